@@ -1,0 +1,46 @@
+# A folder is a layer and a target. Its headers are reached as "berth/LAYER/NAME.h" through a link in
+# the build tree that only the layer itself and those that USE it have on their include path, so a
+# wrong include does not compile.
+
+add_library(berth_warnings INTERFACE)
+target_compile_options(berth_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual>
+  $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wconversion -Wshadow>
+  -Werror)
+
+function(berth_layer name)
+  cmake_parse_arguments(LAYER "" "" "USES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cpp ${PROJECT_SOURCE_DIR}/${name}/*/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/${name}/main\\.cpp$|/test/")
+  set(root ${PROJECT_BINARY_DIR}/include/${name})
+  file(MAKE_DIRECTORY ${root}/berth)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${name} ${root}/berth/${name} SYMBOLIC)
+
+  if(sources)
+    add_library(berth_${name} STATIC ${sources})
+    set(scope PUBLIC)
+    target_link_libraries(berth_${name} PRIVATE berth_warnings)
+  else()
+    add_library(berth_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(berth_${name} ${scope} ${root})
+  foreach(used IN LISTS LAYER_USES)
+    target_link_libraries(berth_${name} ${scope} berth_${used})
+  endforeach()
+endfunction()
+
+# The unit tests of a layer: LAYER/test/*_test.cpp, one program a layer.
+function(berth_layer_test name)
+  cmake_parse_arguments(TEST "" "" "USES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/test/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(berth_${name}_test ${sources} ${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp)
+  target_link_libraries(berth_${name}_test PRIVATE berth_${name} berth_warnings doctest::doctest rapidcheck)
+  foreach(used IN LISTS TEST_USES)
+    target_link_libraries(berth_${name}_test PRIVATE berth_${used})
+  endforeach()
+  add_test(NAME ${name} COMMAND berth_${name}_test)
+endfunction()

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace berth {
+
+/// A value that the driver may not have. Absent is never zero.
+template <class T>
+using Reading = std::optional<T>;
+
+/// Whether a device answers, and if not, why. Anything but `ok` is never granted.
+enum class DeviceState {
+  ok,
+  lost,           ///< fell off the bus: until a reset or reboot
+  needs_reset,    ///< the driver wants a reset first
+  not_permitted,  ///< hidden from this user or container
+  unresponsive,   ///< a driver call about it did not come back
+  failed,         ///< any other error; `state_reason` has it
+};
+
+enum class ComputeMode { shared, exclusive_thread, prohibited, exclusive_process };
+
+enum class MemoryKind {
+  dedicated,
+  unified,  ///< the system's own memory (GB10, Jetson): total and free are the machine's
+};
+
+struct Memory {
+  MemoryKind kind = MemoryKind::dedicated;
+  Reading<std::uint64_t> total_bytes;
+  Reading<std::uint64_t> used_bytes;      ///< without the driver's reserve, where the driver tells it apart
+  Reading<std::uint64_t> free_bytes;      ///< as the driver says; a lease counts differently (verdict.h)
+  Reading<std::uint64_t> reserved_bytes;  ///< the driver's own
+
+  bool operator==(const Memory&) const = default;
+};
+
+enum class ProcessKind { compute, graphics, compute_and_graphics };
+
+/// A process that the driver lists on a device. What comes from /proc is absent where it may not be read,
+/// or where the pid means nothing here (another pid namespace).
+struct Process {
+  std::uint32_t pid = 0;
+  ProcessKind kind = ProcessKind::compute;
+  Reading<std::uint64_t> used_bytes;   ///< of device memory
+  Reading<std::uint32_t> uid;          ///< from /proc
+  Reading<std::uint64_t> start_ticks;  ///< /proc/PID/stat field 22: with the pid, an identity
+  Reading<std::int64_t> started_at_s;  ///< seconds since the epoch
+  std::string user;                    ///< name of uid, "" when unknown
+  std::string command;                 ///< arguments joined by spaces, "" when unknown
+  std::string container;               ///< id from the cgroup, "" when none
+
+  bool operator==(const Process&) const = default;
+};
+
+/// Where a MIG instance sits in its parent.
+struct MigPlace {
+  std::string parent_uuid;
+  unsigned slot = 0;  ///< index that the driver enumerates it by; sparse
+  Reading<unsigned> gpu_instance;
+  Reading<unsigned> compute_instance;
+
+  bool operator==(const MigPlace&) const = default;
+};
+
+struct Health {
+  Reading<bool> row_remap_failed;         ///< do not hand out
+  Reading<bool> row_remap_pending;        ///< needs attention: a reset mends it
+  Reading<std::uint64_t> ecc_uncorrected;  ///< since the driver was loaded
+  Reading<bool> retired_pages_pending;
+
+  bool operator==(const Health&) const = default;
+};
+
+/// A GPU or a MIG instance at one instant.
+struct Device {
+  unsigned index = 0;  ///< the driver's index, in PCI bus order; a MIG instance has its parent's
+  std::string uuid;    ///< "" only when the device does not answer and its UUID is not known
+  std::string name;
+  std::string pci_bus_id;       ///< "0000:07:00.0", as in sysfs
+  std::optional<MigPlace> mig;  ///< set: this is a MIG instance
+  Reading<bool> mig_enabled;    ///< of a GPU: it is split, and itself not for use
+
+  DeviceState state = DeviceState::ok;
+  std::string state_reason;  ///< the driver's words, "" when ok
+
+  Reading<int> compute_capability;  ///< 10 × major + minor: 90 is Hopper
+  Reading<ComputeMode> compute_mode;
+  Reading<bool> persistence;
+  Reading<bool> display_active;
+
+  Memory memory;
+  Reading<unsigned> utilization_percent;         ///< share of the last sample in which a kernel ran
+  Reading<unsigned> memory_utilization_percent;  ///< share of time of memory traffic, not fullness
+  Reading<int> temperature_c;
+  Reading<unsigned> power_mw;
+  Reading<unsigned> power_limit_mw;
+  Reading<unsigned> sm_clock_mhz;
+  Reading<unsigned> memory_clock_mhz;
+  Reading<unsigned> fan_percent;
+  Reading<unsigned> performance_state;       ///< 0 is P0
+  Reading<std::uint64_t> throttle_reasons;   ///< the driver's bits
+  Reading<unsigned> pcie_generation;
+  Reading<unsigned> pcie_width;
+  Health health;
+
+  Reading<std::vector<Process>> processes;  ///< absent: unknown, which is not "none"
+
+  bool operator==(const Device&) const = default;
+};
+
+/// What people call it: "3", or "3:1" for the MIG instance in slot 1 of GPU 3.
+std::string label(const Device& device);
+
+}  // namespace berth

@@ -1,0 +1,21 @@
+#include "berth/core/error.h"
+
+#include <array>
+
+namespace berth {
+namespace {
+
+constexpr std::array<Outcome, 6> kOutcomes{{
+    {ErrorCode::failure, "failure", 1, 500, "Error"},
+    {ErrorCode::usage, "usage", 2, 400, "Usage"},
+    {ErrorCode::no_driver, "no_driver", 69, 503, "NoDriver"},
+    {ErrorCode::impossible, "impossible", 69, 422, "Impossible"},
+    {ErrorCode::not_now, "not_now", 75, 409, "NotNow"},
+    {ErrorCode::timed_out, "timed_out", 124, 504, "TimedOut"},
+}};
+
+}  // namespace
+
+const Outcome& outcome_of(ErrorCode code) { return kOutcomes[static_cast<std::size_t>(code)]; }
+
+}  // namespace berth

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "berth/core/expression.h"
+
+namespace berth {
+
+/// Which of the fitting devices to take.
+enum class Order {
+  automatic,     ///< one: least affinity to the other free ones; several: topology
+  index,         ///< lowest index first
+  random,        ///< by Request::seed
+  best_fit,      ///< least free memory that fits
+  worst_fit,     ///< most free memory
+  coolest,       ///< lowest temperature
+  least_power,   ///< lowest power draw
+  most_capable,  ///< highest compute capability, then most memory in total, then most free
+  topology,      ///< the best connected set that leaves the rest best connected
+};
+
+/// Text form as on the command line: "auto", "best-fit" …
+std::optional<Order> order_from_text(std::string_view text);
+std::string_view to_text(Order order);
+/// All text forms, in the order of the enum.
+const std::vector<std::string_view>& order_names();
+
+/// What a user asks for. Every filter (`--name`, `--free`, `--where` …) is a condition; all must hold.
+struct Request {
+  unsigned count = 1;
+  std::vector<Expression> conditions;    ///< joined by "and", in the order in which they are judged
+  std::vector<std::string> devices;      ///< selectors to choose among; empty: all. Index, "3:1", UUID or prefix
+  std::vector<std::string> exclude;      ///< selectors never to choose
+  Order order = Order::automatic;
+  std::optional<std::uint64_t> seed;     ///< for Order::random; the caller fills it in
+  bool shared = false;                   ///< company is welcome
+  std::uint64_t promise_bytes = 0;       ///< shared: memory needed on each device
+  unsigned allowed_processes = 0;        ///< `--processes N`: outsiders that may already be there
+
+  /// The readings that judging this request needs, and no others.
+  ReadingSet readings() const;
+};
+
+}  // namespace berth

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "berth/core/error.h"
+#include "berth/core/ledger.h"
+
+namespace berth {
+
+/// Tickets are at most this long, so that one read gets all and a full disk cannot cut one.
+inline constexpr std::size_t kTicketMaxBytes = 4096;
+
+/// A ticket as a "berth-ticket 1" record, without what the kernel says of the file (uid, phase, life). Long
+/// texts (command, note) are cut to fit.
+std::string encode_ticket(const Ticket& ticket);
+/// Error: `failure`; also for an unknown version, whose ticket counts as holding what its locks say.
+Result<Ticket> decode_ticket(std::string_view text);
+
+}  // namespace berth

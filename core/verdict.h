@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/core/ledger.h"
+#include "berth/core/mask.h"
+#include "berth/core/request.h"
+#include "berth/core/site_policy.h"
+#include "berth/core/snapshot.h"
+
+namespace berth {
+
+/// The questions asked of a device, in this order. The first that fails is the verdict.
+enum class Clause {
+  healthy,
+  not_excluded,     ///< by the site file
+  in_mask,          ///< of an inherited CUDA_VISIBLE_DEVICES
+  static_filters,   ///< --devices, --name and conditions on what never changes
+  not_leased,       ///< or, for a shared request, with room left
+  not_draining,     ///< a lease ended, its memory is not back yet
+  no_outsider,      ///< no process without a lease computes on it
+  no_hidden_holder, ///< no memory in use that no listed process explains
+  compute_mode,
+  thresholds,       ///< conditions on what changes: free memory, utilisation …
+};
+std::string_view to_text(Clause clause);  ///< as in JSON: "not_leased"
+
+/// Who stands in the way, where somebody does.
+struct Culprit {
+  std::string user;
+  std::uint32_t pid = 0;
+  std::string command;
+  std::int64_t since_s = 0;       ///< seconds since the epoch, 0 unknown
+  std::optional<TicketId> lease;  ///< set: by a lease; else an outsider
+  std::string note;
+
+  bool operator==(const Culprit&) const = default;
+};
+
+/// For one device and one request: free, or the first clause that fails, with its numbers.
+struct Verdict {
+  std::string uuid;
+  std::optional<Clause> failed;  ///< nullopt: free
+  std::string reason;            ///< "" when free; "leased by alice since 14:02 …" is made by render
+  std::vector<Culprit> culprits;
+  Reading<std::uint64_t> free_bytes;  ///< for a new lease, by the one honest number
+
+  bool free() const { return !failed; }
+  bool operator==(const Verdict&) const = default;
+};
+
+/// Everything that is known about the machine when a request is judged. Plain values; the shell gathers
+/// them first.
+struct Facts {
+  Snapshot snapshot;
+  SitePolicy policy;
+  std::optional<Mask> mask;                          ///< nullopt: none, or --mask ignore
+  std::map<std::uint32_t, TicketId> process_leases;  ///< pid on a device -> the live lease it belongs to
+  std::vector<std::string> draining;                 ///< UUIDs whose last lease ended, memory not yet back
+  std::vector<std::string> foreign_locks;            ///< UUIDs locked by someone who has no ticket (flock(1))
+};
+
+/// free memory for a new lease = total − driver reserve − Σ over leases max(promised, used) − used by
+/// outsiders. Absent when the driver does not tell the total or what is used.
+Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger, const Facts& facts);
+
+/// One verdict a device, in the order of the snapshot. MIG-enabled GPUs are left out: their instances stand for
+/// them. Error: `usage` for a selector that names no device or several.
+Result<std::vector<Verdict>> judge(const Request& request, const Ledger& ledger, const Facts& facts);
+
+/// The devices that the request could ever use on this machine, whoever holds them now: healthy, not excluded,
+/// in the mask and past the static filters.
+Result<std::vector<std::string>> candidates(const Request& request, const Facts& facts);
+
+}  // namespace berth

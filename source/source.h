@@ -1,0 +1,19 @@
+#pragma once
+
+#include "berth/core/error.h"
+#include "berth/core/snapshot.h"
+
+namespace berth::source {
+
+/// Where snapshots come from.
+class Source {
+ public:
+  virtual ~Source() = default;
+
+  /// The machine now, with the readings asked for. A device that fails is a row of the snapshot, not an error.
+  /// Never hangs on the driver: past the deadline the answer says which device does not respond.
+  /// Error: `no_driver` when there is none or it does not work, with the remedy; `failure` otherwise.
+  virtual Result<Snapshot> read(ReadingSet readings) = 0;
+};
+
+}  // namespace berth::source
