@@ -1,0 +1,128 @@
+// Event sets that never have an event, but wait as long as they are told: a double that returned at once
+// would make its clients spin. And the generic field values.
+#include <time.h>
+
+#include <cerrno>
+
+#include "nvml/call.h"
+
+namespace berth::sim {
+namespace {
+
+constexpr std::uintptr_t kEventSetMark = 0x53494D4500000001;
+constexpr std::uint64_t kSupportedEvents = 0x1B;  // ECC, Xid, clock changes
+
+Code wait(const char* name, Handle set, void* data, unsigned timeout_ms) {
+  Code code = on_system(name, [&](World& world) {
+    if (data == nullptr || set != reinterpret_cast<Handle>(kEventSetMark)) return kInvalidArgument;
+    for (const Device& device : world.scenario().devices)
+      if (device.lost) return kGpuLost;
+    return kTimeout;
+  });
+  if (code != kTimeout) return code;
+  timespec left{static_cast<time_t>(timeout_ms / 1000), static_cast<long>(timeout_ms % 1000 * 1'000'000)};
+  while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
+  return code;
+}
+
+struct Field {
+  std::uint32_t type = 1;  // u32
+  std::uint64_t value = 0;
+  bool known = false;
+};
+
+Field number(std::uint64_t value, bool known = true, std::uint32_t type = 1) {
+  return {type, value, known};
+}
+
+Field field_of(const Target& target, unsigned id) {
+  const Device& device = target.device;
+  const bool retired = device.supports(Reading::kRetired);
+  const bool remapped = device.supports(Reading::kRemapped);
+  switch (id) {
+    case 29:
+      return number(device.retired_single, retired);
+    case 30:
+      return number(device.retired_double, retired);
+    case 31:
+      return number(device.retired_pending, retired);
+    case 82:
+      return number(device.temperature + 8, device.model.ecc && device.supports(Reading::kTemperature));
+    case 83:
+      return number(
+          device.model.power_limit_w == 0 ? 0 : static_cast<std::uint64_t>(time(nullptr)) * device.power_mw,
+          device.supports(Reading::kEnergy), 3);
+    case 91:
+      return number(device.links.size(), device.supports(Reading::kNvlink));
+    case 142:
+      return number(device.remapped_corrected, remapped);
+    case 143:
+      return number(device.remapped_uncorrected, remapped);
+    case 144:
+      return number(device.remap_pending, remapped);
+    case 145:
+      return number(device.remap_failure, remapped);
+    case 185:
+      return number(device.power_mw, device.supports(Reading::kPower));
+    case 186:
+      return number(device.power_mw, device.supports(Reading::kPower));
+    case 230:
+      return number(device.recovery_action, target.generation().branch >= 570);
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+SIM_EXPORT Code nvmlDeviceGetFieldValues(Handle handle, int count, FieldValue* values) {
+  return on_device(__func__, handle, [&](const Target& target) {
+    if (values == nullptr || count <= 0) return kInvalidArgument;
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    for (int i = 0; i < count; ++i) {
+      const Field field = target.instance == nullptr ? field_of(target, values[i].field) : Field{};
+      values[i].time_us = now.tv_sec * 1'000'000LL + now.tv_nsec / 1000;
+      values[i].latency_us = 0;
+      values[i].type = field.type;
+      values[i].value = field.value;
+      values[i].result = field.known ? kSuccess : kNotSupported;
+    }
+    return kSuccess;
+  });
+}
+
+SIM_EXPORT Code nvmlEventSetCreate(Handle* out) {
+  return on_system(__func__, [&](World&) {
+    if (out == nullptr) return kInvalidArgument;
+    *out = reinterpret_cast<Handle>(kEventSetMark);
+    return kSuccess;
+  });
+}
+
+SIM_EXPORT Code nvmlEventSetFree(Handle set) {
+  return on_system(__func__, [&](World&) {
+    return set == reinterpret_cast<Handle>(kEventSetMark) ? kSuccess : kInvalidArgument;
+  });
+}
+
+SIM_EXPORT Code nvmlDeviceGetSupportedEventTypes(Handle handle, std::uint64_t* out) {
+  return read_number(__func__, handle, Reading::kEvents, out, [](const Target&) { return kSupportedEvents; });
+}
+
+SIM_EXPORT Code nvmlDeviceRegisterEvents(Handle handle, std::uint64_t mask, Handle set) {
+  return on_reading(__func__, handle, Reading::kEvents, [&](const Target&) {
+    if (set != reinterpret_cast<Handle>(kEventSetMark)) return kInvalidArgument;
+    return (mask & ~kSupportedEvents) != 0 ? kNotSupported : kSuccess;
+  });
+}
+
+SIM_EXPORT Code nvmlEventSetWait(Handle set, void* data, unsigned timeout_ms) {
+  return wait(__func__, set, data, timeout_ms);
+}
+SIM_EXPORT Code nvmlEventSetWait_v2(Handle set, void* data, unsigned timeout_ms) {
+  return wait(__func__, set, data, timeout_ms);
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,36 @@
+# Reads the symbol lists: lines "NAME BRANCH plays|refuses [-GENERATION,…]".
+
+function(sim_symbols_read list_file out)
+  file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/${list_file} lines REGEX "^[a-z]")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${list_file})
+  set(${out} ${lines} PARENT_SCOPE)
+endfunction()
+
+# Functions for the entry points that the double only refuses.
+function(sim_symbols_stubs list_file output)
+  sim_symbols_read(${list_file} lines)
+  set(text "#include \"nvml/unsupported.h\"\n\n")
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^([A-Za-z0-9_]+) [0-9]+ refuses")
+      string(APPEND text "SIM_REFUSES(${CMAKE_MATCH_1})\n")
+    endif()
+  endforeach()
+  file(CONFIGURE OUTPUT ${output} CONTENT "${text}" @ONLY)
+endfunction()
+
+# A version script with what a generation exports.
+function(sim_symbols_script list_file generation output)
+  sim_symbols_read(${list_file} lines)
+  string(REGEX MATCH "[0-9]+" branch ${generation})
+  set(names "")
+  foreach(line IN LISTS lines)
+    string(REGEX MATCH "^([A-Za-z0-9_]+) ([0-9]+) [a-z]+ ?-?(.*)$" matched "${line}")
+    set(name ${CMAKE_MATCH_1})
+    set(since ${CMAKE_MATCH_2})
+    string(REPLACE "," ";" absent "${CMAKE_MATCH_3}")
+    if(since LESS_EQUAL branch AND NOT generation IN_LIST absent)
+      string(APPEND names "    ${name};\n")
+    endif()
+  endforeach()
+  file(CONFIGURE OUTPUT ${output} CONTENT "{\n  global:\n${names}  local:\n    *;\n};\n" @ONLY)
+endfunction()
