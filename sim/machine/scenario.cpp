@@ -85,7 +85,7 @@ unsigned Scenario::pcie_level(unsigned a, unsigned b) const {
     if ((pair.a == a && pair.b == b) || (pair.a == b && pair.b == a)) return pair.level;
   const bool same_node = devices[a].numa_node == devices[b].numa_node;
   if (!same_node) return 50;
-  return devices[a].model.fabric == Fabric::kSwitch ? 40 : 30;
+  return devices[a].model.fabric == Fabric::kSwitch && devices[b].model.fabric == Fabric::kSwitch ? 40 : 30;
 }
 
 unsigned Scenario::nvlinks_between(unsigned a, unsigned b) const {

@@ -144,6 +144,11 @@ struct Device {
   [[nodiscard]] bool supports(Reading reading) const {
     return (unsupported >> static_cast<unsigned>(reading) & 1U) == 0;
   }
+  /// Of the window that the bus sees, or of an instance's share of it.
+  [[nodiscard]] std::uint64_t bar1_bytes(const Instance* instance) const {
+    const std::uint64_t whole = model.serial ? 128ULL * 1024 * kMiB : 256 * kMiB;
+    return instance != nullptr ? whole / 8 * instance->gpu_slices : whole;
+  }
   void refuse(Reading reading) { unsupported |= std::uint64_t{1} << static_cast<unsigned>(reading); }
 };
 

@@ -93,10 +93,12 @@ SIM_EXPORT Code nvmlDeviceGetMemoryInfo_v2(Handle handle, MemoryV2* out) {
   });
 }
 
+// MIG instances have their share of the window; nvitop relies on it.
 SIM_EXPORT Code nvmlDeviceGetBAR1MemoryInfo(Handle handle, MemoryV1* out) {
-  return on_reading(__func__, handle, Reading::kBar1, [&](const Target& target) {
+  return on_device(__func__, handle, [&](const Target& target) {
     if (out == nullptr) return kInvalidArgument;
-    const std::uint64_t total = target.device.model.serial ? 128ULL * 1024 * kMiB : 256 * kMiB;
+    if (!target.device.supports(Reading::kBar1)) return kNotSupported;
+    const std::uint64_t total = target.device.bar1_bytes(target.instance);
     *out = {total, total - kMiB, kMiB};
     return kSuccess;
   });
