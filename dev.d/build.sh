@@ -18,3 +18,16 @@ build() {
     return 1
   }
 }
+
+make_packages() {
+  build release && rm -rf dist && (cd build/release && cpack) && ls -l dist
+}
+
+cmd_package() {
+  setup_packages "${build_packages[@]}" "${test_packages[@]}"
+  make_packages >build/log/package.log 2>&1 || {
+    tail -n 40 build/log/package.log >&2
+    die "could not make the packages (build/log/package.log)"
+  }
+  printf '%s\n' dist/*.tar.gz dist/*.deb
+}
