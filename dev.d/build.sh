@@ -13,7 +13,7 @@ build() {
     { [[ -f build/$preset/build.ninja ]] || cmake --preset "$preset"; } &&
       cmake --build --preset "$preset" ${1:+--target "$@"}
   } >"$log" 2>&1 || {
-    grep -E -A 12 'error|FAILED|CMake Error' "$log" | head -n 80 >&2 || tail -n 40 "$log" >&2
+    grep -E -A 12 'error:|^FAILED|CMake Error' "$log" | head -n 80 >&2 || tail -n 40 "$log" >&2
     printf 'the %s build failed; all of it is in %s\n' "$preset" "$log" >&2
     return 1
   }
