@@ -78,7 +78,8 @@ Load load_of(const Scenario& scenario, unsigned device, const Place& place) {
     add_record(scenario.devices[device], record, load);
   merge_rows(load.processes);
   const std::uint64_t room = scenario.devices[device].memory_bytes - scenario.devices[device].reserved_bytes;
-  if (scenario.devices[device].memory_bytes != 0) load.used_bytes = std::min(load.used_bytes, room);
+  if (room != 0 || scenario.devices[device].supports(Reading::kMemory))
+    load.used_bytes = std::min(load.used_bytes, room);
   return load;
 }
 

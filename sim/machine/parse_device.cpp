@@ -1,3 +1,6 @@
+#include <unistd.h>
+
+#include <cstdio>
 #include <cstring>
 
 #include "machine/parse_parts.h"
@@ -74,7 +77,7 @@ void parse_identity(Table& table, Device& device) {
   table.set("numa_node", device.numa_node, 1023);
   if (auto serial = table.text("serial")) {
     device.serial = *serial;
-    device.unsupported &= ~(std::uint64_t{1} << static_cast<unsigned>(Reading::kSerial));
+    device.allow(Reading::kSerial);
   }
   if (auto uuid = table.text("uuid")) {
     if (!uuid->starts_with("GPU-") || uuid->size() > 79) table.wrong("uuid", "\"uuid\" must begin with GPU-");
@@ -94,6 +97,16 @@ void parse_memory(Table& table, Device& device) {
   parse_mib(table, "reserved_mib", device.reserved_bytes);
   parse_mib(table, "hidden_mib", device.hidden_bytes);
   parse_mib(table, "context_mib", device.context_bytes);
+  // Drivers of parts without memory of their own have been seen to refuse, to say zero, and to say the
+  // system's.
+  if (auto answer = table.one_of("unified_memory", {"unsupported", "zero", "system"})) {
+    device.refuse(Reading::kMemory);
+    if (*answer != 0) device.allow(Reading::kMemory);
+    if (*answer == 1) device.memory_bytes = device.reserved_bytes = 0;
+    if (*answer == 2)
+      device.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                            static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  }
   if (device.reserved_bytes > device.memory_bytes)
     table.wrong("reserved_mib", "\"reserved_mib\" is more than the device has");
 }

@@ -149,6 +149,7 @@ struct Device {
     const std::uint64_t whole = model.serial ? 128ULL * 1024 * kMiB : 256 * kMiB;
     return instance != nullptr ? whole / 8 * instance->gpu_slices : whole;
   }
+  void allow(Reading reading) { unsupported &= ~(std::uint64_t{1} << static_cast<unsigned>(reading)); }
   void refuse(Reading reading) { unsupported |= std::uint64_t{1} << static_cast<unsigned>(reading); }
 };
 
