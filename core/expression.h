@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "berth/core/error.h"
@@ -22,22 +21,42 @@ struct DeviceFacts {
 
 /// Why an expression does not hold.
 struct Unmet {
-  std::string condition;  ///< the comparison that decided, as text: "free >= 20GiB"
-  std::string actual;     ///< what was found: "11.2 GiB", or "not available"
+  std::string condition;  ///< the part that decided, as text: "free >= 20G"
+  std::string actual;     ///< what was found: "11.2 GiB"; "not available"; for a part with several
+                          ///< comparisons with their fields: "util 40 %, temp 81 C"
 
   bool operator==(const Unmet&) const = default;
 };
 
+/// An expression that is one comparison of a number with <, <=, > or >=.
+struct Threshold {
+  std::string field;      ///< "free"
+  bool at_least = false;  ///< > or >=; else < or <=
+  bool strict = false;    ///< > or <
+  bool share = false;     ///< `value` is a percentage of the device's total memory
+  double value = 0;       ///< bytes, percent, °C, W, MHz, a number, or 10 × a compute capability
+};
+
+struct ExpressionNode;
+
 /// A condition on a device: `name~A100 and free>=20G and (util<=5 or temp<80)`. The language is
-/// described in docs/expressions.md. A value; parsing and evaluation are pure.
+/// described in docs/expressions.md. A value; parsing and evaluation are pure. One that was made without
+/// text holds always.
 class Expression {
  public:
   /// Error: `usage`, with the text, the column and what was expected there.
   static Result<Expression> parse(std::string_view text);
 
-  /// Holds (nullopt), or the first comparison that makes it fail. A reading that is absent fails the
-  /// comparison that needs it.
+  /// `text` as a value in an expression that means exactly this text.
+  static std::string quoted(std::string_view text);
+
+  /// Holds (nullopt), or the first part that makes it fail. A reading that is absent fails the
+  /// comparison that needs it, and the opposite of that comparison too.
   std::optional<Unmet> unmet_by(const DeviceFacts& facts) const;
+
+  /// What of it can never hold on this device, whatever its changing readings (free memory, utilisation …)
+  /// will be: `name~H100` on an A100, `free>=100G` where the card has 80. nullopt: it may.
+  std::optional<Unmet> never_met_by(const Device& device) const;
 
   /// The readings that its fields need.
   ReadingSet readings() const;
@@ -45,13 +64,24 @@ class Expression {
   bool is_static() const;
   /// Its parts joined by "and" at the top level: `a and (b or c)` gives two.
   std::vector<Expression> conjuncts() const;
-  /// As parsed, without superfluous space.
+
+  /// nullopt: it is not a single threshold.
+  std::optional<Threshold> threshold() const;
+  /// The same threshold, moved in round numbers just so far that `facts` meet it. nullopt: it is not a
+  /// threshold, the reading is absent, or no threshold would be left (free >= 0).
+  std::optional<Expression> loosened_for(const DeviceFacts& facts) const;
+
+  /// As parsed, with uniform space. Parses to the same expression.
   const std::string& text() const { return text_; }
 
  private:
-  struct Node;
-  std::shared_ptr<const Node> root_;
+  explicit Expression(std::shared_ptr<const ExpressionNode> root);
+
+  std::shared_ptr<const ExpressionNode> root_;
   std::string text_;
+
+ public:
+  Expression() = default;
 };
 
 }  // namespace berth

@@ -19,7 +19,13 @@ struct Mask {
 };
 
 /// Reads the value of CUDA_VISIBLE_DEVICES against a snapshot. nullopt in: no mask, nullopt out. The list is
-/// cut at its first invalid entry, as CUDA does, and `notes` says so.
-std::optional<Mask> resolve_mask(std::optional<std::string_view> value, const Snapshot& snapshot);
+/// cut at its first invalid entry, as CUDA does, and `notes` says so. `device_order` is the value of
+/// CUDA_DEVICE_ORDER: indices are taken to count in PCI bus order, and where CUDA may count otherwise (models
+/// differ, and the order is not PCI_BUS_ID) `notes` says that.
+std::optional<Mask> resolve_mask(std::optional<std::string_view> value, const Snapshot& snapshot,
+                                 std::optional<std::string_view> device_order);
+
+/// True if CUDA, left to itself, may number the GPUs otherwise than the driver does: their models differ.
+bool numbering_is_ambiguous(const Snapshot& snapshot, std::optional<std::string_view> device_order);
 
 }  // namespace berth

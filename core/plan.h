@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <variant>
 #include <vector>
 
@@ -8,23 +9,31 @@
 
 namespace berth {
 
-/// An earlier waiting rival stands before me: sleep until it is gone.
+/// An earlier waiting rival stands before me: sleep until it is gone. It is the last of them.
 struct Behind {
   TicketId rival;
+
+  bool operator==(const Behind&) const = default;
 };
 /// These devices are mine, if the store can lock them.
 struct Granted {
   Choice choice;
+
+  bool operator==(const Granted&) const = default;
 };
 /// I am first of my rivals, and too few devices are free.
 struct Blocked {
   std::vector<Verdict> verdicts;
+
+  bool operator==(const Blocked&) const = default;
 };
 using Plan = std::variant<Behind, Granted, Blocked>;
 
-/// What the ticket `me` of the ledger should do next. Pure. Error: as `judge`.
-/// Two tickets are rivals if their candidates meet; first come, first served among rivals; devices that no
-/// earlier waiter could use may be taken at once.
-Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me);
+/// What the ticket `me` of the ledger should do next. Pure. Error: as `judge`; `failure` if `me` does not
+/// wait. Two tickets are rivals if their candidates meet; first come, first served among rivals; devices that
+/// no earlier waiter could use may be taken at once. Those `passed_over` (stopped: no event would end a wait
+/// for them) count as if they did not wait, and keep their place.
+Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me,
+                  const std::set<TicketId>& passed_over = {});
 
 }  // namespace berth

@@ -31,17 +31,22 @@ const std::vector<std::string_view>& order_names();
 /// What a user asks for. Every filter (`--name`, `--free`, `--where` …) is a condition; all must hold.
 struct Request {
   unsigned count = 1;
-  std::vector<Expression> conditions;    ///< joined by "and", in the order in which they are judged
-  std::vector<std::string> devices;      ///< selectors to choose among; empty: all. Index, "3:1", UUID or prefix
-  std::vector<std::string> exclude;      ///< selectors never to choose
+  std::vector<Expression> conditions;  ///< joined by "and", in the order in which they are judged
+  std::vector<std::string> devices;    ///< selectors (selector.h) to choose among; empty: all
+  std::vector<std::string> exclude;    ///< selectors never to choose
   Order order = Order::automatic;
-  std::optional<std::uint64_t> seed;     ///< for Order::random; the caller fills it in
-  bool shared = false;                   ///< company is welcome
-  std::uint64_t promise_bytes = 0;       ///< shared: memory needed on each device
-  unsigned allowed_processes = 0;        ///< `--processes N`: outsiders that may already be there
+  std::optional<std::uint64_t> seed;  ///< for Order::random; the caller fills it in
+  bool shared = false;                ///< company is welcome
+  std::uint64_t promise_bytes = 0;    ///< shared: memory needed on each device
+  unsigned allowed_processes = 0;     ///< `--processes N`: outsiders that may already be there
 
-  /// The readings that judging this request needs, and no others.
+  /// The readings that judging this request and ordering by it need, and no others. Not the topology: whether
+  /// that is needed shows only when it is judged (`readings_to_choose`, select.h).
   ReadingSet readings() const;
 };
+
+/// What is wrong with the request itself, whatever the machine: no devices asked for, conditions that no
+/// number meets both, a promise that is not shared … Error: `usage`.
+Result<void> check(const Request& request);
 
 }  // namespace berth

@@ -1,15 +1,25 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "berth/core/error.h"
 
 namespace berth {
 
-/// "20G", "512MiB", "1.5 GB", "1048576": bytes. K, M, G, T alone and with iB are powers of 1024, with B powers of
-/// 1000. Error: `usage`, with what is allowed.
+/// A number and what stands after it: "1.5 GiB" is 1.5 and "GiB". Never negative.
+struct Quantity {
+  double value = 0;
+  std::string_view unit;  ///< a view into the text; "" when there is none
+};
+/// nullopt: the text does not begin with a digit, or its unit is more than one word.
+std::optional<Quantity> quantity_from_text(std::string_view text);
+
+/// "20G", "512MiB", "1.5 GB", "1048576": bytes. K, M, G, T alone and with iB are powers of 1024, with B
+/// powers of 1000. Error: `usage`, with what is allowed.
 Result<std::uint64_t> bytes_from_text(std::string_view text);
 
 /// "30s", "10m", "4h", "2d", "90": seconds. Error: `usage`.
@@ -18,7 +28,11 @@ Result<std::int64_t> seconds_from_text(std::string_view text);
 /// "11.2 GiB", "512 MiB": for people.
 std::string bytes_for_people(std::uint64_t bytes);
 
-/// "12 s", "5 min", "2 h", "3 d": for people.
+/// Two amounts for people, so exact that different amounts read differently: 20 GiB less one byte is not
+/// "20 GiB" beside 20 GiB.
+std::pair<std::string, std::string> bytes_side_by_side(std::uint64_t a, std::uint64_t b);
+
+/// "12 s", "5 min", "2 h", "3 d": for people. Whole units, rounded down.
 std::string duration_for_people(std::int64_t seconds);
 
 }  // namespace berth

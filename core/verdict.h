@@ -18,15 +18,15 @@ namespace berth {
 /// The questions asked of a device, in this order. The first that fails is the verdict.
 enum class Clause {
   healthy,
-  not_excluded,     ///< by the site file
-  in_mask,          ///< of an inherited CUDA_VISIBLE_DEVICES
-  static_filters,   ///< --devices, --name and conditions on what never changes
-  not_leased,       ///< or, for a shared request, with room left
-  not_draining,     ///< a lease ended, its memory is not back yet
-  no_outsider,      ///< no process without a lease computes on it
-  no_hidden_holder, ///< no memory in use that no listed process explains
+  not_excluded,      ///< by the site file
+  in_mask,           ///< of an inherited CUDA_VISIBLE_DEVICES
+  static_filters,    ///< --devices, --name and conditions on what never changes
+  not_leased,        ///< or, for a shared request, with room left
+  not_draining,      ///< a lease ended, its memory is not back yet
+  no_outsider,       ///< no process without a lease computes on it
+  no_hidden_holder,  ///< no memory in use that no listed process explains
   compute_mode,
-  thresholds,       ///< conditions on what changes: free memory, utilisation …
+  thresholds,  ///< conditions on what changes: free memory, utilisation …
 };
 std::string_view to_text(Clause clause);  ///< as in JSON: "not_leased"
 
@@ -69,12 +69,20 @@ struct Facts {
 /// outsiders. Absent when the driver does not tell the total or what is used.
 Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger, const Facts& facts);
 
-/// One verdict a device, in the order of the snapshot. MIG-enabled GPUs are left out: their instances stand for
-/// them. Error: `usage` for a selector that names no device or several.
+/// The leases that keep `device` from a new one: those on it, and for a MIG instance those on its GPU.
+std::vector<const Ticket*> leases_holding(const Device& device, const Ledger& ledger);
+
+/// One verdict a device, in the order of the snapshot. MIG-enabled GPUs are left out: their instances stand
+/// for them. Error: `usage` as check(request), and for a selector that names no device or several, a device
+/// that is both asked for and excluded, and more devices asked for than named.
 Result<std::vector<Verdict>> judge(const Request& request, const Ledger& ledger, const Facts& facts);
 
-/// The devices that the request could ever use on this machine, whoever holds them now: healthy, not excluded,
-/// in the mask and past the static filters.
+/// The devices that the request could ever use on this machine, whoever holds them now: healthy, not
+/// excluded, in the mask and past the static filters.
 Result<std::vector<std::string>> candidates(const Request& request, const Facts& facts);
+
+/// Error: `impossible`, with the reasons of all devices, when there are fewer candidates than devices asked
+/// for. Also `usage`, as judge.
+Result<void> check_possible(const Request& request, const Facts& facts);
 
 }  // namespace berth

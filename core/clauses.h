@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "berth/core/verdict.h"
+
+namespace berth {
+
+/// Everything that the clauses ask about one device.
+struct Case {
+  const Request& request;
+  const Facts& facts;
+  const Device& device;
+  std::vector<const Ticket*> leases;            ///< as leases_holding
+  Reading<std::uint64_t> free_bytes;            ///< as free_for_lease
+  bool chosen_by_user = false;                  ///< --devices names it
+  bool excluded_by_user = false;                ///< --exclude names it
+  std::optional<std::string> excluded_by_site;  ///< with the reason
+};
+
+struct Failure {
+  std::string reason;
+  std::vector<Culprit> culprits;
+};
+
+/// The first clause up to `last` that fails, in the order of the enum. nullopt: all hold.
+std::optional<std::pair<Clause, Failure>> first_failure(const Case& subject,
+                                                        Clause last = Clause::thresholds);
+
+}  // namespace berth

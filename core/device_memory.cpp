@@ -1,0 +1,108 @@
+#include "berth/core/device_memory.h"
+
+#include <algorithm>
+#include <map>
+
+namespace berth {
+namespace {
+
+constexpr std::uint64_t less(std::uint64_t a, std::uint64_t b) {
+  return a > b ? a - b : 0;
+}
+
+/// Who uses how much of a device.
+struct Shares {
+  std::map<TicketId, std::uint64_t> of_leases;
+  std::uint64_t of_leases_in_all = 0;
+  std::uint64_t of_listed_outsiders = 0;
+};
+
+Shares shares_of(const Device& device, const std::vector<const Ticket*>& leases, const Facts& facts) {
+  Shares shares;
+  if (!device.processes) return shares;
+  for (const Process& process : *device.processes) {
+    const std::uint64_t used = process.used_bytes.value_or(0);
+    if (const Ticket* lease = lease_of(process, leases, facts)) {
+      shares.of_leases[lease->id] += used;
+      shares.of_leases_in_all += used;
+    } else {
+      shares.of_listed_outsiders += used;
+    }
+  }
+  return shares;
+}
+
+}  // namespace
+
+bool takes_whole(const Ticket& lease, const Device& device) {
+  const auto& devices = lease.devices;
+  return !lease.shared || std::find(devices.begin(), devices.end(), device.uuid) == devices.end();
+}
+
+const Ticket* lease_of(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
+  const auto known = facts.process_leases.find(process.pid);
+  if (known == facts.process_leases.end()) return nullptr;
+  const auto lease = std::find_if(leases.begin(), leases.end(),
+                                  [&](const Ticket* ticket) { return ticket->id == known->second; });
+  return lease == leases.end() ? nullptr : *lease;
+}
+
+std::vector<const Ticket*> leases_holding(const Device& device, const Ledger& ledger) {
+  std::vector<const Ticket*> leases = leases_on(ledger, device.uuid);
+  if (!device.mig) return leases;
+  for (const Ticket* lease : leases_on(ledger, device.mig->parent_uuid)) {
+    if (std::find(leases.begin(), leases.end(), lease) == leases.end()) leases.push_back(lease);
+  }
+  return leases;
+}
+
+Reading<std::uint64_t> memory_in_use(const Memory& memory) {
+  if (memory.kind == MemoryKind::unified) return std::nullopt;
+  if (memory.used_bytes) return memory.used_bytes;
+  if (!memory.total_bytes || !memory.free_bytes) return std::nullopt;
+  return less(*memory.total_bytes, memory.reserved_bytes.value_or(0) + *memory.free_bytes);
+}
+
+Reading<Unexplained> unexplained_memory(const Device& device) {
+  const Reading<std::uint64_t> used = memory_in_use(device.memory);
+  if (!used || !device.processes) return std::nullopt;
+  Unexplained result;
+  std::uint64_t listed = 0;
+  for (const Process& process : *device.processes) {
+    listed += process.used_bytes.value_or(0);
+    result.some_untold |= !process.used_bytes;
+  }
+  result.bytes = less(*used, listed);
+  return result;
+}
+
+Reading<std::uint64_t> lendable_memory(const Device& device) {
+  if (!device.memory.total_bytes) return std::nullopt;
+  return less(*device.memory.total_bytes, device.memory.reserved_bytes.value_or(0));
+}
+
+Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger, const Facts& facts) {
+  const std::vector<const Ticket*> leases = leases_holding(device, ledger);
+  const Memory& memory = device.memory;
+  const Shares shares = shares_of(device, leases, facts);
+  std::uint64_t promised_or_used = 0;
+  for (const Ticket* lease : leases) {
+    if (takes_whole(*lease, device)) return 0;
+    const auto used = shares.of_leases.find(lease->id);
+    promised_or_used += std::max(lease->promise_bytes, used == shares.of_leases.end() ? 0 : used->second);
+  }
+  if (memory.kind == MemoryKind::unified) {
+    // What the machine says is available lacks already what leases use, but not what they were promised.
+    if (!memory.free_bytes) return std::nullopt;
+    return less(*memory.free_bytes, less(promised_or_used, shares.of_leases_in_all));
+  }
+  const Reading<std::uint64_t> lendable = lendable_memory(device);
+  const Reading<std::uint64_t> used = memory_in_use(memory);
+  if (!lendable || !used) return std::nullopt;
+  // Memory in use that nobody is listed for is not free either: it counts as an outsider's.
+  const std::uint64_t of_outsiders =
+      std::max(shares.of_listed_outsiders, less(*used, shares.of_leases_in_all));
+  return less(*lendable, promised_or_used + of_outsiders);
+}
+
+}  // namespace berth

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "berth/core/expression.h"
+
+namespace berth {
+
+enum class FieldKind { text, bytes, percent, celsius, watts, megahertz, number, version, truth };
+
+/// One row of the table of what an expression can ask for. Numbers are doubles: exact up to 2^53, which is
+/// more memory in bytes than any device has.
+struct Field {
+  std::string_view name;
+  FieldKind kind;
+  bool is_static;  ///< never changes while the machine runs
+  bool on_mig;     ///< a MIG instance has it; else it is never available there
+  ReadingSet readings;
+  Reading<double> (*number)(const DeviceFacts&);          ///< null for text
+  Reading<std::string_view> (*text)(const DeviceFacts&);  ///< null for numbers
+};
+
+/// The field of this name or alias, or null.
+const Field* find_field(std::string_view name);
+/// The name or alias nearest to a wrong one, or "".
+std::string_view nearest_field_name(std::string_view name);
+/// "name, uuid, …": for messages.
+std::string field_names();
+
+/// A value as written, in the field's own unit. `share`: "50%" of a memory field. nullopt: it does not fit.
+struct FieldValue {
+  double number = 0;
+  bool share = false;
+};
+std::optional<FieldValue> field_value_from_text(FieldKind kind, std::string_view text);
+/// "an amount of memory like 20G": what a field of this kind wants.
+std::string_view wanted_value(FieldKind kind);
+
+/// "40 %", "11.2 GiB": for people.
+std::string number_for_people(FieldKind kind, double number);
+/// As written in an expression, rounded down or up to what people would write: "11G". Never rounded across
+/// `number`.
+std::string round_number(FieldKind kind, double number, bool down);
+
+/// The lowest and highest that the field can ever be on this device. Absent: the reading is not there.
+struct Range {
+  double low = 0;
+  double high = 0;
+};
+Reading<Range> possible_range(const Field& field, const Device& device);
+
+}  // namespace berth

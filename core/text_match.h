@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace berth {
+
+/// Text compared without the case of ASCII letters; other bytes as they are, in every locale.
+std::string lowered(std::string_view text);
+bool same_text(std::string_view a, std::string_view b);
+bool contains_text(std::string_view text, std::string_view part);
+bool begins_with_text(std::string_view text, std::string_view prefix);
+
+/// Without blanks at both ends.
+std::string_view trimmed(std::string_view text);
+
+/// How many single letters must be added, removed, changed or swapped with their neighbour to make one
+/// the other: what "did you mean" goes by.
+unsigned spelling_distance(std::string_view a, std::string_view b);
+
+}  // namespace berth

@@ -1,0 +1,111 @@
+#include "berth/core/units.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "berth/core/text_match.h"
+
+namespace berth {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double scale;
+};
+
+constexpr double kKi = 1024.0;
+constexpr double kMi = kKi * kKi;
+constexpr double kGi = kMi * kKi;
+constexpr double kTi = kGi * kKi;
+
+constexpr std::array kByteUnits{
+    Unit{"", 1},      Unit{"B", 1},    Unit{"K", kKi},   Unit{"Ki", kKi}, Unit{"KiB", kKi}, Unit{"KB", 1e3},
+    Unit{"M", kMi},   Unit{"Mi", kMi}, Unit{"MiB", kMi}, Unit{"MB", 1e6}, Unit{"G", kGi},   Unit{"Gi", kGi},
+    Unit{"GiB", kGi}, Unit{"GB", 1e9}, Unit{"T", kTi},   Unit{"Ti", kTi}, Unit{"TiB", kTi}, Unit{"TB", 1e12}};
+
+constexpr std::array kTimeUnits{Unit{"", 1},     Unit{"s", 1},    Unit{"sec", 1},  Unit{"m", 60},
+                                Unit{"min", 60}, Unit{"h", 3600}, Unit{"d", 86400}};
+
+/// The whole number of base units that `text` stands for. nullopt: no number, no such unit, or too large.
+template <std::size_t N>
+std::optional<std::uint64_t> scaled(std::string_view text, const std::array<Unit, N>& units) {
+  const std::optional<Quantity> quantity = quantity_from_text(text);
+  if (!quantity) return std::nullopt;
+  for (const Unit& unit : units) {
+    if (!same_text(unit.name, quantity->unit)) continue;
+    const double amount = std::round(quantity->value * unit.scale);
+    // The largest double that both std::int64_t and std::uint64_t can take.
+    constexpr double kLimit = 9223372036854774784.0;
+    if (amount > kLimit) return std::nullopt;
+    return static_cast<std::uint64_t>(amount);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Quantity> quantity_from_text(std::string_view text) {
+  text = trimmed(text);
+  // from_chars alone would also take "inf" and "-1".
+  if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
+  Quantity quantity;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), quantity.value, std::chars_format::fixed);
+  if (error != std::errc()) return std::nullopt;
+  quantity.unit = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
+  if (quantity.unit.find_first_of(" \t") != std::string_view::npos) return std::nullopt;
+  return quantity;
+}
+
+Result<std::uint64_t> bytes_from_text(std::string_view text) {
+  if (const auto bytes = scaled(text, kByteUnits)) return *bytes;
+  return fail(
+      ErrorCode::usage,
+      fmt::format("\"{}\" is not an amount of memory: expected a number and K, M, G or T (powers of 1024) "
+                  "or KB, MB, GB or TB (powers of 1000), like 20G",
+                  text));
+}
+
+Result<std::int64_t> seconds_from_text(std::string_view text) {
+  if (const auto seconds = scaled(text, kTimeUnits)) return static_cast<std::int64_t>(*seconds);
+  return fail(ErrorCode::usage,
+              fmt::format("\"{}\" is not a time: expected a number and s, m, h or d, like 30s or 4h", text));
+}
+
+std::string bytes_for_people(std::uint64_t bytes) {
+  constexpr std::array<std::string_view, 6> kNames{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  auto amount = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  // Not 1024: 1023.96 MiB would be shown as "1024 MiB".
+  while (amount >= 1023.5 && unit + 1 < kNames.size()) {
+    amount /= kKi;
+    ++unit;
+  }
+  const double tenths = std::round(amount * 10);
+  const bool whole = amount >= 100 || std::fmod(tenths, 10) == 0;
+  if (whole) return fmt::format("{:.0f} {}", amount, kNames[unit]);
+  return fmt::format("{:.1f} {}", tenths / 10, kNames[unit]);
+}
+
+std::pair<std::string, std::string> bytes_side_by_side(std::uint64_t a, std::uint64_t b) {
+  std::pair<std::string, std::string> texts{bytes_for_people(a), bytes_for_people(b)};
+  if (a == b || texts.first != texts.second) return texts;
+  constexpr std::uint64_t kMebibyte = 1ULL << 20;
+  if (a / kMebibyte != b / kMebibyte) {
+    return {fmt::format("{} MiB", a / kMebibyte), fmt::format("{} MiB", b / kMebibyte)};
+  }
+  return {fmt::format("{} B", a), fmt::format("{} B", b)};
+}
+
+std::string duration_for_people(std::int64_t seconds) {
+  if (seconds < 0) seconds = 0;
+  if (seconds < 60) return fmt::format("{} s", seconds);
+  if (seconds < 60 * 60) return fmt::format("{} min", seconds / 60);
+  if (seconds < 48 * 60 * 60) return fmt::format("{} h", seconds / (60 * 60));
+  return fmt::format("{} d", seconds / (24 * 60 * 60));
+}
+
+}  // namespace berth
