@@ -6,7 +6,8 @@ import pytest
 
 TWO = '[[device]]\nmodel = "H100"\ncount = 2\n'
 FOUR_GHOSTS = '[[device]]\nmodel = "H100"\n' + "".join(
-    f"[[device.process]]\npid = {1000 + i}\nghost = true\nused_mib = {100 + i}\n" for i in range(4))
+    f"[[device.process]]\npid = {1000 + i}\nghost = true\nused_mib = {100 + i}\n" for i in range(4)
+)
 
 
 def canary(size):
@@ -45,18 +46,31 @@ def test_a_text_that_does_not_fit_is_refused_and_nothing_is_written(machine):
     assert nvml.nvmlDeviceGetName(device, buffer, 5) == 7
 
 
-@pytest.mark.parametrize("call", [
-    "nvmlDeviceGetCount_v2", "nvmlSystemGetCudaDriverVersion",
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "nvmlDeviceGetCount_v2",
+        "nvmlSystemGetCudaDriverVersion",
+    ],
+)
 def test_a_null_pointer_is_an_invalid_argument(machine, call):
     assert getattr(machine.write(TWO).nvml(), call)(None) == 2
 
 
-@pytest.mark.parametrize("call, nulls", [
-    ("nvmlDeviceGetMemoryInfo", 1), ("nvmlDeviceGetMemoryInfo_v2", 1), ("nvmlDeviceGetUtilizationRates", 1),
-    ("nvmlDeviceGetPowerUsage", 1), ("nvmlDeviceGetPciInfo_v3", 1), ("nvmlDeviceGetMigMode", 2),
-    ("nvmlDeviceGetEccMode", 2), ("nvmlDeviceGetComputeRunningProcesses_v3", 2), ("nvmlDeviceGetIndex", 1),
-])
+@pytest.mark.parametrize(
+    "call, nulls",
+    [
+        ("nvmlDeviceGetMemoryInfo", 1),
+        ("nvmlDeviceGetMemoryInfo_v2", 1),
+        ("nvmlDeviceGetUtilizationRates", 1),
+        ("nvmlDeviceGetPowerUsage", 1),
+        ("nvmlDeviceGetPciInfo_v3", 1),
+        ("nvmlDeviceGetMigMode", 2),
+        ("nvmlDeviceGetEccMode", 2),
+        ("nvmlDeviceGetComputeRunningProcesses_v3", 2),
+        ("nvmlDeviceGetIndex", 1),
+    ],
+)
 def test_a_null_pointer_to_a_device_call_is_an_invalid_argument(machine, call, nulls):
     nvml = machine.write(TWO).nvml()
     assert getattr(nvml, call)(machine.device(nvml), *[None] * nulls) == 2
@@ -70,16 +84,23 @@ def test_a_foreign_handle_an_index_past_the_end_and_an_unknown_uuid(machine):
     assert nvml.nvmlDeviceGetHandleByUUID(b"GPU-00000000-0000-0000-0000-000000000000", c.byref(out)) == 6
 
 
-@pytest.mark.parametrize("call, size", [
-    ("nvmlDeviceGetMemoryInfo", 24), ("nvmlDeviceGetBAR1MemoryInfo", 24), ("nvmlDeviceGetUtilizationRates", 8),
-    ("nvmlDeviceGetPciInfo", 32), ("nvmlDeviceGetPciInfo_v2", 36), ("nvmlDeviceGetPciInfo_v3", 68),
-])
+@pytest.mark.parametrize(
+    "call, size",
+    [
+        ("nvmlDeviceGetMemoryInfo", 24),
+        ("nvmlDeviceGetBAR1MemoryInfo", 24),
+        ("nvmlDeviceGetUtilizationRates", 8),
+        ("nvmlDeviceGetPciInfo", 32),
+        ("nvmlDeviceGetPciInfo_v2", 36),
+        ("nvmlDeviceGetPciInfo_v3", 68),
+    ],
+)
 def test_a_struct_is_written_to_its_size_and_not_past_it(machine, call, size):
     nvml = machine.write(TWO).nvml()
     buffer = canary(128)
     assert getattr(nvml, call)(machine.device(nvml), buffer) == 0
     assert buffer.raw[size:] == b"\xaa" * (128 - size)
-    assert buffer.raw[size - 4:size] != b"\xaa" * 4
+    assert buffer.raw[size - 4 : size] != b"\xaa" * 4
 
 
 def test_pci_info_has_both_forms_of_the_bus_id(machine):
@@ -120,18 +141,29 @@ def test_the_reserve_is_used_in_v1_and_apart_in_v2_and_no_part_of_an_old_total(m
     assert [x >> 20 for x in v1] == [40536, 39536, 1000]
 
 
-@pytest.mark.parametrize("generation, suffix, stride", [
-    ("r450", "", 16), ("r550", "", 16), ("r460", "_v2", 24), ("r535.54", "_v2", 24), ("r535.98", "_v2", 24),
-    ("r510", "_v3", 24), ("r535.54", "_v3", 32), ("r535.104", "_v3", 24), ("r550", "_v3", 24), ("r580", "_v3", 24),
-])
+@pytest.mark.parametrize(
+    "generation, suffix, stride",
+    [
+        ("r450", "", 16),
+        ("r550", "", 16),
+        ("r460", "_v2", 24),
+        ("r535.54", "_v2", 24),
+        ("r535.98", "_v2", 24),
+        ("r510", "_v3", 24),
+        ("r535.54", "_v3", 32),
+        ("r535.104", "_v3", 24),
+        ("r550", "_v3", 24),
+        ("r580", "_v3", 24),
+    ],
+)
 def test_the_stride_of_a_process_list(machine, generation, suffix, stride):
     nvml = machine.write(FOUR_GHOSTS).nvml(generation)
     call = getattr(nvml, "nvmlDeviceGetComputeRunningProcesses" + suffix)
     buffer, count = canary(4 * stride + 64), c.c_uint(4)
     assert call(machine.device(nvml), c.byref(count), buffer) == 0
     assert count.value == 4
-    assert buffer.raw[4 * stride:] == b"\xaa" * 64
-    rows = [words(buffer)[i * stride // 4:(i + 1) * stride // 4] for i in range(4)]
+    assert buffer.raw[4 * stride :] == b"\xaa" * 64
+    rows = [words(buffer)[i * stride // 4 : (i + 1) * stride // 4] for i in range(4)]
     assert [row[0] for row in rows] == [1000, 1001, 1002, 1003]
     assert [row[2] >> 20 for row in rows] == [100, 101, 102, 103]
     if stride > 16:
@@ -147,7 +179,9 @@ def test_the_two_call_protocol_of_a_process_list(machine):
     assert call(device, c.byref(count), buffer) == 7 and count.value == 4 and written(buffer) == 0
     assert call(device, c.byref(count), buffer) == 0
     count.value = 0
-    assert nvml.nvmlDeviceGetGraphicsRunningProcesses_v3(device, c.byref(count), None) == 0 and count.value == 0
+    assert (
+        nvml.nvmlDeviceGetGraphicsRunningProcesses_v3(device, c.byref(count), None) == 0 and count.value == 0
+    )
 
 
 def test_temperature_v_checks_its_version_and_keeps_to_12_bytes(machine):
@@ -184,6 +218,7 @@ def test_every_code_has_a_text(machine):
 
 def test_the_event_set_waits_as_long_as_it_is_told(machine):
     import time
+
     nvml = machine.write(TWO).nvml()
     events, data = c.c_void_p(), canary(32)
     assert nvml.nvmlEventSetCreate(c.byref(events)) == 0

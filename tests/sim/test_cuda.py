@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import as_nobody, eventually
+from simulated import as_nobody, eventually
 
 TWO = '[[device]]\nmodel = "H100"\ncount = 2\n'
 MIB = 1 << 20
@@ -36,7 +36,9 @@ for line in sys.stdin:
 class Holder:
     def __init__(self, machine, sleeper, mib=1000, prefix=(), **env):
         command = machine.command(*prefix, sys.executable, "-c", HOLDER.format(mib=mib))
-        self.process = sleeper(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=machine.env(**env))
+        self.process = sleeper(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=machine.env(**env)
+        )
         self.answer = self.process.stdout.readline().split()
         self.pid = int(self.answer[1])
 
@@ -78,7 +80,9 @@ def test_an_allocation_shows_in_nvml_and_nvidia_smi_until_it_is_freed(machine, s
     holder = Holder(machine, sleeper)
     assert machine.pids(nvml) == [holder.pid] == [holder.process.pid]
     assert (machine.used(nvml, 0), machine.used(nvml, 1)) == (1400, 0)  # a context of 400 MiB
-    out = machine.smi("--query-compute-apps=pid,used_memory,process_name", "--format=csv,noheader,nounits").stdout
+    out = machine.smi(
+        "--query-compute-apps=pid,used_memory,process_name", "--format=csv,noheader,nounits"
+    ).stdout
     assert out.startswith(f"{holder.pid}, 1400, ") and "python" in out
     assert f"{holder.pid}      C" in machine.smi().stdout
     holder.do("must(cuda.cuMemFree_v2(address))")
@@ -130,7 +134,10 @@ def test_memory_of_an_ended_process_returns_after_the_delay(machine, sleeper):
     holder.kill()
     eventually(lambda: machine.pids(nvml) == [])
     assert machine.used(nvml) == 1400
-    assert machine.smi("--query-gpu=memory.used", "--format=csv,noheader,nounits").stdout.split() == ["1400", "0"]
+    assert machine.smi("--query-gpu=memory.used", "--format=csv,noheader,nounits").stdout.split() == [
+        "1400",
+        "0",
+    ]
     machine.write('memory_return_delay = "10ms"\n' + TWO)
     eventually(lambda: machine.used(nvml) == 0)
 
@@ -158,7 +165,9 @@ def test_free_memory_counts_everybody(machine):
     assert library.cuDevicePrimaryCtxRelease_v2(0) == 201
 
 
-@pytest.mark.parametrize("mode, codes", [("default", (0, 0)), ("exclusive_process", (0, 46)), ("prohibited", (46, 46))])
+@pytest.mark.parametrize(
+    "mode, codes", [("default", (0, 0)), ("exclusive_process", (0, 46)), ("prohibited", (46, 46))]
+)
 def test_compute_modes_refuse_contexts(machine, sleeper, mode, codes):
     machine.write(f'[[device]]\nmodel = "T4"\ncompute_mode = "{mode}"\n')
     answers = [Holder(machine, sleeper, 10).answer for _ in range(2)]
@@ -167,8 +176,10 @@ def test_compute_modes_refuse_contexts(machine, sleeper, mode, codes):
 
 def test_an_exclusive_device_with_a_listed_process_is_refused(machine, sleeper):
     other = sleeper()
-    machine.write('[[device]]\nmodel = "T4"\ncompute_mode = "exclusive_process"\n'
-                  f"[[device.process]]\npid = {other.pid}\nused_mib = 1\n")
+    machine.write(
+        '[[device]]\nmodel = "T4"\ncompute_mode = "exclusive_process"\n'
+        f"[[device.process]]\npid = {other.pid}\nused_mib = 1\n"
+    )
     assert Holder(machine, sleeper, 10).answer == ["failed", "46"]
 
 
@@ -179,20 +190,39 @@ def test_nothing_works_before_cuinit(machine):
     assert library.cuDriverGetVersion(c.byref(version)) == 0 and version.value == 12040
 
 
-FOUR = ('[[device]]\nmodel = "T4"\nuuid = "GPU-aaaa0000-0000-0000-0000-000000000000"\npci = "0000:01:00.0"\n'
-        '[[device]]\nmodel = "H100"\nuuid = "GPU-aabb0000-0000-0000-0000-000000000000"\npci = "0000:02:00.0"\n'
-        '[[device]]\nmodel = "T4"\nuuid = "GPU-cccc0000-0000-0000-0000-000000000000"\npci = "0000:03:00.0"\n'
-        '[[device]]\nmodel = "A100"\nuuid = "GPU-dddd0000-0000-0000-0000-000000000000"\npci = "0000:04:00.0"\n')
+FOUR = (
+    '[[device]]\nmodel = "T4"\nuuid = "GPU-aaaa0000-0000-0000-0000-000000000000"\npci = "0000:01:00.0"\n'
+    '[[device]]\nmodel = "H100"\nuuid = "GPU-aabb0000-0000-0000-0000-000000000000"\npci = "0000:02:00.0"\n'
+    '[[device]]\nmodel = "T4"\nuuid = "GPU-cccc0000-0000-0000-0000-000000000000"\npci = "0000:03:00.0"\n'
+    '[[device]]\nmodel = "A100"\nuuid = "GPU-dddd0000-0000-0000-0000-000000000000"\npci = "0000:04:00.0"\n'
+)
 
 
-@pytest.mark.parametrize("visible, order, expected", [
-    (None, "PCI_BUS_ID", "01 02 03 04"), (None, None, "02 04 01 03"), (None, "FASTEST_FIRST", "02 04 01 03"),
-    ("0", "PCI_BUS_ID", "01"), ("0", None, "02"), ("3,1", "PCI_BUS_ID", "04 02"), ("", None, ""),
-    ("0,2,-1,1", "PCI_BUS_ID", "01 03"), ("-1", None, ""), ("NoDevFiles", None, ""), ("none", None, ""),
-    ("0,9,1", "PCI_BUS_ID", "01"), (" 2 , 0", "PCI_BUS_ID", "03 01"), ("1,1", "PCI_BUS_ID", ""),
-    ("GPU-cccc", None, "03"), ("GPU-cccc0000-0000-0000-0000-000000000000,GPU-dddd", None, "03 04"),
-    ("GPU-aa", None, ""), ("GPU-aab", None, "02"), ("GPU-CCCC", None, "03"), ("GPU-eeee,0", None, ""),
-])
+@pytest.mark.parametrize(
+    "visible, order, expected",
+    [
+        (None, "PCI_BUS_ID", "01 02 03 04"),
+        (None, None, "02 04 01 03"),
+        (None, "FASTEST_FIRST", "02 04 01 03"),
+        ("0", "PCI_BUS_ID", "01"),
+        ("0", None, "02"),
+        ("3,1", "PCI_BUS_ID", "04 02"),
+        ("", None, ""),
+        ("0,2,-1,1", "PCI_BUS_ID", "01 03"),
+        ("-1", None, ""),
+        ("NoDevFiles", None, ""),
+        ("none", None, ""),
+        ("0,9,1", "PCI_BUS_ID", "01"),
+        (" 2 , 0", "PCI_BUS_ID", "03 01"),
+        ("1,1", "PCI_BUS_ID", ""),
+        ("GPU-cccc", None, "03"),
+        ("GPU-cccc0000-0000-0000-0000-000000000000,GPU-dddd", None, "03 04"),
+        ("GPU-aa", None, ""),
+        ("GPU-aab", None, "02"),
+        ("GPU-CCCC", None, "03"),
+        ("GPU-eeee,0", None, ""),
+    ],
+)
 def test_the_devices_that_a_process_sees(machine, visible, order, expected):
     machine.write(FOUR)
     library, code = cuda(machine, visible=visible, order=order)
@@ -202,7 +232,9 @@ def test_the_devices_that_a_process_sees(machine, visible, order, expected):
 
 
 def test_lost_devices_are_not_seen(machine):
-    machine.write('[[device]]\nmodel = "T4"\nlost = true\npci = "0000:01:00.0"\n[[device]]\nmodel = "T4"\npci = "0000:02:00.0"\n')
+    machine.write(
+        '[[device]]\nmodel = "T4"\nlost = true\npci = "0000:01:00.0"\n[[device]]\nmodel = "T4"\npci = "0000:02:00.0"\n'
+    )
     assert names(cuda(machine)[0]) == ["02"]
 
 
@@ -255,7 +287,9 @@ def test_two_users_see_each_other(machine, sleeper):
     nvml = machine.nvml()
     assert machine.pids(nvml) == [holder.pid] and machine.used(nvml) == 1400
     own = Holder(machine, sleeper, 500)
-    out = machine.run(*nobody, "nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits").stdout
+    out = machine.run(
+        *nobody, "nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits"
+    ).stdout
     assert sorted(out.split("\n")[:2]) == sorted([f"{holder.pid}, 1400", f"{own.pid}, 900"])
     holder.kill()
     eventually(lambda: machine.pids(nvml) == [own.pid])

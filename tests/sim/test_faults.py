@@ -8,11 +8,13 @@ import sys
 import time
 
 import pytest
-from conftest import DEADLINE_S, eventually
+from simulated import DEADLINE_S, eventually
 
 TWO = '[[device]]\nmodel = "H100"\ncount = 2\n'
-POWER = "import ctypes as c; l=c.CDLL('libnvidia-ml.so.1'); l.nvmlInit_v2(); d=c.c_void_p(); " \
-        "l.nvmlDeviceGetHandleByIndex_v2({0}, c.byref(d)); print(l.nvmlDeviceGetPowerUsage(d, c.byref(c.c_uint())), flush=True)"
+POWER = (
+    "import ctypes as c; l=c.CDLL('libnvidia-ml.so.1'); l.nvmlInit_v2(); d=c.c_void_p(); "
+    "l.nvmlDeviceGetHandleByIndex_v2({0}, c.byref(d)); print(l.nvmlDeviceGetPowerUsage(d, c.byref(c.c_uint())), flush=True)"
+)
 
 
 def power(machine, nvml, index=0):
@@ -20,7 +22,9 @@ def power(machine, nvml, index=0):
 
 
 def test_a_code_from_one_call_on_for_some_calls_on_one_device(machine):
-    nvml = machine.write(TWO + '[[fault]]\ncall = "nvmlDeviceGetPower*"\ndevice = 1\nfrom_call = 2\ntimes = 2\nresult = 15\n').nvml()
+    nvml = machine.write(
+        TWO + '[[fault]]\ncall = "nvmlDeviceGetPower*"\ndevice = 1\nfrom_call = 2\ntimes = 2\nresult = 15\n'
+    ).nvml()
     assert [power(machine, nvml, 1) for _ in range(5)] == [0, 15, 15, 0, 0]
     assert [power(machine, nvml, 0) for _ in range(5)] == [0] * 5
 
@@ -34,7 +38,9 @@ def test_a_rule_keeps_its_count_when_another_part_of_the_file_changes(machine):
 
 
 def test_a_handle_look_up_can_fail_for_one_device(machine):
-    nvml = machine.write(TWO + '[[fault]]\ncall = "nvmlDeviceGetHandleByIndex_v2"\ndevice = 0\nresult = 4\n').nvml()
+    nvml = machine.write(
+        TWO + '[[fault]]\ncall = "nvmlDeviceGetHandleByIndex_v2"\ndevice = 0\nresult = 4\n'
+    ).nvml()
     handle = c.c_void_p()
     assert [nvml.nvmlDeviceGetHandleByIndex_v2(i, c.byref(handle)) for i in (0, 1)] == [4, 0]
 
@@ -65,9 +71,13 @@ def test_unified_memory_has_no_memory_reading_but_the_others(machine):
     assert out == "[N/A], [N/A], 0000000F:01:00.0\n"
 
 
-@pytest.mark.parametrize("answer, total", [("zero", 0), ("system", os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE"))])
+@pytest.mark.parametrize(
+    "answer, total", [("zero", 0), ("system", os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE"))]
+)
 def test_unified_memory_as_other_drivers_have_answered(machine, answer, total):
-    nvml = machine.write(f'[[device]]\nmodel = "GB10"\nunified_memory = "{answer}"\nhidden_mib = 100\n').nvml("r580")
+    nvml = machine.write(f'[[device]]\nmodel = "GB10"\nunified_memory = "{answer}"\nhidden_mib = 100\n').nvml(
+        "r580"
+    )
     memory = (c.c_uint64 * 3)()
     assert nvml.nvmlDeviceGetMemoryInfo(machine.device(nvml), memory) == 0
     used = min(total, 100 << 20)
@@ -75,20 +85,33 @@ def test_unified_memory_as_other_drivers_have_answered(machine, answer, total):
 
 
 def test_a_call_can_take_time(machine):
-    nvml = machine.write(TWO + '[[fault]]\ncall = "nvmlDeviceGetPowerUsage"\ntimes = 1\ndelay = "80ms"\n').nvml()
+    nvml = machine.write(
+        TWO + '[[fault]]\ncall = "nvmlDeviceGetPowerUsage"\ntimes = 1\ndelay = "80ms"\n'
+    ).nvml()
     begin = time.monotonic()
     assert power(machine, nvml) == 0
     assert time.monotonic() - begin >= 0.08
 
 
 def test_a_call_can_hang_and_only_sigkill_ends_it(machine, sleeper):
-    machine.write("call_log = true\n" + TWO + '[[fault]]\ncall = "nvmlDeviceGetPowerUsage"\ndevice = 1\nhang = true\n')
+    machine.write(
+        "call_log = true\n" + TWO + '[[fault]]\ncall = "nvmlDeviceGetPowerUsage"\ndevice = 1\nhang = true\n'
+    )
     assert machine.python(POWER.format(0)).stdout == "0\n"
-    process = sleeper(machine.command(sys.executable, "-c", "import signal,os; print(os.getpid(), flush=True); " + POWER.format(1)),
-                      stdout=subprocess.PIPE, text=True)
+    process = sleeper(
+        machine.command(
+            sys.executable, "-c", "import signal,os; print(os.getpid(), flush=True); " + POWER.format(1)
+        ),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     pid = int(process.stdout.readline())
-    blocked = lambda: int(open(f"/proc/{pid}/status").read().split("SigBlk:")[1].split()[0], 16) >> 14 & 1
-    eventually(blocked)
+
+    def deaf():
+        mask = open(f"/proc/{pid}/status").read().split("SigBlk:")[1].split()[0]
+        return int(mask, 16) >> (signal.SIGTERM - 1) & 1
+
+    eventually(deaf)
     process.send_signal(signal.SIGTERM)
     assert process.poll() is None
     process.kill()
@@ -101,7 +124,9 @@ def test_a_call_can_crash_its_process(machine):
 
 
 def test_a_list_can_grow_between_two_calls(machine):
-    nvml = machine.write(TWO + '[[fault]]\ncall = "nvmlDeviceGetComputeRunningProcesses_v3"\ngrow = 3\n').nvml()
+    nvml = machine.write(
+        TWO + '[[fault]]\ncall = "nvmlDeviceGetComputeRunningProcesses_v3"\ngrow = 3\n'
+    ).nvml()
     device, count, rows = machine.device(nvml), c.c_uint(0), c.create_string_buffer(24 * 64)
     call = nvml.nvmlDeviceGetComputeRunningProcesses_v3
     assert call(device, c.byref(count), None) == 7 and count.value == 3
@@ -111,8 +136,10 @@ def test_a_list_can_grow_between_two_calls(machine):
 
 
 def test_an_old_driver_can_leave_the_count_as_it_was(machine):
-    nvml = machine.write(TWO + '[[device.process]]\npid = 7\nghost = true\n'
-                         '[[fault]]\ncall = "nvmlDeviceGetCompute*"\nstale_count = true\n').nvml()
+    nvml = machine.write(
+        TWO + "[[device.process]]\npid = 7\nghost = true\n"
+        '[[fault]]\ncall = "nvmlDeviceGetCompute*"\nstale_count = true\n'
+    ).nvml()
     count = c.c_uint(0)
     assert nvml.nvmlDeviceGetComputeRunningProcesses_v3(machine.device(nvml, 1), c.byref(count), None) == 7
     assert count.value == 0
@@ -120,7 +147,9 @@ def test_an_old_driver_can_leave_the_count_as_it_was(machine):
 
 @pytest.mark.parametrize("shared, codes", [("false", "0000"), ("true", "00ff")])
 def test_a_count_is_of_one_process_or_of_all(machine, shared, codes):
-    machine.write(TWO + f'[[fault]]\ncall = "nvmlDeviceGetPowerUsage"\nfrom_call = 3\nresult = 15\nshared = {shared}\n')
+    machine.write(
+        TWO + f'[[fault]]\ncall = "nvmlDeviceGetPowerUsage"\nfrom_call = 3\nresult = 15\nshared = {shared}\n'
+    )
     got = [int(machine.python(POWER.format(0)).stdout) for _ in range(4)]
     assert "".join("%x" % code for code in got) == codes
 
@@ -138,6 +167,11 @@ def test_the_call_log_has_a_line_a_call(machine):
     machine.smi()
     lines = (machine.file.parent / "machine.toml.d" / "calls.log").read_text().splitlines()
     assert [line.split(" ", 1)[1] for line in lines] == [
-        "nvmlInit_v2 - 0", "nvmlDeviceGetHandleByIndex_v2 1 0", "nvmlDeviceGetPowerUsage 1 0",
-        "nvmlDeviceGetHandleByIndex_v2 0 0", "nvmlDeviceGetUtilizationRates 0 2", "nvidia-smi - 0"]
+        "nvmlInit_v2 - 0",
+        "nvmlDeviceGetHandleByIndex_v2 1 0",
+        "nvmlDeviceGetPowerUsage 1 0",
+        "nvmlDeviceGetHandleByIndex_v2 0 0",
+        "nvmlDeviceGetUtilizationRates 0 2",
+        "nvidia-smi - 0",
+    ]
     assert {int(line.split()[0]) for line in lines[:5]} == {os.getpid()}

@@ -5,11 +5,13 @@ import re
 import sys
 
 import pytest
-from conftest import as_nobody
+from simulated import as_nobody
 
-MIG = ('[[device]]\nmodel = "A100"\nmig = ["1g.5gb", "", "3g.20gb"]\n'
-       "[[device.process]]\npid = 77\nghost = true\nused_mib = 900\nmig = 2\n"
-       '[[device]]\nmodel = "A100"\nmig = []\n[[device]]\nmodel = "A100"\n')
+MIG = (
+    '[[device]]\nmodel = "A100"\nmig = ["1g.5gb", "", "3g.20gb"]\n'
+    "[[device.process]]\npid = 77\nghost = true\nused_mib = 900\nmig = 2\n"
+    '[[device]]\nmodel = "A100"\nmig = []\n[[device]]\nmodel = "A100"\n'
+)
 
 
 def slot(machine, nvml, index, device=0):
@@ -34,7 +36,11 @@ def test_slots_are_sparse(machine):
     nvml = machine.write(MIG).nvml()
     assert [slot(machine, nvml, i)[0] for i in range(8)] == [0, 6, 0, 6, 6, 6, 6, 2]
     assert [slot(machine, nvml, 0, device)[0] for device in (1, 2)] == [6, 3]
-    assert [number(nvml.nvmlDeviceGetMaxMigDeviceCount, machine.device(nvml, i)) for i in range(3)] == [7, 7, 0]
+    assert [number(nvml.nvmlDeviceGetMaxMigDeviceCount, machine.device(nvml, i)) for i in range(3)] == [
+        7,
+        7,
+        0,
+    ]
     modes = []
     for i in range(3):
         now, later = c.c_uint(), c.c_uint()
@@ -61,7 +67,9 @@ def test_an_instance_answers_for_itself(machine):
     assert (count.value, rows[0], rows[4], rows[5]) == (1, 77, 1, 0)
 
 
-@pytest.mark.parametrize("call", ["nvmlDeviceGetPowerUsage", "nvmlDeviceGetFanSpeed", "nvmlDeviceGetPerformanceState"])
+@pytest.mark.parametrize(
+    "call", ["nvmlDeviceGetPowerUsage", "nvmlDeviceGetFanSpeed", "nvmlDeviceGetPerformanceState"]
+)
 def test_an_instance_has_no_reading_of_the_board(machine, call):
     nvml = machine.write(MIG).nvml()
     assert number(getattr(nvml, call), slot(machine, nvml, 0)[1]) == 3
@@ -72,14 +80,20 @@ def test_utilization_is_unknown_for_an_instance_and_for_its_parent(machine):
     rates = (c.c_uint * 2)()
     handles = [slot(machine, nvml, 0)[1], machine.device(nvml, 0), machine.device(nvml, 2)]
     assert [nvml.nvmlDeviceGetUtilizationRates(handle, rates) for handle in handles] == [3, 3, 0]
-    assert machine.smi("--query-gpu=utilization.gpu,mig.mode.current", "--format=csv,noheader").stdout.splitlines() == [
-        "[N/A], Enabled", "[N/A], Enabled", "0 %, Disabled"]
+    assert machine.smi(
+        "--query-gpu=utilization.gpu,mig.mode.current", "--format=csv,noheader"
+    ).stdout.splitlines() == ["[N/A], Enabled", "[N/A], Enabled", "0 %, Disabled"]
 
 
-@pytest.mark.parametrize("generation, form, found", [
-    ("r450", r"MIG-GPU-[0-9a-f-]{36}/1/0", 6), ("r460", r"MIG-GPU-[0-9a-f-]{36}/1/0", 6),
-    ("r470", r"MIG-[0-9a-f-]{36}", 0), ("r580", r"MIG-[0-9a-f-]{36}", 0),
-])
+@pytest.mark.parametrize(
+    "generation, form, found",
+    [
+        ("r450", r"MIG-GPU-[0-9a-f-]{36}/1/0", 6),
+        ("r460", r"MIG-GPU-[0-9a-f-]{36}/1/0", 6),
+        ("r470", r"MIG-[0-9a-f-]{36}", 0),
+        ("r580", r"MIG-[0-9a-f-]{36}", 0),
+    ],
+)
 def test_the_uuid_of_an_instance_has_the_form_of_its_generation(machine, generation, form, found):
     nvml = machine.write(f'generation = "{generation}"\n' + MIG).nvml(generation)
     uuid = text(nvml.nvmlDeviceGetUUID, slot(machine, nvml, 2)[1])
@@ -111,7 +125,9 @@ def test_the_parents_list_is_for_root(machine):
     nobody = as_nobody()
     machine.write(MIG)
     assert machine.pids(machine.nvml()) == [77]
-    code = ("import ctypes as c; l=c.CDLL('libnvidia-ml.so.1'); l.nvmlInit_v2(); d=c.c_void_p(); n=c.c_uint(0)\n"
-            "l.nvmlDeviceGetHandleByIndex_v2(0, c.byref(d)); print(l.nvmlDeviceGetComputeRunningProcesses_v3(d, c.byref(n), None))")
+    code = (
+        "import ctypes as c; l=c.CDLL('libnvidia-ml.so.1'); l.nvmlInit_v2(); d=c.c_void_p(); n=c.c_uint(0)\n"
+        "l.nvmlDeviceGetHandleByIndex_v2(0, c.byref(d)); print(l.nvmlDeviceGetComputeRunningProcesses_v3(d, c.byref(n), None))"
+    )
     done = machine.run(*nobody, sys.executable, "-c", code)
     assert done.stdout == "4\n"

@@ -2,7 +2,7 @@
 
 import os
 
-from conftest import eventually
+from simulated import eventually
 
 
 def row(pid, more=""):

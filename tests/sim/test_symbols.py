@@ -5,14 +5,15 @@ import re
 import subprocess
 
 import pytest
-from conftest import GENERATIONS, SIM
+from simulated import GENERATIONS, SIM
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "sim"
 
 
 def exported(generation, library="libnvidia-ml.so.1"):
-    out = subprocess.run(["nm", "-D", "--defined-only", SIM / generation / library],
-                         capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(
+        ["nm", "-D", "--defined-only", SIM / generation / library], capture_output=True, text=True, check=True
+    ).stdout
     return {line.split()[-1] for line in out.splitlines()}
 
 
@@ -43,18 +44,21 @@ REASONS = "nvmlDeviceGetCurrentClocksEventReasons"
 TEMPERATURE_V = "nvmlDeviceGetTemperatureV"
 
 
-@pytest.mark.parametrize("generation, has, lacks", [
-    ("r450", [], [V2, V3, MEMORY_V2, "nvmlDeviceGetAttributes_v2"]),
-    ("r460", [V2], [V3, MEMORY_V2]),
-    ("r470", [V2], [V3, MEMORY_V2]),
-    ("r510", [V2, V3, MEMORY_V2], [CONFIDENTIAL, REASONS]),
-    ("r535.54", [V2, V3, CONFIDENTIAL, REASONS], [DETAIL]),
-    ("r535.98", [V2, CONFIDENTIAL], [V3, DETAIL]),
-    ("r535.104", [V2, V3, CONFIDENTIAL, DETAIL], [TEMPERATURE_V]),
-    ("r550", [V3, DETAIL], [TEMPERATURE_V]),
-    ("r570", [TEMPERATURE_V], []),
-    ("r580", [TEMPERATURE_V], []),
-])
+@pytest.mark.parametrize(
+    "generation, has, lacks",
+    [
+        ("r450", [], [V2, V3, MEMORY_V2, "nvmlDeviceGetAttributes_v2"]),
+        ("r460", [V2], [V3, MEMORY_V2]),
+        ("r470", [V2], [V3, MEMORY_V2]),
+        ("r510", [V2, V3, MEMORY_V2], [CONFIDENTIAL, REASONS]),
+        ("r535.54", [V2, V3, CONFIDENTIAL, REASONS], [DETAIL]),
+        ("r535.98", [V2, CONFIDENTIAL], [V3, DETAIL]),
+        ("r535.104", [V2, V3, CONFIDENTIAL, DETAIL], [TEMPERATURE_V]),
+        ("r550", [V3, DETAIL], [TEMPERATURE_V]),
+        ("r570", [TEMPERATURE_V], []),
+        ("r580", [TEMPERATURE_V], []),
+    ],
+)
 def test_the_symbols_that_clients_decide_by(generation, has, lacks):
     names = exported(generation)
     assert [n for n in has if n not in names] == []
@@ -63,7 +67,9 @@ def test_the_symbols_that_clients_decide_by(generation, has, lacks):
 
 @pytest.mark.parametrize("library", ["libnvidia-ml.so.1", "libcuda.so.1"])
 def test_a_library_needs_only_the_c_library_and_goes_by_its_own_name(library):
-    out = subprocess.run(["readelf", "-d", SIM / "r550" / library], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(
+        ["readelf", "-d", SIM / "r550" / library], capture_output=True, text=True, check=True
+    ).stdout
     needed = set(re.findall(r"NEEDED.*\[(.*)\]", out))
     assert needed <= {"libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
     assert re.findall(r"SONAME.*\[(.*)\]", out) == [library]

@@ -7,7 +7,12 @@ import pytest
 
 def level(machine, nvml, a, b):
     value = c.c_uint()
-    assert nvml.nvmlDeviceGetTopologyCommonAncestor(machine.device(nvml, a), machine.device(nvml, b), c.byref(value)) == 0
+    assert (
+        nvml.nvmlDeviceGetTopologyCommonAncestor(
+            machine.device(nvml, a), machine.device(nvml, b), c.byref(value)
+        )
+        == 0
+    )
     return value.value
 
 
@@ -20,7 +25,10 @@ def links(machine, nvml, device):
         if code in (2, 3):
             return code, found
         if code == 0 and state.value:
-            assert nvml.nvmlDeviceGetNvLinkRemoteDeviceType(machine.device(nvml, device), link, c.byref(kind)) == 0
+            assert (
+                nvml.nvmlDeviceGetNvLinkRemoteDeviceType(machine.device(nvml, device), link, c.byref(kind))
+                == 0
+            )
             assert nvml.nvmlDeviceGetNvLinkRemotePciInfo_v2(machine.device(nvml, device), link, pci) == 0
             found.append((kind.value, pci[4], pci[5]))
     return None, found
@@ -28,7 +36,9 @@ def links(machine, nvml, device):
 
 def nvlink_p2p(machine, nvml, a, b):
     value = c.c_uint()
-    assert nvml.nvmlDeviceGetP2PStatus(machine.device(nvml, a), machine.device(nvml, b), 2, c.byref(value)) == 0
+    assert (
+        nvml.nvmlDeviceGetP2PStatus(machine.device(nvml, a), machine.device(nvml, b), 2, c.byref(value)) == 0
+    )
     return value.value
 
 
@@ -40,7 +50,12 @@ def test_switched_boards_have_all_their_links_to_switches(machine, model, count,
     assert {kind for kind, _, _ in found} == {2} and len({bus for _, _, bus in found}) == switches
     assert nvlink_p2p(machine, nvml, 0, 7) == 0
     assert (level(machine, nvml, 0, 1), level(machine, nvml, 0, 4), level(machine, nvml, 3, 3)) == (40, 50, 0)
-    assert machine.smi("topo", "-m").stdout.splitlines()[1].split()[:4] == ["GPU0", "X", f"NV{count}", f"NV{count}"]
+    assert machine.smi("topo", "-m").stdout.splitlines()[1].split()[:4] == [
+        "GPU0",
+        "X",
+        f"NV{count}",
+        f"NV{count}",
+    ]
 
 
 def test_cards_have_no_links_unless_bridged(machine):
@@ -66,8 +81,10 @@ def test_the_cube_mesh_of_eight_v100(machine):
 
 
 def test_links_and_levels_that_the_scenario_gives(machine):
-    nvml = machine.write('[[device]]\nmodel = "3090"\ncount = 3\n[[link]]\na = 0\nb = 2\nnvlinks = 3\n'
-                         '[[pcie]]\na = 1\nb = 0\nlevel = "PIX"\n[[pcie]]\na = 1\nb = 2\nlevel = "PXB"\n').nvml()
+    nvml = machine.write(
+        '[[device]]\nmodel = "3090"\ncount = 3\n[[link]]\na = 0\nb = 2\nnvlinks = 3\n'
+        '[[pcie]]\na = 1\nb = 0\nlevel = "PIX"\n[[pcie]]\na = 1\nb = 2\nlevel = "PXB"\n'
+    ).nvml()
     assert [len(links(machine, nvml, i)[1]) for i in range(3)] == [3, 0, 3]
     assert [level(machine, nvml, *p) for p in ((0, 1), (1, 2), (0, 2))] == [10, 20, 30]
     count, near = c.c_uint(8), (c.c_void_p * 8)()
