@@ -12,17 +12,6 @@
 namespace berth::leasing {
 namespace {
 
-void name_users(Ledger& ledger) {
-  std::map<std::uint32_t, std::string> names;
-  for (std::vector<Ticket>* tickets : {&ledger.tickets, &ledger.ended}) {
-    for (Ticket& ticket : *tickets) {
-      std::string& name = names[ticket.uid];
-      if (name.empty()) name = sys::user_name(ticket.uid);
-      ticket.user = name;
-    }
-  }
-}
-
 // A mask that lets nothing through but the devices of the lease that we are inside of.
 std::optional<Mask> narrow(std::optional<Mask> mask, const std::optional<std::vector<std::string>>& within) {
   if (!within) return mask;
@@ -53,6 +42,17 @@ bool drains(const std::string& uuid, const Facts& facts, Processes& processes) {
 }
 
 }  // namespace
+
+void name_users(Ledger& ledger) {
+  std::map<std::uint32_t, std::string> names;
+  for (std::vector<Ticket>* tickets : {&ledger.tickets, &ledger.ended}) {
+    for (Ticket& ticket : *tickets) {
+      std::string& name = names[ticket.uid];
+      if (name.empty()) name = sys::user_name(ticket.uid);
+      ticket.user = name;
+    }
+  }
+}
 
 std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, Processes& processes) {
   std::vector<TicketId> found;

@@ -38,4 +38,7 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
 /// the only trace of why.
 std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, Processes& processes);
 
+/// Fills in the names of the tickets' users. May ask a directory service.
+void name_users(Ledger& ledger);
+
 }  // namespace berth::leasing
