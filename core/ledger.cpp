@@ -17,7 +17,8 @@ std::string to_text(TicketId id) {
 }
 
 std::optional<TicketId> ticket_id_from_text(std::string_view text) {
-  const bool shaped = text.size() == kIdDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  const bool shaped =
+      text.size() == kIdDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
   if (!shaped) return std::nullopt;
   TicketId id;
   std::from_chars(text.data(), text.data() + text.size(), id.value, 16);
@@ -27,7 +28,8 @@ std::optional<TicketId> ticket_id_from_text(std::string_view text) {
 std::vector<const Ticket*> leases_on(const Ledger& ledger, std::string_view uuid) {
   std::vector<const Ticket*> found;
   for (const Ticket& ticket : ledger.tickets) {
-    if (ticket.phase == TicketPhase::granted && std::ranges::find(ticket.devices, uuid) != ticket.devices.end())
+    if (ticket.phase == TicketPhase::granted &&
+        std::ranges::find(ticket.devices, uuid) != ticket.devices.end())
       found.push_back(&ticket);
   }
   return found;

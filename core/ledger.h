@@ -36,7 +36,7 @@ struct Ticket {
   unsigned count = 1;
   bool shared = false;
   std::uint64_t promise_bytes = 0;      ///< shared: memory promised on each device
-  std::vector<std::string> candidates;  ///< UUIDs that the static filters admit; {kEveryDevice}: too many to name
+  std::vector<std::string> candidates;  ///< UUIDs that the static filters admit, or kEveryDevice
   std::vector<std::string> devices;     ///< UUIDs granted; empty while waiting
   std::string user;                     ///< name of uid, for people
   std::string command;
@@ -59,7 +59,7 @@ struct OddTicket {
 struct Ledger {
   std::vector<Ticket> tickets;
   std::vector<OddTicket> odd;
-  std::vector<Ticket> ended;  ///< leases whose holder is dead and whose file is still there: their devices may be draining
+  std::vector<Ticket> ended;  ///< leases whose holder is dead and whose file is still there
 
   bool operator==(const Ledger&) const = default;
 };

@@ -1,5 +1,6 @@
-// A ticket's text only ever grows: a grant leaves what is there as it is and puts more in place of the last line.
-// So a reader that meets a grant half-way sees a text without its end, never one that says something else.
+// A ticket's text only ever grows: a grant leaves what is there as it is and puts more in place of the last
+// line. So a reader that meets a grant half-way sees a text without its end, never one that says something
+// else.
 
 #include "berth/core/ticket_codec.h"
 
@@ -28,7 +29,8 @@ std::string_view cut(std::string_view text, std::size_t most) {
   return text.substr(0, most);
 }
 
-std::string encode(const Ticket& ticket, const std::vector<std::string>& candidates, std::size_t words_bytes) {
+std::string encode(const Ticket& ticket, const std::vector<std::string>& candidates,
+                   std::size_t words_bytes) {
   RecordWriter writer(kKind, kVersion);
   writer.field("id", to_text(ticket.id));
   writer.field("pid", std::uint64_t{ticket.pid});
@@ -94,7 +96,8 @@ std::string encode_ticket(const Ticket& ticket) {
   const std::vector<std::string> every{std::string(kEveryDevice)};
   for (const std::vector<std::string>* candidates : {&ticket.candidates, &every}) {
     for (std::size_t words_bytes = 1024; words_bytes >= 32; words_bytes /= 2) {
-      if (encode(waiting, *candidates, words_bytes).size() <= most) return encode(ticket, *candidates, words_bytes);
+      if (encode(waiting, *candidates, words_bytes).size() <= most)
+        return encode(ticket, *candidates, words_bytes);
     }
   }
   return encode(ticket, every, 0);
@@ -108,8 +111,11 @@ Result<Ticket> decode_ticket(std::string_view text) {
   });
   if (!version) return std::unexpected(version.error());
   if (*version != kVersion)
-    return fail(ErrorCode::failure, fmt::format("written in version {} of the ticket format; this program knows {}", *version, kVersion));
-  if (!wrong_key.empty()) return fail(ErrorCode::failure, fmt::format("the value of \"{}\" is malformed", wrong_key));
+    return fail(
+        ErrorCode::failure,
+        fmt::format("written in version {} of the ticket format; this program knows {}", *version, kVersion));
+  if (!wrong_key.empty())
+    return fail(ErrorCode::failure, fmt::format("the value of \"{}\" is malformed", wrong_key));
   if (ticket.id.value == 0) return fail(ErrorCode::failure, "it has no id");
   if (ticket.phase == TicketPhase::waiting) ticket.since_s = ticket.joined_s;
   return ticket;

@@ -1,5 +1,6 @@
-// Facts first (the driver may take seconds), then one short decision in the store, on the ledger as it is by then. What the
-// decision finds changed since the facts were read makes it look again, in its place in the queue.
+// Facts first (the driver may take seconds), then one short decision in the store, on the ledger as it is by
+// then. What the decision finds changed since the facts were read makes it look again, in its place in the
+// queue.
 
 #include "berth/lease/acquire.h"
 
@@ -38,7 +39,8 @@ bool same_leases(const Ledger& a, const Ledger& b) {
 
 class Acquisition {
  public:
-  Acquisition(source::Source& source, store::LeaseStore& store, const Request& request, const LookOptions& options)
+  Acquisition(source::Source& source, store::LeaseStore& store, const Request& request,
+              const LookOptions& options)
       : source_(source), store_(store), request_(request), options_(options) {}
 
   Result<Acquired> run(const TicketWords& words) {
@@ -167,8 +169,8 @@ std::vector<const Device*> HeldLease::devices() const {
   return found;
 }
 
-Result<Acquired> acquire(source::Source& source, store::LeaseStore& store, const Request& request, const LookOptions& options,
-                         const TicketWords& words) {
+Result<Acquired> acquire(source::Source& source, store::LeaseStore& store, const Request& request,
+                         const LookOptions& options, const TicketWords& words) {
   return Acquisition(source, store, request, options).run(words);
 }
 

@@ -51,9 +51,9 @@ struct Refused {
 
 using Acquired = std::variant<HeldLease, Refused>;
 
-/// Takes a lease for this process, now or not at all. The driver is asked before, never while others are kept from deciding.
-/// Error: `impossible` when this machine could never satisfy the request; `usage`; as `look`.
-Result<Acquired> acquire(source::Source& source, store::LeaseStore& store, const Request& request, const LookOptions& options,
-                         const TicketWords& words);
+/// Takes a lease for this process, now or not at all. The driver is asked before, never while others are kept
+/// from deciding. Error: `impossible` when this machine could never satisfy the request; `usage`; as `look`.
+Result<Acquired> acquire(source::Source& source, store::LeaseStore& store, const Request& request,
+                         const LookOptions& options, const TicketWords& words);
 
 }  // namespace berth::leasing

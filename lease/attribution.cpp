@@ -11,7 +11,8 @@ constexpr int kDeepest = 256;
 
 class Attributor {
  public:
-  Attributor(const Ledger& ledger, store::LeaseStore& store, Processes& processes) : store_(store), processes_(processes) {
+  Attributor(const Ledger& ledger, store::LeaseStore& store, Processes& processes)
+      : store_(store), processes_(processes) {
     for (const Ticket& ticket : ledger.tickets) {
       if (ticket.phase == TicketPhase::granted) leases_.push_back(&ticket);
     }
@@ -22,7 +23,8 @@ class Attributor {
     for (const Process& process : *device.processes) {
       if (found_.leases.contains(process.pid)) continue;
       const Ticket* lease = known(process.pid);
-      if (lease == nullptr && (lease = assumed(process, device)) != nullptr) found_.assumed.insert(process.pid);
+      if (lease == nullptr && (lease = assumed(process, device)) != nullptr)
+        found_.assumed.insert(process.pid);
       if (lease != nullptr) found_.leases.emplace(process.pid, lease->id);
     }
   }
@@ -66,9 +68,8 @@ class Attributor {
     if (!value) unreadable_ = true;
     if (!value || value->empty()) return nullptr;
     const auto owner = processes_.owner(pid);
-    const auto found = std::ranges::find_if(leases_, [&](const Ticket* lease) {
-      return names_lease(*value, lease->id) && owner == lease->uid;
-    });
+    const auto found = std::ranges::find_if(
+        leases_, [&](const Ticket* lease) { return names_lease(*value, lease->id) && owner == lease->uid; });
     return found == leases_.end() ? nullptr : *found;
   }
 
@@ -90,7 +91,8 @@ class Attributor {
 
 }  // namespace
 
-Attribution attribute(const Snapshot& snapshot, const Ledger& ledger, store::LeaseStore& store, Processes& processes) {
+Attribution attribute(const Snapshot& snapshot, const Ledger& ledger, store::LeaseStore& store,
+                      Processes& processes) {
   Attributor attributor(ledger, store, processes);
   for (const Device& device : snapshot.devices) attributor.add(device);
   return std::move(attributor).result();

@@ -16,13 +16,15 @@ namespace {
 std::optional<Mask> narrow(std::optional<Mask> mask, const std::optional<std::vector<std::string>>& within) {
   if (!within) return mask;
   if (!mask) return Mask{"the devices of this lease", *within, {}};
-  std::erase_if(mask->uuids, [&](const std::string& uuid) { return std::ranges::find(*within, uuid) == within->end(); });
+  std::erase_if(mask->uuids,
+                [&](const std::string& uuid) { return std::ranges::find(*within, uuid) == within->end(); });
   return mask;
 }
 
 // The parts of a GPU are locked by the leases of its instances, so a lock in part says nothing about it.
 bool is_foreign(const store::ForeignLock& lock, const Device& device) {
-  return lock.uuid == store::device_file_name(device.uuid) && (lock.whole || !device.mig_enabled.value_or(false));
+  return lock.uuid == store::device_file_name(device.uuid) &&
+         (lock.whole || !device.mig_enabled.value_or(false));
 }
 
 std::uint64_t unexplained_bytes(const Device& device, Processes& processes) {
@@ -65,7 +67,8 @@ std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, 
   return found;
 }
 
-Result<World> look(source::Source& source, store::LeaseStore& store, const Request& request, const LookOptions& options) {
+Result<World> look(source::Source& source, store::LeaseStore& store, const Request& request,
+                   const LookOptions& options) {
   auto snapshot = source.read(request.readings() | options.also);
   if (!snapshot) return std::unexpected(snapshot.error());
   // After the driver, which may take its time: the books are then the younger of the two.
@@ -88,7 +91,8 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
       facts.foreign_locks.push_back(device.uuid);
     if (std::ranges::any_of(world.ledger.ended, [&](const Ticket& ended) {
           return std::ranges::find(ended.devices, device.uuid) != ended.devices.end() &&
-                 leases_on(world.ledger, device.uuid).empty() && drains(device.uuid, facts, *options.processes);
+                 leases_on(world.ledger, device.uuid).empty() &&
+                 drains(device.uuid, facts, *options.processes);
         }))
       facts.draining.push_back(device.uuid);
   }

@@ -50,8 +50,9 @@ Result<Place> find_place(const store::Tell& tell) {
     if (!entered) return std::unexpected(entered.error());
     if (*entered) continue;
     place.believe_mask = false;
-    place.warnings.push_back(
-        fmt::format("BERTH_LEASE={} names no live lease of yours; it is ignored, and CUDA_VISIBLE_DEVICES with it", value));
+    place.warnings.push_back(fmt::format(
+        "BERTH_LEASE={} names no live lease of yours; it is ignored, and CUDA_VISIBLE_DEVICES with it",
+        value));
     break;
   }
   return place;

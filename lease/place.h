@@ -21,8 +21,8 @@ struct Place {
   std::string path_of(TicketId lease) const;
 };
 
-/// Opens the lease directory of this machine, and the one inside of the lease that BERTH_LEASE names, if that is alive and ours.
-/// Error: the directory is not fit for use.
+/// Opens the lease directory of this machine, and the one inside of the lease that BERTH_LEASE names, if that
+/// is alive and ours. Error: the directory is not fit for use.
 Result<Place> find_place(const store::Tell& tell);
 
 }  // namespace berth::leasing

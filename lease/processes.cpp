@@ -5,8 +5,12 @@ namespace {
 
 class SystemProcesses : public Processes {
  public:
-  std::optional<sys::ProcessStat> stat(std::uint32_t pid) override { return sys::process_stat(static_cast<pid_t>(pid)); }
-  std::optional<std::uint32_t> owner(std::uint32_t pid) override { return sys::process_owner(static_cast<pid_t>(pid)); }
+  std::optional<sys::ProcessStat> stat(std::uint32_t pid) override {
+    return sys::process_stat(static_cast<pid_t>(pid));
+  }
+  std::optional<std::uint32_t> owner(std::uint32_t pid) override {
+    return sys::process_owner(static_cast<pid_t>(pid));
+  }
   std::optional<bool> has_open(std::uint32_t pid, const sys::FileIdentity& file) override {
     return sys::process_has_open(static_cast<pid_t>(pid), file);
   }

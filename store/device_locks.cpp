@@ -19,7 +19,7 @@ constexpr mode_t kDeviceFileMode = 0666;
 constexpr int kReplacements = 16;
 
 std::string owner_of(int directory) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(directory, &status) != 0) return "its owner";
   return sys::user_name(status.st_uid);
 }
@@ -38,14 +38,16 @@ std::string device_file_name(std::string_view uuid) {
 
 Result<sys::Descriptor> DeviceLocks::open_device(const std::string& name) const {
   for (int attempt = 0; attempt < kReplacements; ++attempt) {
-    // For writing, so that the close is an event. A file that somebody made with a narrow umask can still be locked.
+    // For writing, so that the close is an event. A file that somebody made with a narrow umask can still be
+    // locked.
     auto file = sys::open_prepared(devices_, name, O_RDWR);
     if (!file) file = sys::open_prepared(devices_, name, O_RDONLY);
     if (!file || *file) return file;
     auto made = sys::make_unnamed(devices_, kDeviceFileMode);
     if (!made)
-      return std::unexpected(context(made.error(), fmt::format("making the device file {}, which {} can do with berth init",
-                                                               name, owner_of(devices_))));
+      return std::unexpected(
+          context(made.error(), fmt::format("making the device file {}, which {} can do with berth init",
+                                            name, owner_of(devices_))));
     const auto named = sys::give_name(made->get(), devices_, name);
     if (!named) return std::unexpected(named.error());
     if (*named) return made;
@@ -62,10 +64,11 @@ Result<bool> DeviceLocks::take_one(const DeviceLock& lock) {
       if (!file) return std::unexpected(file.error());
       held.file = std::move(*file);
     }
-    const auto taken = sys::try_flock(held.file.get(), lock.whole ? sys::LockMode::exclusive : sys::LockMode::shared);
+    const auto taken =
+        sys::try_flock(held.file.get(), lock.whole ? sys::LockMode::exclusive : sys::LockMode::shared);
     if (!taken) return std::unexpected(context(taken.error(), "the device file " + name));
     // A lock on a file that was removed and made again would exclude nobody.
-    struct stat status {};
+    struct stat status{};
     ::fstat(held.file.get(), &status);
     if (sys::identity_of(devices_, name) == sys::identity_of(status)) {
       held.locked = *taken;

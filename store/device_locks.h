@@ -20,8 +20,8 @@ class DeviceLocks {
   /// REQUIRES: the directory's descriptor outlives this.
   explicit DeviceLocks(int devices) : devices_(devices) {}
 
-  /// Takes all of them or none. The UUID of one that somebody else has, or nullopt when all are taken. Makes device files
-  /// that are missing.
+  /// Takes all of them or none. The UUID of one that somebody else has, or nullopt when all are taken. Makes
+  /// device files that are missing.
   Result<std::optional<std::string>> take(const std::vector<DeviceLock>& locks);
 
   /// Ends the locks, for all who share them.
@@ -40,8 +40,8 @@ class DeviceLocks {
   Result<sys::Descriptor> open_device(const std::string& name) const;
 
   int devices_;
-  /// Also those that were tried and not taken: closing one is an event for all who watch it, this ticket's owner too, and an
-  /// unsuccessful try at each event would be a loop.
+  /// Also those that were tried and not taken: closing one is an event for all who watch it, this ticket's
+  /// owner too, and an unsuccessful try at each event would be a loop.
   std::map<std::string, Held> files_;
 };
 

@@ -16,10 +16,12 @@ struct Remains {
 struct Scan {
   Ledger ledger;
   std::vector<Remains> remains;
-  TicketId newest;  ///< highest id that any file is named by, dead or alive, not counting those in the far future
+  TicketId
+      newest;  ///< highest id that any file is named by, dead or alive, not counting those in the far future
 };
 
-/// Reads the queue and then the leases, in this order: a ticket that is granted meanwhile is seen at least once.
+/// Reads the queue and then the leases, in this order: a ticket that is granted meanwhile is seen at least
+/// once.
 Result<Scan> scan_directory(const LeaseDirectory& directory);
 
 /// Reads leases/ only, which stays small however long the queue is.

@@ -26,7 +26,7 @@ constexpr int kRemovals = 16;
 constexpr const char* kInside = "inside";
 
 std::vector<sys::HeldFlock> flocks_on_file_system_of(const LeaseDirectory& directory) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(directory.root.get(), &status) != 0) return {};
   std::vector<sys::HeldFlock> held = sys::held_flocks();
   std::erase_if(held, [&](const sys::HeldFlock& lock) {
@@ -44,8 +44,8 @@ std::multimap<std::string, std::uint32_t> takers_by_file(const Ledger& ledger) {
   return takers;
 }
 
-std::vector<ForeignLock> foreign_among(const std::vector<sys::HeldFlock>& held, const LeaseDirectory& directory,
-                                       const Ledger& ledger) {
+std::vector<ForeignLock> foreign_among(const std::vector<sys::HeldFlock>& held,
+                                       const LeaseDirectory& directory, const Ledger& ledger) {
   if (held.empty()) return {};
   const auto entries = sys::list_directory(directory.devices.get());
   if (!entries) return {};
@@ -56,14 +56,17 @@ std::vector<ForeignLock> foreign_among(const std::vector<sys::HeldFlock>& held, 
     for (const sys::HeldFlock& lock : held) {
       if (lock.file.inode == entry.inode) locks.push_back(&lock);
     }
-    // One lock a lease is explained. Those whose taker is a lease's are explained first, so that the stranger is named.
+    // One lock a lease is explained. Those whose taker is a lease's are explained first, so that the stranger
+    // is named.
     auto [first, last] = takers.equal_range(entry.name);
     auto explained = static_cast<std::size_t>(std::distance(first, last));
     std::ranges::stable_partition(locks, [&](const sys::HeldFlock* lock) {
-      return std::any_of(first, last, [&](const auto& taker) { return std::cmp_equal(taker.second, lock->taker); });
+      return std::any_of(first, last,
+                         [&](const auto& taker) { return std::cmp_equal(taker.second, lock->taker); });
     });
     for (std::size_t at = explained; at < locks.size(); ++at)
-      foreign.push_back({entry.name, locks[at]->mode == sys::LockMode::exclusive, static_cast<std::uint32_t>(locks[at]->taker)});
+      foreign.push_back({entry.name, locks[at]->mode == sys::LockMode::exclusive,
+                         static_cast<std::uint32_t>(locks[at]->taker)});
   }
   return foreign;
 }
@@ -87,7 +90,8 @@ Result<void> DirectoryStore::refresh() {
 Result<Books> DirectoryStore::look() {
   if (auto fresh = refresh(); !fresh) return std::unexpected(fresh.error());
   if (!directory_) return Books{};
-  // Locks first: one that is given up meanwhile then counts as nobody's too much, not one that is taken meanwhile.
+  // Locks first: one that is given up meanwhile then counts as nobody's too much, not one that is taken
+  // meanwhile.
   const auto held = flocks_on_file_system_of(*directory_);
   auto scan = scan_directory(*directory_);
   if (!scan) return std::unexpected(scan.error());
@@ -116,7 +120,8 @@ Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide) {
     if (std::holds_alternative<Withdrawn>(*outcome)) return Joined{nullptr, *outcome};
     return Joined{std::move(*own), *outcome};
   }
-  return fail(ErrorCode::failure, fmt::format("the lease directory {} is removed again and again", choice_.path));
+  return fail(ErrorCode::failure,
+              fmt::format("the lease directory {} is removed again and again", choice_.path));
 }
 
 void DirectoryStore::sweep(const std::vector<TicketId>& keep) {
@@ -136,7 +141,8 @@ std::optional<sys::FileIdentity> DirectoryStore::file_of(TicketId lease) {
 }
 
 Result<std::unique_ptr<LeaseStore>> DirectoryStore::inside(TicketId lease) {
-  auto opened = open({fmt::format("{}/{}/{}", choice_.path, kInside, to_text(lease)), DirectoryOrigin::lease}, tell_);
+  auto opened =
+      open({fmt::format("{}/{}/{}", choice_.path, kInside, to_text(lease)), DirectoryOrigin::lease}, tell_);
   if (!opened) return std::unexpected(opened.error());
   return std::unique_ptr<LeaseStore>(std::move(*opened));
 }

@@ -26,7 +26,9 @@ constexpr std::chrono::milliseconds kSettleTime{20};
 // How many names may be taken by others, in one go, before this is not chance.
 constexpr int kNames = 64;
 
-std::int64_t wall_seconds() { return std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count(); }
+std::int64_t wall_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
+}
 
 Error in_directory(Error error, const LeaseDirectory& directory) {
   if (error.message.ends_with(strerrordesc_np(ENOSPC)) || error.message.ends_with(strerrordesc_np(EDQUOT)))
@@ -45,8 +47,8 @@ void tell_who_holds_gate(const LeaseDirectory& directory, const Tell& tell) {
                    directory.choice.path));
 }
 
-// A decision that gives a device away twice is refused here too, whatever the plan thinks and whatever became of the
-// device's file.
+// A decision that gives a device away twice is refused here too, whatever the plan thinks and whatever became
+// of the device's file.
 std::optional<std::string> contradiction(const Take& take, const Ledger& ledger) {
   for (const DeviceLock& lock : take.locks) {
     for (const Ticket* lease : leases_on(ledger, lock.uuid)) {
@@ -59,7 +61,8 @@ std::optional<std::string> contradiction(const Take& take, const Ledger& ledger)
 }  // namespace
 
 Result<sys::Descriptor> enter_gate(const LeaseDirectory& directory, const Tell& tell) {
-  // A descriptor of its own: a flock belongs to the open file, and two tickets of one process shall exclude each other.
+  // A descriptor of its own: a flock belongs to the open file, and two tickets of one process shall exclude
+  // each other.
   sys::Descriptor gate(::openat(directory.root.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!gate) return std::unexpected(in_directory(sys::system_error(errno, "opening"), directory));
   const auto entered = sys::wait_flock(gate.get(), [&] { tell_who_holds_gate(directory, tell); });
@@ -67,15 +70,19 @@ Result<sys::Descriptor> enter_gate(const LeaseDirectory& directory, const Tell& 
   return gate;
 }
 
-DirectoryTicket::DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft, Tell tell)
-    : directory_(std::move(directory)), tell_(std::move(tell)), ticket_(draft), locks_(directory_->devices.get()) {
+DirectoryTicket::DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft,
+                                 Tell tell)
+    : directory_(std::move(directory)),
+      tell_(std::move(tell)),
+      ticket_(draft),
+      locks_(directory_->devices.get()) {
   ticket_.phase = TicketPhase::waiting;
   ticket_.uid = ::geteuid();
   ticket_.devices.clear();
 }
 
-Result<std::unique_ptr<DirectoryTicket>> DirectoryTicket::prepare(std::shared_ptr<const LeaseDirectory> directory,
-                                                                  const Ticket& draft, Tell tell) {
+Result<std::unique_ptr<DirectoryTicket>> DirectoryTicket::prepare(
+    std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft, Tell tell) {
   std::unique_ptr<DirectoryTicket> own(new DirectoryTicket(std::move(directory), draft, std::move(tell)));
   auto file = sys::make_unnamed(own->directory_->queue.get(), kTicketMode);
   if (!file) return std::unexpected(in_directory(file.error(), *own->directory_));
@@ -105,8 +112,9 @@ void DirectoryTicket::unlink_file() const {
 void DirectoryTicket::release() {
   if (!file_) return;
   locks_.unlock();
-  // Removing the name is the end and the bell at once: whoever waits for this lease watches its file, and in between there is
-  // nothing in which we could be stopped. It comes after the device locks, so that who then looks finds both gone.
+  // Removing the name is the end and the bell at once: whoever waits for this lease watches its file, and in
+  // between there is nothing in which we could be stopped. It comes after the device locks, so that who then
+  // looks finds both gone.
   unlink_file();
   sys::unlock_bytes(file_.get(), kAliveByte, 2);
   file_.close();
@@ -127,7 +135,8 @@ Result<void> DirectoryTicket::enter_queue(TicketId newest) {
     ticket_.id = id;
     const std::string text = encode_ticket(ticket_);
     if (text.size() > kTicketMaxBytes)
-      return fail(ErrorCode::usage, fmt::format("{} devices in one request are more than a ticket can name", ticket_.count));
+      return fail(ErrorCode::usage,
+                  fmt::format("{} devices in one request are more than a ticket can name", ticket_.count));
     if (auto written = sys::write_start(file_.get(), text); !written) return written;
     const auto named = sys::give_name(file_.get(), directory_->queue.get(), to_text(id));
     if (!named) return std::unexpected(named.error());
@@ -152,8 +161,8 @@ Result<Outcome> DirectoryTicket::join_under_gate(const Decide& decide) {
 }
 
 Result<Ledger> DirectoryTicket::ledger_before_me() {
-  // The nearest one decides whom to sleep behind, so only its life is asked for; what the others may be given is as it was
-  // when they joined.
+  // The nearest one decides whom to sleep behind, so only its life is asked for; what the others may be given
+  // is as it was when they joined.
   while (!earlier_rivals_.empty() && !still_waits(directory_->queue.get(), earlier_rivals_.back().id))
     earlier_rivals_.pop_back();
   auto scan = scan_leases(*directory_);
@@ -169,15 +178,16 @@ Result<Outcome> DirectoryTicket::decide(const Decide& decide) {
   const auto gate = enter_gate(*directory_, tell_);
   if (!gate) return std::unexpected(gate.error());
   if (!directory_->is_current() || !still_waits_here())
-    return fail(ErrorCode::failure, fmt::format("this ticket was removed from {} by somebody who may do so: its owner or root",
-                                                directory_->choice.path));
+    return fail(ErrorCode::failure,
+                fmt::format("this ticket was removed from {} by somebody who may do so: its owner or root",
+                            directory_->choice.path));
   const auto ledger = ledger_before_me();
   if (!ledger) return std::unexpected(ledger.error());
   return act(decide(*ledger, ticket_.id), *ledger);
 }
 
 bool DirectoryTicket::still_waits_here() const {
-  struct stat status {};
+  struct stat status{};
   return ::fstat(file_.get(), &status) == 0 &&
          sys::identity_of(directory_->queue.get(), to_text(ticket_.id)) == sys::identity_of(status);
 }
@@ -231,10 +241,12 @@ Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::millise
 }
 
 Result<Woken> DirectoryTicket::sleep_until_released(const std::vector<std::string>& uuids,
-                                                    const std::vector<TicketId>& leases, std::chrono::milliseconds tick) {
+                                                    const std::vector<TicketId>& leases,
+                                                    std::chrono::milliseconds tick) {
   if (!watch_) watch_.emplace();
   bool unseen = false;
-  for (const std::string& uuid : uuids) unseen |= watch_->add(directory_->devices.get(), device_file_name(uuid));
+  for (const std::string& uuid : uuids)
+    unseen |= watch_->add(directory_->devices.get(), device_file_name(uuid));
   for (const TicketId lease : leases) {
     unseen |= watch_->add(directory_->leases.get(), to_text(lease));
     unseen |= !sys::identity_of(directory_->leases.get(), to_text(lease));
@@ -243,8 +255,9 @@ Result<Woken> DirectoryTicket::sleep_until_released(const std::vector<std::strin
     looked_again_ = false;
     return Woken::changed;
   }
-  // The kernel tells of a close before it ends the locks that go with it, so a look that follows an event at once, or that
-  // came just before the watch, may still have seen them: one more, a little later, before a long sleep.
+  // The kernel tells of a close before it ends the locks that go with it, so a look that follows an event at
+  // once, or that came just before the watch, may still have seen them: one more, a little later, before a
+  // long sleep.
   if (!std::exchange(looked_again_, !looked_again_)) {
     watch_->wait(kSettleTime);
     return Woken::changed;

@@ -12,24 +12,27 @@
 
 namespace berth::store {
 
-/// Waits for the gate of a directory: its flock. It is left when the Descriptor ends. Tells who stands in it when that takes
-/// longer than a second.
+/// Waits for the gate of a directory: its flock. It is left when the Descriptor ends. Tells who stands in it
+/// when that takes longer than a second.
 Result<sys::Descriptor> enter_gate(const LeaseDirectory& directory, const Tell& tell);
 
 /// A ticket of this process in a lease directory.
 class DirectoryTicket : public OwnTicket {
  public:
   /// A file without a name, with both bytes locked. Error: the directory is full …
-  static Result<std::unique_ptr<DirectoryTicket>> prepare(std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft, Tell tell);
+  static Result<std::unique_ptr<DirectoryTicket>> prepare(std::shared_ptr<const LeaseDirectory> directory,
+                                                          const Ticket& draft, Tell tell);
   ~DirectoryTicket() override;
 
-  /// Gives it the next id and its place in the queue, and decides on the whole ledger. REQUIRES: the gate is held.
+  /// Gives it the next id and its place in the queue, and decides on the whole ledger. REQUIRES: the gate is
+  /// held.
   Result<Outcome> join_under_gate(const Decide& decide);
 
   const Ticket& ticket() const override { return ticket_; }
   Result<Outcome> decide(const Decide& decide) override;
   Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds tick) override;
-  Result<Woken> sleep_until_released(const std::vector<std::string>& uuids, const std::vector<TicketId>& leases,
+  Result<Woken> sleep_until_released(const std::vector<std::string>& uuids,
+                                     const std::vector<TicketId>& leases,
                                      std::chrono::milliseconds tick) override;
   void release() override;
   std::vector<int> descriptors() const override;
@@ -49,8 +52,8 @@ class DirectoryTicket : public OwnTicket {
   Ticket ticket_;
   sys::Descriptor file_;
   DeviceLocks locks_;
-  /// The waiting rivals that stood before this ticket when it joined, in order. This list only shrinks: rivals with an
-  /// earlier id that appear later are forged.
+  /// The waiting rivals that stood before this ticket when it joined, in order. This list only shrinks:
+  /// rivals with an earlier id that appear later are forged.
   std::vector<Ticket> earlier_rivals_;
   std::optional<ReleaseWatch> watch_;
   bool looked_again_ = false;

@@ -1,6 +1,6 @@
-// The directory is what all trust. Made complete under another name and renamed into place, so that nobody meets half of one;
-// refused when strangers could remove tickets in it or when its locks would not be seen by all; never replaced by something
-// weaker.
+// The directory is what all trust. Made complete under another name and renamed into place, so that nobody
+// meets half of one; refused when strangers could remove tickets in it or when its locks would not be seen by
+// all; never replaced by something weaker.
 
 #include "berth/store/lease_directory.h"
 
@@ -51,7 +51,9 @@ constexpr std::array<FileSystem, 17> kUntrusted{{
     {0xAAD7AAEA, "PanFS"},
 }};
 
-mode_t mode_for(const DirectoryChoice& choice) { return choice.origin == DirectoryOrigin::lease ? 0700 : 01777; }
+mode_t mode_for(const DirectoryChoice& choice) {
+  return choice.origin == DirectoryOrigin::lease ? 0700 : 01777;
+}
 
 // Reasons why one directory (the lease directory or a part of it) is not fit for use, or "".
 std::string unfit(const struct stat& status, const DirectoryChoice& choice) {
@@ -61,25 +63,29 @@ std::string unfit(const struct stat& status, const DirectoryChoice& choice) {
   }
   const bool others_write = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
   if (others_write && (status.st_mode & S_ISVTX) == 0)
-    return fmt::format("anybody could remove the tickets of others: its mode {:o} lacks the sticky bit; its owner {} can "
-                       "mend that with chmod +t",
-                       status.st_mode & 07777U, sys::user_name(status.st_uid));
+    return fmt::format(
+        "anybody could remove the tickets of others: its mode {:o} lacks the sticky bit; its owner {} can "
+        "mend that with chmod +t",
+        status.st_mode & 07777U, sys::user_name(status.st_uid));
   return "";
 }
 
-Result<void> check(int fd, const std::string& path, const DirectoryChoice& choice, std::vector<uid_t>& trusted) {
-  struct stat status {};
-  struct statfs system {};
+Result<void> check(int fd, const std::string& path, const DirectoryChoice& choice,
+                   std::vector<uid_t>& trusted) {
+  struct stat status{};
+  struct statfs system{};
   if (::fstat(fd, &status) != 0 || ::fstatfs(fd, &system) != 0) return sys::fail_errno("examining " + path);
   if (const auto name = untrusted_file_system(system.f_type))
-    return fail(ErrorCode::failure,
-                fmt::format("{}: is on {}, where locks may not be seen by all who use the GPUs; set BERTH_DIR to a "
-                            "directory of this machine",
-                            path, *name));
+    return fail(
+        ErrorCode::failure,
+        fmt::format("{}: is on {}, where locks may not be seen by all who use the GPUs; set BERTH_DIR to a "
+                    "directory of this machine",
+                    path, *name));
   if (const std::string reason = unfit(status, choice); !reason.empty())
     return fail(ErrorCode::failure, fmt::format("{}: {}", path, reason));
   const bool stranger = status.st_uid != 0 && status.st_uid != ::geteuid();
-  if (stranger && std::ranges::find(trusted, status.st_uid) == trusted.end()) trusted.push_back(status.st_uid);
+  if (stranger && std::ranges::find(trusted, status.st_uid) == trusted.end())
+    trusted.push_back(status.st_uid);
   return {};
 }
 
@@ -102,7 +108,8 @@ Result<void> fill_and_rename(const std::string& beside, const DirectoryChoice& c
   }
   // Last, so that nobody puts something into it before.
   if (::chmod(beside.c_str(), mode_for(choice)) != 0) return sys::fail_errno("setting the mode of " + beside);
-  if (::renameat2(AT_FDCWD, beside.c_str(), AT_FDCWD, choice.path.c_str(), RENAME_NOREPLACE) != 0 && errno != EEXIST)
+  if (::renameat2(AT_FDCWD, beside.c_str(), AT_FDCWD, choice.path.c_str(), RENAME_NOREPLACE) != 0 &&
+      errno != EEXIST)
     return sys::fail_errno("making " + choice.path);
   return {};
 }
@@ -122,14 +129,17 @@ Result<sys::Descriptor> open_part(const LeaseDirectory& directory, const char* p
   if (!opened || *opened) return opened;
   const auto made = make_directory(directory.root.get(), part, mode_for(directory.choice));
   opened = sys::open_directory(directory.root.get(), part);
-  if (opened && !*opened) return std::unexpected(made ? Error{ErrorCode::failure, "it vanishes"} : made.error());
+  if (opened && !*opened)
+    return std::unexpected(made ? Error{ErrorCode::failure, "it vanishes"} : made.error());
   return opened;
 }
 
 std::string trust_note(const DirectoryChoice& choice, const std::vector<uid_t>& trusted) {
   std::string names;
   for (const uid_t uid : trusted) names += (names.empty() ? "" : ", ") + sys::user_name(uid);
-  return fmt::format("{} trusts {}, who made it and could remove others' tickets; `sudo berth init` ends that", choice.path, names);
+  return fmt::format(
+      "{} trusts {}, who made it and could remove others' tickets; `sudo berth init` ends that", choice.path,
+      names);
 }
 
 }  // namespace
@@ -137,7 +147,7 @@ std::string trust_note(const DirectoryChoice& choice, const std::vector<uid_t>& 
 DirectoryChoice choose_lease_directory() {
   if (const char* named = std::getenv("BERTH_DIR"); named != nullptr && *named != '\0')
     return {named, DirectoryOrigin::environment};
-  struct stat status {};
+  struct stat status{};
   if (::lstat(kSiteDirectory, &status) == 0) return {kSiteDirectory, DirectoryOrigin::site};
   return {kFallbackDirectory, DirectoryOrigin::fallback};
 }
@@ -159,8 +169,9 @@ Result<std::optional<LeaseDirectory>> LeaseDirectory::open(const DirectoryChoice
   std::vector<uid_t> trusted;
   if (auto fit = check(directory.root.get(), choice.path, choice, trusted); !fit)
     return std::unexpected(context(fit.error(), "the lease directory"));
-  for (const auto& [part, place] : {std::pair{"devices", &directory.devices}, std::pair{"queue", &directory.queue},
-                                    std::pair{"leases", &directory.leases}, std::pair{"inside", &directory.inside}}) {
+  for (const auto& [part, place] :
+       {std::pair{"devices", &directory.devices}, std::pair{"queue", &directory.queue},
+        std::pair{"leases", &directory.leases}, std::pair{"inside", &directory.inside}}) {
     const std::string path = fmt::format("{}/{}", choice.path, part);
     auto opened = open_part(directory, part);
     if (!opened) return std::unexpected(context(opened.error(), "the lease directory " + choice.path));
@@ -183,8 +194,8 @@ Result<LeaseDirectory> LeaseDirectory::make(const DirectoryChoice& choice) {
 }
 
 bool LeaseDirectory::is_current() const {
-  struct stat opened {};
-  struct stat named {};
+  struct stat opened{};
+  struct stat named{};
   return ::fstat(root.get(), &opened) == 0 && ::lstat(choice.path.c_str(), &named) == 0 &&
          sys::identity_of(opened) == sys::identity_of(named);
 }
@@ -195,7 +206,7 @@ std::string biggest_owner(const LeaseDirectory& directory) {
     const auto entries = sys::list_directory(part);
     if (!entries) continue;
     for (const sys::DirectoryEntry& entry : *entries) {
-      struct stat status {};
+      struct stat status{};
       if (::fstatat(part, entry.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) ++files[status.st_uid];
     }
   }

@@ -34,15 +34,17 @@ struct Stay {};      ///< in the queue
 struct Withdraw {};  ///< leave the queue, and end the ticket
 using Decision = std::variant<Take, Stay, Withdraw>;
 
-/// Decides for the ticket `me` of the ledger. Pure: a store may call it again on a newer ledger, and then only the
-/// last answer counts. The ledger has all leases and, of the waiting tickets, at least those that stand before me.
+/// Decides for the ticket `me` of the ledger. Pure: a store may call it again on a newer ledger, and then
+/// only the last answer counts. The ledger has all leases and, of the waiting tickets, at least those that
+/// stand before me.
 using Decide = std::function<Result<Decision>(const Ledger& ledger, TicketId me)>;
 
 /// What came of a decision.
 struct Taken {};
 struct Stayed {};
 struct Withdrawn {};
-/// It said Take, and somebody has a lock whom the ledger does not know. Nothing was taken; the ticket waits on.
+/// It said Take, and somebody has a lock whom the ledger does not know. Nothing was taken; the ticket waits
+/// on.
 struct Conflict {
   std::string uuid;
 };
@@ -54,8 +56,8 @@ enum class Woken {
   tick,     ///< the time was up: look whether something happened that has no event
 };
 
-/// One's own ticket, from joining the queue to its end. When this object goes, the ticket ends, unless another process
-/// has been given its descriptors and still has them.
+/// One's own ticket, from joining the queue to its end. When this object goes, the ticket ends, unless
+/// another process has been given its descriptors and still has them.
 class OwnTicket {
  public:
   virtual ~OwnTicket() = default;
@@ -70,8 +72,8 @@ class OwnTicket {
   /// Sleeps until the earlier ticket `rival` no longer waits (granted, withdrawn or dead), or for one tick.
   virtual Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds tick) = 0;
 
-  /// Sleeps until a lock of these devices or one of these leases may have ended, or for one tick. What ended since the last
-  /// decision counts, so a release between the decision and the sleep is not lost.
+  /// Sleeps until a lock of these devices or one of these leases may have ended, or for one tick. What ended
+  /// since the last decision counts, so a release between the decision and the sleep is not lost.
   virtual Result<Woken> sleep_until_released(const std::vector<std::string>& uuids,
                                              const std::vector<TicketId>& leases,
                                              std::chrono::milliseconds tick) = 0;
@@ -79,7 +81,8 @@ class OwnTicket {
   /// Ends the ticket for all who share it, and lets the waiters know.
   virtual void release() = 0;
 
-  /// Whoever has a copy of these keeps the ticket alive. All are close-on-exec. Empty for a store that knows another life.
+  /// Whoever has a copy of these keeps the ticket alive. All are close-on-exec. Empty for a store that knows
+  /// another life.
   virtual std::vector<int> descriptors() const = 0;
 };
 
@@ -102,8 +105,8 @@ struct Books {
   std::vector<ForeignLock> foreign_locks;
 };
 
-/// Where tickets are. What it needs of a back end: an order of creation, a lock per device, a life that the back end ends
-/// when the client is gone, and a way to sleep until one given key changes.
+/// Where tickets are. What it needs of a back end: an order of creation, a lock per device, a life that the
+/// back end ends when the client is gone, and a way to sleep until one given key changes.
 class LeaseStore {
  public:
   virtual ~LeaseStore() = default;
@@ -111,8 +114,8 @@ class LeaseStore {
   /// Everything as it stands now. Takes no lock and waits for nobody.
   virtual Result<Books> look() = 0;
 
-  /// Puts a ticket at the end of the queue and decides for it, in one step. Of `draft`, id, phase, owner and times are
-  /// filled in.
+  /// Puts a ticket at the end of the queue and decides for it, in one step. Of `draft`, id, phase, owner and
+  /// times are filled in.
   virtual Result<Joined> join(const Ticket& draft, const Decide& decide) = 0;
 
   /// Removes what the dead tickets of this user that the last `look` found have left, except those in `keep`.

@@ -14,7 +14,8 @@ ReleaseWatch::ReleaseWatch() : inotify_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK
 bool ReleaseWatch::add(int directory, const std::string& name) {
   if (!inotify_) return false;
   const std::string path = fmt::format("/proc/self/fd/{}/{}", directory, name);
-  const int watch = ::inotify_add_watch(inotify_.get(), path.c_str(), IN_CLOSE_WRITE | IN_ATTRIB | IN_DONT_FOLLOW);
+  const int watch =
+      ::inotify_add_watch(inotify_.get(), path.c_str(), IN_CLOSE_WRITE | IN_ATTRIB | IN_DONT_FOLLOW);
   // The kernel gives the same number for the same file, also under a later name.
   return watch >= 0 && watched_.insert(watch).second;
 }

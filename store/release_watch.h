@@ -8,8 +8,9 @@
 
 namespace berth::store {
 
-/// Wakes when one of a set of files was closed by somebody who could write to it, or lost its name: how the end of a device
-/// lock and of a ticket shows. Where the kernel grants no more inotify instances, it wakes with each tick only.
+/// Wakes when one of a set of files was closed by somebody who could write to it, or lost its name: how the
+/// end of a device lock and of a ticket shows. Where the kernel grants no more inotify instances, it wakes
+/// with each tick only.
 class ReleaseWatch {
  public:
   ReleaseWatch();

@@ -10,7 +10,8 @@
 namespace berth::store {
 namespace {
 
-// A grant rewrites a ticket in place. Whoever reads in that instant sees a text without its end, and reads again.
+// A grant rewrites a ticket in place. Whoever reads in that instant sees a text without its end, and reads
+// again.
 constexpr int kReadings = 4;
 
 Result<Ticket> read_text(int file) {
@@ -36,8 +37,9 @@ std::string oddity(const Ticket& ticket, TicketPhase phase, TicketId named, bool
 
 TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase phase, std::uint64_t now_ns) {
   const auto file = sys::open_prepared(directory, name, O_RDONLY);
-  struct stat status {};
-  const int told = file ? ::fstat(file->get(), &status) : ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW);
+  struct stat status{};
+  const int told =
+      file ? ::fstat(file->get(), &status) : ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW);
   if (told != 0) return Gone{};
   const auto odd = [&](std::string reason) { return OddTicket{name, status.st_uid, std::move(reason)}; };
   const auto id = ticket_id_from_text(name);
@@ -51,7 +53,8 @@ TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase 
   if (!ticket) return odd(ticket.error().message);
   if (id->value > now_ns + kFarFutureNs) return odd("its id lies in the future");
   const auto waits = phase == TicketPhase::waiting ? sys::is_byte_locked(file->get(), kWaitingByte) : false;
-  if (std::string reason = oddity(*ticket, phase, *id, waits.value_or(false)); !reason.empty()) return odd(reason);
+  if (std::string reason = oddity(*ticket, phase, *id, waits.value_or(false)); !reason.empty())
+    return odd(reason);
   ticket->uid = status.st_uid;
   if (phase == TicketPhase::waiting && ticket->phase == TicketPhase::granted) {
     // In mid-grant: until the rename it waits, whatever its text says already.

@@ -24,8 +24,8 @@ struct Dead {
 };
 using TicketFile = std::variant<Gone, Dead, OddTicket, Ticket>;
 
-/// Reads the ticket `name` in queue/ (phase waiting) or leases/ (phase granted). `now` is the boot clock. Names of users are
-/// left empty. Never blocks, whatever another user has put there.
+/// Reads the ticket `name` in queue/ (phase waiting) or leases/ (phase granted). `now` is the boot clock.
+/// Names of users are left empty. Never blocks, whatever another user has put there.
 TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase phase, std::uint64_t now_ns);
 
 /// Whether the ticket in queue/ still waits. Cheaper than reading it.

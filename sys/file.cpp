@@ -14,10 +14,12 @@
 
 namespace berth::sys {
 
-FileIdentity identity_of(const struct stat& status) { return {status.st_dev, status.st_ino}; }
+FileIdentity identity_of(const struct stat& status) {
+  return {status.st_dev, status.st_ino};
+}
 
 std::optional<FileIdentity> identity_of(int directory, const std::string& name) {
-  struct stat status {};
+  struct stat status{};
   if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
   return identity_of(status);
 }
@@ -25,13 +27,14 @@ std::optional<FileIdentity> identity_of(int directory, const std::string& name) 
 Result<Descriptor> open_prepared(int directory, const std::string& name, int access_mode) {
   // O_NONBLOCK also makes the open of a file under somebody's F_SETLEASE fail at once instead of waiting for
   // /proc/sys/fs/lease-break-time.
-  Descriptor file(::openat(directory, name.c_str(), access_mode | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY));
+  Descriptor file(
+      ::openat(directory, name.c_str(), access_mode | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY));
   if (!file) {
     if (errno == ENOENT) return Descriptor();
     if (errno == ELOOP) return fail(ErrorCode::failure, name + ": is a symbolic link");
     return fail_errno("opening " + name);
   }
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.get(), &status) != 0) return fail_errno("examining " + name);
   if (!S_ISREG(status.st_mode)) return fail(ErrorCode::failure, name + ": is not a regular file");
   return file;
@@ -73,7 +76,8 @@ Result<std::string> read_whole(const std::string& path) {
 Result<void> write_start(int file, std::string_view text) {
   const ssize_t written = ::pwrite(file, text.data(), text.size(), 0);
   if (written < 0) return fail_errno("writing");
-  if (static_cast<std::size_t>(written) != text.size()) return std::unexpected(system_error(ENOSPC, "writing"));
+  if (static_cast<std::size_t>(written) != text.size())
+    return std::unexpected(system_error(ENOSPC, "writing"));
   return {};
 }
 
@@ -114,7 +118,8 @@ std::string user_name(uid_t uid) {
   std::array<char, 4096> buffer{};
   passwd entry{};
   passwd* found = nullptr;
-  if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) return found->pw_name;
+  if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
+    return found->pw_name;
   return fmt::format("uid {}", uid);
 }
 

@@ -20,7 +20,8 @@ struct FileIdentity {
   auto operator<=>(const FileIdentity&) const = default;
 };
 FileIdentity identity_of(const struct stat& status);
-/// Of the file that `name` in `directory` names now, links not followed. nullopt: none, or it cannot be asked.
+/// Of the file that `name` in `directory` names now, links not followed. nullopt: none, or it cannot be
+/// asked.
 std::optional<FileIdentity> identity_of(int directory, const std::string& name);
 
 /// Opens a regular file that another user may have prepared: never blocks (FIFO, file lease), never follows a
@@ -54,7 +55,8 @@ struct DirectoryEntry {
 };
 Result<std::vector<DirectoryEntry>> list_directory(int directory);
 
-/// Name of the user, or "uid N" when the system knows none. May ask a directory service: not for use in a hurry.
+/// Name of the user, or "uid N" when the system knows none. May ask a directory service: not for use in a
+/// hurry.
 std::string user_name(uid_t uid);
 
 }  // namespace berth::sys

@@ -3,25 +3,37 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <csignal>
 #include <expected>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "berth/core/error.h"
 
 namespace berth::sys {
 
-/// A command as the user wrote it, to be run in our place: same terminal, same process group, same standard streams.
+/// A command as the user wrote it, to be run in our place: same terminal, same process group, same standard
+/// streams.
 struct JobCommand {
-  std::vector<std::string> words;                                 ///< never empty; the first is looked for on PATH
-  std::vector<std::pair<std::string, std::string>> environment;   ///< set in addition to ours
-  std::vector<int> inherited;  ///< descriptors that it gets copies of, at numbers that no program uses by itself
+  std::vector<std::string> words;  ///< never empty; the first is looked for on PATH
+  std::vector<std::pair<std::string, std::string>> environment;  ///< set in addition to ours
+  std::vector<int>
+      inherited;  ///< descriptors that it gets copies of, at numbers that no program uses by itself
 };
 
-/// Replaces this process by the command. Returns only when that fails: 127 there is no such command, 126 it cannot be run.
-/// `message` says why.
-int exec_job(const JobCommand& command, std::string& message);
+/// A command that could not be run: 127 there is none, 126 it cannot be executed. The message says why.
+struct NotStarted {
+  int exit_status = 126;
+  std::string message;
+};
+
+/// Looks whether there is such a command, without running it. nullopt: it can be tried.
+std::optional<NotStarted> cannot_start(const std::vector<std::string>& words);
+
+/// Replaces this process by the command. Returns only when that fails.
+NotStarted exec_job(const JobCommand& command);
 
 /// How the command ended: its exit status, or the signal that killed it.
 struct JobEnding {
@@ -29,15 +41,10 @@ struct JobEnding {
   int signal = 0;
 };
 
-/// A running command whose parent we stay. While it lives, signals to this process are passed on to the command, except those that
-/// the terminal has sent to both, and this process stops when the command stops.
+/// A running command whose parent we stay. While it lives, signals to this process are passed on to the
+/// command, except those that the terminal has sent to both, and this process stops when the command stops.
 class JobProcess {
  public:
-  /// Error: `exit_status` and the message of a command that could not be started.
-  struct NotStarted {
-    int exit_status = 126;
-    std::string message;
-  };
   static std::expected<JobProcess, NotStarted> start(const JobCommand& command);
 
   JobProcess(JobProcess&& other) noexcept;
@@ -55,13 +62,15 @@ class JobProcess {
   static bool has_leftovers();
 
  private:
-  explicit JobProcess(pid_t pid) : pid_(pid) {}
+  JobProcess(pid_t pid, const sigset_t& mask_before) : pid_(pid), mask_before_(mask_before) {}
   std::optional<JobEnding> collect();
 
   pid_t pid_;
+  sigset_t mask_before_;
 };
 
-/// Ends this process as the command ended: same exit status, or killed by the same signal (without a second core file).
+/// Ends this process as the command ended: same exit status, or killed by the same signal (without a second
+/// core file).
 [[noreturn]] void end_like(const JobEnding& ending);
 
 }  // namespace berth::sys

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 constexpr auto kSlow = 1s;
 
 struct flock byte_lock(short type, off_t first, off_t count) {
-  struct flock lock {};
+  struct flock lock{};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
   lock.l_start = first;
@@ -64,7 +64,9 @@ Result<bool> try_flock(int file, LockMode mode) {
   return fail_errno("locking");
 }
 
-void unlock_flock(int file) { ::flock(file, LOCK_UN); }
+void unlock_flock(int file) {
+  ::flock(file, LOCK_UN);
+}
 
 Result<void> wait_flock(int file, const std::function<void()>& on_slow) {
   const auto at_once = try_flock(file, LockMode::exclusive);

@@ -14,8 +14,8 @@ namespace berth::sys {
 
 enum class LockMode { shared, exclusive };
 
-/// Takes a flock without waiting. False: somebody else has it. A lock that is already held is not to be converted:
-/// a conversion that fails loses it.
+/// Takes a flock without waiting. False: somebody else has it. A lock that is already held is not to be
+/// converted: a conversion that fails loses it.
 Result<bool> try_flock(int file, LockMode mode);
 void unlock_flock(int file);
 
@@ -29,12 +29,12 @@ Result<void> wait_flock(int file, const std::function<void()>& on_slow);
 Result<bool> try_lock_bytes(int file, off_t first, off_t count);
 void unlock_bytes(int file, off_t first, off_t count);
 
-/// Whether anybody else has a write lock on this byte. Takes nothing, works on a read-only descriptor, and readers
-/// cannot forge it: they can only get read locks.
+/// Whether anybody else has a write lock on this byte. Takes nothing, works on a read-only descriptor, and
+/// readers cannot forge it: they can only get read locks.
 Result<bool> is_byte_locked(int file, off_t byte);
 
-/// Sleeps until nobody else has a write lock on this byte. False: a signal came first. REQUIRES: the descriptor is not
-/// shared with anybody who locks the byte.
+/// Sleeps until nobody else has a write lock on this byte. False: a signal came first. REQUIRES: the
+/// descriptor is not shared with anybody who locks the byte.
 Result<bool> wait_byte_unlocked(int file, off_t byte);
 
 /// One line of /proc/locks that speaks of a flock.

@@ -16,7 +16,9 @@ namespace {
 constexpr int kParentField = 4;
 constexpr int kStartField = 22;
 
-std::string proc_path(pid_t pid, std::string_view what) { return fmt::format("/proc/{}/{}", pid, what); }
+std::string proc_path(pid_t pid, std::string_view what) {
+  return fmt::format("/proc/{}/{}", pid, what);
+}
 
 std::optional<pid_t> pid_from_name(const std::string& name) {
   pid_t pid = 0;
@@ -52,7 +54,7 @@ std::optional<ProcessStat> process_stat(pid_t pid) {
 }
 
 std::optional<uid_t> process_owner(pid_t pid) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(proc_path(pid, "").c_str(), &status) != 0) return std::nullopt;
   return status.st_uid;
 }
@@ -63,7 +65,7 @@ std::optional<bool> process_has_open(pid_t pid, const FileIdentity& file) {
   const auto entries = list_directory(descriptors.get());
   if (!entries) return std::nullopt;
   return std::ranges::any_of(*entries, [&](const DirectoryEntry& entry) {
-    struct stat status {};
+    struct stat status{};
     return ::fstatat(descriptors.get(), entry.name.c_str(), &status, 0) == 0 && identity_of(status) == file;
   });
 }
@@ -74,7 +76,8 @@ std::optional<std::string> process_variable(pid_t pid, std::string_view name) {
   for (std::string_view rest = *text; !rest.empty();) {
     const std::string_view entry = rest.substr(0, rest.find('\0'));
     rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
-    if (entry.starts_with(name) && entry.substr(name.size()).starts_with('=')) return std::string(entry.substr(name.size() + 1));
+    if (entry.starts_with(name) && entry.substr(name.size()).starts_with('='))
+      return std::string(entry.substr(name.size() + 1));
   }
   return "";
 }

@@ -32,8 +32,8 @@ std::optional<uid_t> process_owner(pid_t pid);
 /// Whether the process has this file open. nullopt: it may not be asked.
 std::optional<bool> process_has_open(pid_t pid, const FileIdentity& file);
 
-/// The value of a variable in the environment that the process was started with, "" when it is not set. nullopt: it may not be
-/// asked.
+/// The value of a variable in the environment that the process was started with, "" when it is not set.
+/// nullopt: it may not be asked.
 std::optional<std::string> process_variable(pid_t pid, std::string_view name);
 
 /// The arguments joined by spaces, or the short name of one that has none; "" when there is no such process.

@@ -10,7 +10,7 @@ void interrupt_only(int) {}
 }  // namespace
 
 Tick::Tick(std::chrono::milliseconds period) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = interrupt_only;  // without SA_RESTART: the call shall return
   ::sigaction(SIGALRM, &action, &before_);
   sigset_t alarm;
