@@ -180,8 +180,13 @@ bool make_state_directory(const std::string& state_directory) {
   return true;
 }
 
+bool OwnRecord::still_ours() const {
+  struct stat now{};
+  return fd_ >= 0 && fstat(fd_, &now) == 0 && now.st_ino == inode_ && now.st_dev == device_;
+}
+
 bool OwnRecord::open(const std::string& state_directory) {
-  if (fd_ >= 0) return true;
+  if (still_ours()) return true;
   const std::string path = alloc_directory(state_directory) + "/" + std::to_string(getpid()) + "-" +
                            std::to_string(start_time(getpid()));
   unlink(path.c_str());  // of this very process before an exec
@@ -196,6 +201,10 @@ bool OwnRecord::open(const std::string& state_directory) {
     unlink(path.c_str());
     return false;
   }
+  struct stat made{};
+  fstat(fd, &made);
+  inode_ = made.st_ino;
+  device_ = made.st_dev;
   fd_ = fd;
   path_ = path;
   sequence_ = 0;
@@ -222,7 +231,7 @@ bool OwnRecord::write(const std::vector<Holding>& holdings) {
 void OwnRecord::remove() {
   if (fd_ < 0) return;
   unlink(path_.c_str());
-  close(fd_);
+  if (still_ours()) close(fd_);
   fd_ = -1;
 }
 

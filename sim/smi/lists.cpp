@@ -50,7 +50,7 @@ std::string process_elements(const Card& card) {
     out += element(4, "type", (process.kinds & kMps) != 0 ? "M+C" : !graphics ? "C" : compute ? "C+G" : "G");
     out += element(4, "process_name", shown_program(process));
     out += element(4, "used_memory",
-                   process.used_bytes && card.device->supports(Reading::kProcessMemory)
+                   process.used_bytes && card.device->supports(Reading::process_memory)
                        ? mib(*process.used_bytes / kMiB)
                        : "N/A");
     out += "\t\t\t</process_info>\n";
@@ -83,11 +83,11 @@ std::string identity_elements(const Card& card) {
          element(2, "display_active", device.display_active ? "Enabled" : "Disabled") +
          element(2, "persistence_mode", device.persistence ? "Enabled" : "Disabled") + "\t\t<mig_mode>\n" +
          element(3, "current_mig",
-                 or_na(device.supports(Reading::kMig), device.mig_enabled ? "Enabled" : "Disabled")) +
+                 or_na(device.supports(Reading::mig), device.mig_enabled ? "Enabled" : "Disabled")) +
          element(3, "pending_mig",
-                 or_na(device.supports(Reading::kMig), device.mig_enabled ? "Enabled" : "Disabled")) +
+                 or_na(device.supports(Reading::mig), device.mig_enabled ? "Enabled" : "Disabled")) +
          "\t\t</mig_mode>\n" + mig_elements(card) +
-         element(2, "serial", or_na(device.supports(Reading::kSerial), device.serial)) +
+         element(2, "serial", or_na(device.supports(Reading::serial), device.serial)) +
          element(2, "uuid", device.uuid) + element(2, "minor_number", std::to_string(device.minor)) +
          "\t\t<pci>\n" + element(3, "pci_bus_id", pci_text(device.pci, 8)) + "\t\t</pci>\n" +
          element(2, "compute_mode", kModes[device.compute_mode]);
@@ -95,10 +95,10 @@ std::string identity_elements(const Card& card) {
 
 std::string reading_elements(const Card& card) {
   const Device& device = *card.device;
-  const bool memory = device.supports(Reading::kMemory);
-  const bool utilization = device.supports(Reading::kUtilization) && !device.mig_enabled;
+  const bool memory = device.supports(Reading::memory);
+  const bool utilization = device.supports(Reading::utilization) && !device.mig_enabled;
   return element(2, "fan_speed",
-                 or_na(device.supports(Reading::kFan), std::to_string(device.fan_percent) + " %")) +
+                 or_na(device.supports(Reading::fan), std::to_string(device.fan_percent) + " %")) +
          element(2, "performance_state", "P" + std::to_string(device.pstate)) + "\t\t<fb_memory_usage>\n" +
          element(3, "total", or_na(memory, mib(card.total_mib))) +
          element(3, "reserved", or_na(memory, mib(card.reserved_mib))) +
@@ -109,13 +109,13 @@ std::string reading_elements(const Card& card) {
          element(3, "memory_util", or_na(utilization, std::to_string(device.memory_utilization) + " %")) +
          "\t\t</utilization>\n\t\t<temperature>\n" +
          element(3, "gpu_temp",
-                 or_na(device.supports(Reading::kTemperature), std::to_string(device.temperature) + " C")) +
+                 or_na(device.supports(Reading::temperature), std::to_string(device.temperature) + " C")) +
          "\t\t</temperature>\n\t\t<gpu_power_readings>\n" +
          element(3, "power_draw",
-                 or_na(device.supports(Reading::kPower), line("%.2f W", device.power_mw / 1000.0))) +
+                 or_na(device.supports(Reading::power), line("%.2f W", device.power_mw / 1000.0))) +
          element(
              3, "current_power_limit",
-             or_na(device.supports(Reading::kPowerLimit), line("%.2f W", device.power_limit_mw / 1000.0))) +
+             or_na(device.supports(Reading::power_limit), line("%.2f W", device.power_limit_mw / 1000.0))) +
          "\t\t</gpu_power_readings>\n";
 }
 

@@ -36,7 +36,7 @@ bool has(const Card& card, Reading reading) {
   return card.device->supports(reading);
 }
 bool has_utilization(const Card& card) {
-  return has(card, Reading::kUtilization) && !card.device->mig_enabled;
+  return has(card, Reading::utilization) && !card.device->mig_enabled;
 }
 
 const char* compute_mode(const Device& device) {
@@ -70,67 +70,67 @@ const Field kFields[] = {
     {"driver_version", "", SIM_FIELD(Value{cards.scenario->driver_version()})},
     {"count", "", SIM_FIELD(number(cards.scenario->devices.size()))},
     {"index", "", SIM_FIELD(number(card.index))},
-    {"name", "", SIM_FIELD((Value{device.name, has(card, Reading::kName)}))},
-    {"uuid", "", SIM_FIELD((Value{device.uuid, has(card, Reading::kUuid)}))},
-    {"serial", "", SIM_FIELD((Value{device.serial, has(card, Reading::kSerial)}))},
+    {"name", "", SIM_FIELD((Value{device.name, has(card, Reading::name)}))},
+    {"uuid", "", SIM_FIELD((Value{device.uuid, has(card, Reading::uuid)}))},
+    {"serial", "", SIM_FIELD((Value{device.serial, has(card, Reading::serial)}))},
     {"pci.bus_id", "", SIM_FIELD(Value{pci_text(device.pci, 8)})},
     {"pci.domain", "", SIM_FIELD(Value{line("0x%04X", device.pci.domain)})},
     {"pci.bus", "", SIM_FIELD(Value{line("0x%02X", device.pci.bus)})},
     {"pci.device", "", SIM_FIELD(Value{line("0x%02X", device.pci.device)})},
     {"compute_cap", "", SIM_FIELD(Value{line("%d.%d", device.model.major, device.model.minor)}), 495},
-    {"compute_mode", "", SIM_FIELD((Value{compute_mode(device), has(card, Reading::kComputeMode)}))},
-    {"persistence_mode", "", SIM_FIELD(enabled(device.persistence, has(card, Reading::kPersistence)))},
-    {"display_mode", "", SIM_FIELD(enabled(device.display_connected, has(card, Reading::kDisplay)))},
-    {"display_active", "", SIM_FIELD(enabled(device.display_active, has(card, Reading::kDisplay)))},
-    {"memory.total", "MiB", SIM_FIELD(number(card.total_mib, has(card, Reading::kMemory)))},
-    {"memory.reserved", "MiB", SIM_FIELD(number(card.reserved_mib, has(card, Reading::kMemory))), 510},
-    {"memory.used", "MiB", SIM_FIELD(number(card.used_mib, has(card, Reading::kMemory)))},
-    {"memory.free", "MiB", SIM_FIELD(number(card.free_mib, has(card, Reading::kMemory)))},
+    {"compute_mode", "", SIM_FIELD((Value{compute_mode(device), has(card, Reading::compute_mode)}))},
+    {"persistence_mode", "", SIM_FIELD(enabled(device.persistence, has(card, Reading::persistence)))},
+    {"display_mode", "", SIM_FIELD(enabled(device.display_connected, has(card, Reading::display)))},
+    {"display_active", "", SIM_FIELD(enabled(device.display_active, has(card, Reading::display)))},
+    {"memory.total", "MiB", SIM_FIELD(number(card.total_mib, has(card, Reading::memory)))},
+    {"memory.reserved", "MiB", SIM_FIELD(number(card.reserved_mib, has(card, Reading::memory))), 510},
+    {"memory.used", "MiB", SIM_FIELD(number(card.used_mib, has(card, Reading::memory)))},
+    {"memory.free", "MiB", SIM_FIELD(number(card.free_mib, has(card, Reading::memory)))},
     {"utilization.gpu", "%", SIM_FIELD(number(device.utilization, has_utilization(card)))},
     {"utilization.memory", "%", SIM_FIELD(number(device.memory_utilization, has_utilization(card)))},
-    {"temperature.gpu", "", SIM_FIELD(number(device.temperature, has(card, Reading::kTemperature)))},
+    {"temperature.gpu", "", SIM_FIELD(number(device.temperature, has(card, Reading::temperature)))},
     {"temperature.memory", "",
-     SIM_FIELD(number(device.temperature + 8, device.model.ecc&& has(card, Reading::kTemperature)))},
-    {"power.draw", "W", SIM_FIELD(watts(device.power_mw, has(card, Reading::kPower)))},
-    {"power.limit", "W", SIM_FIELD(watts(device.power_limit_mw, has(card, Reading::kPowerLimit)))},
-    {"enforced.power.limit", "W", SIM_FIELD(watts(device.power_limit_mw, has(card, Reading::kPowerLimit)))},
+     SIM_FIELD(number(device.temperature + 8, device.model.ecc&& has(card, Reading::temperature)))},
+    {"power.draw", "W", SIM_FIELD(watts(device.power_mw, has(card, Reading::power)))},
+    {"power.limit", "W", SIM_FIELD(watts(device.power_limit_mw, has(card, Reading::power_limit)))},
+    {"enforced.power.limit", "W", SIM_FIELD(watts(device.power_limit_mw, has(card, Reading::power_limit)))},
     {"power.default_limit", "W",
-     SIM_FIELD(watts(device.model.power_limit_w * 1000, has(card, Reading::kPowerLimit)))},
+     SIM_FIELD(watts(device.model.power_limit_w * 1000, has(card, Reading::power_limit)))},
     {"power.max_limit", "W",
-     SIM_FIELD(watts(device.model.power_limit_w * 1000, has(card, Reading::kPowerLimit)))},
-    {"clocks.current.graphics", "MHz", SIM_FIELD(number(device.sm_clock_mhz, has(card, Reading::kClocks)))},
-    {"clocks.current.sm", "MHz", SIM_FIELD(number(device.sm_clock_mhz, has(card, Reading::kClocks)))},
-    {"clocks.current.memory", "MHz", SIM_FIELD(number(device.memory_clock_mhz, has(card, Reading::kClocks)))},
-    {"clocks.max.graphics", "MHz", SIM_FIELD(number(device.model.max_sm_mhz, has(card, Reading::kClocks)))},
-    {"clocks.max.sm", "MHz", SIM_FIELD(number(device.model.max_sm_mhz, has(card, Reading::kClocks)))},
-    {"clocks.max.memory", "MHz", SIM_FIELD(number(device.model.max_memory_mhz, has(card, Reading::kClocks)))},
-    {"pstate", "", SIM_FIELD((Value{line("P%u", device.pstate), has(card, Reading::kPstate)}))},
-    {"fan.speed", "%", SIM_FIELD(number(device.fan_percent, has(card, Reading::kFan)))},
-    {"pcie.link.gen.current", "", SIM_FIELD(number(device.model.pcie_generation, has(card, Reading::kPcie)))},
-    {"pcie.link.gen.max", "", SIM_FIELD(number(device.model.pcie_generation, has(card, Reading::kPcie)))},
-    {"pcie.link.width.current", "", SIM_FIELD(number(16, has(card, Reading::kPcie)))},
-    {"pcie.link.width.max", "", SIM_FIELD(number(16, has(card, Reading::kPcie)))},
-    {"mig.mode.current", "", SIM_FIELD(enabled(device.mig_enabled, has(card, Reading::kMig)))},
-    {"mig.mode.pending", "", SIM_FIELD(enabled(device.mig_enabled, has(card, Reading::kMig)))},
-    {"ecc.mode.current", "", SIM_FIELD(enabled(device.ecc, has(card, Reading::kEcc)))},
-    {"ecc.mode.pending", "", SIM_FIELD(enabled(device.ecc, has(card, Reading::kEcc)))},
+     SIM_FIELD(watts(device.model.power_limit_w * 1000, has(card, Reading::power_limit)))},
+    {"clocks.current.graphics", "MHz", SIM_FIELD(number(device.sm_clock_mhz, has(card, Reading::clocks)))},
+    {"clocks.current.sm", "MHz", SIM_FIELD(number(device.sm_clock_mhz, has(card, Reading::clocks)))},
+    {"clocks.current.memory", "MHz", SIM_FIELD(number(device.memory_clock_mhz, has(card, Reading::clocks)))},
+    {"clocks.max.graphics", "MHz", SIM_FIELD(number(device.model.max_sm_mhz, has(card, Reading::clocks)))},
+    {"clocks.max.sm", "MHz", SIM_FIELD(number(device.model.max_sm_mhz, has(card, Reading::clocks)))},
+    {"clocks.max.memory", "MHz", SIM_FIELD(number(device.model.max_memory_mhz, has(card, Reading::clocks)))},
+    {"pstate", "", SIM_FIELD((Value{line("P%u", device.pstate), has(card, Reading::pstate)}))},
+    {"fan.speed", "%", SIM_FIELD(number(device.fan_percent, has(card, Reading::fan)))},
+    {"pcie.link.gen.current", "", SIM_FIELD(number(device.model.pcie_generation, has(card, Reading::pcie)))},
+    {"pcie.link.gen.max", "", SIM_FIELD(number(device.model.pcie_generation, has(card, Reading::pcie)))},
+    {"pcie.link.width.current", "", SIM_FIELD(number(16, has(card, Reading::pcie)))},
+    {"pcie.link.width.max", "", SIM_FIELD(number(16, has(card, Reading::pcie)))},
+    {"mig.mode.current", "", SIM_FIELD(enabled(device.mig_enabled, has(card, Reading::mig)))},
+    {"mig.mode.pending", "", SIM_FIELD(enabled(device.mig_enabled, has(card, Reading::mig)))},
+    {"ecc.mode.current", "", SIM_FIELD(enabled(device.ecc, has(card, Reading::ecc)))},
+    {"ecc.mode.pending", "", SIM_FIELD(enabled(device.ecc, has(card, Reading::ecc)))},
     {"ecc.errors.corrected.volatile.total", "",
-     SIM_FIELD(number(device.ecc_corrected, device.ecc&& has(card, Reading::kEcc)))},
+     SIM_FIELD(number(device.ecc_corrected, device.ecc&& has(card, Reading::ecc)))},
     {"ecc.errors.uncorrected.volatile.total", "",
-     SIM_FIELD(number(device.ecc_uncorrected, device.ecc&& has(card, Reading::kEcc)))},
+     SIM_FIELD(number(device.ecc_uncorrected, device.ecc&& has(card, Reading::ecc)))},
     {"retired_pages.single_bit_ecc.count", "",
-     SIM_FIELD(number(device.retired_single, has(card, Reading::kRetired)))},
+     SIM_FIELD(number(device.retired_single, has(card, Reading::retired)))},
     {"retired_pages.double_bit.count", "",
-     SIM_FIELD(number(device.retired_double, has(card, Reading::kRetired)))},
+     SIM_FIELD(number(device.retired_double, has(card, Reading::retired)))},
     {"retired_pages.pending", "",
-     SIM_FIELD((Value{device.retired_pending ? "Yes" : "No", has(card, Reading::kRetired)}))},
+     SIM_FIELD((Value{device.retired_pending ? "Yes" : "No", has(card, Reading::retired)}))},
     {"clocks_throttle_reasons.active", "",
      SIM_FIELD((Value{line("0x%016llx", static_cast<unsigned long long>(reasons(device))),
-                      has(card, Reading::kThrottle)})),
+                      has(card, Reading::throttle)})),
      0, 534},
     {"clocks_event_reasons.active", "",
      SIM_FIELD((Value{line("0x%016llx", static_cast<unsigned long long>(reasons(device))),
-                      has(card, Reading::kThrottle)})),
+                      has(card, Reading::throttle)})),
      535},
 };
 
@@ -204,11 +204,11 @@ std::string process_cell(const Cards& cards, const Card& card, const LiveProcess
   if (field == "gpu_name") return card.device->name;
   if (field == "gpu_bus_id") return pci_text(card.device->pci, 8);
   if (field == "gpu_serial")
-    return has(card, Reading::kSerial) ? card.device->serial : not_available(*cards.scenario);
+    return has(card, Reading::serial) ? card.device->serial : not_available(*cards.scenario);
   if (field == "gpu_uuid") return card.device->uuid;
   if (field == "pid") return std::to_string(process.pid);
   if (field == "process_name") return shown_program(process);
-  if (!process.used_bytes || !has(card, Reading::kProcessMemory)) return not_available(*cards.scenario);
+  if (!process.used_bytes || !has(card, Reading::process_memory)) return not_available(*cards.scenario);
   return with_unit(std::to_string(*process.used_bytes / kMiB), "MiB", units);
 }
 
@@ -249,7 +249,7 @@ std::string query_processes(const Cards& cards, std::string_view fields, Format 
   if (format.header) append_row(out, cells);
   for (const Card& card : cards.all)
     for (const LiveProcess& process : card.load.processes) {
-      if ((process.kinds & (kCompute | kMps)) == 0 || !has(card, Reading::kProcesses)) continue;
+      if ((process.kinds & (kCompute | kMps)) == 0 || !has(card, Reading::processes)) continue;
       cells.clear();
       for (const std::string& name : chosen)
         cells.push_back(process_cell(cards, card, process, name, format.units));

@@ -71,12 +71,12 @@ std::string name_cell(const Card& card, const Style& style) {
 
 std::string health_cell(const Card& card, const Style& style) {
   const Device& device = *card.device;
-  const std::string fan = device.supports(Reading::kFan) ? line("%u%%", device.fan_percent) : "N/A";
+  const std::string fan = device.supports(Reading::fan) ? line("%u%%", device.fan_percent) : "N/A";
   const std::string temperature =
-      device.supports(Reading::kTemperature) ? line("%uC", device.temperature) : "N/A";
-  const std::string draw = device.supports(Reading::kPower) ? line("%uW", device.power_mw / 1000) : "N/A";
+      device.supports(Reading::temperature) ? line("%uC", device.temperature) : "N/A";
+  const std::string draw = device.supports(Reading::power) ? line("%uW", device.power_mw / 1000) : "N/A";
   const std::string cap =
-      device.supports(Reading::kPowerLimit) ? line("%uW", device.power_limit_mw / 1000) : "N/A";
+      device.supports(Reading::power_limit) ? line("%uW", device.power_limit_mw / 1000) : "N/A";
   const int draw_width = style.name_column == kOld.name_column        ? 7
                          : style.memory_column == kWide.memory_column ? 17
                                                                       : 16;
@@ -86,7 +86,7 @@ std::string health_cell(const Card& card, const Style& style) {
 }
 
 std::string memory_cell(const Card& card, const Style& style) {
-  if (!card.device->supports(Reading::kMemory))
+  if (!card.device->supports(Reading::memory))
     return line("%*s ", static_cast<int>(style.memory_column) - 1, "Not Supported");
   const bool widest = style.memory_column == kWidest.memory_column;
   return line("%*lluMiB / %*lluMiB ", widest ? 8 : 7, static_cast<unsigned long long>(card.used_mib),
@@ -95,7 +95,7 @@ std::string memory_cell(const Card& card, const Style& style) {
 
 std::string use_cell(const Card& card) {
   constexpr const char* kModes[] = {"Default", "E. Thread", "Prohibited", "E. Process"};
-  const bool has = card.device->supports(Reading::kUtilization) && !card.device->mig_enabled;
+  const bool has = card.device->supports(Reading::utilization) && !card.device->mig_enabled;
   const std::string utilization = has ? line("%u%%", card.device->utilization) : "N/A";
   return line("%8s %12s ", utilization.c_str(), kModes[card.device->compute_mode]);
 }
@@ -106,9 +106,9 @@ std::string card_rows(const Card& card, const Style& style) {
   const std::string ecc = device.ecc         ? std::to_string(device.ecc_uncorrected)
                           : device.model.ecc ? "Off"
                                              : "N/A";
-  const std::string mig = !device.supports(Reading::kMig) ? "N/A"
-                          : device.mig_enabled            ? "Enabled"
-                                                          : "Disabled";
+  const std::string mig = !device.supports(Reading::mig) ? "N/A"
+                          : device.mig_enabled           ? "Enabled"
+                                                         : "Disabled";
   const auto memory = static_cast<int>(style.memory_column);
   return row(name_cell(card, style) + line("|%*s|%21s ", memory, bus.c_str(), ecc.c_str()), style) +
          row(health_cell(card, style) + "|" + memory_cell(card, style) + "|" + use_cell(card), style) +
@@ -169,7 +169,7 @@ std::string process_row(const Card& card, const LiveProcess& process, const Styl
                      : compute                          ? "C+G"
                                                         : "G";
   const std::string memory =
-      process.used_bytes && card.device->supports(Reading::kProcessMemory)
+      process.used_bytes && card.device->supports(Reading::process_memory)
           ? line("%lluMiB", static_cast<unsigned long long>(*process.used_bytes / kMiB))
           : "N/A";
   const int width = static_cast<int>(inner_width(style)) - 47;
@@ -183,7 +183,7 @@ std::string process_table(const Cards& cards, const Style& style) {
   const int width = static_cast<int>(inner_width(style)) - 47;
   std::string rows;
   for (const Card& card : cards.all)
-    if (card.device->supports(Reading::kProcesses))
+    if (card.device->supports(Reading::processes))
       for (const LiveProcess& process : card.load.processes) rows += process_row(card, process, style);
   if (rows.empty()) rows = row("  No running processes found", style);
   return full_bar(style) + row(" Processes:", style) +
