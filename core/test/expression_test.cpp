@@ -33,7 +33,7 @@ std::optional<Unmet> unmet(std::string_view text, const Device& of = device(),
 }
 
 TEST_CASE("a comparison holds when the device has what it asks") {
-  for (const char* text : {"name~a100",
+  for (const std::string text : {"name~a100",
                            "name ~ A100",
                            "NAME~\"A100-SXM4\"",
                            "name!~H100",
@@ -83,7 +83,7 @@ TEST_CASE("a comparison holds when the device has what it asks") {
 
 TEST_CASE("a comparison that does not hold tells itself and what was found") {
   struct Row {
-    const char* text;
+    std::string text;
     const char* condition;
     const char* actual;
   };
@@ -230,7 +230,7 @@ TEST_CASE("a wrong expression is refused with its column and what is expected th
     CHECK(parsed.error().code == ErrorCode::usage);
     CHECK(parsed.error().message == message);
   }
-  for (const char* text : {"", "  ", "and", "()", "not", "5<util", "util<5 and", "util<-5", "util<5 or or",
+  for (const std::string text : {"", "  ", "and", "()", "not", "5<util", "util<5 and", "util<-5", "util<5 or or",
                            "\"x\"", "!", "util<nan", "util<inf", "free>=99999999999999T", "name~\n"}) {
     CHECK_MESSAGE(!Expression::parse(text), text);
   }
@@ -275,12 +275,12 @@ TEST_CASE("it knows which readings it needs and whether they can change") {
 
 TEST_CASE("what can never hold on a device is known, whatever it reads now") {
   const Device card = device();
-  for (const char* text :
+  for (const std::string text :
        {"name~H100", "index=2", "total>=80G", "free>=41G", "used>41G", "cc>=9.0", "mig",
         "free>=20G and free>=100G", "name~H100 or free>=100G", "not (free<100G)", "util<0", "free>101%"}) {
     CHECK_MESSAGE(test::condition(text).never_met_by(card), text);
   }
-  for (const char* text : {"name~A100", "free>=39G", "util<5", "temp<10", "free>=100G or util<5",
+  for (const std::string text : {"name~A100", "free>=39G", "util<5", "temp<10", "free>=100G or util<5",
                            "not util<5", "fan>100", "power>999", "processes=0", "free>90%"}) {
     CHECK_MESSAGE(!test::condition(text).never_met_by(card), text);
   }
@@ -304,7 +304,7 @@ TEST_CASE("a threshold is loosened in round numbers just so far that the device 
     REQUIRE_MESSAGE(loosened, strict);
     CHECK(loosened->text() == loose);
   }
-  for (const char* text : {"name~H100", "fan<5", "util=3", "not util<5", "util<5 or temp<5", "mem_util>5"}) {
+  for (const std::string text : {"name~H100", "fan<5", "util=3", "not util<5", "util<5 or temp<5", "mem_util>5"}) {
     CHECK_MESSAGE(!test::condition(text).loosened_for(DeviceFacts{card, 12 * kGiB}), text);
   }
   CHECK(test::condition("free>=20G").loosened_for(DeviceFacts{card, 3 * kGiB + 1})->text() ==
