@@ -3,7 +3,8 @@
 # wrong include does not compile.
 
 add_library(berth_warnings INTERFACE)
-target_compile_options(berth_warnings INTERFACE
+# GCC 12 sees overlaps in the string concatenations of its own library where there are none (its bug 105651).
+target_compile_options(berth_warnings INTERFACE -Wno-restrict
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual>
   $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wconversion -Wshadow>
   -Werror)
@@ -43,4 +44,5 @@ function(berth_layer_test name)
     target_link_libraries(berth_${name}_test PRIVATE berth_${used})
   endforeach()
   add_test(NAME ${name} COMMAND berth_${name}_test)
+  set_tests_properties(${name} PROPERTIES LABELS unit)
 endfunction()

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace berth {
@@ -67,8 +68,8 @@ struct MigPlace {
 };
 
 struct Health {
-  Reading<bool> row_remap_failed;         ///< do not hand out
-  Reading<bool> row_remap_pending;        ///< needs attention: a reset mends it
+  Reading<bool> row_remap_failed;          ///< do not hand out
+  Reading<bool> row_remap_pending;         ///< needs attention: a reset mends it
   Reading<std::uint64_t> ecc_uncorrected;  ///< since the driver was loaded
   Reading<bool> retired_pages_pending;
 
@@ -101,8 +102,8 @@ struct Device {
   Reading<unsigned> sm_clock_mhz;
   Reading<unsigned> memory_clock_mhz;
   Reading<unsigned> fan_percent;
-  Reading<unsigned> performance_state;       ///< 0 is P0
-  Reading<std::uint64_t> throttle_reasons;   ///< the driver's bits
+  Reading<unsigned> performance_state;      ///< 0 is P0
+  Reading<std::uint64_t> throttle_reasons;  ///< the driver's bits
   Reading<unsigned> pcie_generation;
   Reading<unsigned> pcie_width;
   Health health;
@@ -111,6 +112,15 @@ struct Device {
 
   bool operator==(const Device&) const = default;
 };
+
+/// Names as in records and JSON: "not_permitted", "exclusive_process" …
+std::string_view to_text(DeviceState state);
+std::string_view to_text(ComputeMode mode);
+std::string_view to_text(MemoryKind kind);
+std::string_view to_text(ProcessKind kind);
+std::optional<DeviceState> device_state_from_text(std::string_view text);
+std::optional<ComputeMode> compute_mode_from_text(std::string_view text);
+std::optional<ProcessKind> process_kind_from_text(std::string_view text);
 
 /// What people call it: "3", or "3:1" for the MIG instance in slot 1 of GPU 3.
 std::string label(const Device& device);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -33,6 +34,8 @@ class RecordWriter {
   void field(std::string_view key, std::string_view value);
   void field(std::string_view key, std::uint64_t value);
   void section(std::string_view name);
+  /// What was written since the last take, so that a long record can be sent while it is being made.
+  std::string take();
   /// Ends the record and gives its text.
   std::string finish() &&;
 
@@ -40,8 +43,17 @@ class RecordWriter {
   std::string text_;
 };
 
-/// Reads a whole record and calls `on_line` for each line. Gives the version. Error: `failure` when the kind is
-/// another, a line is malformed or the end is missing; the message says which line.
+/// A number written in decimal and nothing else. nullopt: anything else, or out of range.
+template <class Number>
+std::optional<Number> number_from_text(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// Reads a whole record and calls `on_line` for each line. Gives the version. Error: `failure` when the kind
+/// is another, a line is malformed or the end is missing; the message says which line.
 Result<unsigned> read_record(std::string_view text, std::string_view kind,
                              const std::function<void(const RecordLine&)>& on_line);
 

@@ -27,7 +27,8 @@ enum class ReadingKind : std::uint32_t {
   capability = 1U << 12,
   pci = 1U << 13,
   topology = 1U << 14,
-  modes = 1U << 15,  ///< persistence, display, performance state, throttling, PCIe link
+  modes = 1U << 15,   ///< persistence, display, performance state, throttling, PCIe link
+  driver = 1U << 16,  ///< versions of the driver and of CUDA
 };
 
 /// A set of ReadingKind. UUID, index and state are always read.
@@ -47,7 +48,9 @@ constexpr ReadingSet operator|(ReadingSet a, ReadingSet b) {
   a |= b;
   return a;
 }
-constexpr ReadingSet operator|(ReadingKind a, ReadingKind b) { return ReadingSet(a) | ReadingSet(b); }
+constexpr ReadingSet operator|(ReadingKind a, ReadingKind b) {
+  return ReadingSet(a) | ReadingSet(b);
+}
 
 /// Everything but topology: what a listing shows.
 ReadingSet readings_for_listing();
@@ -74,9 +77,9 @@ struct Snapshot {
   std::int64_t taken_at_ns = 0;  ///< since the epoch
   std::string source;            ///< "nvml" or "nvidia-smi"
   std::string driver_version;
-  Reading<int> cuda_version;       ///< 1000 × major + 10 × minor
-  ReadingSet readings;             ///< what was asked for
-  std::vector<Device> devices;     ///< GPUs by index, each followed by its MIG instances by slot
+  Reading<int> cuda_version;    ///< 1000 × major + 10 × minor
+  ReadingSet readings;          ///< what was asked for
+  std::vector<Device> devices;  ///< GPUs by index, each followed by its MIG instances by slot
   std::optional<Topology> topology;
   std::optional<std::string> stale_reason;  ///< set: this is an old answer, and why there is no new one
   std::vector<std::string> notes;           ///< what the reader should know, one sentence each

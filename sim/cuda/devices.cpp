@@ -7,24 +7,23 @@
 namespace berth::sim {
 namespace {
 
-enum Attribute : int {
-  kMaxThreadsPerBlock = 1,
-  kWarpSize = 10,
-  kClockRateKhz = 13,
-  kMultiprocessors = 16,
-  kIntegrated = 18,
-  kComputeModeAttribute = 20,
-  kConcurrentKernels = 31,
-  kEccEnabled = 32,
-  kPciBus = 33,
-  kPciDevice = 34,
-  kMemoryClockKhz = 36,
-  kUnifiedAddressing = 41,
-  kPciDomain = 50,
-  kMajor = 75,
-  kMinor = 76,
-  kManagedMemory = 83,
-};
+// CUdevice_attribute.
+constexpr int kMaxThreadsPerBlock = 1;
+constexpr int kWarpSize = 10;
+constexpr int kClockRateKhz = 13;
+constexpr int kMultiprocessors = 16;
+constexpr int kIntegrated = 18;
+constexpr int kComputeModeAttribute = 20;
+constexpr int kConcurrentKernels = 31;
+constexpr int kEccEnabled = 32;
+constexpr int kPciBus = 33;
+constexpr int kPciDevice = 34;
+constexpr int kMemoryClockKhz = 36;
+constexpr int kUnifiedAddressing = 41;
+constexpr int kPciDomain = 50;
+constexpr int kMajor = 75;
+constexpr int kMinor = 76;
+constexpr int kManagedMemory = 83;
 
 struct ErrorName {
   int result;
@@ -74,7 +73,7 @@ int attribute(const Located& located, int which) {
     case kMultiprocessors:
       return static_cast<int>(processors);
     case kIntegrated:
-      return device.model.memory == Memory::kUnified ? 1 : 0;
+      return device.model.memory == Memory::unified ? 1 : 0;
     case kComputeModeAttribute:
       return static_cast<int>(device.compute_mode);
     case kEccEnabled:

@@ -84,7 +84,7 @@ void Driver::room(const Ordinal& ordinal, std::uint64_t& total, std::uint64_t& f
     free = total - std::min(total, load.slot_used_bytes[ordinal.visible.slot]);
     return;
   }
-  if (located.device->model.memory == Memory::kUnified && located.device->memory_bytes == 0) {
+  if (located.device->model.memory == Memory::unified && located.device->memory_bytes == 0) {
     total = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
             static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     free = total - std::min(total, load.used_bytes);

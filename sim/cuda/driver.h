@@ -12,20 +12,20 @@
 
 namespace berth::sim {
 
-enum Result : int {
-  kOk = 0,
-  kInvalidValue = 1,
-  kOutOfMemory = 2,
-  kNotInitialized = 3,
-  kDeviceUnavailable = 46,
-  kNoDevice = 100,
-  kInvalidDevice = 101,
-  kInvalidContext = 201,
-  kOperatingSystem = 304,
-  kNotSupportedByCuda = 801,
-  kMismatch = 803,
-  kUnknownError = 999,
-};
+/// CUresult, an open set like the driver's other codes.
+enum Result : int {};
+inline constexpr Result kOk{0};
+inline constexpr Result kInvalidValue{1};
+inline constexpr Result kOutOfMemory{2};
+inline constexpr Result kNotInitialized{3};
+inline constexpr Result kDeviceUnavailable{46};
+inline constexpr Result kNoDevice{100};
+inline constexpr Result kInvalidDevice{101};
+inline constexpr Result kInvalidContext{201};
+inline constexpr Result kOperatingSystem{304};
+inline constexpr Result kNotSupportedByCuda{801};
+inline constexpr Result kMismatch{803};
+inline constexpr Result kUnknownError{999};
 
 using Context = void*;
 using DevicePointer = std::uint64_t;

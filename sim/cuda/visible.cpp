@@ -18,12 +18,13 @@ std::vector<const Device*> in_order(const Scenario& scenario, const char* order)
   for (const Device& device : scenario.devices)
     if (usable(device)) devices.push_back(&device);
   if (order != nullptr && std::string_view(order) == "PCI_BUS_ID")
-    std::ranges::stable_sort(devices, [](const Device* a, const Device* b) {
+    std::ranges::sort(devices, [](const Device* a, const Device* b) {
       return std::pair(a->pci.domain, a->pci.bus) < std::pair(b->pci.domain, b->pci.bus);
     });
   else
-    std::ranges::stable_sort(
-        devices, [](const Device* a, const Device* b) { return a->model.speed > b->model.speed; });
+    std::ranges::sort(devices, [](const Device* a, const Device* b) {
+      return a->model.speed != b->model.speed ? a->model.speed > b->model.speed : a < b;
+    });
   return devices;
 }
 

@@ -9,6 +9,8 @@
 // inherited the lock not keep its parent's memory.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -53,7 +55,12 @@ class OwnRecord {
   void remove();
 
  private:
+  /// false if the program closed our descriptor, and perhaps gave its number another meaning.
+  [[nodiscard]] bool still_ours() const;
+
   int fd_ = -1;
+  ino_t inode_ = 0;
+  dev_t device_ = 0;
   unsigned sequence_ = 0;
   std::size_t length_ = 0;
   std::string path_;

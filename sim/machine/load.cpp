@@ -53,7 +53,7 @@ void add_record(const Device& device, const Record& record, Load& load) {
 
 // One row a process and instance, as the driver lists them.
 void merge_rows(std::vector<LiveProcess>& rows) {
-  std::ranges::stable_sort(rows, [](const LiveProcess& a, const LiveProcess& b) {
+  std::ranges::sort(rows, [](const LiveProcess& a, const LiveProcess& b) {
     return a.pid != b.pid ? a.pid < b.pid : a.slot < b.slot;
   });
   for (std::size_t i = 1; i < rows.size();) {
@@ -63,6 +63,7 @@ void merge_rows(std::vector<LiveProcess>& rows) {
       continue;
     }
     kept.kinds |= rows[i].kinds;
+    if (kept.name.empty()) kept.name = rows[i].name;
     if (rows[i].used_bytes) kept.used_bytes = kept.used_bytes.value_or(0) + *rows[i].used_bytes;
     rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(i));
   }
@@ -78,7 +79,8 @@ Load load_of(const Scenario& scenario, unsigned device, const Place& place) {
     add_record(scenario.devices[device], record, load);
   merge_rows(load.processes);
   const std::uint64_t room = scenario.devices[device].memory_bytes - scenario.devices[device].reserved_bytes;
-  if (scenario.devices[device].memory_bytes != 0) load.used_bytes = std::min(load.used_bytes, room);
+  if (room != 0 || scenario.devices[device].supports(Reading::memory))
+    load.used_bytes = std::min(load.used_bytes, room);
   return load;
 }
 

@@ -7,8 +7,8 @@
 
 namespace berth::sim {
 
-enum class Memory { kOwn, kUnified };
-enum class Fabric { kNone, kBridge, kSwitch, kMesh };
+enum class Memory { own, unified };
+enum class Fabric { none, bridge, switched, mesh };
 
 struct Model {
   const char* key = "";  // in scenarios and on the command line
@@ -32,9 +32,9 @@ struct Model {
   bool serial = false;
   bool mig = false;
   unsigned nvlinks = 0;
-  Fabric fabric = Fabric::kNone;
+  Fabric fabric = Fabric::none;
   unsigned speed = 0;  // order of CUDA's FASTEST_FIRST
-  Memory memory = Memory::kOwn;
+  Memory memory = Memory::own;
 };
 
 /// nullptr if unknown. Case does not count, nor do '-', '_' and ' '.

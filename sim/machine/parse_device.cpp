@@ -1,3 +1,6 @@
+#include <unistd.h>
+
+#include <cstdio>
 #include <cstring>
 
 #include "machine/parse_parts.h"
@@ -32,17 +35,17 @@ void apply_model(Device& device, const Generation& generation) {
   device.pstate = model.serial ? 0 : 8;
   device.sm_clock_mhz = model.serial ? model.max_sm_mhz : 210;
   device.memory_clock_mhz = model.serial ? model.max_memory_mhz : 405;
-  if (!model.fan) device.refuse(Reading::kFan);
-  if (!model.serial) device.refuse(Reading::kSerial);
-  if (!model.ecc) device.refuse(Reading::kEcc);
-  if (!model.mig) device.refuse(Reading::kMig);
-  if (model.architecture < 7 || !model.ecc) device.refuse(Reading::kRemapped);
-  if (model.architecture >= 7 || !model.ecc) device.refuse(Reading::kRetired);
-  if (model.architecture < 5) device.refuse(Reading::kEnergy);
-  if (model.memory == Memory::kUnified) {
-    device.refuse(Reading::kMemory);
-    device.refuse(Reading::kPowerLimit);
-    device.refuse(Reading::kBar1);
+  if (!model.fan) device.refuse(Reading::fan);
+  if (!model.serial) device.refuse(Reading::serial);
+  if (!model.ecc) device.refuse(Reading::ecc);
+  if (!model.mig) device.refuse(Reading::mig);
+  if (model.architecture < 7 || !model.ecc) device.refuse(Reading::remapped);
+  if (model.architecture >= 7 || !model.ecc) device.refuse(Reading::retired);
+  if (model.architecture < 5) device.refuse(Reading::energy);
+  if (model.memory == Memory::unified) {
+    device.refuse(Reading::memory);
+    device.refuse(Reading::power_limit);
+    device.refuse(Reading::bar1);
   }
 }
 
@@ -51,7 +54,7 @@ void apply_index(Device& device, unsigned index) {
   const std::string seed = std::string(device.model.key) + "/" + std::to_string(index);
   device.uuid = "GPU-" + uuid_text(seed);
   device.serial = std::to_string(1320000000000ULL + hash_text(seed, 3) % 9999999999ULL);
-  const unsigned first_domain = device.model.memory == Memory::kUnified ? 0xF : 0;
+  const unsigned first_domain = device.model.memory == Memory::unified ? 0xF : 0;
   device.pci = {first_domain + index / kDevicesPerDomain, 1 + index % kDevicesPerDomain * 9, 0};
   device.minor = index;
   device.numa_node = index / 4;
@@ -74,7 +77,7 @@ void parse_identity(Table& table, Device& device) {
   table.set("numa_node", device.numa_node, 1023);
   if (auto serial = table.text("serial")) {
     device.serial = *serial;
-    device.unsupported &= ~(std::uint64_t{1} << static_cast<unsigned>(Reading::kSerial));
+    device.allow(Reading::serial);
   }
   if (auto uuid = table.text("uuid")) {
     if (!uuid->starts_with("GPU-") || uuid->size() > 79) table.wrong("uuid", "\"uuid\" must begin with GPU-");
@@ -94,6 +97,16 @@ void parse_memory(Table& table, Device& device) {
   parse_mib(table, "reserved_mib", device.reserved_bytes);
   parse_mib(table, "hidden_mib", device.hidden_bytes);
   parse_mib(table, "context_mib", device.context_bytes);
+  // Drivers of parts without memory of their own have been seen to refuse, to say zero, and to say the
+  // system's.
+  if (auto answer = table.one_of("unified_memory", {"unsupported", "zero", "system"})) {
+    device.refuse(Reading::memory);
+    if (*answer != 0) device.allow(Reading::memory);
+    if (*answer == 1) device.memory_bytes = device.reserved_bytes = 0;
+    if (*answer == 2)
+      device.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                            static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  }
   if (device.reserved_bytes > device.memory_bytes)
     table.wrong("reserved_mib", "\"reserved_mib\" is more than the device has");
 }

@@ -15,15 +15,15 @@ constexpr unsigned kCubeMesh[][3] = {
 
 void connect(Scenario& scenario, unsigned a, unsigned b, unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
-    scenario.devices[a].links.push_back({true, Remote::kGpu, b});
-    scenario.devices[b].links.push_back({true, Remote::kGpu, a});
+    scenario.devices[a].links.push_back({true, Remote::gpu, b});
+    scenario.devices[b].links.push_back({true, Remote::gpu, a});
   }
 }
 
 void connect_switches(Device& device) {
   const unsigned switches = device.model.architecture >= 9 ? 4 : 6;
   for (unsigned i = 0; i < device.model.nvlinks; ++i)
-    device.links.push_back({true, Remote::kSwitch, i % switches});
+    device.links.push_back({true, Remote::switched, i % switches});
 }
 
 void connect_pairs(Scenario& scenario) {
@@ -43,11 +43,11 @@ void connect_mesh(Scenario& scenario) {
 void connect_by_model(Scenario& scenario) {
   const bool mesh =
       scenario.devices.size() == 8 && std::ranges::all_of(scenario.devices, [](const Device& device) {
-        return device.model.fabric == Fabric::kMesh;
+        return device.model.fabric == Fabric::mesh;
       });
   if (mesh) connect_mesh(scenario);
   for (Device& device : scenario.devices)
-    if (device.model.fabric == Fabric::kSwitch) connect_switches(device);
+    if (device.model.fabric == Fabric::switched) connect_switches(device);
 }
 
 void parse_pair(Table& table, const Scenario& scenario, unsigned& a, unsigned& b) {

@@ -11,6 +11,8 @@
 namespace berth::sim {
 namespace {
 
+constexpr std::size_t kMostBytes = 16 * 1024 * 1024;
+
 std::int64_t now_ns(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
@@ -19,13 +21,16 @@ std::int64_t now_ns(clockid_t clock) {
 
 }  // namespace
 
-std::string read_small_file(const char* path) {
+std::string read_file(const char* path) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return {};
   std::string text;
   char block[4096];
-  for (ssize_t got; (got = read(fd, block, sizeof block)) > 0 && text.size() < 65536;)
+  while (text.size() < kMostBytes) {
+    const ssize_t got = read(fd, block, sizeof block);
+    if (got <= 0) break;
     text.append(block, static_cast<std::size_t>(got));
+  }
   close(fd);
   return text;
 }
@@ -33,7 +38,7 @@ std::string read_small_file(const char* path) {
 std::uint64_t start_time(std::int64_t pid) {
   char path[48];
   std::snprintf(path, sizeof path, "/proc/%lld/stat", static_cast<long long>(pid));
-  const std::string stat = read_small_file(path);
+  const std::string stat = read_file(path);
   // The name, in parentheses, may hold anything; the fields go on behind the last one.
   const std::size_t close_at = stat.rfind(')');
   if (close_at == std::string::npos || close_at + 2 >= stat.size()) return 0;
@@ -55,11 +60,11 @@ std::int64_t started_at_ns(std::uint64_t start_ticks) {
 std::string program_name(std::int64_t pid) {
   char path[48];
   std::snprintf(path, sizeof path, "/proc/%lld/cmdline", static_cast<long long>(pid));
-  std::string name = read_small_file(path);
+  std::string name = read_file(path);
   name.resize(std::strlen(name.c_str()));
   if (!name.empty()) return name;
   std::snprintf(path, sizeof path, "/proc/%lld/comm", static_cast<long long>(pid));
-  name = read_small_file(path);
+  name = read_file(path);
   if (!name.empty() && name.back() == '\n') name.pop_back();
   return name;
 }

@@ -11,7 +11,7 @@ std::uint64_t start_time(std::int64_t pid);
 std::int64_t started_at_ns(std::uint64_t start_ticks);
 /// Its program as the driver names it: the first word of its command line, else its short name, else "".
 std::string program_name(std::int64_t pid);
-/// The whole of a small file; "" if it cannot be read.
-std::string read_small_file(const char* path);
+/// The whole of a file up to 16 MiB; "" if it cannot be read.
+std::string read_file(const char* path);
 
 }  // namespace berth::sim

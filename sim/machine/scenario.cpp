@@ -12,36 +12,36 @@ struct ReadingName {
 };
 
 constexpr ReadingName kReadings[] = {
-    {"bar1", Reading::kBar1},
-    {"clocks", Reading::kClocks},
-    {"compute_capability", Reading::kComputeCapability},
-    {"compute_mode", Reading::kComputeMode},
-    {"display", Reading::kDisplay},
-    {"ecc", Reading::kEcc},
-    {"encoder", Reading::kEncoder},
-    {"energy", Reading::kEnergy},
-    {"events", Reading::kEvents},
-    {"fan", Reading::kFan},
-    {"memory", Reading::kMemory},
-    {"mig", Reading::kMig},
-    {"minor", Reading::kMinor},
-    {"name", Reading::kName},
-    {"nvlink", Reading::kNvlink},
-    {"pcie", Reading::kPcie},
-    {"persistence", Reading::kPersistence},
-    {"power", Reading::kPower},
-    {"power_limit", Reading::kPowerLimit},
-    {"process_memory", Reading::kProcessMemory},
-    {"processes", Reading::kProcesses},
-    {"pstate", Reading::kPstate},
-    {"remapped", Reading::kRemapped},
-    {"retired", Reading::kRetired},
-    {"serial", Reading::kSerial},
-    {"temperature", Reading::kTemperature},
-    {"throttle", Reading::kThrottle},
-    {"topology", Reading::kTopology},
-    {"utilization", Reading::kUtilization},
-    {"uuid", Reading::kUuid},
+    {"bar1", Reading::bar1},
+    {"clocks", Reading::clocks},
+    {"compute_capability", Reading::compute_capability},
+    {"compute_mode", Reading::compute_mode},
+    {"display", Reading::display},
+    {"ecc", Reading::ecc},
+    {"encoder", Reading::encoder},
+    {"energy", Reading::energy},
+    {"events", Reading::events},
+    {"fan", Reading::fan},
+    {"memory", Reading::memory},
+    {"mig", Reading::mig},
+    {"minor", Reading::minor},
+    {"name", Reading::name},
+    {"nvlink", Reading::nvlink},
+    {"pcie", Reading::pcie},
+    {"persistence", Reading::persistence},
+    {"power", Reading::power},
+    {"power_limit", Reading::power_limit},
+    {"process_memory", Reading::process_memory},
+    {"processes", Reading::processes},
+    {"pstate", Reading::pstate},
+    {"remapped", Reading::remapped},
+    {"retired", Reading::retired},
+    {"serial", Reading::serial},
+    {"temperature", Reading::temperature},
+    {"throttle", Reading::throttle},
+    {"topology", Reading::topology},
+    {"utilization", Reading::utilization},
+    {"uuid", Reading::uuid},
 };
 
 unsigned hex_value(char c) {
@@ -53,7 +53,7 @@ unsigned hex_value(char c) {
 
 unsigned switched_links(const Device& device) {
   return static_cast<unsigned>(std::ranges::count_if(
-      device.links, [](const Link& link) { return link.active && link.remote == Remote::kSwitch; }));
+      device.links, [](const Link& link) { return link.active && link.remote == Remote::switched; }));
 }
 
 }  // namespace
@@ -85,12 +85,12 @@ unsigned Scenario::pcie_level(unsigned a, unsigned b) const {
     if ((pair.a == a && pair.b == b) || (pair.a == b && pair.b == a)) return pair.level;
   const bool same_node = devices[a].numa_node == devices[b].numa_node;
   if (!same_node) return 50;
-  return devices[a].model.fabric == Fabric::kSwitch ? 40 : 30;
+  return devices[a].model.fabric == Fabric::switched && devices[b].model.fabric == Fabric::switched ? 40 : 30;
 }
 
 unsigned Scenario::nvlinks_between(unsigned a, unsigned b) const {
   auto direct = static_cast<unsigned>(std::ranges::count_if(devices[a].links, [b](const Link& link) {
-    return link.active && link.remote == Remote::kGpu && link.peer == b;
+    return link.active && link.remote == Remote::gpu && link.peer == b;
   }));
   if (direct != 0) return direct;
   return std::min(switched_links(devices[a]), switched_links(devices[b]));
@@ -134,7 +134,7 @@ void uuid_bytes(std::string_view text, unsigned char out[16]) {
     const unsigned value = hex_value(c);
     if (value > 15) continue;
     if (digits == 32) break;
-    out[digits / 2] = static_cast<unsigned char>(out[digits / 2] << 4 | value);
+    out[digits / 2] = static_cast<unsigned char>(out[digits / 2] * 16U + value);
     ++digits;
   }
 }

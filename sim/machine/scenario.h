@@ -17,42 +17,45 @@ inline constexpr std::uint64_t kMiB = 1024 * 1024;
 
 /// What `unsupported = [...]` can name; such a reading is answered with NOT_SUPPORTED.
 enum class Reading : unsigned {
-  kBar1,
-  kClocks,
-  kComputeCapability,
-  kComputeMode,
-  kDisplay,
-  kEcc,
-  kEncoder,
-  kEnergy,
-  kEvents,
-  kFan,
-  kMemory,
-  kMig,
-  kMinor,
-  kName,
-  kNvlink,
-  kPcie,
-  kPersistence,
-  kPower,
-  kPowerLimit,
-  kProcessMemory,
-  kProcesses,
-  kPstate,
-  kRemapped,
-  kRetired,
-  kSerial,
-  kTemperature,
-  kThrottle,
-  kTopology,
-  kUtilization,
-  kUuid,
+  bar1,
+  clocks,
+  compute_capability,
+  compute_mode,
+  display,
+  ecc,
+  encoder,
+  energy,
+  events,
+  fan,
+  memory,
+  mig,
+  minor,
+  name,
+  nvlink,
+  pcie,
+  persistence,
+  power,
+  power_limit,
+  process_memory,
+  processes,
+  pstate,
+  remapped,
+  retired,
+  serial,
+  temperature,
+  throttle,
+  topology,
+  utilization,
+  uuid,
 };
 
 /// nullopt if no reading has this name.
 std::optional<Reading> reading_named(std::string_view name);
 
-enum ProcessKind : unsigned { kCompute = 1, kGraphics = 2, kMps = 4 };
+// Kinds of a process, as bits.
+inline constexpr unsigned kCompute = 1;
+inline constexpr unsigned kGraphics = 2;
+inline constexpr unsigned kMps = 4;
 
 struct Process {
   std::int64_t pid = 0;  // 0: whoever asks
@@ -77,11 +80,11 @@ struct Instance {
   std::uint64_t memory_bytes = 0;
 };
 
-enum class Remote : int { kGpu = 0, kSwitch = 2 };
+enum class Remote : int { gpu = 0, switched = 2 };
 
 struct Link {
   bool active = false;
-  Remote remote = Remote::kGpu;
+  Remote remote = Remote::gpu;
   unsigned peer = 0;  // device index, or number of the switch
 };
 
@@ -144,6 +147,12 @@ struct Device {
   [[nodiscard]] bool supports(Reading reading) const {
     return (unsupported >> static_cast<unsigned>(reading) & 1U) == 0;
   }
+  /// Of the window that the bus sees, or of an instance's share of it.
+  [[nodiscard]] std::uint64_t bar1_bytes(const Instance* instance) const {
+    const std::uint64_t whole = model.serial ? 128ULL * 1024 * kMiB : 256 * kMiB;
+    return instance != nullptr ? whole / 8 * instance->gpu_slices : whole;
+  }
+  void allow(Reading reading) { unsupported &= ~(std::uint64_t{1} << static_cast<unsigned>(reading)); }
   void refuse(Reading reading) { unsupported |= std::uint64_t{1} << static_cast<unsigned>(reading); }
 };
 

@@ -3,6 +3,8 @@
 
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
+// Without this, numbers are read through iostreams, and 600 KB of locales go with them into every library.
+#define TOML_FLOAT_CHARCONV 1
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wshadow"

@@ -49,18 +49,24 @@ void sleep_us(std::uint64_t us) {
   for (;;) raise(SIGSEGV);
 }
 
+// A file that all users append to. Made without O_CREAT on an existing one, which a sticky directory forbids.
+int open_shared(const std::string& state_directory, const char* name) {
+  const std::string path = state_directory + name;
+  int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+  if (fd >= 0) return fd;
+  make_state_directory(state_directory);
+  fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (fd < 0) return open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+  fchmod(fd, 0666);
+  return fd;
+}
+
 // One byte a call in a file: the position after an appending write is the number of the call among all
 // processes.
 std::uint64_t count_shared(const std::string& state_directory, std::uint64_t identity) {
-  make_state_directory(state_directory);
-  char path[4200];
-  std::snprintf(path, sizeof path, "%s/counts/%016llx", state_directory.c_str(),
-                static_cast<unsigned long long>(identity));
-  int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0) {
-    fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd >= 0) fchmod(fd, 0666);
-  }
+  char name[40];
+  std::snprintf(name, sizeof name, "/counts/%016llx", static_cast<unsigned long long>(identity));
+  const int fd = open_shared(state_directory, name);
   if (fd < 0) return 1;
   const ssize_t written = write(fd, ".", 1);
   const off_t position = lseek(fd, 0, SEEK_CUR);
@@ -157,27 +163,21 @@ Verdict World::judge(const char* call, int device) {
   return verdict;
 }
 
+// Opened for each line: a descriptor that stayed open could be closed by the program, given another meaning,
+// and written into.
 void World::log(const char* call, int device, int slot, int result) {
   if (!scenario_.call_log) return;
-  const int pid = getpid();
-  if (log_ < 0 || log_owner_ != pid) {
-    make_state_directory(place_.state_directory);
-    const std::string path = place_.state_directory + "/calls.log";
-    log_ = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
-    if (log_ < 0) {
-      log_ = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-      if (log_ >= 0) fchmod(log_, 0666);
-    }
-    log_owner_ = pid;
-  }
+  const int fd = open_shared(place_.state_directory, "/calls.log");
+  if (fd < 0) return;
   char where[24] = "-";
   if (device >= 0 && slot >= 0)
     std::snprintf(where, sizeof where, "%d:%d", device, slot);
   else if (device >= 0)
     std::snprintf(where, sizeof where, "%d", device);
   char line[160];
-  const int length = std::snprintf(line, sizeof line, "%d %s %s %d\n", pid, call, where, result);
-  if (log_ >= 0 && length > 0) (void)!write(log_, line, static_cast<std::size_t>(length));
+  const int length = std::snprintf(line, sizeof line, "%d %s %s %d\n", getpid(), call, where, result);
+  if (length > 0) (void)!write(fd, line, static_cast<std::size_t>(length));
+  close(fd);
 }
 
 }  // namespace berth::sim

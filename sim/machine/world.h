@@ -59,8 +59,6 @@ class World {
   bool loaded_ = false;
   bool may_have_changed_unseen_ = false;
   std::vector<Counter> counters_;
-  int log_ = -1;
-  int log_owner_ = 0;
 };
 
 }  // namespace berth::sim

@@ -6,19 +6,19 @@
 
 namespace berth::sim {
 
-enum Code : int {
-  kSuccess = 0,
-  kUninitialized = 1,
-  kInvalidArgument = 2,
-  kNotSupported = 3,
-  kNoPermission = 4,
-  kNotFound = 6,
-  kInsufficientSize = 7,
-  kTimeout = 10,
-  kFunctionNotFound = 13,
-  kGpuLost = 15,
-  kUnknown = 999,
-};
+/// nvmlReturn_t. An open set: scenarios give any number, newer drivers add their own.
+enum Code : int {};
+inline constexpr Code kSuccess{0};
+inline constexpr Code kUninitialized{1};
+inline constexpr Code kInvalidArgument{2};
+inline constexpr Code kNotSupported{3};
+inline constexpr Code kNoPermission{4};
+inline constexpr Code kNotFound{6};
+inline constexpr Code kInsufficientSize{7};
+inline constexpr Code kTimeout{10};
+inline constexpr Code kFunctionNotFound{13};
+inline constexpr Code kGpuLost{15};
+inline constexpr Code kUnknown{999};
 
 using Handle = void*;
 

@@ -38,8 +38,8 @@ Field number(std::uint64_t value, bool known = true, std::uint32_t type = 1) {
 
 Field field_of(const Target& target, unsigned id) {
   const Device& device = target.device;
-  const bool retired = device.supports(Reading::kRetired);
-  const bool remapped = device.supports(Reading::kRemapped);
+  const bool retired = device.supports(Reading::retired);
+  const bool remapped = device.supports(Reading::remapped);
   switch (id) {
     case 29:
       return number(device.retired_single, retired);
@@ -48,13 +48,13 @@ Field field_of(const Target& target, unsigned id) {
     case 31:
       return number(device.retired_pending, retired);
     case 82:
-      return number(device.temperature + 8, device.model.ecc && device.supports(Reading::kTemperature));
+      return number(device.temperature + 8, device.model.ecc && device.supports(Reading::temperature));
     case 83:
       return number(
           device.model.power_limit_w == 0 ? 0 : static_cast<std::uint64_t>(time(nullptr)) * device.power_mw,
-          device.supports(Reading::kEnergy), 3);
+          device.supports(Reading::energy), 3);
     case 91:
-      return number(device.links.size(), device.supports(Reading::kNvlink));
+      return number(device.links.size(), device.supports(Reading::nvlink));
     case 142:
       return number(device.remapped_corrected, remapped);
     case 143:
@@ -64,9 +64,9 @@ Field field_of(const Target& target, unsigned id) {
     case 145:
       return number(device.remap_failure, remapped);
     case 185:
-      return number(device.power_mw, device.supports(Reading::kPower));
+      return number(device.power_mw, device.supports(Reading::power));
     case 186:
-      return number(device.power_mw, device.supports(Reading::kPower));
+      return number(device.power_mw, device.supports(Reading::power));
     case 230:
       return number(device.recovery_action, target.generation().branch >= 570);
     default:
@@ -108,11 +108,11 @@ SIM_EXPORT Code nvmlEventSetFree(Handle set) {
 }
 
 SIM_EXPORT Code nvmlDeviceGetSupportedEventTypes(Handle handle, std::uint64_t* out) {
-  return read_number(__func__, handle, Reading::kEvents, out, [](const Target&) { return kSupportedEvents; });
+  return read_number(__func__, handle, Reading::events, out, [](const Target&) { return kSupportedEvents; });
 }
 
 SIM_EXPORT Code nvmlDeviceRegisterEvents(Handle handle, std::uint64_t mask, Handle set) {
-  return on_reading(__func__, handle, Reading::kEvents, [&](const Target&) {
+  return on_reading(__func__, handle, Reading::events, [&](const Target&) {
     if (set != reinterpret_cast<Handle>(kEventSetMark)) return kInvalidArgument;
     return (mask & ~kSupportedEvents) != 0 ? kNotSupported : kSuccess;
   });

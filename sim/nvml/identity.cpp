@@ -158,25 +158,25 @@ SIM_EXPORT Code nvmlDeviceGetIndex(Handle handle, unsigned* out) {
 
 SIM_EXPORT Code nvmlDeviceGetName(Handle handle, char* out, unsigned length) {
   return on_device(__func__, handle, [&](const Target& target) {
-    if (!target.device.supports(Reading::kName)) return kNotSupported;
+    if (!target.device.supports(Reading::name)) return kNotSupported;
     return copy_text(shown_name(target), out, length);
   });
 }
 
 SIM_EXPORT Code nvmlDeviceGetUUID(Handle handle, char* out, unsigned length) {
   return on_device(__func__, handle, [&](const Target& target) {
-    if (!target.device.supports(Reading::kUuid)) return kNotSupported;
+    if (!target.device.supports(Reading::uuid)) return kNotSupported;
     return copy_text(target.instance != nullptr ? target.instance->uuid : target.device.uuid, out, length);
   });
 }
 
 SIM_EXPORT Code nvmlDeviceGetMinorNumber(Handle handle, unsigned* out) {
-  return read_number(__func__, handle, Reading::kMinor, out,
+  return read_number(__func__, handle, Reading::minor, out,
                      [](const Target& target) { return target.device.minor; });
 }
 
 SIM_EXPORT Code nvmlDeviceGetSerial(Handle handle, char* out, unsigned length) {
-  return on_reading(__func__, handle, Reading::kSerial,
+  return on_reading(__func__, handle, Reading::serial,
                     [&](const Target& target) { return copy_text(target.device.serial, out, length); });
 }
 
@@ -211,7 +211,7 @@ SIM_EXPORT Code nvmlDeviceGetPciInfoExt(Handle handle, PciInfoExt* out) {
 SIM_EXPORT Code nvmlDeviceGetCudaComputeCapability(Handle handle, int* major, int* minor) {
   return on_device(__func__, handle, [&](const Target& target) {
     if (major == nullptr || minor == nullptr) return kInvalidArgument;
-    if (!target.device.supports(Reading::kComputeCapability)) return kNotSupported;
+    if (!target.device.supports(Reading::compute_capability)) return kNotSupported;
     *major = target.device.model.major;
     *minor = target.device.model.minor;
     return kSuccess;

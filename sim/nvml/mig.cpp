@@ -38,7 +38,7 @@ Code attributes(const char* name, Handle handle, void* out, std::size_t size) {
 }  // namespace
 
 SIM_EXPORT Code nvmlDeviceGetMigMode(Handle handle, unsigned* current, unsigned* pending) {
-  return on_reading(__func__, handle, Reading::kMig, [&](const Target& target) {
+  return on_reading(__func__, handle, Reading::mig, [&](const Target& target) {
     if (current == nullptr || pending == nullptr) return kInvalidArgument;
     *current = *pending = target.device.mig_enabled ? 1 : 0;
     return kSuccess;
@@ -56,7 +56,7 @@ SIM_EXPORT Code nvmlDeviceGetMaxMigDeviceCount(Handle handle, unsigned* out) {
 SIM_EXPORT Code nvmlDeviceGetMigDeviceHandleByIndex(Handle handle, unsigned index, Handle* out) {
   return on_device(__func__, handle, [&](const Target& target) {
     if (out == nullptr) return kInvalidArgument;
-    if (target.instance != nullptr || !target.device.supports(Reading::kMig) || !target.device.mig_enabled)
+    if (target.instance != nullptr || !target.device.supports(Reading::mig) || !target.device.mig_enabled)
       return kNotSupported;
     if (index >= 7) return kInvalidArgument;
     if (index >= target.device.instances.size() || !target.device.instances[index].present) return kNotFound;

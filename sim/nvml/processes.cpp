@@ -10,7 +10,7 @@ constexpr std::int64_t kFirstInventedPid = 4'000'000;
 
 // The rows that a handle shows. The parent of MIG instances shows them to root alone.
 Code visible_rows(const Target& target, unsigned kinds, std::vector<LiveProcess>& rows) {
-  if (!target.device.supports(Reading::kProcesses)) return kNotSupported;
+  if (!target.device.supports(Reading::processes)) return kNotSupported;
   if (target.instance == nullptr && target.device.mig_enabled && geteuid() != 0) return kNoPermission;
   for (LiveProcess& row : target.load().processes)
     if ((row.kinds & kinds) != 0 && (target.instance == nullptr || row.slot == target.slot))
@@ -21,7 +21,7 @@ Code visible_rows(const Target& target, unsigned kinds, std::vector<LiveProcess>
 }
 
 std::uint64_t shown_bytes(const Target& target, const LiveProcess& row) {
-  if (!target.device.supports(Reading::kProcessMemory)) return kNotAvailable;
+  if (!target.device.supports(Reading::process_memory)) return kNotAvailable;
   return row.used_bytes.value_or(kNotAvailable);
 }
 
@@ -75,7 +75,7 @@ std::uint64_t now_us() {
 // The processes that samples exist of; the driver has none with MIG on.
 Code sampled_rows(const Target& target, std::vector<LiveProcess>& rows) {
   if (target.instance != nullptr || target.device.mig_enabled) return kNotSupported;
-  if (!target.device.supports(Reading::kUtilization)) return kNotSupported;
+  if (!target.device.supports(Reading::utilization)) return kNotSupported;
   if (const Code code = visible_rows(target, kCompute | kGraphics | kMps, rows); code != kSuccess)
     return code;
   return rows.empty() ? kNotFound : kSuccess;

@@ -26,12 +26,12 @@ std::uint64_t used_bytes(const Target& target) {
 template <typename Body>
 Code on_memory(const char* name, Handle handle, Body body) {
   return on_device(name, handle, [&](const Target& target) {
-    return target.device.supports(Reading::kMemory) ? body(target) : kNotSupported;
+    return target.device.supports(Reading::memory) ? body(target) : kNotSupported;
   });
 }
 
 Code clock(const char* name, Handle handle, unsigned type, unsigned* out, bool maximum) {
-  return on_reading(name, handle, Reading::kClocks, [&](const Target& target) {
+  return on_reading(name, handle, Reading::clocks, [&](const Target& target) {
     if (out == nullptr || type > 3) return kInvalidArgument;
     const Device& device = target.device;
     *out = type == 2 ? (maximum ? device.model.max_memory_mhz : device.memory_clock_mhz)
@@ -46,7 +46,7 @@ bool has_utilization(const Target& target) {
 }
 
 Code coder_utilization(const char* name, Handle handle, unsigned* percent, unsigned* period_us) {
-  return on_reading(name, handle, Reading::kEncoder, [&](const Target& target) {
+  return on_reading(name, handle, Reading::encoder, [&](const Target& target) {
     if (percent == nullptr || period_us == nullptr) return kInvalidArgument;
     if (!has_utilization(target)) return kNotSupported;
     *percent = 0;
@@ -93,17 +93,19 @@ SIM_EXPORT Code nvmlDeviceGetMemoryInfo_v2(Handle handle, MemoryV2* out) {
   });
 }
 
+// MIG instances have their share of the window; nvitop relies on it.
 SIM_EXPORT Code nvmlDeviceGetBAR1MemoryInfo(Handle handle, MemoryV1* out) {
-  return on_reading(__func__, handle, Reading::kBar1, [&](const Target& target) {
+  return on_device(__func__, handle, [&](const Target& target) {
     if (out == nullptr) return kInvalidArgument;
-    const std::uint64_t total = target.device.model.serial ? 128ULL * 1024 * kMiB : 256 * kMiB;
+    if (!target.device.supports(Reading::bar1)) return kNotSupported;
+    const std::uint64_t total = target.device.bar1_bytes(target.instance);
     *out = {total, total - kMiB, kMiB};
     return kSuccess;
   });
 }
 
 SIM_EXPORT Code nvmlDeviceGetUtilizationRates(Handle handle, Utilization* out) {
-  return on_reading(__func__, handle, Reading::kUtilization, [&](const Target& target) {
+  return on_reading(__func__, handle, Reading::utilization, [&](const Target& target) {
     if (out == nullptr) return kInvalidArgument;
     if (!has_utilization(target)) return kNotSupported;
     *out = {target.device.utilization, target.device.memory_utilization};
@@ -119,7 +121,7 @@ SIM_EXPORT Code nvmlDeviceGetDecoderUtilization(Handle handle, unsigned* percent
 }
 
 SIM_EXPORT Code nvmlDeviceGetTemperature(Handle handle, unsigned sensor, unsigned* out) {
-  return on_reading(__func__, handle, Reading::kTemperature, [&](const Target& target) {
+  return on_reading(__func__, handle, Reading::temperature, [&](const Target& target) {
     if (out == nullptr || sensor != 0) return kInvalidArgument;
     *out = target.device.temperature;
     return kSuccess;
@@ -127,7 +129,7 @@ SIM_EXPORT Code nvmlDeviceGetTemperature(Handle handle, unsigned sensor, unsigne
 }
 
 SIM_EXPORT Code nvmlDeviceGetTemperatureV(Handle handle, TemperatureV1* out) {
-  return on_reading(__func__, handle, Reading::kTemperature, [&](const Target& target) {
+  return on_reading(__func__, handle, Reading::temperature, [&](const Target& target) {
     if (out == nullptr) return kInvalidArgument;
     if (out->version != version_word(sizeof(TemperatureV1), 1))
       return static_cast<Code>(target.generation().version_mismatch());
@@ -138,7 +140,7 @@ SIM_EXPORT Code nvmlDeviceGetTemperatureV(Handle handle, TemperatureV1* out) {
 }
 
 SIM_EXPORT Code nvmlDeviceGetTemperatureThreshold(Handle handle, unsigned type, unsigned* out) {
-  return on_reading(__func__, handle, Reading::kTemperature, [&](const Target&) {
+  return on_reading(__func__, handle, Reading::temperature, [&](const Target&) {
     constexpr unsigned kThresholds[] = {92, 89, 95, 87};
     if (out == nullptr || type > 7) return kInvalidArgument;
     if (type > 3) return kNotSupported;
@@ -148,24 +150,24 @@ SIM_EXPORT Code nvmlDeviceGetTemperatureThreshold(Handle handle, unsigned type, 
 }
 
 SIM_EXPORT Code nvmlDeviceGetPowerUsage(Handle handle, unsigned* out) {
-  return read_number(__func__, handle, Reading::kPower, out,
+  return read_number(__func__, handle, Reading::power, out,
                      [](const Target& target) { return target.device.power_mw; });
 }
 
 SIM_EXPORT Code nvmlDeviceGetEnforcedPowerLimit(Handle handle, unsigned* out) {
-  return read_number(__func__, handle, Reading::kPowerLimit, out,
+  return read_number(__func__, handle, Reading::power_limit, out,
                      [](const Target& target) { return target.device.power_limit_mw; });
 }
 SIM_EXPORT Code nvmlDeviceGetPowerManagementLimit(Handle handle, unsigned* out) {
-  return read_number(__func__, handle, Reading::kPowerLimit, out,
+  return read_number(__func__, handle, Reading::power_limit, out,
                      [](const Target& target) { return target.device.power_limit_mw; });
 }
 SIM_EXPORT Code nvmlDeviceGetPowerManagementDefaultLimit(Handle handle, unsigned* out) {
-  return read_number(__func__, handle, Reading::kPowerLimit, out,
+  return read_number(__func__, handle, Reading::power_limit, out,
                      [](const Target& target) { return target.device.model.power_limit_w * 1000; });
 }
 SIM_EXPORT Code nvmlDeviceGetPowerManagementLimitConstraints(Handle handle, unsigned* least, unsigned* most) {
-  return on_reading(__func__, handle, Reading::kPowerLimit, [&](const Target& target) {
+  return on_reading(__func__, handle, Reading::power_limit, [&](const Target& target) {
     if (least == nullptr || most == nullptr) return kInvalidArgument;
     *least = target.device.model.power_limit_w * 1000 * 2 / 5;
     *most = target.device.model.power_limit_w * 1000;
@@ -173,11 +175,11 @@ SIM_EXPORT Code nvmlDeviceGetPowerManagementLimitConstraints(Handle handle, unsi
   });
 }
 SIM_EXPORT Code nvmlDeviceGetPowerManagementMode(Handle handle, unsigned* out) {
-  return read_number(__func__, handle, Reading::kPowerLimit, out, [](const Target&) { return 1; });
+  return read_number(__func__, handle, Reading::power_limit, out, [](const Target&) { return 1; });
 }
 
 SIM_EXPORT Code nvmlDeviceGetTotalEnergyConsumption(Handle handle, std::uint64_t* out) {
-  return read_number(__func__, handle, Reading::kEnergy, out,
+  return read_number(__func__, handle, Reading::energy, out,
                      [](const Target& target) { return energy_mj(target.device); });
 }
 
@@ -192,23 +194,23 @@ SIM_EXPORT Code nvmlDeviceGetApplicationsClock(Handle handle, unsigned type, uns
 }
 
 SIM_EXPORT Code nvmlDeviceGetPerformanceState(Handle handle, unsigned* out) {
-  return read_number(__func__, handle, Reading::kPstate, out,
+  return read_number(__func__, handle, Reading::pstate, out,
                      [](const Target& target) { return target.device.pstate; });
 }
 SIM_EXPORT Code nvmlDeviceGetPowerState(Handle handle, unsigned* out) {
-  return read_number(__func__, handle, Reading::kPstate, out,
+  return read_number(__func__, handle, Reading::pstate, out,
                      [](const Target& target) { return target.device.pstate; });
 }
 
 SIM_EXPORT Code nvmlDeviceGetNumFans(Handle handle, unsigned* out) {
-  return read_number(__func__, handle, Reading::kFan, out, [](const Target&) { return 1; });
+  return read_number(__func__, handle, Reading::fan, out, [](const Target&) { return 1; });
 }
 SIM_EXPORT Code nvmlDeviceGetFanSpeed(Handle handle, unsigned* out) {
-  return read_number(__func__, handle, Reading::kFan, out,
+  return read_number(__func__, handle, Reading::fan, out,
                      [](const Target& target) { return target.device.fan_percent; });
 }
 SIM_EXPORT Code nvmlDeviceGetFanSpeed_v2(Handle handle, unsigned fan, unsigned* out) {
-  return on_reading(__func__, handle, Reading::kFan, [&](const Target& target) {
+  return on_reading(__func__, handle, Reading::fan, [&](const Target& target) {
     if (out == nullptr || fan != 0) return kInvalidArgument;
     *out = target.device.fan_percent;
     return kSuccess;
@@ -216,39 +218,39 @@ SIM_EXPORT Code nvmlDeviceGetFanSpeed_v2(Handle handle, unsigned fan, unsigned* 
 }
 
 SIM_EXPORT Code nvmlDeviceGetCurrentClocksEventReasons(Handle handle, std::uint64_t* out) {
-  return read_number(__func__, handle, Reading::kThrottle, out,
+  return read_number(__func__, handle, Reading::throttle, out,
                      [](const Target& target) { return throttle_reasons(target.device); });
 }
 SIM_EXPORT Code nvmlDeviceGetCurrentClocksThrottleReasons(Handle handle, std::uint64_t* out) {
-  return read_number(__func__, handle, Reading::kThrottle, out,
+  return read_number(__func__, handle, Reading::throttle, out,
                      [](const Target& target) { return throttle_reasons(target.device); });
 }
 SIM_EXPORT Code nvmlDeviceGetSupportedClocksEventReasons(Handle handle, std::uint64_t* out) {
-  return read_number(__func__, handle, Reading::kThrottle, out, [](const Target&) { return 0x1FF; });
+  return read_number(__func__, handle, Reading::throttle, out, [](const Target&) { return 0x1FF; });
 }
 SIM_EXPORT Code nvmlDeviceGetSupportedClocksThrottleReasons(Handle handle, std::uint64_t* out) {
-  return read_number(__func__, handle, Reading::kThrottle, out, [](const Target&) { return 0x1FF; });
+  return read_number(__func__, handle, Reading::throttle, out, [](const Target&) { return 0x1FF; });
 }
 
 SIM_EXPORT Code nvmlDeviceGetCurrPcieLinkGeneration(Handle handle, unsigned* out) {
-  return read_number(__func__, handle, Reading::kPcie, out,
+  return read_number(__func__, handle, Reading::pcie, out,
                      [](const Target& target) { return target.device.model.pcie_generation; });
 }
 SIM_EXPORT Code nvmlDeviceGetMaxPcieLinkGeneration(Handle handle, unsigned* out) {
-  return read_number(__func__, handle, Reading::kPcie, out,
+  return read_number(__func__, handle, Reading::pcie, out,
                      [](const Target& target) { return target.device.model.pcie_generation; });
 }
 SIM_EXPORT Code nvmlDeviceGetCurrPcieLinkWidth(Handle handle, unsigned* out) {
-  return read_number(__func__, handle, Reading::kPcie, out, [](const Target&) { return 16; });
+  return read_number(__func__, handle, Reading::pcie, out, [](const Target&) { return 16; });
 }
 SIM_EXPORT Code nvmlDeviceGetMaxPcieLinkWidth(Handle handle, unsigned* out) {
-  return read_number(__func__, handle, Reading::kPcie, out, [](const Target&) { return 16; });
+  return read_number(__func__, handle, Reading::pcie, out, [](const Target&) { return 16; });
 }
 SIM_EXPORT Code nvmlDeviceGetPcieThroughput(Handle handle, unsigned, unsigned* out) {
-  return read_number(__func__, handle, Reading::kPcie, out, [](const Target&) { return 0; });
+  return read_number(__func__, handle, Reading::pcie, out, [](const Target&) { return 0; });
 }
 SIM_EXPORT Code nvmlDeviceGetPcieReplayCounter(Handle handle, unsigned* out) {
-  return read_number(__func__, handle, Reading::kPcie, out, [](const Target&) { return 0; });
+  return read_number(__func__, handle, Reading::pcie, out, [](const Target&) { return 0; });
 }
 
 }  // namespace berth::sim

@@ -23,7 +23,7 @@ Code on_pair(const char* name, Handle first, Handle second, Body body) {
 /// all".
 template <typename Body>
 Code on_link(const char* name, Handle handle, unsigned link, Body body) {
-  return on_reading(name, handle, Reading::kNvlink, [&](const Target& target) {
+  return on_reading(name, handle, Reading::nvlink, [&](const Target& target) {
     const unsigned most = target.generation().branch < 520 ? 12 : 18;
     if (link >= most) return kInvalidArgument;
     if (target.device.model.nvlinks == 0 && target.device.links.empty()) return kNotSupported;
@@ -38,7 +38,7 @@ Code remote_pci(const char* name, Handle handle, unsigned link, void* out, std::
   return on_link(name, handle, link, [&](const Target& target, const Link& wire) {
     if (out == nullptr) return kInvalidArgument;
     if (!wire.active) return kNotSupported;
-    const bool to_switch = wire.remote == Remote::kSwitch;
+    const bool to_switch = wire.remote == Remote::switched;
     const PciAddress address =
         to_switch ? switch_address(wire.peer) : target.scenario().devices[wire.peer].pci;
     PciInfoV3 info{};
@@ -82,7 +82,7 @@ unsigned numa_nodes(const Scenario& scenario) {
 SIM_EXPORT Code nvmlDeviceGetTopologyCommonAncestor(Handle first, Handle second, unsigned* out) {
   return on_pair(__func__, first, second, [&](const Target& target, unsigned other) {
     if (out == nullptr) return kInvalidArgument;
-    if (!target.device.supports(Reading::kTopology)) return kNotSupported;
+    if (!target.device.supports(Reading::topology)) return kNotSupported;
     *out = target.scenario().pcie_level(target.index, other);
     return kSuccess;
   });
@@ -98,7 +98,7 @@ SIM_EXPORT Code nvmlDeviceOnSameBoard(Handle first, Handle second, int* out) {
 
 SIM_EXPORT Code nvmlDeviceGetTopologyNearestGpus(Handle handle, unsigned level, unsigned* count,
                                                  Handle* out) {
-  return on_reading(__func__, handle, Reading::kTopology, [&](const Target& target) {
+  return on_reading(__func__, handle, Reading::topology, [&](const Target& target) {
     if (count == nullptr) return kInvalidArgument;
     std::vector<Handle> found;
     for (unsigned i = 0; i < target.scenario().devices.size(); ++i)
@@ -168,12 +168,12 @@ SIM_EXPORT Code nvmlDeviceGetNvLinkRemoteDeviceType(Handle handle, unsigned link
 }
 
 SIM_EXPORT Code nvmlDeviceGetNumaNodeId(Handle handle, unsigned* out) {
-  return read_number(__func__, handle, Reading::kTopology, out,
+  return read_number(__func__, handle, Reading::topology, out,
                      [](const Target& target) { return target.device.numa_node; });
 }
 
 SIM_EXPORT Code nvmlDeviceGetCpuAffinity(Handle handle, unsigned words, unsigned long* out) {
-  return on_reading(__func__, handle, Reading::kTopology, [&](const Target& target) {
+  return on_reading(__func__, handle, Reading::topology, [&](const Target& target) {
     if (out == nullptr || words == 0) return kInvalidArgument;
     std::fill_n(out, words, 0UL);
     const auto cpus = static_cast<unsigned>(sysconf(_SC_NPROCESSORS_CONF));
@@ -185,7 +185,7 @@ SIM_EXPORT Code nvmlDeviceGetCpuAffinity(Handle handle, unsigned words, unsigned
 }
 
 SIM_EXPORT Code nvmlDeviceGetMemoryAffinity(Handle handle, unsigned words, unsigned long* out, unsigned) {
-  return on_reading(__func__, handle, Reading::kTopology, [&](const Target& target) {
+  return on_reading(__func__, handle, Reading::topology, [&](const Target& target) {
     if (out == nullptr || words == 0) return kInvalidArgument;
     std::fill_n(out, words, 0UL);
     if (target.device.numa_node / 64 < words)

@@ -63,7 +63,7 @@ std::string machine_file(const std::string& name, const std::string& text, std::
   if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid() || (found.st_mode & 077) != 0)
     return directory + " is not a directory of this user's own with mode 0700";
   path = directory + "/" + name + ".toml";
-  if (read_small_file(path.c_str()) == text) return {};
+  if (read_file(path.c_str()) == text) return {};
   return write_whole(path, text) ? "" : path + ": " + strerror(errno);
 }
 

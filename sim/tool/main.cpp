@@ -44,7 +44,7 @@ int list_models() {
   std::size_t count = 0;
   const Model* model = models(count);
   for (; count != 0; --count, ++model) {
-    if (model->memory == Memory::kUnified)
+    if (model->memory == Memory::unified)
       std::printf("%-13s %-31s unified memory\n", model->key, model->name);
     else
       std::printf("%-13s %-31s %6u MiB\n", model->key, model->name, model->memory_mib);
@@ -63,7 +63,7 @@ int print_machine(const char* text) {
 int check(const char* file) {
   if (access(file, R_OK) != 0) return complain(std::string(file) + ": " + strerror(errno));
   Scenario scenario;
-  const std::string wrong = parse_scenario(read_small_file(file), file, scenario);
+  const std::string wrong = parse_scenario(read_file(file), file, scenario);
   if (wrong.empty()) return 0;
   std::fprintf(stderr, "%s\n", wrong.c_str());
   return kUsage;
@@ -100,7 +100,7 @@ int run(const char* argument, char** command) {
   // A malformed file is no reason to stop: the library answers 999 and says why, which is what a test of a
   // client wants to see.
   Scenario scenario;
-  if (!parse_scenario(read_small_file(file.c_str()), file, scenario).empty()) scenario = {};
+  if (!parse_scenario(read_file(file.c_str()), file, scenario).empty()) scenario = {};
   const std::string state = file + ".d";
   if (!make_state_directory(state)) return complain(state + ": " + strerror(errno));
   prepend("LD_LIBRARY_PATH", scenario.library_missing ? directory_without_libraries(state)

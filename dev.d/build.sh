@@ -1,0 +1,20 @@
+# shellcheck shell=bash
+
+# build [PRESET [TARGET…]]: quiet when all is well.
+build() {
+  local preset=${1:-release}
+  shift || true
+  local log=build/log/build-$preset.log
+  mkdir -p build/log
+  if command -v ccache >/dev/null; then
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  fi
+  {
+    { [[ -f build/$preset/build.ninja ]] || cmake --preset "$preset"; } &&
+      cmake --build --preset "$preset" ${1:+--target "$@"}
+  } >"$log" 2>&1 || {
+    grep -E -A 12 'error|FAILED|CMake Error' "$log" | head -n 80 >&2 || tail -n 40 "$log" >&2
+    printf 'the %s build failed; all of it is in %s\n' "$preset" "$log" >&2
+    return 1
+  }
+}

@@ -1,0 +1,68 @@
+# shellcheck shell=bash
+# What a bare Debian 12 lacks. One list for the program, one for its tests.
+
+build_packages=(
+  g++ cmake ninja-build
+  libfmt-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
+  doctest-dev librapidcheck-dev
+  python3
+)
+test_packages=(
+  python3-venv ca-certificates git procps util-linux
+  clang-format-19 clang-tidy-19 clang-tools-19 shellcheck
+  valgrind strace binutils
+  dpkg-dev lintian man-db
+)
+
+say() { printf '%s\n' "$*"; }
+
+die() {
+  printf 'dev: %s\n' "$*" >&2
+  exit 1
+}
+
+as_root() {
+  if ((EUID == 0)); then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    die "packages are missing, and neither root nor sudo is at hand; as root: $*"
+  fi
+}
+
+# Installs those of the named packages that are not there. Asks the network only when one is missing.
+setup_packages() {
+  command -v dpkg-query >/dev/null ||
+    die "this needs Debian's packages, or the same by other means: $*"
+  local installed missing
+  installed=$(dpkg-query -W -f '${db:Status-Abbrev} ${binary:Package}\n' 2>/dev/null | sed -n 's/^ii *//p' | sed 's/:.*//')
+  missing=$(printf '%s\n' "$@" | grep -vxF "$installed" || true)
+  [[ -n $missing ]] || return 0
+  say "installing: $(tr '\n' ' ' <<<"$missing")"
+  mkdir -p build/log
+  {
+    as_root apt-get update -q &&
+      # shellcheck disable=SC2086
+      as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $missing
+  } >build/log/setup.log 2>&1 || {
+    tail -n 20 build/log/setup.log >&2
+    die "could not install the packages above (build/log/setup.log)"
+  }
+}
+
+# .venv with what tests/requirements.txt pins, made by Debian's own Python.
+setup_python() {
+  cmp -s tests/requirements.txt .venv/requirements.txt && return 0
+  say "making .venv"
+  mkdir -p build/log
+  {
+    rm -rf .venv &&
+      /usr/bin/python3 -m venv .venv &&
+      .venv/bin/pip install -q --disable-pip-version-check -r tests/requirements.txt &&
+      cp tests/requirements.txt .venv/requirements.txt
+  } >build/log/venv.log 2>&1 || {
+    tail -n 20 build/log/venv.log >&2
+    die "could not make .venv (build/log/venv.log)"
+  }
+}

@@ -1,0 +1,314 @@
+#include "berth/source/nvml/device_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "berth/source/nvml/outcome.h"
+#include "berth/source/nvml/process_list.h"
+#include "berth/source/proc/machine_memory.h"
+
+namespace berth::nvml {
+namespace {
+
+/// Asks for one device's readings and keeps its state. Once a call says that the device is gone, no other is
+/// made: each could hang.
+class Questions {
+ public:
+  Questions(Library& library, Handle handle, Device& device)
+      : library_(library), handle_(handle), device_(device) {}
+
+  bool answers() const { return device_.state == DeviceState::ok; }
+
+  /// True if the reading is there.
+  template <class... Parameters, class... Arguments>
+  bool ask(Entry<Handle, Parameters...>& entry, Arguments... arguments) {
+    return note(answers() ? library_.call(entry, handle_, arguments...) : kGpuIsLost);
+  }
+
+  template <class T>
+  Reading<T> number(Entry<Handle, T*>& entry) {
+    T value{};
+    return ask(entry, &value) ? Reading<T>(value) : std::nullopt;
+  }
+  Reading<unsigned> number(Entry<Handle, unsigned, unsigned*>& entry, unsigned which) {
+    unsigned value = 0;
+    return ask(entry, which, &value) ? Reading<unsigned>(value) : std::nullopt;
+  }
+  Reading<bool> flag(Entry<Handle, unsigned*>& entry) {
+    const auto value = number(entry);
+    return value ? Reading<bool>(*value != 0) : std::nullopt;
+  }
+  std::string text(Entry<Handle, char*, unsigned>& entry) {
+    Text buffer{};
+    if (!ask(entry, buffer.data(), kTextBytes)) return {};
+    return {buffer.data(), std::find(buffer.begin(), buffer.end(), '\0')};
+  }
+
+  /// Takes what a call returned. True if it succeeded.
+  bool note(Return outcome) {
+    last_ = outcome;
+    const auto state = state_of(outcome);
+    if (state && answers()) fail(*state);
+    return outcome == kSuccess;
+  }
+  /// Ends the questions, for the reason of the last call.
+  void fail(DeviceState state) {
+    device_.state = state;
+    device_.state_reason = words_of(last_);
+  }
+
+  Return last() const { return last_; }
+  Library& library() { return library_; }
+  Handle handle() const { return handle_; }
+  Device& device() { return device_; }
+
+ private:
+  Library& library_;
+  Handle handle_;
+  Device& device_;
+  Return last_ = kSuccess;
+};
+
+Reading<std::uint64_t> present(std::uint64_t bytes) {
+  return bytes == kAbsent64 ? std::nullopt : Reading<std::uint64_t>(bytes);
+}
+
+/// Parts whose device memory is the machine's. Only these may be given the machine's numbers: on another a
+/// missing answer is a fault, and would look like a healthy device with much memory.
+bool is_integrated(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kIntegrated{"GB10", "Orin", "Thor", "Xavier", "Jetson", "Tegra"};
+  return std::ranges::any_of(kIntegrated, [&](std::string_view part) { return name.contains(part); });
+}
+
+void read_unified_memory(Questions& questions) {
+  Device& device = questions.device();
+  const std::string name = device.name.empty() ? questions.text(questions.library().name) : device.name;
+  if (!is_integrated(name)) return;
+  device.memory = {};
+  device.memory.kind = MemoryKind::unified;
+  if (const auto machine = source::machine_memory()) {
+    device.memory.total_bytes = machine->total_bytes;
+    device.memory.free_bytes = machine->available_bytes;
+  }
+}
+
+void read_memory(Questions& questions) {
+  Library& library = questions.library();
+  Memory& memory = questions.device().memory;
+  Memory2 v2{.version = version_stamp<Memory2>(2), .total = 0, .reserved = 0, .free = 0, .used = 0};
+  if (questions.ask(library.memory_v2, &v2)) {
+    memory = {.total_bytes = present(v2.total),
+              .used_bytes = present(v2.used),
+              .free_bytes = present(v2.free),
+              .reserved_bytes = present(v2.reserved)};
+  } else if (questions.answers() && wants_older_form(questions.last())) {
+    Memory1 v1{};
+    if (questions.ask(library.memory, &v1)) {
+      memory = {.total_bytes = present(v1.total),
+                .used_bytes = present(v1.used),
+                .free_bytes = present(v1.free),
+                .reserved_bytes = std::nullopt};
+    }
+  }
+  const bool said_nothing =
+      questions.last() == kNotSupported || memory.total_bytes == Reading<std::uint64_t>(0);
+  if (memory.total_bytes == Reading<std::uint64_t>(0)) memory = {};
+  if (questions.answers() && said_nothing) read_unified_memory(questions);
+}
+
+void read_listed_processes(Questions& questions) {
+  if (!questions.answers()) return;
+  Device& device = questions.device();
+  Return outcome = kSuccess;
+  device.processes = read_processes(questions.library(), questions.handle(), outcome);
+  questions.note(outcome);
+  // The machine's memory in use says nothing about a device that shares it; its processes do.
+  if (device.memory.kind == MemoryKind::unified && device.processes) {
+    std::uint64_t sum = 0;
+    for (const Process& process : *device.processes) sum += process.used_bytes.value_or(0);
+    device.memory.used_bytes = sum;
+  }
+}
+
+void read_temperature(Questions& questions) {
+  Library& library = questions.library();
+  Temperature1 value{.version = version_stamp<Temperature1>(1), .sensor = kCoreSensor, .celsius = 0};
+  if (questions.ask(library.temperature_v, &value)) {
+    questions.device().temperature_c = value.celsius;
+  } else if (const auto older = questions.number(library.temperature, kCoreSensor)) {
+    questions.device().temperature_c = static_cast<int>(*older);
+  }
+}
+
+void read_modes(Questions& questions) {
+  Library& library = questions.library();
+  Device& device = questions.device();
+  constexpr unsigned kUnknownPerformanceState = 32;
+  device.persistence = questions.flag(library.persistence);
+  device.display_active = questions.flag(library.display_active);
+  device.performance_state = questions.number(library.performance_state);
+  if (device.performance_state >= kUnknownPerformanceState) device.performance_state.reset();
+  device.throttle_reasons = questions.number(library.throttle_reasons);
+  device.pcie_generation = questions.number(library.pcie_generation);
+  device.pcie_width = questions.number(library.pcie_width);
+}
+
+void read_health(Questions& questions) {
+  Library& library = questions.library();
+  Health& health = questions.device().health;
+  unsigned corrected = 0;
+  unsigned uncorrected = 0;
+  unsigned pending = 0;
+  unsigned failed = 0;
+  if (questions.ask(library.remapped_rows, &corrected, &uncorrected, &pending, &failed)) {
+    health.row_remap_pending = pending != 0;
+    health.row_remap_failed = failed != 0;
+  } else {
+    // What GPUs before Ampere have instead.
+    health.retired_pages_pending = questions.flag(library.retired_pending);
+  }
+  std::uint64_t errors = 0;
+  if (questions.ask(library.ecc_errors, unsigned{kUncorrected}, unsigned{kSinceDriverLoad}, &errors)) {
+    health.ecc_uncorrected = errors;
+  }
+}
+
+void read_compute_mode(Questions& questions) {
+  const auto mode = questions.number(questions.library().compute_mode);
+  if (mode && *mode <= static_cast<unsigned>(ComputeMode::exclusive_process)) {
+    questions.device().compute_mode = static_cast<ComputeMode>(*mode);
+  }
+}
+
+/// What a GPU is, and what never changes.
+void read_identity(Questions& questions, ReadingSet readings) {
+  Library& library = questions.library();
+  Device& device = questions.device();
+  device.uuid = questions.text(library.uuid);
+  if (device.uuid.empty() && questions.answers()) questions.fail(DeviceState::failed);
+  if (readings.has(ReadingKind::name)) device.name = questions.text(library.name);
+  if (readings.has(ReadingKind::pci)) {
+    Pci pci{};
+    if (questions.ask(library.pci, &pci)) {
+      device.pci_bus_id = fmt::format("{:04x}:{:02x}:{:02x}.0", pci.domain, pci.bus, pci.device);
+    }
+  }
+  if (readings.has(ReadingKind::capability)) {
+    int major = 0;
+    int minor = 0;
+    if (questions.ask(library.capability, &major, &minor)) device.compute_capability = 10 * major + minor;
+  }
+}
+
+/// What only a whole GPU has; its MIG instances share it.
+void read_board(Questions& questions, ReadingSet readings) {
+  Library& library = questions.library();
+  Device& device = questions.device();
+  if (readings.has(ReadingKind::power)) {
+    device.power_mw = questions.number(library.power);
+    device.power_limit_mw = questions.number(library.power_limit);
+  }
+  if (readings.has(ReadingKind::temperature)) read_temperature(questions);
+  if (readings.has(ReadingKind::clocks)) {
+    device.sm_clock_mhz = questions.number(library.clock, kSmClock);
+    device.memory_clock_mhz = questions.number(library.clock, kMemoryClock);
+  }
+  if (readings.has(ReadingKind::fan)) device.fan_percent = questions.number(library.fan);
+  if (readings.has(ReadingKind::modes)) read_modes(questions);
+  if (readings.has(ReadingKind::health)) read_health(questions);
+}
+
+void read_utilization(Questions& questions) {
+  Utilization value{};
+  if (!questions.ask(questions.library().utilization, &value)) return;
+  Device& device = questions.device();
+  if (value.gpu != kAbsent32) device.utilization_percent = value.gpu;
+  if (value.memory != kAbsent32) device.memory_utilization_percent = value.memory;
+}
+
+/// What a GPU and a MIG instance have each for itself.
+void read_share(Questions& questions, ReadingSet readings) {
+  if (readings.has(ReadingKind::memory)) read_memory(questions);
+  if (readings.has(ReadingKind::processes)) read_listed_processes(questions);
+  if (readings.has(ReadingKind::compute_mode)) read_compute_mode(questions);
+}
+
+/// The MIG instance in one slot. nullopt: the slot is empty.
+std::optional<Device> read_instance(Questions& parent, unsigned slot, ReadingSet readings) {
+  Library& library = parent.library();
+  Handle handle = nullptr;
+  const Return outcome = library.call(library.mig_handle, parent.handle(), slot, &handle);
+  if (outcome == kNotFound || outcome == kInvalidArgument || outcome == kNotSupported) return std::nullopt;
+
+  Device instance = parent.device();
+  MigPlace& place = instance.mig.emplace();
+  place.parent_uuid = parent.device().uuid;
+  place.slot = slot;
+  instance.uuid.clear();
+  instance.name.clear();
+  instance.mig_enabled.reset();
+  instance.memory = {};
+  Questions questions(library, handle, instance);
+  if (!questions.note(outcome)) {
+    if (questions.answers()) {
+      questions.fail(outcome == kNoPermission ? DeviceState::not_permitted : DeviceState::failed);
+    }
+    return instance;
+  }
+  instance.uuid = questions.text(library.uuid);
+  if (readings.has(ReadingKind::name)) instance.name = questions.text(library.name);
+  place.gpu_instance = questions.number(library.gpu_instance);
+  place.compute_instance = questions.number(library.compute_instance);
+  read_share(questions, readings);
+  return instance;
+}
+
+std::vector<Device> read_instances(Questions& parent, ReadingSet readings) {
+  std::vector<Device> instances;
+  const unsigned slots = parent.number(parent.library().mig_slots).value_or(0);
+  for (unsigned slot = 0; slot < slots && parent.answers(); ++slot) {
+    if (auto instance = read_instance(parent, slot, readings)) instances.push_back(std::move(*instance));
+  }
+  return instances;
+}
+
+}  // namespace
+
+std::vector<Device> read_device(Library& library, unsigned index, ReadingSet readings) {
+  std::vector<Device> devices(1);
+  Device& gpu = devices.front();
+  gpu.index = index;
+  Handle handle = nullptr;
+  Return found = library.call(library.handle, index, &handle);
+  if (found == kUnknown) found = library.call(library.handle, index, &handle);
+  Questions questions(library, handle, gpu);
+  if (!questions.note(found)) {
+    if (questions.answers()) {
+      questions.fail(found == kNoPermission ? DeviceState::not_permitted : DeviceState::failed);
+    }
+    return devices;
+  }
+
+  read_identity(questions, readings);
+  if (readings.has(ReadingKind::mig)) {
+    unsigned now = 0;
+    unsigned after_reset = 0;
+    if (questions.ask(library.mig_mode, &now, &after_reset)) gpu.mig_enabled = now == 1;
+  }
+  read_board(questions, readings);
+  if (gpu.mig_enabled != true) {
+    if (readings.has(ReadingKind::utilization)) read_utilization(questions);
+    read_share(questions, readings);
+    return devices;
+  }
+  // A split GPU does not tell its utilisation, and its processes only to root; each instance tells its own.
+  if (readings.has(ReadingKind::memory)) read_memory(questions);
+  if (readings.has(ReadingKind::compute_mode)) read_compute_mode(questions);
+  auto instances = read_instances(questions, readings);
+  devices.insert(devices.end(), std::make_move_iterator(instances.begin()),
+                 std::make_move_iterator(instances.end()));
+  return devices;
+}
+
+}  // namespace berth::nvml

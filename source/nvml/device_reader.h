@@ -1,0 +1,14 @@
+#pragma once
+
+#include <vector>
+
+#include "berth/core/snapshot.h"
+#include "berth/source/nvml/library.h"
+
+namespace berth::nvml {
+
+/// One GPU with the readings asked for, followed by its MIG instances. Never fails: a device that does not
+/// answer is a row with its state, and is not asked any further.
+std::vector<Device> read_device(Library& library, unsigned index, ReadingSet readings);
+
+}  // namespace berth::nvml

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "berth/source/probe_source.h"
+#include "berth/source/reader.h"
+#include "berth/sys/child.h"
+#include "berth/sys/descriptor.h"
+
+namespace berth::source {
+
+/// A running probe and the socket to it.
+class ProbeSession {
+ public:
+  /// `life` becomes the probe's standard error. Error: `failure` when it cannot be started.
+  static Result<ProbeSession> start(const ProbeOptions& options, sys::Descriptor life);
+
+  enum class Outcome {
+    whole,   ///< the answer is there
+    silent,  ///< nothing came for the deadline
+    ended,   ///< the probe is gone, or is going
+  };
+  /// Sends a request and collects its answer. REQUIRES: the answer to the last one came.
+  Outcome ask(const ReadRequest& request);
+  /// After `silent`: true if the answer has come or the probe has ended since. Does not wait.
+  bool is_over();
+
+  /// The answer so far.
+  const std::string& answer() const { return answer_; }
+  /// Since when nothing has come, in seconds since the epoch.
+  std::int64_t silent_since_s() const { return last_sign_wall_s_; }
+  /// For `silent`: hands out the probe's standard error, of which the probe then has the only copy left.
+  sys::Descriptor take_life() { return std::move(life_); }
+  pid_t pid() const { return child_.pid(); }
+  /// How an `ended` probe ended, in words.
+  std::string ending();
+
+ private:
+  ProbeSession(sys::Child child, sys::Descriptor socket, sys::Descriptor life)
+      : child_(std::move(child)), socket_(std::move(socket)), life_(std::move(life)) {}
+  Outcome collect();
+  void set_patience(std::chrono::milliseconds patience);
+  void note_sign_of_life();
+
+  sys::Child child_;
+  sys::Descriptor socket_;
+  sys::Descriptor life_;
+  std::string answer_;
+  std::chrono::milliseconds progress_deadline_{};
+  std::chrono::milliseconds topology_deadline_{};
+  std::chrono::milliseconds patience_{};
+  std::chrono::nanoseconds last_sign_{};
+  std::int64_t last_sign_wall_s_ = 0;
+};
+
+}  // namespace berth::source

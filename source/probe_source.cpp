@@ -1,0 +1,166 @@
+#include "berth/source/probe_source.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "berth/core/snapshot_codec.h"
+#include "berth/source/interrupted.h"
+#include "berth/source/probe/protocol.h"
+#include "berth/source/probe_session.h"
+#include "berth/source/stuck_probe.h"
+#include "berth/sys/clock.h"
+
+namespace berth::source {
+namespace {
+
+Error not_responding(std::string_view reason) {
+  return {
+      ErrorCode::no_driver,
+      fmt::format("{}. A call into the NVIDIA driver does not come back: dmesg may say why (NVRM, Xid), and "
+                  "often only a reboot helps",
+                  reason)};
+}
+
+}  // namespace
+
+class ProbeSource::Body {
+ public:
+  explicit Body(ProbeOptions options) : options_(std::move(options)), stuck_(options_.state_directory) {}
+
+  /// Starts a probe, unless one is known to hang.
+  Result<void> start_session() {
+    remembered_ = stuck_.remembered();
+    if (remembered_) return {};
+    auto session = ProbeSession::start(options_, stuck_.make_life());
+    if (!session) return std::unexpected(session.error());
+    session_.emplace(std::move(*session));
+    used_ = false;
+    return {};
+  }
+
+  Result<Snapshot> read(ReadingSet readings) {
+    if (hanging_) {
+      if (!hanging_->is_over()) return stale(last_ ? *last_ : *remembered_);
+      hanging_.reset();
+      stuck_.forget();
+    }
+    if (!session_) {
+      if (auto started = start_session(); !started) return std::unexpected(started.error());
+      if (remembered_) return stale(*remembered_);
+    }
+    const ReadRequest request{
+        .readings = readings, .kind = options_.kind, .state_directory = options_.state_directory};
+    auto outcome = session_->ask(request);
+    if (outcome == ProbeSession::Outcome::ended && used_ && session_->answer().empty()) {
+      // It ended while nobody asked it anything: a user or the kernel wanted its memory.
+      session_.reset();
+      return read(readings);
+    }
+    used_ = true;
+    switch (outcome) {
+      case ProbeSession::Outcome::whole:
+        return take_answer();
+      case ProbeSession::Outcome::silent:
+        return give_up();
+      default:
+        return take_ending();
+    }
+  }
+
+  void set_kind(SourceKind kind) {
+    // A probe that loads the wrong library may be hanging in it.
+    if (kind == SourceKind::nvidia_smi && options_.kind != kind) session_.reset();
+    options_.kind = kind;
+  }
+
+ private:
+  Result<Snapshot> take_answer() {
+    const std::string& answer = session_->answer();
+    if (auto error = decode_error(answer)) return std::unexpected(std::move(*error));
+    auto snapshot = decode_snapshot(answer);
+    if (!snapshot) {
+      session_.reset();
+      return std::unexpected(context(snapshot.error(), "reading the probe's answer"));
+    }
+    if (options_.keep) last_ = *snapshot;
+    return snapshot;
+  }
+
+  Result<Snapshot> take_ending() {
+    const Interrupted interrupted = cut_at_last_progress(session_->answer());
+    const std::string where = interrupted.stage.kind == Stage::Kind::device
+                                  ? fmt::format(" at GPU {}", interrupted.stage.index)
+                                  : "";
+    Error error{ErrorCode::failure, fmt::format("the probe that asks the NVIDIA driver ended{} with {}",
+                                                where, session_->ending())};
+    session_.reset();
+    return std::unexpected(std::move(error));
+  }
+
+  /// The deadline is past. What is known is the answer, and the probe is left to itself.
+  Result<Snapshot> give_up() {
+    const std::string since = sys::wall_text(session_->silent_since_s());
+    const Interrupted interrupted = cut_at_last_progress(session_->answer());
+    auto partial = decode_snapshot(interrupted.record);
+    const bool driver_hangs =
+        interrupted.stage.kind == Stage::Kind::driver || interrupted.stage.kind == Stage::Kind::device;
+    if (!driver_hangs) {
+      session_.reset();
+      if (!partial) return std::unexpected(partial.error());
+      return finish_interrupted(std::move(*partial), interrupted.stage, last_, since);
+    }
+    Snapshot known = partial ? finish_interrupted(std::move(*partial), interrupted.stage, last_, since)
+                             : last_.value_or(Snapshot{});
+    remember(known, since);
+    if (known.devices.empty()) return std::unexpected(not_responding("driver not responding since " + since));
+    if (!partial) known.stale_reason = remembered_->stale_reason;
+    return known;
+  }
+
+  void remember(const Snapshot& known, const std::string& since) {
+    remembered_ = known;
+    if (!remembered_->stale_reason) {
+      remembered_->stale_reason =
+          fmt::format("driver not responding since {} (process {} hangs in it)", since, session_->pid());
+    }
+    stuck_.remember(session_->take_life(), *remembered_);
+    hanging_ = std::move(session_);
+    session_.reset();
+  }
+
+  Result<Snapshot> stale(Snapshot known) const {
+    known.stale_reason = remembered_->stale_reason;
+    if (known.devices.empty()) return std::unexpected(not_responding(*known.stale_reason));
+    return known;
+  }
+
+  ProbeOptions options_;
+  StuckProbe stuck_;
+  std::optional<ProbeSession> session_;
+  bool used_ = false;                    ///< session_ has answered before
+  std::optional<ProbeSession> hanging_;  ///< ours that has not come back
+  std::optional<Snapshot> remembered_;   ///< set: a probe hangs, ours or another's, and this was known then
+  std::optional<Snapshot> last_;         ///< good answer, where answers are kept
+};
+
+ProbeSource::ProbeSource(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+ProbeSource::ProbeSource(ProbeSource&&) noexcept = default;
+ProbeSource& ProbeSource::operator=(ProbeSource&&) noexcept = default;
+ProbeSource::~ProbeSource() = default;
+
+Result<ProbeSource> ProbeSource::start(ProbeOptions options) {
+  auto body = std::make_unique<Body>(std::move(options));
+  if (auto started = body->start_session(); !started) return std::unexpected(started.error());
+  return ProbeSource(std::move(body));
+}
+
+Result<Snapshot> ProbeSource::read(ReadingSet readings) {
+  return body_->read(readings);
+}
+
+void ProbeSource::set_kind(SourceKind kind) {
+  body_->set_kind(kind);
+}
+
+}  // namespace berth::source

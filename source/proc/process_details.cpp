@@ -1,0 +1,141 @@
+#include "berth/source/proc/process_details.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "berth/core/record.h"
+#include "berth/source/proc/small_file.h"
+#include "berth/sys/clock.h"
+
+namespace berth::source {
+namespace {
+
+/// The `number`th word of a text whose words are parted by white space.
+std::string_view word(std::string_view text, unsigned number) {
+  constexpr std::string_view kSpace = " \t\n";
+  for (;;) {
+    text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+    const std::size_t end = std::min(text.find_first_of(kSpace), text.size());
+    if (number-- == 0) return text.substr(0, end);
+    text.remove_prefix(end);
+    if (text.empty()) return {};
+  }
+}
+
+/// /proc/PID/stat: "4711 (a (strange) name) S 1 …". The name may hold anything, so it ends at the last
+/// parenthesis.
+void read_stat(std::string_view text, Process& process) {
+  const std::size_t open = text.find('(');
+  const std::size_t close = text.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return;
+  process.command = text.substr(open + 1, close - open - 1);
+  // Field 22 of the line is the twentieth after the name.
+  process.start_ticks = number_from_text<std::uint64_t>(word(text.substr(close + 1), 19));
+  if (!process.start_ticks) return;
+  static const auto ticks_per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  const auto booted = sys::wall_now() - sys::since_boot();
+  process.started_at_s = std::chrono::duration_cast<std::chrono::seconds>(booted).count() +
+                         static_cast<std::int64_t>(*process.start_ticks / ticks_per_second);
+}
+
+/// The real user. The owner of /proc/PID will not do: it is root for a process that may not be dumped.
+Reading<std::uint32_t> uid_in_status(std::string_view text) {
+  const std::size_t at = text.find("\nUid:");
+  if (at == std::string_view::npos) return std::nullopt;
+  return number_from_text<std::uint32_t>(word(text.substr(at + 5), 0));
+}
+
+/// Arguments end with NUL each; a program that sets its title may pad with more of them.
+std::string command_in_cmdline(std::string text) {
+  text.erase(text.find_last_not_of('\0') + 1);
+  std::ranges::replace(text, '\0', ' ');
+  return text;
+}
+
+bool is_container_id(std::string_view text) {
+  constexpr std::size_t kIdLength = 64;
+  return text.size() == kIdLength && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+/// The container named by one step of a cgroup's path: "docker-ID.scope", "cri-containerd-ID.scope",
+/// "crio-ID.scope", "libpod-ID.scope", "ID", "lxc.payload.NAME".
+std::string_view container_in_step(std::string_view step) {
+  constexpr std::string_view kLxc = "lxc.payload.";
+  if (step.starts_with(kLxc)) return step.substr(kLxc.size());
+  if (step.ends_with(".scope")) step.remove_suffix(6);
+  const std::size_t prefix = step.find_last_of("-:");
+  if (prefix != std::string_view::npos) step.remove_prefix(prefix + 1);
+  return is_container_id(step) ? step : std::string_view{};
+}
+
+std::string_view container_in_path(std::string_view path) {
+  std::string_view innermost;
+  std::string_view previous;
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    const std::string_view step = path.substr(0, slash);
+    path.remove_prefix(std::min(slash + 1, path.size()));
+    const std::string_view found = previous == "lxc" ? step : container_in_step(step);
+    if (!found.empty()) innermost = found;
+    previous = step;
+  }
+  return innermost;
+}
+
+}  // namespace
+
+std::string container_in_cgroup(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t newline = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, newline);
+    text.remove_prefix(std::min(newline + 1, text.size()));
+    // HIERARCHY:CONTROLLERS:PATH
+    const std::size_t path = line.find(':', line.find(':') + 1);
+    if (path == std::string_view::npos) continue;
+    const std::string_view container = container_in_path(line.substr(path + 1));
+    if (!container.empty()) return std::string(container);
+  }
+  return {};
+}
+
+bool in_nested_pid_namespace(const std::string& proc) {
+  // The kernel gives the first namespace of each kind a fixed number.
+  constexpr std::string_view kFirst = "pid:[4026531836]";
+  std::array<char, 64> target{};
+  const ssize_t length = readlink((proc + "/self/ns/pid").c_str(), target.data(), target.size());
+  return length > 0 && std::string_view(target.data(), static_cast<std::size_t>(length)) != kFirst;
+}
+
+Process ProcessDetails::read(std::uint32_t pid) {
+  Process process;
+  const std::string directory = proc_ + '/' + std::to_string(pid);
+  const auto stat = read_small_file(directory + "/stat");
+  if (!stat) {
+    missed_some_ = true;
+    return process;
+  }
+  read_stat(*stat, process);
+  if (const auto status = read_small_file(directory + "/status")) process.uid = uid_in_status(*status);
+  if (auto cmdline = read_small_file(directory + "/cmdline")) {
+    std::string command = command_in_cmdline(std::move(*cmdline));
+    if (!command.empty()) process.command = std::move(command);
+  }
+  if (const auto cgroup = read_small_file(directory + "/cgroup")) {
+    process.container = container_in_cgroup(*cgroup);
+  }
+  return process;
+}
+
+void ProcessDetails::fill(Process& process) {
+  auto known = known_.find(process.pid);
+  if (known == known_.end()) known = known_.emplace(process.pid, read(process.pid)).first;
+  Process details = known->second;
+  details.pid = process.pid;
+  details.kind = process.kind;
+  details.used_bytes = process.used_bytes;
+  process = std::move(details);
+}
+
+}  // namespace berth::source

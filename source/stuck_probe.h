@@ -1,0 +1,35 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "berth/core/snapshot.h"
+#include "berth/sys/descriptor.h"
+
+namespace berth::source {
+
+/// The memory that a probe of this user hangs in the driver, shared by all of the user's processes: one file
+/// in the state directory, named when it is needed. Its lock lives in the probe, as its standard error, so it
+/// ends when the probe does, however that happens, and cannot outlive it.
+class StuckProbe {
+ public:
+  explicit StuckProbe(std::string state_directory) : directory_(std::move(state_directory)) {}
+
+  /// What the probe that still hangs had told when it stopped, marked stale. nullopt: none hangs.
+  std::optional<Snapshot> remembered() const;
+
+  /// A nameless file, to be the standard error of a new probe. Empty when the directory cannot have one.
+  sys::Descriptor make_life() const;
+  /// Gives it its name: the probe that has `life` hangs, and this is what is known.
+  void remember(const sys::Descriptor& life, const Snapshot& known) const;
+  void forget() const;
+
+ private:
+  std::string path() const;
+  std::string directory_;
+};
+
+}  // namespace berth::source

@@ -1,0 +1,192 @@
+// A child is made by clone(2) and not by posix_spawn(3). Only clone can ask for a child that sends no SIGCHLD
+// and that a plain wait() does not see, which a host program would take for one of its own. And posix_spawn
+// asks for each of 64 signals in turn what its handler is; here all are blocked until the new program runs
+// instead, so that no handler of the parent can run in the child, which until then borrows the parent's
+// memory.
+#include "berth/sys/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <mutex>
+
+#include "berth/sys/descriptor.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::sys {
+namespace {
+
+/// What the child reads, and where it leaves the errno of a failed start. It lives on the parent's stack.
+struct Start {
+  char* const* arguments;
+  int input;
+  int output;
+  int error;
+  int error_number = 0;
+};
+
+/// The child runs on a stack of its own, which a sanitizer would take for a violation of its parent's.
+#define BERTH_BORROWED_MEMORY [[gnu::no_sanitize("address"), gnu::no_sanitize("thread")]]
+
+/// A copy of `wanted` above the standard three, which are about to be overwritten.
+BERTH_BORROWED_MEMORY int out_of_the_way(int wanted) {
+  return wanted >= 0 && wanted <= 2 ? fcntl(wanted, F_DUPFD_CLOEXEC, 3) : wanted;
+}
+
+/// Makes `target` the wanted descriptor, or /dev/null.
+BERTH_BORROWED_MEMORY bool place(int wanted, int target) {
+  const int source = wanted >= 0 ? wanted : open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (source == target) return fcntl(source, F_SETFD, 0) == 0;
+  return source >= 0 && dup2(source, target) == target;
+}
+
+/// Closes all descriptors from 3 on.
+BERTH_BORROWED_MEMORY void close_rest() {
+  if (syscall(SYS_close_range, 3U, ~0U, 0U) == 0) return;
+  // Kernels before 5.9. The limit may be in the millions; nobody who uses that many runs so old a kernel.
+  const long limit = sysconf(_SC_OPEN_MAX);
+  for (int descriptor = 3; descriptor < limit && descriptor < 65536; ++descriptor) close(descriptor);
+}
+
+/// The child's first steps. It shares the parent's memory: nothing here may allocate or take a lock.
+BERTH_BORROWED_MEMORY int begin(void* argument) {
+  Start& start = *static_cast<Start*>(argument);
+  const int input = out_of_the_way(start.input);
+  const int output = out_of_the_way(start.output);
+  const int error = out_of_the_way(start.error);
+  setsid();
+  if (place(input, 0) && place(output, 1) && place(error, 2)) {
+    close_rest();
+    execvp(start.arguments[0], start.arguments);
+  }
+  start.error_number = errno;
+  _exit(127);
+}
+
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+std::optional<Ending> collect(pid_t pid) {
+  int status = 0;
+  // __WALL: children without SIGCHLD are passed over otherwise.
+  const pid_t found = waitpid(pid, &status, WNOHANG | __WALL);
+  if (found == 0) return std::nullopt;
+  if (found < 0) return Ending{};
+  if (WIFSIGNALED(status)) return Ending{.exit_status = 0, .signal = WTERMSIG(status)};
+  return Ending{.exit_status = WEXITSTATUS(status), .signal = 0};
+}
+
+/// Children whose owner is gone while they still ran. They would stay zombies for as long as this process
+/// lives.
+class Abandoned {
+ public:
+  void add(pid_t pid) {
+    const std::lock_guard lock(mutex_);
+    pids_.push_back(pid);
+  }
+  void collect_ended() {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(pids_, [](pid_t pid) { return collect(pid).has_value(); });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<pid_t> pids_;
+};
+
+Abandoned& abandoned() {
+  static Abandoned instance;
+  return instance;
+}
+
+}  // namespace
+
+std::string to_text(const Ending& ending) {
+  if (ending.signal == 0) return "exit status " + std::to_string(ending.exit_status);
+  const char* description = sigdescr_np(ending.signal);
+  return "signal " + std::to_string(ending.signal) +
+         (description != nullptr ? " (" + std::string(description) + ")" : "");
+}
+
+Result<Child> Child::spawn(const Command& command) {
+  abandoned().collect_ended();
+  std::vector<char*> arguments{const_cast<char*>(command.program.c_str())};
+  for (const std::string& argument : command.arguments)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+
+  Start start{.arguments = arguments.data(),
+              .input = command.input,
+              .output = command.output,
+              .error = command.error};
+  alignas(16) std::array<char, 32 << 10> stack;
+  pid_t pid = -1;
+  int clone_error = 0;
+  {
+    const SignalsBlocked blocked;
+    pid = clone(begin, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK, &start);
+    clone_error = errno;
+  }
+  if (pid < 0) return std::unexpected(system_error(clone_error, "making a child process"));
+  Child child(pid);
+  if (start.error_number != 0)
+    return std::unexpected(system_error(start.error_number, "starting " + command.program));
+  return child;
+}
+
+Child& Child::operator=(Child&& other) noexcept {
+  if (this != &other) {
+    abandon();
+    pid_ = std::exchange(other.pid_, -1);
+  }
+  return *this;
+}
+
+std::optional<Ending> Child::wait(std::chrono::milliseconds patience) {
+  auto ending = collect(pid_);
+  if (!ending && patience.count() > 0) {
+    const Descriptor process(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+    pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
+    if (process) poll(&ended, 1, static_cast<int>(patience.count()));
+    ending = collect(pid_);
+  }
+  if (ending) pid_ = -1;
+  return ending;
+}
+
+void Child::kill(int signal) const {
+  if (pid_ > 0) ::kill(pid_, signal);
+}
+
+void Child::abandon() {
+  if (pid_ > 0 && !collect(pid_)) abandoned().add(pid_);
+  pid_ = -1;
+}
+
+void accept_signals() {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+}  // namespace berth::sys

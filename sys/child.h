@@ -1,0 +1,64 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "berth/core/error.h"
+
+namespace berth::sys {
+
+/// How a process ended.
+struct Ending {
+  int exit_status = 0;  ///< meaningful when `signal` is 0
+  int signal = 0;       ///< that killed it, or 0
+
+  bool operator==(const Ending&) const = default;
+};
+
+/// "exit status 3", "signal 11 (Segmentation fault)".
+std::string to_text(const Ending& ending);
+
+struct Command {
+  std::string program;                 ///< with a slash: a path; without: looked for on PATH
+  std::vector<std::string> arguments;  ///< without the program's own name
+  int input = -1;                      ///< descriptor for its standard input; -1: /dev/null
+  int output = -1;
+  int error = -1;
+};
+
+/// A process that serves this one. It gets the three descriptors of its command and no others, a session of
+/// its own (so the terminal's Ctrl-C and Ctrl-Z are not for it), and every signal blocked: its first act is
+/// `accept_signals`, or Command is a program that does not mind.
+///
+/// It leaves no trace in its parent: no SIGCHLD, and a wait for any child does not see it. A parent may be a
+/// host program that knows nothing of us.
+class Child {
+ public:
+  /// Returns when the program has begun. Error: `failure` when it cannot be started.
+  static Result<Child> spawn(const Command& command);
+
+  Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+  Child& operator=(Child&& other) noexcept;
+  /// Never blocks. A child that still runs is left alone, and collected by a later spawn or destruction.
+  ~Child() { abandon(); }
+
+  pid_t pid() const { return pid_; }
+  /// How it ended; nullopt when it still runs after `patience`. Not to be asked again once it has answered.
+  std::optional<Ending> wait(std::chrono::milliseconds patience);
+  void kill(int signal) const;
+
+ private:
+  explicit Child(pid_t pid) : pid_(pid) {}
+  void abandon();
+  pid_t pid_ = -1;
+};
+
+/// Undoes in a spawned program what Child::spawn did to its signals.
+void accept_signals();
+
+}  // namespace berth::sys

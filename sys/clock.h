@@ -1,0 +1,21 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace berth::sys {
+
+/// Goes on steadily whatever is done to the wall clock. Stands still while the machine is suspended.
+std::chrono::nanoseconds monotonic_now();
+
+/// Since the epoch.
+std::chrono::nanoseconds wall_now();
+
+/// Since the machine booted, time asleep included: what /proc counts start times by.
+std::chrono::nanoseconds since_boot();
+
+/// "14:02" today, "2026-03-01 14:02" on another day; in the time zone of the user.
+std::string wall_text(std::int64_t seconds_since_epoch);
+
+}  // namespace berth::sys
