@@ -1,1 +1,14 @@
-int main() { return 0; }
+// All wiring of the program: the command line names a row of the table in commands.cpp; what needs the driver
+// has its probe started here, so that the driver is loaded while the options are read.
+#include "berth/cli/program.h"
+
+int main(int argc, char** argv) {
+  using namespace berth::cli;
+  keep_standard_descriptors();
+  const std::span<char*> words(argv + 1, argc > 0 ? static_cast<std::size_t>(argc - 1) : 0);
+  const auto invocation = read_invocation(words);
+  if (!invocation) return report(std::unexpected(invocation.error()));
+  Environment environment(words);
+  if (wants_probe(*invocation)) environment.start_probe(false);
+  return report(perform(*invocation, environment));
+}

@@ -21,6 +21,9 @@ std::optional<TicketId> ticket_id_from_text(std::string_view text);
 
 enum class TicketPhase { waiting, granted };
 
+/// As a candidate: meets every device. A ticket says it when its candidates do not fit into its text.
+inline constexpr std::string_view kEveryDevice = "*";
+
 /// A request with an owner, from joining the queue to its end. A granted ticket is a lease.
 struct Ticket {
   TicketId id;
@@ -28,11 +31,12 @@ struct Ticket {
   std::uint32_t uid = 0;  ///< owner of the file, as the kernel says; never from its text
   std::uint32_t pid = 0;  ///< who took it; a hint for people, not the proof of life
   std::uint64_t pid_start_ticks = 0;
-  std::int64_t since_s = 0;  ///< joined (waiting) or granted (lease), seconds since the epoch
+  std::int64_t joined_s = 0;  ///< when it joined the queue, seconds since the epoch
+  std::int64_t since_s = 0;   ///< when it joined (waiting) or was granted (lease), seconds since the epoch
   unsigned count = 1;
   bool shared = false;
   std::uint64_t promise_bytes = 0;      ///< shared: memory promised on each device
-  std::vector<std::string> candidates;  ///< UUIDs that the static filters admit
+  std::vector<std::string> candidates;  ///< UUIDs that the static filters admit, or kEveryDevice
   std::vector<std::string> devices;     ///< UUIDs granted; empty while waiting
   std::string user;                     ///< name of uid, for people
   std::string command;
@@ -55,11 +59,21 @@ struct OddTicket {
 struct Ledger {
   std::vector<Ticket> tickets;
   std::vector<OddTicket> odd;
+  std::vector<Ticket> ended;  ///< leases whose holder is dead and whose file is still there
 
   bool operator==(const Ledger&) const = default;
 };
 
 /// The leases that hold `uuid`, in order.
 std::vector<const Ticket*> leases_on(const Ledger& ledger, std::string_view uuid);
+
+/// The ticket with this id, or null.
+const Ticket* find_ticket(const Ledger& ledger, TicketId id);
+
+/// Whether the ticket could be given this device.
+bool is_candidate(const Ticket& ticket, std::string_view uuid);
+
+/// Whether the candidates of two tickets meet, so that the later one waits for the earlier.
+bool are_rivals(const Ticket& a, const Ticket& b);
 
 }  // namespace berth

@@ -8,15 +8,6 @@
 namespace berth {
 namespace {
 
-bool contains(const std::vector<std::string>& uuids, const std::string& uuid) {
-  return std::find(uuids.begin(), uuids.end(), uuid) != uuids.end();
-}
-
-bool meet(const Ticket& a, const Ticket& b) {
-  return std::any_of(a.candidates.begin(), a.candidates.end(),
-                     [&](const std::string& uuid) { return contains(b.candidates, uuid); });
-}
-
 /// My earlier waiting rivals, the last of them last.
 std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledger,
                                          const std::set<TicketId>& passed_over) {
@@ -24,7 +15,7 @@ std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledge
   for (const Ticket& other : ledger.tickets) {
     if (other.phase != TicketPhase::waiting || other.id >= mine.id || passed_over.contains(other.id))
       continue;
-    if (meet(mine, other)) rivals.push_back(&other);
+    if (are_rivals(mine, other)) rivals.push_back(&other);
   }
   std::sort(rivals.begin(), rivals.end(), [](const Ticket* a, const Ticket* b) { return a->id < b->id; });
   return rivals;
@@ -35,9 +26,9 @@ std::vector<Verdict> open_to(const Ticket& mine, const std::vector<const Ticket*
                              const std::vector<Verdict>& verdicts) {
   std::vector<Verdict> open;
   for (const Verdict& verdict : verdicts) {
-    if (!verdict.free() || !contains(mine.candidates, verdict.uuid)) continue;
+    if (!verdict.free() || !is_candidate(mine, verdict.uuid)) continue;
     const bool wanted_before = std::any_of(rivals.begin(), rivals.end(), [&](const Ticket* rival) {
-      return contains(rival->candidates, verdict.uuid);
+      return is_candidate(*rival, verdict.uuid);
     });
     if (!wanted_before) open.push_back(verdict);
   }

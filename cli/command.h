@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/cli/environment.h"
+#include "berth/cli/syntax.h"
+#include "berth/core/error.h"
+
+namespace berth::cli {
+
+/// What a command answers. Written by main in one go: `out` only if it is whole.
+struct Output {
+  std::string out = {};
+  std::string err = {};  ///< notes and warnings, whole lines
+  int status = 0;
+};
+
+/// A subcommand while it is in use.
+class Command {
+ public:
+  virtual ~Command() = default;
+  /// What it takes. The options write into this object.
+  virtual Syntax syntax() = 0;
+  /// Does it. `words` is what is not an option. Called once, after the syntax was parsed.
+  virtual Result<Output> run(Environment& environment, const std::vector<std::string>& words) = 0;
+};
+
+/// A row of the one table that dispatch, help, completion and the manual page read.
+struct Row {
+  std::string_view name;
+  std::string_view alias;    ///< "" for none
+  std::string_view summary;  ///< one line; "" hides the command
+  bool needs_probe;          ///< it asks the driver: main starts the probe before it reads the options
+  std::unique_ptr<Command> (*make)();
+};
+
+std::span<const Row> rows();
+/// The row of this name or alias, or null.
+const Row* find_row(std::string_view name);
+
+/// The commands, one file each.
+std::unique_ptr<Command> make_list();
+std::unique_ptr<Command> make_pick();
+std::unique_ptr<Command> make_why();
+std::unique_ptr<Command> make_run();
+std::unique_ptr<Command> make_doctor();
+std::unique_ptr<Command> make_completion();
+std::unique_ptr<Command> make_version();
+std::unique_ptr<Command> make_help();
+std::unique_ptr<Command> make_probe();
+
+}  // namespace berth::cli

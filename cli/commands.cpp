@@ -1,0 +1,33 @@
+#include <algorithm>
+#include <array>
+
+#include "berth/cli/command.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::array<Row, 9> kRows{{
+    {"list", "ls", "show the GPUs, who has them, and what runs on them", true, make_list},
+    {"pick", "", "print the GPUs to use, for CUDA_VISIBLE_DEVICES; hold nothing", true, make_pick},
+    {"why", "", "explain for every GPU why it would be granted or not", true, make_why},
+    {"run", "", "lease GPUs for a command, and run it", true, make_run},
+    {"doctor", "", "check driver, lease directory and settings; say how to mend them", true, make_doctor},
+    {"completion", "", "print the completion script for a shell", false, make_completion},
+    {"version", "", "print the version", false, make_version},
+    {"help", "", "explain a command", false, make_help},
+    {"__probe", "", "", false, make_probe},
+}};
+
+}  // namespace
+
+std::span<const Row> rows() {
+  return kRows;
+}
+
+const Row* find_row(std::string_view name) {
+  const auto found = std::ranges::find_if(
+      kRows, [&](const Row& row) { return row.name == name || (!row.alias.empty() && row.alias == name); });
+  return found == kRows.end() ? nullptr : &*found;
+}
+
+}  // namespace berth::cli

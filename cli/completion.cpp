@@ -1,0 +1,227 @@
+// Completion scripts are made from the same table and the same options that dispatch and help read.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "berth/cli/command.h"
+#include "berth/cli/program.h"
+
+namespace berth::cli {
+namespace {
+
+/// A command as completion sees it.
+struct Entry {
+  Row row;
+  std::unique_ptr<Command> command;  // its syntax refers to it
+  Syntax syntax;
+};
+
+std::vector<Entry> entries() {
+  static std::optional<std::string> unused;  // what the setters would write to; they are not called
+  std::vector<Entry> all;
+  for (const Row& row : rows()) {
+    if (row.summary.empty()) continue;
+    Entry entry{row, row.make(), {}};
+    entry.syntax = full_syntax(row, *entry.command, unused);
+    all.push_back(std::move(entry));
+  }
+  return all;
+}
+
+/// Text inside single quotes of a shell.
+std::string quoted(std::string_view text) {
+  std::string result = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      result += "'\\''";
+    } else {
+      result += c;
+    }
+  }
+  return result + "'";
+}
+
+std::string joined(const std::vector<std::string_view>& words) {
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+std::string flags_of(const Syntax& syntax) {
+  std::string flags;
+  for (const Option& each : syntax.options) flags += fmt::format("--{} ", each.name);
+  return flags + "--help";
+}
+
+std::string bash_script() {
+  std::string names;
+  std::string flags;
+  std::string values;
+  for (const Entry& entry : entries()) {
+    names += fmt::format("{} ", entry.row.name);
+    const std::string pattern = entry.row.alias.empty()
+                                    ? std::string(entry.row.name)
+                                    : fmt::format("{}|{}", entry.row.name, entry.row.alias);
+    std::string words = joined(entry.syntax.words);
+    flags += fmt::format("    {}) words={} ;;\n", pattern,
+                         quoted(flags_of(entry.syntax) + (words.empty() ? "" : " " + words)));
+    for (const Option& each : entry.syntax.options) {
+      if (each.choices.empty()) continue;
+      values +=
+          fmt::format("    {}:--{}) words={} ;;\n", entry.row.name, each.name, quoted(joined(each.choices)));
+    }
+  }
+  return fmt::format(R"(# bash completion for berth: source it, or put it into
+# ~/.local/share/bash-completion/completions/berth
+_berth() {{
+  local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}" command= words= at
+  COMPREPLY=()
+  for ((at = 1; at < COMP_CWORD; at++)); do
+    case "${{COMP_WORDS[at]}}" in
+    --sim) ((at++)) ;;
+    -*) ;;
+    *) command="${{COMP_WORDS[at]}}"; break ;;
+    esac
+  done
+  if [[ $command == run ]]; then
+    # After the first word that is no option, or after --, it is the command's own line.
+    local word
+    for word in "${{COMP_WORDS[@]:at+1:COMP_CWORD-at-1}}"; do
+      if [[ $word == -- ]]; then
+        declare -F _command_offset >/dev/null && {{ while [[ ${{COMP_WORDS[at]}} != -- ]]; do ((at++)); done; _command_offset $((at + 1)); }}
+        return
+      fi
+    done
+  fi
+  case "$command:$previous" in
+{values}    *:--sim) COMPREPLY=($(compgen -f -- "$current")); return ;;
+  esac
+  if [[ -z $words ]]; then
+    case "$command" in
+    '') words={names} ;;
+{flags}    esac
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}}
+complete -F _berth berth
+)",
+                     fmt::arg("names", quoted(names + "--sim --version --help")), fmt::arg("flags", flags),
+                     fmt::arg("values", values));
+}
+
+/// Text inside the [ ] of an _arguments specification.
+std::string zsh_help(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '[' || c == ']' || c == ':' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+std::string zsh_option(const Option& each) {
+  const std::string spec =
+      fmt::format("--{}{}[{}]", each.name, each.value.empty() ? "" : "=", zsh_help(each.help));
+  if (each.value.empty()) return quoted(spec);
+  const std::string action = each.name == "sim"     ? "_files"
+                             : each.choices.empty() ? " "
+                                                    : fmt::format("({})", joined(each.choices));
+  return quoted(fmt::format("{}:{}:{}", spec, zsh_help(each.value), action));
+}
+
+std::string zsh_script() {
+  std::string names;
+  std::string cases;
+  for (const Entry& entry : entries()) {
+    names += fmt::format("    {}\n", quoted(fmt::format("{}:{}", entry.row.name, entry.row.summary)));
+    std::string arguments;
+    for (const Option& each : entry.syntax.options)
+      arguments += fmt::format(" \\\n      {}", zsh_option(each));
+    arguments += " \\\n      '--help[explain this command]'";
+    if (!entry.syntax.words.empty())
+      arguments += fmt::format(" \\\n      ':word:({})'", joined(entry.syntax.words));
+    if (entry.syntax.options_end_at_first_word) arguments += " \\\n      '*::command:_normal'";
+    cases += fmt::format("  {}) _arguments -S{} ;;\n", entry.row.name, arguments);
+    if (!entry.row.alias.empty())
+      cases += fmt::format("  {}) words[1]={}; _berth_command ;;\n", entry.row.alias, entry.row.name);
+  }
+  return fmt::format(R"(#compdef berth
+# zsh completion for berth: put it as _berth into a directory of $fpath.
+_berth_command() {{
+  case $words[1] in
+{cases}  esac
+}}
+_berth() {{
+  local -a commands=(
+{names}  )
+  local context state line
+  _arguments -S '--sim=[on a simulated machine]:machine:_files' '--version[print the version]' '--help[explain]' \
+    '1:command:->command' '*::argument:->argument'
+  case $state in
+  command) _describe command commands ;;
+  argument) _berth_command ;;
+  esac
+}}
+if [[ $funcstack[1] == _berth ]]; then _berth "$@"; else compdef _berth berth; fi
+)",
+                     fmt::arg("cases", cases), fmt::arg("names", names));
+}
+
+std::string fish_script() {
+  std::string text =
+      "# fish completion for berth: put it into ~/.config/fish/completions/berth.fish\n"
+      "complete -c berth -f\n"
+      "complete -c berth -n __fish_use_subcommand -l version -d 'print the version'\n"
+      "complete -c berth -n __fish_use_subcommand -l sim -r -F -d 'on a simulated machine'\n"
+      "complete -c berth -s h -l help -d 'explain'\n";
+  for (const Entry& entry : entries()) {
+    text += fmt::format("complete -c berth -n __fish_use_subcommand -a {} -d {}\n", entry.row.name,
+                        quoted(entry.row.summary));
+    const std::string when =
+        fmt::format("'__fish_seen_subcommand_from {} {}'", entry.row.name, entry.row.alias);
+    for (const Option& each : entry.syntax.options) {
+      text += fmt::format(
+          "complete -c berth -n {}{} -l {}{}{} -d {}\n", when,
+          each.letter == 0 ? std::string() : fmt::format(" -s {}", each.letter), each.name,
+          each.value.empty() || each.value.starts_with('[') ? "" : " -r",
+          each.choices.empty() ? std::string() : fmt::format(" -a {}", quoted(joined(each.choices))),
+          quoted(each.help));
+    }
+    if (!entry.syntax.words.empty()) {
+      text += fmt::format("complete -c berth -n {} -a {}\n", when, quoted(joined(entry.syntax.words)));
+    }
+    if (entry.syntax.options_end_at_first_word) {
+      text += fmt::format("complete -c berth -n {} -a '(__fish_complete_subcommand)'\n", when);
+    }
+  }
+  return text;
+}
+
+struct Shell {
+  std::string_view name;
+  std::string (*script)();
+};
+constexpr std::array<Shell, 3> kShells{{{"bash", bash_script}, {"zsh", zsh_script}, {"fish", fish_script}}};
+
+class Completion : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.arguments = "bash|zsh|fish";
+    syntax.about = "For this shell at once: eval \"$(berth completion bash)\"";
+    for (const Shell& shell : kShells) syntax.words.push_back(shell.name);
+    return syntax;
+  }
+  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    for (const Shell& shell : kShells) {
+      if (words.size() == 1 && words.front() == shell.name) return Output{.out = shell.script()};
+    }
+    return fail(ErrorCode::usage, "completion for which shell? bash, zsh or fish");
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_completion() {
+  return std::make_unique<Completion>();
+}
+
+}  // namespace berth::cli

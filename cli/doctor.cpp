@@ -1,0 +1,251 @@
+// Each check is a function that adds what it found; none stops the others.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "berth/cli/command.h"
+#include "berth/cli/question.h"
+#include "berth/core/units.h"
+#include "berth/lease/directory_health.h"
+#include "berth/lease/site_file.h"
+#include "berth/render/doctor.h"
+#include "berth/render/json.h"
+#include "berth/sys/file.h"
+
+namespace berth::cli {
+namespace {
+
+using render::Finding;
+using render::Level;
+using Findings = std::vector<Finding>;
+
+/// "GPU 1", "GPUs 1, 4, 7".
+std::string gpus(const std::vector<std::string>& labels) {
+  return fmt::format("{} {}", labels.size() == 1 ? "GPU" : "GPUs", fmt::join(labels, ", "));
+}
+
+template <class Condition>
+std::vector<std::string> labels_where(const Snapshot& snapshot, Condition condition) {
+  std::vector<std::string> labels;
+  for (const Device& device : snapshot.devices) {
+    if (condition(device)) labels.push_back(label(device));
+  }
+  return labels;
+}
+
+void check_driver(const Result<Snapshot>& read, Findings& findings) {
+  if (!read) {
+    findings.push_back(
+        {Level::fail, "driver", read.error().message, "without it nothing can be picked or leased"});
+    return;
+  }
+  const Snapshot& snapshot = *read;
+  std::string found = fmt::format("{} answers by {}, with {}", snapshot.driver_version, snapshot.source,
+                                  render::counted(snapshot.devices.size(), "device"));
+  if (snapshot.stale_reason) {
+    findings.push_back({Level::fail, "driver", *snapshot.stale_reason,
+                        "`dmesg | grep -i xid` shows what the driver reported; often only a reboot helps"});
+  } else if (snapshot.devices.empty()) {
+    findings.push_back({Level::warn, "driver", std::move(found),
+                        "in a container, start it with the GPUs (docker run --gpus all)"});
+  } else {
+    findings.push_back({Level::pass, "driver", std::move(found), ""});
+  }
+  for (const std::string& note : snapshot.notes) findings.push_back({Level::warn, "driver", note, ""});
+}
+
+/// The library and the kernel module come apart when a driver is upgraded under a running machine.
+void check_versions(const Result<Snapshot>& read, Findings& findings) {
+  const auto module = sys::read_whole("/sys/module/nvidia/version");
+  if (!read || !module || !variable("BERTH_SIM").empty() || read->driver_version.empty()) return;
+  const std::string loaded = module->substr(0, module->find_first_of(" \n"));
+  if (loaded == read->driver_version) {
+    findings.push_back({Level::pass, "driver versions", "library and kernel module are both " + loaded, ""});
+    return;
+  }
+  findings.push_back(
+      {Level::fail, "driver versions",
+       fmt::format("the library is {}, the loaded kernel module {}", read->driver_version, loaded),
+       "reboot, or unload and load the nvidia modules"});
+}
+
+void check_devices(const Snapshot& snapshot, Findings& findings) {
+  for (const Device& device : snapshot.devices) {
+    const std::string name = "GPU " + label(device);
+    if (device.state != DeviceState::ok) {
+      findings.push_back(
+          {Level::fail, name,
+           fmt::format("{}{}{}", to_text(device.state), device.state_reason.empty() ? "" : ": ",
+                       device.state_reason),
+           fmt::format("it is not granted while it is so; sudo nvidia-smi -r -i {}, or a reboot, may mend it",
+                       device.index)});
+    }
+    if (device.health.row_remap_failed.value_or(false)) {
+      findings.push_back({Level::fail, name, "its memory has faults that can no longer be remapped",
+                          "it is never granted; have it replaced"});
+    } else if (device.health.row_remap_pending.value_or(false) ||
+               device.health.retired_pages_pending.value_or(false)) {
+      findings.push_back({Level::warn, name, "faulty memory waits to be put out of use",
+                          "reset it when it is free: sudo nvidia-smi -r -i " + std::to_string(device.index)});
+    }
+  }
+}
+
+void check_persistence(const Snapshot& snapshot, Findings& findings) {
+  const auto off = labels_where(snapshot, [](const Device& device) { return device.persistence == false; });
+  if (!off.empty()) {
+    findings.push_back({Level::warn, "persistence mode",
+                        "off on " + gpus(off) + ": each look first wakes the card, for seconds",
+                        "sudo systemctl enable --now nvidia-persistenced, or sudo nvidia-smi -pm 1"});
+  } else if (std::ranges::any_of(snapshot.devices,
+                                 [](const Device& device) { return device.persistence.has_value(); })) {
+    findings.push_back({Level::pass, "persistence mode", "on", ""});
+  }
+}
+
+void check_compute_mode(const Snapshot& snapshot, Findings& findings) {
+  const auto prohibited = labels_where(
+      snapshot, [](const Device& device) { return device.compute_mode == ComputeMode::prohibited; });
+  if (prohibited.empty()) return;
+  findings.push_back({Level::warn, "compute mode",
+                      "prohibited on " + gpus(prohibited) + ": no job can use it",
+                      "sudo nvidia-smi -c 0 -i INDEX"});
+}
+
+void check_numbering(const Snapshot& snapshot, Findings& findings) {
+  const auto order = variable_if_set("CUDA_DEVICE_ORDER");
+  if (numbering_is_ambiguous(snapshot, order)) {
+    findings.push_back(
+        {Level::warn, "numbering",
+         "the GPUs are of different models, and CUDA numbers them by speed, not as nvidia-smi and Berth do",
+         "export CUDA_DEVICE_ORDER=PCI_BUS_ID (`berth run` sets it by itself)"});
+  } else if (snapshot.devices.size() > 1) {
+    findings.push_back({Level::pass, "numbering", "CUDA, nvidia-smi and Berth count alike", ""});
+  }
+  const auto mask = resolve_mask(variable_if_set("CUDA_VISIBLE_DEVICES"), snapshot, order);
+  if (!mask) return;
+  findings.push_back({mask->notes.empty() ? Level::pass : Level::warn, "mask",
+                      fmt::format("CUDA_VISIBLE_DEVICES={} leaves {}{}{}", mask->text,
+                                  render::counted(mask->uuids.size(), "device"),
+                                  mask->notes.empty() ? "" : "; ", fmt::join(mask->notes, "; ")),
+                      mask->notes.empty() ? "" : "correct it, unset it, or use --mask ignore"});
+}
+
+/// The files that CUDA opens. Not of a simulated machine, which has none.
+void check_permissions(Findings& findings) {
+  if (!variable("BERTH_SIM").empty()) return;
+  const auto folder = sys::open_directory(AT_FDCWD, "/dev");
+  if (!folder || !*folder) return;
+  const auto entries = sys::list_directory(folder->get());
+  if (!entries) return;
+  std::vector<std::string> shut;
+  std::size_t seen = 0;
+  for (const sys::DirectoryEntry& entry : *entries) {
+    const bool numbered = entry.name.starts_with("nvidia") &&
+                          entry.name.find_first_not_of("0123456789", 6) == std::string::npos;
+    if (!numbered && entry.name != "nvidiactl" && entry.name != "nvidia-uvm") continue;
+    ++seen;
+    const std::string path = "/dev/" + entry.name;
+    if (::access(path.c_str(), R_OK | W_OK) != 0) shut.push_back(path);
+  }
+  if (!shut.empty()) {
+    findings.push_back({Level::fail, "permissions", fmt::format("no access to {}", fmt::join(shut, ", ")),
+                        "ask for membership in the group that owns them (often video or render)"});
+  } else if (seen > 0) {
+    findings.push_back({Level::pass, "permissions", "the GPUs' device files can be opened", ""});
+  }
+}
+
+void check_lease_directory(Findings& findings) {
+  for (leasing::Finding& each : leasing::examine_lease_directory(store::choose_lease_directory())) {
+    // The two scales have the same three steps in the same order.
+    findings.push_back({static_cast<Level>(each.health), std::move(each.check), std::move(each.found),
+                        std::move(each.remedy)});
+  }
+}
+
+std::string policy_in_words(const SitePolicy& policy) {
+  std::string text = fmt::format("up to {} in use that nobody explains is tolerated",
+                                 bytes_for_people(policy.hidden_tolerance_bytes));
+  for (const ExcludedDevice& each : policy.excluded)
+    text += fmt::format("; {} is excluded ({})", each.selector, each.reason);
+  if (!policy.ignored_programs.empty())
+    text += fmt::format("; programs that do not count: {}", fmt::join(policy.ignored_programs, ", "));
+  if (!policy.ignored_users.empty())
+    text += fmt::format("; users that do not count: {}", fmt::join(policy.ignored_users, ", "));
+  if (policy.default_wait_s)
+    text += fmt::format("; a wait lasts at most {}", duration_for_people(*policy.default_wait_s));
+  return text;
+}
+
+void check_site_files(Findings& findings) {
+  const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
+  if (!files) {
+    findings.push_back(
+        {Level::fail, "site file", files.error().message, "nothing is granted until it is corrected"});
+    return;
+  }
+  findings.push_back({Level::pass, "site file",
+                      fmt::format("{}: {}",
+                                  files->read.empty() ? "none, so the defaults hold"
+                                                      : fmt::format("{}", fmt::join(files->read, " and ")),
+                                  policy_in_words(files->policy)),
+                      ""});
+}
+
+class Doctor : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.about =
+        "Looks at everything that leases and readings depend on, and says how to mend what is wrong.\n"
+        "Status 0 unless something FAILs. Changes nothing.";
+    syntax.options.push_back(
+        {"Options", 0, "json", "", "as JSON (docs/schema/doctor.json)", {}, raise_flag(json_)});
+    syntax.options.push_back(source_option(kind_));
+    return syntax;
+  }
+
+  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+    const Findings findings = examine(environment);
+    const bool failed =
+        std::ranges::any_of(findings, [](const Finding& each) { return each.level == Level::fail; });
+    return Output{.out = json_ ? render::doctor_json(findings)
+                               : render::doctor_report(findings, Environment::style_of(1)),
+                  .status = failed ? 1 : 0};
+  }
+
+ private:
+  Findings examine(Environment& environment) const {
+    Findings findings;
+    const auto source = environment.source(kind_);
+    const Result<Snapshot> read =
+        source ? (*source)->read(readings_for_listing()) : std::unexpected(source.error());
+    check_driver(read, findings);
+    check_versions(read, findings);
+    if (read) {
+      check_devices(*read, findings);
+      check_persistence(*read, findings);
+      check_compute_mode(*read, findings);
+      check_numbering(*read, findings);
+    }
+    check_permissions(findings);
+    check_lease_directory(findings);
+    check_site_files(findings);
+    return findings;
+  }
+
+  source::SourceKind kind_ = source::SourceKind::automatic;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_doctor() {
+  return std::make_unique<Doctor>();
+}
+
+}  // namespace berth::cli

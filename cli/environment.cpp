@@ -1,0 +1,101 @@
+#include "berth/cli/environment.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+
+#include "berth/core/record.h"
+#include "berth/store/lease_directory.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::cli {
+namespace {
+
+/// Wide enough that nothing is cut: what reads a pipe wants it all.
+constexpr unsigned kUnlimited = 100'000;
+
+unsigned terminal_width(int descriptor) {
+  if (const auto columns = number_from_text<unsigned>(variable("COLUMNS")); columns && *columns > 0)
+    return *columns;
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+}  // namespace
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+void Environment::start_probe(bool keep) {
+  source::ProbeOptions options;
+  options.state_directory = store::choose_lease_directory().path;
+  options.keep = keep;
+  probe_ = source::ProbeSource::start(std::move(options));
+}
+
+Result<source::Source*> Environment::source(source::SourceKind kind) {
+  if (!probe_) start_probe(false);
+  if (!*probe_) return std::unexpected(probe_->error());
+  (*probe_)->set_kind(kind);
+  return &**probe_;
+}
+
+render::Style Environment::style_of(int descriptor) {
+  render::Style style;
+  const bool terminal = ::isatty(descriptor) == 1;
+  style.width = terminal ? terminal_width(descriptor) : kUnlimited;
+  style.colour = terminal && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
+  const std::time_t now = std::time(nullptr);
+  style.now_s = now;
+  std::tm local{};
+  if (::localtime_r(&now, &local) != nullptr) style.utc_offset_s = static_cast<std::int32_t>(local.tm_gmtoff);
+  return style;
+}
+
+void keep_standard_descriptors() {
+  std::array<pollfd, 3> descriptors{{{0, 0, 0}, {1, 0, 0}, {2, 0, 0}}};
+  if (::poll(descriptors.data(), descriptors.size(), 0) <= 0) return;
+  for (const pollfd& each : descriptors) {
+    if ((each.revents & POLLNVAL) == 0) continue;
+    // The wrong direction on purpose: writing there must fail, not vanish.
+    const int file = ::open("/dev/null", each.fd == 0 ? O_WRONLY : O_RDONLY);
+    if (file >= 0 && file != each.fd) {
+      ::dup2(file, each.fd);
+      ::close(file);
+    }
+  }
+}
+
+Result<void> write_all(int descriptor, std::string_view text) {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  Result<void> result;
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN) {
+      // Somebody made the terminal or pipe non-blocking; wait as a blocking one would.
+      pollfd ready{descriptor, POLLOUT, 0};
+      ::poll(&ready, 1, -1);
+      continue;
+    }
+    if (written < 0) {
+      result = sys::fail_errno("writing the answer");
+      break;
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  std::signal(SIGPIPE, before);
+  return result;
+}
+
+}  // namespace berth::cli

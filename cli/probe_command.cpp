@@ -1,0 +1,28 @@
+#include "berth/cli/command.h"
+#include "berth/cli/request_options.h"
+#include "berth/source/probe/probe.h"
+
+namespace berth::cli {
+namespace {
+
+/// The child that loads the driver: requests come in on its standard input, snapshots go out on its output.
+class ProbeCommand : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.arguments = "[SOURCE]";
+    return syntax;
+  }
+  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    const auto expected = words.empty() ? std::nullopt : source::source_kind_from_text(words.front());
+    return Output{.status = source::run_probe(0, 1, expected.value_or(source::SourceKind::automatic))};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_probe() {
+  return std::make_unique<ProbeCommand>();
+}
+
+}  // namespace berth::cli

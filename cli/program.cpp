@@ -1,0 +1,139 @@
+#include "berth/cli/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "berth/cli/simulation.h"
+#include "berth/cli/version.h"
+
+namespace berth::cli {
+namespace {
+
+struct General {
+  std::optional<std::string> sim;
+  bool version = false;
+};
+
+Syntax general_syntax(General& general) {
+  Syntax syntax;
+  syntax.arguments = "[COMMAND]";
+  syntax.options_end_at_first_word = true;
+  syntax.options.push_back(simulation_option(general.sim));
+  syntax.options.push_back(
+      {"Options", 0, "version", "", "print the version", {}, raise_flag(general.version)});
+  return syntax;
+}
+
+constexpr std::string_view kHint =
+    "\n`berth run -- COMMAND` takes a free GPU for COMMAND; `berth help` shows the rest.\n";
+
+std::vector<std::string_view> command_names() {
+  std::vector<std::string_view> names;
+  for (const Row& row : rows()) {
+    if (!row.summary.empty()) names.push_back(row.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string full_name(const Row& row) {
+  return fmt::format("berth {}", row.name);
+}
+
+Syntax full_syntax(const Row& row, Command& command, std::optional<std::string>& sim) {
+  Syntax syntax = command.syntax();
+  if (row.needs_probe) syntax.options.push_back(simulation_option(sim));
+  return syntax;
+}
+
+std::string general_help() {
+  std::string text =
+      "berth: looks at the GPUs of this machine, picks the right ones, and leases them\n\n"
+      "usage: berth [--sim MACHINE] [COMMAND] [OPTIONS]\n\nCommands:\n";
+  for (const Row& row : rows()) {
+    if (row.summary.empty()) continue;
+    const std::string names =
+        row.alias.empty() ? std::string(row.name) : fmt::format("{}, {}", row.name, row.alias);
+    text += fmt::format("  {:<12} {}\n", names, row.summary);
+  }
+  return text +
+         "\nOptions:\n"
+         "  --sim MACHINE  on a simulated machine: a scenario file, or 8xH100\n"
+         "  --version      print the version\n"
+         "  -h, --help     this, or `berth COMMAND --help`\n"
+         "\n"
+         "`berth` alone lists the GPUs. Exit status: 0 done, 1 failure, 2 usage, 69 no driver\n"
+         "or never possible here, 75 not now, 124 a wait ran out; `run`: the command's own.\n";
+}
+
+Result<Invocation> read_invocation(std::span<char*> words) {
+  General general;
+  const Syntax syntax = general_syntax(general);
+  const auto parsed = parse(syntax, "berth", words);
+  if (!parsed) return std::unexpected(parsed.error());
+  Invocation invocation;
+  if (parsed->help || general.version) {
+    invocation.text = parsed->help ? general_help() : version_text();
+    return invocation;
+  }
+  invocation.sim = general.sim;
+  invocation.words = words.subspan(words.size() - parsed->words.size());
+  invocation.bare = parsed->words.empty();
+  if (invocation.bare) {
+    invocation.row = find_row("list");
+    return invocation;
+  }
+  const std::string_view name = parsed->words.front();
+  invocation.row = find_row(name);
+  invocation.words = invocation.words.subspan(1);
+  if (invocation.row != nullptr) return invocation;
+  const auto names = command_names();
+  const std::string_view meant = nearest(name, names);
+  return fail(ErrorCode::usage,
+              fmt::format("unknown command '{}'{}; there are {}", name,
+                          meant.empty() ? std::string() : fmt::format(", did you mean {}?", meant),
+                          fmt::join(names, ", ")));
+}
+
+bool wants_probe(const Invocation& invocation) {
+  if (invocation.row == nullptr || !invocation.row->needs_probe || invocation.sim) return false;
+  return std::ranges::none_of(invocation.words, [](std::string_view word) {
+    return word == "--help" || word == "-h" || word.starts_with("--sim");
+  });
+}
+
+Result<Output> perform(const Invocation& invocation, Environment& environment) {
+  if (invocation.row == nullptr) return Output{.out = invocation.text};
+  const Row& row = *invocation.row;
+  const std::unique_ptr<Command> command = row.make();
+  std::optional<std::string> sim = invocation.sim;
+  const Syntax syntax = full_syntax(row, *command, sim);
+  const auto parsed = parse(syntax, full_name(row), invocation.words);
+  if (!parsed) return std::unexpected(parsed.error());
+  if (parsed->help) return Output{.out = help_text(syntax, full_name(row), row.summary)};
+  if (sim) {
+    const std::size_t untouched = syntax.options_end_at_first_word ? parsed->words.size() : 0;
+    return enter_simulation(*sim, environment.words(), untouched);
+  }
+  auto output = command->run(environment, parsed->words);
+  if (output && invocation.bare) output->out += kHint;
+  return output;
+}
+
+int report(const Result<Output>& result) {
+  if (!result) {
+    std::string text = result.error().message;
+    while (text.ends_with('\n')) text.pop_back();
+    // Nobody is left to be told when this fails too.
+    (void)write_all(2, fmt::format("berth: {}\n", text));
+    return outcome_of(result.error().code).exit_status;
+  }
+  if (!result->err.empty()) (void)write_all(2, result->err);
+  if (const auto written = write_all(1, result->out); !written)
+    return report(std::unexpected(written.error()));
+  return result->status;
+}
+
+}  // namespace berth::cli

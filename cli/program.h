@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "berth/cli/command.h"
+
+namespace berth::cli {
+
+/// The command line down to the name of the command.
+struct Invocation {
+  const Row* row = nullptr;        ///< null: print `text` and end
+  std::span<char*> words;          ///< what follows the command's name
+  bool bare = false;               ///< `berth` alone
+  std::optional<std::string> sim;  ///< --sim given before the command
+  std::string text;                ///< --help or --version was given
+};
+
+/// Error: `usage`.
+Result<Invocation> read_invocation(std::span<char*> words);
+
+/// Guesses, before the options are read, whether the probe will be needed on this machine. A wrong guess
+/// costs a process and nothing else.
+bool wants_probe(const Invocation& invocation);
+
+/// Reads the command's options and does it.
+Result<Output> perform(const Invocation& invocation, Environment& environment);
+
+/// Writes what came of it, and gives the exit status. A failure leaves nothing on the output stream.
+int report(const Result<Output>& result);
+
+/// The command's own options, and those that all commands of its kind have.
+Syntax full_syntax(const Row& row, Command& command, std::optional<std::string>& sim);
+
+/// `berth COMMAND` for messages.
+std::string full_name(const Row& row);
+
+std::string general_help();
+
+}  // namespace berth::cli

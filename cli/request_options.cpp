@@ -1,0 +1,193 @@
+#include "berth/cli/request_options.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <algorithm>
+
+#include "berth/core/units.h"
+
+namespace berth::cli {
+namespace {
+
+using Set = std::function<Result<void>(std::string_view)>;
+
+constexpr std::string_view kWhich = "Which devices";
+constexpr std::string_view kHow = "How they are chosen and named";
+
+Result<void> add_condition(Request& request, std::string_view text) {
+  auto condition = Expression::parse(text);
+  if (!condition) return std::unexpected(condition.error());
+  request.conditions.push_back(std::move(*condition));
+  return {};
+}
+
+/// A short form of `--where`: the field and comparison are fixed, the user gives a number. It is checked by
+/// itself first, so that a message speaks of what the user wrote.
+Set number_condition(Request& request, std::string_view comparison, std::string_view unit) {
+  return [&request, comparison, unit](std::string_view value) -> Result<void> {
+    if (value.ends_with(unit)) value.remove_suffix(unit.size());
+    const auto number = number_at_least(value, 0);
+    if (!number) return std::unexpected(number.error());
+    return add_condition(request, fmt::format("{}{}", comparison, *number));
+  };
+}
+
+Set memory_condition(Request& request, std::string_view comparison) {
+  return [&request, comparison](std::string_view value) -> Result<void> {
+    const auto bytes = bytes_from_text(value);
+    if (!bytes) return std::unexpected(bytes.error());
+    return add_condition(request, fmt::format("{}{}", comparison, Expression::quoted(value)));
+  };
+}
+
+Result<std::vector<std::string>> selectors_from_text(std::string_view text) {
+  std::vector<std::string> selectors;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const std::string_view one = text.substr(0, comma);
+    if (one.empty() || one.find_first_of(" \t") != std::string_view::npos) {
+      return fail(ErrorCode::usage, "must be indices or UUIDs with commas between: 0,1 or 3:1 or GPU-5a1c");
+    }
+    if (std::ranges::find(selectors, one) != selectors.end()) {
+      return fail(ErrorCode::usage, fmt::format("names {} twice", one));
+    }
+    selectors.emplace_back(one);
+    if (comma == std::string_view::npos) return selectors;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+Set selectors(std::vector<std::string>& list) {
+  return [&list](std::string_view value) -> Result<void> {
+    auto parsed = selectors_from_text(value);
+    if (!parsed) return std::unexpected(parsed.error());
+    list = std::move(*parsed);
+    return {};
+  };
+}
+
+Set choice(bool& flag, std::string_view when) {
+  return [&flag, when](std::string_view value) -> Result<void> {
+    flag = value == when;
+    return {};
+  };
+}
+
+void add_filters(Syntax& syntax, RequestOptions& options) {
+  Request& request = options.request;
+  const auto add = [&](char letter, std::string_view name, std::string_view value, std::string_view help,
+                       Set set) {
+    syntax.options.push_back({kWhich, letter, name, value, help, {}, std::move(set)});
+  };
+  add('n', "count", "N", "how many (default 1)", [&options](std::string_view value) -> Result<void> {
+    const auto number = number_at_least(value, 1);
+    if (!number) return std::unexpected(number.error());
+    options.count = *number;
+    return {};
+  });
+  add(0, "where", "EXPR", "a condition: 'name~A100 and free>=20G and (util<=5 or temp<80)'",
+      [&request](std::string_view value) { return add_condition(request, value); });
+  add(0, "name", "TEXT", "the model's name has this in it", [&request](std::string_view value) {
+    return add_condition(request, "name~" + Expression::quoted(value));
+  });
+  add(0, "devices", "LIST", "only among these: indices or UUIDs; all of them unless -n says fewer",
+      selectors(request.devices));
+  add(0, "exclude", "LIST", "none of these", selectors(request.exclude));
+  add(0, "free", "SIZE", "at least this much free memory: 20G, 512M", memory_condition(request, "free>="));
+  add(0, "total", "SIZE", "at least this much memory in all", memory_condition(request, "total>="));
+  add(0, "util", "PERCENT", "utilisation at most this", number_condition(request, "util<=", "%"));
+  add(0, "mem-util", "PERCENT", "memory traffic at most this", number_condition(request, "mem-util<=", "%"));
+  add(0, "processes", "N", "up to N processes of others may already be there (default 0)",
+      [&request](std::string_view value) -> Result<void> {
+        const auto number = number_at_least(value, 0);
+        if (!number) return std::unexpected(number.error());
+        request.allowed_processes = *number;
+        return {};
+      });
+  add(0, "power", "WATTS", "power draw at most this", number_condition(request, "power<=", "W"));
+  add(0, "temp", "CELSIUS", "temperature at most this", number_condition(request, "temp<=", "C"));
+  add(0, "memory", "SIZE", "a share: this much memory on a device that others may share",
+      [&request](std::string_view value) -> Result<void> {
+        const auto bytes = bytes_from_text(value);
+        if (!bytes) return std::unexpected(bytes.error());
+        if (*bytes == 0) return fail(ErrorCode::usage, "must be more than nothing");
+        request.shared = true;
+        request.promise_bytes = *bytes;
+        return {};
+      });
+}
+
+void add_manner(Syntax& syntax, RequestOptions& options) {
+  Request& request = options.request;
+  syntax.options.push_back({kHow, 0, "order", "ORDER", "which of those that fit (default auto)",
+                            order_names(), [&request](std::string_view value) -> Result<void> {
+                              request.order = *order_from_text(value);
+                              return {};
+                            }});
+  syntax.options.push_back({kHow,
+                            0,
+                            "seed",
+                            "N",
+                            "of --order random: the same seed, the same choice",
+                            {},
+                            [&request](std::string_view value) -> Result<void> {
+                              const auto number = number_at_least(value, 0);
+                              if (!number) return std::unexpected(number.error());
+                              request.seed = *number;
+                              return {};
+                            }});
+  syntax.options.push_back({kHow,
+                            0,
+                            "ids",
+                            "FORM",
+                            "index or uuid (default index; a MIG instance always uuid)",
+                            {"index", "uuid"},
+                            choice(options.uuids, "uuid")});
+  syntax.options.push_back({kHow,
+                            0,
+                            "mask",
+                            "USE",
+                            "inherit or ignore CUDA_VISIBLE_DEVICES (default inherit)",
+                            {"inherit", "ignore"},
+                            choice(options.ignore_mask, "ignore")});
+  syntax.options.push_back(source_option(options.source));
+}
+
+}  // namespace
+
+Option source_option(source::SourceKind& source) {
+  return {kHow,
+          0,
+          "source",
+          "SOURCE",
+          "nvml, nvidia-smi or auto (default auto)",
+          {"nvml", "nvidia-smi", "auto"},
+          [&source](std::string_view value) -> Result<void> {
+            source = *source::source_kind_from_text(value);
+            return {};
+          }};
+}
+
+void add_request_options(Syntax& syntax, RequestOptions& options) {
+  add_filters(syntax, options);
+  add_manner(syntax, options);
+}
+
+Result<void> settle(RequestOptions& options) {
+  Request& request = options.request;
+  request.count =
+      options.count.value_or(request.devices.empty() ? 1U : static_cast<unsigned>(request.devices.size()));
+  if (request.seed && request.order != Order::random) {
+    return fail(ErrorCode::usage, "--seed only has a meaning with --order random");
+  }
+  if (request.order == Order::random && !request.seed) {
+    std::uint32_t seed = 0;
+    // Where the kernel gives none, always the same choice is still a choice.
+    if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = 0;
+    request.seed = seed;
+  }
+  return check(request);
+}
+
+}  // namespace berth::cli

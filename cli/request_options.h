@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "berth/cli/syntax.h"
+#include "berth/core/request.h"
+#include "berth/source/source.h"
+
+namespace berth::cli {
+
+/// What the request flags say: the same for pick, why and run.
+struct RequestOptions {
+  Request request;
+  bool uuids = false;        ///< --ids uuid
+  bool ignore_mask = false;  ///< --mask ignore
+  source::SourceKind source = source::SourceKind::automatic;
+  std::optional<unsigned> count;  ///< as given; `request.count` is what holds
+};
+
+/// Adds the flags to `syntax`. They write into `options`, which must outlive the syntax.
+void add_request_options(Syntax& syntax, RequestOptions& options);
+
+/// Settles what depends on several flags, after they are parsed. Error: `usage` for contradictions.
+Result<void> settle(RequestOptions& options);
+
+/// `--source`, also of commands that take no request.
+Option source_option(source::SourceKind& source);
+
+}  // namespace berth::cli

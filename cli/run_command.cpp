@@ -1,0 +1,95 @@
+#include "berth/cli/command.h"
+#include "berth/cli/question.h"
+#include "berth/cli/run.h"
+#include "berth/core/units.h"
+#include "berth/render/explain.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kAbout =
+    "Leases the GPUs asked for, runs COMMAND with CUDA_VISIBLE_DEVICES set to them, and ends as\n"
+    "COMMAND ends: with its status, or by its signal. The lease ends with the last process that\n"
+    "COMMAND has started, however it ends. Options end at the first word of COMMAND.\n"
+    "\n"
+    "    berth run -- python train.py\n"
+    "    berth run -n 2 --free 40G -- torchrun --nproc-per-node 2 train.py";
+
+constexpr std::string_view kLease = "The lease and the command";
+
+class Run : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.arguments = "[--] COMMAND [ARG...]";
+    syntax.about = kAbout;
+    syntax.options_end_at_first_word = true;
+    add_request_options(syntax, request_);
+    syntax.options.push_back({kLease,
+                              0,
+                              "no-wait",
+                              "",
+                              "status 75 at once where there is no such GPU now",
+                              {},
+                              [this](std::string_view) -> Result<void> {
+                                options_.wait = false;
+                                return {};
+                              }});
+    syntax.options.push_back({kLease,
+                              0,
+                              "wait",
+                              "TIME",
+                              "wait at most so long (30m), then status 124",
+                              {},
+                              [this](std::string_view value) -> Result<void> {
+                                const auto seconds = seconds_from_text(value);
+                                if (!seconds) return std::unexpected(seconds.error());
+                                options_.wait_s = *seconds;
+                                return {};
+                              }});
+    syntax.options.push_back({kLease,
+                              0,
+                              "keep",
+                              "",
+                              "keep the lease while anything that COMMAND started lives",
+                              {},
+                              raise_flag(options_.keep)});
+    syntax.options.push_back(
+        {kLease, 0, "exec", "", "replace berth by COMMAND: no parent stays", {}, raise_flag(options_.exec)});
+    syntax.options.push_back(
+        {kLease, 0, "note", "TEXT", "shown to others beside the lease", {}, store_text(options_.note)});
+    return syntax;
+  }
+
+  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
+    if (words.empty())
+      return fail(ErrorCode::usage, "run which command? berth run [OPTIONS] -- COMMAND [ARG...]");
+    if (!options_.wait && options_.wait_s)
+      return fail(ErrorCode::usage, "--wait and --no-wait exclude each other");
+    if (auto settled = settle(request_); !settled) return std::unexpected(settled.error());
+    auto look = look_options(request_, {});
+    if (!look) return std::unexpected(look.error());
+    options_.look = std::move(*look);
+    options_.request = request_.request;
+    options_.request_words = render::request_in_words(request_.request);
+    options_.uuids = request_.uuids;
+    options_.command = words;
+    const RunSource source{[&] { return environment.source(request_.source); },
+                           [&] { environment.end_probe(); }};
+    const auto status = run_leased(source, options_);
+    if (!status) return std::unexpected(status.error());
+    return Output{.status = *status};
+  }
+
+ private:
+  RequestOptions request_;
+  RunOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_run() {
+  return std::make_unique<Run>();
+}
+
+}  // namespace berth::cli

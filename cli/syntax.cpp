@@ -1,0 +1,222 @@
+// The parser is getopt_long of the C library. Measured beside CLI11 with the twenty options of `pick`: 31
+// thousand instructions against 438 thousand, and a program an eighth the size. A pick as a whole is a few
+// million.
+#include "berth/cli/syntax.h"
+
+#include <fmt/format.h>
+#include <getopt.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+namespace berth::cli {
+namespace {
+
+constexpr int kFirstLong = 256;  // above every letter
+constexpr std::string_view kHelp = "help";
+
+struct Getopt {
+  std::string letters;
+  std::vector<std::string> names;
+  std::vector<option> longs;
+};
+
+Getopt getopt_tables(const Syntax& syntax) {
+  Getopt tables;
+  // "+" stops at the first word that is no option; ":" tells a missing value from an unknown option.
+  tables.letters = syntax.options_end_at_first_word ? "+:h" : ":h";
+  tables.names.reserve(syntax.options.size() + 1);
+  const auto add = [&](std::string_view name, int has_argument, int code) {
+    tables.names.emplace_back(name);
+    tables.longs.push_back({tables.names.back().c_str(), has_argument, nullptr, code});
+  };
+  for (std::size_t i = 0; i < syntax.options.size(); ++i) {
+    const Option& each = syntax.options[i];
+    const bool optional = each.value.starts_with('[');
+    add(each.name,
+        each.value.empty() ? no_argument
+        : optional         ? optional_argument
+                           : required_argument,
+        kFirstLong + static_cast<int>(i));
+    if (each.letter == 0) continue;
+    tables.letters += each.letter;
+    if (!each.value.empty()) tables.letters += ':';
+  }
+  add(kHelp, no_argument, 'h');
+  tables.longs.push_back({nullptr, 0, nullptr, 0});
+  return tables;
+}
+
+const Option* option_of(const Syntax& syntax, int code) {
+  if (code >= kFirstLong) return &syntax.options[static_cast<std::size_t>(code - kFirstLong)];
+  const auto found = std::ranges::find(syntax.options, static_cast<char>(code), &Option::letter);
+  return found == syntax.options.end() ? nullptr : &*found;
+}
+
+std::string spelled(const Option& each) {
+  return fmt::format("--{}", each.name);
+}
+
+std::unexpected<Error> unknown_option(const Syntax& syntax, std::string_view command, std::string_view word) {
+  std::vector<std::string> known;
+  for (const Option& each : syntax.options) known.push_back(spelled(each));
+  const std::vector<std::string_view> views(known.begin(), known.end());
+  const std::string_view meant = nearest(word.substr(0, word.find('=')), views);
+  return fail(ErrorCode::usage,
+              fmt::format("unknown option '{}'{}; `{} --help` lists them", word,
+                          meant.empty() ? std::string() : fmt::format(", did you mean {}?", meant), command));
+}
+
+/// The error that getopt means by '?' or ':'. `word` is what it choked on.
+std::unexpected<Error> refused(const Syntax& syntax, std::string_view command, int code,
+                               std::string_view word) {
+  const Option* each = optopt == 0 ? nullptr : option_of(syntax, optopt);
+  if (code == ':' && each != nullptr) {
+    return fail(ErrorCode::usage,
+                fmt::format("{} needs a value: {}", spelled(*each),
+                            each->choices.empty() ? std::string(each->value)
+                                                  : fmt::format("{}", fmt::join(each->choices, ", "))));
+  }
+  if (each != nullptr) return fail(ErrorCode::usage, fmt::format("{} takes no value", spelled(*each)));
+  if (optopt != 0 && optopt < kFirstLong && !word.starts_with("--")) {
+    return unknown_option(syntax, command, fmt::format("-{}", static_cast<char>(optopt)));
+  }
+  return unknown_option(syntax, command, word);
+}
+
+Result<void> apply(const Option& each, std::string_view value) {
+  if (!each.choices.empty() && std::ranges::find(each.choices, value) == each.choices.end()) {
+    return fail(ErrorCode::usage,
+                fmt::format("{} {}: must be one of {}", spelled(each), value, fmt::join(each.choices, ", ")));
+  }
+  auto result = each.set(value);
+  if (result) return result;
+  return fail(result.error().code,
+              value.empty() ? fmt::format("{}: {}", spelled(each), result.error().message)
+                            : fmt::format("{} {}: {}", spelled(each), value, result.error().message));
+}
+
+/// The word that getopt has just taken an option from.
+std::string_view last_word(std::span<char*> arguments) {
+  const auto last = static_cast<std::size_t>(optind) - 1;
+  return optarg == arguments[last] && last > 0 ? arguments[last - 1] : arguments[last];
+}
+
+bool is_whole_name(std::string_view word, std::string_view name) {
+  return !word.starts_with("--") || word.substr(2, word.find('=') - 2) == name;
+}
+
+/// An optional value may also follow as a word of its own, when it cannot be anything else: a number.
+void take_optional_value(const Option& each, std::span<char*> arguments) {
+  if (!each.value.starts_with('[') || optarg != nullptr) return;
+  const auto next = static_cast<std::size_t>(optind);
+  if (next >= arguments.size() || arguments[next] == nullptr) return;
+  if (*arguments[next] < '0' || *arguments[next] > '9') return;
+  optarg = arguments[next];
+  ++optind;
+}
+
+}  // namespace
+
+Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::span<char*> words) {
+  const Getopt tables = getopt_tables(syntax);
+  // getopt skips the program's name, and wants argv's closing null.
+  std::string name(command);
+  std::vector<char*> storage{name.data()};
+  storage.insert(storage.end(), words.begin(), words.end());
+  storage.push_back(nullptr);
+  const std::span<char*> arguments(storage.data(), words.size() + 1);
+  opterr = 0;
+  optind = 0;  // 0, not 1: forgets the state of an earlier call
+
+  while (true) {
+    const int code = getopt_long(static_cast<int>(arguments.size()), storage.data(), tables.letters.c_str(),
+                                 tables.longs.data(), nullptr);
+    if (code == -1) break;
+    const std::string_view word = last_word(arguments);
+    if (code == '?' || code == ':') return refused(syntax, command, code, word);
+    const Option* each = code == 'h' ? nullptr : option_of(syntax, code);
+    if (!is_whole_name(word, each == nullptr ? kHelp : each->name))
+      return unknown_option(syntax, command, word);
+    if (each == nullptr) return Parsed{.help = true, .words = {}};
+    take_optional_value(*each, arguments);
+    if (auto result = apply(*each, optarg == nullptr ? "" : optarg); !result) {
+      return std::unexpected(result.error());
+    }
+  }
+  Parsed parsed;
+  for (auto i = static_cast<std::size_t>(optind); i < arguments.size(); ++i)
+    parsed.words.emplace_back(arguments[i]);
+  if (!parsed.words.empty() && syntax.arguments.empty()) {
+    return fail(ErrorCode::usage, fmt::format("unexpected argument '{}': `{}` takes options only",
+                                              parsed.words.front(), command));
+  }
+  return parsed;
+}
+
+std::string help_text(const Syntax& syntax, std::string_view command, std::string_view summary) {
+  std::string text = fmt::format("{}: {}\n\nusage: {}{}{}{}\n", command, summary, command,
+                                 syntax.options.empty() ? "" : " [OPTIONS]",
+                                 syntax.arguments.empty() ? "" : " ", syntax.arguments);
+  if (!syntax.about.empty()) text += fmt::format("\n{}\n", syntax.about);
+  std::string_view group;
+  for (const Option& each : syntax.options) {
+    if (each.group != group) text += fmt::format("\n{}:\n", group = each.group);
+    const std::string names =
+        fmt::format("{}--{}{}{}", each.letter == 0 ? std::string("    ") : fmt::format("-{}, ", each.letter),
+                    each.name, each.value.empty() ? "" : " ", each.value);
+    text += fmt::format("  {:<23}{} {}\n", names, names.size() > 23 ? "\n                         " : "",
+                        each.help);
+  }
+  return text;
+}
+
+std::function<Result<void>(std::string_view)> raise_flag(bool& flag) {
+  return [&flag](std::string_view) -> Result<void> {
+    flag = true;
+    return {};
+  };
+}
+
+std::function<Result<void>(std::string_view)> store_text(std::string& text) {
+  return [&text](std::string_view value) -> Result<void> {
+    text = value;
+    return {};
+  };
+}
+
+Result<unsigned> number_at_least(std::string_view text, unsigned least) {
+  unsigned value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < least) {
+    return fail(ErrorCode::usage, fmt::format("must be a whole number, {} or more", least));
+  }
+  return value;
+}
+
+std::string_view nearest(std::string_view text, std::span<const std::string_view> known) {
+  std::string_view best;
+  std::size_t best_distance = 3;  // further off is another word, not a slip
+  for (const std::string_view candidate : known) {
+    // Levenshtein's distance, one row at a time.
+    std::vector<std::size_t> row(candidate.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= text.size(); ++i) {
+      std::size_t diagonal = row[0];
+      row[0] = i;
+      for (std::size_t j = 1; j <= candidate.size(); ++j) {
+        const std::size_t change = diagonal + (text[i - 1] == candidate[j - 1] ? 0 : 1);
+        diagonal = row[j];
+        row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
+      }
+    }
+    if (row.back() < best_distance) {
+      best_distance = row.back();
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,53 @@
+#include <fmt/format.h>
+
+#include "berth/cli/choice.h"
+#include "berth/cli/command.h"
+#include "berth/render/explain.h"
+#include "berth/render/json.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kAbout =
+    "Takes a request as `pick` and `run` do, and says of every GPU whether it would be granted\n"
+    "now, or the first thing that stands against it: who has it, since when, which number is\n"
+    "over which limit. Then what looser request would succeed now. Changes nothing. The status\n"
+    "is 0 when it could explain, also when the answer is no.";
+
+class Why : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.about = kAbout;
+    add_request_options(syntax, options_);
+    syntax.options.push_back(
+        {"Output", 0, "json", "", "as JSON (docs/schema/why.json)", {}, raise_flag(json_)});
+    return syntax;
+  }
+
+  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+    if (auto settled = settle(options_); !settled) return std::unexpected(settled.error());
+    const auto world = look_at_machine(environment, options_, ReadingKind::process_details);
+    if (!world) return std::unexpected(world.error());
+    const auto verdicts = judge(options_.request, world->ledger, world->facts);
+    if (!verdicts) return std::unexpected(verdicts.error());
+    const auto able = candidates(options_.request, world->facts);
+    if (!able) return std::unexpected(able.error());
+    const render::Why why{options_.request, world->facts.snapshot, *verdicts, able->size(),
+                          looser_requests(options_.request, *world)};
+    return Output{.out = json_ ? render::why_json(why) : render::explanation(why, Environment::style_of(1)),
+                  .err = notes_on(*world)};
+  }
+
+ private:
+  RequestOptions options_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_why() {
+  return std::make_unique<Why>();
+}
+
+}  // namespace berth::cli

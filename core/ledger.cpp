@@ -1,0 +1,54 @@
+#include "berth/core/ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace berth {
+namespace {
+
+constexpr std::size_t kIdDigits = 16;
+
+}  // namespace
+
+std::string to_text(TicketId id) {
+  return fmt::format("{:016x}", id.value);
+}
+
+std::optional<TicketId> ticket_id_from_text(std::string_view text) {
+  const bool shaped =
+      text.size() == kIdDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (!shaped) return std::nullopt;
+  TicketId id;
+  std::from_chars(text.data(), text.data() + text.size(), id.value, 16);
+  return id;
+}
+
+std::vector<const Ticket*> leases_on(const Ledger& ledger, std::string_view uuid) {
+  std::vector<const Ticket*> found;
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.phase == TicketPhase::granted &&
+        std::ranges::find(ticket.devices, uuid) != ticket.devices.end())
+      found.push_back(&ticket);
+  }
+  return found;
+}
+
+const Ticket* find_ticket(const Ledger& ledger, TicketId id) {
+  const auto found = std::ranges::find(ledger.tickets, id, &Ticket::id);
+  return found == ledger.tickets.end() ? nullptr : &*found;
+}
+
+bool is_candidate(const Ticket& ticket, std::string_view uuid) {
+  return std::ranges::any_of(ticket.candidates,
+                             [&](const std::string& one) { return one == kEveryDevice || one == uuid; });
+}
+
+bool are_rivals(const Ticket& a, const Ticket& b) {
+  return std::ranges::any_of(a.candidates, [&](const std::string& one) {
+    return one == kEveryDevice ? !b.candidates.empty() : is_candidate(b, one);
+  });
+}
+
+}  // namespace berth

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "berth/core/verdict.h"
+#include "berth/lease/look.h"
+#include "berth/store/lease_store.h"
+
+namespace berth::leasing {
+
+/// What a ticket says of its owner beside what the kernel knows.
+struct TicketWords {
+  std::string command;
+  std::string note;
+  std::string request;  ///< the request in words
+};
+
+/// Devices that are ours until the last process that shares the lease lets go. Move-only.
+class HeldLease {
+ public:
+  HeldLease(std::unique_ptr<store::OwnTicket> own, World world, std::vector<std::string> notes);
+
+  const Ticket& ticket() const { return own_->ticket(); }
+  /// As they were when they were granted, in the order in which the job shall see them.
+  std::vector<const Device*> devices() const;
+  /// The machine as it was when they were granted.
+  const World& world() const { return world_; }
+  /// What is to be known about the choice, one sentence each.
+  const std::vector<std::string>& notes() const { return notes_; }
+  /// Whoever has a copy of these holds the lease too. All are close-on-exec.
+  std::vector<int> descriptors() const { return own_->descriptors(); }
+  /// Ends it for all who share it. Without this, the end of this object ends our part of it only.
+  void release() { own_->release(); }
+
+ private:
+  std::unique_ptr<store::OwnTicket> own_;
+  World world_;
+  std::vector<std::string> notes_;
+};
+
+/// Not now. Everything that is needed to say why.
+struct Refused {
+  World world;
+  std::vector<Verdict> verdicts;
+  std::optional<Ticket> behind;  ///< an earlier waiting rival, whose turn it is
+};
+
+using Acquired = std::variant<HeldLease, Refused>;
+
+/// Takes a lease for this process, now or not at all. The driver is asked before, never while others are kept
+/// from deciding. Error: `impossible` when this machine could never satisfy the request; `usage`; as `look`.
+Result<Acquired> acquire(source::Source& source, store::LeaseStore& store, const Request& request,
+                         const LookOptions& options, const TicketWords& words);
+
+}  // namespace berth::leasing

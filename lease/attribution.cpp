@@ -1,0 +1,111 @@
+#include "berth/lease/attribution.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace berth::leasing {
+namespace {
+
+// Deeper than any real tree of processes; a /proc that changes while it is walked cannot make this endless.
+constexpr int kDeepest = 256;
+
+class Attributor {
+ public:
+  Attributor(const Ledger& ledger, store::LeaseStore& store, Processes& processes)
+      : store_(store), processes_(processes) {
+    for (const Ticket& ticket : ledger.tickets) {
+      if (ticket.phase == TicketPhase::granted) leases_.push_back(&ticket);
+    }
+  }
+
+  void add(const Device& device) {
+    if (leases_.empty() || !device.processes) return;
+    for (const Process& process : *device.processes) {
+      if (found_.leases.contains(process.pid)) continue;
+      const Ticket* lease = known(process.pid);
+      if (lease == nullptr && (lease = assumed(process, device)) != nullptr)
+        found_.assumed.insert(process.pid);
+      if (lease != nullptr) found_.leases.emplace(process.pid, lease->id);
+    }
+  }
+
+  Attribution result() && { return std::move(found_); }
+
+ private:
+  const Ticket* known(std::uint32_t pid) {
+    unreadable_ = false;
+    if (const Ticket* lease = by_ancestry(pid)) return lease;
+    if (const Ticket* lease = by_open_file(pid)) return lease;
+    return by_environment(pid);
+  }
+
+  const Ticket* by_ancestry(std::uint32_t pid) {
+    for (int depth = 0; depth < kDeepest && pid > 0; ++depth) {
+      const auto stat = processes_.stat(pid);
+      if (!stat) return nullptr;
+      for (const Ticket* lease : leases_) {
+        if (lease->pid == pid && lease->pid_start_ticks == stat->start_ticks) return lease;
+      }
+      pid = static_cast<std::uint32_t>(stat->parent);
+    }
+    return nullptr;
+  }
+
+  const Ticket* by_open_file(std::uint32_t pid) {
+    for (const Ticket* lease : leases_) {
+      const auto file = store_.file_of(lease->id);
+      if (!file) continue;
+      const auto open = processes_.has_open(pid, *file);
+      if (!open) unreadable_ = true;
+      if (!open) return nullptr;
+      if (*open) return lease;
+    }
+    return nullptr;
+  }
+
+  const Ticket* by_environment(std::uint32_t pid) {
+    const auto value = processes_.variable(pid, "BERTH_LEASE");
+    if (!value) unreadable_ = true;
+    if (!value || value->empty()) return nullptr;
+    const auto owner = processes_.owner(pid);
+    const auto found = std::ranges::find_if(
+        leases_, [&](const Ticket* lease) { return names_lease(*value, lease->id) && owner == lease->uid; });
+    return found == leases_.end() ? nullptr : *found;
+  }
+
+  const Ticket* assumed(const Process& process, const Device& device) {
+    if (!unreadable_) return nullptr;
+    const auto owner = process.uid ? process.uid : processes_.owner(process.pid);
+    const auto found = std::ranges::find_if(leases_, [&](const Ticket* lease) {
+      return owner == lease->uid && std::ranges::find(lease->devices, device.uuid) != lease->devices.end();
+    });
+    return found == leases_.end() ? nullptr : *found;
+  }
+
+  store::LeaseStore& store_;
+  Processes& processes_;
+  std::vector<const Ticket*> leases_;
+  Attribution found_;
+  bool unreadable_ = false;  // of the process looked at last: something of it may not be read
+};
+
+}  // namespace
+
+Attribution attribute(const Snapshot& snapshot, const Ledger& ledger, store::LeaseStore& store,
+                      Processes& processes) {
+  Attributor attributor(ledger, store, processes);
+  for (const Device& device : snapshot.devices) attributor.add(device);
+  return std::move(attributor).result();
+}
+
+bool names_lease(std::string_view value, TicketId lease) {
+  const std::string name = to_text(lease);
+  while (!value.empty()) {
+    const std::string_view part = value.substr(0, value.find('/'));
+    if (part == name) return true;
+    value.remove_prefix(std::min(part.size() + 1, value.size()));
+  }
+  return false;
+}
+
+}  // namespace berth::leasing

@@ -1,0 +1,102 @@
+#include "berth/lease/look.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "berth/lease/attribution.h"
+#include "berth/store/device_locks.h"
+#include "berth/sys/file.h"
+
+namespace berth::leasing {
+namespace {
+
+// A mask that lets nothing through but the devices of the lease that we are inside of.
+std::optional<Mask> narrow(std::optional<Mask> mask, const std::optional<std::vector<std::string>>& within) {
+  if (!within) return mask;
+  if (!mask) return Mask{"the devices of this lease", *within, {}};
+  std::erase_if(mask->uuids,
+                [&](const std::string& uuid) { return std::ranges::find(*within, uuid) == within->end(); });
+  return mask;
+}
+
+// The parts of a GPU are locked by the leases of its instances, so a lock in part says nothing about it.
+bool is_foreign(const store::ForeignLock& lock, const Device& device) {
+  return lock.uuid == store::device_file_name(device.uuid) &&
+         (lock.whole || !device.mig_enabled.value_or(false));
+}
+
+std::uint64_t unexplained_bytes(const Device& device, Processes& processes) {
+  std::uint64_t bytes = device.memory.used_bytes.value_or(0);
+  if (!device.processes) return bytes;
+  for (const Process& process : *device.processes) {
+    const auto stat = processes.stat(process.pid);
+    if (stat && !stat->ended()) bytes -= std::min(bytes, process.used_bytes.value_or(0));
+  }
+  return bytes;
+}
+
+bool drains(const std::string& uuid, const Facts& facts, Processes& processes) {
+  const Device* device = find_device(facts.snapshot, uuid);
+  return device != nullptr && device->memory.kind == MemoryKind::dedicated &&
+         unexplained_bytes(*device, processes) > facts.policy.hidden_tolerance_bytes;
+}
+
+}  // namespace
+
+void name_users(Ledger& ledger) {
+  std::map<std::uint32_t, std::string> names;
+  for (std::vector<Ticket>* tickets : {&ledger.tickets, &ledger.ended}) {
+    for (Ticket& ticket : *tickets) {
+      std::string& name = names[ticket.uid];
+      if (name.empty()) name = sys::user_name(ticket.uid);
+      ticket.user = name;
+    }
+  }
+}
+
+std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, Processes& processes) {
+  std::vector<TicketId> found;
+  for (const Ticket& ended : ledger.ended) {
+    const bool one_drains = std::ranges::any_of(ended.devices, [&](const std::string& uuid) {
+      return leases_on(ledger, uuid).empty() && drains(uuid, facts, processes);
+    });
+    if (one_drains) found.push_back(ended.id);
+  }
+  return found;
+}
+
+Result<World> look(source::Source& source, store::LeaseStore& store, const Request& request,
+                   const LookOptions& options) {
+  auto snapshot = source.read(request.readings() | options.also);
+  if (!snapshot) return std::unexpected(snapshot.error());
+  // After the driver, which may take its time: the books are then the younger of the two.
+  auto books = store.look();
+  if (!books) return std::unexpected(books.error());
+
+  World world;
+  world.ledger = std::move(books->ledger);
+  name_users(world.ledger);
+  Facts& facts = world.facts;
+  facts.policy = options.policy;
+  facts.mask = narrow(resolve_mask(options.mask, *snapshot, options.device_order), options.within);
+  facts.snapshot = std::move(*snapshot);
+  Attribution attribution = attribute(facts.snapshot, world.ledger, store, *options.processes);
+  facts.process_leases = std::move(attribution.leases);
+  world.assumed = std::move(attribution.assumed);
+  world.foreign_locks = std::move(books->foreign_locks);
+  for (const Device& device : facts.snapshot.devices) {
+    if (std::ranges::any_of(world.foreign_locks, [&](const auto& lock) { return is_foreign(lock, device); }))
+      facts.foreign_locks.push_back(device.uuid);
+    if (std::ranges::any_of(world.ledger.ended, [&](const Ticket& ended) {
+          return std::ranges::find(ended.devices, device.uuid) != ended.devices.end() &&
+                 leases_on(world.ledger, device.uuid).empty() &&
+                 drains(device.uuid, facts, *options.processes);
+        }))
+      facts.draining.push_back(device.uuid);
+  }
+  return world;
+}
+
+}  // namespace berth::leasing

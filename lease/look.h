@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "berth/core/verdict.h"
+#include "berth/lease/processes.h"
+#include "berth/source/source.h"
+#include "berth/store/lease_store.h"
+
+namespace berth::leasing {
+
+/// By which rules the machine is looked at.
+struct LookOptions {
+  SitePolicy policy;
+  std::optional<std::string> mask;  ///< value of CUDA_VISIBLE_DEVICES; nullopt: none, or not to be obeyed
+  std::optional<std::string> device_order;  ///< value of CUDA_DEVICE_ORDER
+  std::optional<std::vector<std::string>>
+      within;       ///< only these devices exist: those of the lease that we are inside of
+  ReadingSet also;  ///< readings beyond those that judging the request needs
+  Processes* processes = &system_processes();
+};
+
+/// The machine and the books at one instant.
+struct World {
+  Facts facts;
+  Ledger ledger;
+  std::set<std::uint32_t> assumed;  ///< processes that were given to a lease on the strength of their user
+  std::vector<store::ForeignLock> foreign_locks;  ///< as in facts, with who took them
+};
+
+/// Asks the source and reads the books, with what judging `request` needs. Holds and changes nothing. Error:
+/// as Source::read; the lease directory is not fit for use.
+Result<World> look(source::Source& source, store::LeaseStore& store, const Request& request,
+                   const LookOptions& options);
+
+/// Leases that ended and whose devices still have memory in use that no living process on them explains.
+/// Their files are kept, as the only trace of why.
+std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, Processes& processes);
+
+/// Fills in the names of the tickets' users. May ask a directory service.
+void name_users(Ledger& ledger);
+
+}  // namespace berth::leasing

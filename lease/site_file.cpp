@@ -1,0 +1,228 @@
+// The only file that sees toml++. Errors come back as values: its exceptions are off.
+#include "berth/lease/site_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+#include "berth/core/units.h"
+#include "berth/sys/descriptor.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::leasing {
+namespace {
+
+/// A file and the entry in it that is being read: enough to say where something is wrong.
+struct Page {
+  std::string_view path;
+  bool only_narrow;
+  SitePolicy& policy;
+};
+
+std::unexpected<Error> wrong(const Page& page, const toml::node& node, std::string_view what) {
+  return fail(ErrorCode::failure, fmt::format("{}:{}: {}", page.path, node.source().begin.line, what));
+}
+
+Result<std::string> text_of(const Page& page, const toml::node& node, std::string_view key) {
+  const auto* text = node.as_string();
+  if (text == nullptr || text->get().empty()) {
+    return wrong(page, node, fmt::format("{} must be a text in quotes", key));
+  }
+  return text->get();
+}
+
+Result<void> read_tolerance(Page& page, std::string_view key, const toml::node& node) {
+  const auto text = text_of(page, node, key);
+  if (!text) return std::unexpected(text.error());
+  const auto bytes = bytes_from_text(*text);
+  if (!bytes) return wrong(page, node, fmt::format("{}: {}", key, bytes.error().message));
+  if (page.only_narrow && *bytes > page.policy.hidden_tolerance_bytes) {
+    return wrong(page, node,
+                 fmt::format("{} may only be lowered here: the site allows {}", key,
+                             bytes_for_people(page.policy.hidden_tolerance_bytes)));
+  }
+  page.policy.hidden_tolerance_bytes = *bytes;
+  return {};
+}
+
+Result<void> read_wait(Page& page, std::string_view key, const toml::node& node) {
+  const auto text = text_of(page, node, key);
+  if (!text) return std::unexpected(text.error());
+  std::optional<std::int64_t> seconds;
+  if (*text != "forever") {
+    const auto parsed = seconds_from_text(*text);
+    if (!parsed) return wrong(page, node, fmt::format("{}: {}, or \"forever\"", key, parsed.error().message));
+    seconds = *parsed;
+  }
+  const std::optional<std::int64_t>& allowed = page.policy.default_wait_s;
+  if (page.only_narrow && allowed && (!seconds || *seconds > *allowed)) {
+    return wrong(
+        page, node,
+        fmt::format("{} may only be shortened here: the site says {}", key, duration_for_people(*allowed)));
+  }
+  page.policy.default_wait_s = seconds;
+  return {};
+}
+
+Result<void> read_names(Page& page, std::string_view key, const toml::node& node,
+                        std::vector<std::string>& names) {
+  if (page.only_narrow) {
+    return wrong(page, node, fmt::format("only the site's file may have {}: it lets more be granted", key));
+  }
+  const auto* list = node.as_array();
+  if (list == nullptr) return wrong(page, node, fmt::format("{} must be a list of texts in quotes", key));
+  for (const toml::node& each : *list) {
+    auto text = text_of(page, each, fmt::format("an entry of {}", key));
+    if (!text) return std::unexpected(text.error());
+    names.push_back(std::move(*text));
+  }
+  return {};
+}
+
+Result<void> read_exclusion(Page& page, const toml::node& node) {
+  const auto* entry = node.as_table();
+  if (entry == nullptr) return wrong(page, node, "each entry of excluded is a table: [[excluded]]");
+  ExcludedDevice excluded;
+  for (const auto& [key, value] : *entry) {
+    const bool is_device = key.str() == "device";
+    if (!is_device && key.str() != "reason") {
+      return wrong(page, value,
+                   fmt::format("unknown key '{}' in [[excluded]]; allowed: device, reason", key.str()));
+    }
+    // An index is naturally written without quotes.
+    const auto* number = value.as_integer();
+    if (is_device && number != nullptr && number->get() >= 0) {
+      excluded.selector = std::to_string(number->get());
+      continue;
+    }
+    auto text = text_of(page, value, key.str());
+    if (!text) return std::unexpected(text.error());
+    (is_device ? excluded.selector : excluded.reason) = std::move(*text);
+  }
+  if (excluded.selector.empty()) {
+    return wrong(page, node, "[[excluded]] must name a device: an index, a UUID or the start of one");
+  }
+  if (excluded.reason.empty()) {
+    return wrong(page, node, "[[excluded]] must give a reason: users will be told it");
+  }
+  page.policy.excluded.push_back(std::move(excluded));
+  return {};
+}
+
+Result<void> read_exclusions(Page& page, std::string_view, const toml::node& node) {
+  const auto* list = node.as_array();
+  if (list == nullptr) return wrong(page, node, "excluded is a list of tables: [[excluded]]");
+  for (const toml::node& each : *list) {
+    if (auto result = read_exclusion(page, each); !result) return result;
+  }
+  return {};
+}
+
+Result<void> read_programs(Page& page, std::string_view key, const toml::node& node) {
+  return read_names(page, key, node, page.policy.ignored_programs);
+}
+
+Result<void> read_users(Page& page, std::string_view key, const toml::node& node) {
+  return read_names(page, key, node, page.policy.ignored_users);
+}
+
+struct Key {
+  std::string_view name;
+  Result<void> (*read)(Page&, std::string_view, const toml::node&);
+};
+constexpr std::array<Key, 5> kKeys{{{"hidden_tolerance", read_tolerance},
+                                    {"default_wait", read_wait},
+                                    {"excluded", read_exclusions},
+                                    {"ignored_programs", read_programs},
+                                    {"ignored_users", read_users}}};
+
+/// nullopt: there is no such file.
+Result<std::optional<std::string>> read_file(const std::string& path) {
+  const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+    return sys::fail_errno(fmt::format("reading the site file {}", path));
+  }
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (true) {
+    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return sys::fail_errno(fmt::format("reading the site file {}", path));
+    if (got == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+}
+
+Result<void> read_into(SiteFiles& files, const std::string& path, bool only_narrow) {
+  if (path.empty()) return {};
+  const auto text = read_file(path);
+  if (!text) return std::unexpected(text.error());
+  if (!*text) return {};
+  auto policy = apply_site_text(files.policy, **text, path, only_narrow);
+  if (!policy) return std::unexpected(policy.error());
+  files.policy = std::move(*policy);
+  files.read.push_back(path);
+  return {};
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+SiteFilePaths standard_site_file_paths() {
+  SiteFilePaths paths;
+  paths.site = variable("BERTH_SITE_FILE");
+  if (paths.site.empty()) paths.site = "/etc/berth.toml";
+  const std::string configuration = variable("XDG_CONFIG_HOME");
+  const std::string home = variable("HOME");
+  if (configuration.starts_with('/')) {
+    paths.user = configuration + "/berth.toml";
+  } else if (home.starts_with('/')) {
+    paths.user = home + "/.config/berth.toml";
+  }
+  return paths;
+}
+
+Result<SiteFiles> read_site_files(const SiteFilePaths& paths) {
+  SiteFiles files;
+  if (auto result = read_into(files, paths.site, false); !result) {
+    return std::unexpected(result.error());
+  }
+  if (auto result = read_into(files, paths.user, true); !result) return std::unexpected(result.error());
+  return files;
+}
+
+Result<SitePolicy> apply_site_text(SitePolicy policy, std::string_view text, std::string_view path,
+                                   bool only_narrow) {
+  const toml::parse_result parsed = toml::parse(text);
+  if (!parsed) {
+    return fail(ErrorCode::failure, fmt::format("{}:{}: {}", path, parsed.error().source().begin.line,
+                                                parsed.error().description()));
+  }
+  Page page{path, only_narrow, policy};
+  for (const auto& [key, value] : parsed.table()) {
+    const auto found = std::ranges::find(kKeys, key.str(), &Key::name);
+    if (found == kKeys.end()) {
+      std::string allowed;
+      for (const Key& each : kKeys) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", each.name);
+      return wrong(page, value, fmt::format("unknown key '{}'; allowed: {}", key.str(), allowed));
+    }
+    if (auto result = found->read(page, key.str(), value); !result) return std::unexpected(result.error());
+  }
+  return policy;
+}
+
+}  // namespace berth::leasing

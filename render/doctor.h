@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/render/text.h"
+
+namespace berth::render {
+
+enum class Level { pass, warn, fail };
+std::string_view to_text(Level level);  ///< "pass"
+
+/// What a check of `doctor` found.
+struct Finding {
+  Level level = Level::pass;
+  std::string check;   ///< what was looked at: "lease directory"
+  std::string found;   ///< one sentence
+  std::string remedy;  ///< what to do about it; "" when nothing is to be done
+};
+
+/// A line a finding, its remedy below it, and a summary.
+std::string doctor_report(const std::vector<Finding>& findings, const Style& style);
+
+}  // namespace berth::render

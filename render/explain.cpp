@@ -1,0 +1,281 @@
+#include "berth/render/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "berth/core/units.h"
+
+namespace berth::render {
+namespace {
+
+std::string_view base_name(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos || slash + 1 == path.size() ? path : path.substr(slash + 1);
+}
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    if (end > at) words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+/// A program whose own name says nothing: what it interprets does.
+bool is_interpreter(std::string_view program) {
+  constexpr std::array<std::string_view, 9> kNames{"python", "pypy", "bash", "sh",  "zsh",
+                                                   "perl",   "ruby", "node", "java"};
+  return std::ranges::any_of(kNames, [&](std::string_view name) {
+    if (!program.starts_with(name)) return false;
+    const std::string_view rest = program.substr(name.size());
+    return rest.find_first_not_of("0123456789.") == std::string_view::npos;
+  });
+}
+
+std::string passed(std::int64_t at_s, const Style& style) {
+  return at_s == 0 ? "" : " " + duration_for_people(std::max<std::int64_t>(0, style.now_s - at_s));
+}
+
+std::string name_of(const Culprit& culprit) {
+  return culprit.user.empty() ? "an unknown user" : printable(culprit.user);
+}
+
+std::string culprit_in_words(const Culprit& culprit, bool holder, const Style& style) {
+  std::string text = name_of(culprit);
+  const std::string command = short_command(culprit.command);
+  if (!command.empty()) text += ", " + command;
+  if (culprit.pid != 0 && !holder) text += fmt::format(" (pid {})", culprit.pid);
+  if (culprit.since_s != 0) text += ", " + since(culprit.since_s, style);
+  if (!culprit.note.empty()) text += fmt::format(" \"{}\"", printable(culprit.note));
+  return text;
+}
+
+/// `holder`: they stand there as holders of a lease, whose pids nobody needs.
+std::string culprits_in_words(const std::vector<Culprit>& culprits, bool holder, const Style& style) {
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(culprits.size(), kShown); ++i) {
+    if (i > 0) text += "; ";
+    text += culprit_in_words(culprits[i], holder, style);
+  }
+  if (culprits.size() > kShown) text += fmt::format("; and {} more", culprits.size() - kShown);
+  return text;
+}
+
+std::string user_names(const std::vector<Culprit>& culprits) {
+  std::vector<std::string> names;
+  for (const Culprit& culprit : culprits) {
+    std::string name = culprit.user.empty() ? "?" : printable(culprit.user);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string none_or_number(std::size_t number) {
+  return number == 0 ? "none" : std::to_string(number);
+}
+
+std::size_t free_devices(const Why& why) {
+  return static_cast<std::size_t>(std::ranges::count_if(why.verdicts, &Verdict::free));
+}
+
+std::string looser_lines(const Why& why, const Style& style) {
+  if (why.looser.empty()) return "";
+  std::string text = "These would succeed now:\n";
+  for (const std::string& request : why.looser)
+    text += fmt::format("  {}\n", wrapped(request, style.width, 2));
+  return text;
+}
+
+std::string_view state_in_words(DeviceState state) {
+  switch (state) {
+    case DeviceState::ok:
+      return "ok";
+    case DeviceState::lost:
+      return "lost";
+    case DeviceState::needs_reset:
+      return "needs a reset";
+    case DeviceState::not_permitted:
+      return "no permission";
+    case DeviceState::unresponsive:
+      return "not responding";
+    case DeviceState::failed:
+      return "failed";
+  }
+  return "failed";
+}
+
+}  // namespace
+
+std::string short_command(std::string_view command) {
+  const std::vector<std::string_view> words = words_of(command);
+  if (words.empty()) return "";
+  const std::string_view program = base_name(words[0]);
+  if (is_interpreter(program)) {
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      if (words[i] == "-m" && i + 1 < words.size()) return printable(words[i + 1]);
+      if (words[i] == "-c" || words[i] == "-jar") break;
+      if (!words[i].starts_with('-')) return printable(base_name(words[i]));
+    }
+  }
+  return printable(program);
+}
+
+std::string sentence(const Verdict& verdict, const Device& device, const Style& style) {
+  if (!verdict.failed) {
+    return verdict.free_bytes ? fmt::format("free, {} of memory", bytes_for_people(*verdict.free_bytes))
+                              : "free";
+  }
+  const std::string who = culprits_in_words(verdict.culprits, verdict.failed == Clause::not_leased, style);
+  const std::string reason = printable(verdict.reason);
+  switch (*verdict.failed) {
+    case Clause::healthy:
+      if (device.state == DeviceState::ok) return reason;
+      return device.state_reason.empty()
+                 ? std::string(state_in_words(device.state))
+                 : fmt::format("{}: {}", state_in_words(device.state), printable(device.state_reason));
+    case Clause::not_leased:
+      if (who.empty()) return reason;
+      return fmt::format("leased by {}", who);
+    case Clause::no_outsider:
+      if (who.empty()) return reason;
+      return fmt::format("used without a lease by {}", who);
+    default:
+      return reason.empty() ? std::string(to_text(*verdict.failed)) : reason;
+  }
+}
+
+ShortState short_state(const Verdict& verdict, const Device& device, const Style& style) {
+  if (!verdict.failed) return {"free", Tone::good};
+  const auto with_users = [&](std::string_view word) {
+    if (verdict.culprits.empty()) return std::string(word);
+    const bool one = verdict.culprits.size() == 1;
+    return fmt::format("{} {}{}", word, user_names(verdict.culprits),
+                       one ? passed(verdict.culprits.front().since_s, style) : "");
+  };
+  switch (*verdict.failed) {
+    case Clause::healthy:
+      return {device.state == DeviceState::ok ? "unhealthy" : std::string(state_in_words(device.state)),
+              Tone::bad};
+    case Clause::not_excluded:
+      return {"excluded", Tone::faint};
+    case Clause::in_mask:
+      return {"outside mask", Tone::faint};
+    case Clause::static_filters:
+      return {"filtered out", Tone::faint};
+    case Clause::not_leased:
+      return {with_users(verdict.culprits.empty() ? "locked" : "leased"), Tone::waiting};
+    case Clause::not_draining:
+      return {"draining", Tone::waiting};
+    case Clause::no_outsider:
+      return {with_users("outsider"), Tone::foreign};
+    case Clause::no_hidden_holder:
+      return {"hidden holder", Tone::foreign};
+    case Clause::compute_mode:
+      return {"compute mode", Tone::bad};
+    case Clause::thresholds:
+      return {"over threshold", Tone::waiting};
+  }
+  return {"unknown", Tone::bad};
+}
+
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string lines;
+  std::size_t column = indent;
+  for (const std::string_view word : words_of(text)) {
+    const std::size_t length = display_width(word);
+    if (column > indent && column + 1 + length > width) {
+      lines += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      lines += ' ';
+      ++column;
+    }
+    lines += word;
+    column += length;
+  }
+  return lines;
+}
+
+std::vector<const Device*> devices_of(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
+  std::vector<const Device*> devices;
+  auto device = snapshot.devices.begin();
+  for (const Verdict& verdict : verdicts) {
+    device = std::find_if(device, snapshot.devices.end(), [&](const Device& each) {
+      return each.uuid == verdict.uuid && (each.mig || !each.mig_enabled.value_or(false));
+    });
+    devices.push_back(device == snapshot.devices.end() ? nullptr : &*device);
+    if (device != snapshot.devices.end()) ++device;
+  }
+  return devices;
+}
+
+const Verdict* verdict_on(const Device& device, const std::vector<Verdict>& verdicts,
+                          const Snapshot& snapshot) {
+  const std::vector<const Device*> judged = devices_of(verdicts, snapshot);
+  const auto found = std::ranges::find(judged, &device);
+  return found == judged.end() ? nullptr : &verdicts[static_cast<std::size_t>(found - judged.begin())];
+}
+
+std::string verdict_lines(const std::vector<Verdict>& verdicts, const Snapshot& snapshot,
+                          const Style& style) {
+  const std::vector<const Device*> devices = devices_of(verdicts, snapshot);
+  std::size_t label_width = 1;
+  for (const Device* device : devices) {
+    if (device != nullptr) label_width = std::max(label_width, label(*device).size());
+  }
+  const std::size_t margin = label_width + 6;  // "GPU ", the label, two spaces
+  std::string text;
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    if (devices[i] == nullptr) continue;
+    const std::string line = fmt::format("GPU {:<{}}", label(*devices[i]), label_width);
+    const std::string body = wrapped(sentence(verdicts[i], *devices[i], style), style.width, margin);
+    text += fmt::format("{}  {}\n", line, verdicts[i].free() ? toned(body, Tone::good, style) : body);
+  }
+  return text;
+}
+
+std::string request_in_words(const Request& request) {
+  std::string text = counted(request.count, request.shared ? "shared GPU" : "whole GPU");
+  if (request.promise_bytes > 0)
+    text += fmt::format(", {} of memory each", bytes_for_people(request.promise_bytes));
+  if (!request.devices.empty()) text += fmt::format(", among {}", fmt::join(request.devices, ","));
+  if (!request.exclude.empty()) text += fmt::format(", not {}", fmt::join(request.exclude, ","));
+  for (const Expression& condition : request.conditions) text += ", " + printable(condition.text());
+  return text;
+}
+
+std::string explanation(const Why& why, const Style& style) {
+  std::string text = fmt::format("Asked for: {}\n\n", request_in_words(why.request));
+  text += verdict_lines(why.verdicts, why.snapshot, style) + "\n";
+  const std::size_t free = free_devices(why);
+  if (free >= why.request.count) {
+    text += fmt::format("Can be had now: {} free, {} wanted.\n", free, why.request.count);
+  } else if (why.possible < why.request.count) {
+    text += fmt::format("Never possible on this machine: {} wanted, {} could serve the request.\n",
+                        why.request.count, none_or_number(why.possible));
+  } else {
+    text += fmt::format("Not now: {} wanted, {} free.\n", why.request.count, none_or_number(free));
+  }
+  return text + looser_lines(why, style);
+}
+
+std::string refusal(const Why& why, const Style& style) {
+  std::string text;
+  if (why.possible < why.request.count) {
+    text = fmt::format("this machine can never satisfy the request: {}; {} of its {} could serve it\n",
+                       request_in_words(why.request), none_or_number(why.possible),
+                       counted(why.verdicts.size(), "device"));
+  } else {
+    text = fmt::format("not now: {} wanted, {} free\n", request_in_words(why.request),
+                       none_or_number(free_devices(why)));
+  }
+  return text + verdict_lines(why.verdicts, why.snapshot, style) + looser_lines(why, style);
+}
+
+}  // namespace berth::render

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/core/ledger.h"
+#include "berth/core/request.h"
+#include "berth/core/select.h"
+#include "berth/core/verdict.h"
+#include "berth/render/doctor.h"
+#include "berth/render/explain.h"
+#include "berth/render/listing.h"
+
+namespace berth::render {
+
+/// Every document is an object that begins with "kind" and "version"; docs/schema has one schema a kind. A
+/// key is never missing: what is not known is null. Text that is no UTF-8 has U+FFFD in place of the bytes at
+/// fault.
+enum class Layout {
+  lines,  ///< indented, for files and people
+  line,   ///< one line, for streams
+};
+
+std::string listing_json(const Listing& listing, Layout layout);
+
+/// What `pick` answers.
+struct Pick {
+  const Choice& choice;
+  const Snapshot& snapshot;
+  std::string_view visible;  ///< the value for CUDA_VISIBLE_DEVICES
+  std::vector<std::string> notes;
+  std::string_view lease;         ///< id of the lease that --hold took, "" when nothing is held
+  std::int64_t held_until_s = 0;  ///< 0: nothing is held
+};
+std::string pick_json(const Pick& pick);
+
+std::string why_json(const Why& why);
+
+std::string doctor_json(const std::vector<Finding>& findings);
+
+std::string version_json(std::string_view version);
+
+}  // namespace berth::render

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "berth/core/ledger.h"
+#include "berth/core/verdict.h"
+#include "berth/render/text.h"
+
+namespace berth::render {
+
+/// What a listing shows: the devices, who has them, and the verdicts on a request for one whole device.
+struct Listing {
+  const Facts& facts;
+  const Ledger& ledger;
+  const std::vector<Verdict>& verdicts;
+};
+
+/// A line a device, then a line a process. No more than style.width columns.
+std::string listing_table(const Listing& listing, const Style& style);
+
+}  // namespace berth::render

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace berth::render {
+
+/// Everything about the reader that a rendering depends on. Passed in: nothing here asks the machine.
+struct Style {
+  unsigned width = 80;  ///< columns
+  bool colour = false;
+  std::int64_t now_s = 0;         ///< seconds since the epoch
+  std::int32_t utc_offset_s = 0;  ///< of the reader's clock
+};
+
+/// Columns that the text takes on a terminal: wide characters two, combining ones none. Bytes that are no
+/// UTF-8 count one each.
+std::size_t display_width(std::string_view text);
+
+/// The text cut to `width` columns, with "…" as the last where something is missing.
+std::string cut(std::string_view text, std::size_t width);
+
+/// Text that a workload or another user made, safe to print: control characters, terminal escapes and bytes
+/// that are no UTF-8 become \xNN, so a process name can neither move the cursor nor break a line.
+std::string printable(std::string_view text);
+
+/// "14:02" today, "20 Nov 14:02" on another day of the last months, "2025-11-20" before. "" for 0 (unknown).
+std::string clock_time(std::int64_t at_s, const Style& style);
+
+/// "since 14:02 (2 h)", "" for 0.
+std::string since(std::int64_t at_s, const Style& style);
+
+/// "1 GPU", "3 GPUs".
+std::string counted(std::size_t count, std::string_view noun);
+
+enum class Tone { plain, good, waiting, foreign, bad, faint, strong };
+
+/// The text in the colour of `tone`, or as it is when the style has no colour.
+std::string toned(std::string_view text, Tone tone, const Style& style);
+
+}  // namespace berth::render

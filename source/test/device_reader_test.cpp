@@ -1,0 +1,159 @@
+#include "berth/source/nvml/device_reader.h"
+
+#include <doctest/doctest.h>
+
+#include "fake_driver.h"
+
+namespace berth::nvml {
+namespace {
+
+Memory2 g_memory2;
+Memory1 g_memory1;
+
+Return memory_v2(Handle device, Memory2* memory) {
+  const Return outcome = FakeDriver::enter("memory_v2", device);
+  if (outcome != kSuccess) return outcome;
+  if (memory->version != 0x02000028) return kArgumentVersionMismatch;
+  *memory = g_memory2;
+  return kSuccess;
+}
+Return memory_v1(Handle device, Memory1* memory) {
+  const Return outcome = FakeDriver::enter("memory", device);
+  *memory = g_memory1;
+  return outcome;
+}
+template <Return outcome>
+Return refuse_v2(Handle, Memory2*) {
+  return outcome;
+}
+Return utilization(Handle device, Utilization* value) {
+  *value = {.gpu = 7, .memory = kAbsent32};
+  return FakeDriver::enter("utilization", device);
+}
+Return temperature(Handle device, unsigned, unsigned* celsius) {
+  *celsius = 41;
+  return FakeDriver::enter("temperature", device);
+}
+Return power(Handle device, unsigned* milliwatts) {
+  *milliwatts = 55000;
+  return FakeDriver::enter("power", device);
+}
+Return performance_state(Handle, unsigned* state) {
+  *state = 32;
+  return kSuccess;
+}
+Return name_gb10(Handle device, char* text, unsigned) {
+  std::strcpy(text, "NVIDIA GB10");
+  return FakeDriver::enter("name", device);
+}
+Return compute_mode(Handle device, unsigned* mode) {
+  *mode = 3;
+  return FakeDriver::enter("compute_mode", device);
+}
+
+struct Gpu {
+  FakeDriver driver{{{.uuid = "GPU-0"}, {.uuid = "GPU-1"}}};
+
+  Gpu() {
+    g_memory2 = {.version = 0, .total = 100, .reserved = 5, .free = 80, .used = 15};
+    g_memory1 = {.total = 100, .free = 80, .used = 20};
+    driver.set("nvmlDeviceGetMemoryInfo_v2", memory_v2);
+    driver.set("nvmlDeviceGetMemoryInfo", memory_v1);
+    driver.set("nvmlDeviceGetUtilizationRates", utilization);
+    driver.set("nvmlDeviceGetTemperature", temperature);
+    driver.set("nvmlDeviceGetPowerUsage", power);
+    driver.set("nvmlDeviceGetComputeMode", compute_mode);
+    driver.set("nvmlDeviceGetPerformanceState", performance_state);
+  }
+
+  Device read(ReadingSet readings) {
+    Library library = driver.library();
+    return read_device(library, 0, readings).at(0);
+  }
+};
+
+TEST_CASE_FIXTURE(Gpu, "only what was asked for is called") {
+  const Device device = read(ReadingKind::memory);
+  CHECK(device.uuid == "GPU-0");
+  CHECK(device.memory.used_bytes == 15U);
+  CHECK(driver.calls == std::map<std::string, int>{{"nvmlDeviceGetHandleByIndex_v2", 1},
+                                                   {"nvmlDeviceGetUUID", 1},
+                                                   {"memory_v2", 1}});
+}
+
+TEST_CASE_FIXTURE(Gpu, "memory comes from the older call where the newer is missing or refuses its struct") {
+  const std::vector<Return (*)(Handle, Memory2*)> refusals{refuse_v2<kFunctionNotFound>,
+                                                           refuse_v2<kArgumentVersionMismatch>};
+  for (const auto refusal : refusals) {
+    driver.set("nvmlDeviceGetMemoryInfo_v2", refusal);
+    const Device device = read(ReadingKind::memory);
+    CHECK(device.memory.used_bytes == 20U);
+    CHECK_FALSE(device.memory.reserved_bytes);
+  }
+  driver.remove("nvmlDeviceGetMemoryInfo_v2");
+  CHECK(read(ReadingKind::memory).memory.total_bytes == 100U);
+}
+
+TEST_CASE_FIXTURE(Gpu, "a device whose memory is the machine's has the machine's numbers") {
+  driver.set("nvmlDeviceGetName", name_gb10);
+  driver.set("nvmlDeviceGetMemoryInfo_v2", refuse_v2<kNotSupported>);
+  const Device refused = read(ReadingKind::memory);
+  CHECK(refused.memory.kind == MemoryKind::unified);
+  CHECK(refused.memory.total_bytes > 0U);
+  g_memory2 = {};
+  driver.set("nvmlDeviceGetMemoryInfo_v2", memory_v2);
+  CHECK(read(ReadingKind::memory).memory.kind == MemoryKind::unified);
+}
+
+TEST_CASE_FIXTURE(Gpu, "a card that does not tell its memory is not taken for one that has the machine's") {
+  driver.set("nvmlDeviceGetMemoryInfo_v2", refuse_v2<kNotSupported>);
+  CHECK(read(ReadingKind::memory).memory == Memory{});
+  driver.set("nvmlDeviceGetMemoryInfo_v2", refuse_v2<kNoPermission>);
+  CHECK(read(ReadingKind::memory).memory == Memory{});
+}
+
+TEST_CASE_FIXTURE(Gpu, "a reading that is not there is absent, and the device is well") {
+  const Device device = read(ReadingKind::utilization | ReadingKind::temperature | ReadingKind::power |
+                             ReadingKind::fan | ReadingKind::modes);
+  CHECK(device.state == DeviceState::ok);
+  CHECK(device.utilization_percent == 7U);
+  CHECK_FALSE(device.memory_utilization_percent);
+  CHECK(device.temperature_c == 41);
+  CHECK(device.power_mw == 55000U);
+  CHECK_FALSE(device.power_limit_mw);
+  CHECK_FALSE(device.fan_percent);
+  CHECK_FALSE(device.performance_state);
+}
+
+TEST_CASE_FIXTURE(Gpu, "a lost device is a row with its reason, and is not asked any further") {
+  driver.gpus[0].answer = kGpuIsLost;
+  const Device device = read(readings_for_listing());
+  CHECK(device.state == DeviceState::lost);
+  CHECK(device.state_reason.contains("lost"));
+  CHECK(driver.calls ==
+        std::map<std::string, int>{{"nvmlDeviceGetHandleByIndex_v2", 1}, {"nvmlDeviceGetUUID", 1}});
+}
+
+TEST_CASE_FIXTURE(Gpu, "a device without a handle is a row with its reason") {
+  const std::vector<std::pair<Return, DeviceState>> rows{{kGpuIsLost, DeviceState::lost},
+                                                         {kResetRequired, DeviceState::needs_reset},
+                                                         {kNoPermission, DeviceState::not_permitted},
+                                                         {kInsufficientPower, DeviceState::failed},
+                                                         {kUnknown, DeviceState::failed},
+                                                         {kInvalidArgument, DeviceState::failed},
+                                                         {12345, DeviceState::failed}};
+  for (const auto& [outcome, state] : rows) {
+    CAPTURE(outcome);
+    driver.gpus[0].handle = outcome;
+    const Device device = read(readings_for_listing());
+    CHECK(device.state == state);
+    CHECK_FALSE(device.state_reason.empty());
+  }
+}
+
+TEST_CASE_FIXTURE(Gpu, "compute modes have their driver's numbers") {
+  CHECK(read(ReadingKind::compute_mode).compute_mode == ComputeMode::exclusive_process);
+}
+
+}  // namespace
+}  // namespace berth::nvml

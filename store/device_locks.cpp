@@ -1,0 +1,107 @@
+#include "berth/store/device_locks.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "berth/sys/file.h"
+#include "berth/sys/lock.h"
+
+namespace berth::store {
+namespace {
+
+constexpr mode_t kDeviceFileMode = 0666;
+// How often a device file may be replaced under our hands before we give up.
+constexpr int kReplacements = 16;
+
+std::string owner_of(int directory) {
+  struct stat status{};
+  if (::fstat(directory, &status) != 0) return "its owner";
+  return sys::user_name(status.st_uid);
+}
+
+}  // namespace
+
+std::string device_file_name(std::string_view uuid) {
+  std::string name(uuid);
+  for (char& letter : name) {
+    // The MIG names of old drivers have slashes.
+    const bool plain = std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '-';
+    if (!plain) letter = '_';
+  }
+  return name;
+}
+
+Result<sys::Descriptor> DeviceLocks::open_device(const std::string& name) const {
+  for (int attempt = 0; attempt < kReplacements; ++attempt) {
+    // For writing, so that the close is an event. A file that somebody made with a narrow umask can still be
+    // locked.
+    auto file = sys::open_prepared(devices_, name, O_RDWR);
+    if (!file) file = sys::open_prepared(devices_, name, O_RDONLY);
+    if (!file || *file) return file;
+    auto made = sys::make_unnamed(devices_, kDeviceFileMode);
+    if (!made)
+      return std::unexpected(
+          context(made.error(), fmt::format("making the device file {}, which {} can do with berth init",
+                                            name, owner_of(devices_))));
+    const auto named = sys::give_name(made->get(), devices_, name);
+    if (!named) return std::unexpected(named.error());
+    if (*named) return made;
+  }
+  return fail(ErrorCode::failure, fmt::format("the device file {} is removed again and again", name));
+}
+
+Result<bool> DeviceLocks::take_one(const DeviceLock& lock) {
+  const std::string name = device_file_name(lock.uuid);
+  Held& held = files_[name];
+  for (int attempt = 0; attempt < kReplacements; ++attempt) {
+    if (!held.file) {
+      auto file = open_device(name);
+      if (!file) return std::unexpected(file.error());
+      held.file = std::move(*file);
+    }
+    const auto taken =
+        sys::try_flock(held.file.get(), lock.whole ? sys::LockMode::exclusive : sys::LockMode::shared);
+    if (!taken) return std::unexpected(context(taken.error(), "the device file " + name));
+    // A lock on a file that was removed and made again would exclude nobody.
+    struct stat status{};
+    ::fstat(held.file.get(), &status);
+    if (sys::identity_of(devices_, name) == sys::identity_of(status)) {
+      held.locked = *taken;
+      return *taken;
+    }
+    held.file.close();
+  }
+  return fail(ErrorCode::failure, fmt::format("the device file {} is replaced again and again", name));
+}
+
+Result<std::optional<std::string>> DeviceLocks::take(const std::vector<DeviceLock>& locks) {
+  for (const DeviceLock& lock : locks) {
+    const auto taken = take_one(lock);
+    if (taken && *taken) continue;
+    unlock();
+    if (!taken) return std::unexpected(taken.error());
+    return lock.uuid;
+  }
+  std::erase_if(files_, [](const auto& entry) { return !entry.second.locked; });
+  return std::nullopt;
+}
+
+void DeviceLocks::unlock() {
+  for (auto& [name, held] : files_) {
+    if (held.locked) sys::unlock_flock(held.file.get());
+    held.locked = false;
+  }
+}
+
+std::vector<int> DeviceLocks::descriptors() const {
+  std::vector<int> all;
+  for (const auto& [name, held] : files_) all.push_back(held.file.get());
+  return all;
+}
+
+}  // namespace berth::store

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "berth/core/error.h"
+#include "berth/store/lease_store.h"
+#include "berth/sys/descriptor.h"
+
+namespace berth::store {
+
+/// Name of the file that stands for a device: its UUID, without what a file name cannot have.
+std::string device_file_name(std::string_view uuid);
+
+/// The device files that one ticket has locked. A lock lasts until no process has the descriptor any more.
+class DeviceLocks {
+ public:
+  /// REQUIRES: the directory's descriptor outlives this.
+  explicit DeviceLocks(int devices) : devices_(devices) {}
+
+  /// Takes all of them or none. The UUID of one that somebody else has, or nullopt when all are taken. Makes
+  /// device files that are missing.
+  Result<std::optional<std::string>> take(const std::vector<DeviceLock>& locks);
+
+  /// Ends the locks, for all who share them.
+  void unlock();
+  /// Ends only our copies of the descriptors.
+  void close() { files_.clear(); }
+
+  std::vector<int> descriptors() const;
+
+ private:
+  struct Held {
+    sys::Descriptor file;
+    bool locked = false;
+  };
+  Result<bool> take_one(const DeviceLock& lock);
+  Result<sys::Descriptor> open_device(const std::string& name) const;
+
+  int devices_;
+  /// Also those that were tried and not taken: closing one is an event for all who watch it, this ticket's
+  /// owner too, and an unsuccessful try at each event would be a loop.
+  std::map<std::string, Held> files_;
+};
+
+}  // namespace berth::store

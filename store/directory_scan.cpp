@@ -1,0 +1,76 @@
+#include "berth/store/directory_scan.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "berth/store/ticket_file.h"
+#include "berth/sys/clock.h"
+#include "berth/sys/file.h"
+
+namespace berth::store {
+namespace {
+
+struct AddTo {
+  Scan& scan;
+  TicketPhase phase;
+  std::optional<TicketId> named;
+
+  void operator()(Gone) const {}
+  void operator()(Dead& dead) const {
+    const uid_t self = ::geteuid();
+    if (named && (self == 0 || self == dead.uid)) scan.remains.push_back({phase, *named});
+    if (phase == TicketPhase::waiting || !dead.ticket) return;
+    dead.ticket->uid = dead.uid;
+    scan.ledger.ended.push_back(std::move(*dead.ticket));
+  }
+  void operator()(OddTicket& odd) const { scan.ledger.odd.push_back(std::move(odd)); }
+  void operator()(Ticket& ticket) const { scan.ledger.tickets.push_back(std::move(ticket)); }
+};
+
+Result<void> scan_part(int directory, TicketPhase phase, Scan& scan) {
+  const auto entries = sys::list_directory(directory);
+  if (!entries) return std::unexpected(entries.error());
+  const auto now_ns = static_cast<std::uint64_t>(sys::since_boot().count());
+  for (const sys::DirectoryEntry& entry : *entries) {
+    const auto id = ticket_id_from_text(entry.name);
+    if (id && id->value <= now_ns + kFarFutureNs) scan.newest = std::max(scan.newest, *id);
+    TicketFile file = read_ticket_file(directory, entry.name, phase, now_ns);
+    std::visit(AddTo{scan, phase, id}, file);
+  }
+  return {};
+}
+
+// In order, each once: the lease, where a ticket was seen both before and after its grant.
+void put_in_order(Ledger& ledger) {
+  std::ranges::sort(ledger.tickets, [](const Ticket& a, const Ticket& b) {
+    return std::pair(a.id, b.phase) < std::pair(b.id, a.phase);
+  });
+  const auto again = std::ranges::unique(ledger.tickets, {}, &Ticket::id);
+  ledger.tickets.erase(again.begin(), again.end());
+  std::ranges::sort(ledger.odd, {}, &OddTicket::name);
+  std::ranges::sort(ledger.ended, {}, &Ticket::id);
+}
+
+}  // namespace
+
+Result<Scan> scan_directory(const LeaseDirectory& directory) {
+  Scan scan;
+  if (auto queue = scan_part(directory.queue.get(), TicketPhase::waiting, scan); !queue)
+    return std::unexpected(context(queue.error(), directory.choice.path + "/queue"));
+  if (auto leases = scan_part(directory.leases.get(), TicketPhase::granted, scan); !leases)
+    return std::unexpected(context(leases.error(), directory.choice.path + "/leases"));
+  put_in_order(scan.ledger);
+  return scan;
+}
+
+Result<Scan> scan_leases(const LeaseDirectory& directory) {
+  Scan scan;
+  if (auto leases = scan_part(directory.leases.get(), TicketPhase::granted, scan); !leases)
+    return std::unexpected(context(leases.error(), directory.choice.path + "/leases"));
+  put_in_order(scan.ledger);
+  return scan;
+}
+
+}  // namespace berth::store

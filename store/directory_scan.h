@@ -1,0 +1,30 @@
+#pragma once
+
+#include <vector>
+
+#include "berth/core/ledger.h"
+#include "berth/store/lease_directory.h"
+
+namespace berth::store {
+
+/// A dead ticket that this user may remove.
+struct Remains {
+  TicketPhase phase = TicketPhase::waiting;
+  TicketId id;
+};
+
+struct Scan {
+  Ledger ledger;
+  std::vector<Remains> remains;
+  TicketId
+      newest;  ///< highest id that any file is named by, dead or alive, not counting those in the far future
+};
+
+/// Reads the queue and then the leases, in this order: a ticket that is granted meanwhile is seen at least
+/// once.
+Result<Scan> scan_directory(const LeaseDirectory& directory);
+
+/// Reads leases/ only, which stays small however long the queue is.
+Result<Scan> scan_leases(const LeaseDirectory& directory);
+
+}  // namespace berth::store

@@ -1,0 +1,154 @@
+#include "berth/store/directory_store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "berth/store/device_locks.h"
+#include "berth/store/directory_scan.h"
+#include "berth/store/directory_ticket.h"
+#include "berth/sys/file.h"
+#include "berth/sys/lock.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::store {
+namespace {
+
+// How often the directory may be removed under our hands before that is not chance.
+constexpr int kRemovals = 16;
+constexpr const char* kInside = "inside";
+
+std::vector<sys::HeldFlock> flocks_on_file_system_of(const LeaseDirectory& directory) {
+  struct stat status{};
+  if (::fstat(directory.root.get(), &status) != 0) return {};
+  std::vector<sys::HeldFlock> held = sys::held_flocks();
+  std::erase_if(held, [&](const sys::HeldFlock& lock) {
+    return lock.file.device != status.st_dev || lock.file.inode == status.st_ino;
+  });
+  return held;
+}
+
+// Leases by the name of the file of each of their devices.
+std::multimap<std::string, std::uint32_t> takers_by_file(const Ledger& ledger) {
+  std::multimap<std::string, std::uint32_t> takers;
+  for (const Ticket& ticket : ledger.tickets) {
+    for (const std::string& uuid : ticket.devices) takers.emplace(device_file_name(uuid), ticket.pid);
+  }
+  return takers;
+}
+
+std::vector<ForeignLock> foreign_among(const std::vector<sys::HeldFlock>& held,
+                                       const LeaseDirectory& directory, const Ledger& ledger) {
+  if (held.empty()) return {};
+  const auto entries = sys::list_directory(directory.devices.get());
+  if (!entries) return {};
+  auto takers = takers_by_file(ledger);
+  std::vector<ForeignLock> foreign;
+  for (const sys::DirectoryEntry& entry : *entries) {
+    std::vector<const sys::HeldFlock*> locks;
+    for (const sys::HeldFlock& lock : held) {
+      if (lock.file.inode == entry.inode) locks.push_back(&lock);
+    }
+    // One lock a lease is explained. Those whose taker is a lease's are explained first, so that the stranger
+    // is named.
+    auto [first, last] = takers.equal_range(entry.name);
+    auto explained = static_cast<std::size_t>(std::distance(first, last));
+    std::ranges::stable_partition(locks, [&](const sys::HeldFlock* lock) {
+      return std::any_of(first, last,
+                         [&](const auto& taker) { return std::cmp_equal(taker.second, lock->taker); });
+    });
+    for (std::size_t at = explained; at < locks.size(); ++at)
+      foreign.push_back({entry.name, locks[at]->mode == sys::LockMode::exclusive,
+                         static_cast<std::uint32_t>(locks[at]->taker)});
+  }
+  return foreign;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DirectoryStore>> DirectoryStore::open(const DirectoryChoice& choice, Tell tell) {
+  std::unique_ptr<DirectoryStore> store(new DirectoryStore(choice, std::move(tell)));
+  if (auto fresh = store->refresh(); !fresh) return std::unexpected(fresh.error());
+  return store;
+}
+
+Result<void> DirectoryStore::refresh() {
+  if (directory_ && directory_->is_current()) return {};
+  auto opened = LeaseDirectory::open(choice_);
+  if (!opened) return std::unexpected(opened.error());
+  directory_ = *opened ? std::make_shared<const LeaseDirectory>(std::move(**opened)) : nullptr;
+  return {};
+}
+
+Result<Books> DirectoryStore::look() {
+  if (auto fresh = refresh(); !fresh) return std::unexpected(fresh.error());
+  if (!directory_) return Books{};
+  // Locks first: one that is given up meanwhile then counts as nobody's too much, not one that is taken
+  // meanwhile.
+  const auto held = flocks_on_file_system_of(*directory_);
+  auto scan = scan_directory(*directory_);
+  if (!scan) return std::unexpected(scan.error());
+  remains_ = std::move(scan->remains);
+  Books books{std::move(scan->ledger), {}};
+  books.foreign_locks = foreign_among(held, *directory_, books.ledger);
+  return books;
+}
+
+Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide) {
+  for (int attempt = 0; attempt < kRemovals; ++attempt) {
+    if (auto fresh = refresh(); !fresh) return std::unexpected(fresh.error());
+    if (!directory_) {
+      auto made = LeaseDirectory::make(choice_);
+      if (!made) return std::unexpected(made.error());
+      directory_ = std::make_shared<const LeaseDirectory>(std::move(*made));
+    }
+    auto own = DirectoryTicket::prepare(directory_, draft, tell_);
+    if (!own) return std::unexpected(own.error());
+    const auto gate = enter_gate(*directory_, tell_);
+    if (!gate) return std::unexpected(gate.error());
+    // The gate of a directory that was removed keeps nobody out of the one that took its place.
+    if (!directory_->is_current()) continue;
+    auto outcome = (*own)->join_under_gate(decide);
+    if (!outcome) return std::unexpected(outcome.error());
+    if (std::holds_alternative<Withdrawn>(*outcome)) return Joined{nullptr, *outcome};
+    return Joined{std::move(*own), *outcome};
+  }
+  return fail(ErrorCode::failure,
+              fmt::format("the lease directory {} is removed again and again", choice_.path));
+}
+
+void DirectoryStore::sweep(const std::vector<TicketId>& keep) {
+  for (const Remains& remains : std::exchange(remains_, {})) {
+    if (std::ranges::find(keep, remains.id) != keep.end()) continue;
+    const std::string name = to_text(remains.id);
+    const bool waited = remains.phase == TicketPhase::waiting;
+    ::unlinkat(waited ? directory_->queue.get() : directory_->leases.get(), name.c_str(), 0);
+    std::error_code ignored;
+    if (!waited) std::filesystem::remove_all(fmt::format("{}/{}/{}", choice_.path, kInside, name), ignored);
+  }
+}
+
+std::optional<sys::FileIdentity> DirectoryStore::file_of(TicketId lease) {
+  if (!directory_) return std::nullopt;
+  return sys::identity_of(directory_->leases.get(), to_text(lease));
+}
+
+Result<std::unique_ptr<LeaseStore>> DirectoryStore::inside(TicketId lease) {
+  auto opened =
+      open({fmt::format("{}/{}/{}", choice_.path, kInside, to_text(lease)), DirectoryOrigin::lease}, tell_);
+  if (!opened) return std::unexpected(opened.error());
+  return std::unique_ptr<LeaseStore>(std::move(*opened));
+}
+
+std::vector<std::string> DirectoryStore::notes() const {
+  return directory_ ? directory_->notes : std::vector<std::string>{};
+}
+
+}  // namespace berth::store

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "berth/store/directory_scan.h"
+#include "berth/store/lease_directory.h"
+#include "berth/store/lease_store.h"
+
+namespace berth::store {
+
+/// Tickets as files of a directory that all users of the machine share; the kernel keeps order out of it and
+/// holds the locks. docs/lease-protocol.md describes the format.
+class DirectoryStore : public LeaseStore {
+ public:
+  /// A directory that does not exist is made by the first join, and is empty until then. Error: it is not fit
+  /// for use, and why. `tell` gets a sentence for the user when something takes unusually long.
+  static Result<std::unique_ptr<DirectoryStore>> open(const DirectoryChoice& choice, Tell tell = {});
+
+  Result<Books> look() override;
+  Result<Joined> join(const Ticket& draft, const Decide& decide) override;
+  void sweep(const std::vector<TicketId>& keep) override;
+  std::optional<sys::FileIdentity> file_of(TicketId lease) override;
+  Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) override;
+  std::vector<std::string> notes() const override;
+
+  /// As opened; null while it does not exist.
+  const LeaseDirectory* directory() const { return directory_.get(); }
+
+ private:
+  DirectoryStore(DirectoryChoice choice, Tell tell) : choice_(std::move(choice)), tell_(std::move(tell)) {}
+  Result<void> refresh();
+
+  DirectoryChoice choice_;
+  Tell tell_;
+  std::shared_ptr<const LeaseDirectory> directory_;  ///< shared with the tickets made in it
+  std::vector<Remains> remains_;                     ///< as the last look found them
+};
+
+}  // namespace berth::store

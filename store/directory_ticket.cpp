@@ -1,0 +1,258 @@
+#include "berth/store/directory_ticket.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "berth/core/ticket_codec.h"
+#include "berth/store/contradiction.h"
+#include "berth/store/directory_scan.h"
+#include "berth/store/ticket_file.h"
+#include "berth/sys/clock.h"
+#include "berth/sys/file.h"
+#include "berth/sys/lock.h"
+#include "berth/sys/system_error.h"
+#include "berth/sys/tick.h"
+
+namespace berth::store {
+namespace {
+
+constexpr mode_t kTicketMode = 0644;
+constexpr std::chrono::milliseconds kSettleTime{20};
+// How many names may be taken by others, in one go, before this is not chance.
+constexpr int kNames = 64;
+
+std::int64_t wall_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
+}
+
+Error in_directory(Error error, const LeaseDirectory& directory) {
+  if (error.message.ends_with(strerrordesc_np(ENOSPC)) || error.message.ends_with(strerrordesc_np(EDQUOT)))
+    error.message += "; most of the files there are of " + biggest_owner(directory);
+  return context(std::move(error), "the lease directory " + directory.choice.path);
+}
+
+void tell_who_holds_gate(const LeaseDirectory& directory, const Tell& tell) {
+  if (!tell) return;
+  const auto self = sys::identity_of(directory.root.get(), ".");
+  std::string who = "somebody whom the kernel does not name";
+  for (const sys::HeldFlock& lock : sys::held_flocks()) {
+    if (self && lock.file == *self) who = fmt::format("process {}", lock.taker);
+  }
+  tell(fmt::format("waiting for {}, which is deciding in {} and takes unusually long (is it stopped?)", who,
+                   directory.choice.path));
+}
+
+}  // namespace
+
+Result<sys::Descriptor> enter_gate(const LeaseDirectory& directory, const Tell& tell) {
+  // A descriptor of its own: a flock belongs to the open file, and two tickets of one process shall exclude
+  // each other.
+  sys::Descriptor gate(::openat(directory.root.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!gate) return std::unexpected(in_directory(sys::system_error(errno, "opening"), directory));
+  const auto entered = sys::wait_flock(gate.get(), [&] { tell_who_holds_gate(directory, tell); });
+  if (!entered) return std::unexpected(in_directory(entered.error(), directory));
+  return gate;
+}
+
+DirectoryTicket::DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft,
+                                 Tell tell)
+    : directory_(std::move(directory)),
+      tell_(std::move(tell)),
+      ticket_(draft),
+      locks_(directory_->devices.get()) {
+  ticket_.phase = TicketPhase::waiting;
+  ticket_.uid = ::geteuid();
+  ticket_.devices.clear();
+}
+
+Result<std::unique_ptr<DirectoryTicket>> DirectoryTicket::prepare(
+    std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft, Tell tell) {
+  std::unique_ptr<DirectoryTicket> own(new DirectoryTicket(std::move(directory), draft, std::move(tell)));
+  auto file = sys::make_unnamed(own->directory_->queue.get(), kTicketMode);
+  if (!file) return std::unexpected(in_directory(file.error(), *own->directory_));
+  const auto locked = sys::try_lock_bytes(file->get(), kAliveByte, 2);
+  if (!locked) return std::unexpected(in_directory(locked.error(), *own->directory_));
+  own->file_ = std::move(*file);
+  return own;
+}
+
+DirectoryTicket::~DirectoryTicket() {
+  if (!file_) return;
+  // Only our copies end here. What a child still has keeps the lease.
+  locks_.close();
+  file_.close();
+  if (ticket_.id.value == 0) return;
+  const bool waits = ticket_.phase == TicketPhase::waiting;
+  const int part = waits ? directory_->queue.get() : directory_->leases.get();
+  const auto left = sys::open_prepared(part, to_text(ticket_.id), O_RDONLY);
+  if (left && *left && !sys::is_byte_locked(left->get(), kAliveByte).value_or(true)) unlink_file();
+}
+
+void DirectoryTicket::unlink_file() const {
+  const bool waits = ticket_.phase == TicketPhase::waiting;
+  ::unlinkat(waits ? directory_->queue.get() : directory_->leases.get(), to_text(ticket_.id).c_str(), 0);
+}
+
+void DirectoryTicket::release() {
+  if (!file_) return;
+  locks_.unlock();
+  // Removing the name is the end and the bell at once: whoever waits for this lease watches its file, and in
+  // between there is nothing in which we could be stopped. It comes after the device locks, so that who then
+  // looks finds both gone.
+  unlink_file();
+  sys::unlock_bytes(file_.get(), kAliveByte, 2);
+  file_.close();
+  locks_.close();
+}
+
+std::vector<int> DirectoryTicket::descriptors() const {
+  std::vector<int> all = locks_.descriptors();
+  if (file_) all.push_back(file_.get());
+  return all;
+}
+
+Result<void> DirectoryTicket::enter_queue(TicketId newest) {
+  const auto now = static_cast<std::uint64_t>(sys::since_boot().count());
+  ticket_.joined_s = ticket_.since_s = wall_seconds();
+  TicketId id{std::max(now, newest.value + 1)};
+  for (int attempt = 0; attempt < kNames; ++attempt, ++id.value) {
+    ticket_.id = id;
+    const std::string text = encode_ticket(ticket_);
+    if (text.size() > kTicketMaxBytes)
+      return fail(ErrorCode::usage,
+                  fmt::format("{} devices in one request are more than a ticket can name", ticket_.count));
+    if (auto written = sys::write_start(file_.get(), text); !written) return written;
+    const auto named = sys::give_name(file_.get(), directory_->queue.get(), to_text(id));
+    if (!named) return std::unexpected(named.error());
+    if (*named) return {};
+  }
+  return fail(ErrorCode::failure, "every name for a ticket is taken");
+}
+
+Result<Outcome> DirectoryTicket::join_under_gate(const Decide& decide) {
+  auto scan = scan_directory(*directory_);
+  if (!scan) return std::unexpected(scan.error());
+  if (auto entered = enter_queue(scan->newest); !entered) {
+    ticket_.id = {};
+    if (entered.error().code == ErrorCode::usage) return std::unexpected(entered.error());
+    return std::unexpected(in_directory(entered.error(), *directory_));
+  }
+  for (const Ticket& other : scan->ledger.tickets) {
+    if (other.phase == TicketPhase::waiting && are_rivals(other, ticket_)) earlier_rivals_.push_back(other);
+  }
+  scan->ledger.tickets.push_back(ticket_);
+  return act(decide(scan->ledger, ticket_.id), scan->ledger);
+}
+
+Result<Ledger> DirectoryTicket::ledger_before_me() {
+  // The nearest one decides whom to sleep behind, so only its life is asked for; what the others may be given
+  // is as it was when they joined.
+  while (!earlier_rivals_.empty() && !still_waits(directory_->queue.get(), earlier_rivals_.back().id))
+    earlier_rivals_.pop_back();
+  auto scan = scan_leases(*directory_);
+  if (!scan) return std::unexpected(scan.error());
+  std::vector<Ticket>& tickets = scan->ledger.tickets;
+  tickets.insert(tickets.end(), earlier_rivals_.begin(), earlier_rivals_.end());
+  tickets.push_back(ticket_);
+  std::ranges::sort(tickets, {}, &Ticket::id);
+  return std::move(scan->ledger);
+}
+
+Result<Outcome> DirectoryTicket::decide(const Decide& decide) {
+  const auto gate = enter_gate(*directory_, tell_);
+  if (!gate) return std::unexpected(gate.error());
+  if (!directory_->is_current() || !still_waits_here())
+    return fail(ErrorCode::failure,
+                fmt::format("this ticket was removed from {} by somebody who may do so: its owner or root",
+                            directory_->choice.path));
+  const auto ledger = ledger_before_me();
+  if (!ledger) return std::unexpected(ledger.error());
+  return act(decide(*ledger, ticket_.id), *ledger);
+}
+
+bool DirectoryTicket::still_waits_here() const {
+  struct stat status{};
+  return ::fstat(file_.get(), &status) == 0 &&
+         sys::identity_of(directory_->queue.get(), to_text(ticket_.id)) == sys::identity_of(status);
+}
+
+Result<Outcome> DirectoryTicket::act(const Result<Decision>& decision, const Ledger& ledger) {
+  if (!decision) return std::unexpected(decision.error());
+  if (std::holds_alternative<Stay>(*decision)) return Stayed{};
+  if (std::holds_alternative<Withdraw>(*decision)) {
+    release();
+    return Withdrawn{};
+  }
+  return take(std::get<Take>(*decision), ledger);
+}
+
+Result<Outcome> DirectoryTicket::take(const Take& take, const Ledger& ledger) {
+  if (const auto uuid = contradiction(take, ledger)) return Conflict{*uuid};
+  const auto conflict = locks_.take(take.locks);
+  if (!conflict) return std::unexpected(in_directory(conflict.error(), *directory_));
+  if (*conflict) return Conflict{**conflict};
+  if (auto lease = become_lease(take); !lease) {
+    locks_.unlock();
+    return std::unexpected(in_directory(lease.error(), *directory_));
+  }
+  return Taken{};
+}
+
+Result<void> DirectoryTicket::become_lease(const Take& take) {
+  Ticket granted = ticket_;
+  granted.phase = TicketPhase::granted;
+  granted.devices = take.devices;
+  granted.since_s = wall_seconds();
+  if (auto written = sys::write_start(file_.get(), encode_ticket(granted)); !written) return written;
+  const std::string name = to_text(ticket_.id);
+  if (::renameat(directory_->queue.get(), name.c_str(), directory_->leases.get(), name.c_str()) != 0)
+    return sys::fail_errno("making the ticket a lease");
+  ticket_ = granted;
+  sys::unlock_bytes(file_.get(), kWaitingByte, 1);
+  earlier_rivals_.clear();
+  watch_.reset();
+  return {};
+}
+
+Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::milliseconds tick) {
+  const auto file = sys::open_prepared(directory_->queue.get(), to_text(rival), O_RDONLY);
+  if (!file || !*file) return Woken::changed;
+  const sys::Tick interrupt(tick);
+  const auto ended = sys::wait_byte_unlocked(file->get(), kWaitingByte);
+  if (!ended) return std::unexpected(ended.error());
+  const bool there = sys::identity_of(directory_->queue.get(), to_text(rival)).has_value();
+  return *ended || !there ? Woken::changed : Woken::tick;
+}
+
+Result<Woken> DirectoryTicket::sleep_until_released(const std::vector<std::string>& uuids,
+                                                    const std::vector<TicketId>& leases,
+                                                    std::chrono::milliseconds tick) {
+  if (!watch_) watch_.emplace();
+  bool unseen = false;
+  for (const std::string& uuid : uuids)
+    unseen |= watch_->add(directory_->devices.get(), device_file_name(uuid));
+  for (const TicketId lease : leases) {
+    unseen |= watch_->add(directory_->leases.get(), to_text(lease));
+    unseen |= !sys::identity_of(directory_->leases.get(), to_text(lease));
+  }
+  if (unseen) {
+    looked_again_ = false;
+    return Woken::changed;
+  }
+  // The kernel tells of a close before it ends the locks that go with it, so a look that follows an event at
+  // once, or that came just before the watch, may still have seen them: one more, a little later, before a
+  // long sleep.
+  if (!std::exchange(looked_again_, !looked_again_)) {
+    watch_->wait(kSettleTime);
+    return Woken::changed;
+  }
+  return watch_->wait(tick) ? Woken::changed : Woken::tick;
+}
+
+}  // namespace berth::store

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "berth/store/device_locks.h"
+#include "berth/store/lease_directory.h"
+#include "berth/store/lease_store.h"
+#include "berth/store/release_watch.h"
+#include "berth/sys/descriptor.h"
+
+namespace berth::store {
+
+/// Waits for the gate of a directory: its flock. It is left when the Descriptor ends. Tells who stands in it
+/// when that takes longer than a second.
+Result<sys::Descriptor> enter_gate(const LeaseDirectory& directory, const Tell& tell);
+
+/// A ticket of this process in a lease directory.
+class DirectoryTicket : public OwnTicket {
+ public:
+  /// A file without a name, with both bytes locked. Error: the directory is full …
+  static Result<std::unique_ptr<DirectoryTicket>> prepare(std::shared_ptr<const LeaseDirectory> directory,
+                                                          const Ticket& draft, Tell tell);
+  ~DirectoryTicket() override;
+
+  /// Gives it the next id and its place in the queue, and decides on the whole ledger. REQUIRES: the gate is
+  /// held.
+  Result<Outcome> join_under_gate(const Decide& decide);
+
+  const Ticket& ticket() const override { return ticket_; }
+  Result<Outcome> decide(const Decide& decide) override;
+  Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds tick) override;
+  Result<Woken> sleep_until_released(const std::vector<std::string>& uuids,
+                                     const std::vector<TicketId>& leases,
+                                     std::chrono::milliseconds tick) override;
+  void release() override;
+  std::vector<int> descriptors() const override;
+
+ private:
+  DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft, Tell tell);
+  Result<void> enter_queue(TicketId newest);
+  Result<Ledger> ledger_before_me();
+  Result<Outcome> act(const Result<Decision>& decision, const Ledger& ledger);
+  Result<Outcome> take(const Take& take, const Ledger& ledger);
+  Result<void> become_lease(const Take& take);
+  void unlink_file() const;
+  bool still_waits_here() const;
+
+  std::shared_ptr<const LeaseDirectory> directory_;
+  Tell tell_;
+  Ticket ticket_;
+  sys::Descriptor file_;
+  DeviceLocks locks_;
+  /// The waiting rivals that stood before this ticket when it joined, in order. This list only shrinks:
+  /// rivals with an earlier id that appear later are forged.
+  std::vector<Ticket> earlier_rivals_;
+  std::optional<ReleaseWatch> watch_;
+  bool looked_again_ = false;
+};
+
+}  // namespace berth::store

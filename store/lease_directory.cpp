@@ -1,0 +1,218 @@
+// The directory is what all trust. Made complete under another name and renamed into place, so that nobody
+// meets half of one; refused when strangers could remove tickets in it or when its locks would not be seen by
+// all; never replaced by something weaker.
+
+#include "berth/store/lease_directory.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "berth/sys/system_error.h"
+
+namespace berth::store {
+namespace {
+
+constexpr std::array<const char*, 4> kParts{"devices", "queue", "leases", "inside"};
+
+struct FileSystem {
+  std::int64_t type;
+  const char* name;
+};
+// Those that linux/magic.h does not have are from their own headers.
+constexpr std::array<FileSystem, 17> kUntrusted{{
+    {NFS_SUPER_MAGIC, "NFS"},
+    {SMB_SUPER_MAGIC, "SMB"},
+    {0xFE534D42, "SMB 2"},
+    {0xFF534D42, "CIFS"},
+    {FUSE_SUPER_MAGIC, "FUSE"},
+    {V9FS_MAGIC, "9p"},
+    {AFS_SUPER_MAGIC, "AFS"},
+    {0x6B414653, "AFS"},
+    {CODA_SUPER_MAGIC, "Coda"},
+    {NCP_SUPER_MAGIC, "NCP"},
+    {CEPH_SUPER_MAGIC, "Ceph"},
+    {OCFS2_SUPER_MAGIC, "OCFS2"},
+    {0x01161970, "GFS2"},
+    {0x0BD00BD0, "Lustre"},
+    {0x47504653, "GPFS"},
+    {0x19830326, "BeeGFS"},
+    {0xAAD7AAEA, "PanFS"},
+}};
+
+mode_t mode_for(const DirectoryChoice& choice) {
+  return choice.origin == DirectoryOrigin::lease ? 0700 : 01777;
+}
+
+// Reasons why one directory (the lease directory or a part of it) is not fit for use, or "".
+std::string unfit(const struct stat& status, const DirectoryChoice& choice) {
+  if (choice.origin == DirectoryOrigin::lease) {
+    if (status.st_uid != ::geteuid()) return "it belongs to " + sys::user_name(status.st_uid);
+    return "";
+  }
+  const bool others_write = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  if (others_write && (status.st_mode & S_ISVTX) == 0)
+    return fmt::format(
+        "anybody could remove the tickets of others: its mode {:o} lacks the sticky bit; its owner {} can "
+        "mend that with chmod +t",
+        status.st_mode & 07777U, sys::user_name(status.st_uid));
+  return "";
+}
+
+Result<void> check(int fd, const std::string& path, const DirectoryChoice& choice,
+                   std::vector<uid_t>& trusted) {
+  struct stat status{};
+  struct statfs system{};
+  if (::fstat(fd, &status) != 0 || ::fstatfs(fd, &system) != 0) return sys::fail_errno("examining " + path);
+  if (const auto name = untrusted_file_system(system.f_type))
+    return fail(
+        ErrorCode::failure,
+        fmt::format("{}: is on {}, where locks may not be seen by all who use the GPUs; set BERTH_DIR to a "
+                    "directory of this machine",
+                    path, *name));
+  if (const std::string reason = unfit(status, choice); !reason.empty())
+    return fail(ErrorCode::failure, fmt::format("{}: {}", path, reason));
+  const bool stranger = status.st_uid != 0 && status.st_uid != ::geteuid();
+  if (stranger && std::ranges::find(trusted, status.st_uid) == trusted.end())
+    trusted.push_back(status.st_uid);
+  return {};
+}
+
+Result<void> make_directory(int parent, const std::string& name, mode_t mode) {
+  if (::mkdirat(parent, name.c_str(), 0700) != 0) return sys::fail_errno("making " + name);
+  // By a call of its own: mkdir obeys the umask.
+  if (::fchmodat(parent, name.c_str(), mode, 0) != 0) return sys::fail_errno("setting the mode of " + name);
+  return {};
+}
+
+void remove_empty(const std::string& path) {
+  for (const char* part : kParts) ::rmdir(fmt::format("{}/{}", path, part).c_str());
+  ::rmdir(path.c_str());
+}
+
+Result<void> fill_and_rename(const std::string& beside, const DirectoryChoice& choice) {
+  for (const char* part : kParts) {
+    auto made = make_directory(AT_FDCWD, fmt::format("{}/{}", beside, part), mode_for(choice));
+    if (!made) return made;
+  }
+  // Last, so that nobody puts something into it before.
+  if (::chmod(beside.c_str(), mode_for(choice)) != 0) return sys::fail_errno("setting the mode of " + beside);
+  if (::renameat2(AT_FDCWD, beside.c_str(), AT_FDCWD, choice.path.c_str(), RENAME_NOREPLACE) != 0 &&
+      errno != EEXIST)
+    return sys::fail_errno("making " + choice.path);
+  return {};
+}
+
+// A whole lease directory, made under another name. That somebody else is faster is as good.
+Result<void> make_in_place(const DirectoryChoice& choice) {
+  std::string beside = choice.path + ".new-XXXXXX";
+  if (::mkdtemp(beside.data()) == nullptr) return sys::fail_errno("making " + choice.path);
+  auto made = fill_and_rename(beside, choice);
+  remove_empty(beside);  // fails, as it should, when it now has its name
+  return made;
+}
+
+// Opens a part, making it if the directory was made by hand without it.
+Result<sys::Descriptor> open_part(const LeaseDirectory& directory, const char* part) {
+  auto opened = sys::open_directory(directory.root.get(), part);
+  if (!opened || *opened) return opened;
+  const auto made = make_directory(directory.root.get(), part, mode_for(directory.choice));
+  opened = sys::open_directory(directory.root.get(), part);
+  if (opened && !*opened)
+    return std::unexpected(made ? Error{ErrorCode::failure, "it vanishes"} : made.error());
+  return opened;
+}
+
+std::string trust_note(const DirectoryChoice& choice, const std::vector<uid_t>& trusted) {
+  std::string names;
+  for (const uid_t uid : trusted) names += (names.empty() ? "" : ", ") + sys::user_name(uid);
+  return fmt::format(
+      "{} trusts {}, who made it and could remove others' tickets; `sudo berth init` ends that", choice.path,
+      names);
+}
+
+}  // namespace
+
+DirectoryChoice choose_lease_directory() {
+  if (const char* named = std::getenv("BERTH_DIR"); named != nullptr && *named != '\0')
+    return {named, DirectoryOrigin::environment};
+  struct stat status{};
+  if (::lstat(kSiteDirectory, &status) == 0) return {kSiteDirectory, DirectoryOrigin::site};
+  return {kFallbackDirectory, DirectoryOrigin::fallback};
+}
+
+std::optional<std::string> untrusted_file_system(std::int64_t type) {
+  // f_type is signed on some machines and its numbers are not.
+  const auto number = static_cast<std::int64_t>(static_cast<std::uint32_t>(type));
+  const auto found = std::ranges::find(kUntrusted, number, &FileSystem::type);
+  return found == kUntrusted.end() ? std::nullopt : std::optional<std::string>(found->name);
+}
+
+Result<std::optional<LeaseDirectory>> LeaseDirectory::open(const DirectoryChoice& choice) {
+  LeaseDirectory directory;
+  directory.choice = choice;
+  auto root = sys::open_directory(AT_FDCWD, choice.path);
+  if (!root) return std::unexpected(context(root.error(), "the lease directory"));
+  if (!*root) return std::nullopt;
+  directory.root = std::move(*root);
+  std::vector<uid_t> trusted;
+  if (auto fit = check(directory.root.get(), choice.path, choice, trusted); !fit)
+    return std::unexpected(context(fit.error(), "the lease directory"));
+  for (const auto& [part, place] :
+       {std::pair{"devices", &directory.devices}, std::pair{"queue", &directory.queue},
+        std::pair{"leases", &directory.leases}, std::pair{"inside", &directory.inside}}) {
+    const std::string path = fmt::format("{}/{}", choice.path, part);
+    auto opened = open_part(directory, part);
+    if (!opened) return std::unexpected(context(opened.error(), "the lease directory " + choice.path));
+    *place = std::move(*opened);
+    if (auto fit = check(place->get(), path, choice, trusted); !fit)
+      return std::unexpected(context(fit.error(), "the lease directory"));
+  }
+  if (!trusted.empty()) directory.notes.push_back(trust_note(choice, trusted));
+  return directory;
+}
+
+Result<LeaseDirectory> LeaseDirectory::make(const DirectoryChoice& choice) {
+  for (;;) {
+    auto opened = open(choice);
+    if (!opened) return std::unexpected(opened.error());
+    if (*opened) return std::move(**opened);
+    if (auto made = make_in_place(choice); !made)
+      return std::unexpected(context(made.error(), "the lease directory"));
+  }
+}
+
+bool LeaseDirectory::is_current() const {
+  struct stat opened{};
+  struct stat named{};
+  return ::fstat(root.get(), &opened) == 0 && ::lstat(choice.path.c_str(), &named) == 0 &&
+         sys::identity_of(opened) == sys::identity_of(named);
+}
+
+std::string biggest_owner(const LeaseDirectory& directory) {
+  std::map<uid_t, unsigned> files;
+  for (const int part : {directory.devices.get(), directory.queue.get(), directory.leases.get()}) {
+    const auto entries = sys::list_directory(part);
+    if (!entries) continue;
+    for (const sys::DirectoryEntry& entry : *entries) {
+      struct stat status{};
+      if (::fstatat(part, entry.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) ++files[status.st_uid];
+    }
+  }
+  const auto biggest = std::ranges::max_element(files, {}, [](const auto& entry) { return entry.second; });
+  if (biggest == files.end()) return "nobody";
+  return fmt::format("{} ({} files)", sys::user_name(biggest->first), biggest->second);
+}
+
+}  // namespace berth::store

@@ -1,0 +1,74 @@
+#include "berth/store/ticket_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "berth/core/ticket_codec.h"
+#include "berth/sys/file.h"
+#include "berth/sys/lock.h"
+
+namespace berth::store {
+namespace {
+
+// A grant rewrites a ticket in place. Whoever reads in that instant sees a text without its end, and reads
+// again.
+constexpr int kReadings = 4;
+
+Result<Ticket> read_text(int file) {
+  Result<Ticket> ticket = fail(ErrorCode::failure, "not read");
+  for (int reading = 0; reading < kReadings && !ticket; ++reading) {
+    const auto text = sys::read_start(file, kTicketMaxBytes);
+    if (!text) return std::unexpected(text.error());
+    if (text->size() > kTicketMaxBytes) return fail(ErrorCode::failure, "it is longer than any ticket");
+    ticket = decode_ticket(*text);
+  }
+  return ticket;
+}
+
+// Why a live ticket cannot count as what it says, or "".
+std::string oddity(const Ticket& ticket, TicketPhase phase, TicketId named, bool waits) {
+  if (ticket.id != named) return "the id inside is another: " + to_text(ticket.id);
+  if (phase == TicketPhase::waiting && !waits) return "it is in the queue and does not wait";
+  if (phase == TicketPhase::granted && ticket.devices.empty()) return "it is a lease of no device";
+  return "";
+}
+
+}  // namespace
+
+TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase phase, std::uint64_t now_ns) {
+  const auto file = sys::open_prepared(directory, name, O_RDONLY);
+  struct stat status{};
+  const int told =
+      file ? ::fstat(file->get(), &status) : ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW);
+  if (told != 0) return Gone{};
+  const auto odd = [&](std::string reason) { return OddTicket{name, status.st_uid, std::move(reason)}; };
+  const auto id = ticket_id_from_text(name);
+  if (!id) return odd("that is not the name of a ticket");
+  if (!file) return odd(file.error().message);
+
+  const auto alive = sys::is_byte_locked(file->get(), kAliveByte);
+  if (!alive) return odd(alive.error().message);
+  auto ticket = read_text(file->get());
+  if (!*alive) return Dead{ticket ? std::optional(*ticket) : std::nullopt, status.st_uid};
+  if (!ticket) return odd(ticket.error().message);
+  if (id->value > now_ns + kFarFutureNs) return odd("its id lies in the future");
+  const auto waits = phase == TicketPhase::waiting ? sys::is_byte_locked(file->get(), kWaitingByte) : false;
+  if (std::string reason = oddity(*ticket, phase, *id, waits.value_or(false)); !reason.empty())
+    return odd(reason);
+  ticket->uid = status.st_uid;
+  if (phase == TicketPhase::waiting && ticket->phase == TicketPhase::granted) {
+    // In mid-grant: until the rename it waits, whatever its text says already.
+    ticket->devices.clear();
+    ticket->since_s = ticket->joined_s;
+  }
+  ticket->phase = phase;
+  return *ticket;
+}
+
+bool still_waits(int queue, TicketId id) {
+  const auto opened = sys::open_prepared(queue, to_text(id), O_RDONLY);
+  if (!opened || !*opened) return false;
+  return sys::is_byte_locked(opened->get(), kWaitingByte).value_or(false);
+}
+
+}  // namespace berth::store

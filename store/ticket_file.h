@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "berth/core/ledger.h"
+#include "berth/sys/descriptor.h"
+
+namespace berth::store {
+
+// The bytes of a ticket's file that its owner keeps locked.
+inline constexpr off_t kAliveByte = 0;
+inline constexpr off_t kWaitingByte = 1;
+
+/// IDs further ahead of the clock than this are nobody's: they would stop "raised past the newest".
+inline constexpr std::uint64_t kFarFutureNs = 24ULL * 3600 * 1'000'000'000;
+
+/// There is no such file, or it has gone while we looked.
+struct Gone {};
+/// Its owner has ended. What it said, if that can be read.
+struct Dead {
+  std::optional<Ticket> ticket;
+  std::uint32_t uid = 0;
+};
+using TicketFile = std::variant<Gone, Dead, OddTicket, Ticket>;
+
+/// Reads the ticket `name` in queue/ (phase waiting) or leases/ (phase granted). `now` is the boot clock.
+/// Names of users are left empty. Never blocks, whatever another user has put there.
+TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase phase, std::uint64_t now_ns);
+
+/// Whether the ticket in queue/ still waits. Cheaper than reading it.
+bool still_waits(int queue, TicketId id);
+
+}  // namespace berth::store

@@ -1,0 +1,126 @@
+#include "berth/sys/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "berth/sys/system_error.h"
+
+namespace berth::sys {
+
+FileIdentity identity_of(const struct stat& status) {
+  return {status.st_dev, status.st_ino};
+}
+
+std::optional<FileIdentity> identity_of(int directory, const std::string& name) {
+  struct stat status{};
+  if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
+  return identity_of(status);
+}
+
+Result<Descriptor> open_prepared(int directory, const std::string& name, int access_mode) {
+  // O_NONBLOCK also makes the open of a file under somebody's F_SETLEASE fail at once instead of waiting for
+  // /proc/sys/fs/lease-break-time.
+  Descriptor file(
+      ::openat(directory, name.c_str(), access_mode | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY));
+  if (!file) {
+    if (errno == ENOENT) return Descriptor();
+    if (errno == ELOOP) return fail(ErrorCode::failure, name + ": is a symbolic link");
+    return fail_errno("opening " + name);
+  }
+  struct stat status{};
+  if (::fstat(file.get(), &status) != 0) return fail_errno("examining " + name);
+  if (!S_ISREG(status.st_mode)) return fail(ErrorCode::failure, name + ": is not a regular file");
+  return file;
+}
+
+Result<Descriptor> open_directory(int directory, const std::string& name) {
+  Descriptor opened(::openat(directory, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (opened || errno == ENOENT) return opened;
+  if (errno == ENOTDIR || errno == ELOOP) return fail(ErrorCode::failure, name + ": is not a directory");
+  return fail_errno("opening " + name);
+}
+
+Result<std::string> read_start(int file, std::size_t most_bytes) {
+  std::string text(most_bytes + 1, '\0');
+  std::size_t filled = 0;
+  while (filled < text.size()) {
+    const ssize_t got = ::pread(file, text.data() + filled, text.size() - filled, static_cast<off_t>(filled));
+    if (got < 0) return fail_errno("reading");
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  text.resize(filled);
+  return text;
+}
+
+Result<std::string> read_whole(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return fail_errno("opening " + path);
+  std::string text;
+  std::array<char, 16384> buffer{};
+  for (;;) {
+    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+    if (got < 0) return fail_errno("reading " + path);
+    if (got == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+}
+
+Result<void> write_start(int file, std::string_view text) {
+  const ssize_t written = ::pwrite(file, text.data(), text.size(), 0);
+  if (written < 0) return fail_errno("writing");
+  if (static_cast<std::size_t>(written) != text.size())
+    return std::unexpected(system_error(ENOSPC, "writing"));
+  return {};
+}
+
+Result<Descriptor> make_unnamed(int directory, mode_t mode) {
+  Descriptor file(::openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!file) return fail_errno("making a file");
+  if (::fchmod(file.get(), mode) != 0) return fail_errno("setting the mode of a new file");
+  return file;
+}
+
+Result<bool> give_name(int file, int directory, const std::string& name) {
+  // By way of /proc: linking a descriptor directly (AT_EMPTY_PATH) needs a capability.
+  const std::string path = fmt::format("/proc/self/fd/{}", file);
+  if (::linkat(AT_FDCWD, path.c_str(), directory, name.c_str(), AT_SYMLINK_FOLLOW) == 0) return true;
+  if (errno == EEXIST) return false;
+  return fail_errno("naming " + name);
+}
+
+Result<std::vector<DirectoryEntry>> list_directory(int directory) {
+  // A second descriptor: reading moves a position that copies of a descriptor share.
+  const int own = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* stream = own >= 0 ? ::fdopendir(own) : nullptr;
+  if (stream == nullptr) {
+    const Error error = system_error(errno, "listing");
+    if (own >= 0) ::close(own);
+    return std::unexpected(error);
+  }
+  std::vector<DirectoryEntry> entries;
+  while (const dirent* entry = ::readdir(stream)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") entries.push_back({std::string(name), entry->d_type, entry->d_ino});
+  }
+  ::closedir(stream);
+  return entries;
+}
+
+std::string user_name(uid_t uid) {
+  std::array<char, 4096> buffer{};
+  passwd entry{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
+    return found->pw_name;
+  return fmt::format("uid {}", uid);
+}
+
+}  // namespace berth::sys

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <sys/stat.h>
+
+#include <compare>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/core/error.h"
+#include "berth/sys/descriptor.h"
+
+namespace berth::sys {
+
+/// What tells one file from another while both exist, whatever they are called.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  auto operator<=>(const FileIdentity&) const = default;
+};
+FileIdentity identity_of(const struct stat& status);
+/// Of the file that `name` in `directory` names now, links not followed. nullopt: none, or it cannot be
+/// asked.
+std::optional<FileIdentity> identity_of(int directory, const std::string& name);
+
+/// Opens a regular file that another user may have prepared: never blocks (FIFO, file lease), never follows a
+/// link, never creates, never becomes a terminal's owner. An empty Descriptor: there is no such file.
+/// Error: it is not a regular file, or cannot be opened; the message says which.
+Result<Descriptor> open_prepared(int directory, const std::string& name, int access_mode);
+
+/// Opens a directory, last link not followed. An empty Descriptor: there is none.
+Result<Descriptor> open_directory(int directory, const std::string& name);
+
+/// The first `most_bytes` + 1 bytes of a file, so that a longer text shows that it is one.
+Result<std::string> read_start(int file, std::size_t most_bytes);
+
+/// All of a file of the kernel's, in /proc or /sys.
+Result<std::string> read_whole(const std::string& path);
+
+/// Puts `text` at the start of the file in one write. Error: it did not fit, or not all was written.
+Result<void> write_start(int file, std::string_view text);
+
+/// A file of `mode` (whatever the umask) that has no name yet and vanishes unless it gets one.
+Result<Descriptor> make_unnamed(int directory, mode_t mode);
+
+/// Gives an unnamed file its name. False: the name is taken.
+Result<bool> give_name(int file, int directory, const std::string& name);
+
+/// The names in a directory, without "." and "..", in no order. `kind` is DT_REG … as the kernel tells.
+struct DirectoryEntry {
+  std::string name;
+  unsigned char kind = 0;
+  ino_t inode = 0;
+};
+Result<std::vector<DirectoryEntry>> list_directory(int directory);
+
+/// Name of the user, or "uid N" when the system knows none. May ask a directory service: not for use in a
+/// hurry.
+std::string user_name(uid_t uid);
+
+}  // namespace berth::sys

@@ -1,0 +1,210 @@
+#include "berth/sys/job_process.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/sys/descriptor.h"
+
+namespace berth::sys {
+namespace {
+
+constexpr int kNotFound = 127;
+constexpr int kNotExecutable = 126;
+// Shells use numbers up to 9 by name and a few dozen for themselves; from here on nobody is surprised.
+constexpr int kFirstInherited = 100;
+
+// All signals that can be waited for. Faults are not to be blocked: they have to kill.
+sigset_t signals_to_hold() {
+  sigset_t set;
+  ::sigfillset(&set);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS})
+    ::sigdelset(&set, fault);
+  return set;
+}
+
+// Gives the mask of before.
+sigset_t hold_signals() {
+  const sigset_t set = signals_to_hold();
+  sigset_t before;
+  ::sigprocmask(SIG_SETMASK, &set, &before);
+  // Where it was ignored, ended children would vanish unseen.
+  ::signal(SIGCHLD, SIG_DFL);
+  return before;
+}
+
+// The terminal sends its signals to the whole foreground group, so the command has got them already. What the
+// command itself has sent to its group is not to come back to it either.
+bool is_for_us_alone(const siginfo_t& info, pid_t command) {
+  return info.si_code != SI_KERNEL && info.si_pid != command;
+}
+
+bool asks_to_end(int signal) {
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+}
+
+// In the child. Gives the errno of a failed exec.
+int replace_by(const JobCommand& command) {
+  for (const int descriptor : command.inherited) {
+    if (::fcntl(descriptor, F_DUPFD, kFirstInherited) < 0) return errno;
+  }
+  for (const auto& [name, value] : command.environment) ::setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> words;
+  for (const std::string& word : command.words) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execvp(words.front(), words.data());
+  return errno;
+}
+
+NotStarted not_started(const std::string& program, int error) {
+  const bool missing = error == ENOENT;
+  if (missing && program.find('/') == std::string::npos)
+    return {kNotFound, fmt::format("{}: there is no such command on PATH", program)};
+  return {missing ? kNotFound : kNotExecutable, fmt::format("{}: {}", program, strerrordesc_np(error))};
+}
+
+[[noreturn]] void be_the_command(const JobCommand& command, pid_t parent, const sigset_t& mask, int report) {
+  // Whoever kills us ends the job too.
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(kNotExecutable);
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  const int error = replace_by(command);
+  [[maybe_unused]] const ssize_t told = ::write(report, &error, sizeof error);
+  ::_exit(kNotExecutable);
+}
+
+// 0, or why this file cannot be executed.
+int file_error(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return errno;
+  if (S_ISDIR(status.st_mode)) return EISDIR;
+  return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+std::optional<NotStarted> cannot_start(const std::vector<std::string>& words) {
+  const std::string& program = words.front();
+  int error = ENOENT;
+  if (program.find('/') != std::string::npos) {
+    error = file_error(program);
+  } else {
+    const char* path = std::getenv("PATH");
+    std::string_view rest = path != nullptr ? path : "/bin:/usr/bin";
+    while (!rest.empty() && error != 0) {
+      const std::string_view folder = rest.substr(0, rest.find(':'));
+      rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+      const int here = file_error(fmt::format("{}/{}", folder.empty() ? "." : folder, program));
+      // As exec does: one that may not be executed is passed over for a later one, and named if there is
+      // none.
+      if (here == 0 || here == EACCES) error = here;
+    }
+  }
+  return error == 0 ? std::nullopt : std::optional(not_started(program, error));
+}
+
+NotStarted exec_job(const JobCommand& command) {
+  return not_started(command.words.front(), replace_by(command));
+}
+
+std::expected<JobProcess, NotStarted> JobProcess::start(const JobCommand& command) {
+  std::array<int, 2> ends{};
+  const std::string& program = command.words.front();
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::unexpected(not_started(program, errno));
+  const Descriptor heard(ends[0]);
+  Descriptor told(ends[1]);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const sigset_t mask = hold_signals();
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child == 0) be_the_command(command, parent, mask, told.get());
+  const int fork_error = errno;
+  told.close();
+  int error = 0;
+  // The command's exec closes its end, and this then reads nothing.
+  if (child > 0 && ::read(heard.get(), &error, sizeof error) <= 0) return JobProcess(child, mask);
+  if (child > 0) ::waitpid(child, nullptr, 0);
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  return std::unexpected(not_started(program, child > 0 ? error : fork_error));
+}
+
+JobProcess::JobProcess(JobProcess&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), mask_before_(other.mask_before_) {}
+
+JobProcess::~JobProcess() {
+  if (pid_ > 0) ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+std::optional<JobEnding> JobProcess::collect() {
+  int status = 0;
+  for (pid_t one = 0; (one = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+    if (one != pid_) continue;
+    if (WIFEXITED(status)) return JobEnding{WEXITSTATUS(status), 0};
+    if (WIFSIGNALED(status)) return JobEnding{0, WTERMSIG(status)};
+    // The shell that started us shall see its job stopped.
+    ::kill(::getpid(), SIGSTOP);
+    ::kill(pid_, SIGCONT);
+  }
+  return std::nullopt;
+}
+
+JobEnding JobProcess::wait() {
+  const sigset_t set = signals_to_hold();
+  for (;;) {
+    if (const auto ending = collect()) return *ending;
+    siginfo_t info{};
+    const int signal = ::sigwaitinfo(&set, &info);
+    if (signal > 0 && signal != SIGCHLD && is_for_us_alone(info, pid_)) ::kill(pid_, signal);
+  }
+}
+
+std::optional<JobProcess::Event> JobProcess::wait_for_leftovers(std::chrono::milliseconds patience) {
+  const sigset_t set = signals_to_hold();
+  const auto until = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return std::nullopt;
+    const timespec time{left.count() / 1000, (left.count() % 1000) * 1'000'000};
+    const int signal = ::sigtimedwait(&set, nullptr, &time);
+    if (signal == SIGCHLD) return Event::child_ended;
+    if (signal == SIGTSTP) ::kill(::getpid(), SIGSTOP);
+    if (asks_to_end(signal)) return Event::asked_to_end;
+  }
+}
+
+bool JobProcess::has_leftovers() {
+  pid_t one = 0;
+  while ((one = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
+  }
+  return one == 0;
+}
+
+void end_like(const JobEnding& ending) {
+  if (ending.signal == 0) ::_exit(ending.exit_status);
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  ::signal(ending.signal, SIG_DFL);
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, ending.signal);
+  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  ::raise(ending.signal);
+  ::_exit(128 + ending.signal);
+}
+
+}  // namespace berth::sys

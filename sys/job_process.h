@@ -1,0 +1,76 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <csignal>
+#include <expected>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "berth/core/error.h"
+
+namespace berth::sys {
+
+/// A command as the user wrote it, to be run in our place: same terminal, same process group, same standard
+/// streams.
+struct JobCommand {
+  std::vector<std::string> words;  ///< never empty; the first is looked for on PATH
+  std::vector<std::pair<std::string, std::string>> environment;  ///< set in addition to ours
+  std::vector<int>
+      inherited;  ///< descriptors that it gets copies of, at numbers that no program uses by itself
+};
+
+/// A command that could not be run: 127 there is none, 126 it cannot be executed. The message says why.
+struct NotStarted {
+  int exit_status = 126;
+  std::string message;
+};
+
+/// Looks whether there is such a command, without running it. nullopt: it can be tried.
+std::optional<NotStarted> cannot_start(const std::vector<std::string>& words);
+
+/// Replaces this process by the command. Returns only when that fails.
+NotStarted exec_job(const JobCommand& command);
+
+/// How the command ended: its exit status, or the signal that killed it.
+struct JobEnding {
+  int exit_status = 0;
+  int signal = 0;
+};
+
+/// A running command whose parent we stay. While it lives, signals to this process are passed on to the
+/// command, except those that the terminal has sent to both, and this process stops when the command stops.
+class JobProcess {
+ public:
+  static std::expected<JobProcess, NotStarted> start(const JobCommand& command);
+
+  JobProcess(JobProcess&& other) noexcept;
+  JobProcess& operator=(JobProcess&&) = delete;
+  ~JobProcess();
+
+  pid_t pid() const { return pid_; }
+  /// Until the command itself ends. Descendants that it leaves behind become our children.
+  JobEnding wait();
+
+  /// After `wait`: until a descendant ends or a signal asks us to end. nullopt: `patience` is over.
+  enum class Event { child_ended, asked_to_end };
+  std::optional<Event> wait_for_leftovers(std::chrono::milliseconds patience);
+  /// Whether any child is left. Collects those that have ended.
+  static bool has_leftovers();
+
+ private:
+  JobProcess(pid_t pid, const sigset_t& mask_before) : pid_(pid), mask_before_(mask_before) {}
+  std::optional<JobEnding> collect();
+
+  pid_t pid_;
+  sigset_t mask_before_;
+};
+
+/// Ends this process as the command ended: same exit status, or killed by the same signal (without a second
+/// core file).
+[[noreturn]] void end_like(const JobEnding& ending);
+
+}  // namespace berth::sys

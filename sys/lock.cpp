@@ -1,0 +1,144 @@
+#include "berth/sys/lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/sysmacros.h>
+
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <optional>
+
+#include "berth/sys/system_error.h"
+#include "berth/sys/tick.h"
+
+namespace berth::sys {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kSlow = 1s;
+
+struct flock byte_lock(short type, off_t first, off_t count) {
+  struct flock lock{};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = first;
+  lock.l_len = count;
+  return lock;
+}
+
+// The next word of a line whose words are apart by one or more spaces.
+std::string_view next_word(std::string_view& rest) {
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  const std::string_view word = rest.substr(0, rest.find(' '));
+  rest.remove_prefix(word.size());
+  return word;
+}
+
+template <class Number>
+bool take_number(std::string_view& text, int base, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return error == std::errc{};
+}
+
+// "08:01:1234": major and minor in hexadecimal, the inode in decimal.
+std::optional<FileIdentity> parse_file(std::string_view text) {
+  unsigned major_number = 0;
+  unsigned minor_number = 0;
+  ino_t inode = 0;
+  if (!take_number(text, 16, major_number) || !text.starts_with(':')) return std::nullopt;
+  text.remove_prefix(1);
+  if (!take_number(text, 16, minor_number) || !text.starts_with(':')) return std::nullopt;
+  text.remove_prefix(1);
+  if (!take_number(text, 10, inode)) return std::nullopt;
+  return FileIdentity{makedev(major_number, minor_number), inode};
+}
+
+}  // namespace
+
+Result<bool> try_flock(int file, LockMode mode) {
+  if (::flock(file, (mode == LockMode::exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) return true;
+  if (errno == EWOULDBLOCK) return false;
+  return fail_errno("locking");
+}
+
+void unlock_flock(int file) {
+  ::flock(file, LOCK_UN);
+}
+
+Result<void> wait_flock(int file, const std::function<void()>& on_slow) {
+  const auto at_once = try_flock(file, LockMode::exclusive);
+  if (!at_once) return std::unexpected(at_once.error());
+  if (*at_once) return {};
+  const auto began = std::chrono::steady_clock::now();
+  bool told = false;
+  const Tick tick(kSlow);
+  while (::flock(file, LOCK_EX) != 0) {
+    if (errno != EINTR) return fail_errno("locking");
+    if (!told && std::chrono::steady_clock::now() - began >= kSlow) {
+      on_slow();
+      told = true;
+    }
+  }
+  return {};
+}
+
+Result<bool> try_lock_bytes(int file, off_t first, off_t count) {
+  struct flock lock = byte_lock(F_WRLCK, first, count);
+  if (::fcntl(file, F_OFD_SETLK, &lock) == 0) return true;
+  if (errno == EAGAIN || errno == EACCES) return false;
+  return fail_errno("locking");
+}
+
+void unlock_bytes(int file, off_t first, off_t count) {
+  struct flock lock = byte_lock(F_UNLCK, first, count);
+  ::fcntl(file, F_OFD_SETLK, &lock);
+}
+
+Result<bool> is_byte_locked(int file, off_t byte) {
+  // Asked as a reader: only a write lock stands in a reader's way.
+  struct flock lock = byte_lock(F_RDLCK, byte, 1);
+  if (::fcntl(file, F_OFD_GETLK, &lock) != 0) return fail_errno("asking for a lock");
+  return lock.l_type != F_UNLCK;
+}
+
+Result<bool> wait_byte_unlocked(int file, off_t byte) {
+  struct flock lock = byte_lock(F_RDLCK, byte, 1);
+  if (::fcntl(file, F_OFD_SETLKW, &lock) == 0) {
+    unlock_bytes(file, byte, 1);
+    return true;
+  }
+  if (errno == EINTR) return false;
+  return fail_errno("waiting for a lock");
+}
+
+std::vector<HeldFlock> parse_flocks(std::string_view proc_locks) {
+  // "1: FLOCK  ADVISORY  WRITE 708 08:01:1234 0 EOF"; who waits for that lock has "1: -> FLOCK …".
+  std::vector<HeldFlock> held;
+  while (!proc_locks.empty()) {
+    std::string_view line = proc_locks.substr(0, proc_locks.find('\n'));
+    proc_locks.remove_prefix(std::min(line.size() + 1, proc_locks.size()));
+    next_word(line);
+    if (next_word(line) != "FLOCK") continue;
+    next_word(line);
+    const bool exclusive = next_word(line) == "WRITE";
+    std::string_view taker = next_word(line);
+    HeldFlock lock;
+    lock.mode = exclusive ? LockMode::exclusive : LockMode::shared;
+    if (!take_number(taker, 10, lock.taker)) continue;
+    const auto file = parse_file(next_word(line));
+    if (!file) continue;
+    lock.file = *file;
+    held.push_back(lock);
+  }
+  return held;
+}
+
+std::vector<HeldFlock> held_flocks() {
+  const auto text = read_whole("/proc/locks");
+  return text ? parse_flocks(*text) : std::vector<HeldFlock>{};
+}
+
+}  // namespace berth::sys

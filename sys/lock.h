@@ -1,0 +1,51 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "berth/core/error.h"
+#include "berth/sys/file.h"
+
+namespace berth::sys {
+
+enum class LockMode { shared, exclusive };
+
+/// Takes a flock without waiting. False: somebody else has it. A lock that is already held is not to be
+/// converted: a conversion that fails loses it.
+Result<bool> try_flock(int file, LockMode mode);
+void unlock_flock(int file);
+
+/// Waits for LOCK_EX. Calls `on_slow` once, when it took longer than a second.
+Result<void> wait_flock(int file, const std::function<void()>& on_slow);
+
+/// Open-file-description locks on single bytes: they belong to the descriptor and all its copies, here and in
+/// children, and end when the last is closed.
+
+/// Takes a write lock on `count` bytes from `first`. False: somebody else has one of them.
+Result<bool> try_lock_bytes(int file, off_t first, off_t count);
+void unlock_bytes(int file, off_t first, off_t count);
+
+/// Whether anybody else has a write lock on this byte. Takes nothing, works on a read-only descriptor, and
+/// readers cannot forge it: they can only get read locks.
+Result<bool> is_byte_locked(int file, off_t byte);
+
+/// Sleeps until nobody else has a write lock on this byte. False: a signal came first. REQUIRES: the
+/// descriptor is not shared with anybody who locks the byte.
+Result<bool> wait_byte_unlocked(int file, off_t byte);
+
+/// One line of /proc/locks that speaks of a flock.
+struct HeldFlock {
+  FileIdentity file;
+  LockMode mode = LockMode::exclusive;
+  pid_t taker = 0;  ///< who took it; may have ended while a child still holds it
+};
+/// All flocks of this pid namespace. Waiting ones are left out. Empty where the kernel hides them.
+std::vector<HeldFlock> held_flocks();
+/// Pure: from the text of /proc/locks.
+std::vector<HeldFlock> parse_flocks(std::string_view proc_locks);
+
+}  // namespace berth::sys

@@ -1,0 +1,117 @@
+#include "berth/sys/process_identity.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace berth::sys {
+namespace {
+
+constexpr int kParentField = 4;
+constexpr int kStartField = 22;
+
+std::string proc_path(pid_t pid, std::string_view what) {
+  return fmt::format("/proc/{}/{}", pid, what);
+}
+
+std::optional<pid_t> pid_from_name(const std::string& name) {
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+  if (error != std::errc{} || end != name.data() + name.size()) return std::nullopt;
+  return pid;
+}
+
+}  // namespace
+
+std::optional<ProcessStat> parse_process_stat(std::string_view text) {
+  // The name in field 2 may itself hold spaces and parentheses: what follows begins after the last one.
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string_view::npos || name_end + 2 >= text.size()) return std::nullopt;
+  std::string_view rest = text.substr(name_end + 2);
+  ProcessStat stat;
+  stat.state = rest.front();
+  for (int field = 3; field <= kStartField && !rest.empty(); ++field) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    if (field == kParentField) std::from_chars(word.data(), word.data() + word.size(), stat.parent);
+    if (field == kStartField) {
+      std::from_chars(word.data(), word.data() + word.size(), stat.start_ticks);
+      return stat;
+    }
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+  }
+  return std::nullopt;
+}
+
+std::optional<ProcessStat> process_stat(pid_t pid) {
+  const auto text = read_whole(proc_path(pid, "stat"));
+  return text ? parse_process_stat(*text) : std::nullopt;
+}
+
+std::optional<uid_t> process_owner(pid_t pid) {
+  struct stat status{};
+  if (::stat(proc_path(pid, "").c_str(), &status) != 0) return std::nullopt;
+  return status.st_uid;
+}
+
+std::optional<bool> process_has_open(pid_t pid, const FileIdentity& file) {
+  const Descriptor descriptors(::open(proc_path(pid, "fd").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!descriptors) return std::nullopt;
+  const auto entries = list_directory(descriptors.get());
+  if (!entries) return std::nullopt;
+  return std::ranges::any_of(*entries, [&](const DirectoryEntry& entry) {
+    struct stat status{};
+    return ::fstatat(descriptors.get(), entry.name.c_str(), &status, 0) == 0 && identity_of(status) == file;
+  });
+}
+
+std::optional<std::string> process_variable(pid_t pid, std::string_view name) {
+  const auto text = read_whole(proc_path(pid, "environ"));
+  if (!text) return std::nullopt;
+  for (std::string_view rest = *text; !rest.empty();) {
+    const std::string_view entry = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
+    if (entry.starts_with(name) && entry.substr(name.size()).starts_with('='))
+      return std::string(entry.substr(name.size() + 1));
+  }
+  return "";
+}
+
+std::string process_command(pid_t pid) {
+  auto text = read_whole(proc_path(pid, "cmdline")).value_or("");
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  std::ranges::replace(text, '\0', ' ');
+  if (!text.empty()) return text;
+  text = read_whole(proc_path(pid, "comm")).value_or("");
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+std::vector<pid_t> process_descendants(pid_t pid) {
+  const Descriptor proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto entries = list_directory(proc.get());
+  if (!entries) return {};
+  std::multimap<pid_t, pid_t> children;
+  for (const DirectoryEntry& entry : *entries) {
+    const auto one = pid_from_name(entry.name);
+    const auto stat = one ? process_stat(*one) : std::nullopt;
+    if (stat && !stat->ended()) children.emplace(stat->parent, *one);
+  }
+  std::vector<pid_t> found;
+  for (std::vector<pid_t> open{pid}; !open.empty();) {
+    const auto [first, last] = children.equal_range(open.back());
+    open.pop_back();
+    for (auto child = first; child != last; ++child) {
+      found.push_back(child->second);
+      open.push_back(child->second);
+    }
+  }
+  return found;
+}
+
+}  // namespace berth::sys

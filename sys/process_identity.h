@@ -1,0 +1,45 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/core/error.h"
+#include "berth/sys/file.h"
+
+namespace berth::sys {
+
+/// What /proc/PID/stat says. A pid alone is no identity: with `start_ticks` it is one, until the next boot.
+struct ProcessStat {
+  char state = '?';  ///< 'T' stopped, 'Z' ended and not collected …
+  pid_t parent = 0;
+  std::uint64_t start_ticks = 0;
+
+  bool stopped() const { return state == 'T' || state == 't'; }
+  bool ended() const { return state == 'Z' || state == 'X'; }
+};
+/// nullopt: no such process, or it may not be seen.
+std::optional<ProcessStat> process_stat(pid_t pid);
+/// Pure: from the text of /proc/PID/stat.
+std::optional<ProcessStat> parse_process_stat(std::string_view text);
+
+std::optional<uid_t> process_owner(pid_t pid);
+
+/// Whether the process has this file open. nullopt: it may not be asked.
+std::optional<bool> process_has_open(pid_t pid, const FileIdentity& file);
+
+/// The value of a variable in the environment that the process was started with, "" when it is not set.
+/// nullopt: it may not be asked.
+std::optional<std::string> process_variable(pid_t pid, std::string_view name);
+
+/// The arguments joined by spaces, or the short name of one that has none; "" when there is no such process.
+std::string process_command(pid_t pid);
+
+/// All processes below `pid`, its children, theirs …, in no order.
+std::vector<pid_t> process_descendants(pid_t pid);
+
+}  // namespace berth::sys
