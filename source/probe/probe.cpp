@@ -7,6 +7,7 @@
 
 #include "berth/core/snapshot_codec.h"
 #include "berth/source/nvidia_smi/nvidia_smi_reader.h"
+#include "berth/source/nvidia_smi/program.h"
 #include "berth/source/nvml/nvml_reader.h"
 #include "berth/source/probe/protocol.h"
 
@@ -71,6 +72,8 @@ class Answer : public Sink {
 
 class Readers {
  public:
+  explicit Readers(int listener) : nvidia_smi_(listener) {}
+
   /// Error: that of the library, which the first request will meet again.
   void expect(SourceKind kind) {
     if (kind != SourceKind::nvidia_smi) (void)nvml_.prepare();
@@ -95,7 +98,7 @@ class Readers {
 }  // namespace
 
 int run_probe(int in, int out, SourceKind expected) {
-  Readers readers;
+  Readers readers(out);
   readers.expect(expected);
   for (;;) {
     const std::string text = read_request(in);
