@@ -120,7 +120,9 @@ void add_filters(Syntax& syntax, RequestOptions& options) {
 
 void add_manner(Syntax& syntax, RequestOptions& options) {
   Request& request = options.request;
-  syntax.options.push_back({kHow, 0, "order", "ORDER", "which of those that fit (default auto)",
+  syntax.options.push_back({kHow, 0, "order", "ORDER",
+                            "which of those that fit: auto, index, random, best-fit, worst-fit, coolest, "
+                            "least-power, most-capable or topology (default auto)",
                             order_names(), [&request](std::string_view value) -> Result<void> {
                               request.order = *order_from_text(value);
                               return {};
