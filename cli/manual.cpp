@@ -138,11 +138,7 @@ std::string about_in_roff(std::string_view about) {
 std::string option_in_roff(const Option& each) {
   const std::string letter = each.letter == 0 ? "" : fmt::format("\\-{}, ", each.letter);
   const std::string value = each.value.empty() ? "" : fmt::format(" \\fI{}\\fR", roff(each.value));
-  std::string text =
-      fmt::format(".TP\n\\fB{}\\-\\-{}\\fR{}\n{}\n", letter, roff(each.name), value, roff(each.help));
-  if (!each.choices.empty())
-    text += fmt::format("({})\n", roff(fmt::format("{}", fmt::join(each.choices, ", "))));
-  return text;
+  return fmt::format(".TP\n\\fB{}\\-\\-{}\\fR{}\n{}\n", letter, roff(each.name), value, roff(each.help));
 }
 
 class Manual : public Command {
