@@ -201,8 +201,9 @@ class Doctor : public Command {
   Syntax syntax() override {
     Syntax syntax;
     syntax.about =
-        "Looks at everything that leases and readings depend on, and says how to mend what is wrong.\n"
-        "Status 0 unless something FAILs. Changes nothing.";
+        "Looks at everything that leases and readings depend on, and says how to mend what is wrong. Changes "
+        "nothing. "
+        "The status is 0 unless something FAILs.";
     syntax.options.push_back(
         {"Options", 0, "json", "", "as JSON (docs/schema/doctor.json)", {}, raise_flag(json_)});
     syntax.options.push_back(source_option(kind_));

@@ -8,9 +8,11 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kAbout =
-    "Leases the GPUs asked for, runs COMMAND with CUDA_VISIBLE_DEVICES set to them, and ends as\n"
-    "COMMAND ends: with its status, or by its signal. The lease ends with the last process that\n"
-    "COMMAND has started, however it ends. Options end at the first word of COMMAND.\n"
+    "Leases the GPUs asked for, runs COMMAND with CUDA_VISIBLE_DEVICES set to them, and ends as COMMAND "
+    "ends: with "
+    "its status, or by its signal. The lease ends with the last process that COMMAND has started, however it "
+    "ends. "
+    "Options end at the first word of COMMAND.\n"
     "\n"
     "    berth run -- python train.py\n"
     "    berth run -n 2 --free 40G -- torchrun --nproc-per-node 2 train.py";
