@@ -1,0 +1,55 @@
+// The limit of `berth pick`: the driver calls that it makes, in its order, and one line printed. No deadline,
+// no lease, no reason for a refusal, no second process. tests/counts compares the calls of both.
+#include "driver.h"
+
+int main(void) {
+  load_driver();
+  Return (*init)(void) = find("nvmlInit_v2");
+  Return (*shutdown)(void) = find("nvmlShutdown");
+  Return (*driver_version)(char*, unsigned) = find("nvmlSystemGetDriverVersion");
+  Return (*cuda_version)(int*) = find("nvmlSystemGetCudaDriverVersion");
+  Return (*get_count)(unsigned*) = find("nvmlDeviceGetCount_v2");
+  Return (*get_handle)(unsigned, Device*) = find("nvmlDeviceGetHandleByIndex_v2");
+  Return (*get_uuid)(Device, char*, unsigned) = find("nvmlDeviceGetUUID");
+  Return (*get_name)(Device, char*, unsigned) = find("nvmlDeviceGetName");
+  Return (*mig_mode)(Device, unsigned*, unsigned*) = find("nvmlDeviceGetMigMode");
+  Return (*remapped_rows)(Device, unsigned*, unsigned*, unsigned*, unsigned*) =
+      find("nvmlDeviceGetRemappedRows");
+  Return (*ecc_errors)(Device, unsigned, unsigned, unsigned long long*) = find("nvmlDeviceGetTotalEccErrors");
+  Return (*get_memory)(Device, struct Memory*) = find("nvmlDeviceGetMemoryInfo_v2");
+  Return (*compute)(Device, unsigned*, struct Process*) = find("nvmlDeviceGetComputeRunningProcesses_v3");
+  Return (*graphics)(Device, unsigned*, struct Process*) = find("nvmlDeviceGetGraphicsRunningProcesses_v3");
+  Return (*compute_mode)(Device, unsigned*) = find("nvmlDeviceGetComputeMode");
+
+  static struct Process processes[kMostProcesses];
+  char text[kTextBytes];
+  unsigned count = 0;
+  int number = 0;
+  int picked = -1;
+  if (init() != 0) return 1;
+  driver_version(text, sizeof text);
+  cuda_version(&number);
+  get_count(&count);
+  for (unsigned index = 0; index < count; ++index) {
+    Device device;
+    unsigned a, b, c, d;
+    unsigned long long errors;
+    struct Memory memory = {.version = kMemoryVersion};
+    unsigned computing = kMostProcesses;
+    unsigned drawing = kMostProcesses;
+    if (get_handle(index, &device) != 0) continue;
+    get_uuid(device, text, sizeof text);
+    get_name(device, text, sizeof text);
+    mig_mode(device, &a, &b);
+    remapped_rows(device, &a, &b, &c, &d);
+    ecc_errors(device, 1, 0, &errors);
+    get_memory(device, &memory);
+    compute(device, &computing, processes);
+    graphics(device, &drawing, processes);
+    compute_mode(device, &a);
+    if (picked < 0 && computing == 0 && a == 0) picked = (int)index;
+  }
+  shutdown();
+  printf("%d\n", picked);
+  return 0;
+}

@@ -1,0 +1,143 @@
+// The limit of `berth list`: the driver calls that it makes, in its order, the same files of /proc for every
+// process that the driver lists, and one line printed a device and a process.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "driver.h"
+
+typedef Return (*Number)(Device, unsigned*);
+typedef Return (*NumberOf)(Device, unsigned, unsigned*);
+typedef Return (*Text)(Device, char*, unsigned);
+
+struct TemperatureNow {
+  unsigned version, sensor;
+  int celsius;
+};
+
+enum { kTemperatureVersion = 1 << 24 | (int)sizeof(struct TemperatureNow), kMostSeen = 4096 };
+
+static char file[256 << 10];
+static unsigned seen[kMostSeen];
+static unsigned seen_count;
+
+static long read_file(const char* path, size_t most) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  const long length = read(fd, file, most);
+  close(fd);
+  return length;
+}
+
+// Who it is. A process on several devices is looked at once.
+static void read_process(unsigned pid) {
+  static const char* const names[] = {"stat", "status", "cmdline", "cgroup"};
+  for (unsigned i = 0; i < seen_count; ++i)
+    if (seen[i] == pid) return;
+  if (seen_count < kMostSeen) seen[seen_count++] = pid;
+  for (unsigned i = 0; i < sizeof names / sizeof *names; ++i) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/%s", pid, names[i]);
+    if (read_file(path, 4096) < 0) return;
+  }
+}
+
+static void list_processes(const struct Process* processes, unsigned count) {
+  for (unsigned i = 0; i < count; ++i) {
+    read_process(processes[i].pid);
+    printf("  %u %llu\n", processes[i].pid, processes[i].used_bytes);
+  }
+}
+
+int main(void) {
+  load_driver();
+  Return (*init)(void) = find("nvmlInit_v2");
+  Return (*shutdown)(void) = find("nvmlShutdown");
+  Return (*driver_version)(char*, unsigned) = find("nvmlSystemGetDriverVersion");
+  Return (*cuda_version)(int*) = find("nvmlSystemGetCudaDriverVersion");
+  Return (*get_count)(unsigned*) = find("nvmlDeviceGetCount_v2");
+  Return (*get_handle)(unsigned, Device*) = find("nvmlDeviceGetHandleByIndex_v2");
+  const Text get_uuid = find("nvmlDeviceGetUUID");
+  const Text get_name = find("nvmlDeviceGetName");
+  Return (*get_pci)(Device, void*) = find("nvmlDeviceGetPciInfo_v3");
+  Return (*capability)(Device, int*, int*) = find("nvmlDeviceGetCudaComputeCapability");
+  Return (*mig_mode)(Device, unsigned*, unsigned*) = find("nvmlDeviceGetMigMode");
+  const Number power = find("nvmlDeviceGetPowerUsage");
+  const Number power_limit = find("nvmlDeviceGetEnforcedPowerLimit");
+  Return (*temperature_now)(Device, struct TemperatureNow*) = dlsym(driver, "nvmlDeviceGetTemperatureV");
+  const NumberOf temperature = find("nvmlDeviceGetTemperature");
+  const NumberOf clock = find("nvmlDeviceGetClockInfo");
+  const Number fan = find("nvmlDeviceGetFanSpeed");
+  const Number persistence = find("nvmlDeviceGetPersistenceMode");
+  const Number display = find("nvmlDeviceGetDisplayActive");
+  const Number performance_state = find("nvmlDeviceGetPerformanceState");
+  Return (*throttle)(Device, unsigned long long*) = find("nvmlDeviceGetCurrentClocksEventReasons");
+  const Number pcie_generation = find("nvmlDeviceGetCurrPcieLinkGeneration");
+  const Number pcie_width = find("nvmlDeviceGetCurrPcieLinkWidth");
+  Return (*remapped_rows)(Device, unsigned*, unsigned*, unsigned*, unsigned*) =
+      find("nvmlDeviceGetRemappedRows");
+  Return (*ecc_errors)(Device, unsigned, unsigned, unsigned long long*) = find("nvmlDeviceGetTotalEccErrors");
+  Return (*utilization)(Device, unsigned[2]) = find("nvmlDeviceGetUtilizationRates");
+  Return (*get_memory)(Device, struct Memory*) = find("nvmlDeviceGetMemoryInfo_v2");
+  Return (*compute)(Device, unsigned*, struct Process*) = find("nvmlDeviceGetComputeRunningProcesses_v3");
+  Return (*graphics)(Device, unsigned*, struct Process*) = find("nvmlDeviceGetGraphicsRunningProcesses_v3");
+  const Number compute_mode = find("nvmlDeviceGetComputeMode");
+
+  static struct Process processes[kMostProcesses];
+  static char pci[128];
+  char uuid[kTextBytes];
+  char name[kTextBytes];
+  char version[kTextBytes];
+  unsigned count = 0;
+  int cuda = 0;
+  if (init() != 0) return 1;
+  driver_version(version, sizeof version);
+  cuda_version(&cuda);
+  get_count(&count);
+  printf("%s %d\n", version, cuda);
+  for (unsigned index = 0; index < count; ++index) {
+    Device device;
+    unsigned a, b, c, d;
+    int major, minor;
+    unsigned watts = 0, degrees = 0, rates[2] = {0, 0};
+    unsigned long long bits;
+    struct TemperatureNow now = {.version = kTemperatureVersion};
+    struct Memory memory = {.version = kMemoryVersion};
+    unsigned computing = kMostProcesses;
+    unsigned drawing = kMostProcesses;
+    if (get_handle(index, &device) != 0) continue;
+    get_uuid(device, uuid, sizeof uuid);
+    get_name(device, name, sizeof name);
+    get_pci(device, pci);
+    capability(device, &major, &minor);
+    mig_mode(device, &a, &b);
+    power(device, &watts);
+    power_limit(device, &a);
+    if (temperature_now != NULL && temperature_now(device, &now) == 0)
+      degrees = (unsigned)now.celsius;
+    else
+      temperature(device, 0, &degrees);
+    clock(device, 1, &a);
+    clock(device, 2, &a);
+    fan(device, &a);
+    persistence(device, &a);
+    display(device, &a);
+    performance_state(device, &a);
+    throttle(device, &bits);
+    pcie_generation(device, &a);
+    pcie_width(device, &a);
+    remapped_rows(device, &a, &b, &c, &d);
+    ecc_errors(device, 1, 0, &bits);
+    utilization(device, rates);
+    get_memory(device, &memory);
+    if (compute(device, &computing, processes) != 0) computing = 0;
+    printf("%u %s %s %llu %llu %u %u %u\n", index, name, uuid, memory.used, memory.total, rates[0], watts,
+           degrees);
+    list_processes(processes, computing);
+    if (graphics(device, &drawing, processes) != 0) drawing = 0;
+    list_processes(processes, drawing);
+    compute_mode(device, &a);
+  }
+  shutdown();
+  read_file("/etc/passwd", sizeof file);
+  return 0;
+}
