@@ -4,16 +4,25 @@
 
 #include <algorithm>
 
+#include "berth/core/loosen.h"
 #include "berth/render/explain.h"
 
 namespace berth::cli {
 
-Error refused(const Request& request, const std::vector<Verdict>& verdicts, const Facts& facts) {
+std::vector<std::string> looser_requests(const Request& request, const leasing::World& world) {
+  std::vector<std::string> changes;
+  for (Suggestion& each : loosen(request, world.ledger, world.facts))
+    changes.push_back(std::move(each.change));
+  return changes;
+}
+
+Error refused(const Request& request, const std::vector<Verdict>& verdicts, const Facts& facts,
+              std::vector<std::string> looser) {
   const auto able = candidates(request, facts);
   if (!able) return able.error();
   const ErrorCode code = able->size() < request.count ? ErrorCode::impossible : ErrorCode::not_now;
-  return {code,
-          render::refusal({request, facts.snapshot, verdicts, able->size(), {}}, Environment::style_of(2))};
+  return {code, render::refusal({request, facts.snapshot, verdicts, able->size(), std::move(looser)},
+                                Environment::style_of(2))};
 }
 
 Result<Choice> choose_from(Environment& environment, leasing::World& world, const RequestOptions& options) {
@@ -21,7 +30,9 @@ Result<Choice> choose_from(Environment& environment, leasing::World& world, cons
   const auto verdicts = judge(request, world.ledger, world.facts);
   if (!verdicts) return std::unexpected(verdicts.error());
   const auto free = static_cast<std::size_t>(std::ranges::count_if(*verdicts, &Verdict::free));
-  if (free < request.count) return std::unexpected(refused(request, *verdicts, world.facts));
+  if (free < request.count) {
+    return std::unexpected(refused(request, *verdicts, world.facts, looser_requests(request, world)));
+  }
   if (const ReadingSet more = readings_to_choose(request, *verdicts); more != ReadingSet()) {
     const auto source = environment.source(options.source);
     if (!source) return std::unexpected(source.error());

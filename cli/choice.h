@@ -12,8 +12,12 @@ namespace berth::cli {
 /// reason of every device in its message. Reads the topology into the world if the choice depends on it.
 Result<Choice> choose_from(Environment& environment, leasing::World& world, const RequestOptions& options);
 
+/// Requests that differ in one point and would succeed now, in words.
+std::vector<std::string> looser_requests(const Request& request, const leasing::World& world);
+
 /// The Error of a request that cannot be met: `impossible` or `not_now`, in words for the error stream.
-Error refused(const Request& request, const std::vector<Verdict>& verdicts, const Facts& facts);
+Error refused(const Request& request, const std::vector<Verdict>& verdicts, const Facts& facts,
+              std::vector<std::string> looser = {});
 
 /// The value for CUDA_VISIBLE_DEVICES: indices in PCI bus order, or UUIDs when asked for or when one is a MIG
 /// instance, which has no index of its own.

@@ -9,11 +9,10 @@
 #include "berth/cli/command.h"
 #include "berth/cli/question.h"
 #include "berth/core/units.h"
-#include "berth/lease/place.h"
+#include "berth/lease/directory_health.h"
 #include "berth/lease/site_file.h"
 #include "berth/render/doctor.h"
 #include "berth/render/json.h"
-#include "berth/store/directory_store.h"
 #include "berth/sys/file.h"
 
 namespace berth::cli {
@@ -81,7 +80,8 @@ void check_devices(const Snapshot& snapshot, Findings& findings) {
           {Level::fail, name,
            fmt::format("{}{}{}", to_text(device.state), device.state_reason.empty() ? "" : ": ",
                        device.state_reason),
-           "it is never granted while it is so; a reset (nvidia-smi -r -i) or a reboot may mend it"});
+           fmt::format("it is not granted while it is so; sudo nvidia-smi -r -i {}, or a reboot, may mend it",
+                       device.index)});
     }
     if (device.health.row_remap_failed.value_or(false)) {
       findings.push_back({Level::fail, name, "its memory has faults that can no longer be remapped",
@@ -160,33 +160,10 @@ void check_permissions(Findings& findings) {
 }
 
 void check_lease_directory(Findings& findings) {
-  const store::DirectoryChoice choice = store::choose_lease_directory();
-  const auto store = store::DirectoryStore::open(choice);
-  if (!store) {
-    findings.push_back({Level::fail, "lease directory", store.error().message, ""});
-    return;
-  }
-  const auto books = (*store)->look();
-  if (!books) {
-    findings.push_back({Level::fail, "lease directory", books.error().message, ""});
-    return;
-  }
-  const auto leases = std::ranges::count(books->ledger.tickets, TicketPhase::granted, &Ticket::phase);
-  findings.push_back({Level::pass, "lease directory",
-                      (*store)->directory() == nullptr
-                          ? fmt::format("{} will be made by the first lease", choice.path)
-                          : fmt::format("{}, {}", choice.path,
-                                        render::counted(static_cast<std::size_t>(leases), "live lease")),
-                      ""});
-  for (const std::string& note : (*store)->notes()) {
-    findings.push_back({Level::warn, "lease directory", note, "sudo berth init makes one that is root's"});
-  }
-  for (const OddTicket& odd : books->ledger.odd) {
-    findings.push_back(
-        {Level::warn, "lease directory",
-         fmt::format("the ticket {} of {} cannot be understood: {}", odd.name, sys::user_name(odd.uid),
-                     odd.reason),
-         "its owner or root may remove the file, if no job of a newer Berth stands behind it"});
+  for (leasing::Finding& each : leasing::examine_lease_directory(store::choose_lease_directory())) {
+    // The two scales have the same three steps in the same order.
+    findings.push_back({static_cast<Level>(each.health), std::move(each.check), std::move(each.found),
+                        std::move(each.remedy)});
   }
 }
 

@@ -19,8 +19,6 @@ constexpr std::string_view kAbout =
     "process explains. draining: a lease has ended, its memory is not back yet.";
 
 constexpr std::int64_t kDefaultInterval_s = 2;
-constexpr std::string_view kHint =
-    "`berth run -- COMMAND` takes a free GPU for COMMAND; `berth help` shows the rest.\n";
 
 class List : public Command {
  public:

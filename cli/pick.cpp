@@ -2,7 +2,10 @@
 
 #include "berth/cli/choice.h"
 #include "berth/cli/command.h"
+#include "berth/cli/hold.h"
 #include "berth/core/select.h"
+#include "berth/core/units.h"
+#include "berth/lease/place.h"
 #include "berth/render/explain.h"
 #include "berth/render/json.h"
 
@@ -15,7 +18,15 @@ constexpr std::string_view kAbout =
     "    export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=$(berth pick -n 2)\n"
     "\n"
     "It looks and holds nothing: the next who picks may get the same GPUs. `berth run` leases\n"
-    "them, `--hold 30s` keeps them until your program has started.";
+    "them; `--hold 30s` leases them for 30 s, in which your program can start to use them.";
+
+/// The devices, and the lease that holds them if one was asked for.
+struct Picked {
+  leasing::World world;
+  Choice choice;
+  std::string lease;
+  std::int64_t held_until_s = 0;
+};
 
 class Pick : public Command {
  public:
@@ -23,6 +34,19 @@ class Pick : public Command {
     Syntax syntax;
     syntax.about = kAbout;
     add_request_options(syntax, options_);
+    syntax.options.push_back({"Output",
+                              0,
+                              "hold",
+                              "TIME",
+                              "lease them for so long: a process stays behind that does",
+                              {},
+                              [this](std::string_view value) -> Result<void> {
+                                const auto seconds = seconds_from_text(value);
+                                if (!seconds) return std::unexpected(seconds.error());
+                                if (*seconds < 1) return fail(ErrorCode::usage, "must be a second or more");
+                                hold_s_ = *seconds;
+                                return {};
+                              }});
     syntax.options.push_back(
         {"Output", 0, "json", "", "as JSON (docs/schema/pick.json)", {}, raise_flag(json_)});
     return syntax;
@@ -30,32 +54,67 @@ class Pick : public Command {
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
     if (auto settled = settle(options_); !settled) return std::unexpected(settled.error());
-    auto world = look_at_machine(environment, options_, {});
-    if (!world) return std::unexpected(world.error());
-    const auto choice = choose_from(environment, *world, options_);
-    if (!choice) return std::unexpected(choice.error());
-    return answer(*world, *choice);
+    const auto picked = hold_s_ ? hold(environment) : look(environment);
+    if (!picked) return std::unexpected(picked.error());
+    return answer(*picked);
   }
 
  private:
-  Output answer(const leasing::World& world, const Choice& choice) const {
-    const Snapshot& snapshot = world.facts.snapshot;
-    const std::string visible = visible_devices(choice, snapshot, options_.uuids);
-    std::vector<std::string> notes = choice.notes;
-    if (counts_by_index(choice, snapshot, options_.uuids) &&
+  Result<Picked> look(Environment& environment) const {
+    auto world = look_at_machine(environment, options_, {});
+    if (!world) return std::unexpected(world.error());
+    auto choice = choose_from(environment, *world, options_);
+    if (!choice) return std::unexpected(choice.error());
+    return Picked{std::move(*world), std::move(*choice), "", 0};
+  }
+
+  Result<Picked> hold(Environment& environment) const {
+    auto look = look_options(options_, {});
+    if (!look) return std::unexpected(look.error());
+    const auto place = find_place(*look);
+    if (!place) return std::unexpected(place.error());
+    const auto source = environment.source(options_.source);
+    if (!source) return std::unexpected(source.error());
+    const leasing::TicketWords words{fmt::format("pick --hold {}", duration_for_people(*hold_s_)), "",
+                                     render::request_in_words(options_.request)};
+    auto acquired = leasing::acquire(**source, *place->store, options_.request, *look, words);
+    environment.end_probe();
+    if (!acquired) return std::unexpected(acquired.error());
+    if (const auto* no = std::get_if<leasing::Refused>(&*acquired)) {
+      return std::unexpected(refused(options_.request, no->verdicts, no->world.facts,
+                                     looser_requests(options_.request, no->world)));
+    }
+    auto& lease = std::get<leasing::HeldLease>(*acquired);
+    if (auto left = leave_keeper(lease, std::chrono::seconds(*hold_s_)); !left)
+      return std::unexpected(left.error());
+    Choice choice{{}, lease.notes()};
+    for (const Device* device : lease.devices()) choice.uuids.push_back(device->uuid);
+    return Picked{lease.world(), std::move(choice), to_text(lease.ticket().id),
+                  lease.ticket().since_s + *hold_s_};
+  }
+
+  Output answer(const Picked& picked) const {
+    const Snapshot& snapshot = picked.world.facts.snapshot;
+    const std::string visible = visible_devices(picked.choice, snapshot, options_.uuids);
+    std::vector<std::string> notes = picked.choice.notes;
+    if (counts_by_index(picked.choice, snapshot, options_.uuids) &&
         numbering_is_ambiguous(snapshot, variable_if_set("CUDA_DEVICE_ORDER"))) {
       notes.emplace_back(
           "the GPUs here are of different models, and CUDA numbers them by speed unless "
           "CUDA_DEVICE_ORDER=PCI_BUS_ID is set; set it, or use --ids uuid");
     }
     Output output;
-    output.out = json_ ? render::pick_json({choice, snapshot, visible, notes, "", 0}) : visible + "\n";
-    output.err = notes_on(world);
+    output.out =
+        json_
+            ? render::pick_json({picked.choice, snapshot, visible, notes, picked.lease, picked.held_until_s})
+            : visible + "\n";
+    output.err = notes_on(picked.world);
     for (const std::string& note : notes) output.err += fmt::format("berth: {}\n", note);
     return output;
   }
 
   RequestOptions options_;
+  std::optional<std::int64_t> hold_s_;
   bool json_ = false;
 };
 

@@ -25,6 +25,9 @@ Syntax general_syntax(General& general) {
   return syntax;
 }
 
+constexpr std::string_view kHint =
+    "\n`berth run -- COMMAND` takes a free GPU for COMMAND; `berth help` shows the rest.\n";
+
 std::vector<std::string_view> command_names() {
   std::vector<std::string_view> names;
   for (const Row& row : rows()) {
@@ -114,7 +117,9 @@ Result<Output> perform(const Invocation& invocation, Environment& environment) {
     const std::size_t untouched = syntax.options_end_at_first_word ? parsed->words.size() : 0;
     return enter_simulation(*sim, environment.words(), untouched);
   }
-  return command->run(environment, parsed->words);
+  auto output = command->run(environment, parsed->words);
+  if (output && invocation.bare) output->out += kHint;
+  return output;
 }
 
 int report(const Result<Output>& result) {

@@ -32,15 +32,21 @@ Result<leasing::LookOptions> look_options(const RequestOptions& options, Reading
   return look;
 }
 
+Result<leasing::Place> find_place(leasing::LookOptions& look) {
+  auto place = leasing::find_place(tell);
+  if (!place) return place;
+  for (const std::string& warning : place->warnings) tell(warning);
+  look.within = place->within;
+  if (!place->believe_mask) look.mask.reset();
+  return place;
+}
+
 Result<leasing::World> look_at_machine(Environment& environment, const RequestOptions& options,
                                        ReadingSet also_read) {
   auto look = look_options(options, also_read);
   if (!look) return std::unexpected(look.error());
-  const auto place = leasing::find_place(tell);
+  const auto place = find_place(*look);
   if (!place) return std::unexpected(place.error());
-  for (const std::string& warning : place->warnings) tell(warning);
-  look->within = place->within;
-  if (!place->believe_mask) look->mask.reset();
   const auto source = environment.source(options.source);
   if (!source) return std::unexpected(source.error());
   return leasing::look(**source, *place->store, options.request, *look);

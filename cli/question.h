@@ -4,6 +4,7 @@
 #include "berth/cli/request_options.h"
 #include "berth/core/verdict.h"
 #include "berth/lease/look.h"
+#include "berth/lease/place.h"
 
 namespace berth::cli {
 
@@ -15,6 +16,10 @@ void tell(const std::string& sentence);
 
 /// Value of an environment variable; nullopt: not set.
 std::optional<std::string> variable_if_set(const char* name);
+
+/// The machine, or the lease that this process is inside of; `look` learns which devices exist there.
+/// Warnings have been told.
+Result<leasing::Place> find_place(leasing::LookOptions& look);
 
 /// The machine and the books as they are now, with what judging the request needs, and `also_read`.
 Result<leasing::World> look_at_machine(Environment& environment, const RequestOptions& options,

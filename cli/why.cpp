@@ -2,7 +2,6 @@
 
 #include "berth/cli/choice.h"
 #include "berth/cli/command.h"
-#include "berth/core/loosen.h"
 #include "berth/render/explain.h"
 #include "berth/render/json.h"
 
@@ -34,11 +33,8 @@ class Why : public Command {
     if (!verdicts) return std::unexpected(verdicts.error());
     const auto able = candidates(options_.request, world->facts);
     if (!able) return std::unexpected(able.error());
-    std::vector<std::string> looser;
-    for (Suggestion& each : loosen(options_.request, world->ledger, world->facts))
-      looser.push_back(std::move(each.change));
     const render::Why why{options_.request, world->facts.snapshot, *verdicts, able->size(),
-                          std::move(looser)};
+                          looser_requests(options_.request, *world)};
     return Output{.out = json_ ? render::why_json(why) : render::explanation(why, Environment::style_of(1)),
                   .err = notes_on(*world)};
   }

@@ -40,6 +40,8 @@ function(berth_layer_test name)
   endif()
   add_executable(berth_${name}_test ${sources} ${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp)
   target_link_libraries(berth_${name}_test PRIVATE berth_${name} berth_warnings doctest::doctest rapidcheck)
+  # Some tests read the sources and the documents.
+  target_compile_definitions(berth_${name}_test PRIVATE BERTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   foreach(used IN LISTS TEST_USES)
     target_link_libraries(berth_${name}_test PRIVATE berth_${used})
   endforeach()

@@ -13,8 +13,21 @@ build() {
     { [[ -f build/$preset/build.ninja ]] || cmake --preset "$preset"; } &&
       cmake --build --preset "$preset" ${1:+--target "$@"}
   } >"$log" 2>&1 || {
-    grep -E -A 12 'error|FAILED|CMake Error' "$log" | head -n 80 >&2 || tail -n 40 "$log" >&2
+    grep -E -A 12 'error:|^FAILED|CMake Error' "$log" | head -n 80 >&2 || tail -n 40 "$log" >&2
     printf 'the %s build failed; all of it is in %s\n' "$preset" "$log" >&2
     return 1
   }
+}
+
+make_packages() {
+  build release && rm -rf dist && (cd build/release && cpack) && ls -l dist
+}
+
+cmd_package() {
+  setup_packages "${build_packages[@]}" "${test_packages[@]}"
+  make_packages >build/log/package.log 2>&1 || {
+    tail -n 40 build/log/package.log >&2
+    die "could not make the packages (build/log/package.log)"
+  }
+  printf '%s\n' dist/*.tar.gz dist/*.deb
 }

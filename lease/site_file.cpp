@@ -163,15 +163,11 @@ Result<std::optional<std::string>> read_file(const std::string& path) {
   }
 }
 
-Result<void> read_into(SiteFiles& files, const std::string& path, bool required, bool only_narrow) {
+Result<void> read_into(SiteFiles& files, const std::string& path, bool only_narrow) {
   if (path.empty()) return {};
   const auto text = read_file(path);
   if (!text) return std::unexpected(text.error());
-  if (!*text) {
-    if (!required) return {};
-    return fail(ErrorCode::failure,
-                fmt::format("there is no site file {}, which BERTH_SITE_FILE names", path));
-  }
+  if (!*text) return {};
   auto policy = apply_site_text(files.policy, **text, path, only_narrow);
   if (!policy) return std::unexpected(policy.error());
   files.policy = std::move(*policy);
@@ -189,7 +185,6 @@ std::string variable(const char* name) {
 SiteFilePaths standard_site_file_paths() {
   SiteFilePaths paths;
   paths.site = variable("BERTH_SITE_FILE");
-  paths.site_required = !paths.site.empty();
   if (paths.site.empty()) paths.site = "/etc/berth.toml";
   const std::string configuration = variable("XDG_CONFIG_HOME");
   const std::string home = variable("HOME");
@@ -203,11 +198,10 @@ SiteFilePaths standard_site_file_paths() {
 
 Result<SiteFiles> read_site_files(const SiteFilePaths& paths) {
   SiteFiles files;
-  if (auto result = read_into(files, paths.site, paths.site_required, false); !result) {
+  if (auto result = read_into(files, paths.site, false); !result) {
     return std::unexpected(result.error());
   }
-  if (auto result = read_into(files, paths.user, false, true); !result)
-    return std::unexpected(result.error());
+  if (auto result = read_into(files, paths.user, true); !result) return std::unexpected(result.error());
   return files;
 }
 

@@ -12,9 +12,8 @@ namespace berth::leasing {
 
 /// Where a policy may come from. The user's file may only narrow what the site's says.
 struct SiteFilePaths {
-  std::string site;            ///< "" for none
-  bool site_required = false;  ///< that it is missing is an error: it was asked for by name
-  std::string user;            ///< "" for none
+  std::string site;  ///< "" for none
+  std::string user;  ///< "" for none
 };
 
 /// $BERTH_SITE_FILE, else /etc/berth.toml; and berth.toml under $XDG_CONFIG_HOME, else ~/.config.

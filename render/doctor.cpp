@@ -38,7 +38,7 @@ std::string doctor_report(const std::vector<Finding>& findings, const Style& sty
                         toned(kMarks[static_cast<std::size_t>(finding.level)], tone_of(finding.level), style),
                         wrapped(line, style.width, kIndent));
     if (finding.remedy.empty()) continue;
-    text += fmt::format("{}{}\n", margin, wrapped("-> " + finding.remedy, style.width, kIndent + 3));
+    text += fmt::format("{}{}\n", margin, "-> " + wrapped(finding.remedy, style.width, kIndent + 3));
   }
   const std::size_t warnings = count_of(findings, Level::warn);
   const std::size_t failures = count_of(findings, Level::fail);

@@ -45,22 +45,23 @@ std::string name_of(const Culprit& culprit) {
   return culprit.user.empty() ? "an unknown user" : printable(culprit.user);
 }
 
-std::string culprit_in_words(const Culprit& culprit, const Style& style) {
+std::string culprit_in_words(const Culprit& culprit, bool holder, const Style& style) {
   std::string text = name_of(culprit);
   const std::string command = short_command(culprit.command);
   if (!command.empty()) text += ", " + command;
-  if (culprit.pid != 0 && !culprit.lease) text += fmt::format(" (pid {})", culprit.pid);
+  if (culprit.pid != 0 && !holder) text += fmt::format(" (pid {})", culprit.pid);
   if (culprit.since_s != 0) text += ", " + since(culprit.since_s, style);
   if (!culprit.note.empty()) text += fmt::format(" \"{}\"", printable(culprit.note));
   return text;
 }
 
-std::string culprits_in_words(const std::vector<Culprit>& culprits, const Style& style) {
+/// `holder`: they stand there as holders of a lease, whose pids nobody needs.
+std::string culprits_in_words(const std::vector<Culprit>& culprits, bool holder, const Style& style) {
   constexpr std::size_t kShown = 3;
   std::string text;
   for (std::size_t i = 0; i < std::min(culprits.size(), kShown); ++i) {
     if (i > 0) text += "; ";
-    text += culprit_in_words(culprits[i], style);
+    text += culprit_in_words(culprits[i], holder, style);
   }
   if (culprits.size() > kShown) text += fmt::format("; and {} more", culprits.size() - kShown);
   return text;
@@ -87,7 +88,7 @@ std::string looser_lines(const Why& why, const Style& style) {
   if (why.looser.empty()) return "";
   std::string text = "These would succeed now:\n";
   for (const std::string& request : why.looser)
-    text += fmt::format("  {}\n", wrapped(request, style.width, 4));
+    text += fmt::format("  {}\n", wrapped(request, style.width, 2));
   return text;
 }
 
@@ -130,7 +131,7 @@ std::string sentence(const Verdict& verdict, const Device& device, const Style& 
     return verdict.free_bytes ? fmt::format("free, {} of memory", bytes_for_people(*verdict.free_bytes))
                               : "free";
   }
-  const std::string who = culprits_in_words(verdict.culprits, style);
+  const std::string who = culprits_in_words(verdict.culprits, verdict.failed == Clause::not_leased, style);
   const std::string reason = printable(verdict.reason);
   switch (*verdict.failed) {
     case Clause::healthy:
@@ -185,13 +186,13 @@ ShortState short_state(const Verdict& verdict, const Device& device, const Style
 
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
   std::string lines;
-  std::size_t column = 0;
+  std::size_t column = indent;
   for (const std::string_view word : words_of(text)) {
     const std::size_t length = display_width(word);
     if (column > indent && column + 1 + length > width) {
       lines += "\n" + std::string(indent, ' ');
       column = indent;
-    } else if (!lines.empty() && column > 0) {
+    } else if (column > indent) {
       lines += ' ';
       ++column;
     }
@@ -201,27 +202,40 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
   return lines;
 }
 
+std::vector<const Device*> devices_of(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
+  std::vector<const Device*> devices;
+  auto device = snapshot.devices.begin();
+  for (const Verdict& verdict : verdicts) {
+    device = std::find_if(device, snapshot.devices.end(), [&](const Device& each) {
+      return each.uuid == verdict.uuid && (each.mig || !each.mig_enabled.value_or(false));
+    });
+    devices.push_back(device == snapshot.devices.end() ? nullptr : &*device);
+    if (device != snapshot.devices.end()) ++device;
+  }
+  return devices;
+}
+
+const Verdict* verdict_on(const Device& device, const std::vector<Verdict>& verdicts,
+                          const Snapshot& snapshot) {
+  const std::vector<const Device*> judged = devices_of(verdicts, snapshot);
+  const auto found = std::ranges::find(judged, &device);
+  return found == judged.end() ? nullptr : &verdicts[static_cast<std::size_t>(found - judged.begin())];
+}
+
 std::string verdict_lines(const std::vector<Verdict>& verdicts, const Snapshot& snapshot,
                           const Style& style) {
+  const std::vector<const Device*> devices = devices_of(verdicts, snapshot);
   std::size_t label_width = 1;
-  for (const Verdict& verdict : verdicts) {
-    if (const Device* device = find_device(snapshot, verdict.uuid)) {
-      label_width = std::max(label_width, label(*device).size());
-    }
+  for (const Device* device : devices) {
+    if (device != nullptr) label_width = std::max(label_width, label(*device).size());
   }
+  const std::size_t margin = label_width + 6;  // "GPU ", the label, two spaces
   std::string text;
-  for (const Verdict& verdict : verdicts) {
-    const Device* device = find_device(snapshot, verdict.uuid);
-    if (device == nullptr) continue;
-    const std::string head = fmt::format("GPU {:>{}}  ", label(*device), label_width);
-    const std::size_t room = style.width > head.size() + 20 ? style.width - head.size() : 20;
-    const ShortState state = short_state(verdict, *device, style);
-    std::string body = wrapped(sentence(verdict, *device, style), room, 0);
-    // The continuation lines stand under the sentence, not under the label.
-    for (std::size_t at = body.find('\n'); at != std::string::npos; at = body.find('\n', at + 1)) {
-      body.insert(at + 1, std::string(head.size(), ' '));
-    }
-    text += head + (verdict.free() ? toned(body, state.tone, style) : body) + "\n";
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    if (devices[i] == nullptr) continue;
+    const std::string line = fmt::format("GPU {:<{}}", label(*devices[i]), label_width);
+    const std::string body = wrapped(sentence(verdicts[i], *devices[i], style), style.width, margin);
+    text += fmt::format("{}  {}\n", line, verdicts[i].free() ? toned(body, Tone::good, style) : body);
   }
   return text;
 }

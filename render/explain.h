@@ -24,6 +24,14 @@ struct ShortState {
 };
 ShortState short_state(const Verdict& verdict, const Device& device, const Style& style);
 
+/// The devices that the verdicts are on: both are in the same order. Not by UUID alone, which a device that
+/// does not answer may lack.
+std::vector<const Device*> devices_of(const std::vector<Verdict>& verdicts, const Snapshot& snapshot);
+
+/// The verdict on this device of the snapshot; null: none, it is split into instances.
+const Verdict* verdict_on(const Device& device, const std::vector<Verdict>& verdicts,
+                          const Snapshot& snapshot);
+
 /// "GPU 3  leased by alice …", a line a device, wrapped to the style's width.
 std::string verdict_lines(const std::vector<Verdict>& verdicts, const Snapshot& snapshot, const Style& style);
 
@@ -45,7 +53,8 @@ std::string explanation(const Why& why, const Style& style);
 /// What happened and how to go on when too few devices are free: for the error stream of `pick` and `run`.
 std::string refusal(const Why& why, const Style& style);
 
-/// Words of `text` broken into lines of `width` columns, every line but the first indented.
+/// Words of `text` broken into lines of `width` columns. All lines begin at column `indent`: what stands
+/// there in the first one is the caller's.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
 
 }  // namespace berth::render

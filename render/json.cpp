@@ -97,7 +97,7 @@ Json identity_json(const Device& device) {
           {"name", text_or_null(device.name)}};
 }
 
-Json device_json(const Device& device, const Listing& listing) {
+Json device_json(const Device& device, const Verdict* verdict, const Listing& listing) {
   Json json = identity_json(device);
   json["pci_bus_id"] = text_or_null(device.pci_bus_id);
   json["mig"] = mig_json(device.mig);
@@ -129,8 +129,7 @@ Json device_json(const Device& device, const Listing& listing) {
   Json leases = Json::array();
   for (const Ticket* ticket : leases_on(listing.ledger, device.uuid)) leases.push_back(to_text(ticket->id));
   json["leases"] = std::move(leases);
-  const auto verdict = std::ranges::find(listing.verdicts, device.uuid, &Verdict::uuid);
-  json["verdict"] = verdict == listing.verdicts.end() ? Json(nullptr) : verdict_json(*verdict);
+  json["verdict"] = verdict == nullptr ? Json(nullptr) : verdict_json(*verdict);
   return json;
 }
 
@@ -183,7 +182,10 @@ std::string listing_json(const Listing& listing, Layout layout) {
   json["stale_reason"] = nullable(snapshot.stale_reason);
   json["notes"] = snapshot.notes;
   json["devices"] = Json::array();
-  for (const Device& device : snapshot.devices) json["devices"].push_back(device_json(device, listing));
+  for (const Device& device : snapshot.devices) {
+    const Verdict* verdict = verdict_on(device, listing.verdicts, listing.facts.snapshot);
+    json["devices"].push_back(device_json(device, verdict, listing));
+  }
   json["leases"] = Json::array();
   for (const Ticket& ticket : listing.ledger.tickets) {
     if (ticket.phase == TicketPhase::granted) json["leases"].push_back(ticket_json(ticket));
@@ -218,11 +220,11 @@ std::string why_json(const Why& why) {
   json["free"] = free;
   json["possible"] = why.possible;
   json["devices"] = Json::array();
-  for (const Verdict& verdict : why.verdicts) {
-    const Device* device = find_device(why.snapshot, verdict.uuid);
-    if (device == nullptr) continue;
-    Json row = identity_json(*device);
-    row["verdict"] = verdict_json(verdict);
+  const std::vector<const Device*> judged = devices_of(why.verdicts, why.snapshot);
+  for (std::size_t i = 0; i < judged.size(); ++i) {
+    if (judged[i] == nullptr) continue;
+    Json row = identity_json(*judged[i]);
+    row["verdict"] = verdict_json(why.verdicts[i]);
     json["devices"].push_back(std::move(row));
   }
   json["looser"] = why.looser;

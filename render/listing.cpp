@@ -30,19 +30,19 @@ std::string memory_text(const Memory& memory) {
       gib(*memory.total_bytes));
 }
 
-/// The maker is the same for every row.
-std::string_view model(std::string_view name) {
+/// Without what other rows say too: the maker, and of a MIG instance the model, which stands in its GPU's
+/// row.
+std::string_view model(const Device& device) {
+  std::string_view name = device.name;
   constexpr std::string_view kMaker = "NVIDIA ";
-  return name.starts_with(kMaker) ? name.substr(kMaker.size()) : name;
+  if (name.starts_with(kMaker)) name.remove_prefix(kMaker.size());
+  const std::size_t instance = device.mig ? name.find("MIG ") : std::string_view::npos;
+  return instance == std::string_view::npos ? name : name.substr(instance);
 }
 
-const Verdict* verdict_on(const Listing& listing, const Device& device) {
-  const auto found = std::ranges::find(listing.verdicts, device.uuid, &Verdict::uuid);
-  return found == listing.verdicts.end() || device.uuid.empty() ? nullptr : &*found;
-}
-
-ShortState state_of(const Listing& listing, const Device& device, const Style& style) {
-  if (const Verdict* verdict = verdict_on(listing, device)) return short_state(*verdict, device, style);
+ShortState state_of(const Listing& listing, const Device& device, const Verdict* verdict,
+                    const Style& style) {
+  if (verdict != nullptr) return short_state(*verdict, device, style);
   if (device.mig_enabled.value_or(false)) {
     const auto instances = std::ranges::count_if(listing.facts.snapshot.devices, [&](const Device& other) {
       return other.mig && other.mig->parent_uuid == device.uuid;
@@ -52,13 +52,13 @@ ShortState state_of(const Listing& listing, const Device& device, const Style& s
   return {"unknown", Tone::bad};
 }
 
-Row device_row(const Listing& listing, const Device& device, const Style& style) {
-  const ShortState state = state_of(listing, device, style);
+Row device_row(const Listing& listing, const Device& device, const Verdict* verdict, const Style& style) {
+  const ShortState state = state_of(listing, device, verdict, style);
   const bool answers = device.state == DeviceState::ok;
   const auto processes =
       device.processes ? fmt::format("{}", device.processes->size()) : std::string(kUnknown);
   return {{label(device)},
-          {printable(device.name.empty() ? kUnknown : model(device.name))},
+          {printable(device.name.empty() ? kUnknown : model(device))},
           {answers ? memory_text(device.memory) : std::string(kUnknown)},
           {reading(device.utilization_percent, "%")},
           {reading(device.temperature_c, "C")},
@@ -73,13 +73,19 @@ std::string device_table(const Listing& listing, const Style& style) {
                                     {"TEMP", Align::right, 0, 2},   {"POWER", Align::right, 0, 1},
                                     {"PROCS", Align::right, 0, 4},  {"STATE", Align::left, 16}};
   std::vector<Row> rows;
-  for (const Device& device : listing.facts.snapshot.devices)
-    rows.push_back(device_row(listing, device, style));
+  for (const Device& device : listing.facts.snapshot.devices) {
+    const Verdict* verdict = verdict_on(device, listing.verdicts, listing.facts.snapshot);
+    rows.push_back(device_row(listing, device, verdict, style));
+  }
   return table(columns, rows, style);
 }
 
 Row process_row(const Listing& listing, const Device& device, const Process& process, const Style& style) {
-  const bool leased = listing.facts.process_leases.contains(process.pid);
+  // A process of a lease on a device that the lease does not hold is as unexpected there as any other.
+  const auto lease = listing.facts.process_leases.find(process.pid);
+  const bool leased = lease != listing.facts.process_leases.end() &&
+                      std::ranges::any_of(leases_on(listing.ledger, device.uuid),
+                                          [&](const Ticket* ticket) { return ticket->id == lease->second; });
   const bool graphics = process.kind == ProcessKind::graphics;
   const std::string since_text =
       process.started_at_s

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "berth/core/ticket_codec.h"
+#include "berth/store/contradiction.h"
 #include "berth/store/directory_scan.h"
 #include "berth/store/ticket_file.h"
 #include "berth/sys/clock.h"
@@ -45,17 +46,6 @@ void tell_who_holds_gate(const LeaseDirectory& directory, const Tell& tell) {
   }
   tell(fmt::format("waiting for {}, which is deciding in {} and takes unusually long (is it stopped?)", who,
                    directory.choice.path));
-}
-
-// A decision that gives a device away twice is refused here too, whatever the plan thinks and whatever became
-// of the device's file.
-std::optional<std::string> contradiction(const Take& take, const Ledger& ledger) {
-  for (const DeviceLock& lock : take.locks) {
-    for (const Ticket* lease : leases_on(ledger, lock.uuid)) {
-      if (lock.whole || !lease->shared) return lock.uuid;
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace

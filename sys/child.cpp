@@ -1,8 +1,6 @@
-// A child is made by clone(2) and not by posix_spawn(3). Only clone can ask for a child that sends no SIGCHLD
-// and that a plain wait() does not see, which a host program would take for one of its own. And posix_spawn
-// asks for each of 64 signals in turn what its handler is; here all are blocked until the new program runs
-// instead, so that no handler of the parent can run in the child, which until then borrows the parent's
-// memory.
+// A child is made by clone(2) and not by posix_spawn(3), which asks for each of 64 signals in turn what its
+// handler is: a third of the time that a start takes. The handlers matter because the child borrows the
+// parent's memory until the new program runs, and none of them may run in it.
 #include "berth/sys/child.h"
 
 #include <fcntl.h>
@@ -56,6 +54,17 @@ BERTH_BORROWED_MEMORY void close_rest() {
   for (int descriptor = 3; descriptor < limit && descriptor < 65536; ++descriptor) close(descriptor);
 }
 
+/// No signal is blocked from here on. One that came while all were would still find a handler of the parent:
+/// it was meant for the terminal's foreground, which the child has left, and is dropped.
+BERTH_BORROWED_MEMORY void accept_signals() {
+  sigset_t signals;
+  sigfillset(&signals);
+  const timespec at_once{};
+  while (sigtimedwait(&signals, nullptr, &at_once) > 0) continue;
+  sigemptyset(&signals);
+  sigprocmask(SIG_SETMASK, &signals, nullptr);
+}
+
 /// The child's first steps. It shares the parent's memory: nothing here may allocate or take a lock.
 BERTH_BORROWED_MEMORY int begin(void* argument) {
   Start& start = *static_cast<Start*>(argument);
@@ -65,6 +74,7 @@ BERTH_BORROWED_MEMORY int begin(void* argument) {
   setsid();
   if (place(input, 0) && place(output, 1) && place(error, 2)) {
     close_rest();
+    accept_signals();
     execvp(start.arguments[0], start.arguments);
   }
   start.error_number = errno;
@@ -88,10 +98,9 @@ class SignalsBlocked {
 
 std::optional<Ending> collect(pid_t pid) {
   int status = 0;
-  // __WALL: children without SIGCHLD are passed over otherwise.
-  const pid_t found = waitpid(pid, &status, WNOHANG | __WALL);
+  const pid_t found = waitpid(pid, &status, WNOHANG);
   if (found == 0) return std::nullopt;
-  if (found < 0) return Ending{};
+  if (found < 0) return Ending{.exit_status = -1, .signal = 0};
   if (WIFSIGNALED(status)) return Ending{.exit_status = 0, .signal = WTERMSIG(status)};
   return Ending{.exit_status = WEXITSTATUS(status), .signal = 0};
 }
@@ -122,6 +131,7 @@ Abandoned& abandoned() {
 }  // namespace
 
 std::string to_text(const Ending& ending) {
+  if (ending.signal == 0 && ending.exit_status < 0) return "an unknown exit status";
   if (ending.signal == 0) return "exit status " + std::to_string(ending.exit_status);
   const char* description = sigdescr_np(ending.signal);
   return "signal " + std::to_string(ending.signal) +
@@ -144,7 +154,7 @@ Result<Child> Child::spawn(const Command& command) {
   int clone_error = 0;
   {
     const SignalsBlocked blocked;
-    pid = clone(begin, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK, &start);
+    pid = clone(begin, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
     clone_error = errno;
   }
   if (pid < 0) return std::unexpected(system_error(clone_error, "making a child process"));
@@ -181,12 +191,6 @@ void Child::kill(int signal) const {
 void Child::abandon() {
   if (pid_ > 0 && !collect(pid_)) abandoned().add(pid_);
   pid_ = -1;
-}
-
-void accept_signals() {
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
 }  // namespace berth::sys

@@ -14,7 +14,7 @@ namespace berth::sys {
 
 /// How a process ended.
 struct Ending {
-  int exit_status = 0;  ///< meaningful when `signal` is 0
+  int exit_status = 0;  ///< meaningful when `signal` is 0; -1: somebody else has collected it
   int signal = 0;       ///< that killed it, or 0
 
   bool operator==(const Ending&) const = default;
@@ -24,19 +24,18 @@ struct Ending {
 std::string to_text(const Ending& ending);
 
 struct Command {
-  std::string program;                 ///< with a slash: a path; without: looked for on PATH
-  std::vector<std::string> arguments;  ///< without the program's own name
-  int input = -1;                      ///< descriptor for its standard input; -1: /dev/null
+  std::string program;                   ///< with a slash: a path; without: looked for on PATH
+  std::vector<std::string> arguments{};  ///< without the program's own name
+  int input = -1;                        ///< descriptor for its standard input; -1: /dev/null
   int output = -1;
   int error = -1;
 };
 
-/// A process that serves this one. It gets the three descriptors of its command and no others, a session of
-/// its own (so the terminal's Ctrl-C and Ctrl-Z are not for it), and every signal blocked: its first act is
-/// `accept_signals`, or Command is a program that does not mind.
+/// A process that serves this one. It gets the three descriptors of its command and no others, no blocked
+/// signal, and a session of its own, so that the terminal's Ctrl-C and Ctrl-Z are not for it.
 ///
-/// It leaves no trace in its parent: no SIGCHLD, and a wait for any child does not see it. A parent may be a
-/// host program that knows nothing of us.
+/// The parent may be a host program that knows nothing of us: one that waits for any child may collect this
+/// one first, and how it ended is then not known here.
 class Child {
  public:
   /// Returns when the program has begun. Error: `failure` when it cannot be started.
@@ -57,8 +56,5 @@ class Child {
   void abandon();
   pid_t pid_ = -1;
 };
-
-/// Undoes in a spawned program what Child::spawn did to its signals.
-void accept_signals();
 
 }  // namespace berth::sys

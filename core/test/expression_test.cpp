@@ -33,57 +33,57 @@ std::optional<Unmet> unmet(std::string_view text, const Device& of = device(),
 }
 
 TEST_CASE("a comparison holds when the device has what it asks") {
-  for (const char* text : {"name~a100",
-                           "name ~ A100",
-                           "NAME~\"A100-SXM4\"",
-                           "name!~H100",
-                           "name='NVIDIA A100-SXM4-40GB'",
-                           "name!=A100",
-                           "uuid~GPU-00000003",
-                           "index=3",
-                           "id==3",
-                           "pci~03:00",
-                           "total>=40G",
-                           "total=40GiB",
-                           "total<43GB",
-                           "free>=12G",
-                           "free>=12 GiB",
-                           "free>11.5G",
-                           "free<=12288MiB",
-                           "free>=30%",
-                           "free<31%",
-                           "used=28G",
-                           "used>=70%",
-                           "util=50",
-                           "util<=50%",
-                           "util>=50 %",
-                           "mem_util=0",
-                           "temp<62C",
-                           "temp>60",
-                           "power<250",
-                           "power>249W",
-                           "power>=249500mW",
-                           "power<0.25kW",
-                           "power_limit=400",
-                           "sm_clock=1410MHz",
-                           "clock>1.4GHz",
-                           "processes=1",
-                           "cc>=8.0",
-                           "cc=8",
-                           "capability<8.6",
-                           "mig=false",
-                           "mig!=true",
-                           "not mig",
-                           "temperature<62",
-                           "utilisation<51",
-                           "memory_free>11G"}) {
+  for (const std::string text : {"name~a100",
+                                 "name ~ A100",
+                                 "NAME~\"A100-SXM4\"",
+                                 "name!~H100",
+                                 "name='NVIDIA A100-SXM4-40GB'",
+                                 "name!=A100",
+                                 "uuid~GPU-00000003",
+                                 "index=3",
+                                 "id==3",
+                                 "pci~03:00",
+                                 "total>=40G",
+                                 "total=40GiB",
+                                 "total<43GB",
+                                 "free>=12G",
+                                 "free>=12 GiB",
+                                 "free>11.5G",
+                                 "free<=12288MiB",
+                                 "free>=30%",
+                                 "free<31%",
+                                 "used=28G",
+                                 "used>=70%",
+                                 "util=50",
+                                 "util<=50%",
+                                 "util>=50 %",
+                                 "mem_util=0",
+                                 "temp<62C",
+                                 "temp>60",
+                                 "power<250",
+                                 "power>249W",
+                                 "power>=249500mW",
+                                 "power<0.25kW",
+                                 "power_limit=400",
+                                 "sm_clock=1410MHz",
+                                 "clock>1.4GHz",
+                                 "processes=1",
+                                 "cc>=8.0",
+                                 "cc=8",
+                                 "capability<8.6",
+                                 "mig=false",
+                                 "mig!=true",
+                                 "not mig",
+                                 "temperature<62",
+                                 "utilisation<51",
+                                 "memory_free>11G"}) {
     CHECK_MESSAGE(!unmet(text), text);
   }
 }
 
 TEST_CASE("a comparison that does not hold tells itself and what was found") {
   struct Row {
-    const char* text;
+    std::string text;
     const char* condition;
     const char* actual;
   };
@@ -230,8 +230,9 @@ TEST_CASE("a wrong expression is refused with its column and what is expected th
     CHECK(parsed.error().code == ErrorCode::usage);
     CHECK(parsed.error().message == message);
   }
-  for (const char* text : {"", "  ", "and", "()", "not", "5<util", "util<5 and", "util<-5", "util<5 or or",
-                           "\"x\"", "!", "util<nan", "util<inf", "free>=99999999999999T", "name~\n"}) {
+  for (const std::string text :
+       {"", "  ", "and", "()", "not", "5<util", "util<5 and", "util<-5", "util<5 or or", "\"x\"", "!",
+        "util<nan", "util<inf", "free>=99999999999999T", "name~\n"}) {
     CHECK_MESSAGE(!Expression::parse(text), text);
   }
   CHECK(!Expression::parse(std::string(5000, '(')));
@@ -275,13 +276,13 @@ TEST_CASE("it knows which readings it needs and whether they can change") {
 
 TEST_CASE("what can never hold on a device is known, whatever it reads now") {
   const Device card = device();
-  for (const char* text :
+  for (const std::string text :
        {"name~H100", "index=2", "total>=80G", "free>=41G", "used>41G", "cc>=9.0", "mig",
         "free>=20G and free>=100G", "name~H100 or free>=100G", "not (free<100G)", "util<0", "free>101%"}) {
     CHECK_MESSAGE(test::condition(text).never_met_by(card), text);
   }
-  for (const char* text : {"name~A100", "free>=39G", "util<5", "temp<10", "free>=100G or util<5",
-                           "not util<5", "fan>100", "power>999", "processes=0", "free>90%"}) {
+  for (const std::string text : {"name~A100", "free>=39G", "util<5", "temp<10", "free>=100G or util<5",
+                                 "not util<5", "fan>100", "power>999", "processes=0", "free>90%"}) {
     CHECK_MESSAGE(!test::condition(text).never_met_by(card), text);
   }
   CHECK(test::condition("free>=100G").never_met_by(card)->actual == "39.5 GiB at most");
@@ -304,7 +305,8 @@ TEST_CASE("a threshold is loosened in round numbers just so far that the device 
     REQUIRE_MESSAGE(loosened, strict);
     CHECK(loosened->text() == loose);
   }
-  for (const char* text : {"name~H100", "fan<5", "util=3", "not util<5", "util<5 or temp<5", "mem_util>5"}) {
+  for (const std::string text :
+       {"name~H100", "fan<5", "util=3", "not util<5", "util<5 or temp<5", "mem_util>5"}) {
     CHECK_MESSAGE(!test::condition(text).loosened_for(DeviceFacts{card, 12 * kGiB}), text);
   }
   CHECK(test::condition("free>=20G").loosened_for(DeviceFacts{card, 3 * kGiB + 1})->text() ==

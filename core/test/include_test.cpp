@@ -15,7 +15,7 @@ TEST_CASE("the core includes only what computes: no system, clock, file, thread 
       "<numeric>",      "<optional>", "<ranges>",      "<set>",      "<span>",    "<string>",
       "<string_view>",  "<tuple>",    "<type_traits>", "<utility>",  "<variant>", "<vector>",
       "<fmt/format.h>", "<version>"};
-  const auto core = std::filesystem::path(__FILE__).parent_path().parent_path();
+  const std::filesystem::path core(BERTH_SOURCE_DIR "/core");
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(core)) {
     if (entry.is_directory()) continue;

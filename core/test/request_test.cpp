@@ -42,7 +42,7 @@ TEST_CASE("a request asks for the readings that judging it needs, and never for 
 
 TEST_CASE("a request that contradicts itself is refused whatever the machine") {
   struct Row {
-    const char* message;
+    std::string message;
     void (*arrange)(Request&);
   };
   for (const Row& row : {

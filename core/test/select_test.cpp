@@ -62,7 +62,7 @@ Topology two_boards(unsigned count) {
 
 TEST_CASE("each order takes its best first and gives them by index") {
   struct Row {
-    const char* why;
+    std::string why;
     Order order;
     unsigned count;
     Uuids uuids;

@@ -23,7 +23,7 @@ TEST_CASE("amounts of memory are read in powers of 1024, and of 1000 with a B") 
 }
 
 TEST_CASE("what is no amount of memory is refused with what is allowed") {
-  for (const char* text :
+  for (const std::string text :
        {"", " ", "G", "20X", "-1G", "20 G B", "1e3", "inf", "nan", "0x10", "20G,", "9999999999999T", "."}) {
     const Result<std::uint64_t> bytes = bytes_from_text(text);
     REQUIRE_MESSAGE(!bytes, text);
@@ -40,7 +40,7 @@ TEST_CASE("times are read in seconds, minutes, hours and days") {
                                                  {"10 min", 600}, {"4h", 4 * 3600}, {"1.5h", 5400},
                                                  {"2d", 172800},  {"0", 0}};
   for (const auto& [text, seconds] : rows) CHECK_MESSAGE(seconds_from_text(text) == seconds, text);
-  for (const char* text : {"", "h", "-4h", "4w", "4h30m", "soon"})
+  for (const std::string text : {"", "h", "-4h", "4w", "4h30m", "soon"})
     CHECK_MESSAGE(!seconds_from_text(text), text);
 }
 

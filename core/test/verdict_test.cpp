@@ -27,7 +27,7 @@ TEST_CASE("an idle device is free for a whole request, and tells what a lease co
 }
 
 struct Row {
-  const char* why;
+  std::string why;
   Clause clause;
   const char* reason;
   void (*arrange)(Request&, Ledger&, Facts&);
@@ -74,7 +74,8 @@ TEST_CASE("each clause fails with its numbers") {
        [](Request& r, Ledger&, Facts&) { r.exclude = {kGpu0}; }},
       {"another model", Clause::static_filters, "name ~ H100 asked, it is NVIDIA A100-SXM4-40GB",
        [](Request& r, Ledger&, Facts&) { r.conditions = {condition("free>=1G and name~H100")}; }},
-      {"a card that is too small for ever", Clause::static_filters, "free >= 80G asked, it is 39.5 GiB at most",
+      {"a card that is too small for ever", Clause::static_filters,
+       "free >= 80G asked, it is 39.5 GiB at most",
        [](Request& r, Ledger&, Facts&) { r.conditions = {condition("free>=80G")}; }},
       {"a promise that is larger than the card", Clause::static_filters, "39.5 GiB in all, 40 GiB needed",
        [](Request& r, Ledger&, Facts&) { r = shared_request(40 * kGiB); }},
@@ -133,7 +134,8 @@ TEST_CASE("each clause fails with its numbers") {
        "hidden holder: 536870913 B in use beyond the listed processes, 536870912 B tolerated",
        [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].memory.used_bytes = 512 * kMiB + 1; }},
       {"a process that does not tell its memory", Clause::no_hidden_holder,
-       "hidden holder: 3 GiB in use beyond the listed processes, 512 MiB tolerated (the memory of some listed "
+       "hidden holder: 3 GiB in use beyond the listed processes, 512 MiB tolerated (the memory of some "
+       "listed "
        "processes is not available)",
        [](Request& r, Ledger&, Facts& f) {
          Process silent = process(99, 0);
@@ -169,7 +171,8 @@ TEST_CASE("each clause fails with its numbers") {
          f.snapshot.devices[0].utilization_percent = 40;
          r.conditions = {condition("util<=5")};
        }},
-      {"a threshold on a reading that is not there", Clause::thresholds, "util <= 5 asked, it is not available",
+      {"a threshold on a reading that is not there", Clause::thresholds,
+       "util <= 5 asked, it is not available",
        [](Request& r, Ledger&, Facts& f) {
          f.snapshot.devices[0].utilization_percent.reset();
          r.conditions = {condition("util<=5")};
@@ -182,6 +185,199 @@ TEST_CASE("each clause fails with its numbers") {
          add_process(f.snapshot.devices[0], process(99, 30 * kGiB));
        }},
   });
+}
+
+TEST_CASE("the order of the clauses decides which one is told") {
+  Facts facts = machine(1);
+  Ledger ledger;
+  Request request;
+  Device& device = facts.snapshot.devices[0];
+  std::vector<Clause> told;
+  const auto tell = [&] { told.push_back(*judged(request, ledger, facts).failed); };
+  request.conditions = {condition("util<=5")};
+  device.utilization_percent = 90;
+  tell();
+  device.compute_mode = ComputeMode::prohibited;
+  tell();
+  device.memory.used_bytes = 10 * kGiB;
+  tell();
+  device.processes->push_back(process(9, 0));
+  tell();
+  facts.draining = {kGpu0};
+  tell();
+  ledger.tickets = {lease(1, kGpu0)};
+  tell();
+  request.exclude = {"0"};
+  tell();
+  facts.mask = Mask{"", {}, {}};
+  tell();
+  facts.policy.excluded = {{"0", ""}};
+  tell();
+  device.state = DeviceState::failed;
+  tell();
+  REQUIRE(told.size() == 10);
+  for (std::size_t i = 0; i < told.size(); ++i) CHECK(told[i] == static_cast<Clause>(9 - i));
+}
+
+TEST_CASE("what does not stand in the way") {
+  struct Allowed {
+    std::string why;
+    void (*arrange)(Request&, Ledger&, Facts&);
+  };
+  for (const Allowed& row : {
+           Allowed{"a desktop that draws, with its memory",
+                   [](Request&, Ledger&, Facts& f) {
+                     add_process(f.snapshot.devices[0], process(9, 3 * kGiB, ProcessKind::graphics));
+                   }},
+           Allowed{"memory that nobody is listed for, up to the tolerance",
+                   [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].memory.used_bytes = 512 * kMiB; }},
+           Allowed{"a program that the site does not count",
+                   [](Request&, Ledger&, Facts& f) {
+                     f.policy.ignored_programs = {"python"};
+                     add_process(f.snapshot.devices[0], process(9, 3 * kGiB));
+                   }},
+           Allowed{"a user whom the site does not count",
+                   [](Request&, Ledger&, Facts& f) {
+                     f.policy.ignored_users = {"bob"};
+                     add_process(f.snapshot.devices[0], process(9, 3 * kGiB));
+                   }},
+           Allowed{"as many outsiders as the request allows",
+                   [](Request& r, Ledger&, Facts& f) {
+                     r.allowed_processes = 1;
+                     add_process(f.snapshot.devices[0], process(9, 3 * kGiB));
+                   }},
+           Allowed{"the processes of a lease that shares",
+                   [](Request& r, Ledger& l, Facts& f) {
+                     r = shared_request(9 * kGiB);
+                     l.tickets = {shared_lease(1, kGpu0, 30 * kGiB)};
+                     f.process_leases = {{9, TicketId{1}}};
+                     add_process(f.snapshot.devices[0], process(9, 29 * kGiB));
+                   }},
+           Allowed{"a waiting ticket",
+                   [](Request&, Ledger& l, Facts&) {
+                     l.tickets = {lease(1, kGpu0)};
+                     l.tickets[0].phase = TicketPhase::waiting;
+                   }},
+           Allowed{"a lease on another device",
+                   [](Request&, Ledger& l, Facts&) { l.tickets = {lease(1, uuid_of(1))}; }},
+           Allowed{"a board that has neither compute modes nor row remapping",
+                   [](Request&, Ledger&, Facts& f) {
+                     f.snapshot.devices[0].compute_mode.reset();
+                     f.snapshot.devices[0].health = {};
+                   }},
+           Allowed{"an exclusive device that nobody uses",
+                   [](Request&, Ledger&, Facts& f) {
+                     f.snapshot.devices[0].compute_mode = ComputeMode::exclusive_process;
+                   }},
+           Allowed{"a busy sample that nobody asked about",
+                   [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].utilization_percent = 100; }},
+           Allowed{"a mask that holds it",
+                   [](Request&, Ledger&, Facts& f) { f.mask = Mask{"0", {kGpu0}, {}}; }},
+           Allowed{"a site that excludes a card that is not here",
+                   [](Request&, Ledger&, Facts& f) { f.policy.excluded = {{"GPU-ffff", "at repair"}}; }},
+       }) {
+    Request request;
+    Ledger ledger;
+    Facts facts = machine(1);
+    row.arrange(request, ledger, facts);
+    const Verdict verdict = judged(request, ledger, facts);
+    CHECK_MESSAGE(verdict.free(), row.why, ": ", verdict.reason);
+  }
+}
+
+TEST_CASE("who stands in the way is named") {
+  Facts facts = machine(2);
+  Process outsider = process(99, kGiB);
+  outsider.started_at_s = 1'700'000'000;
+  outsider.container = "cafe";
+  add_process(facts.snapshot.devices[0], outsider);
+  Ledger ledger;
+  ledger.tickets = {lease(7, uuid_of(1))};
+  ledger.tickets[0].command = "python x.py";
+  ledger.tickets[0].note = "until noon";
+  ledger.tickets[0].since_s = 1'700'000'001;
+  const std::vector<Verdict> verdicts = judge({}, ledger, facts).value();
+  CHECK(verdicts[0].culprits ==
+        std::vector{Culprit{"bob", 99, "/usr/bin/python train.py", 1'700'000'000, {}, "in container cafe"}});
+  CHECK(verdicts[1].culprits ==
+        std::vector{Culprit{"alice", 4000, "python x.py", 1'700'000'001, TicketId{7}, "until noon"}});
+}
+
+TEST_CASE("a request that does not fit the machine is refused with what there is") {
+  struct Refused {
+    ErrorCode code;
+    std::string message;
+    void (*arrange)(Request&, Facts&);
+  };
+  for (const Refused& row : {
+           Refused{ErrorCode::usage, "devices asked for: there is no device \"9\": this machine has 0-2",
+                   [](Request& r, Facts&) { r.devices = {"9"}; }},
+           Refused{
+               ErrorCode::usage,
+               "devices to exclude: \"GPU-0000\" is the beginning of 3 UUIDs (devices 0-2): write more of it",
+               [](Request& r, Facts&) { r.exclude = {"GPU-0000"}; }},
+           Refused{ErrorCode::usage, "device 1 is both asked for and excluded",
+                   [](Request& r, Facts&) {
+                     r.devices = {"1"};
+                     r.exclude = {uuid_of(1)};
+                   }},
+           Refused{ErrorCode::usage, "3 devices are asked for, but only 2 of the machine's are named: 0, 1",
+                   [](Request& r, Facts&) {
+                     r.devices = {"0", "1"};
+                     r.count = 3;
+                   }},
+           Refused{ErrorCode::usage, "a request for 0 devices: ask for at least 1",
+                   [](Request& r, Facts&) { r.count = 0; }},
+           Refused{ErrorCode::impossible, "4 devices are asked for, and this machine has 3",
+                   [](Request& r, Facts&) { r.count = 4; }},
+           Refused{ErrorCode::impossible,
+                   "a device is asked for, and none of this machine's can ever satisfy the request: GPU 0, "
+                   "2: name ~ H100 "
+                   "asked, it is NVIDIA A100-SXM4-40GB; GPU 1: name ~ H100 asked, it is NVIDIA T4",
+                   [](Request& r, Facts& f) {
+                     f.snapshot.devices[1].name = "NVIDIA T4";
+                     r.conditions = {condition("name~H100")};
+                   }},
+           Refused{ErrorCode::impossible,
+                   "2 devices are asked for, and only 1 of 3 can ever satisfy the request: GPU 0: excluded "
+                   "by the site: "
+                   "fan; GPU 1: not in CUDA_VISIBLE_DEVICES=0,2",
+                   [](Request& r, Facts& f) {
+                     r.count = 2;
+                     f.policy.excluded = {{"0", "fan"}};
+                     f.mask = Mask{"0,2", {uuid_of(0), uuid_of(2)}, {}};
+                   }},
+           Refused{ErrorCode::impossible, "this machine has no GPU that can be used",
+                   [](Request&, Facts& f) { f.snapshot.devices.clear(); }},
+       }) {
+    Request request;
+    Facts facts = machine(3);
+    row.arrange(request, facts);
+    const Result<void> possible = check_possible(request, facts);
+    REQUIRE_MESSAGE(!possible, row.message);
+    CHECK(possible.error().code == row.code);
+    CHECK(possible.error().message == row.message);
+    if (row.code == ErrorCode::usage) CHECK(judge(request, {}, facts).error() == possible.error());
+  }
+}
+
+TEST_CASE("candidates are what a request could ever use, whoever holds it now") {
+  Facts facts = machine(4);
+  facts.snapshot.devices[1].state = DeviceState::lost;
+  add_process(facts.snapshot.devices[2], process(9, kGiB));
+  Request request;
+  request.exclude = {"3"};
+  request.conditions = {condition("util<=5 and free>=39G")};
+  facts.snapshot.devices[0].utilization_percent = 90;
+  CHECK(candidates(request, facts).value() == std::vector{uuid_of(0), uuid_of(2)});
+  CHECK(check_possible(request, facts));
+}
+
+TEST_CASE("each clause has its own name") {
+  CHECK(to_text(Clause::healthy) == "healthy");
+  CHECK(to_text(Clause::not_leased) == "not_leased");
+  CHECK(to_text(Clause::no_hidden_holder) == "no_hidden_holder");
+  CHECK(to_text(Clause::thresholds) == "thresholds");
 }
 
 }  // namespace

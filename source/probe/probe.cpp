@@ -9,7 +9,6 @@
 #include "berth/source/nvidia_smi/nvidia_smi_reader.h"
 #include "berth/source/nvml/nvml_reader.h"
 #include "berth/source/probe/protocol.h"
-#include "berth/sys/child.h"
 
 namespace berth::source {
 namespace {
@@ -96,7 +95,6 @@ class Readers {
 }  // namespace
 
 int run_probe(int in, int out, SourceKind expected) {
-  sys::accept_signals();
   Readers readers;
   readers.expect(expected);
   for (;;) {

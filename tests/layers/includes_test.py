@@ -7,7 +7,9 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-CORE = sorted(path for path in (ROOT / "core").rglob("*") if path.suffix in {".h", ".cpp"} and "test" not in path.parts)
+CORE = sorted(
+    path for path in (ROOT / "core").rglob("*") if path.suffix in {".h", ".cpp"} and "test" not in path.parts
+)
 ALLOWED = """algorithm array bit bitset cctype charconv cmath compare concepts cstddef cstdint cstdlib cstring expected
 functional iterator limits map memory numeric optional random ranges set span string string_view system_error tuple
 type_traits unordered_map unordered_set utility variant vector fmt/format.h fmt/ranges.h""".split()

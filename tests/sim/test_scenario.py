@@ -23,6 +23,7 @@ INIT = (
         ('[[device]]\nmodel = "H1000"\n', 2, "unknown model"),
         ("[[device]]\ncount = 2\n", 1, 'needs "model"'),
         ('[[device]]\nmodel = "H100"\nfoo\n', 3, ""),
+        ('model"H100"\n', 1, ""),
         ('driver = "new"\n', 1, "version"),
         ('generation = "r999"\n', 1, "r535.54"),
         ('[[device]]\nmodel = "T4"\nmig = ["1g.5gb"]\n', 3, "no MIG"),

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "berth/store/lease_store.h"
+
+namespace berth::store {
+
+/// The UUID of a device that `take` would give away a second time, as the ledger knows it. Every store
+/// refuses that, whatever the plan thinks and whatever became of a device's lock.
+std::optional<std::string> contradiction(const Take& take, const Ledger& ledger);
+
+}  // namespace berth::store

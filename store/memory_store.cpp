@@ -1,0 +1,116 @@
+#include "berth/store/memory_store.h"
+
+#include <algorithm>
+
+#include "berth/store/contradiction.h"
+
+namespace berth::store {
+namespace {
+
+Ledger ledger_of(const MemoryBooks& books) {
+  Ledger ledger;
+  for (const auto& [id, ticket] : books.tickets) ledger.tickets.push_back(ticket);
+  for (const auto& [id, ticket] : books.ended) ledger.ended.push_back(ticket);
+  return ledger;
+}
+
+class MemoryTicket : public OwnTicket {
+ public:
+  MemoryTicket(std::shared_ptr<MemoryBooks> books, TicketId id) : books_(std::move(books)), id_(id) {}
+  ~MemoryTicket() override { release(); }
+
+  const Ticket& ticket() const override { return ended_ ? last_ : books_->tickets.at(id_); }
+
+  Result<Outcome> decide(const Decide& decide) override {
+    const Ledger ledger = ledger_of(*books_);
+    const auto decision = decide(ledger, id_);
+    if (!decision) return std::unexpected(decision.error());
+    if (std::holds_alternative<Stay>(*decision)) return Stayed{};
+    if (std::holds_alternative<Withdraw>(*decision)) {
+      release();
+      return Withdrawn{};
+    }
+    return take(std::get<Take>(*decision), ledger);
+  }
+
+  Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds) override {
+    const auto found = books_->tickets.find(rival);
+    const bool waits = found != books_->tickets.end() && found->second.phase == TicketPhase::waiting;
+    return waits ? Woken::tick : Woken::changed;
+  }
+
+  Result<Woken> sleep_until_released(const std::vector<std::string>& uuids,
+                                     const std::vector<TicketId>& leases,
+                                     std::chrono::milliseconds) override {
+    const bool locked =
+        std::ranges::all_of(uuids, [&](const std::string& uuid) { return !books_->locks[uuid].empty(); });
+    const bool alive =
+        std::ranges::all_of(leases, [&](TicketId lease) { return books_->tickets.contains(lease); });
+    return locked && alive ? Woken::tick : Woken::changed;
+  }
+
+  void release() override {
+    if (ended_) return;
+    for (auto& [uuid, holders] : books_->locks) holders.erase(id_);
+    last_ = books_->tickets.at(id_);
+    books_->tickets.erase(id_);
+    ended_ = true;
+  }
+
+  std::vector<int> descriptors() const override { return {}; }
+
+ private:
+  Result<Outcome> take(const Take& take, const Ledger& ledger) {
+    if (const auto uuid = contradiction(take, ledger)) return Conflict{*uuid};
+    for (const DeviceLock& lock : take.locks) {
+      const auto foreign = books_->foreign_locks.find(lock.uuid);
+      if (foreign != books_->foreign_locks.end() && (foreign->second || lock.whole))
+        return Conflict{lock.uuid};
+    }
+    for (const DeviceLock& lock : take.locks) books_->locks[lock.uuid].insert(id_);
+    Ticket& own = books_->tickets.at(id_);
+    own.phase = TicketPhase::granted;
+    own.devices = take.devices;
+    return Taken{};
+  }
+
+  std::shared_ptr<MemoryBooks> books_;
+  TicketId id_;
+  bool ended_ = false;
+  Ticket last_;
+};
+
+}  // namespace
+
+Result<Books> MemoryStore::look() {
+  Books books{ledger_of(*books_), {}};
+  for (const auto& [uuid, whole] : books_->foreign_locks) books.foreign_locks.push_back({uuid, whole, 0});
+  return books;
+}
+
+Result<Joined> MemoryStore::join(const Ticket& draft, const Decide& decide) {
+  const TicketId id{++books_->last_id};
+  Ticket ticket = draft;
+  ticket.id = id;
+  ticket.phase = TicketPhase::waiting;
+  ticket.devices.clear();
+  books_->tickets.emplace(id, ticket);
+  auto own = std::make_unique<MemoryTicket>(books_, id);
+  const auto outcome = own->decide(decide);
+  if (!outcome) return std::unexpected(outcome.error());
+  if (std::holds_alternative<Withdrawn>(*outcome)) return Joined{nullptr, *outcome};
+  return Joined{std::move(own), *outcome};
+}
+
+void MemoryStore::sweep(const std::vector<TicketId>& keep) {
+  std::erase_if(books_->ended,
+                [&](const auto& entry) { return std::ranges::find(keep, entry.first) == keep.end(); });
+}
+
+Result<std::unique_ptr<LeaseStore>> MemoryStore::inside(TicketId lease) {
+  std::shared_ptr<MemoryBooks>& inner = books_->inside[lease];
+  if (!inner) inner = std::make_shared<MemoryBooks>();
+  return std::make_unique<MemoryStore>(inner);
+}
+
+}  // namespace berth::store

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "berth/store/lease_store.h"
+
+namespace berth::store {
+
+/// What the clients of one memory store share: the queue, the leases, and who has locked what. For one
+/// thread.
+struct MemoryBooks {
+  std::map<TicketId, Ticket> tickets;               ///< alive
+  std::map<TicketId, Ticket> ended;                 ///< leases whose holder died, until they are swept
+  std::map<std::string, std::set<TicketId>> locks;  ///< of devices, by their UUID
+  std::map<std::string, bool> foreign_locks;        ///< UUID → whole, of holders without a ticket
+  std::map<TicketId, std::shared_ptr<MemoryBooks>> inside;
+  std::uint64_t last_id = 0;
+};
+
+/// The same contract as the directory's, in memory: for tests of what stands above a store. It never sleeps:
+/// a sleep that nothing has ended yet is over as after a tick.
+class MemoryStore : public LeaseStore {
+ public:
+  explicit MemoryStore(std::shared_ptr<MemoryBooks> books) : books_(std::move(books)) {}
+
+  Result<Books> look() override;
+  Result<Joined> join(const Ticket& draft, const Decide& decide) override;
+  void sweep(const std::vector<TicketId>& keep) override;
+  std::optional<sys::FileIdentity> file_of(TicketId) override { return std::nullopt; }
+  Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) override;
+  std::vector<std::string> notes() const override { return {}; }
+
+ private:
+  std::shared_ptr<MemoryBooks> books_;
+};
+
+}  // namespace berth::store

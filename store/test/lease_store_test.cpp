@@ -1,0 +1,311 @@
+// One suite for every store. A row of the table says how to make a store, a second client of it, and how to
+// kill.
+
+#include "berth/store/lease_store.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+#include "berth/store/directory_store.h"
+#include "berth/store/memory_store.h"
+#include "berth/store/test/scratch_directory.h"
+
+namespace berth::store {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A store that any number of clients can open.
+class Bench {
+ public:
+  virtual ~Bench() = default;
+  virtual std::unique_ptr<LeaseStore> client() = 0;
+};
+
+class MemoryBench : public Bench {
+ public:
+  std::unique_ptr<LeaseStore> client() override { return std::make_unique<MemoryStore>(books_); }
+
+ private:
+  std::shared_ptr<MemoryBooks> books_ = std::make_shared<MemoryBooks>();
+};
+
+class DirectoryBench : public Bench {
+ public:
+  std::unique_ptr<LeaseStore> client() override {
+    auto opened = DirectoryStore::open({scratch_.path("leases"), DirectoryOrigin::environment});
+    REQUIRE(opened.has_value());
+    return std::move(*opened);
+  }
+
+ private:
+  ScratchDirectory scratch_;
+};
+
+using MakeBench = std::unique_ptr<Bench> (*)();
+struct Row {
+  const char* name;
+  MakeBench make;
+};
+constexpr Row kStores[] = {
+    {"memory", [] { return std::unique_ptr<Bench>(new MemoryBench); }},
+    {"directory", [] { return std::unique_ptr<Bench>(new DirectoryBench); }},
+};
+
+template <class Body>
+void for_each_store(Body body) {
+  for (const Row& row : kStores) {
+    SUBCASE(row.name) {
+      auto bench = row.make();
+      body(*bench);
+    }
+  }
+}
+
+Ticket draft(std::vector<std::string> candidates, bool shared = false) {
+  Ticket ticket;
+  ticket.pid = 4711;
+  ticket.count = 1;
+  ticket.shared = shared;
+  ticket.candidates = std::move(candidates);
+  ticket.command = "python train.py";
+  ticket.note = "sweep 3";
+  return ticket;
+}
+
+Decide take(std::vector<std::string> uuids, bool whole = true) {
+  return [uuids, whole](const Ledger&, TicketId) -> Result<Decision> {
+    Take wanted{uuids, {}};
+    for (const std::string& uuid : uuids) wanted.locks.push_back({uuid, whole});
+    return Decision(wanted);
+  };
+}
+Result<Decision> stay(const Ledger&, TicketId) {
+  return Decision(Stay{});
+}
+Result<Decision> withdraw(const Ledger&, TicketId) {
+  return Decision(Withdraw{});
+}
+
+std::unique_ptr<OwnTicket> granted(LeaseStore& store, std::vector<std::string> uuids, bool shared = false) {
+  auto joined = store.join(draft(uuids, shared), take(uuids, !shared));
+  REQUIRE(joined.has_value());
+  REQUIRE(std::holds_alternative<Taken>(joined->outcome));
+  return std::move(joined->own);
+}
+
+std::unique_ptr<OwnTicket> waiting(LeaseStore& store, std::vector<std::string> uuids) {
+  auto joined = store.join(draft(std::move(uuids)), stay);
+  REQUIRE(joined.has_value());
+  REQUIRE(std::holds_alternative<Stayed>(joined->outcome));
+  return std::move(joined->own);
+}
+
+Ledger ledger_of(LeaseStore& store) {
+  auto books = store.look();
+  REQUIRE(books.has_value());
+  return books->ledger;
+}
+
+TEST_CASE("a store that nobody has used is empty") {
+  for_each_store([](Bench& bench) { CHECK(ledger_of(*bench.client()) == Ledger{}); });
+}
+
+TEST_CASE("a granted ticket is a lease that every client sees, with what its owner wrote") {
+  for_each_store([](Bench& bench) {
+    const auto mine = bench.client();
+    const auto own = granted(*mine, {"GPU-a"});
+    const Ledger seen = ledger_of(*bench.client());
+    REQUIRE(seen.tickets.size() == 1);
+    CHECK(seen.tickets[0].phase == TicketPhase::granted);
+    CHECK(seen.tickets[0].devices == std::vector<std::string>{"GPU-a"});
+    CHECK(seen.tickets[0].command == "python train.py");
+    CHECK(seen.tickets[0].note == "sweep 3");
+    CHECK(seen.tickets[0].id == own->ticket().id);
+    CHECK(own->ticket().phase == TicketPhase::granted);
+  });
+}
+
+TEST_CASE("the decision sees the ticket that it decides for, waiting, and all before it") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto first = waiting(*store, {"GPU-a"});
+    Ledger seen;
+    TicketId me;
+    auto joined = store->join(draft({"GPU-a"}), [&](const Ledger& ledger, TicketId id) -> Result<Decision> {
+      seen = ledger;
+      me = id;
+      return Decision(Stay{});
+    });
+    REQUIRE(joined.has_value());
+    REQUIRE(seen.tickets.size() == 2);
+    CHECK(seen.tickets[0].id == first->ticket().id);
+    CHECK(seen.tickets[1].id == me);
+    CHECK(seen.tickets[1].phase == TicketPhase::waiting);
+    CHECK(first->ticket().id < me);
+  });
+}
+
+TEST_CASE("a release ends the lease at once and frees the device") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto own = granted(*store, {"GPU-a", "GPU-b"});
+    own->release();
+    CHECK(ledger_of(*store).tickets.empty());
+    CHECK(granted(*store, {"GPU-b"}) != nullptr);
+  });
+}
+
+TEST_CASE("the end of the object ends the ticket") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    granted(*store, {"GPU-a"}).reset();
+    waiting(*store, {"GPU-a"}).reset();
+    CHECK(ledger_of(*store) == Ledger{});
+  });
+}
+
+TEST_CASE("a device that is leased is not given again, whatever the decision says") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto own = granted(*store, {"GPU-a"});
+    for (const bool whole : {true, false}) {
+      auto second = bench.client()->join(draft({"GPU-a"}, !whole), take({"GPU-a"}, whole));
+      REQUIRE(second.has_value());
+      REQUIRE(std::holds_alternative<Conflict>(second->outcome));
+      CHECK(std::get<Conflict>(second->outcome).uuid == "GPU-a");
+      CHECK(second->own->ticket().phase == TicketPhase::waiting);
+    }
+  });
+}
+
+TEST_CASE("all or nothing: a set with one leased device takes none of the others") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto own = granted(*store, {"GPU-b"});
+    auto second = store->join(draft({"GPU-a", "GPU-b"}), take({"GPU-a", "GPU-b"}));
+    REQUIRE(std::holds_alternative<Conflict>(second->outcome));
+    CHECK(granted(*store, {"GPU-a"}) != nullptr);
+  });
+}
+
+TEST_CASE("parts of a device go to many, and never beside a whole lease") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto one = granted(*store, {"GPU-a"}, true);
+    const auto two = granted(*store, {"GPU-a"}, true);
+    CHECK(leases_on(ledger_of(*store), "GPU-a").size() == 2);
+    auto whole = store->join(draft({"GPU-a"}), take({"GPU-a"}));
+    CHECK(std::holds_alternative<Conflict>(whole->outcome));
+    one->release();
+    auto still = whole->own->decide(take({"GPU-a"}));
+    CHECK(std::holds_alternative<Conflict>(*still));
+    two->release();
+    auto now = whole->own->decide(take({"GPU-a"}));
+    CHECK(std::holds_alternative<Taken>(*now));
+  });
+}
+
+TEST_CASE("a waiting ticket becomes a lease by a later decision and keeps its id") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto own = waiting(*store, {"GPU-a"});
+    const TicketId id = own->ticket().id;
+    const auto outcome = own->decide(take({"GPU-a"}));
+    CHECK(std::holds_alternative<Taken>(*outcome));
+    const Ledger ledger = ledger_of(*store);
+    REQUIRE(ledger.tickets.size() == 1);
+    CHECK(ledger.tickets[0].id == id);
+    CHECK(ledger.tickets[0].phase == TicketPhase::granted);
+  });
+}
+
+TEST_CASE("a ticket that withdraws is gone") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto at_once = store->join(draft({"GPU-a"}), withdraw);
+    CHECK(at_once->own == nullptr);
+    CHECK(std::holds_alternative<Withdrawn>(at_once->outcome));
+    const auto later = waiting(*store, {"GPU-a"});
+    CHECK(std::holds_alternative<Withdrawn>(*later->decide(withdraw)));
+    CHECK(ledger_of(*store) == Ledger{});
+  });
+}
+
+TEST_CASE("a decision that fails is the answer, and leaves no ticket behind") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto refuse = [](const Ledger&, TicketId) -> Result<Decision> {
+      return fail(ErrorCode::usage, "no such device");
+    };
+    const auto joined = store->join(draft({"GPU-a"}), refuse);
+    REQUIRE_FALSE(joined.has_value());
+    CHECK(joined.error() == Error{ErrorCode::usage, "no such device"});
+    CHECK(ledger_of(*store) == Ledger{});
+  });
+}
+
+TEST_CASE("a sleep behind a rival is over when it no longer waits, and after a tick while it does") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    auto first = waiting(*store, {"GPU-a"});
+    const auto second = waiting(*store, {"GPU-a"});
+    CHECK(second->sleep_behind(first->ticket().id, 5ms) == Woken::tick);
+    const auto granted_now = first->decide(take({"GPU-a"}));
+    REQUIRE(granted_now.has_value());
+    CHECK(second->sleep_behind(first->ticket().id, 1h) == Woken::changed);
+    first.reset();
+    CHECK(second->sleep_behind(TicketId{1}, 1h) == Woken::changed);
+  });
+}
+
+TEST_CASE("what is inside a lease is apart from what is outside") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto outer = granted(*store, {"GPU-a", "GPU-b"});
+    auto inside = store->inside(outer->ticket().id);
+    REQUIRE(inside.has_value());
+    const auto inner = granted(**inside, {"GPU-a"});
+    CHECK(ledger_of(**inside).tickets.size() == 1);
+    CHECK(ledger_of(*store).tickets.size() == 1);
+    auto again = store->inside(outer->ticket().id);
+    auto second = (*again)->join(draft({"GPU-a"}), take({"GPU-a"}));
+    CHECK(std::holds_alternative<Conflict>(second->outcome));
+  });
+}
+
+TEST_CASE("no sequence of joins, decisions and ends gives a device to two, or loses one") {
+  for (const Row& row : kStores) {
+    CAPTURE(row.name);
+    CHECK(rc::check(fmt::format("conservation in the {} store", row.name), [&row] {
+      const auto bench = row.make();
+      const auto store = bench->client();
+      const std::vector<std::string> devices{"GPU-a", "GPU-b", "GPU-c"};
+      std::vector<std::unique_ptr<OwnTicket>> own;
+      const auto steps = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 1000));
+      for (const int step : steps) {
+        const std::string& uuid = devices[static_cast<std::size_t>(step) % devices.size()];
+        const bool whole = step % 2 == 0;
+        if (step % 3 == 0 && !own.empty()) {
+          own.erase(own.begin() + step % static_cast<int>(own.size()));
+        } else if (auto joined = store->join(draft({uuid}, !whole), take({uuid}, whole)); joined) {
+          if (std::holds_alternative<Taken>(joined->outcome)) own.push_back(std::move(joined->own));
+        }
+        const Ledger ledger = ledger_of(*store);
+        RC_ASSERT(ledger.tickets.size() == own.size());
+        for (const std::string& device : devices) {
+          const auto leases = leases_on(ledger, device);
+          const bool any_whole =
+              std::ranges::any_of(leases, [](const Ticket* lease) { return !lease->shared; });
+          RC_ASSERT(!any_whole || leases.size() == 1);
+        }
+      }
+    }));
+  }
+}
+
+}  // namespace
+}  // namespace berth::store

@@ -1,0 +1,122 @@
+#include "berth/sys/child.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+
+#include "berth/sys/descriptor.h"
+
+namespace berth::sys {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(30);
+
+struct Pipe {
+  Descriptor reader;
+  Descriptor writer;
+
+  Pipe() {
+    int ends[2];
+    REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+    reader = Descriptor(ends[0]);
+    writer = Descriptor(ends[1]);
+  }
+  std::string rest() {
+    writer.close();
+    std::string text;
+    char piece[256];
+    for (ssize_t length = 0; (length = read(reader.get(), piece, sizeof piece)) > 0;) {
+      text.append(piece, static_cast<std::size_t>(length));
+    }
+    return text;
+  }
+};
+
+/// What a shell prints.
+std::string output_of(const std::string& script) {
+  Pipe pipe;
+  auto child = Child::spawn({.program = "sh", .arguments = {"-c", script}, .output = pipe.writer.get()});
+  REQUIRE(child);
+  const std::string text = pipe.rest();
+  CHECK(child->wait(kPatience) == Ending{});
+  return text;
+}
+
+TEST_CASE("a child has its three descriptors and no others, whatever its parent has open") {
+  const Descriptor inherited(open("/dev/null", O_RDONLY));
+  const Descriptor high(fcntl(inherited.get(), F_DUPFD, 200));
+  CHECK(output_of("cd /proc/self/fd; echo *") == "0 1 2 3\n");  // 3: the listing itself
+}
+
+TEST_CASE("a child has a session of its own and no signal blocked") {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &before);
+  CHECK(output_of("read -r p c s g session rest < /proc/self/stat; [ $session = $$ ] && echo own") ==
+        "own\n");
+  CHECK(
+      output_of("while read -r name bits; do [ $name = SigBlk: ] && echo $bits; done < /proc/self/status; true") ==
+      "0000000000000000\n");
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+}
+
+TEST_CASE("a child that its host has collected is borne") {
+  auto child = Child::spawn({.program = "true"});
+  REQUIRE(child);
+  CHECK(waitpid(-1, nullptr, 0) == child->pid());
+  CHECK(to_text(*child->wait(kPatience)) == "an unknown exit status");
+}
+
+TEST_CASE("how a child ended is told") {
+  auto failing = Child::spawn({.program = "sh", .arguments = {"-c", "exit 3"}});
+  CHECK(failing->wait(kPatience) == Ending{.exit_status = 3, .signal = 0});
+  auto waiting = Child::spawn({.program = "cat"});
+  auto killed = Child::spawn({.program = "sleep", .arguments = {"1000"}});
+  CHECK_FALSE(killed->wait(std::chrono::milliseconds(0)));
+  killed->kill(SIGKILL);
+  const auto ending = killed->wait(kPatience);
+  REQUIRE(ending);
+  CHECK(to_text(*ending) == "signal 9 (Killed)");
+}
+
+TEST_CASE("a program that cannot be started is an error with its name") {
+  const auto child = Child::spawn({.program = "/nowhere/program"});
+  REQUIRE_FALSE(child);
+  CHECK(child.error().message == "starting /nowhere/program: No such file or directory");
+}
+
+TEST_CASE("standard descriptors of the parent may be handed on in any order") {
+  Pipe pipe;
+  const int saved = dup(0);
+  REQUIRE(dup2(pipe.writer.get(), 0) == 0);
+  auto child =
+      Child::spawn({.program = "sh", .arguments = {"-c", "echo out; echo err >&2"}, .output = 0, .error = 0});
+  dup2(saved, 0);
+  close(saved);
+  REQUIRE(child);
+  CHECK(pipe.rest() == "out\nerr\n");
+}
+
+TEST_CASE("a child that was let go leaves no zombie once another is started") {
+  pid_t pid = 0;
+  {
+    Pipe pipe;
+    auto child = Child::spawn({.program = "cat", .input = pipe.reader.get()});
+    REQUIRE(child);
+    pid = child->pid();
+  }
+  // Its input has ended, so it ends; when, is not for us to know.
+  siginfo_t info{};
+  REQUIRE(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) == 0);
+  auto next = Child::spawn({.program = "true"});
+  CHECK(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == -1);
+  CHECK(next->wait(kPatience) == Ending{});
+}
+
+}  // namespace
+}  // namespace berth::sys
