@@ -25,9 +25,13 @@ namespace {
 constexpr int kRemovals = 16;
 constexpr const char* kInside = "inside";
 
+// The kernel lets an RCU grace period pass before it shows its locks, about 10 ms: not asked where there is no
+// device file to lock.
 std::vector<sys::HeldFlock> flocks_on_file_system_of(const LeaseDirectory& directory) {
   struct stat status{};
   if (::fstat(directory.root.get(), &status) != 0) return {};
+  const auto files = sys::list_directory(directory.devices.get());
+  if (!files || files->empty()) return {};
   std::vector<sys::HeldFlock> held = sys::held_flocks();
   std::erase_if(held, [&](const sys::HeldFlock& lock) {
     return lock.file.device != status.st_dev || lock.file.inode == status.st_ino;
