@@ -232,6 +232,7 @@ Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::millise
 
 Result<Woken> DirectoryTicket::sleep_until_released(const std::vector<std::string>& uuids,
                                                     const std::vector<TicketId>& leases,
+                                                    const std::vector<int>& exits,
                                                     std::chrono::milliseconds tick) {
   if (!watch_) watch_.emplace();
   bool unseen = false;
@@ -249,10 +250,10 @@ Result<Woken> DirectoryTicket::sleep_until_released(const std::vector<std::strin
   // once, or that came just before the watch, may still have seen them: one more, a little later, before a
   // long sleep.
   if (!std::exchange(looked_again_, !looked_again_)) {
-    watch_->wait(kSettleTime);
+    watch_->wait({}, kSettleTime);
     return Woken::changed;
   }
-  return watch_->wait(tick) ? Woken::changed : Woken::tick;
+  return watch_->wait(exits, tick) ? Woken::changed : Woken::tick;
 }
 
 }  // namespace berth::store
