@@ -9,11 +9,9 @@ namespace {
 
 constexpr std::string_view kAbout =
     "Leases the GPUs asked for, runs COMMAND with CUDA_VISIBLE_DEVICES set to them, and ends as COMMAND "
-    "ends: "
-    "with its status, or by its signal. The lease ends with the last process that COMMAND has started, "
+    "ends: with its status, or by its signal. The lease ends with the last process that COMMAND has started, "
     "however it ends. Options end at the first word of COMMAND. Where the GPUs are taken it waits in line, "
-    "first come, first served; BERTH_WAIT (30m, 0 or forever) sets for how long.
-    "
+    "first come, first served; BERTH_WAIT (30m, 0 or forever) sets for how long.\n"
     "\n"
     "    berth run -- python train.py\n"
     "    berth run -n 2 --free 40G -- torchrun --nproc-per-node 2 train.py";
