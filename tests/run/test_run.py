@@ -62,7 +62,7 @@ def ticket(lab: Lab) -> dict:
 
 def free(lab: Lab) -> bool:
     """Whether one device can be had now."""
-    return lab.berth("run", "--", "true").status == 0
+    return lab.berth("run", "--no-wait", "--", "true").status == 0
 
 
 def state(pid) -> str:
