@@ -72,10 +72,13 @@ ProbeSession::Outcome ProbeSession::collect() {
   while (!is_whole_record(answer_)) {
     if (answer_.ends_with(kTopologyBegun)) set_patience(topology_deadline_);
     const std::size_t before = answer_.size();
-    answer_.resize(before + kPiece);
-    const ssize_t length = recv(socket_.get(), answer_.data() + before, kPiece, 0);
-    const int error_number = errno;
-    answer_.resize(before + static_cast<std::size_t>(length > 0 ? length : 0));
+    ssize_t length = 0;
+    int error_number = 0;
+    answer_.resize_and_overwrite(before + kPiece, [&](char* text, std::size_t) {
+      length = recv(socket_.get(), text + before, kPiece, 0);
+      error_number = errno;
+      return before + static_cast<std::size_t>(length > 0 ? length : 0);
+    });
     if (length > 0) {
       if (answer_.size() > kMostBytes) return Outcome::ended;
       note_sign_of_life();

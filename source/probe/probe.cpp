@@ -29,13 +29,11 @@ bool write_all(int out, std::string_view text) {
 std::string read_request(int in) {
   std::string text;
   while (!is_whole_record(text)) {
-    const std::size_t before = text.size();
-    constexpr std::size_t kPiece = 4096;
-    text.resize(before + kPiece);
-    const ssize_t length = read(in, text.data() + before, kPiece);
-    text.resize(before + static_cast<std::size_t>(length > 0 ? length : 0));
+    char piece[1024];
+    const ssize_t length = read(in, piece, sizeof piece);
     if (length < 0 && errno == EINTR) continue;
     if (length <= 0) return {};
+    text.append(piece, static_cast<std::size_t>(length));
   }
   return text;
 }
