@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 
 #include "berth/core/record.h"
 
@@ -32,7 +31,7 @@ Reading<std::uint64_t> mebibytes(std::string_view text) {
 Reading<unsigned> milliwatts(std::string_view text) {
   const auto watts = number<double>(text);
   if (!watts || *watts < 0 || *watts > 1e6) return std::nullopt;
-  return static_cast<unsigned>(std::lround(*watts * 1000));
+  return static_cast<unsigned>(*watts * 1000 + 0.5);
 }
 
 Reading<bool> enabled(std::string_view text) {
