@@ -77,7 +77,10 @@ def test_never_possible_is_69(lab):
     [
         (["-n", "0"], "--count 0: must be a whole number, 1 or more"),
         (["--free", "lots"], "--free lots: "),
-        (["--devices", "0,,1"], "--devices 0,,1: must be indices or UUIDs with commas between: 0,1 or 3:1 or GPU-5a1c"),
+        (
+            ["--devices", "0,,1"],
+            "--devices 0,,1: must be indices or UUIDs with commas between: 0,1 or 3:1 or GPU-5a1c",
+        ),
         (["--devices", "1,1"], "--devices 1,1: names 1 twice"),
         (["--order", "best"], "--order best: must be one of auto, index, random, best-fit, "),
         (["--seed", "3"], "--seed only has a meaning with --order random"),
