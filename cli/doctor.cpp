@@ -43,8 +43,9 @@ void check_driver(const Result<Snapshot>& read, Findings& findings) {
     return;
   }
   const Snapshot& snapshot = *read;
-  std::string found = fmt::format("{} answers by {}, with {}", snapshot.driver_version, snapshot.source,
-                                  render::counted(snapshot.devices.size(), "device"));
+  std::string found = fmt::format("{} answers by {}, with {}",
+                                  snapshot.driver_version.empty() ? "the driver" : snapshot.driver_version,
+                                  snapshot.source, render::counted(snapshot.devices.size(), "device"));
   if (snapshot.stale_reason) {
     findings.push_back({Level::fail, "driver", *snapshot.stale_reason,
                         "`dmesg | grep -i xid` shows what the driver reported; often only a reboot helps"});

@@ -23,7 +23,9 @@ def test_a_sound_machine_passes(lab):
 
 
 def test_what_is_wrong_fails_with_a_remedy(make_lab):
-    lab = make_lab('[[device]]\nmodel = "T4"\nlost = true\n[[device]]\nmodel = "A6000"\npersistence = false\n')
+    lab = make_lab(
+        '[[device]]\nmodel = "T4"\nlost = true\n[[device]]\nmodel = "A6000"\npersistence = false\n'
+    )
     answer = lab.berth("doctor")
     assert answer.status == 1
     assert "FAIL  GPU 0: lost" in answer.out
@@ -78,6 +80,7 @@ def test_the_users_file_narrows_and_never_widens(lab, site):
 
 
 def test_an_unreadable_site_file_is_not_skipped(lab, site):
+    site.unlink()
     site.mkdir()
     answer = lab.berth("pick")
     assert (answer.status, answer.out) == (1, "")

@@ -50,7 +50,9 @@ def test_a_wrong_command_line_is_2_and_says_what_is_allowed(lab, words, message)
     assert answer.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", [["list"], ["pick"], ["why"], ["doctor"], ["version"], ["help"], ["completion", "bash"]])
+@pytest.mark.parametrize(
+    "words", [["list"], ["pick"], ["why"], ["doctor"], ["version"], ["help"], ["completion", "bash"]]
+)
 def test_an_answer_that_cannot_be_written_is_a_failure(lab, words):
     with open("/dev/full", "w") as full:
         answer = lab.berth(*words, stdout=full)
@@ -111,9 +113,12 @@ def test_bash_completes_commands_options_and_values(lab):
     assert complete(lab, "berth", "pi") == ["pick"]
     assert complete(lab, "berth", "pick", "--mem") == ["--mem-util", "--memory"]
     assert complete(lab, "berth", "pick", "--ids", "") == ["index", "uuid"]
-    assert complete(lab, "berth", "completion", "") == ["bash", "zsh", "fish", "--help"] or "bash" in complete(
-        lab, "berth", "completion", ""
-    )
+    assert complete(lab, "berth", "completion", "") == [
+        "bash",
+        "zsh",
+        "fish",
+        "--help",
+    ] or "bash" in complete(lab, "berth", "completion", "")
     assert complete(lab, "berth", "--sim", "8xH100", "li") == ["list"]
     assert complete(lab, "berth", "ls", "--w") == ["--watch"]
 

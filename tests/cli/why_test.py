@@ -37,7 +37,9 @@ def test_what_can_be_had_is_said(lab):
 
 def test_a_terminal_gets_lines_that_fit(make_lab):
     lab = make_lab(f'[[device]]\nmodel = "T4"\nprocess = [{{pid = {os.getpid()}, used_mib = 900}}]\n')
-    status, text = on_terminal(lab, "why", "--where", "free >= 2G and temp < 90 and power < 200 and util <= 50")
+    status, text = on_terminal(
+        lab, "why", "--where", "free >= 2G and temp < 90 and power < 200 and util <= 50"
+    )
     assert status == 0
     assert all(len(line) <= 80 for line in plain(text).splitlines()[1:])
 
