@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include "berth/core/plan.h"
-#include "berth/core/select.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::leasing {
@@ -81,18 +80,7 @@ class Acquisition {
     if (!world) return std::unexpected(world.error());
     world_ = std::move(*world);
     if (auto possible = check_possible(request_, world_.facts); !possible) return possible;
-    return read_topology(**source);
-  }
-
-  // Only where there is a choice that it decides: some machines take seconds to tell it.
-  Result<void> read_topology(source::Source& source) {
-    const auto verdicts = judge(request_, world_.ledger, world_.facts);
-    if (!verdicts) return std::unexpected(verdicts.error());
-    const ReadingSet needed = readings_to_choose(request_, *verdicts);
-    if (needed == ReadingSet()) return {};
-    auto snapshot = source.read(needed);
-    if (snapshot) world_.facts.snapshot.topology = std::move(snapshot->topology);
-    return {};
+    return read_topology_for(request_, **source, world_);
   }
 
   Result<store::Outcome> join(const TicketWords& words) {
