@@ -1,0 +1,80 @@
+# What `run` runs. Words and reasons for each row are in docs/model.md.
+# shellcheck shell=bash disable=SC2046,SC2086 # the lists of macros are to be split
+
+pair=$(jobs 2 1 1,1 1,1 0,0)
+queue=$(jobs 3 1 1,1,1 1,1,1 0,0,0)
+alike="$queue -DALIKE"
+overlap=$(jobs 3 3 3,6,5 2,1,1 0,0,0)           # {0,1}x2 {1,2}x1 {0,2}x1: each is everybody's rival
+chain=$(jobs 3 4 3,6,12 2,1,2 0,0,0)            # {0,1}x2 {1,2}x1 {2,3}x2: the ends are no rivals
+star=$(jobs 3 2 3,1,2 2,1,1 0,0,0)              # {0,1}x2 {0}x1 {1}x1: one lease stands before two heads
+shared=$(jobs 3 1 1,1,1 1,1,1 6,6,4)            # 6 + 6 > 10
+mixed=$(jobs 3 2 3,3,3 1,1,1 6,0,6)             # a share, a whole card, a share, on two cards
+child=$(jobs 2 2 3,3 2,1 0,0)
+
+printf '%-6s %-8s %-34s %-10s %-10s %10s %6s\n' '' kind name expected found states time
+
+world quick 'queue, kill'                $alike $(faults 1 0)
+world quick 'queue, stop'                $alike $(faults 0 1)
+world long  'queue, kill and stop'       $alike $(faults 1 1)
+world quick 'pair, 2 kills, stop'        $pair -DALIKE $(faults 2 1)
+world long  'overlap, kill and stop'     $overlap -DALIKE $(faults 1 1)
+world long  'overlap, stop, any order'   $overlap $(faults 0 1)
+world long  'chain, kill and stop'       $chain -DALIKE $(faults 1 1)
+world quick 'chain, no fault'            $chain $(faults 0 0)
+world long  'star, kill'                 $star $(faults 1 0)
+world long  'shared, kill and stop'      $shared -DALIKE $(faults 1 1)
+world quick 'shared, stop, any order'    $shared $(faults 0 1)
+world long  'mixed, kill'                $mixed -DALIKE $(faults 1 0)
+world long  'mixed, stop'                $mixed -DALIKE $(faults 0 1)
+world quick 'child, kill'                $child -DKID $(faults 1 0)
+world long  'child, kill and stop'       $child -DKID $(faults 1 1)
+world quick 'citizen, kill'              $pair -DALIKE -DCITIZEN -DHEAD_TICK $(faults 1 0)
+world long  'citizen, 3 jobs, stop'      $alike -DCITIZEN -DHEAD_TICK $(faults 0 1)
+world quick 'file removed, kill'         $pair -DALIKE -DREMOVAL $(faults 1 0)
+world quick 'file removed, citizen'      $pair -DALIKE -DREMOVAL -DCITIZEN -DHEAD_TICK $(faults 0 1)
+world quick 'forged ID, kill'            $(jobs 2 1 1,1,1 1,1,1 0,0,0) -DALIKE -DFORGER $(faults 1 0)
+no_endless_run quick 'every run ends, kill'  $pair -DALIKE $(faults 1 0)
+no_endless_run long  'every run ends, stop'  $alike $(faults 0 1)
+
+variant quick 'no gate'                    promise   $shared -DALIKE -DBREAK_NO_GATE $(faults 0 0)
+variant long  'no gate, a stopped head'    promise   $shared -DALIKE -DBREAK_NO_GATE_AT_PLAN $(faults 0 1)
+variant quick 'no gate at join'            fifo      $alike -DBREAK_NO_GATE_AT_JOIN $(faults 0 0)
+variant quick 'gate outlives its holder'   stuck     $alike -DBREAK_GATE_OUTLIVES $(faults 1 0)
+variant quick 'ignore the queue'           fifo      $alike -DBREAK_IGNORE_QUEUE $(faults 0 0)
+variant quick 'sleep behind the first'     wakes     $alike -DBREAK_BEHIND_FIRST $(faults 0 0)
+variant quick 'rescan, forged ID'          order     $(jobs 2 1 1,1,1 1,1,1 0,0,0) -DFORGER -DBREAK_RESCAN $(faults 0 0)
+variant quick 'no liveness check'          stuck     $pair -DBREAK_NO_LIFE $(faults 1 0)
+variant quick 'life from the device lock'  exclusive $child -DKID -DBREAK_INFER $(faults 1 0)
+variant long  'life from the lock, shared' promise   $shared -DALIKE -DBREAK_INFER $(faults 1 0)
+variant quick 'only the lock, file removed' exclusive $pair -DREMOVAL -DBREAK_ONLY_LOCK $(faults 0 0)
+variant long  'only the lock, child'       exclusive $child -DKID -DBREAK_ONLY_LOCK $(faults 1 0)
+variant quick 'only the ledger, citizen'   exclusive $pair -DCITIZEN -DHEAD_TICK -DBREAK_ONLY_LEDGER $(faults 0 0)
+variant long  'only the ledger, child'     exclusive $child -DKID -DBREAK_ONLY_LEDGER $(faults 1 0)
+variant long  'lock, do not compare'       exclusive $pair -DREMOVAL -DCITIZEN -DHEAD_TICK -DBREAK_NO_COMPARE $(faults 0 0)
+variant quick 'grant seen before rename'   promise   $shared -DALIKE -DBREAK_EARLY_GRANT $(faults 0 0)
+variant quick 'end the ticket first'       promise   $shared -DALIKE -DBREAK_TICKET_FIRST $(faults 0 0)
+variant quick 'watch only the devices'     stuck     $pair -DBREAK_WATCH_ONLY_DEVICES $(faults 1 0)
+variant quick 'watch, no second look'      stuck     $pair -DBREAK_LOOK_BEFORE_WATCH $(faults 0 0)
+variant quick 'read events after the look' stuck     $pair -DBREAK_READ_EVENTS_LATE $(faults 0 0)
+variant quick 'no later look'              stuck     $pair -DBREAK_NO_SECOND_LOOK $(faults 1 0)
+variant long  'later look at events only'  stuck     $pair -DBREAK_SECOND_LOOK_AT_EVENTS $(faults 1 0)
+variant quick 'drafted end, stopped'       stuck     $pair -DBREAK_DRAFTED_END $(faults 0 1)
+variant long  'drafted end, killed, child' stuck     $child -DKID -DBREAK_DRAFTED_END $(faults 1 0)
+variant quick 'wake nobody'                stuck     $child -DKID -DBREAK_DRAFTED_END -DBREAK_NO_RING $(faults 0 0)
+variant long  'ring one device'            stuck     $star -DKID -DBREAK_DRAFTED_END -DBREAK_RING_ONE $(faults 0 0)
+variant long  'unlink unheard'             stuck     $child -DKID -DBREAK_NO_ATTRIB $(faults 0 0)
+variant quick 'no tick'                    stuck     $alike -DBREAK_NO_TICK $(faults 0 1)
+variant quick 'single-shot timer'          stuck     $alike -DBREAK_SINGLE_SHOT $(faults 0 1)
+variant quick 'no pass-over'               stuck     $alike -DBREAK_NO_PASS $(faults 0 1)
+variant quick 'no slow look, citizen'      stuck     $pair -DCITIZEN $(faults 0 0)
+variant quick 'a try that wakes itself'    ends      $pair -DCITIZEN -DHEAD_TICK -DBREAK_SELF_WAKE $(faults 0 0)
+
+seen quick 'a stopped rival is passed over'      $alike -DSEEN=PASSED_OVER $(faults 0 1)
+seen long  'granted beside a waiting rival'      $overlap -DSEEN=NOT_RIVALRY $(faults 0 0)
+seen quick 'two shares on one card'              $shared -DSEEN=SHARED $(faults 0 0)
+seen long  'the kernel refuses what is free'     $pair -DSEEN=KERNEL_REFUSED $(faults 1 0)
+seen quick 'the later look'                      $pair -DSEEN=SECOND_LOOK $(faults 1 0)
+seen quick 'the judge sees a rightful wait'      $pair -DSEEN=JUDGED $(faults 0 1)
+
+limit quick 'a process stopped in the gate'      stuck     $pair -DLIMIT_STOPPED_GATE $(faults 0 1)
+limit long  'more wake-ups after a pass-over'    wakes     $alike -DLIMIT_WAKES $(faults 0 1)
