@@ -28,6 +28,9 @@ active [JOBS] proctype Job() provided (!has(stopped, _pid))
 #ifdef BREAK_SINGLE_SHOT
   bool armed;
 #endif
+#ifdef BREAK_STALE_PASS
+  byte was_stopped;
+#endif
   {
     /* ---- join: the ticket is made, written and locked while it has no name; then, under the gate, linked. */
     d_step { join_gate_is_free && may_start(me) -> take_join_gate; started++;
@@ -58,12 +61,8 @@ scan:
          :: else ->
          if
          :: is_before_me(at) && has(queued & believed_alive & waiting, at) ->
-#ifndef BREAK_NO_PASS
-            if :: has(stopped, at) -> passed = passed | bit(at) :: else -> ahead = ahead | bit(at) fi
-#else
-            ahead = ahead | bit(at)
-#endif
-         :: else -> noted[me] = noted[me] & ~bit(at)
+            if :: seen_stopped(at) -> passed = passed | (stopped & bit(at)) :: else -> ahead = ahead | bit(at) fi
+         :: else -> forget(at)
          fi;
 #ifdef BREAK_INFER
          d = 0;
@@ -87,6 +86,17 @@ scan:
 
 decide:
     atomic { at = 0; d_step {
+#ifdef BREAK_PRUNE_NEAREST
+      k = 0; clash = 0;
+      do /* downwards in age: whoever stands before one that still waits is believed to wait */
+      :: k < TICKETS ->
+         d = TICKETS - 1 - k;
+         clash = clash || has(ahead | passed, d);
+         if :: has(noted[me] & ~passed, d) && clash -> ahead = ahead | bit(d) :: else fi;
+         k++
+      :: else -> break
+      od;
+#endif
 #ifdef BREAK_ONLY_LOCK
       if :: whole(me) -> pick = candidates[me] :: else -> free_by_ledger(me, live, pick) fi;
 #else
@@ -217,7 +227,7 @@ sleep:
     :: d_step { armed && has(stopped, at) -> armed = 0; asleep_on[me] = 0; at = 0 } -> goto look
     :: d_step { armed && !has(stopped, at) -> armed = 0 } -> goto sleep
 #elif !defined(BREAK_NO_TICK) && !defined(BREAK_NO_PASS)
-    :: d_step { has(stopped, at) -> asleep_on[me] = 0; at = 0 } -> goto look
+    :: d_step { has(stopped, at) -> remember_stopped(at); asleep_on[me] = 0; at = 0 } -> goto look
 #endif
     fi;
 
@@ -251,7 +261,11 @@ blocked: /* ---- first of its rivals: watch, look again if the watch is new, the
 #endif
     if
     :: d_step { has(event, me) -> event = event & ~mine; at_event; choice = 0 } -> goto look
+#if defined(SETTLE) || defined(BREAK_SETTLE_ONCE)
+    :: d_step { !has(event, me) && !look_again && closing_now == 0 -> look_again = 1; choice = 0 } -> goto look
+#else
     :: d_step { look_again && closing_now == 0 -> see(SECOND_LOOK); look_again = 0; choice = 0 } -> goto look
+#endif
 #ifdef HEAD_TICK
     :: d_step { has(silent, me) -> choice = 0 } -> goto look
 #endif

@@ -3,6 +3,7 @@
  *   JOBS, DEVICES          how many
  *   CANDIDATES NEED MEMORY one number a ticket: a set of devices, a count, a promise (0 = whole devices)
  *   KILLS STOPS            how many kill -9 and how many SIGSTOP (each with or without SIGCONT) a run may hold
+ *   START_IN_ORDER         job 0 joins first, then job 1 …
  *   KID                    job 0 leaves a child that inherited descriptors
  *   CITIZEN REMOVAL FORGER a bare flock(1), a removed device file, a forged early ID
  *   HEAD_TICK              the slow periodic look of the first in line; without it, events must do

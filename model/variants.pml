@@ -43,8 +43,7 @@
 #define drop_join_gate drop_gate
 #endif
 
-/* Jobs that are all alike have numbers by the order of their start: the other orders are the same but for names. */
-#ifdef ALIKE
+#ifdef START_IN_ORDER
 #define may_start(t) (started == t)
 #else
 #define may_start(t) true
@@ -64,6 +63,23 @@
 #define is_before_me(t) has(noted[me], t)
 #endif
 
+#if defined(BREAK_NO_PASS)
+#define seen_stopped(t) false
+#define remember_stopped(t) skip
+#elif defined(BREAK_STALE_PASS) /* what the tick saw, not what the decision sees */
+#define seen_stopped(t) has(was_stopped, t)
+#define remember_stopped(t) was_stopped = was_stopped | bit(t)
+#else
+#define seen_stopped(t) has(stopped, t)
+#define remember_stopped(t) skip
+#endif
+
+#ifdef BREAK_PRUNE_NEAREST /* walks the list from its end, only to the first that still waits (needs alike jobs) */
+#define forget(t) skip
+#else
+#define forget(t) noted[me] = noted[me] & ~bit(t)
+#endif
+
 #ifdef BREAK_NO_LIFE
 #define believed_alive 255
 #else
@@ -75,6 +91,12 @@
 #if defined(BREAK_NO_SECOND_LOOK)
 #define at_look skip
 #define at_event skip
+#elif defined(BREAK_SETTLE_ONCE) /* an event that ends the pause is taken for the pause */
+#define at_look skip
+#define at_event look_again = !look_again
+#elif defined(SETTLE) /* the rule as a program keeps it: look_again says that a quiet pause came before the last look */
+#define at_look skip
+#define at_event look_again = 0
 #elif defined(BREAK_SECOND_LOOK_AT_EVENTS)
 #define at_look skip
 #define at_event look_again = (closing_now != 0)
