@@ -6,14 +6,14 @@ add_library(berth_fmt STATIC cmake/fmt.cpp)
 get_target_property(fmt_includes fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
 target_include_directories(berth_fmt SYSTEM PUBLIC ${fmt_includes})
 
-add_library(berth_find_object OBJECT cmake/find_object.cpp)
-target_link_libraries(berth_find_object PRIVATE berth_warnings)
+add_library(berth_start OBJECT cmake/find_object.cpp cmake/rounding.cpp)
+target_link_libraries(berth_start PRIVATE berth_warnings)
 
 # Only in the release build: a sanitizer must find the libraries that it looks into.
 function(berth_runs_anywhere program)
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
     return()
   endif()
-  target_sources(${program} PRIVATE $<TARGET_OBJECTS:berth_find_object>)
+  target_sources(${program} PRIVATE $<TARGET_OBJECTS:berth_start>)
   target_link_options(${program} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,--as-needed -Wl,-O1)
 endfunction()
