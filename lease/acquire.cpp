@@ -41,7 +41,9 @@ class Acquisition {
  public:
   Acquisition(source::Source& source, store::LeaseStore& store, const Request& request,
               const LookOptions& options)
-      : source_(source), store_(store), request_(request), options_(options) {}
+      : source_(source), store_(store), request_(request), options_(options) {
+    options_.also |= readings_in_case_of_choice(request);
+  }
 
   Result<Acquired> run(const TicketWords& words) {
     for (int attempt = 1;; ++attempt) {
@@ -73,7 +75,7 @@ class Acquisition {
     const auto verdicts = judge(request_, world_.ledger, world_.facts);
     if (!verdicts) return std::unexpected(verdicts.error());
     const ReadingSet needed = readings_to_choose(request_, *verdicts);
-    if (needed == ReadingSet()) return {};
+    if (needed == ReadingSet() || world_.facts.snapshot.topology) return {};
     auto snapshot = source_.read(needed);
     if (snapshot) world_.facts.snapshot.topology = std::move(snapshot->topology);
     return {};
@@ -148,7 +150,7 @@ class Acquisition {
   source::Source& source_;
   store::LeaseStore& store_;
   const Request& request_;
-  const LookOptions& options_;
+  LookOptions options_;
   World world_;
   std::unique_ptr<store::OwnTicket> own_;
   Plan plan_ = Blocked{};
