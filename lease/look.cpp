@@ -104,7 +104,7 @@ Result<void> read_topology_for(const Request& request, source::Source& source, W
   const auto verdicts = judge(request, world.ledger, world.facts);
   if (!verdicts) return std::unexpected(verdicts.error());
   const ReadingSet needed = readings_to_choose(request, *verdicts);
-  if (needed == ReadingSet()) return {};
+  if (needed == ReadingSet() || world.facts.snapshot.topology) return {};
   auto snapshot = source.read(needed);
   if (snapshot) world.facts.snapshot.topology = std::move(snapshot->topology);
   return {};
