@@ -114,8 +114,7 @@ class ProbeSource::Body {
                              : last_.value_or(Snapshot{});
     remember(known, since);
     if (known.devices.empty()) return std::unexpected(not_responding("driver not responding since " + since));
-    if (!partial) known.stale_reason = remembered_->stale_reason;
-    return known;
+    return partial ? Result<Snapshot>(std::move(known)) : stale(std::move(known));
   }
 
   void remember(const Snapshot& known, const std::string& since) {
@@ -129,9 +128,15 @@ class ProbeSource::Body {
     session_.reset();
   }
 
+  /// Old readings are for looking at. No device of them responds now, so nothing is decided by them.
   Result<Snapshot> stale(Snapshot known) const {
     known.stale_reason = remembered_->stale_reason;
     if (known.devices.empty()) return std::unexpected(not_responding(*known.stale_reason));
+    for (Device& device : known.devices) {
+      if (device.state != DeviceState::ok) continue;
+      device.state = DeviceState::unresponsive;
+      device.state_reason = "not asked: " + *known.stale_reason;
+    }
     return known;
   }
 

@@ -113,16 +113,16 @@ class Readers {
 
 }  // namespace
 
-int run_probe(int in, int out, SourceKind expected) {
+void run_probe(int in, int out, SourceKind expected) {
   Readers readers(out);
   readers.expect(expected);
   for (;;) {
     const std::string text = read_request(in);
-    if (text.empty()) return 0;
+    if (text.empty()) _exit(0);
     Answer answer(out, in);
     const auto request = decode_request(text);
     const Result<void> outcome = request ? readers.read(*request, answer) : std::unexpected(request.error());
-    if (!answer.finish(outcome)) return 0;
+    if (!answer.finish(outcome)) _exit(0);
   }
 }
 

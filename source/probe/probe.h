@@ -5,9 +5,15 @@
 namespace berth::source {
 
 /// The probe's main: reads requests from `in` and writes their answers to `out`, until `in` ends. It is the
-/// only process that loads the driver, so it is the only one that the driver can hang or kill. `expected`:
-/// the source that will be asked for; it is loaded while the first request is still to come. Gives the exit
-/// status.
-int run_probe(int in, int out, SourceKind expected);
+/// only process that loads the driver, so it is the only one that the driver can hang or kill.
+///
+/// Where `in` is a socket, a byte goes back on it when there is something to take from `out`: whoever asked
+/// sleeps there, and is not woken for every step.
+///
+/// `expected`: the source that will be asked for; it is loaded while the first request is still to come.
+///
+/// Ends the process at once: a driver's own clearing up can hang as any call of it, and the kernel does it
+/// anyway.
+[[noreturn]] void run_probe(int in, int out, SourceKind expected);
 
 }  // namespace berth::source

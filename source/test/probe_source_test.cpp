@@ -163,6 +163,8 @@ TEST_CASE("while a probe hangs no second one is started, and its memory ends wit
     REQUIRE(second);
     CHECK(second->stale_reason->starts_with("driver not responding since "));
     CHECK(second->devices.at(0).uuid == "GPU-a");
+    // Its readings are old: nothing may be decided by them.
+    CHECK(second->devices.at(0).state == DeviceState::unresponsive);
     CHECK(second->devices.at(1).state == DeviceState::unresponsive);
   }
   CHECK_FALSE(fs::exists(folder.path() + "/started"));

@@ -111,6 +111,14 @@ def test_while_one_probe_hangs_no_second_is_started(hung):
     assert probes(hung) == stuck
 
 
+def test_what_is_old_is_shown_and_nothing_is_granted_by_it(hung):
+    assert hung.berth("run", "--no-wait", "--", "true", env=DEADLINE).status == 0
+    assert set(states(hung.berth("list", "--json"))) == {"unresponsive"}
+    answer = hung.berth("run", "--no-wait", "--", "true")
+    assert answer.status != 0
+    assert "driver not responding since" in answer.err
+
+
 def test_once_it_has_ended_the_driver_is_asked_again(hung):
     hung.berth("list", env=DEADLINE)
     hung.change('[[device]]\nmodel = "T4"\ncount = 4\n')
