@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
 
 #include "berth/store/ticket_file.h"
 #include "berth/sys/clock.h"
@@ -71,6 +74,15 @@ Result<Scan> scan_leases(const LeaseDirectory& directory) {
     return std::unexpected(context(leases.error(), directory.choice.path + "/leases"));
   put_in_order(scan.ledger);
   return scan;
+}
+
+void remove_ticket(const LeaseDirectory& directory, TicketPhase phase, TicketId id) {
+  const std::string name = to_text(id);
+  const bool waits = phase == TicketPhase::waiting;
+  ::unlinkat(waits ? directory.queue.get() : directory.leases.get(), name.c_str(), 0);
+  if (waits || !sys::identity_of(directory.inside.get(), name)) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(fmt::format("/proc/self/fd/{}/{}", directory.inside.get(), name), ignored);
 }
 
 }  // namespace berth::store

@@ -27,4 +27,7 @@ Result<Scan> scan_directory(const LeaseDirectory& directory);
 /// Reads leases/ only, which stays small however long the queue is.
 Result<Scan> scan_leases(const LeaseDirectory& directory);
 
+/// Removes a ticket's file, and what was asked for inside it.
+void remove_ticket(const LeaseDirectory& directory, TicketPhase phase, TicketId id);
+
 }  // namespace berth::store

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <map>
 
 #include <fmt/format.h>
@@ -131,11 +130,7 @@ Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide) {
 void DirectoryStore::sweep(const std::vector<TicketId>& keep) {
   for (const Remains& remains : std::exchange(remains_, {})) {
     if (std::ranges::find(keep, remains.id) != keep.end()) continue;
-    const std::string name = to_text(remains.id);
-    const bool waited = remains.phase == TicketPhase::waiting;
-    ::unlinkat(waited ? directory_->queue.get() : directory_->leases.get(), name.c_str(), 0);
-    std::error_code ignored;
-    if (!waited) std::filesystem::remove_all(fmt::format("{}/{}/{}", choice_.path, kInside, name), ignored);
+    remove_ticket(*directory_, remains.phase, remains.id);
   }
 }
 

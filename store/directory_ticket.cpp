@@ -95,8 +95,7 @@ DirectoryTicket::~DirectoryTicket() {
 }
 
 void DirectoryTicket::unlink_file() const {
-  const bool waits = ticket_.phase == TicketPhase::waiting;
-  ::unlinkat(waits ? directory_->queue.get() : directory_->leases.get(), to_text(ticket_.id).c_str(), 0);
+  remove_ticket(*directory_, ticket_.phase, ticket_.id);
 }
 
 void DirectoryTicket::release() {

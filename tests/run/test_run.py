@@ -401,6 +401,7 @@ def test_inside_a_lease_only_its_devices_exist(lab):
     assert answer.status == 0, answer.err
     assert "2,6" in answer.out and "three: 69" in answer.out
     assert "again: 0" in answer.out
+    assert list((lab.leases / "inside").iterdir()) == []
 
 
 def test_two_inside_a_lease_of_two_never_overlap(lab):
