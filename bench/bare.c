@@ -1,13 +1,12 @@
-// The limit of `berth pick`: the driver calls that it makes, in its order, and one line printed. No deadline,
-// no lease, no reason for a refusal, no second process. tests/counts compares the calls of both.
+// The limit of `berth pick`: the driver calls that it makes when the topology is known, in its order, and one
+// line printed. No deadline, no lease, no reason for a refusal, no second process. tests/counts compares the
+// calls of both.
 #include "driver.h"
 
 int main(void) {
   load_driver();
   Return (*init)(void) = find("nvmlInit_v2");
-  Return (*shutdown)(void) = find("nvmlShutdown");
   Return (*driver_version)(char*, unsigned) = find("nvmlSystemGetDriverVersion");
-  Return (*cuda_version)(int*) = find("nvmlSystemGetCudaDriverVersion");
   Return (*get_count)(unsigned*) = find("nvmlDeviceGetCount_v2");
   Return (*get_handle)(unsigned, Device*) = find("nvmlDeviceGetHandleByIndex_v2");
   Return (*get_uuid)(Device, char*, unsigned) = find("nvmlDeviceGetUUID");
@@ -24,11 +23,8 @@ int main(void) {
   static struct Process processes[kMostProcesses];
   char text[kTextBytes];
   unsigned count = 0;
-  int number = 0;
   int picked = -1;
   if (init() != 0) return 1;
-  driver_version(text, sizeof text);
-  cuda_version(&number);
   get_count(&count);
   for (unsigned index = 0; index < count; ++index) {
     Device device;
@@ -49,7 +45,7 @@ int main(void) {
     compute_mode(device, &a);
     if (picked < 0 && computing == 0 && a == 0) picked = (int)index;
   }
-  shutdown();
+  driver_version(text, sizeof text);
   printf("%d\n", picked);
   return 0;
 }

@@ -51,28 +51,17 @@ static void list_processes(const struct Process* processes, unsigned count) {
 int main(void) {
   load_driver();
   Return (*init)(void) = find("nvmlInit_v2");
-  Return (*shutdown)(void) = find("nvmlShutdown");
   Return (*driver_version)(char*, unsigned) = find("nvmlSystemGetDriverVersion");
   Return (*cuda_version)(int*) = find("nvmlSystemGetCudaDriverVersion");
   Return (*get_count)(unsigned*) = find("nvmlDeviceGetCount_v2");
   Return (*get_handle)(unsigned, Device*) = find("nvmlDeviceGetHandleByIndex_v2");
   const Text get_uuid = find("nvmlDeviceGetUUID");
   const Text get_name = find("nvmlDeviceGetName");
-  Return (*get_pci)(Device, void*) = find("nvmlDeviceGetPciInfo_v3");
-  Return (*capability)(Device, int*, int*) = find("nvmlDeviceGetCudaComputeCapability");
   Return (*mig_mode)(Device, unsigned*, unsigned*) = find("nvmlDeviceGetMigMode");
   const Number power = find("nvmlDeviceGetPowerUsage");
   const Number power_limit = find("nvmlDeviceGetEnforcedPowerLimit");
   Return (*temperature_now)(Device, struct TemperatureNow*) = dlsym(driver, "nvmlDeviceGetTemperatureV");
   const NumberOf temperature = find("nvmlDeviceGetTemperature");
-  const NumberOf clock = find("nvmlDeviceGetClockInfo");
-  const Number fan = find("nvmlDeviceGetFanSpeed");
-  const Number persistence = find("nvmlDeviceGetPersistenceMode");
-  const Number display = find("nvmlDeviceGetDisplayActive");
-  const Number performance_state = find("nvmlDeviceGetPerformanceState");
-  Return (*throttle)(Device, unsigned long long*) = find("nvmlDeviceGetCurrentClocksEventReasons");
-  const Number pcie_generation = find("nvmlDeviceGetCurrPcieLinkGeneration");
-  const Number pcie_width = find("nvmlDeviceGetCurrPcieLinkWidth");
   Return (*remapped_rows)(Device, unsigned*, unsigned*, unsigned*, unsigned*) =
       find("nvmlDeviceGetRemappedRows");
   Return (*ecc_errors)(Device, unsigned, unsigned, unsigned long long*) = find("nvmlDeviceGetTotalEccErrors");
@@ -83,21 +72,19 @@ int main(void) {
   const Number compute_mode = find("nvmlDeviceGetComputeMode");
 
   static struct Process processes[kMostProcesses];
-  static char pci[128];
   char uuid[kTextBytes];
   char name[kTextBytes];
   char version[kTextBytes];
   unsigned count = 0;
   int cuda = 0;
   if (init() != 0) return 1;
+  get_count(&count);
   driver_version(version, sizeof version);
   cuda_version(&cuda);
-  get_count(&count);
   printf("%s %d\n", version, cuda);
   for (unsigned index = 0; index < count; ++index) {
     Device device;
     unsigned a, b, c, d;
-    int major, minor;
     unsigned watts = 0, degrees = 0, rates[2] = {0, 0};
     unsigned long long bits;
     struct TemperatureNow now = {.version = kTemperatureVersion};
@@ -107,8 +94,6 @@ int main(void) {
     if (get_handle(index, &device) != 0) continue;
     get_uuid(device, uuid, sizeof uuid);
     get_name(device, name, sizeof name);
-    get_pci(device, pci);
-    capability(device, &major, &minor);
     mig_mode(device, &a, &b);
     power(device, &watts);
     power_limit(device, &a);
@@ -116,15 +101,6 @@ int main(void) {
       degrees = (unsigned)now.celsius;
     else
       temperature(device, 0, &degrees);
-    clock(device, 1, &a);
-    clock(device, 2, &a);
-    fan(device, &a);
-    persistence(device, &a);
-    display(device, &a);
-    performance_state(device, &a);
-    throttle(device, &bits);
-    pcie_generation(device, &a);
-    pcie_width(device, &a);
     remapped_rows(device, &a, &b, &c, &d);
     ecc_errors(device, 1, 0, &bits);
     utilization(device, rates);
@@ -137,7 +113,6 @@ int main(void) {
     list_processes(processes, drawing);
     compute_mode(device, &a);
   }
-  shutdown();
   read_file("/etc/passwd", sizeof file);
   return 0;
 }

@@ -33,7 +33,8 @@ Result<Choice> choose_from(Environment& environment, leasing::World& world, cons
   if (free < request.count) {
     return std::unexpected(refused(request, *verdicts, world.facts, looser_requests(request, world)));
   }
-  if (const ReadingSet more = readings_to_choose(request, *verdicts); more != ReadingSet()) {
+  const ReadingSet more = readings_to_choose(request, *verdicts);
+  if (more != ReadingSet() && !world.facts.snapshot.topology) {
     const auto source = environment.source(options.source);
     if (!source) return std::unexpected(source.error());
     auto read = (*source)->read(more);

@@ -62,7 +62,7 @@ class Pick : public Command {
 
  private:
   Result<Picked> look(Environment& environment) const {
-    auto world = look_at_machine(environment, options_, {});
+    auto world = look_at_machine(environment, options_, readings_in_case_of_choice(options_.request));
     if (!world) return std::unexpected(world.error());
     auto choice = choose_from(environment, *world, options_);
     if (!choice) return std::unexpected(choice.error());

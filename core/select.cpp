@@ -122,6 +122,10 @@ void prefer_whole_gpus(std::vector<Option>& options) {
 
 }  // namespace
 
+ReadingSet readings_in_case_of_choice(const Request& request) {
+  return by_topology(request.order) ? ReadingKind::known_topology : ReadingSet();
+}
+
 ReadingSet readings_to_choose(const Request& request, const std::vector<Verdict>& verdicts) {
   const auto free_count =
       std::count_if(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.free(); });

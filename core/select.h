@@ -16,6 +16,10 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
+/// What choosing may turn out to need and costs next to nothing when it is asked for together with
+/// Request::readings(): the topology, if it is known already.
+ReadingSet readings_in_case_of_choice(const Request& request);
+
 /// What choosing needs to know beyond Request::readings(): the topology, where the order goes by it and there
 /// is a choice that it decides. `verdicts` are those of `judge`.
 ReadingSet readings_to_choose(const Request& request, const std::vector<Verdict>& verdicts);

@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include "berth/core/plan.h"
-#include "berth/core/select.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::leasing {
@@ -45,7 +44,9 @@ class Acquisition {
  public:
   Acquisition(const SourceAccess& source, store::LeaseStore& store, const Request& request,
               const LookOptions& options, const Patience& patience)
-      : source_(source), store_(store), request_(request), options_(options), patience_(patience) {}
+      : source_(source), store_(store), request_(request), patience_(patience), options_(options) {
+    options_.also |= readings_in_case_of_choice(request);
+  }
 
   Result<Acquired> run(const TicketWords& words) {
     for (int attempt = 1;; ++attempt) {
@@ -81,18 +82,7 @@ class Acquisition {
     if (!world) return std::unexpected(world.error());
     world_ = std::move(*world);
     if (auto possible = check_possible(request_, world_.facts); !possible) return possible;
-    return read_topology(**source);
-  }
-
-  // Only where there is a choice that it decides: some machines take seconds to tell it.
-  Result<void> read_topology(source::Source& source) {
-    const auto verdicts = judge(request_, world_.ledger, world_.facts);
-    if (!verdicts) return std::unexpected(verdicts.error());
-    const ReadingSet needed = readings_to_choose(request_, *verdicts);
-    if (needed == ReadingSet()) return {};
-    auto snapshot = source.read(needed);
-    if (snapshot) world_.facts.snapshot.topology = std::move(snapshot->topology);
-    return {};
+    return read_topology_for(request_, **source, world_);
   }
 
   Result<store::Outcome> join(const TicketWords& words) {
@@ -290,8 +280,8 @@ class Acquisition {
   const SourceAccess& source_;
   store::LeaseStore& store_;
   const Request& request_;
-  const LookOptions& options_;
   const Patience& patience_;
+  LookOptions options_;
   World world_;
   std::unique_ptr<store::OwnTicket> own_;
   std::chrono::steady_clock::time_point joined_at_ = std::chrono::steady_clock::now();

@@ -137,6 +137,11 @@ std::string summary(const Listing& listing, const Style& style) {
 
 }  // namespace
 
+ReadingSet readings_for_table() {
+  return ReadingKind::name | ReadingKind::memory | ReadingKind::utilization | ReadingKind::temperature |
+         ReadingKind::power | ReadingKind::processes | ReadingKind::process_details | ReadingKind::driver;
+}
+
 std::string listing_table(const Listing& listing, const Style& style) {
   if (listing.facts.snapshot.devices.empty()) return "";
   return summary(listing, style) + device_table(listing, style) + process_table(listing, style);

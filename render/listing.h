@@ -16,6 +16,9 @@ struct Listing {
   const std::vector<Verdict>& verdicts;
 };
 
+/// What the table shows, beyond what judging asks for. The JSON form shows readings_for_listing().
+ReadingSet readings_for_table();
+
 /// A line a device, then a line a process. No more than style.width columns.
 std::string listing_table(const Listing& listing, const Style& style);
 

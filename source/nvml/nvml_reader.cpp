@@ -91,26 +91,31 @@ Result<void> NvmlReader::read(const source::ReadRequest& request, source::Sink& 
     return gpu.state == DeviceState::failed && gpu.state_reason == words_of(kUnknown);
   });
   if (readings.has(ReadingKind::process_details)) describer.finish(sink);
-  if (readings.has(ReadingKind::topology)) read_topology(request, gpus, sink);
+  if (readings.has(ReadingKind::topology) || readings.has(ReadingKind::known_topology)) {
+    read_topology(request, gpus, sink);
+  }
   return {};
 }
 
 void NvmlReader::read_topology(const source::ReadRequest& request, const std::vector<Device>& gpus,
                                source::Sink& sink) {
+  std::vector<std::string> uuids;
+  for (const Device& gpu : gpus) {
+    if (gpu.state == DeviceState::ok) uuids.push_back(gpu.uuid);
+  }
+  source::TopologyCache cache(request.state_directory, driver_version());
+  if (const auto known = cache.find(uuids)) {
+    sink.topology(*known);
+    return;
+  }
+  if (!request.readings.has(ReadingKind::topology)) return;
+
   std::vector<TopologyMember> members;
   for (const Device& gpu : gpus) {
     Handle handle = nullptr;
     if (gpu.state != DeviceState::ok) continue;
     if (library_->call(library_->handle, gpu.index, &handle) != kSuccess) continue;
     members.push_back({.uuid = gpu.uuid, .handle = handle});
-  }
-  std::vector<std::string> uuids;
-  for (const TopologyMember& member : members) uuids.push_back(member.uuid);
-
-  source::TopologyCache cache(request.state_directory, driver_version());
-  if (const auto known = cache.find(uuids)) {
-    sink.topology(*known);
-    return;
   }
   sink.begin({.kind = Stage::Kind::topology});
   const Topology topology = nvml::read_topology(*library_, members);
