@@ -1,5 +1,5 @@
-# What Berth runs on has neither {fmt} nor this machine's libstdc++, and may have glibc 2.34: all of
-# these go inside, and nothing newer is asked of the C library. tests/package checks it.
+# What Berth runs on may have neither {fmt} nor this machine's libstdc++, and glibc 2.34: all but the C library goes
+# inside, and of that nothing newer is used. tests/package checks it.
 
 # Each function can be left out alone.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
@@ -10,11 +10,11 @@ add_library(berth_fmt STATIC cmake/fmt.cpp)
 get_target_property(fmt_includes fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
 target_include_directories(berth_fmt SYSTEM PUBLIC ${fmt_includes})
 
-add_library(berth_start OBJECT cmake/find_object.cpp cmake/rounding.cpp)
-target_link_libraries(berth_start PRIVATE berth_warnings)
+add_library(berth_find_object OBJECT cmake/find_object.cpp)
+target_link_libraries(berth_find_object PRIVATE berth_warnings)
 
-# Loading libm for the three small functions that are used of it costs each start 0.04 ms. The compiler ends its
-# command with -lm, which finds this file first.
+# libstdc++ mentions libm, at least in code that the linker drops, and loading it costs each start 0.04 ms. The
+# compiler ends its command with -lm, which finds this file first: what is really used then goes inside.
 set(static_libraries ${PROJECT_BINARY_DIR}/static)
 file(CONFIGURE OUTPUT ${static_libraries}/libm.so CONTENT "INPUT(-l:libm.a)\n")
 
@@ -23,7 +23,7 @@ function(berth_runs_anywhere program)
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
     return()
   endif()
-  target_sources(${program} PRIVATE $<TARGET_OBJECTS:berth_start>)
+  target_sources(${program} PRIVATE $<TARGET_OBJECTS:berth_find_object>)
   target_link_options(${program} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,--as-needed -Wl,-O1)
   target_link_directories(${program} PRIVATE ${static_libraries})
 endfunction()

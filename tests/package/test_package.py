@@ -144,7 +144,9 @@ def test_lintian_finds_no_error():
 
 def test_a_cxx_program_finds_the_package_and_leases_through_it(installed, tmp_path):
     build = tmp_path / "example"
-    output("cmake", "-G", "Ninja", "-S", ROOT / "tests/example", "-B", build, f"-DCMAKE_PREFIX_PATH={installed}")
+    output(
+        "cmake", "-G", "Ninja", "-S", ROOT / "tests/example", "-B", build, f"-DCMAKE_PREFIX_PATH={installed}"
+    )
     output("cmake", "--build", build)
     (tmp_path / "machine").mkdir()
     lab = Lab(tmp_path / "machine", "2xA100")
