@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <array>
 #include <cerrno>
 
 #include "berth/source/probe/protocol.h"
@@ -68,15 +69,15 @@ ProbeSession::Outcome ProbeSession::ask(const ReadRequest& request) {
 }
 
 ProbeSession::Outcome ProbeSession::collect() {
-  constexpr std::size_t kPiece = 16 << 10;
+  // Not cleared, and not received into the string, which would clear as much for each piece of some hundred
+  // bytes.
+  std::array<char, 16 << 10> piece;
   while (!is_whole_record(answer_)) {
     if (answer_.ends_with(kTopologyBegun)) set_patience(topology_deadline_);
-    const std::size_t before = answer_.size();
-    answer_.resize(before + kPiece);
-    const ssize_t length = recv(socket_.get(), answer_.data() + before, kPiece, 0);
+    const ssize_t length = recv(socket_.get(), piece.data(), piece.size(), 0);
     const int error_number = errno;
-    answer_.resize(before + static_cast<std::size_t>(length > 0 ? length : 0));
     if (length > 0) {
+      answer_.append(piece.data(), static_cast<std::size_t>(length));
       if (answer_.size() > kMostBytes) return Outcome::ended;
       note_sign_of_life();
     } else if (length < 0 && error_number == EINTR) {

@@ -122,9 +122,10 @@ void join(std::vector<Process>& processes, std::vector<Process> graphics) {
 
 std::optional<std::size_t> written_entry_size(std::span<const std::byte> buffer, std::size_t count,
                                               std::size_t capacity) {
+  if (count == 0) return std::nullopt;
   std::size_t written = buffer.size();
   while (written > 0 && buffer[written - 1] == kCanary) --written;
-  if (count == 0 || written == 0) return std::nullopt;
+  if (written == 0) return std::nullopt;
   // The second: a driver that clears the whole buffer first tells the size by that.
   for (const std::size_t entries : {count, capacity}) {
     for (const std::size_t size : kSizes) {
