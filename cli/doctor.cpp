@@ -43,8 +43,9 @@ void check_driver(const Result<Snapshot>& read, Findings& findings) {
     return;
   }
   const Snapshot& snapshot = *read;
-  std::string found = fmt::format("{} answers by {}, with {}", snapshot.driver_version, snapshot.source,
-                                  render::counted(snapshot.devices.size(), "device"));
+  std::string found = fmt::format("{} answers by {}, with {}",
+                                  snapshot.driver_version.empty() ? "the driver" : snapshot.driver_version,
+                                  snapshot.source, render::counted(snapshot.devices.size(), "device"));
   if (snapshot.stale_reason) {
     findings.push_back({Level::fail, "driver", *snapshot.stale_reason,
                         "`dmesg | grep -i xid` shows what the driver reported; often only a reboot helps"});
@@ -201,8 +202,9 @@ class Doctor : public Command {
   Syntax syntax() override {
     Syntax syntax;
     syntax.about =
-        "Looks at everything that leases and readings depend on, and says how to mend what is wrong.\n"
-        "Status 0 unless something FAILs. Changes nothing.";
+        "Looks at everything that leases and readings depend on, and says how to mend what is wrong. Changes "
+        "nothing. "
+        "The status is 0 unless something FAILs.";
     syntax.options.push_back(
         {"Options", 0, "json", "", "as JSON (docs/schema/doctor.json)", {}, raise_flag(json_)});
     syntax.options.push_back(source_option(kind_));

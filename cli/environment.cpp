@@ -40,6 +40,11 @@ void Environment::start_probe(bool keep) {
   source::ProbeOptions options;
   options.state_directory = store::choose_lease_directory().path;
   options.keep = keep;
+  if (const auto program = variable("BERTH_PROGRAM"); !program.empty()) options.program = program;
+  if (const auto ms = number_from_text<unsigned>(variable("BERTH_DRIVER_DEADLINE_MS"))) {
+    options.progress_deadline = std::chrono::milliseconds(*ms);
+    options.topology_deadline = std::chrono::milliseconds(*ms);
+  }
   probe_ = source::ProbeSource::start(std::move(options));
 }
 

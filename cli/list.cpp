@@ -13,10 +13,13 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kAbout =
-    "A line a GPU: memory in use, utilisation, temperature, power, and its state. free: a\n"
-    "request for one whole GPU could have it. leased: somebody has it through Berth. outsider:\n"
-    "somebody computes on it without a lease. hidden holder: memory is in use that no listed\n"
-    "process explains. draining: a lease has ended, its memory is not back yet.";
+    "A line a GPU: memory in use, utilisation, temperature, power, the number of processes on it, and its "
+    "state. "
+    "free: a request for one whole GPU could have it. leased: somebody has it through Berth. outsider: "
+    "somebody "
+    "computes on it without a lease. hidden holder: memory is in use that no listed process explains. "
+    "draining: a "
+    "lease has ended, and its memory is not back yet.";
 
 constexpr std::int64_t kDefaultInterval_s = 2;
 

@@ -18,7 +18,7 @@ class Version : public Command {
     return syntax;
   }
   Result<Output> run(Environment&, const std::vector<std::string>&) override {
-    return Output{.out = json_ ? render::version_json(BERTH_VERSION) : version_text()};
+    return Output{.out = json_ ? render::version_json(version()) : fmt::format("berth {}\n", version())};
   }
 
  private:
@@ -50,8 +50,8 @@ class Help : public Command {
 
 }  // namespace
 
-std::string version_text() {
-  return "berth " BERTH_VERSION "\n";
+std::string_view version() {
+  return BERTH_VERSION;
 }
 
 std::unique_ptr<Command> make_version() {

@@ -13,12 +13,13 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kAbout =
-    "Prints the value for CUDA_VISIBLE_DEVICES and nothing else:\n"
+    "Prints the value for CUDA_VISIBLE_DEVICES and nothing else.\n"
     "\n"
     "    export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=$(berth pick -n 2)\n"
     "\n"
-    "It looks and holds nothing: the next who picks may get the same GPUs. `berth run` leases\n"
-    "them; `--hold 30s` leases them for 30 s, in which your program can start to use them.";
+    "It looks and holds nothing: the next who picks may get the same GPUs. `berth run` leases them; --hold "
+    "30s "
+    "leases them for 30 s, in which your program can start to use them.";
 
 /// The devices, and the lease that holds them if one was asked for.
 struct Picked {

@@ -75,7 +75,7 @@ Result<Invocation> read_invocation(std::span<char*> words) {
   if (!parsed) return std::unexpected(parsed.error());
   Invocation invocation;
   if (parsed->help || general.version) {
-    invocation.text = parsed->help ? general_help() : version_text();
+    invocation.text = parsed->help ? general_help() : fmt::format("berth {}\n", version());
     return invocation;
   }
   invocation.sim = general.sim;

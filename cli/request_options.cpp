@@ -97,7 +97,7 @@ void add_filters(Syntax& syntax, RequestOptions& options) {
   add(0, "free", "SIZE", "at least this much free memory: 20G, 512M", memory_condition(request, "free>="));
   add(0, "total", "SIZE", "at least this much memory in all", memory_condition(request, "total>="));
   add(0, "util", "PERCENT", "utilisation at most this", number_condition(request, "util<=", "%"));
-  add(0, "mem-util", "PERCENT", "memory traffic at most this", number_condition(request, "mem-util<=", "%"));
+  add(0, "mem-util", "PERCENT", "memory traffic at most this", number_condition(request, "mem_util<=", "%"));
   add(0, "processes", "N", "up to N processes of others may already be there (default 0)",
       [&request](std::string_view value) -> Result<void> {
         const auto number = number_at_least(value, 0);
@@ -120,7 +120,9 @@ void add_filters(Syntax& syntax, RequestOptions& options) {
 
 void add_manner(Syntax& syntax, RequestOptions& options) {
   Request& request = options.request;
-  syntax.options.push_back({kHow, 0, "order", "ORDER", "which of those that fit (default auto)",
+  syntax.options.push_back({kHow, 0, "order", "ORDER",
+                            "which of those that fit: auto, index, random, best-fit, worst-fit, coolest, "
+                            "least-power, most-capable or topology (default auto)",
                             order_names(), [&request](std::string_view value) -> Result<void> {
                               request.order = *order_from_text(value);
                               return {};

@@ -13,6 +13,8 @@
 
 #include "berth/cli/choice.h"
 #include "berth/cli/environment.h"
+#include "berth/cli/wait_report.h"
+#include "berth/core/units.h"
 #include "berth/lease/place.h"
 #include "berth/render/text.h"
 #include "berth/sys/job_process.h"
@@ -42,7 +44,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 class Run {
  public:
-  Run(const RunSource& source, const RunOptions& options) : source_(source), options_(options) {}
+  Run(const leasing::SourceAccess& source, const RunOptions& options) : source_(source), options_(options) {}
 
   Result<int> go() {
     // A queue is a bad place to learn of a misspelt word.
@@ -61,15 +63,24 @@ class Run {
     leasing::LookOptions look = options_.look;
     look.within = place.within;
     if (!place.believe_mask) look.mask.reset();
-    auto source = source_.open();
-    if (!source) return std::unexpected(source.error());
     const leasing::TicketWords words{joined(options_.command), options_.note, options_.request_words};
-    auto acquired = leasing::acquire(**source, *place.store, options_.request, look, words);
-    source_.close();
+    WaitReport report(options_.request_words);
+    leasing::Patience patience;
+    patience.wait = options_.wait_s != 0;
+    if (options_.wait_s) patience.limit = std::chrono::seconds(*options_.wait_s);
+    patience.on_wait = [&report](const leasing::Waiting& waiting) { report.show(waiting); };
+    auto acquired = leasing::acquire_in_turn(source_, *place.store, options_.request, look, words, patience);
+    report.end();
     if (!acquired) return std::unexpected(acquired.error());
-    if (auto* refusal = std::get_if<leasing::Refused>(&*acquired))
-      return std::unexpected(refused(options_.request, refusal->verdicts, refusal->world.facts));
+    if (auto* refusal = std::get_if<leasing::Refused>(&*acquired)) return std::unexpected(no_lease(*refusal));
     return std::get<leasing::HeldLease>(std::move(*acquired));
+  }
+
+  Error no_lease(const leasing::Refused& refusal) const {
+    Error error = refused(options_.request, refusal.verdicts, refusal.world.facts);
+    if (!refusal.waited || error.code != ErrorCode::not_now) return error;
+    return {ErrorCode::timed_out,
+            fmt::format("waited {} in vain; {}", duration_for_people(*options_.wait_s), error.message)};
   }
 
   sys::JobCommand prepare(const leasing::Place& place, const leasing::HeldLease& lease) const {
@@ -152,13 +163,13 @@ class Run {
     return fmt::format("the command has ended and left behind {}; {}", names, outcome);
   }
 
-  const RunSource& source_;
+  const leasing::SourceAccess& source_;
   const RunOptions& options_;
 };
 
 }  // namespace
 
-Result<int> run_leased(const RunSource& source, const RunOptions& options) {
+Result<int> run_leased(const leasing::SourceAccess& source, const RunOptions& options) {
   return Run(source, options).go();
 }
 

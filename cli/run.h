@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,7 +8,6 @@
 #include "berth/core/request.h"
 #include "berth/lease/acquire.h"
 #include "berth/lease/look.h"
-#include "berth/source/source.h"
 
 namespace berth::cli {
 
@@ -21,21 +19,13 @@ struct RunOptions {
   bool uuids = false;         ///< --ids uuid
   bool keep = false;          ///< --keep: for as long as anything lives that the command has started
   bool exec = false;          ///< --exec: the command replaces this process
-  bool wait = true;           ///< --no-wait
-  std::optional<std::int64_t> wait_s;  ///< --wait
+  std::optional<std::int64_t> wait_s;  ///< --wait, --no-wait is 0; nullopt: for ever
   std::string note;                    ///< --note
   std::vector<std::string> command;    ///< never empty
 };
 
-/// Where `run` gets readings from. It asks before the command and perhaps after it, and has no probe in
-/// between.
-struct RunSource {
-  std::function<Result<source::Source*>()> open;
-  std::function<void()> close;
-};
-
 /// Takes a lease, runs the command in it, and gives the exit status that berth is to end with. Does not
 /// return when the command was killed by a signal: then this process is too. Error: nothing was run.
-Result<int> run_leased(const RunSource& source, const RunOptions& options);
+Result<int> run_leased(const leasing::SourceAccess& source, const RunOptions& options);
 
 }  // namespace berth::cli

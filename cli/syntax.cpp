@@ -10,11 +10,15 @@
 #include <charconv>
 #include <numeric>
 
+#include "berth/render/explain.h"
+
 namespace berth::cli {
 namespace {
 
 constexpr int kFirstLong = 256;  // above every letter
 constexpr std::string_view kHelp = "help";
+constexpr std::size_t kHelpWidth = 80;
+constexpr std::size_t kHelpColumn = 26;  // where the text beside an option begins
 
 struct Getopt {
   std::string letters;
@@ -155,19 +159,33 @@ Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::span<c
   return parsed;
 }
 
+std::string flowed(std::string_view text) {
+  std::string lines;
+  while (!text.empty()) {
+    const std::size_t end = text.find("\n\n");
+    const std::string_view paragraph = text.substr(0, end);
+    lines += "\n";
+    lines += paragraph.starts_with(' ') ? std::string(paragraph) : render::wrapped(paragraph, kHelpWidth, 0);
+    lines += "\n";
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 2);
+  }
+  return lines;
+}
+
 std::string help_text(const Syntax& syntax, std::string_view command, std::string_view summary) {
   std::string text = fmt::format("{}: {}\n\nusage: {}{}{}{}\n", command, summary, command,
                                  syntax.options.empty() ? "" : " [OPTIONS]",
                                  syntax.arguments.empty() ? "" : " ", syntax.arguments);
-  if (!syntax.about.empty()) text += fmt::format("\n{}\n", syntax.about);
+  text += flowed(syntax.about);
   std::string_view group;
   for (const Option& each : syntax.options) {
     if (each.group != group) text += fmt::format("\n{}:\n", group = each.group);
+    const std::string letter = each.letter == 0 ? "    " : fmt::format("-{}, ", each.letter);
     const std::string names =
-        fmt::format("{}--{}{}{}", each.letter == 0 ? std::string("    ") : fmt::format("-{}, ", each.letter),
-                    each.name, each.value.empty() ? "" : " ", each.value);
-    text += fmt::format("  {:<23}{} {}\n", names, names.size() > 23 ? "\n                         " : "",
-                        each.help);
+        fmt::format("{}--{}{}{}", letter, each.name, each.value.empty() ? "" : " ", each.value);
+    text += fmt::format("  {:<{}}{}\n", names, kHelpColumn - 2,
+                        render::wrapped(each.help, kHelpWidth, kHelpColumn));
   }
   return text;
 }

@@ -44,6 +44,10 @@ Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::span<c
 /// The whole of `berth COMMAND --help`.
 std::string help_text(const Syntax& syntax, std::string_view command, std::string_view summary);
 
+/// Paragraphs (blank lines between) as lines of 80 columns, each after a blank line; one that begins with a
+/// space stays as it is.
+std::string flowed(std::string_view text);
+
 /// The setter of a plain flag.
 std::function<Result<void>(std::string_view)> raise_flag(bool& flag);
 

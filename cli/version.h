@@ -1,10 +1,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace berth::cli {
 
-/// "berth 0.1.0\n".
-std::string version_text();
+/// "0.1.0".
+std::string_view version();
 
 }  // namespace berth::cli

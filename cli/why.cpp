@@ -9,10 +9,12 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kAbout =
-    "Takes a request as `pick` and `run` do, and says of every GPU whether it would be granted\n"
-    "now, or the first thing that stands against it: who has it, since when, which number is\n"
-    "over which limit. Then what looser request would succeed now. Changes nothing. The status\n"
-    "is 0 when it could explain, also when the answer is no.";
+    "Takes a request as `pick` and `run` do, and says of every GPU whether it would be granted now, or the "
+    "first "
+    "thing that stands against it: who has it, since when, which number is over which limit. Then what "
+    "looser "
+    "request would succeed now. Changes nothing. The status is 0 when it could explain, also when the answer "
+    "is no.";
 
 class Why : public Command {
  public:

@@ -45,6 +45,7 @@ function(berth_layer_test name)
   foreach(used IN LISTS TEST_USES)
     target_link_libraries(berth_${name}_test PRIVATE berth_${used})
   endforeach()
-  add_test(NAME ${name} COMMAND berth_${name}_test)
+  # Some look for the sources beside __FILE__, which is relative to the build directory.
+  add_test(NAME ${name} COMMAND berth_${name}_test WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
   set_tests_properties(${name} PROPERTIES LABELS unit)
 endfunction()

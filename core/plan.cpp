@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
 
 namespace berth {
 namespace {
@@ -39,9 +38,8 @@ std::vector<Verdict> open_to(const Ticket& mine, const std::vector<const Ticket*
 
 Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me,
                   const std::set<TicketId>& passed_over) {
-  const auto mine = std::find_if(ledger.tickets.begin(), ledger.tickets.end(),
-                                 [&](const Ticket& ticket) { return ticket.id == me; });
-  if (mine == ledger.tickets.end() || mine->phase != TicketPhase::waiting) {
+  const Ticket* mine = find_ticket(ledger, me);
+  if (!mine || mine->phase != TicketPhase::waiting) {
     return fail(ErrorCode::failure, fmt::format("ticket {} does not wait", to_text(me)));
   }
   Result<std::vector<Verdict>> verdicts = judge(request, ledger, facts);

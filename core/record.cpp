@@ -20,25 +20,19 @@ void append_escaped(std::string& text, std::string_view value) {
   }
 }
 
-/// nullopt: a backslash that begins no escape.
-std::optional<std::string> unescape(std::string_view text) {
-  std::string value;
-  for (;;) {
-    const std::size_t backslash = text.find('\\');
-    value.append(text.substr(0, backslash));
-    if (backslash == std::string_view::npos) return value;
+/// False: a backslash that begins no escape.
+bool unescape(std::string_view text, std::string& value) {
+  std::size_t backslash = text.find('\\');
+  value.assign(text.substr(0, backslash));
+  while (backslash != std::string_view::npos) {
     const char kind = backslash + 1 < text.size() ? text[backslash + 1] : '\0';
-    if (kind == 'n') {
-      value += '\n';
-    } else if (kind == 'r') {
-      value += '\r';
-    } else if (kind == '\\') {
-      value += '\\';
-    } else {
-      return std::nullopt;
-    }
+    if (kind != 'n' && kind != 'r' && kind != '\\') return false;
+    value += kind == 'n' ? '\n' : kind == 'r' ? '\r' : '\\';
     text.remove_prefix(backslash + 2);
+    backslash = text.find('\\');
+    value.append(text.substr(0, backslash));
   }
+  return true;
 }
 
 std::unexpected<Error> malformed(std::string_view kind, unsigned line, std::string_view what) {
@@ -117,16 +111,18 @@ Result<unsigned> read_record(std::string_view text, std::string_view kind,
       return *version;
     }
     if (raw->size() > 2 && raw->front() == '[' && raw->back() == ']') {
-      line = {.section = raw->substr(1, raw->size() - 2), .key = {}, .value = {}};
+      line.section = raw->substr(1, raw->size() - 2);
+      line.key = {};
+      line.value.clear();
       on_line(line);
       continue;
     }
     const std::size_t equals = raw->find('=');
     if (equals == 0 || equals == std::string_view::npos) return malformed(kind, number, "expected KEY=VALUE");
-    auto value = unescape(raw->substr(equals + 1));
-    if (!value) return malformed(kind, number, "a backslash that escapes nothing");
+    if (!unescape(raw->substr(equals + 1), line.value)) {
+      return malformed(kind, number, "a backslash that escapes nothing");
+    }
     line.key = raw->substr(0, equals);
-    line.value = std::move(*value);
     on_line(line);
   }
 }

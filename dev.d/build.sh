@@ -24,7 +24,7 @@ make_packages() {
 }
 
 cmd_package() {
-  setup_packages "${build_packages[@]}" "${test_packages[@]}"
+  setup_to_test
   make_packages >build/log/package.log 2>&1 || {
     tail -n 40 build/log/package.log >&2
     die "could not make the packages (build/log/package.log)"

@@ -16,8 +16,7 @@ lint_shell() { shell_files | xargs shellcheck -x; }
 lint_python() { .venv/bin/ruff check -q . && .venv/bin/ruff format -q --check .; }
 
 cmd_lint() {
-  setup_packages "${build_packages[@]}" "${test_packages[@]}"
-  setup_python
+  setup_to_test
   build release
   begin_report
   run_part_lint "$@"
@@ -25,8 +24,7 @@ cmd_lint() {
 }
 
 cmd_format() {
-  setup_packages "${test_packages[@]}"
-  setup_python
+  setup_to_test
   cxx_files | xargs -r clang-format-19 -i
   .venv/bin/ruff format -q .
 }

@@ -3,7 +3,7 @@
 
 build_packages=(
   g++ cmake ninja-build
-  libfmt-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
+  libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
   doctest-dev librapidcheck-dev
   python3
 )
@@ -37,14 +37,13 @@ setup_packages() {
     die "this needs Debian's packages, or the same by other means: $*"
   local installed missing
   installed=$(dpkg-query -W -f '${db:Status-Abbrev} ${binary:Package}\n' 2>/dev/null | sed -n 's/^ii *//p' | sed 's/:.*//')
-  missing=$(printf '%s\n' "$@" | grep -vxF "$installed" || true)
-  [[ -n $missing ]] || return 0
-  say "installing: $(tr '\n' ' ' <<<"$missing")"
+  mapfile -t missing < <(printf '%s\n' "$@" | grep -vxF "$installed")
+  ((${#missing[@]})) || return 0
+  say "installing: ${missing[*]}"
   mkdir -p build/log
   {
     as_root apt-get update -q &&
-      # shellcheck disable=SC2086
-      as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $missing
+      as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "${missing[@]}"
   } >build/log/setup.log 2>&1 || {
     tail -n 20 build/log/setup.log >&2
     die "could not install the packages above (build/log/setup.log)"
@@ -65,4 +64,11 @@ setup_python() {
     tail -n 20 build/log/venv.log >&2
     die "could not make .venv (build/log/venv.log)"
   }
+}
+
+setup_to_build() { setup_packages "${build_packages[@]}"; }
+
+setup_to_test() {
+  setup_packages "${build_packages[@]}" "${test_packages[@]}"
+  setup_python
 }

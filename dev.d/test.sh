@@ -86,8 +86,7 @@ cmd_test() {
   for part in "${parts[@]}"; do
     declare -F "run_part_$part" >/dev/null || die "no such part: $part"
   done
-  setup_packages "${build_packages[@]}" "${test_packages[@]}"
-  setup_python
+  setup_to_test
   begin_report
   for part in "${parts[@]}"; do "run_part_$part"; done
   end_report

@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include "berth/core/plan.h"
-#include "berth/core/select.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::leasing {
@@ -37,48 +36,53 @@ bool same_leases(const Ledger& a, const Ledger& b) {
   return ids[0] == ids[1];
 }
 
+// Until memory is back, or a condition on a reading holds, there is no event: the first in line looks again.
+constexpr std::chrono::milliseconds kDrainingTick = 250ms;
+constexpr std::chrono::milliseconds kReadingTick = 2s;
+
 class Acquisition {
  public:
-  Acquisition(source::Source& source, store::LeaseStore& store, const Request& request,
-              const LookOptions& options)
-      : source_(source), store_(store), request_(request), options_(options) {
+  Acquisition(const SourceAccess& source, store::LeaseStore& store, const Request& request,
+              const LookOptions& options, const Patience& patience)
+      : source_(source), store_(store), request_(request), options_(options), patience_(patience) {
     options_.also |= readings_in_case_of_choice(request);
   }
 
   Result<Acquired> run(const TicketWords& words) {
     for (int attempt = 1;; ++attempt) {
       if (auto looked = look_again(); !looked) return std::unexpected(looked.error());
-      last_attempt_ = attempt == kAttempts;
+      last_attempt_ = attempt >= kAttempts;
       auto outcome = own_ ? own_->decide(decision()) : join(words);
       if (!outcome) return std::unexpected(outcome.error());
       if (attempt == 1) store_.sweep(draining_leases(world_.facts, world_.ledger, *options_.processes));
       if (std::holds_alternative<store::Taken>(*outcome)) return granted();
       if (std::holds_alternative<store::Withdrawn>(*outcome)) return refused();
       if (const auto* conflict = std::get_if<store::Conflict>(&*outcome)) {
-        if (last_attempt_) return refused_by(conflict->uuid);
-        std::this_thread::sleep_for(kBetweenAttempts);
+        if (!last_attempt_) {
+          std::this_thread::sleep_for(kBetweenAttempts);
+          continue;
+        }
+        world_.facts.foreign_locks.push_back(conflict->uuid);
+        if (!patience_.wait) return give_up();
+      } else if (looked_at_old_books_) {
+        continue;
       }
+      const auto woken = wait_in_line();
+      if (!woken) return std::unexpected(woken.error());
+      if (!*woken) return give_up();
+      attempt = 1;
     }
   }
 
  private:
   Result<void> look_again() {
-    auto world = look(source_, store_, request_, options_);
+    const auto source = source_.open();
+    if (!source) return std::unexpected(source.error());
+    auto world = look(**source, store_, request_, options_);
     if (!world) return std::unexpected(world.error());
     world_ = std::move(*world);
     if (auto possible = check_possible(request_, world_.facts); !possible) return possible;
-    return read_topology();
-  }
-
-  // Only where there is a choice that it decides: some machines take seconds to tell it.
-  Result<void> read_topology() {
-    const auto verdicts = judge(request_, world_.ledger, world_.facts);
-    if (!verdicts) return std::unexpected(verdicts.error());
-    const ReadingSet needed = readings_to_choose(request_, *verdicts);
-    if (needed == ReadingSet() || world_.facts.snapshot.topology) return {};
-    auto snapshot = source_.read(needed);
-    if (snapshot) world_.facts.snapshot.topology = std::move(snapshot->topology);
-    return {};
+    return read_topology_for(request_, **source, world_);
   }
 
   Result<store::Outcome> join(const TicketWords& words) {
@@ -97,20 +101,22 @@ class Acquisition {
     auto joined = store_.join(draft, decision());
     if (!joined) return std::unexpected(joined.error());
     own_ = std::move(joined->own);
+    joined_at_ = std::chrono::steady_clock::now();
     return joined->outcome;
   }
 
   // Runs in the store, where others are kept waiting: nothing here asks the driver or a directory service.
   store::Decide decision() {
     return [this](const Ledger& ledger, TicketId me) -> Result<store::Decision> {
-      auto planned = plan(ledger, world_.facts, request_, me);
+      auto planned = plan(ledger, world_.facts, request_, me, passed_over_);
       if (!planned) return std::unexpected(planned.error());
       plan_ = std::move(*planned);
+      looked_at_old_books_ = false;
       if (const auto* granted = std::get_if<Granted>(&plan_)) return store::Decision(take(granted->choice));
       // The facts may be older than a lease that has come or gone since.
-      const bool stale = !same_leases(ledger, world_.ledger);
-      if (stale && !last_attempt_) return store::Decision(store::Stay{});
+      looked_at_old_books_ = !last_attempt_ && !same_leases(ledger, world_.ledger);
       judged_ = ledger;
+      if (looked_at_old_books_ || patience_.wait) return store::Decision(store::Stay{});
       return store::Decision(store::Withdraw{});
     };
   }
@@ -125,18 +131,142 @@ class Acquisition {
     return take;
   }
 
+  // Sleeps until there is a reason to look again. False: the time is up.
+  Result<bool> wait_in_line() {
+    if (auto seen = see_how_it_stands(); !seen) return std::unexpected(seen.error());
+    for (;;) {
+      const auto left = time_left();
+      if (left <= 0ms) return false;
+      tell();
+      const auto* behind = std::get_if<Behind>(&plan_);
+      if (behind == nullptr) return wait_for_release(left);
+      source_.close();
+      const TicketId rival = behind->rival;
+      const auto woken = own_->sleep_behind(rival, std::min(left, patience_.tick));
+      if (!woken) return std::unexpected(woken.error());
+      if (*woken == store::Woken::changed || pass_over_the_stopped(rival)) {
+        // One that no longer waits may leave another in front, for whom no driver need be asked.
+        auto still_behind = find_next_rival();
+        if (!still_behind) return std::unexpected(still_behind.error());
+        if (!*still_behind) return true;
+        if (auto seen = see_how_it_stands(); !seen) return std::unexpected(seen.error());
+      }
+    }
+  }
+
+  // Whom to sleep behind now. False: nobody. Nothing is taken: the facts are those of the last look.
+  Result<bool> find_next_rival() {
+    const auto outcome = own_->decide([this](const Ledger& ledger, TicketId me) -> Result<store::Decision> {
+      auto planned = plan(ledger, world_.facts, request_, me, passed_over_);
+      if (!planned) return std::unexpected(planned.error());
+      judged_ = ledger;
+      plan_ = std::move(*planned);
+      return store::Decision(store::Stay{});
+    });
+    if (!outcome) return std::unexpected(outcome.error());
+    return std::holds_alternative<Behind>(plan_);
+  }
+
+  // Nobody tells of a waiter that is stopped, or goes on: each sleeper looks at the one ahead of it. True:
+  // the order has changed.
+  bool pass_over_the_stopped(TicketId rival) {
+    const std::set<TicketId> before = passed_over_;
+    std::erase_if(passed_over_, [this](TicketId each) { return !is_stopped(each); });
+    if (is_stopped(rival)) passed_over_.insert(rival);
+    return before != passed_over_;
+  }
+
+  bool is_stopped(TicketId id) const {
+    const Ticket* ticket = find_ticket(books_, id);
+    if (ticket == nullptr) return false;
+    const auto stat = options_.processes->stat(ticket->pid);
+    return stat && stat->start_ticks == ticket->pid_start_ticks && stat->stopped();
+  }
+
+  // First of its rivals. Leases and device locks ring when they end; so does the exit of an outsider.
+  Result<bool> wait_for_release(std::chrono::milliseconds left) {
+    std::vector<TicketId> blocking;
+    const std::vector<std::string>& uuids = own_->ticket().candidates;
+    for (const Ticket& ticket : books_.tickets) {
+      const bool holds = std::ranges::any_of(
+          ticket.devices, [&](const std::string& uuid) { return is_candidate(own_->ticket(), uuid); });
+      if (ticket.phase == TicketPhase::granted && holds) blocking.push_back(ticket.id);
+    }
+    const auto exits = outsiders();
+    std::vector<int> descriptors;
+    for (const sys::Descriptor& exit : exits) descriptors.push_back(exit.get());
+    const auto woken =
+        own_->sleep_until_released(uuids, blocking, descriptors, std::min(left, look_period()));
+    if (!woken) return std::unexpected(woken.error());
+    std::erase_if(passed_over_, [this](TicketId each) { return !is_stopped(each); });
+    return true;
+  }
+
+  std::vector<sys::Descriptor> outsiders() const {
+    std::vector<sys::Descriptor> exits;
+    for (const Verdict& verdict : verdicts_) {
+      if (verdict.failed != Clause::no_outsider) continue;
+      for (const Culprit& culprit : verdict.culprits) {
+        if (auto exit = sys::process_exit(static_cast<pid_t>(culprit.pid))) exits.push_back(std::move(exit));
+      }
+    }
+    return exits;
+  }
+
+  std::chrono::milliseconds look_period() const {
+    std::chrono::milliseconds period = patience_.tick;
+    for (const Verdict& verdict : verdicts_) {
+      if (verdict.failed == Clause::not_draining || verdict.failed == Clause::no_hidden_holder)
+        period = std::min(period, kDrainingTick);
+      if (verdict.failed == Clause::thresholds) period = std::min(period, kReadingTick);
+    }
+    return period;
+  }
+
+  // After each decision; it may ask a directory service for names, so not at each tick.
+  Result<void> see_how_it_stands() {
+    books_ = judged_ ? *judged_ : world_.ledger;
+    name_users(books_);
+    auto verdicts = judge(request_, books_, world_.facts);
+    if (!verdicts) return std::unexpected(verdicts.error());
+    verdicts_ = std::move(*verdicts);
+    position_ = 1 + static_cast<std::size_t>(std::ranges::count_if(books_.tickets, [&](const Ticket& ticket) {
+                  return ticket.phase == TicketPhase::waiting && ticket.id < own_->ticket().id &&
+                         !passed_over_.contains(ticket.id) && are_rivals(ticket, own_->ticket());
+                }));
+    return {};
+  }
+
+  void tell() const {
+    const auto* behind = std::get_if<Behind>(&plan_);
+    if (!patience_.on_wait) return;
+    patience_.on_wait({world_, verdicts_, position_,
+                       behind != nullptr ? find_ticket(books_, behind->rival) : nullptr, waited()});
+  }
+
+  std::chrono::seconds waited() const {
+    return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - joined_at_);
+  }
+
+  std::chrono::milliseconds time_left() const {
+    if (!patience_.limit) return std::chrono::milliseconds::max();
+    const auto gone = std::chrono::steady_clock::now() - joined_at_;
+    return std::chrono::duration_cast<std::chrono::milliseconds>(*patience_.limit - gone);
+  }
+
   Result<Acquired> granted() {
     std::vector<std::string> notes = std::get<Granted>(plan_).choice.notes;
+    source_.close();
     return HeldLease(std::move(own_), std::move(world_), std::move(notes));
   }
 
-  Result<Acquired> refused_by(const std::string& uuid) {
+  Result<Acquired> give_up() {
     own_->release();
-    world_.facts.foreign_locks.push_back(uuid);
     return refused();
   }
 
   Result<Acquired> refused() {
+    source_.close();
     if (judged_) world_.ledger = std::move(*judged_);
     name_users(world_.ledger);
     const auto* behind = std::get_if<Behind>(&plan_);
@@ -144,17 +274,24 @@ class Acquisition {
     auto verdicts = judge(request_, world_.ledger, world_.facts);
     if (!verdicts) return std::unexpected(verdicts.error());
     std::optional<Ticket> before = rival != nullptr ? std::optional(*rival) : std::nullopt;
-    return Refused{std::move(world_), std::move(*verdicts), std::move(before)};
+    return Refused{std::move(world_), std::move(*verdicts), std::move(before), patience_.wait};
   }
 
-  source::Source& source_;
+  const SourceAccess& source_;
   store::LeaseStore& store_;
   const Request& request_;
   LookOptions options_;
+  const Patience& patience_;
   World world_;
   std::unique_ptr<store::OwnTicket> own_;
+  std::chrono::steady_clock::time_point joined_at_ = std::chrono::steady_clock::now();
   Plan plan_ = Blocked{};
-  std::optional<Ledger> judged_;  // the books that the refusal was made by
+  std::set<TicketId> passed_over_;
+  std::optional<Ledger> judged_;  // the books of the last decision
+  Ledger books_;                  // the same with names, while waiting
+  std::vector<Verdict> verdicts_;
+  std::size_t position_ = 1;
+  bool looked_at_old_books_ = false;
   bool last_attempt_ = false;
 };
 
@@ -171,9 +308,16 @@ std::vector<const Device*> HeldLease::devices() const {
   return found;
 }
 
+Result<Acquired> acquire_in_turn(const SourceAccess& source, store::LeaseStore& store, const Request& request,
+                                 const LookOptions& options, const TicketWords& words,
+                                 const Patience& patience) {
+  return Acquisition(source, store, request, options, patience).run(words);
+}
+
 Result<Acquired> acquire(source::Source& source, store::LeaseStore& store, const Request& request,
                          const LookOptions& options, const TicketWords& words) {
-  return Acquisition(source, store, request, options).run(words);
+  const SourceAccess access{[&source]() -> Result<source::Source*> { return &source; }, [] {}};
+  return acquire_in_turn(access, store, request, options, words, {});
 }
 
 }  // namespace berth::leasing

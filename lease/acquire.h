@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,12 +49,42 @@ struct Refused {
   World world;
   std::vector<Verdict> verdicts;
   std::optional<Ticket> behind;  ///< an earlier waiting rival, whose turn it is
+  bool waited = false;           ///< the wait ran out
 };
 
 using Acquired = std::variant<HeldLease, Refused>;
 
-/// Takes a lease for this process, now or not at all. The driver is asked before, never while others are kept
-/// from deciding. Error: `impossible` when this machine could never satisfy the request; `usage`; as `look`.
+/// Where readings come from, and a way to do without for a while: whoever sleeps in the queue keeps no probe.
+struct SourceAccess {
+  std::function<Result<source::Source*>()> open;
+  std::function<void()> close;
+};
+
+/// How things stand with a ticket that waits.
+struct Waiting {
+  const World& world;                    ///< as last looked at; old for one that is not first
+  const std::vector<Verdict>& verdicts;  ///< likewise
+  std::size_t position = 1;              ///< 1: first of its rivals
+  const Ticket* behind = nullptr;        ///< the last rival before it; null for the first
+  std::chrono::seconds waited{0};
+};
+
+/// How long to stand in the queue.
+struct Patience {
+  bool wait = false;                            ///< false: now or not at all
+  std::optional<std::chrono::seconds> limit;    ///< nullopt: for ever
+  std::chrono::milliseconds tick{5000};         ///< what has no event is looked for this often
+  std::function<void(const Waiting&)> on_wait;  ///< called before each sleep
+};
+
+/// Takes a lease for this process, in its turn. The driver is asked before, never while others are kept from
+/// deciding, and in the queue only by the first. Error: `impossible` when this machine could never satisfy
+/// the request; `usage`; as `look`. Uses SIGALRM while it waits.
+Result<Acquired> acquire_in_turn(const SourceAccess& source, store::LeaseStore& store, const Request& request,
+                                 const LookOptions& options, const TicketWords& words,
+                                 const Patience& patience);
+
+/// The same, now or not at all.
 Result<Acquired> acquire(source::Source& source, store::LeaseStore& store, const Request& request,
                          const LookOptions& options, const TicketWords& words);
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/core/select.h"
 #include "berth/lease/attribution.h"
 #include "berth/store/device_locks.h"
 #include "berth/sys/file.h"
@@ -97,6 +98,16 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
       facts.draining.push_back(device.uuid);
   }
   return world;
+}
+
+Result<void> read_topology_for(const Request& request, source::Source& source, World& world) {
+  const auto verdicts = judge(request, world.ledger, world.facts);
+  if (!verdicts) return std::unexpected(verdicts.error());
+  const ReadingSet needed = readings_to_choose(request, *verdicts);
+  if (needed == ReadingSet() || world.facts.snapshot.topology) return {};
+  auto snapshot = source.read(needed);
+  if (snapshot) world.facts.snapshot.topology = std::move(snapshot->topology);
+  return {};
 }
 
 }  // namespace berth::leasing

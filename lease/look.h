@@ -36,6 +36,10 @@ struct World {
 Result<World> look(source::Source& source, store::LeaseStore& store, const Request& request,
                    const LookOptions& options);
 
+/// Reads the topology into the world if choosing depends on it: some machines take seconds to tell it. A
+/// topology that cannot be had is no error: the choice then says so.
+Result<void> read_topology_for(const Request& request, source::Source& source, World& world);
+
 /// Leases that ended and whose devices still have memory in use that no living process on them explains.
 /// Their files are kept, as the only trace of why.
 std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, Processes& processes);

@@ -132,7 +132,7 @@ std::string summary(const Listing& listing, const Style& style) {
   if (snapshot.cuda_version) {
     text += fmt::format(", CUDA {}.{}", *snapshot.cuda_version / 1000, *snapshot.cuda_version % 1000 / 10);
   }
-  return toned(text, Tone::strong, style) + "\n\n";
+  return toned(wrapped(text, style.width, 0), Tone::strong, style) + "\n\n";
 }
 
 }  // namespace

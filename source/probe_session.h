@@ -10,7 +10,7 @@
 
 namespace berth::source {
 
-/// A running probe and the socket to it.
+/// A running probe and the sockets to it.
 class ProbeSession {
  public:
   /// `life` becomes the probe's standard error. Error: `failure` when it cannot be started.
@@ -37,19 +37,23 @@ class ProbeSession {
   std::string ending();
 
  private:
-  ProbeSession(sys::Child child, sys::Descriptor socket, sys::Descriptor life)
-      : child_(std::move(child)), socket_(std::move(socket)), life_(std::move(life)) {}
-  Outcome collect();
-  void set_patience(std::chrono::milliseconds patience);
+  ProbeSession(sys::Child child, sys::Descriptor control, sys::Descriptor text, sys::Descriptor life)
+      : child_(std::move(child)),
+        control_(std::move(control)),
+        text_(std::move(text)),
+        life_(std::move(life)) {}
+  void look_up_every(std::chrono::microseconds period);
+  bool take_text();
   void note_sign_of_life();
+  std::chrono::milliseconds patience() const;
 
   sys::Child child_;
-  sys::Descriptor socket_;
+  sys::Descriptor control_;  ///< requests go out, a byte comes in when there is something to take
+  sys::Descriptor text_;     ///< the answer comes in
   sys::Descriptor life_;
   std::string answer_;
   std::chrono::milliseconds progress_deadline_{};
   std::chrono::milliseconds topology_deadline_{};
-  std::chrono::milliseconds patience_{};
   std::chrono::nanoseconds last_sign_{};
   std::int64_t last_sign_wall_s_ = 0;
 };

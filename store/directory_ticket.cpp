@@ -38,7 +38,6 @@ Error in_directory(Error error, const LeaseDirectory& directory) {
 }
 
 void tell_who_holds_gate(const LeaseDirectory& directory, const Tell& tell) {
-  if (!tell) return;
   const auto self = sys::identity_of(directory.root.get(), ".");
   std::string who = "somebody whom the kernel does not name";
   for (const sys::HeldFlock& lock : sys::held_flocks()) {
@@ -55,7 +54,8 @@ Result<sys::Descriptor> enter_gate(const LeaseDirectory& directory, const Tell& 
   // each other.
   sys::Descriptor gate(::openat(directory.root.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!gate) return std::unexpected(in_directory(sys::system_error(errno, "opening"), directory));
-  const auto entered = sys::wait_flock(gate.get(), [&] { tell_who_holds_gate(directory, tell); });
+  const auto name_holder = [&] { tell_who_holds_gate(directory, tell); };
+  const auto entered = sys::wait_flock(gate.get(), tell ? std::function<void()>(name_holder) : nullptr);
   if (!entered) return std::unexpected(in_directory(entered.error(), directory));
   return gate;
 }
@@ -232,6 +232,7 @@ Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::millise
 
 Result<Woken> DirectoryTicket::sleep_until_released(const std::vector<std::string>& uuids,
                                                     const std::vector<TicketId>& leases,
+                                                    const std::vector<int>& exits,
                                                     std::chrono::milliseconds tick) {
   if (!watch_) watch_.emplace();
   bool unseen = false;
@@ -249,10 +250,10 @@ Result<Woken> DirectoryTicket::sleep_until_released(const std::vector<std::strin
   // once, or that came just before the watch, may still have seen them: one more, a little later, before a
   // long sleep.
   if (!std::exchange(looked_again_, !looked_again_)) {
-    watch_->wait(kSettleTime);
+    watch_->wait({}, kSettleTime);
     return Woken::changed;
   }
-  return watch_->wait(tick) ? Woken::changed : Woken::tick;
+  return watch_->wait(exits, tick) ? Woken::changed : Woken::tick;
 }
 
 }  // namespace berth::store

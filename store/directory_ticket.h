@@ -32,7 +32,7 @@ class DirectoryTicket : public OwnTicket {
   Result<Outcome> decide(const Decide& decide) override;
   Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds tick) override;
   Result<Woken> sleep_until_released(const std::vector<std::string>& uuids,
-                                     const std::vector<TicketId>& leases,
+                                     const std::vector<TicketId>& leases, const std::vector<int>& exits,
                                      std::chrono::milliseconds tick) override;
   void release() override;
   std::vector<int> descriptors() const override;

@@ -74,8 +74,10 @@ class OwnTicket {
 
   /// Sleeps until a lock of these devices or one of these leases may have ended, or for one tick. What ended
   /// since the last decision counts, so a release between the decision and the sleep is not lost.
+  /// Also wakes when one of the `exits` is readable.
   virtual Result<Woken> sleep_until_released(const std::vector<std::string>& uuids,
                                              const std::vector<TicketId>& leases,
+                                             const std::vector<int>& exits,
                                              std::chrono::milliseconds tick) = 0;
 
   /// Ends the ticket for all who share it, and lets the waiters know.

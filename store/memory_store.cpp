@@ -40,7 +40,7 @@ class MemoryTicket : public OwnTicket {
   }
 
   Result<Woken> sleep_until_released(const std::vector<std::string>& uuids,
-                                     const std::vector<TicketId>& leases,
+                                     const std::vector<TicketId>& leases, const std::vector<int>&,
                                      std::chrono::milliseconds) override {
     const bool locked =
         std::ranges::all_of(uuids, [&](const std::string& uuid) { return !books_->locks[uuid].empty(); });

@@ -20,9 +20,10 @@ bool ReleaseWatch::add(int directory, const std::string& name) {
   return watch >= 0 && watched_.insert(watch).second;
 }
 
-bool ReleaseWatch::wait(std::chrono::milliseconds tick) {
-  pollfd ready{inotify_.get(), POLLIN, 0};
-  if (::poll(&ready, 1, static_cast<int>(tick.count())) <= 0) return false;
+bool ReleaseWatch::wait(const std::vector<int>& exits, std::chrono::milliseconds tick) {
+  std::vector<pollfd> ready{{inotify_.get(), POLLIN, 0}};
+  for (const int exit : exits) ready.push_back({exit, POLLIN, 0});
+  if (::poll(ready.data(), ready.size(), static_cast<int>(tick.count())) <= 0) return false;
   alignas(inotify_event) std::array<char, 4096> events{};
   ssize_t got = 0;
   while ((got = ::read(inotify_.get(), events.data(), events.size())) > 0) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "berth/sys/descriptor.h"
 
@@ -18,8 +19,9 @@ class ReleaseWatch {
   /// True: this file was not watched before, so whatever happened to it earlier went unseen.
   bool add(int directory, const std::string& name);
 
-  /// True: something was closed since the last call that gave true; false: the tick is over.
-  bool wait(std::chrono::milliseconds tick);
+  /// True: something was closed since the last call that gave true, or one of `exits` is readable; false: the
+  /// tick is over.
+  bool wait(const std::vector<int>& exits, std::chrono::milliseconds tick);
 
  private:
   sys::Descriptor inotify_;

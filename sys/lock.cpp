@@ -74,10 +74,11 @@ Result<void> wait_flock(int file, const std::function<void()>& on_slow) {
   if (*at_once) return {};
   const auto began = std::chrono::steady_clock::now();
   bool told = false;
-  const Tick tick(kSlow);
+  std::optional<Tick> tick;
+  if (on_slow) tick.emplace(kSlow);
   while (::flock(file, LOCK_EX) != 0) {
     if (errno != EINTR) return fail_errno("locking");
-    if (!told && std::chrono::steady_clock::now() - began >= kSlow) {
+    if (on_slow && !told && std::chrono::steady_clock::now() - began >= kSlow) {
       on_slow();
       told = true;
     }

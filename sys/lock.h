@@ -19,7 +19,8 @@ enum class LockMode { shared, exclusive };
 Result<bool> try_flock(int file, LockMode mode);
 void unlock_flock(int file);
 
-/// Waits for LOCK_EX. Calls `on_slow` once, when it took longer than a second.
+/// Waits for LOCK_EX. Calls `on_slow` once, when it took longer than a second; for that it uses a Tick, which
+/// an empty `on_slow` spares a host program.
 Result<void> wait_flock(int file, const std::function<void()>& on_slow);
 
 /// Open-file-description locks on single bytes: they belong to the descriptor and all its copies, here and in

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,6 +69,11 @@ std::optional<bool> process_has_open(pid_t pid, const FileIdentity& file) {
     struct stat status{};
     return ::fstatat(descriptors.get(), entry.name.c_str(), &status, 0) == 0 && identity_of(status) == file;
   });
+}
+
+Descriptor process_exit(pid_t pid) {
+  // glibc has a function for this only since 2.36.
+  return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
 std::optional<std::string> process_variable(pid_t pid, std::string_view name) {

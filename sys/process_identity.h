@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "berth/core/error.h"
+#include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"
 
 namespace berth::sys {
@@ -31,6 +32,9 @@ std::optional<uid_t> process_owner(pid_t pid);
 
 /// Whether the process has this file open. nullopt: it may not be asked.
 std::optional<bool> process_has_open(pid_t pid, const FileIdentity& file);
+
+/// Readable once the process has ended. Empty: there is no such process, or no descriptor to be had.
+Descriptor process_exit(pid_t pid);
 
 /// The value of a variable in the environment that the process was started with, "" when it is not set.
 /// nullopt: it may not be asked.

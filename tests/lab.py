@@ -45,6 +45,7 @@ class Lab:
         self.file = directory / "machine.toml"
         self.running = []
         (directory / "home").mkdir(exist_ok=True)
+        (directory / "site.toml").touch()
         self.change(machine)
         clean = {
             "PATH": "/usr/local/bin:/usr/bin:/bin",

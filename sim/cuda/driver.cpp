@@ -49,8 +49,6 @@ Result Driver::ready() {
 }
 
 Result Driver::init() {
-  if (is_stale_child()) return kNotInitialized;
-  if (!world_.refresh()) return kUnknownError;
   if (const Result result = result_of_init(world_.scenario().init_result); result != kOk) return result;
   if (owner_ != 0) return kOk;
   std::vector<Visible> visible =

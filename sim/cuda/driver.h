@@ -54,6 +54,7 @@ struct Located {
 
 class Driver {
  public:
+  /// REQUIRES: CudaCall::enter_unready() let the call pass.
   Result init();
   /// Three ways not to be ready: no cuInit, a malformed scenario, a child of the process that called cuInit.
   Result ready();

@@ -1,10 +1,203 @@
 #include "berth/source/nvidia_smi/nvidia_smi_reader.h"
 
+#include <algorithm>
+
+#include "berth/source/nvidia_smi/fields.h"
+#include "berth/source/nvidia_smi/program.h"
+#include "berth/source/proc/process_describer.h"
+#include "berth/source/unified_memory.h"
+#include "berth/sys/clock.h"
+
 namespace berth::nvidia_smi {
-bool is_installed() {
-  return false;
+namespace {
+
+using source::Stage;
+
+/// No machine has more; it bounds asking one by one.
+constexpr unsigned kMostDevices = 64;
+
+bool refuses_a_device(std::string_view text) {
+  return text.contains("Unable to determine the device handle");
 }
-Result<void> NvidiaSmiReader::read(const source::ReadRequest&, source::Sink&) {
-  return fail(ErrorCode::no_driver, "nvidia-smi cannot be asked");
+bool finds_none(std::string_view text) {
+  return text.contains("No devices were found");
 }
+
+/// nvidia-smi --query-gpu, with fewer columns each time that one is refused.
+Result<Printed> run_query(Query& query, std::vector<std::string> more, int listener) {
+  for (;;) {
+    std::vector<std::string> arguments{"--query-gpu=" + query.columns(), "--format=csv,noheader,nounits"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    auto printed = run(arguments, listener);
+    if (!printed || printed->status == 0 || !query.drop_refused(printed->text)) return printed;
+  }
+}
+
+bool is_on(const ReportedProcess& reported, const MigPlace& place) {
+  return reported.gpu_instance == place.gpu_instance && reported.compute_instance == place.compute_instance;
+}
+
+Reading<std::vector<Process>> processes_on(const ReportedGpu& gpu, const MigPlace* place) {
+  if (!gpu.processes) return std::nullopt;
+  std::vector<Process> processes;
+  for (const ReportedProcess& reported : *gpu.processes) {
+    if (place == nullptr || is_on(reported, *place)) processes.push_back(reported.process);
+  }
+  return processes;
+}
+
+Device make_instance(const Device& parent, const ReportedInstance& reported, const ListedInstance& listed,
+                     const ReportedGpu& gpu, ReadingSet readings) {
+  Device instance = parent;
+  instance.uuid = listed.uuid;
+  instance.name = parent.name.empty() ? "" : parent.name + " MIG " + listed.profile;
+  instance.mig = reported.place;
+  instance.mig->parent_uuid = parent.uuid;
+  instance.mig_enabled.reset();
+  instance.memory = {};
+  if (readings.has(ReadingKind::memory)) instance.memory = reported.memory;
+  if (readings.has(ReadingKind::processes)) instance.processes = processes_on(gpu, &*instance.mig);
+  return instance;
+}
+
+/// Takes away what was read for other reasons than that somebody asked for it.
+void forget_unasked(Device& device, ReadingSet readings) {
+  if (!readings.has(ReadingKind::name)) device.name.clear();
+  if (!readings.has(ReadingKind::pci)) device.pci_bus_id.clear();
+  if (!readings.has(ReadingKind::mig)) device.mig_enabled.reset();
+}
+
+void apply_unified_memory(Device& device) {
+  const Reading<std::uint64_t>& total = device.memory.total_bytes;
+  if ((!total || *total == 0) && source::is_integrated(device.name)) source::take_machine_memory(device);
+  source::take_use_from_processes(device);
+}
+
+}  // namespace
+
+Device refused_device(unsigned index, std::string_view message) {
+  Device device;
+  device.index = index;
+  const std::string_view line = message.substr(0, message.find('\n'));
+  device.state_reason = line;
+  if (line.contains("GPU is lost")) {
+    device.state = DeviceState::lost;
+  } else if (line.contains("Insufficient Permissions")) {
+    device.state = DeviceState::not_permitted;
+  } else if (line.contains("requires reset")) {
+    device.state = DeviceState::needs_reset;
+  } else {
+    device.state = DeviceState::failed;
+  }
+  return device;
+}
+
+std::vector<Device> join_report(std::vector<Device> devices, const std::vector<ReportedGpu>& report,
+                                const std::vector<ListedInstance>& instances, ReadingSet readings) {
+  std::vector<Device> joined;
+  for (Device& device : devices) {
+    joined.push_back(std::move(device));
+    const Device parent = joined.back();
+    const auto gpu = std::ranges::find(report, parent.uuid, &ReportedGpu::uuid);
+    if (gpu == report.end() || parent.uuid.empty()) continue;
+    if (parent.mig_enabled != true) {
+      if (readings.has(ReadingKind::processes)) joined.back().processes = processes_on(*gpu, nullptr);
+      continue;
+    }
+    for (const ReportedInstance& reported : gpu->instances) {
+      const auto listed = std::ranges::find_if(instances, [&](const ListedInstance& i) {
+        return i.parent_uuid == parent.uuid && i.slot == reported.place.slot;
+      });
+      if (listed != instances.end())
+        joined.push_back(make_instance(parent, reported, *listed, *gpu, readings));
+    }
+  }
+  return joined;
+}
+
+std::string NvidiaSmiReader::print(const std::vector<std::string>& arguments) {
+  const auto printed = run(arguments, listener_);
+  return printed && printed->status == 0 ? printed->text : std::string();
+}
+
+Result<std::vector<Device>> NvidiaSmiReader::read_devices(ReadingSet readings, std::string& driver_version) {
+  Query query(readings);
+  const auto printed = run_query(query, {}, listener_);
+  if (!printed) return std::unexpected(printed.error());
+  if (printed->status == 0 || finds_none(printed->text)) return query.devices(printed->text, driver_version);
+  if (refuses_a_device(printed->text)) return read_one_by_one(readings, driver_version);
+  return std::unexpected(error_of(*printed));
+}
+
+/// nvidia-smi gives up on all devices at the first that it cannot open. Each alone, the others can be read.
+Result<std::vector<Device>> NvidiaSmiReader::read_one_by_one(ReadingSet readings,
+                                                             std::string& driver_version) {
+  std::vector<Device> devices;
+  Query query(readings);
+  for (unsigned index = 0; index < kMostDevices; ++index) {
+    const auto printed = run_query(query, {"--id=" + std::to_string(index)}, listener_);
+    if (!printed) return std::unexpected(printed.error());
+    if (refuses_a_device(printed->text)) {
+      devices.push_back(refused_device(index, printed->text));
+      continue;
+    }
+    if (printed->status != 0) break;
+    auto found = query.devices(printed->text, driver_version);
+    std::ranges::move(found, std::back_inserter(devices));
+  }
+  return devices;
+}
+
+void NvidiaSmiReader::add_reported(std::vector<Device>& devices, ReadingSet readings) {
+  const bool split = readings.has(ReadingKind::mig) &&
+                     std::ranges::any_of(devices, [](const Device& d) { return d.mig_enabled == true; });
+  if (!split && !readings.has(ReadingKind::processes)) return;
+  const bool all_well =
+      std::ranges::all_of(devices, [](const Device& d) { return d.state == DeviceState::ok; });
+  std::vector<ReportedGpu> report;
+  std::vector<ListedInstance> instances;
+  const auto add = [&](const std::vector<std::string>& which) {
+    std::vector<std::string> arguments{"-q", "-x"};
+    arguments.insert(arguments.end(), which.begin(), which.end());
+    std::ranges::move(parse_report(print(arguments)), std::back_inserter(report));
+    if (!split) return;
+    arguments = {"-L"};
+    arguments.insert(arguments.end(), which.begin(), which.end());
+    std::ranges::move(parse_list(print(arguments)), std::back_inserter(instances));
+  };
+  if (all_well) {
+    add({});
+  } else {
+    for (const Device& device : devices) {
+      if (device.state == DeviceState::ok) add({"--id=" + device.uuid});
+    }
+  }
+  devices = join_report(std::move(devices), report, instances, readings);
+}
+
+Result<void> NvidiaSmiReader::read(const source::ReadRequest& request, source::Sink& sink) {
+  const ReadingSet readings = request.readings;
+  Snapshot head;
+  head.taken_at_ns = sys::wall_now().count();
+  head.source = "nvidia-smi";
+  head.readings = readings;
+  auto devices = read_devices(readings, head.driver_version);
+  if (!devices) return std::unexpected(devices.error());
+  sink.head(head);
+  add_reported(*devices, readings);
+
+  source::ProcessDescriber describer(names_);
+  for (Device& device : *devices) {
+    if (readings.has(ReadingKind::memory) && device.state == DeviceState::ok) apply_unified_memory(device);
+    if (readings.has(ReadingKind::process_details)) describer.describe(device);
+    forget_unasked(device, readings);
+    sink.device(device);
+  }
+  if (readings.has(ReadingKind::process_details)) describer.finish(sink);
+  if (readings.has(ReadingKind::topology)) {
+    sink.note("nvidia-smi does not tell how the GPUs are joined in a form that programs can rely on.");
+  }
+  return {};
+}
+
 }  // namespace berth::nvidia_smi

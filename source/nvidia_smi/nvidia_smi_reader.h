@@ -1,21 +1,38 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/source/nvidia_smi/report.h"
 #include "berth/source/proc/user_names.h"
 #include "berth/source/reader.h"
 
 namespace berth::nvidia_smi {
 
-/// True if PATH has a program of that name.
-bool is_installed();
-
-/// Reads the machine through the program nvidia-smi: for where the driver's library cannot be loaded. Says
-/// what the program can say, in the same words as NvmlReader.
+/// Reads the machine through the program nvidia-smi: for where the driver's library cannot be loaded. It says
+/// what that program can say, in the same words as NvmlReader, and memory in whole MiB.
 class NvidiaSmiReader : public source::Reader {
  public:
+  /// nvidia-smi is stopped when nobody reads from `listener` any more.
+  explicit NvidiaSmiReader(int listener) : listener_(listener) {}
   Result<void> read(const source::ReadRequest& request, source::Sink& sink) override;
 
  private:
+  Result<std::vector<Device>> read_devices(ReadingSet readings, std::string& driver_version);
+  Result<std::vector<Device>> read_one_by_one(ReadingSet readings, std::string& driver_version);
+  void add_reported(std::vector<Device>& devices, ReadingSet readings);
+  std::string print(const std::vector<std::string>& arguments);
+
+  int listener_;
   source::UserNames names_;
 };
+
+/// Gives each device what the report has of it, and puts the MIG instances behind their GPUs. Pure.
+std::vector<Device> join_report(std::vector<Device> devices, const std::vector<ReportedGpu>& report,
+                                const std::vector<ListedInstance>& instances, ReadingSet readings);
+
+/// The row for a device that nvidia-smi refuses to speak of, from what it prints instead. Pure.
+Device refused_device(unsigned index, std::string_view message);
 
 }  // namespace berth::nvidia_smi

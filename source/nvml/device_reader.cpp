@@ -6,7 +6,7 @@
 
 #include "berth/source/nvml/outcome.h"
 #include "berth/source/nvml/process_list.h"
-#include "berth/source/proc/machine_memory.h"
+#include "berth/source/unified_memory.h"
 
 namespace berth::nvml {
 namespace {
@@ -74,23 +74,10 @@ Reading<std::uint64_t> present(std::uint64_t bytes) {
   return bytes == kAbsent64 ? std::nullopt : Reading<std::uint64_t>(bytes);
 }
 
-/// Parts whose device memory is the machine's. Only these may be given the machine's numbers: on another a
-/// missing answer is a fault, and would look like a healthy device with much memory.
-bool is_integrated(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kIntegrated{"GB10", "Orin", "Thor", "Xavier", "Jetson", "Tegra"};
-  return std::ranges::any_of(kIntegrated, [&](std::string_view part) { return name.contains(part); });
-}
-
 void read_unified_memory(Questions& questions) {
   Device& device = questions.device();
   const std::string name = device.name.empty() ? questions.text(questions.library().name) : device.name;
-  if (!is_integrated(name)) return;
-  device.memory = {};
-  device.memory.kind = MemoryKind::unified;
-  if (const auto machine = source::machine_memory()) {
-    device.memory.total_bytes = machine->total_bytes;
-    device.memory.free_bytes = machine->available_bytes;
-  }
+  if (source::is_integrated(name)) source::take_machine_memory(device);
 }
 
 void read_memory(Questions& questions) {
@@ -123,12 +110,7 @@ void read_listed_processes(Questions& questions) {
   Return outcome = kSuccess;
   device.processes = read_processes(questions.library(), questions.handle(), outcome);
   questions.note(outcome);
-  // The machine's memory in use says nothing about a device that shares it; its processes do.
-  if (device.memory.kind == MemoryKind::unified && device.processes) {
-    std::uint64_t sum = 0;
-    for (const Process& process : *device.processes) sum += process.used_bytes.value_or(0);
-    device.memory.used_bytes = sum;
-  }
+  source::take_use_from_processes(device);
 }
 
 void read_temperature(Questions& questions) {

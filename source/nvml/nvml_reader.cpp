@@ -21,8 +21,11 @@ Result<void> NvmlReader::prepare() {
   }
   if (!started_) {
     const Return outcome = library_->call(library_->init);
-    if (outcome != kSuccess && outcome != kAlreadyInitialized) return std::unexpected(error_of(outcome));
-    started_ = true;
+    // A driver without a GPU works: there is nothing to list, and a later start may find one.
+    no_gpu_ = outcome == kGpuNotFound;
+    if (outcome != kSuccess && outcome != kAlreadyInitialized && !no_gpu_)
+      return std::unexpected(error_of(outcome));
+    started_ = !no_gpu_;
   }
   return {};
 }
@@ -35,6 +38,7 @@ Result<void> NvmlReader::start_again() {
 }
 
 Result<unsigned> NvmlReader::count_devices() {
+  if (no_gpu_) return 0U;
   unsigned count = 0;
   Return outcome = library_->call(library_->count, &count);
   if (outcome == kUninitialized || outcome == kUnknown) {

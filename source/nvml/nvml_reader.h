@@ -31,6 +31,7 @@ class NvmlReader : public source::Reader {
   Load load_;
   std::optional<Library> library_;
   bool started_ = false;
+  bool no_gpu_ = false;
   /// Access to all devices went away (a container after `systemctl daemon-reload`): only a new start may
   /// bring it back.
   bool start_again_ = false;

@@ -30,6 +30,11 @@ std::vector<ProcessEntry1> split(std::span<const std::byte> buffer, std::size_t 
   return entries;
 }
 
+bool is_untouched(std::span<const std::byte> bytes) {
+  return bytes.empty() ||
+         (bytes.front() == kCanary && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
 bool plausible(const std::vector<ProcessEntry1>& entries) {
   return std::ranges::none_of(entries,
                               [](const ProcessEntry1& e) { return e.pid == 0 || e.pid == kAbsent32; });
@@ -123,9 +128,10 @@ void join(std::vector<Process>& processes, std::vector<Process> graphics) {
 std::optional<std::size_t> written_entry_size(std::span<const std::byte> buffer, std::size_t count,
                                               std::size_t capacity) {
   if (count == 0) return std::nullopt;
-  std::size_t written = buffer.size();
+  // Nearly always nothing was written behind the entries, and that is seen at once.
+  std::size_t written = std::min(buffer.size(), count * kLargestEntry);
+  if (!is_untouched(buffer.subspan(written))) written = buffer.size();
   while (written > 0 && buffer[written - 1] == kCanary) --written;
-  if (written == 0) return std::nullopt;
   // The second: a driver that clears the whole buffer first tells the size by that.
   for (const std::size_t entries : {count, capacity}) {
     for (const std::size_t size : kSizes) {

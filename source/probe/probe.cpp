@@ -7,6 +7,7 @@
 
 #include "berth/core/snapshot_codec.h"
 #include "berth/source/nvidia_smi/nvidia_smi_reader.h"
+#include "berth/source/nvidia_smi/program.h"
 #include "berth/source/nvml/nvml_reader.h"
 #include "berth/source/probe/protocol.h"
 
@@ -28,13 +29,11 @@ bool write_all(int out, std::string_view text) {
 std::string read_request(int in) {
   std::string text;
   while (!is_whole_record(text)) {
-    const std::size_t before = text.size();
-    constexpr std::size_t kPiece = 4096;
-    text.resize(before + kPiece);
-    const ssize_t length = read(in, text.data() + before, kPiece);
-    text.resize(before + static_cast<std::size_t>(length > 0 ? length : 0));
+    char piece[1024];
+    const ssize_t length = read(in, piece, sizeof piece);
     if (length < 0 && errno == EINTR) continue;
     if (length <= 0) return {};
+    text.append(piece, static_cast<std::size_t>(length));
   }
   return text;
 }
@@ -43,7 +42,7 @@ std::string read_request(int in) {
 /// before it gave, so whoever waits knows where it hangs and has everything up to there.
 class Answer : public Sink {
  public:
-  explicit Answer(int out) : out_(out) {}
+  Answer(int out, int bell) : out_(out), bell_(bell) {}
 
   void head(const Snapshot& head) override { writer_.emplace(head); }
   void begin(const Stage& stage) override {
@@ -58,19 +57,39 @@ class Answer : public Sink {
   /// Ends the answer. False when nobody reads it.
   bool finish(const Result<void>& outcome) {
     send(outcome ? std::move(*writer_).finish() : encode_error(outcome.error()));
+    ring();
     return !unheard_;
   }
 
  private:
-  void send(std::string_view text) { unheard_ = unheard_ || !write_all(out_, text); }
+  /// A long answer has room only if its first part is taken meanwhile.
+  void send(std::string_view text) {
+    constexpr std::size_t kUnrung = 32 << 10;
+    while (!text.empty() && !unheard_) {
+      const std::string_view piece = text.substr(0, kUnrung);
+      unheard_ = !write_all(out_, piece);
+      text.remove_prefix(piece.size());
+      unrung_ += piece.size();
+      if (unrung_ >= kUnrung) ring();
+    }
+  }
+  /// Fails where the input is no socket: then nobody sleeps on it.
+  void ring() {
+    unrung_ = 0;
+    [[maybe_unused]] const ssize_t written = write(bell_, "\n", 1);
+  }
 
   int out_;
+  int bell_;
+  std::size_t unrung_ = 0;
   bool unheard_ = false;
   std::optional<SnapshotWriter> writer_;
 };
 
 class Readers {
  public:
+  explicit Readers(int listener) : nvidia_smi_(listener) {}
+
   /// Error: that of the library, which the first request will meet again.
   void expect(SourceKind kind) {
     if (kind != SourceKind::nvidia_smi) (void)nvml_.prepare();
@@ -95,12 +114,12 @@ class Readers {
 }  // namespace
 
 int run_probe(int in, int out, SourceKind expected) {
-  Readers readers;
+  Readers readers(out);
   readers.expect(expected);
   for (;;) {
     const std::string text = read_request(in);
     if (text.empty()) return 0;
-    Answer answer(out);
+    Answer answer(out, in);
     const auto request = decode_request(text);
     const Result<void> outcome = request ? readers.read(*request, answer) : std::unexpected(request.error());
     if (!answer.finish(outcome)) return 0;

@@ -10,11 +10,13 @@ namespace berth::source {
 std::optional<std::string> read_small_file(const std::string& path, std::size_t most) {
   const sys::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file) return std::nullopt;
-  std::string text(most, '\0');
-  const ssize_t length = read(file.get(), text.data(), text.size());
-  if (length < 0) return std::nullopt;
-  text.resize(static_cast<std::size_t>(length));
-  return text;
+  std::string text;
+  ssize_t length = -1;
+  text.resize_and_overwrite(most, [&](char* bytes, std::size_t) {
+    length = read(file.get(), bytes, most);
+    return static_cast<std::size_t>(length > 0 ? length : 0);
+  });
+  return length < 0 ? std::nullopt : std::optional(std::move(text));
 }
 
 }  // namespace berth::source

@@ -25,7 +25,7 @@ const std::string kHang = "exec cat >/dev/null";
 std::string print(const std::string& text) {
   std::string escaped;
   for (const char c : text) escaped += c == '\n' ? std::string("\\n") : std::string(1, c);
-  return "printf '" + escaped + "'; ";
+  return "printf '" + escaped + "'; printf . >&0; ";
 }
 
 ProbeOptions shell(const std::string& script) {

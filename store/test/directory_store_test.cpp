@@ -385,7 +385,7 @@ TEST_CASE("a sleeper at the head wakes when the holder is killed, also while it 
       REQUIRE(own->decide(decide).has_value());
       if (own->ticket().phase == TicketPhase::granted) break;
       if (looks == 2) holder.signal(SIGKILL);
-      REQUIRE(own->sleep_until_released({"GPU-a"}, {lease}, 1h).has_value());
+      REQUIRE(own->sleep_until_released({"GPU-a"}, {lease}, {}, 1h).has_value());
     }
     CHECK(own->ticket().phase == TicketPhase::granted);
   }

@@ -1,0 +1,121 @@
+// The library against a simulated machine: this program plays the host, and the berth beside it asks the
+// driver.
+
+#include "berth/api/berth.h"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "berth/sys/process_identity.h"
+
+namespace berth {
+namespace {
+
+/// Two simulated H100, and their lease directory, for as long as it lives.
+class SimulatedMachine {
+ public:
+  SimulatedMachine() : path_("/tmp/berth-api-XXXXXX") {
+    REQUIRE(::mkdtemp(path_.data()) != nullptr);
+    const std::string scenario = path_ + "/machine.toml";
+    std::ofstream(scenario) << "[[device]]\nmodel = \"H100\"\ncount = 2\n";
+    std::ofstream(path_ + "/site.toml");
+    ::setenv("BERTH_SITE_FILE", (path_ + "/site.toml").c_str(), 1);
+    ::unsetenv("CUDA_VISIBLE_DEVICES");
+    const auto here = std::filesystem::canonical("/proc/self/exe").parent_path();
+    FILE* words = ::popen((here.string() + "/sim/berth-sim " + scenario + " -- env -0").c_str(), "r");
+    REQUIRE(words != nullptr);
+    std::string all;
+    for (int letter = 0; (letter = std::fgetc(words)) != EOF;) all.push_back(static_cast<char>(letter));
+    REQUIRE(::pclose(words) == 0);
+    for (std::size_t at = 0; at < all.size(); at += std::string(all.c_str() + at).size() + 1) {
+      const std::string word(all.c_str() + at);
+      ::setenv(word.substr(0, word.find('=')).c_str(), word.substr(word.find('=') + 1).c_str(), 1);
+    }
+  }
+  ~SimulatedMachine() { std::filesystem::remove_all(path_); }
+
+ private:
+  std::string path_;
+};
+
+TEST_CASE("a host looks, picks, and is told why") {
+  const SimulatedMachine machine;
+  const auto seen = snapshot();
+  if (!seen) FAIL(seen.error().message);
+  CHECK(seen->devices.size() == 2);
+  const auto wanted = request(1, "free>=20G");
+  REQUIRE(wanted.has_value());
+  const auto choice = pick(*wanted);
+  if (!choice) FAIL(choice.error().message);
+  CHECK(choice->uuids.size() == 1);
+  const auto verdicts = why(*request(1, "temp>200"));
+  REQUIRE(verdicts.has_value());
+  REQUIRE(verdicts->size() == 2);
+  CHECK(verdicts->front().failed == Clause::thresholds);
+  CHECK(pick(*request(1, "temp>200")).error().code == ErrorCode::not_now);
+  CHECK(pick(*request(3)).error().code == ErrorCode::impossible);
+  CHECK(request(1, "free>=").error().code == ErrorCode::usage);
+}
+
+TEST_CASE("a lease is ours until it is released, and says what to set") {
+  const SimulatedMachine machine;
+  auto both = lease(*request(2), "a test");
+  if (!both) FAIL(both.error().message);
+  CHECK(both->visible_devices() == "0,1");
+  CHECK(both->uuids().size() == 2);
+  CHECK(both->devices().size() == 2);
+  CHECK(both->id().size() == 16);
+  const auto refused = lease(*request(1));
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::not_now);
+  CHECK(refused.error().message.find("GPU 0: ") != std::string::npos);
+  both->release();
+  both->release();
+  CHECK(lease(*request(2)).has_value());
+}
+
+TEST_CASE("a fork of the host holds the lease, and a program that it starts does not") {
+  const SimulatedMachine machine;
+  auto both = lease(*request(2));
+  REQUIRE(both.has_value());
+  const pid_t fork_of_host = ::fork();
+  if (fork_of_host == 0) {
+    for (;;) ::pause();
+  }
+  const pid_t program = ::fork();
+  if (program == 0) {
+    ::execlp("sleep", "sleep", "1000", nullptr);
+    ::_exit(1);
+  }
+  // The program has begun when it has its own name.
+  while (sys::process_command(program).find("sleep") == std::string::npos) ::usleep(1000);
+  {
+    const Lease gone = std::move(*both);
+  }
+  CHECK_FALSE(lease(*request(1)).has_value());
+  ::kill(fork_of_host, SIGKILL);
+  ::waitpid(fork_of_host, nullptr, 0);
+  CHECK(lease(*request(2)).has_value());
+  ::kill(program, SIGKILL);
+  ::waitpid(program, nullptr, 0);
+}
+
+TEST_CASE("a missing program is an error that says which") {
+  const SimulatedMachine machine;
+  ::setenv("BERTH_PROGRAM", "/no/such/berth", 1);
+  const auto seen = snapshot();
+  ::unsetenv("BERTH_PROGRAM");
+  REQUIRE_FALSE(seen.has_value());
+  CHECK(seen.error().message.find("/no/such/berth") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,171 @@
+// The manual page is made from the same table and the same options that dispatch and help read.
+#include <fmt/format.h>
+
+#include "berth/cli/command.h"
+#include "berth/cli/program.h"
+#include "berth/cli/version.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kOpening = R"(.SH NAME
+berth \- look at GPUs, pick, lease and show them
+.SH SYNOPSIS
+.B berth
+.RB [ \-\-sim
+.IR MACHINE ]
+.RI [ COMMAND ]
+.RI [ OPTIONS ]
+.SH DESCRIPTION
+Berth gives every GPU job a berth: it looks at the GPUs of a machine, picks the right ones, and leases
+them so that nobody else gets them. There is no daemon, and nobody needs to be root. A lease is held by the
+kernel for as long as a process of the job lives, and ends by itself, also after kill \-9.
+.PP
+Without a command it lists the GPUs.
+)";
+
+constexpr std::string_view kClosing = R"(.SH EXIT STATUS
+.TP
+.B 0
+done;
+.B list
+also where there is no GPU,
+.B why
+also where the answer is no
+.TP
+.B 1
+something failed: a file, a system call, a check of
+.B doctor
+.TP
+.B 2
+the command line is wrong
+.TP
+.B 69
+there is no driver, or nothing on this machine can ever satisfy the request
+.TP
+.B 75
+not now
+.TP
+.B 124
+a wait ran out
+.PP
+.B run
+ends as its command: with its status, by its signal, with 126 or 127 where it could not be started.
+A failing status leaves nothing on the standard output.
+.SH ENVIRONMENT
+.TP
+.B CUDA_VISIBLE_DEVICES
+limits the candidates, unless
+.B \-\-mask ignore
+is given;
+.B run
+sets it for its command, and
+.B CUDA_DEVICE_ORDER=PCI_BUS_ID
+with it
+.TP
+.B BERTH_DIR
+the lease directory, in place of /run/berth or /tmp/berth
+.TP
+.B BERTH_LEASE
+set for the command: the lease that it runs in
+.TP
+.B BERTH_SITE_FILE
+the site file, in place of /etc/berth.toml
+.TP
+.B NO_COLOR
+no colours, where it is set to anything
+.TP
+.B COLUMNS
+the width of a terminal
+.SH FILES
+.TP
+.I /etc/berth.toml
+what the site lays down
+.TP
+.I ~/.config/berth.toml
+what the user lays down beside it; it may only narrow the site's
+.TP
+.I /run/berth, /tmp/berth
+the lease directory: the first if an administrator made it
+.SH SEE ALSO
+.BR nvidia\-smi (1),
+.BR flock (1)
+)";
+
+/// Text as roff: no character of it means anything else than itself.
+std::string roff(std::string_view text) {
+  std::string result;
+  bool line_begins = true;
+  for (const char c : text) {
+    if (line_begins && (c == '.' || c == '\'')) result += "\\&";
+    line_begins = c == '\n';
+    switch (c) {
+      case '\\':
+        result += "\\e";
+        break;
+      case '-':
+        result += "\\-";
+        break;
+      case '~':
+        result += "\\(ti";
+        break;
+      case '`':
+        result += "\\(ga";
+        break;
+      case '^':
+        result += "\\(ha";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+std::string about_in_roff(std::string_view about) {
+  std::string text;
+  while (!about.empty()) {
+    const std::size_t end = about.find("\n\n");
+    const std::string_view paragraph = about.substr(0, end);
+    text += paragraph.starts_with(' ') ? fmt::format(".PP\n.nf\n{}\n.fi\n", roff(paragraph))
+                                       : fmt::format(".PP\n{}\n", roff(paragraph));
+    if (end == std::string_view::npos) break;
+    about.remove_prefix(end + 2);
+  }
+  return text;
+}
+
+std::string option_in_roff(const Option& each) {
+  const std::string letter = each.letter == 0 ? "" : fmt::format("\\-{}, ", each.letter);
+  const std::string value = each.value.empty() ? "" : fmt::format(" \\fI{}\\fR", roff(each.value));
+  return fmt::format(".TP\n\\fB{}\\-\\-{}\\fR{}\n{}\n", letter, roff(each.name), value, roff(each.help));
+}
+
+class Manual : public Command {
+ public:
+  Syntax syntax() override { return {}; }
+  Result<Output> run(Environment&, const std::vector<std::string>&) override {
+    std::string text =
+        fmt::format(".TH BERTH 1 \"\" \"berth {}\" \"User Commands\"\n{}.SH COMMANDS\n", version(), kOpening);
+    for (const Row& row : rows()) {
+      if (row.summary.empty()) continue;
+      const auto command = row.make();
+      std::optional<std::string> sim;
+      const Syntax syntax = full_syntax(row, *command, sim);
+      text +=
+          fmt::format(".SS \"berth {}{}{}\"\n{}.\n{}", row.name, syntax.options.empty() ? "" : " [OPTIONS]",
+                      syntax.arguments.empty() ? std::string() : " " + roff(syntax.arguments),
+                      roff(row.summary), about_in_roff(syntax.about));
+      for (const Option& each : syntax.options) text += option_in_roff(each);
+    }
+    return Output{.out = text + std::string(kClosing)};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_manual() {
+  return std::make_unique<Manual>();
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,136 @@
+#include "berth/cli/syntax.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "berth/cli/command.h"
+#include "berth/cli/program.h"
+#include "berth/cli/simulation.h"
+
+namespace berth::cli {
+namespace {
+
+struct Words {
+  explicit Words(std::vector<std::string> texts) : storage(std::move(texts)) {
+    for (std::string& text : storage) pointers.push_back(text.data());
+  }
+  std::vector<std::string> storage;
+  std::vector<char*> pointers;
+};
+
+struct Probe {
+  std::string text;
+  std::string optional = "unset";
+  bool flag = false;
+  Syntax syntax;
+  Probe() {
+    syntax.options = {{"", 't', "text", "TEXT", "", {}, store_text(text)},
+                      {"", 0, "form", "FORM", "", {"index", "uuid"}, store_text(text)},
+                      {"", 'w', "watch", "[SECS]", "", {}, store_text(optional)},
+                      {"", 0, "flag", "", "", {}, raise_flag(flag)}};
+  }
+  Result<Parsed> read(std::vector<std::string> texts) {
+    Words words(std::move(texts));
+    return parse(syntax, "berth x", words.pointers);
+  }
+};
+
+TEST_CASE("options are read as everywhere: with = or a space, short or long, before or after words") {
+  Probe probe;
+  probe.syntax.arguments = "[WORD]";
+  const auto parsed = probe.read({"a", "--text=x", "--flag", "b"});
+  REQUIRE(parsed);
+  CHECK(probe.text == "x");
+  CHECK(probe.flag);
+  CHECK(parsed->words == std::vector<std::string>{"a", "b"});
+  CHECK(probe.read({"--text", "y"}));
+  CHECK(probe.text == "y");
+  CHECK(probe.read({"-tz"}));
+  CHECK(probe.text == "z");
+  CHECK(probe.read({"-t", "--flag"}));
+  CHECK(probe.text == "--flag");
+  CHECK(probe.read({"--help"})->help);
+  CHECK(probe.read({"-h"})->help);
+}
+
+TEST_CASE("a value that may be left out is taken from the next word only if it can be nothing else") {
+  Probe probe;
+  CHECK(probe.read({"--watch"}));
+  CHECK(probe.optional.empty());
+  CHECK(probe.read({"--watch", "5"}));
+  CHECK(probe.optional == "5");
+  CHECK(probe.read({"--watch=7", "--flag"}));
+  CHECK(probe.optional == "7");
+  CHECK(probe.read({"--watch", "--flag"}));
+  CHECK(probe.optional.empty());
+}
+
+TEST_CASE("options end at the first word where the rest is a command") {
+  Probe probe;
+  probe.syntax.arguments = "COMMAND";
+  probe.syntax.options_end_at_first_word = true;
+  CHECK(probe.read({"--flag", "ls", "--text", "x"})->words == std::vector<std::string>{"ls", "--text", "x"});
+  CHECK(probe.read({"--", "--flag"})->words == std::vector<std::string>{"--flag"});
+}
+
+TEST_CASE("what is wrong is named, with what is allowed") {
+  struct Row {
+    std::vector<std::string> words;
+    const char* message;
+  };
+  for (const Row& row :
+       {Row{{"--flog"}, "unknown option '--flog', did you mean --flag?; `berth x --help` lists them"},
+        Row{{"--nonsense=3"}, "unknown option '--nonsense=3'; `berth x --help` lists them"},
+        Row{{"--fla"}, "unknown option '--fla', did you mean --flag?; `berth x --help` lists them"},
+        Row{{"-q"}, "unknown option '-q'; `berth x --help` lists them"},
+        Row{{"--text"}, "--text needs a value: TEXT"}, Row{{"--form"}, "--form needs a value: index, uuid"},
+        Row{{"-t"}, "--text needs a value: TEXT"}, Row{{"--flag=1"}, "--flag takes no value"},
+        Row{{"--form", "name"}, "--form name: must be one of index, uuid"},
+        Row{{"word"}, "unexpected argument 'word': `berth x` takes options only"}}) {
+    const auto parsed = Probe().read(row.words);
+    REQUIRE(!parsed);
+    CHECK(parsed.error().code == ErrorCode::usage);
+    CHECK(parsed.error().message == row.message);
+  }
+}
+
+TEST_CASE("help shows every option of every command within 80 columns") {
+  std::optional<std::string> sim;
+  for (const Row& row : rows()) {
+    const auto command = row.make();
+    const Syntax syntax = full_syntax(row, *command, sim);
+    const std::string text = help_text(syntax, full_name(row), row.summary);
+    for (const Option& each : syntax.options)
+      CHECK(text.find("--" + std::string(each.name)) != std::string::npos);
+    for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+      CHECK_MESSAGE(text.find('\n', at) - at <= 80, text.substr(at, text.find('\n', at) - at));
+    }
+  }
+}
+
+TEST_CASE("no two commands and no two options of a command have the same name") {
+  std::optional<std::string> sim;
+  for (const Row& row : rows()) {
+    CHECK(find_row(row.name) == &row);
+    if (!row.alias.empty()) CHECK(find_row(row.alias) == &row);
+    const auto command = row.make();
+    const Syntax syntax = full_syntax(row, *command, sim);
+    for (const Option& each : syntax.options) {
+      CHECK(std::ranges::count(syntax.options, each.name, &Option::name) == 1);
+      CHECK((each.letter == 0 || std::ranges::count(syntax.options, each.letter, &Option::letter) == 1));
+      CHECK(each.name != "help");
+    }
+  }
+}
+
+TEST_CASE("--sim is taken out of our words and left in the command's") {
+  Words words({"--sim", "8xH100", "run", "--sim=x", "-n", "2", "cmd", "--sim", "y"});
+  const auto rest = without_simulation(words.pointers, 3);
+  const std::vector<std::string> texts(rest.begin(), rest.end());
+  CHECK(texts == std::vector<std::string>{"run", "-n", "2", "cmd", "--sim", "y"});
+}
+
+}  // namespace
+}  // namespace berth::cli

@@ -1,0 +1,50 @@
+#include "berth/cli/wait_report.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "berth/cli/environment.h"
+#include "berth/render/waiting.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kClearLine = "\r\x1b[K";
+
+void say(std::string_view text) {
+  // A wait is not given up because nobody reads about it.
+  (void)write_all(STDERR_FILENO, text);
+}
+
+}  // namespace
+
+WaitReport::WaitReport(std::string request_words)
+    : request_words_(std::move(request_words)), terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void WaitReport::show(const leasing::Waiting& waiting) {
+  render::Style style = Environment::style_of(STDERR_FILENO);
+  const render::Queueing queueing{waiting.world.facts.snapshot, waiting.verdicts, waiting.position,
+                                  waiting.behind};
+  if (!shown_) {
+    say(fmt::format("berth: waiting for {}; Ctrl-C leaves the queue, --no-wait does not enter it\n",
+                    request_words_));
+    shown_ = true;
+  }
+  if (terminal_) {
+    const std::string line = render::waiting_line(queueing, waiting.waited, style);
+    say(fmt::format("{}{}", kClearLine, render::cut(line, style.width - 1)));
+    return;
+  }
+  render::Style timeless = style;
+  timeless.now_s = 0;
+  if (std::string now = render::waiting_line(queueing, {}, timeless); now != last_) {
+    last_ = std::move(now);
+    say(fmt::format("berth: {}\n", render::waiting_line(queueing, waiting.waited, style)));
+  }
+}
+
+void WaitReport::end() {
+  if (shown_ && terminal_) say(kClearLine);
+}
+
+}  // namespace berth::cli

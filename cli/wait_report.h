@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "berth/lease/acquire.h"
+
+namespace berth::cli {
+
+/// Tells on the error stream how a wait goes: on a terminal one live line, elsewhere a line at each change.
+class WaitReport {
+ public:
+  explicit WaitReport(std::string request_words);
+
+  void show(const leasing::Waiting& waiting);
+  /// Clears the live line.
+  void end();
+
+ private:
+  std::string request_words_;
+  bool terminal_;
+  bool shown_ = false;
+  std::string last_;  ///< what was told last, without how long
+};
+
+}  // namespace berth::cli

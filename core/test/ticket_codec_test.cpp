@@ -1,0 +1,168 @@
+#include "berth/core/ticket_codec.h"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+#include "berth/core/ledger.h"
+
+namespace berth {
+namespace {
+
+Ticket example() {
+  Ticket ticket;
+  ticket.id = {0x25b3c1d0e42};
+  ticket.pid = 4711;
+  ticket.pid_start_ticks = 123456;
+  ticket.joined_s = 1732189854;
+  ticket.since_s = ticket.joined_s;
+  ticket.count = 2;
+  ticket.request = "2 whole GPUs";
+  ticket.command = "python train.py --epochs 3";
+  ticket.note = "sweep 3";
+  ticket.candidates = {"GPU-a", "GPU-b", "GPU-c"};
+  return ticket;
+}
+
+Ticket granted(Ticket ticket) {
+  ticket.phase = TicketPhase::granted;
+  ticket.since_s = ticket.joined_s + 60;
+  ticket.devices = {"GPU-a", "GPU-c"};
+  return ticket;
+}
+
+TEST_CASE("a ticket's text is as documented") {
+  CHECK(encode_ticket(granted(example())) ==
+        "berth-ticket 1\n"
+        "id=0000025b3c1d0e42\n"
+        "pid=4711\n"
+        "pid_start=123456\n"
+        "joined_at=1732189854\n"
+        "count=2\n"
+        "request=2 whole GPUs\n"
+        "command=python train.py --epochs 3\n"
+        "note=sweep 3\n"
+        "candidate=GPU-a\n"
+        "candidate=GPU-b\n"
+        "candidate=GPU-c\n"
+        "granted_at=1732189914\n"
+        "device=GPU-a\n"
+        "device=GPU-c\n"
+        "end\n");
+}
+
+TEST_CASE("what was written is read again") {
+  CHECK(rc::check("decode(encode(x)) == x, but for what the kernel says", [] {
+    Ticket ticket = example();
+    ticket.id.value = *rc::gen::inRange<std::uint64_t>(1, UINT64_MAX);
+    ticket.pid = *rc::gen::arbitrary<std::uint32_t>();
+    ticket.command = *rc::gen::container<std::string>(rc::gen::arbitrary<char>());
+    ticket.command.resize(std::min<std::size_t>(ticket.command.size(), 500));
+    std::erase(ticket.command, '\0');
+    ticket.shared = *rc::gen::arbitrary<bool>();
+    ticket.promise_bytes = ticket.shared ? *rc::gen::arbitrary<std::uint64_t>() : 0;
+    if (*rc::gen::arbitrary<bool>()) ticket = granted(ticket);
+    const auto decoded = decode_ticket(encode_ticket(ticket));
+    RC_ASSERT(decoded.has_value());
+    RC_ASSERT(*decoded == ticket);
+  }));
+}
+
+TEST_CASE("a grant adds to the text and changes nothing before, so a half-written one has no end") {
+  CHECK(rc::check("the waiting text without its last line begins the granted one", [] {
+    Ticket ticket = example();
+    ticket.command = std::string(*rc::gen::inRange<std::size_t>(0, 6000), 'x');
+    const std::string waiting = encode_ticket(ticket);
+    const std::string lease = encode_ticket(granted(ticket));
+    RC_ASSERT(waiting.ends_with("end\n"));
+    RC_ASSERT(lease.starts_with(waiting.substr(0, waiting.size() - 4)));
+  }));
+}
+
+TEST_CASE("a ticket fits into its file from the start, however long its words and its list") {
+  CHECK(rc::check("at most 4096 bytes, granted or not", [] {
+    Ticket ticket = example();
+    ticket.command = std::string(*rc::gen::inRange<std::size_t>(0, 9000), 'x');
+    ticket.note = std::string(*rc::gen::inRange<std::size_t>(0, 9000), '\n');
+    ticket.candidates.assign(*rc::gen::inRange<std::size_t>(1, 200),
+                             "MIG-2f2b3a1c-6c1e-5d5b-8f0a-0123456789ab");
+    ticket.count = *rc::gen::inRange(1U, 33U);
+    Ticket lease = granted(ticket);
+    lease.devices.assign(ticket.count, ticket.candidates.front());
+    RC_ASSERT(encode_ticket(ticket).size() <= kTicketMaxBytes);
+    RC_ASSERT(encode_ticket(lease).size() <= kTicketMaxBytes);
+    const auto decoded = decode_ticket(encode_ticket(lease));
+    RC_ASSERT(decoded.has_value());
+    RC_ASSERT(decoded->devices == lease.devices);
+    RC_ASSERT(is_candidate(*decoded, ticket.candidates.front()));
+  }));
+}
+
+TEST_CASE("a long command is cut between characters") {
+  Ticket ticket = example();
+  for (int i = 0; i < 3000; ++i) ticket.command += "ü";
+  const auto decoded = decode_ticket(encode_ticket(ticket));
+  REQUIRE(decoded.has_value());
+  CHECK(decoded->command.size() < ticket.command.size());
+  CHECK(decoded->command.ends_with("ü"));
+}
+
+TEST_CASE("what cannot be understood is an error that says why") {
+  const std::string good = encode_ticket(example());
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  struct Row {
+    std::string text;
+    const char* reason;
+  };
+  for (const Row& row :
+       {Row{with("ticket 1", "ticket 2"), "version 2"}, Row{with("pid=4711", "pid=many"), "\"pid\""},
+        Row{with("id=0000025b3c1d0e42\n", ""), "no id"}, Row{with("=0000025b", "=25b"), "\"id\""},
+        Row{good.substr(0, good.size() - 4), ""}, Row{"", ""}}) {
+    CAPTURE(row.text);
+    const auto decoded = decode_ticket(row.text);
+    REQUIRE_FALSE(decoded.has_value());
+    CHECK(decoded.error().message.find(row.reason) != std::string::npos);
+  }
+}
+
+TEST_CASE("lines of newer writers are passed over") {
+  std::string text = encode_ticket(example());
+  text.insert(text.find("count="), "colour=green\n");
+  const auto decoded = decode_ticket(text);
+  REQUIRE(decoded.has_value());
+  CHECK(*decoded == example());
+}
+
+TEST_CASE("ids are 16 hexadecimal digits and nothing else") {
+  CHECK(to_text(TicketId{255}) == "00000000000000ff");
+  CHECK(ticket_id_from_text("00000000000000ff") == TicketId{255});
+  for (const char* wrong :
+       {"", "ff", "00000000000000FF", "00000000000000fg", "000000000000000ff", " 0000000000000ff"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(ticket_id_from_text(wrong).has_value());
+  }
+}
+
+TEST_CASE("tickets are rivals when a device could be given to either") {
+  Ticket a;
+  Ticket b;
+  CHECK_FALSE(are_rivals(a, b));
+  a.candidates = {"GPU-a", "GPU-b"};
+  CHECK_FALSE(are_rivals(a, b));
+  b.candidates = {"GPU-c"};
+  CHECK_FALSE(are_rivals(a, b));
+  b.candidates = {"GPU-c", "GPU-b"};
+  CHECK(are_rivals(a, b));
+  b.candidates = {std::string(kEveryDevice)};
+  CHECK(are_rivals(a, b));
+  CHECK(are_rivals(b, a));
+  CHECK(are_rivals(b, b));
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,228 @@
+#include "berth/lease/acquire.h"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "berth/lease/look.h"
+#include "berth/store/memory_store.h"
+
+namespace berth::leasing {
+namespace {
+
+constexpr std::uint64_t kGiB = 1ULL << 30;
+
+/// Answers with whatever `machine` is at that moment.
+class FakeSource : public source::Source {
+ public:
+  Snapshot machine;
+  std::function<void()> on_read = [] {};
+  int reads = 0;
+
+  Result<Snapshot> read(ReadingSet) override {
+    ++reads;
+    on_read();
+    return machine;
+  }
+};
+
+Device gpu(unsigned index) {
+  Device device;
+  device.index = index;
+  device.uuid = std::string("GPU-") + static_cast<char>('a' + index);
+  device.name = "NVIDIA H100";
+  device.memory = {.total_bytes = 80 * kGiB, .used_bytes = 0, .free_bytes = 80 * kGiB, .reserved_bytes = 0};
+  device.compute_mode = ComputeMode::shared;
+  device.processes = std::vector<Process>{};
+  return device;
+}
+
+struct Scene {
+  std::shared_ptr<store::MemoryBooks> books = std::make_shared<store::MemoryBooks>();
+  store::MemoryStore store{books};
+  FakeSource source;
+  Request request;
+  LookOptions options;
+
+  explicit Scene(unsigned devices = 2) {
+    for (unsigned index = 0; index < devices; ++index) source.machine.devices.push_back(gpu(index));
+    request.order = Order::index;
+  }
+  Result<Acquired> acquire() {
+    return leasing::acquire(source, store, request, options, {"train.py", "note", "1 GPU"});
+  }
+  HeldLease held() {
+    auto acquired = acquire();
+    REQUIRE(acquired.has_value());
+    REQUIRE(std::holds_alternative<HeldLease>(*acquired));
+    return std::get<HeldLease>(std::move(*acquired));
+  }
+  Refused refused() {
+    auto acquired = acquire();
+    REQUIRE(acquired.has_value());
+    REQUIRE(std::holds_alternative<Refused>(*acquired));
+    return std::get<Refused>(std::move(*acquired));
+  }
+};
+
+TEST_CASE("a free device is leased, and the ticket says for what") {
+  Scene scene;
+  const HeldLease lease = scene.held();
+  CHECK(lease.ticket().devices == std::vector<std::string>{"GPU-a"});
+  CHECK(lease.ticket().command == "train.py");
+  CHECK(lease.ticket().candidates == std::vector<std::string>{"GPU-a", "GPU-b"});
+  CHECK(lease.ticket().pid == static_cast<std::uint32_t>(::getpid()));
+  REQUIRE(lease.devices().size() == 1);
+  CHECK(lease.devices()[0]->index == 0);
+  CHECK(scene.source.reads == 1);
+}
+
+TEST_CASE("the second gets the other device, the third is refused with a verdict for each") {
+  Scene scene;
+  const HeldLease first = scene.held();
+  const HeldLease second = scene.held();
+  CHECK(second.ticket().devices == std::vector<std::string>{"GPU-b"});
+  const Refused refusal = scene.refused();
+  REQUIRE(refusal.verdicts.size() == 2);
+  CHECK(refusal.verdicts[0].failed == Clause::not_leased);
+  CHECK(refusal.verdicts[1].failed == Clause::not_leased);
+  CHECK(scene.books->tickets.size() == 2);
+}
+
+TEST_CASE("more devices than there are is impossible, and joins no queue") {
+  Scene scene;
+  scene.request.count = 3;
+  const auto acquired = scene.acquire();
+  REQUIRE_FALSE(acquired.has_value());
+  CHECK(acquired.error().code == ErrorCode::impossible);
+  CHECK(scene.books->last_id == 0);
+}
+
+TEST_CASE("an earlier waiting rival comes first") {
+  Scene scene(1);
+  Ticket waiting;
+  waiting.candidates = {"GPU-a"};
+  waiting.command = "the earlier one";
+  const auto earlier = scene.store.join(waiting, [](const Ledger&, TicketId) -> Result<store::Decision> {
+    return store::Decision(store::Stay{});
+  });
+  const Refused refusal = scene.refused();
+  REQUIRE(refusal.behind.has_value());
+  CHECK(refusal.behind->command == "the earlier one");
+}
+
+TEST_CASE("a device that somebody without a ticket has locked is tried again, then named") {
+  Scene scene(1);
+  // The listing of locks does not show it, as in a pid namespace: only the try does.
+  class Blind : public store::MemoryStore {
+   public:
+    using MemoryStore::MemoryStore;
+    Result<store::Books> look() override {
+      auto books = MemoryStore::look();
+      books->foreign_locks.clear();
+      return books;
+    }
+  };
+  Blind store{scene.books};
+  scene.books->foreign_locks["GPU-a"] = true;
+  const auto acquire = [&] {
+    return leasing::acquire(scene.source, store, scene.request, scene.options, {});
+  };
+  SUBCASE("it stays") {
+    auto acquired = acquire();
+    REQUIRE(std::holds_alternative<Refused>(*acquired));
+    const Refused& refusal = std::get<Refused>(*acquired);
+    CHECK(refusal.verdicts[0].failed == Clause::not_leased);
+    CHECK(scene.books->tickets.empty());
+  }
+  SUBCASE("it goes") {
+    scene.source.on_read = [&] {
+      if (scene.source.reads == 2) scene.books->foreign_locks.clear();
+    };
+    auto acquired = acquire();
+    CHECK(std::holds_alternative<HeldLease>(*acquired));
+  }
+}
+
+TEST_CASE("facts that are older than a lease's end are read again before anybody is refused") {
+  Scene scene(1);
+  auto other = std::make_unique<HeldLease>(scene.held());
+  // It ends after the driver and the books were read, and before the decision.
+  class Late : public store::MemoryStore {
+   public:
+    using MemoryStore::MemoryStore;
+    std::function<void()> after_look;
+    Result<store::Books> look() override {
+      auto books = MemoryStore::look();
+      after_look();
+      return books;
+    }
+  };
+  Process worker;
+  worker.pid = 999'999'999;
+  worker.used_bytes = kGiB;
+  scene.source.machine.devices[0].processes = {worker};
+  scene.source.machine.devices[0].memory.used_bytes = kGiB;
+  Late store{scene.books};
+  store.after_look = [&] {
+    if (!other) return;
+    other.reset();
+    scene.source.machine.devices[0] = gpu(0);
+  };
+  auto acquired = leasing::acquire(scene.source, store, scene.request, scene.options, {});
+  REQUIRE(acquired.has_value());
+  CHECK(std::holds_alternative<HeldLease>(*acquired));
+}
+
+TEST_CASE("inside a lease only its devices exist") {
+  Scene scene(4);
+  scene.options.within = std::vector<std::string>{"GPU-c", "GPU-d"};
+  CHECK(scene.held().ticket().devices == std::vector<std::string>{"GPU-c"});
+  scene.options.mask = "3,0";
+  CHECK(scene.held().ticket().devices == std::vector<std::string>{"GPU-d"});
+  scene.request.count = 2;
+  CHECK(scene.acquire().error().code == ErrorCode::impossible);
+}
+
+TEST_CASE("a MIG instance is locked together with a part of its GPU") {
+  Scene scene(1);
+  Device instance = gpu(0);
+  instance.uuid = "MIG-a";
+  instance.mig = MigPlace{"GPU-a", 0, {}, {}};
+  scene.source.machine.devices[0].mig_enabled = true;
+  scene.source.machine.devices.push_back(instance);
+  const HeldLease lease = scene.held();
+  CHECK(lease.ticket().devices == std::vector<std::string>{"MIG-a"});
+  CHECK(scene.books->locks["GPU-a"].size() == 1);
+  CHECK(scene.books->locks["MIG-a"].size() == 1);
+}
+
+TEST_CASE("a device whose lease has ended is draining while memory is in use that nobody living explains") {
+  Scene scene(1);
+  Ticket ended;
+  ended.id = {3};
+  ended.phase = TicketPhase::granted;
+  ended.devices = {"GPU-a"};
+  scene.books->ended[ended.id] = ended;
+  scene.source.machine.devices[0].memory.used_bytes = 2 * kGiB;
+  const Refused refusal = scene.refused();
+  CHECK(refusal.verdicts[0].failed == Clause::not_draining);
+  CHECK(scene.books->ended.size() == 1);
+  scene.source.machine.devices[0].memory.used_bytes = 0;
+  CHECK(scene.held().ticket().devices.size() == 1);
+  CHECK(scene.books->ended.empty());
+}
+
+TEST_CASE("what the driver says is what comes back when there is none") {
+  class NoDriver : public source::Source {
+    Result<Snapshot> read(ReadingSet) override { return fail(ErrorCode::no_driver, "no driver"); }
+  };
+  Scene scene;
+  NoDriver source;
+  const auto acquired = leasing::acquire(source, scene.store, scene.request, scene.options, {});
+  REQUIRE_FALSE(acquired.has_value());
+  CHECK(acquired.error().code == ErrorCode::no_driver);
+}
+
+}  // namespace
+}  // namespace berth::leasing

@@ -1,0 +1,152 @@
+#include "berth/lease/attribution.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "berth/lease/directory_health.h"
+#include "berth/store/memory_store.h"
+
+namespace berth::leasing {
+namespace {
+
+struct FakeProcess {
+  std::uint32_t parent = 1;
+  std::uint64_t start = 100;
+  std::uint32_t uid = 1001;
+  bool readable = true;
+  bool has_file = false;
+  std::string lease;
+};
+
+class FakeProcesses : public Processes {
+ public:
+  std::map<std::uint32_t, FakeProcess> all;
+
+  std::optional<sys::ProcessStat> stat(std::uint32_t pid) override {
+    if (!all.contains(pid)) return std::nullopt;
+    return sys::ProcessStat{'S', static_cast<pid_t>(all[pid].parent), all[pid].start};
+  }
+  std::optional<std::uint32_t> owner(std::uint32_t pid) override {
+    return all.contains(pid) ? std::optional(all[pid].uid) : std::nullopt;
+  }
+  std::optional<bool> has_open(std::uint32_t pid, const sys::FileIdentity&) override {
+    if (!all.contains(pid) || !all[pid].readable) return std::nullopt;
+    return all[pid].has_file;
+  }
+  std::optional<std::string> variable(std::uint32_t pid, const std::string&) override {
+    if (!all.contains(pid) || !all[pid].readable) return std::nullopt;
+    return all[pid].lease;
+  }
+};
+
+/// The memory store with a file behind each lease.
+class StoreWithFiles : public store::MemoryStore {
+ public:
+  StoreWithFiles() : MemoryStore(std::make_shared<store::MemoryBooks>()) {}
+  std::optional<sys::FileIdentity> file_of(TicketId) override { return sys::FileIdentity{1, 2}; }
+};
+
+constexpr TicketId kLease{7};
+
+struct Scene {
+  FakeProcesses processes;
+  Ledger ledger;
+  Snapshot snapshot;
+  StoreWithFiles store;
+
+  Scene() {
+    Ticket lease;
+    lease.id = kLease;
+    lease.phase = TicketPhase::granted;
+    lease.uid = 1001;
+    lease.pid = 50;
+    lease.pid_start_ticks = 500;
+    lease.devices = {"GPU-a"};
+    ledger.tickets = {lease};
+    processes.all[50].start = 500;
+  }
+  Attribution of(std::uint32_t pid, const std::string& uuid = "GPU-a") {
+    Device device;
+    device.uuid = uuid;
+    Process process;
+    process.pid = pid;
+    device.processes = {process};
+    snapshot.devices = {device};
+    return attribute(snapshot, ledger, store, processes);
+  }
+};
+
+TEST_CASE("a process belongs to a lease that") {
+  Scene scene;
+  FakeProcess& process = scene.processes.all[60];
+  bool belongs = true;
+  SUBCASE("its parent holds") {
+    process.parent = 50;
+  }
+  SUBCASE("an ancestor holds") {
+    process.parent = 59;
+    scene.processes.all[59].parent = 50;
+  }
+  SUBCASE("is open in it, whoever runs it") {
+    process.has_file = true;
+    process.uid = 0;
+  }
+  SUBCASE("its environment names, if it is its owner's") {
+    process.lease = to_text(kLease);
+  }
+  SUBCASE("its environment names as an outer one") {
+    process.lease = to_text(kLease) + "/" + to_text({9});
+  }
+  SUBCASE("not one that another user's environment names") {
+    process.lease = to_text(kLease);
+    process.uid = 1002;
+    belongs = false;
+  }
+  SUBCASE("not one whose holder's pid was used again") {
+    process.parent = 50;
+    scene.processes.all[50].start = 501;
+    belongs = false;
+  }
+  SUBCASE("not one of the same user that nothing ties it to") {
+    belongs = false;
+  }
+  const Attribution found = scene.of(60);
+  CHECK(found.leases.contains(60) == belongs);
+  CHECK(found.assumed.empty());
+}
+
+TEST_CASE("where /proc may not be read, the user decides on the lease's own devices, and it is marked") {
+  Scene scene;
+  scene.processes.all[60].readable = false;
+  CHECK(scene.of(60).leases.at(60) == kLease);
+  CHECK(scene.of(60).assumed.contains(60));
+  CHECK_FALSE(scene.of(60, "GPU-b").leases.contains(60));
+  scene.processes.all[60].uid = 1002;
+  CHECK_FALSE(scene.of(60).leases.contains(60));
+}
+
+TEST_CASE("a pid that means nothing here belongs to nobody") {
+  Scene scene;
+  CHECK(scene.of(999).leases.empty());
+}
+
+TEST_CASE("the value of BERTH_LEASE names each lease on its path, whole") {
+  CHECK(names_lease("0000000000000007", kLease));
+  CHECK(names_lease("0000000000000001/0000000000000007", kLease));
+  CHECK_FALSE(names_lease("", kLease));
+  CHECK_FALSE(names_lease("000000000000000", kLease));
+  CHECK_FALSE(names_lease("00000000000000071", kLease));
+}
+
+TEST_CASE("a /tmp that is not everybody's is seen in the mount table") {
+  CHECK(private_tmp_reason("36 35 8:1 / /tmp rw - ext4 /dev/sda1 rw\n").empty());
+  CHECK(private_tmp_reason("").empty());
+  CHECK(private_tmp_reason("1 0 8:1 / / rw\n36 35 8:1 /tmp/systemd-private-ab-x.service/tmp /tmp rw - ext4\n")
+            .find("PrivateTmp") != std::string::npos);
+  CHECK(private_tmp_reason("36 35 8:1 /tmp-inst/alice /tmp rw - ext4\n").find("pam_namespace") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth::leasing

@@ -1,0 +1,78 @@
+#include "berth/lease/site_file.h"
+
+#include <doctest/doctest.h>
+
+namespace berth::leasing {
+namespace {
+
+TEST_CASE("a site file lays down what its keys say") {
+  const auto policy = apply_site_text({}, R"(
+hidden_tolerance = "1G"
+default_wait = "2h"
+ignored_programs = ["Xorg", "gnome-shell"]
+ignored_users = ["gdm"]
+[[excluded]]
+device = 3
+reason = "drives the screen"
+[[excluded]]
+device = "GPU-5a1c"
+reason = "on loan"
+)",
+                                      "/etc/berth.toml", false);
+  REQUIRE(policy);
+  CHECK(policy->hidden_tolerance_bytes == 1ULL << 30U);
+  CHECK(policy->default_wait_s == 7200);
+  CHECK(policy->ignored_programs == std::vector<std::string>{"Xorg", "gnome-shell"});
+  CHECK(policy->ignored_users == std::vector<std::string>{"gdm"});
+  CHECK(policy->excluded == std::vector<ExcludedDevice>{{"3", "drives the screen"}, {"GPU-5a1c", "on loan"}});
+  CHECK(apply_site_text({}, "", "x", false) == SitePolicy{});
+}
+
+TEST_CASE("what is malformed is named with file and line, and never skipped") {
+  struct Row {
+    const char* text;
+    const char* message;
+  };
+  for (const Row& row :
+       {Row{"\ntolerance = 3",
+            "f:2: unknown key 'tolerance'; allowed: hidden_tolerance, default_wait, excluded, "
+            "ignored_programs, ignored_users"},
+        Row{"hidden_tolerance = 512", "f:1: hidden_tolerance must be a text in quotes"},
+        Row{"ignored_users = \"gdm\"", "f:1: ignored_users must be a list of texts in quotes"},
+        Row{"ignored_users = [\"gdm\",\n 3]", "f:2: an entry of ignored_users must be a text in quotes"},
+        Row{"[excluded]\ndevice = 3", "f:1: excluded is a list of tables: [[excluded]]"},
+        Row{"[[excluded]]\nreason = \"x\"",
+            "f:1: [[excluded]] must name a device: an index, a UUID or the start of one"},
+        Row{"[[excluded]]\ndevice = 3", "f:1: [[excluded]] must give a reason: users will be told it"},
+        Row{"[[excluded]]\nuuid = 3", "f:2: unknown key 'uuid' in [[excluded]]; allowed: device, reason"}}) {
+    const auto policy = apply_site_text({}, row.text, "f", false);
+    REQUIRE(!policy);
+    CHECK(policy.error().code == ErrorCode::failure);
+    CHECK(policy.error().message == row.message);
+  }
+  const auto broken = apply_site_text({}, "default_wait = \"2h\"\nx = = 3", "f", false);
+  REQUIRE(!broken);
+  CHECK(broken.error().message.starts_with("f:2: "));
+  CHECK(apply_site_text({}, "default_wait = \"soon\"", "f", false)
+            .error()
+            .message.starts_with("f:1: default_wait: "));
+}
+
+TEST_CASE("a user's file may only narrow the site's") {
+  SitePolicy site;
+  site.default_wait_s = 3600;
+  const auto narrowed = apply_site_text(
+      site, "hidden_tolerance = \"64M\"\ndefault_wait = \"10m\"\n[[excluded]]\ndevice = 0\nreason = \"loud\"",
+      "u", true);
+  REQUIRE(narrowed);
+  CHECK(narrowed->hidden_tolerance_bytes == 64ULL << 20U);
+  CHECK(narrowed->default_wait_s == 600);
+  CHECK(narrowed->excluded.size() == 1);
+  for (const char* text : {"hidden_tolerance = \"1G\"", "default_wait = \"2h\"", "default_wait = \"forever\"",
+                           "ignored_programs = [\"x\"]", "ignored_users = [\"x\"]"}) {
+    CHECK_MESSAGE(!apply_site_text(site, text, "u", true), text);
+  }
+}
+
+}  // namespace
+}  // namespace berth::leasing

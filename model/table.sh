@@ -1,0 +1,92 @@
+# What `run` runs. Words and reasons for each row are in docs/model.md.
+# shellcheck shell=bash disable=SC2046,SC2086 # the lists of macros are to be split
+
+# Jobs start in the order of their numbers. Where they are alike that loses nothing: other orders differ by names only.
+# Where they are not, 1st, 2nd and 3rd are the orders that remain when a mirror image counts as the same.
+in_order=-DSTART_IN_ORDER
+pair=$(jobs 2 1 1,1 1,1 0,0)
+queue=$(jobs 3 1 1,1,1 1,1,1 0,0,0)
+alike="$queue $in_order"
+overlap=$(jobs 3 3 3,6,5 2,1,1 0,0,0)           # {0,1}x2 {1,2}x1 {0,2}x1: each is everybody's rival
+chain=$(jobs 3 4 3,6,12 2,1,2 0,0,0)            # {0,1}x2 {1,2}x1 {2,3}x2: the ends are no rivals
+star=$(jobs 3 2 3,1,2 2,1,1 0,0,0)              # {0,1}x2 {0}x1 {1}x1: one lease stands before two heads
+shared=$(jobs 3 1 1,1,1 1,1,1 6,6,4)            # 6 + 6 > 10
+mixed=$(jobs 3 2 3,3,3 1,1,1 6,0,6)             # a share, a whole card, a share, on two cards
+child=$(jobs 2 2 3,3 2,1 0,0)
+
+print_line '' kind name expected found states time
+
+world quick 'queue, kill'                $alike $(faults 1 0)
+world quick 'queue, stop'                $alike $(faults 0 1)
+world long  'queue, kill and stop'       $alike $(faults 1 1)
+world quick 'pair, 2 kills, stop'        $pair $in_order $(faults 2 1)
+world quick 'pair, kill, pause for quiet' $pair -DSETTLE $(faults 1 0)
+world long  'overlap, kill and stop, 1st' $overlap $in_order $(faults 1 1)
+world long  'overlap, kill and stop, 2nd' $(jobs 3 3 6,3,5 1,2,1 0,0,0) $in_order $(faults 1 1)
+world long  'overlap, kill and stop, 3rd' $(jobs 3 3 6,5,3 1,1,2 0,0,0) $in_order $(faults 1 1)
+world quick 'chain, no fault'            $chain $(faults 0 0)
+world long  'chain, kill and stop, 1st'  $chain $in_order $(faults 1 1)
+world long  'chain, kill and stop, 2nd'  $(jobs 3 4 3,12,6 2,2,1 0,0,0) $in_order $(faults 1 1)
+world long  'chain, kill and stop, 3rd'  $(jobs 3 4 6,3,12 1,2,2 0,0,0) $in_order $(faults 1 1)
+world long  'star, kill'                 $star $(faults 1 0)
+world long  'shared, kill and stop, 1st' $shared $in_order $(faults 1 1)
+world long  'shared, kill and stop, 2nd' $(jobs 3 1 1,1,1 1,1,1 6,4,6) $in_order $(faults 1 1)
+world long  'shared, kill and stop, 3rd' $(jobs 3 1 1,1,1 1,1,1 4,6,6) $in_order $(faults 1 1)
+world quick 'shared, stop'               $shared $(faults 0 1)
+world long  'mixed, kill'                $mixed $(faults 1 0)
+world long  'mixed, stop'                $mixed $(faults 0 1)
+world quick 'child, kill'                $child -DKID $(faults 1 0)
+world long  'child, kill and stop'       $child -DKID $(faults 1 1)
+world quick 'citizen, kill'              $pair $in_order -DCITIZEN -DHEAD_TICK $(faults 1 0)
+world long  'citizen, 3 jobs, stop'      $alike -DCITIZEN -DHEAD_TICK $(faults 0 1)
+world quick 'file removed, kill'         $pair $in_order -DREMOVAL $(faults 1 0)
+world quick 'file removed, citizen'      $pair $in_order -DREMOVAL -DCITIZEN -DHEAD_TICK $(faults 0 1)
+world quick 'forged ID, kill'            $(jobs 2 1 1,1,1 1,1,1 0,0,0) $in_order -DFORGER $(faults 1 0)
+no_endless_run quick 'every run ends, kill'  $pair $in_order $(faults 1 0)
+no_endless_run long  'every run ends, stop'  $alike $(faults 0 1)
+
+variant quick 'no gate'                    promise   $shared $in_order -DBREAK_NO_GATE $(faults 0 0)
+variant long  'no gate, a stopped head'    promise   $shared $in_order -DBREAK_NO_GATE_AT_PLAN $(faults 0 1)
+variant quick 'no gate at join'            fifo      $alike -DBREAK_NO_GATE_AT_JOIN $(faults 0 0)
+variant long  'gate outlives its holder'   stuck     $alike -DBREAK_GATE_OUTLIVES $(faults 1 0)
+variant quick 'ignore the queue'           fifo      $alike -DBREAK_IGNORE_QUEUE $(faults 0 0)
+variant quick 'sleep behind the first'     wakes     $alike -DBREAK_BEHIND_FIRST $(faults 0 0)
+variant quick 'rescan, forged ID'          order     $(jobs 2 1 1,1,1 1,1,1 0,0,0) -DFORGER -DBREAK_RESCAN $(faults 0 0)
+variant long  'no liveness check'          stuck     $pair -DBREAK_NO_LIFE $(faults 1 0)
+variant long  'life from the device lock'  exclusive $child -DKID -DBREAK_INFER $(faults 1 0)
+variant long  'life from the lock, shared' promise   $shared $in_order -DBREAK_INFER $(faults 1 0)
+variant quick 'only the lock, file removed' exclusive $pair -DREMOVAL -DBREAK_ONLY_LOCK $(faults 0 0)
+variant long  'only the lock, child'       exclusive $child -DKID -DBREAK_ONLY_LOCK $(faults 1 0)
+variant quick 'only the ledger, citizen'   exclusive $pair -DCITIZEN -DHEAD_TICK -DBREAK_ONLY_LEDGER $(faults 0 0)
+variant long  'only the ledger, child'     exclusive $child -DKID -DBREAK_ONLY_LEDGER $(faults 1 0)
+variant long  'lock, do not compare'       exclusive $pair -DREMOVAL -DCITIZEN -DHEAD_TICK -DBREAK_NO_COMPARE $(faults 0 0)
+variant long  'grant seen before rename'   promise   $shared $in_order -DBREAK_EARLY_GRANT $(faults 0 0)
+variant quick 'end the ticket first'       promise   $shared $in_order -DBREAK_TICKET_FIRST $(faults 0 0)
+variant quick 'watch only the devices'     stuck     $pair -DBREAK_WATCH_ONLY_DEVICES $(faults 1 0)
+variant quick 'watch, no second look'      stuck     $pair -DBREAK_LOOK_BEFORE_WATCH $(faults 0 0)
+variant long  'read events after the look' stuck     $pair -DBREAK_READ_EVENTS_LATE $(faults 0 0)
+variant quick 'no later look'              stuck     $pair -DBREAK_NO_SECOND_LOOK $(faults 1 0)
+variant long  'later look at events only'  stuck     $pair -DBREAK_SECOND_LOOK_AT_EVENTS $(faults 1 0)
+variant long  'later look spent on an event' stuck  $pair -DBREAK_SETTLE_ONCE $(faults 1 0)
+variant quick 'drafted end, stopped'       stuck     $pair -DBREAK_DRAFTED_END $(faults 0 1)
+variant long  'drafted end, killed, child' stuck     $child -DKID -DBREAK_DRAFTED_END $(faults 1 0)
+variant quick 'wake nobody'                stuck     $child -DKID -DBREAK_DRAFTED_END -DBREAK_NO_RING $(faults 0 0)
+variant long  'ring one device'            stuck     $star -DKID -DBREAK_DRAFTED_END -DBREAK_RING_ONE $(faults 0 0)
+variant long  'unlink unheard'             stuck     $child -DKID -DBREAK_NO_ATTRIB $(faults 0 0)
+variant quick 'no tick'                    stuck     $alike -DBREAK_NO_TICK $(faults 0 1)
+variant quick 'single-shot timer'          stuck     $alike -DBREAK_SINGLE_SHOT $(faults 0 1)
+variant quick 'no pass-over'               stuck     $alike -DBREAK_NO_PASS $(faults 0 1)
+variant quick 'pass over by an old look'   fifo      $alike -DBREAK_STALE_PASS $(faults 0 1)
+variant quick 'only the nearest is looked at' ends   $alike -DBREAK_PRUNE_NEAREST $(faults 0 1)
+variant quick 'no slow look, citizen'      stuck     $pair -DCITIZEN $(faults 0 0)
+variant quick 'a try that wakes itself'    ends      $pair -DCITIZEN -DHEAD_TICK -DBREAK_SELF_WAKE $(faults 0 0)
+
+seen quick 'a stopped rival is passed over'      $alike -DSEEN=PASSED_OVER $(faults 0 1)
+seen long  'granted beside a waiting rival'      $overlap -DSEEN=NOT_RIVALRY $(faults 0 0)
+seen long  'two shares on one card'              $shared -DSEEN=SHARED $(faults 0 0)
+seen long  'the kernel refuses what is free'     $pair -DSEEN=KERNEL_REFUSED $(faults 1 0)
+seen quick 'the later look'                      $pair -DSEEN=SECOND_LOOK $(faults 1 0)
+seen quick 'the judge sees a rightful wait'      $pair -DSEEN=JUDGED $(faults 0 1)
+
+limit quick 'a process stopped in the gate'      stuck     $pair -DLIMIT_STOPPED_GATE $(faults 0 1)
+limit long  'more wake-ups after a pass-over'    wakes     $alike -DLIMIT_WAKES $(faults 0 1)

@@ -1,0 +1,93 @@
+#include "berth/source/nvml/nvml_reader.h"
+
+#include <doctest/doctest.h>
+
+#include "fake_driver.h"
+
+namespace berth::nvml {
+namespace {
+
+/// Keeps what it is given.
+struct Collected : source::Sink {
+  void head(const Snapshot& head) override { snapshot = head; }
+  void begin(const source::Stage& stage) override { stages.push_back(stage); }
+  void device(const Device& device) override { snapshot.devices.push_back(device); }
+  void user(std::uint32_t, std::string_view) override {}
+  void topology(const Topology& topology) override { snapshot.topology = topology; }
+  void note(std::string_view note) override { snapshot.notes.emplace_back(note); }
+
+  Snapshot snapshot;
+  std::vector<source::Stage> stages;
+};
+
+Return g_count_answer = kSuccess;
+
+Return count_once(unsigned* count) {
+  ++FakeDriver::current().calls["count"];
+  *count = 1;
+  return std::exchange(g_count_answer, kSuccess);
+}
+
+struct Machine {
+  FakeDriver driver{{{.uuid = "GPU-0"}, {.uuid = "GPU-1"}}};
+  NvmlReader reader{[this] { return Result<Library>(driver.library()); }};
+
+  Collected read() {
+    Collected collected;
+    outcome = reader.read({}, collected);
+    return collected;
+  }
+  Result<void> outcome;
+};
+
+TEST_CASE_FIXTURE(Machine, "each device is announced before it is asked") {
+  const Collected collected = read();
+  REQUIRE(outcome);
+  CHECK(collected.stages ==
+        std::vector<source::Stage>{{.kind = source::Stage::Kind::device, .index = 0, .count = 2},
+                                   {.kind = source::Stage::Kind::device, .index = 1, .count = 2}});
+  CHECK(collected.snapshot.devices.size() == 2);
+}
+
+TEST_CASE_FIXTURE(Machine, "a reader that is asked again starts the library once") {
+  read();
+  read();
+  CHECK(driver.calls["nvmlInit_v2"] == 1);
+}
+
+TEST_CASE_FIXTURE(Machine, "a library that has lost its footing is started again") {
+  driver.set("nvmlDeviceGetCount_v2", count_once);
+  for (const Return lost : {kUninitialized, kUnknown}) {
+    g_count_answer = lost;
+    driver.calls.clear();
+    read();
+    CHECK(outcome);
+    CHECK(driver.calls["nvmlShutdown"] == 1);
+    CHECK(driver.calls["count"] == 2);
+  }
+}
+
+TEST_CASE_FIXTURE(Machine, "access that was lost to all devices is looked for again at the next read") {
+  driver.gpus[0].handle = driver.gpus[1].handle = kUnknown;
+  CHECK(read().snapshot.devices.at(1).state == DeviceState::failed);
+  driver.gpus[0].handle = driver.gpus[1].handle = kSuccess;
+  CHECK(read().snapshot.devices.at(1).state == DeviceState::ok);
+  CHECK(driver.calls["nvmlShutdown"] == 1);
+  read();
+  CHECK(driver.calls["nvmlShutdown"] == 1);
+}
+
+TEST_CASE("a library that cannot be loaded is tried again when it is asked again") {
+  FakeDriver driver({{.uuid = "GPU-0"}});
+  int tries = 0;
+  NvmlReader reader([&]() -> Result<Library> {
+    if (++tries == 1) return std::unexpected(Error{ErrorCode::no_driver, "not yet"});
+    return driver.library();
+  });
+  Collected collected;
+  CHECK_FALSE(reader.read({}, collected));
+  CHECK(reader.read({}, collected));
+}
+
+}  // namespace
+}  // namespace berth::nvml

@@ -1,0 +1,50 @@
+#include "berth/sys/lock.h"
+
+#include <doctest/doctest.h>
+#include <sys/sysmacros.h>
+
+#include "berth/sys/process_identity.h"
+
+namespace berth::sys {
+namespace {
+
+TEST_CASE("flocks are read from /proc/locks, those who wait for one are not") {
+  const auto held = parse_flocks(
+      "1: OFDLCK ADVISORY  WRITE -1 08:01:77 0 1\n"
+      "2: FLOCK  ADVISORY  WRITE 708 08:01:1234 0 EOF\n"
+      "2: -> FLOCK  ADVISORY  WRITE 709 08:01:1234 0 EOF\n"
+      "12: FLOCK  ADVISORY  READ  42 fd:1f:9 0 EOF\n"
+      "3: POSIX  ADVISORY  WRITE 1 00:1a:5 0 EOF\n"
+      "garbage\n");
+  REQUIRE(held.size() == 2);
+  CHECK(held[0].file == FileIdentity{makedev(8, 1), 1234});
+  CHECK(held[0].mode == LockMode::exclusive);
+  CHECK(held[0].taker == 708);
+  CHECK(held[1].file == FileIdentity{makedev(0xfd, 0x1f), 9});
+  CHECK(held[1].mode == LockMode::shared);
+  CHECK(held[1].taker == 42);
+}
+
+TEST_CASE("a process's state is read past a name that looks like the rest of the line") {
+  const auto stat = parse_process_stat(
+      "4711 (a) S 1 (b) T 17 4711 4711 34816 4711 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1000 10 "
+      "18446744073709551615\n");
+  REQUIRE(stat.has_value());
+  CHECK(stat->stopped());
+  CHECK(stat->parent == 17);
+  CHECK(stat->start_ticks == 987654);
+  CHECK_FALSE(parse_process_stat("").has_value());
+  CHECK_FALSE(parse_process_stat("4711 (sh) S 1").has_value());
+}
+
+TEST_CASE("this process is known to itself") {
+  const auto stat = process_stat(::getpid());
+  REQUIRE(stat.has_value());
+  CHECK(stat->parent == ::getppid());
+  CHECK_FALSE(stat->stopped());
+  CHECK(process_owner(::getpid()) == ::geteuid());
+  CHECK(process_variable(::getpid(), "NO_SUCH_VARIABLE") == "");
+}
+
+}  // namespace
+}  // namespace berth::sys

@@ -1,0 +1,87 @@
+import pytest
+from schemas import checked
+
+
+@pytest.fixture
+def site(lab):
+    return lab.directory / "site.toml"
+
+
+def level_of(lab, check, **options):
+    """Of this check, the worst level."""
+    findings = checked(lab.berth("doctor", "--json", **options), "doctor")["findings"]
+    levels = [finding["level"] for finding in findings if finding["check"].startswith(check)]
+    return max(levels, key=["pass", "warn", "fail"].index) if levels else None
+
+
+def test_a_sound_machine_passes(lab):
+    answer = lab.berth("doctor")
+    assert answer.status == 0
+    assert answer.err == ""
+    assert "FAIL" not in answer.out
+    assert answer.out.startswith("PASS  driver: 550.163.01 answers by nvml, with 8 devices\n")
+
+
+def test_what_is_wrong_fails_with_a_remedy(make_lab):
+    lab = make_lab(
+        '[[device]]\nmodel = "T4"\nlost = true\n[[device]]\nmodel = "A6000"\npersistence = false\n'
+    )
+    answer = lab.berth("doctor")
+    assert answer.status == 1
+    assert "FAIL  GPU 0: lost" in answer.out
+    assert "      -> " in answer.out
+    assert level_of(lab, "persistence") == "warn"
+    assert level_of(lab, "numbering") in ("warn", "pass")
+
+
+def test_a_driver_that_does_not_start_fails_and_the_rest_is_still_looked_at(make_lab):
+    lab = make_lab('init_result = 18\n[[device]]\nmodel = "T4"\n')
+    assert lab.berth("doctor").status == 1
+    assert level_of(lab, "driver") == "fail"
+    assert level_of(lab, "site file") == "pass"
+
+
+def test_a_mask_that_is_cut_off_is_told(lab):
+    assert level_of(lab, "mask", env={"CUDA_VISIBLE_DEVICES": "0,99"}) == "warn"
+    assert level_of(lab, "mask", env={"CUDA_VISIBLE_DEVICES": "0"}) == "pass"
+
+
+def test_the_site_file_in_force_is_shown(lab, site):
+    site.write_text('ignored_users = ["gdm"]\n[[excluded]]\ndevice = 3\nreason = "on loan"\n')
+    out = lab.berth("doctor").out
+    assert f"PASS  site file: {site}: " in out.replace("\n      ", " ")
+    assert "3 is excluded (on loan)" in out
+
+
+@pytest.mark.parametrize("command", [["pick"], ["why"], ["run", "--", "true"], ["list"]])
+def test_a_broken_site_file_stops_everything_that_judges(lab, site, command):
+    site.write_text("hidden_tolerance = 1\n")
+    answer = lab.berth(*command)
+    assert (answer.status, answer.out) == (1, "")
+    assert answer.err == f"berth: {site}:1: hidden_tolerance must be a text in quotes\n"
+    assert level_of(lab, "site file") == "fail"
+
+
+def test_an_excluded_device_is_not_given_and_the_reason_is_told(lab, site):
+    site.write_text('[[excluded]]\ndevice = 0\nreason = "on loan"\n')
+    assert lab.berth("pick").out == "1\n"
+    assert "on loan" in lab.berth("why").out
+
+
+def test_the_users_file_narrows_and_never_widens(lab, site):
+    own = lab.directory / "home/.config/berth.toml"
+    own.parent.mkdir()
+    own.write_text('[[excluded]]\ndevice = 0\nreason = "too loud"\n')
+    assert lab.berth("pick").out == "1\n"
+    own.write_text('ignored_users = ["root"]\n')
+    answer = lab.berth("pick")
+    assert answer.status == 1
+    assert answer.err.startswith(f"berth: {own}:1: only the site's file may have ignored_users")
+
+
+def test_an_unreadable_site_file_is_not_skipped(lab, site):
+    site.unlink()
+    site.mkdir()
+    answer = lab.berth("pick")
+    assert (answer.status, answer.out) == (1, "")
+    assert str(site) in answer.err

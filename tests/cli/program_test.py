@@ -1,0 +1,139 @@
+"""What holds for the program as a whole, whatever the command."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from schemas import checked
+
+COMMANDS = ["list", "pick", "why", "run", "doctor", "completion", "version", "help"]
+
+
+def test_version(lab):
+    answer = lab.berth("--version")
+    assert (answer.status, answer.err) == (0, "")
+    assert re.fullmatch(r"berth \d+\.\d+\.\d+\n", answer.out)
+    assert lab.berth("version").out == answer.out
+    assert f"berth {checked(lab.berth('version', '--json'), 'version')['berth']}\n" == answer.out
+
+
+def test_help_names_every_command_and_every_command_has_help(lab):
+    text = lab.berth("help").out
+    assert text == lab.berth("--help").out == lab.berth("-h").out
+    for command in COMMANDS:
+        assert f"\n  {command}" in text
+        answer = lab.berth(command, "--help")
+        assert answer.status == 0
+        assert answer.out.startswith(f"berth {command}: ")
+        assert lab.berth("help", command).out == answer.out
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["pik"], "unknown command 'pik', did you mean pick?; there are list, pick, why, run, doctor, "),
+        (["xyzzy"], "unknown command 'xyzzy'; there are list, pick, "),
+        (["--jsn"], "unknown option '--jsn'"),
+        (["help", "xyzzy"], "there is no command 'xyzzy'; `berth help` lists them"),
+        (["completion"], "completion for which shell? bash, zsh or fish"),
+        (["completion", "tcsh"], "completion for which shell? bash, zsh or fish"),
+        (["run"], "run which command? berth run [OPTIONS] -- COMMAND [ARG...]"),
+        (["list", "--source", "x"], "--source x: must be one of nvml, nvidia-smi, auto"),
+        (["list", "--watch=soon"], "--watch soon: "),
+    ],
+)
+def test_a_wrong_command_line_is_2_and_says_what_is_allowed(lab, words, message):
+    answer = lab.berth(*words)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith(f"berth: {message}")
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words", [["list"], ["pick"], ["why"], ["doctor"], ["version"], ["help"], ["completion", "bash"]]
+)
+def test_an_answer_that_cannot_be_written_is_a_failure(lab, words):
+    with open("/dev/full", "w") as full:
+        answer = lab.berth(*words, stdout=full)
+    assert answer.status == 1
+    assert answer.err.endswith("berth: writing the answer: No space left on device\n")
+
+
+def test_a_closed_stdout_is_a_failure_and_no_file_is_written_in_its_place(lab):
+    answer = lab.run("sh", "-c", f"{lab.program} pick >&-")
+    assert answer.status == 1
+    assert answer.err == "berth: writing the answer: Bad file descriptor\n"
+
+
+def test_all_standard_descriptors_closed_still_ends(lab):
+    assert lab.run("sh", "-c", f"{lab.program} pick <&- >&- 2>&-").status == 1
+
+
+def test_a_reader_that_has_gone_is_a_failure_and_no_signal(lab):
+    ours, theirs = os.pipe()
+    os.close(ours)
+    answer = lab.berth("list", stdout=theirs)
+    os.close(theirs)
+    assert answer.status == 1
+    assert "Broken pipe" in answer.err
+
+
+def test_sim_is_understood_before_and_after_the_command(lab):
+    clean = {"BERTH_SIM": None, "LD_LIBRARY_PATH": None, "BERTH_DIR": None}
+    for words in (["--sim", lab.file, "pick"], ["pick", "--sim", lab.file], ["pick", f"--sim={lab.file}"]):
+        answer = lab.berth(*words, env=clean)
+        assert (answer.status, answer.out) == (0, "0\n"), answer.err
+    answer = lab.berth("pick", "--sim=", env=clean)
+    assert answer.status == 2
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_every_command_and_option(lab, shell):
+    script = lab.berth("completion", shell)
+    assert (script.status, script.err) == (0, "")
+    for word in [*COMMANDS, "count", "where", "mem-util", "hold", "watch"]:
+        assert word in script.out
+    assert "__probe" not in script.out
+
+
+def complete(lab, *words) -> list[str]:
+    """What bash would offer at the end of this line."""
+    line = " ".join(f"'{word}'" for word in words)
+    script = f"""
+source <({lab.program} completion bash)
+COMP_WORDS=({line}); COMP_CWORD=$(({len(words)} - 1))
+_berth
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    return lab.run("bash", "--norc", "-c", script).out.split()
+
+
+def test_bash_completes_commands_options_and_values(lab):
+    assert complete(lab, "berth", "pi") == ["pick"]
+    assert complete(lab, "berth", "pick", "--mem") == ["--mem-util", "--memory"]
+    assert complete(lab, "berth", "pick", "--ids", "") == ["index", "uuid"]
+    assert complete(lab, "berth", "completion", "") == [
+        "bash",
+        "zsh",
+        "fish",
+        "--help",
+    ] or "bash" in complete(lab, "berth", "completion", "")
+    assert complete(lab, "berth", "--sim", "8xH100", "li") == ["list"]
+    assert complete(lab, "berth", "ls", "--w") == ["--watch"]
+
+
+def test_the_manual_page_has_every_option_and_is_sound_roff(lab):
+    page = lab.berth("__manual").out
+    for command in COMMANDS:
+        for option in re.findall(r"^ +(?:-\w, )?--([\w-]+)", lab.berth(command, "--help").out, re.MULTILINE):
+            assert f"\\-\\-{option.replace('-', chr(92) + '-')}\\fR" in page, option
+    for section in ("EXIT STATUS", "ENVIRONMENT", "FILES"):
+        assert f".SH {section}\n" in page
+    checker = subprocess.run(["sh", "-c", "command -v groff"], capture_output=True)
+    if checker.returncode != 0:
+        pytest.skip("needs groff")
+    done = subprocess.run(
+        ["groff", "-man", "-Tutf8", "-ww", "-z"], input=page, text=True, capture_output=True, timeout=30
+    )
+    assert (done.returncode, done.stderr) == (0, "")

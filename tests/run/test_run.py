@@ -1,0 +1,463 @@
+"""berth run: a command in a lease, as its user meets it."""
+
+import contextlib
+import os
+import pathlib
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from lab import DEADLINE_S, Lab
+
+SHOW = 'echo "$CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER"'
+
+# Uses a gigabyte of the first visible device until it is ended.
+USES_DEVICE = """
+import ctypes, signal, sys, time
+cuda = ctypes.CDLL("libcuda.so.1")
+context, address, device = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_int()
+assert cuda.cuInit(0) == 0
+assert cuda.cuDeviceGet(ctypes.byref(device), 0) == 0
+assert cuda.cuCtxCreate_v2(ctypes.byref(context), 0, device) == 0
+assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 30)) == 0
+print("ready", flush=True)
+time.sleep(1000)
+"""
+
+
+def eventually(condition):
+    """The first true value of condition(); fails past the deadline, which is a hang guard."""
+    end = time.monotonic() + DEADLINE_S
+    while not (value := condition()):
+        assert time.monotonic() < end, "did not become true in time"
+        time.sleep(0.005)
+    return value
+
+
+def ready(process) -> subprocess.Popen:
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def holder(lab: Lab, *options, then="exec sleep 1000", **more) -> subprocess.Popen:
+    """A job that has its lease and runs."""
+    return ready(lab.start_berth("run", *options, "--", "bash", "-c", f"echo ready; {then}", **more))
+
+
+def leases(lab: Lab) -> list:
+    return sorted((lab.leases / "leases").iterdir())
+
+
+def ticket(lab: Lab) -> dict:
+    """The fields of the one lease there is."""
+    (path,) = leases(lab)
+    lines = path.read_text().splitlines()
+    assert lines[0] == "berth-ticket 1" and lines[-1] == "end"
+    return dict(line.split("=", 1) for line in lines[1:-1])
+
+
+def free(lab: Lab) -> bool:
+    """Whether one device can be had now."""
+    return lab.berth("run", "--no-wait", "--", "true").status == 0
+
+
+def state(pid) -> str:
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    return "gone"
+
+
+def command_of(job) -> int:
+    """The pid of the job's command. A probe that is ending is a child too."""
+    children = map(int, pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split())
+    (command,) = (child for child in children if name_of(child) not in ("exe", "gone"))
+    return command
+
+
+def name_of(pid) -> str:
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    return "gone"
+
+
+# What the command gets
+
+
+def test_the_command_sees_exactly_the_devices_that_were_leased(lab):
+    answer = lab.berth("run", "-n", "2", "--", "bash", "-c", SHOW)
+    assert (answer.status, answer.err) == (0, "")
+    assert re.fullmatch(r"\d,\d PCI_BUS_ID\n", answer.out)
+
+
+def test_uuids_are_given_on_request(lab):
+    answer = lab.berth("run", "--ids", "uuid", "--", "bash", "-c", SHOW)
+    assert re.fullmatch(r"GPU-[0-9a-f-]{36} PCI_BUS_ID\n", answer.out)
+
+
+def test_the_lease_is_named_in_the_environment_and_says_who_and_what(lab):
+    job = holder(lab, "--note", "sweep 3", then="echo $BERTH_LEASE; sleep 1000")
+    (path,) = leases(lab)
+    assert job.stdout.readline().strip() == path.name
+    fields = ticket(lab)
+    assert fields["note"] == "sweep 3"
+    assert fields["pid"] == str(job.pid)
+    assert fields["command"].startswith("bash -c ")
+
+
+def test_the_command_gets_the_lease_at_high_numbers_and_nothing_else(lab):
+    code = "import os; print(sorted(int(n) for n in os.listdir('/proc/self/fd')))"
+    bare = lab.run(sys.executable, "-c", code)
+    leased = lab.berth("run", "--", sys.executable, "-c", code)
+    assert set(eval(leased.out)) - set(eval(bare.out)) == {100, 101}
+
+
+def test_standard_streams_are_the_commands_own(lab):
+    answer = lab.berth("run", "--", "bash", "-c", "cat; echo two >&2", input="one")
+    assert (answer.out, answer.err) == ("one", "two\n")
+
+
+def test_a_mig_instance_goes_by_its_uuid(make_lab):
+    lab = make_lab('[[device]]\nmodel = "A100"\nmig = ["1g.5gb", "1g.5gb"]\n')
+    one = lab.berth("run", "--", "bash", "-c", SHOW)
+    assert (one.status, one.err) == (0, "")
+    assert re.fullmatch(r"MIG-[0-9a-f-]{36} PCI_BUS_ID\n", one.out)
+
+
+# How it ends
+
+
+@pytest.mark.parametrize("status", [0, 1, 42, 75])
+def test_it_ends_with_the_status_of_the_command(lab, status):
+    assert lab.berth("run", "--", "bash", "-c", f"exit {status}").status == status
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV])
+def test_it_is_killed_by_the_signal_that_killed_the_command(lab, number):
+    assert lab.berth("run", "--", "bash", "-c", f"kill -{number.value} $$").status == -number.value
+    assert leases(lab) == []
+
+
+def test_a_command_that_does_not_exist_is_127_and_takes_no_lease(lab):
+    answer = lab.berth("run", "--", "no-such-command")
+    assert (answer.status, answer.out) == (127, "")
+    assert answer.err == "berth: no-such-command: there is no such command on PATH\n"
+    assert not lab.leases.joinpath("leases").exists()
+
+
+def test_a_command_that_cannot_be_executed_is_126(lab):
+    answer = lab.berth("run", "--", "/etc/passwd")
+    assert (answer.status, answer.out) == (126, "")
+    assert answer.err == "berth: /etc/passwd: Permission denied\n"
+
+
+def test_a_script_without_a_first_line_runs_as_a_shell_would_run_it(lab, tmp_path):
+    script = tmp_path / "job"
+    script.write_text("echo hello\n")
+    script.chmod(0o755)
+    assert lab.berth("run", "--", script).out == "hello\n"
+
+
+def test_nothing_is_left_of_the_lease(lab):
+    lab.berth("run", "-n", "8", "--", "true")
+    assert leases(lab) == []
+    assert list((lab.leases / "queue").iterdir()) == []
+
+
+# Refusals
+
+
+def test_when_all_is_leased_it_refuses_at_once_and_says_by_whom(make_lab):
+    lab = make_lab("2xH100")
+    holder(lab, "-n", "2")
+    answer = lab.berth("run", "--no-wait", "--", "echo", "never")
+    assert (answer.status, answer.out) == (75, "")
+    assert answer.err.count("leased") >= 2
+    assert len(leases(lab)) == 1
+
+
+def test_more_than_the_machine_has_is_impossible(lab):
+    answer = lab.berth("run", "-n", "9", "--", "echo", "never")
+    assert (answer.status, answer.out) == (69, "")
+    assert answer.err.startswith("berth: ")
+
+
+def test_a_device_that_an_outsider_uses_is_not_given(make_lab):
+    lab = make_lab("1xH100")
+    outsider = ready(lab.start(sys.executable, "-c", USES_DEVICE))
+    answer = lab.berth("run", "--no-wait", "--", "true")
+    assert answer.status == 75
+    assert str(outsider.pid) in answer.err
+
+
+def test_a_bare_flock_holder_is_respected(make_lab):
+    lab = make_lab("1xH100")
+    assert free(lab)
+    (device,) = (lab.leases / "devices").iterdir()
+    citizen = ready(lab.start("bash", "-c", f"exec 9<{device}; flock 9; echo ready; exec sleep 1000"))
+    assert lab.berth("run", "--no-wait", "--", "true").status == 75
+    citizen.kill()
+    eventually(lambda: free(lab))
+
+
+@pytest.mark.parametrize(
+    "prepare, reason",
+    [
+        (lambda path: path.write_text(""), "is not a directory"),
+        (lambda path: path.symlink_to("/tmp"), "is not a directory"),
+        (lambda path: (path.mkdir(), path.chmod(0o777)), "lacks the sticky bit"),
+    ],
+)
+def test_an_unfit_lease_directory_is_refused_and_nothing_is_run(lab, tmp_path, prepare, reason):
+    path = tmp_path / "unfit"
+    prepare(path)
+    answer = lab.berth("run", "--", "echo", "never", env={"BERTH_DIR": path})
+    assert (answer.status, answer.out) == (1, "")
+    assert reason in answer.err and str(path) in answer.err
+
+
+# The life of the lease
+
+
+def test_killing_berth_ends_the_job_and_frees_the_device(make_lab):
+    lab = make_lab("1xH100")
+    job = holder(lab)
+    command = command_of(job)
+    job.kill()
+    eventually(lambda: state(command) in ("gone", "Z"))
+    eventually(lambda: free(lab))
+
+
+def test_what_survives_berth_still_holds_the_lease(make_lab):
+    lab = make_lab("1xH100")
+    job = ready(lab.start_berth("run", "--", "bash", "-c", "trap '' TERM; echo ready; while :; do sleep 0.01; done"))
+    command = command_of(job)
+    job.kill()
+    job.wait()
+    assert not free(lab)
+    os.kill(command, signal.SIGKILL)
+    eventually(lambda: free(lab))
+
+
+def test_a_forgotten_process_is_named_and_the_lease_ends(make_lab):
+    lab = make_lab("1xH100")
+    answer = lab.berth("run", "--", "bash", "-c", "setsid sleep 1000 >&- 2>&- & echo $!")
+    pid = int(answer.out)
+    os.kill(pid, signal.SIGKILL)
+    assert answer.status == 0
+    assert f"left behind {pid} (sleep 1000); none uses the device, so the lease ends now" in answer.err
+    assert leases(lab) == []
+
+
+def test_keep_holds_the_lease_until_the_last_descendant_ends(make_lab):
+    lab = make_lab("1xH100")
+    job = lab.start_berth("run", "--keep", "--", "bash", "-c", "setsid sleep 1000 >&- 2>&- & echo $!; exit 7")
+    pid = int(job.stdout.readline())
+    assert "the lease lasts until they end (--keep)" in job.stderr.readline()
+    assert not free(lab)
+    os.kill(pid, signal.SIGKILL)
+    assert job.wait(DEADLINE_S) == 7
+    assert free(lab)
+
+
+def test_a_descendant_on_the_device_keeps_the_lease(make_lab):
+    lab = make_lab("1xH100")
+    script = f"setsid {sys.executable} -c '{USES_DEVICE}' 2>&- & read; echo $!; exit 0"
+    # The command ends when its worker has the device.
+    job = lab.start_berth("run", "--", "bash", "-c", script, stdin=subprocess.PIPE)
+    ready(job)
+    job.stdin.write("\n")
+    job.stdin.flush()
+    pid = int(job.stdout.readline())
+    assert "the device is in use, so the lease lasts until they end" in job.stderr.readline()
+    assert len(leases(lab)) == 1
+    os.kill(pid, signal.SIGKILL)
+    assert job.wait(DEADLINE_S) == 0
+
+
+def test_exec_leaves_no_parent_and_the_lease_ends_with_the_command(make_lab):
+    lab = make_lab("1xH100")
+    job = ready(lab.start_berth("run", "--exec", "--", "bash", "-c", "echo ready; exec sleep 1000"))
+    eventually(lambda: name_of(job.pid) == "sleep")
+    assert not free(lab)
+    job.kill()
+    job.wait()
+    assert free(lab)
+
+
+# Signals
+
+
+COUNT_SIGNALS = """
+import os, signal, sys, time
+def got(number, frame):
+    os.write(1, signal.Signals(number).name.encode() + b"\\n")
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGCONT):
+    signal.signal(number, got)
+os.write(1, b"ready\\n")
+while True:
+    time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGINT"])
+def test_a_signal_sent_to_berth_reaches_the_command(lab, name):
+    job = ready(lab.start_berth("run", "--", sys.executable, "-c", COUNT_SIGNALS))
+    job.send_signal(signal.Signals[name])
+    assert job.stdout.readline() == f"{name}\n"
+    assert job.poll() is None
+    os.kill(command_of(job), signal.SIGKILL)
+    assert job.wait(DEADLINE_S) == -signal.SIGKILL
+
+
+def test_berth_stops_when_the_command_stops_and_goes_on_with_it(lab):
+    job = holder(lab, then="kill -STOP $$; echo again")
+    eventually(lambda: state(job.pid) == "T")
+    job.send_signal(signal.SIGCONT)
+    assert job.stdout.readline() == "again\n"
+    assert job.wait(DEADLINE_S) == 0
+
+
+class Terminal:
+    """A program on a terminal of its own."""
+
+    def __init__(self, lab: Lab, *command):
+        self.pid, self.descriptor = pty.fork()
+        if self.pid == 0:
+            os.execve(str(command[0]), [str(word) for word in command], lab.env)
+        self.text = ""
+
+    def until(self, expected: str) -> str:
+        while expected not in self.text:
+            self.text += os.read(self.descriptor, 4096).decode()
+        return self.text
+
+    def type(self, text: str) -> None:
+        os.write(self.descriptor, text.encode())
+
+    def end(self) -> int:
+        with contextlib.suppress(OSError):
+            while chunk := os.read(self.descriptor, 4096):
+                self.text += chunk.decode()
+        os.close(self.descriptor)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def test_ctrl_c_reaches_the_command_once(lab):
+    terminal = Terminal(lab, lab.program, "run", "--", sys.executable, "-c", COUNT_SIGNALS)
+    terminal.until("ready")
+    terminal.type("\x03")
+    terminal.until("SIGINT")
+    os.kill(terminal.pid, signal.SIGTERM)
+    terminal.until("SIGTERM")
+    command = command_of(terminal)
+    os.kill(command, signal.SIGKILL)
+    assert terminal.end() == -signal.SIGKILL
+    assert terminal.text.count("SIGINT") == 1
+    assert terminal.text.count("SIGTERM") == 1
+
+
+def test_ctrl_z_stops_the_job_for_the_shell_and_fg_goes_on(lab):
+    terminal = Terminal(lab, "/bin/bash", "--norc", "-i")
+    terminal.type("PS1=; unset PROMPT_COMMAND; stty -echo; echo pro''mpt\n")
+    terminal.until("prompt\r\n")
+    terminal.type(f"{lab.program} run -- bash -c 'echo rea''dy; read x; echo got $x'\n")
+    terminal.until("ready\r\n")
+    terminal.type("\x1a")
+    terminal.until("Stopped")
+    assert len(leases(lab)) == 1
+    terminal.type("fg\n")
+    terminal.until("run -- bash")
+    terminal.type("hello\n")
+    terminal.until("got hello")
+    terminal.type("exit 3\n")
+    assert terminal.end() == 3
+
+
+# Masks and leases inside leases
+
+
+def test_an_inherited_mask_limits_what_can_be_leased(lab):
+    env = {"CUDA_VISIBLE_DEVICES": "5,3", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert lab.berth("run", "-n", "2", "--", "bash", "-c", SHOW, env=env).out == "3,5 PCI_BUS_ID\n"
+    assert lab.berth("run", "-n", "3", "--", "true", env=env).status == 69
+    assert lab.berth("run", "-n", "3", "--mask", "ignore", "--", "true", env=env).status == 0
+
+
+def test_inside_a_lease_only_its_devices_exist(lab):
+    program = lab.program
+    script = f"""
+        {program} run -n 2 -- bash -c 'echo $CUDA_VISIBLE_DEVICES'
+        {program} run -n 3 -- echo never; echo "three: $?"
+        {program} run -- bash -c '
+            {program} run -- echo never; echo "none left: $?"
+            {program} run --mask ignore -n 2 -- echo never; echo "not twice: $?"'
+        {program} run -n 2 -- true; echo "again: $?"
+    """
+    answer = lab.berth("run", "--devices", "2,6", "--", "bash", "-c", script)
+    assert answer.status == 0, answer.err
+    assert "2,6" in answer.out and "three: 69" in answer.out
+    assert "again: 0" in answer.out
+
+
+def test_two_inside_a_lease_of_two_never_overlap(lab):
+    program = lab.program
+    script = (
+        f"mkfifo $HOME/go; exec 3<>$HOME/go\n"
+        f"for i in 1 2; do {program} run -- bash -c 'echo $CUDA_VISIBLE_DEVICES; read <&3' & done\n"
+        f"read; {program} run --no-wait -- echo never; echo status $?\n"
+        f"echo >&3; echo >&3; wait\n"
+    )
+    job = lab.start_berth("run", "--devices", "2,6", "--", "bash", "-c", script, stdin=subprocess.PIPE)
+    assert sorted([job.stdout.readline(), job.stdout.readline()]) == ["2\n", "6\n"]
+    job.stdin.write("\n")
+    job.stdin.flush()
+    assert job.stdout.readline() == "status 75\n"
+    assert job.wait(DEADLINE_S) == 0
+
+
+def test_a_stale_lease_in_the_environment_is_ignored_with_its_mask_and_one_warning(lab):
+    env = {"BERTH_LEASE": "00000000000000aa", "CUDA_VISIBLE_DEVICES": "1"}
+    answer = lab.berth("run", "-n", "8", "--", "true", env=env)
+    assert answer.status == 0
+    assert answer.err == (
+        "berth: BERTH_LEASE=00000000000000aa names no live lease of yours; it is ignored, "
+        "and CUDA_VISIBLE_DEVICES with it\n"
+    )
+
+
+# Several users
+
+
+@pytest.fixture
+def as_user():
+    """Words that run a command as another user."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: acts as other users")
+    return lambda uid: ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all"]
+
+
+@pytest.fixture
+def open_lab(make_lab, tmp_path):
+    """A machine that every user may enter."""
+    for directory in (tmp_path, *tmp_path.parents):
+        if directory.is_relative_to("/tmp") and directory != pathlib.Path("/tmp"):
+            directory.chmod(0o755)
+    return make_lab("2xH100")
+
+
+def test_two_users_compete_and_each_gets_one(open_lab, as_user):
+    lab = open_lab
+    lab.berth("run", "--", "true")
+    alice = ready(lab.start(*as_user(1001), lab.program, "run", "--", "bash", "-c", "umask 077; echo ready; read", stdin=subprocess.PIPE))
+    bob = lab.run(*as_user(1002), lab.program, "run", "-n", "2", "--no-wait", "--", "true")
+    assert bob.status == 75
+    assert "uid 1001" in bob.err
+    assert lab.run(*as_user(1002), lab.program, "run", "--", "true").status == 0
+    alice.stdin.write("\n")
+    alice.stdin.flush()
+    assert alice.wait(DEADLINE_S) == 0
+    assert lab.run(*as_user(1002), lab.program, "run", "-n", "2", "--", "true").status == 0

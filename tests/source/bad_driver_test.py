@@ -1,0 +1,146 @@
+"""Drivers that are missing, broken, hanging or crashing: each ends in a message that says what to do."""
+
+import json
+import os
+import pathlib
+import signal
+
+import pytest
+from probing import LISTING
+
+DEADLINE = {"BERTH_DRIVER_DEADLINE_MS": "300"}
+
+
+@pytest.mark.parametrize("source", ["nvml", "nvidia-smi"])
+@pytest.mark.parametrize(
+    "fault, says",
+    [
+        ("init_result = 9", "kernel module is not loaded"),
+        ("init_result = 18", "driver and library versions differ"),
+        ("init_result = 999", "restart the container"),
+        ("init_result = 4", "/dev/nvidiactl"),
+        ("library_missing = true", "libnvidia-ml.so.1 was not found"),
+    ],
+)
+def test_a_driver_that_does_not_start_is_named_with_its_remedy(make_lab, source, fault, says):
+    lab = make_lab(f'{fault}\n[[device]]\nmodel = "T4"\n')
+    answer = lab.berth("list", "--source", source)
+    assert answer.status == 69
+    assert answer.out == ""
+    assert says in answer.err
+
+
+def test_a_scenario_that_cannot_be_read_is_a_driver_that_does_not_start(lab):
+    lab.file.write_text("nonsense")
+    answer = lab.berth("list")
+    assert answer.status == 69
+    assert "999" in answer.err
+
+
+def test_without_a_library_nvidia_smi_is_asked(lab, probe):
+    env = {"LD_LIBRARY_PATH": None}
+    assert probe(lab, LISTING, "auto", env=env).fields["source"] == "nvidia-smi"
+    assert probe(lab, LISTING, "auto").fields["source"] == "nvml"
+
+
+def test_without_a_library_and_nvidia_smi_the_library_is_missed(lab):
+    answer = lab.berth("list", env={"LD_LIBRARY_PATH": None, "PATH": "/usr/bin:/bin"})
+    assert answer.status == 69
+    assert "libnvidia-ml.so.1 was not found" in answer.err
+
+
+def test_a_crash_in_the_driver_is_an_error_of_ours_that_names_device_and_signal(make_lab):
+    lab = make_lab(
+        '[[device]]\nmodel = "T4"\ncount = 4\n[[fault]]\ncall = "nvmlDeviceGetMemoryInfo*"\ndevice = 2\ncrash = true\n'
+    )
+    answer = lab.berth("list")
+    assert answer.status == 1
+    assert answer.out == ""
+    assert "at GPU 2 with signal 11" in answer.err
+
+
+HANGING = '[[device]]\nmodel = "T4"\ncount = 4\n[[fault]]\ncall = "nvmlDeviceGetMemoryInfo*"\ndevice = 2\nhang = true\n'
+
+
+@pytest.fixture
+def hung(make_lab):
+    """A machine whose driver hangs at GPU 2."""
+    lab = make_lab(HANGING)
+    lab.leases.mkdir(exist_ok=True)
+    yield lab
+    end_probes(lab)
+
+
+def probes(lab) -> set:
+    """The probes inside this machine."""
+    found = set()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = pathlib.Path("/proc", name, "cmdline").read_bytes().split(b"\0")
+            environment = pathlib.Path("/proc", name, "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[1:2] == [b"__probe"] and f"BERTH_SIM={lab.file}".encode() in environment:
+            found.add(int(name))
+    return found
+
+
+def end_probes(lab) -> None:
+    for pid in probes(lab):
+        os.kill(pid, signal.SIGKILL)
+
+
+def states(answer) -> list:
+    return [device["state"] for device in json.loads(answer.out)["devices"]]
+
+
+def test_a_hanging_driver_costs_only_the_devices_that_it_hangs_at(hung):
+    answer = hung.berth("list", "--json", env=DEADLINE)
+    assert states(answer) == ["ok", "ok", "unresponsive", "unresponsive"]
+    assert "driver not responding since" in json.loads(answer.out)["devices"][2]["state_reason"]
+
+
+def test_while_one_probe_hangs_no_second_is_started(hung):
+    hung.berth("list", env=DEADLINE)
+    stuck = probes(hung)
+    assert len(stuck) == 1
+    for _ in range(3):
+        # With the patience of a person: had it asked the driver, this would be the test's own deadline.
+        answer = hung.berth("list", "--json", env={"BERTH_DRIVER_DEADLINE_MS": "3600000"})
+        assert "driver not responding since" in answer.out
+    assert probes(hung) == stuck
+
+
+def test_once_it_has_ended_the_driver_is_asked_again(hung):
+    hung.berth("list", env=DEADLINE)
+    hung.change('[[device]]\nmodel = "T4"\ncount = 4\n')
+    end_probes(hung)
+    while probes(hung):
+        pass
+    assert states(hung.berth("list", "--json")) == ["ok"] * 4
+
+
+def test_a_driver_that_hangs_at_its_start_is_an_error_within_the_deadline(make_lab):
+    lab = make_lab('[[device]]\nmodel = "T4"\n[[fault]]\ncall = "nvmlInit*"\nhang = true\n')
+    answer = lab.berth("list", env=DEADLINE)
+    end_probes(lab)
+    assert answer.status == 69
+    assert answer.out == ""
+    assert "driver not responding since" in answer.err
+
+
+def test_a_slow_driver_that_makes_progress_is_not_taken_to_hang(make_lab):
+    lab = make_lab(
+        '[[device]]\nmodel = "T4"\ncount = 8\n'
+        '[[fault]]\ncall = "nvmlDeviceGetHandleByIndex_v2"\ndelay = "150ms"\n'
+    )
+    assert states(lab.berth("list", "--json", env={"BERTH_DRIVER_DEADLINE_MS": "1000"})) == ["ok"] * 8
+
+
+def test_a_hanging_nvidia_smi_ends_with_whoever_waits_for_it(make_lab):
+    lab = make_lab('[[device]]\nmodel = "T4"\n[[fault]]\ncall = "nvidia-smi"\nhang = true\n')
+    answer = lab.berth("list", "--source", "nvidia-smi", env=DEADLINE)
+    assert answer.status == 69
+    assert "driver not responding since" in answer.err
+    while probes(lab):
+        pass
