@@ -103,4 +103,8 @@ Result<void> write_all(int descriptor, std::string_view text) {
   return result;
 }
 
+void write_error(std::string_view text) {
+  [[maybe_unused]] const auto written = write_all(2, text);
+}
+
 }  // namespace berth::cli

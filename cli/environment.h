@@ -44,6 +44,9 @@ void keep_standard_descriptors();
 /// All of `text`, or an Error: `failure`. A reader that has gone away is an error and not a signal.
 Result<void> write_all(int descriptor, std::string_view text);
 
+/// Whole lines for the error stream. That they cannot be written is no error: nobody is left to be told.
+void write_error(std::string_view text);
+
 /// Text that the environment has, "" where it has none.
 std::string_view variable(const char* name);
 

@@ -21,7 +21,7 @@ constexpr std::string_view kAbout =
     "draining: a "
     "lease has ended, and its memory is not back yet.";
 
-constexpr std::int64_t kDefaultInterval_s = 2;
+constexpr std::int64_t kDefaultIntervalSeconds = 2;
 
 class List : public Command {
  public:
@@ -38,7 +38,7 @@ class List : public Command {
                               {},
                               [this](std::string_view value) -> Result<void> {
                                 const auto seconds =
-                                    value.empty() ? kDefaultInterval_s : seconds_from_text(value);
+                                    value.empty() ? kDefaultIntervalSeconds : seconds_from_text(value);
                                 if (!seconds) return std::unexpected(seconds.error());
                                 if (*seconds < 1) return fail(ErrorCode::usage, "must be a second or more");
                                 interval_s_ = *seconds;
@@ -79,7 +79,7 @@ class List : public Command {
       // Home, each line cleared to its end, then all below: the screen does not flicker as it would if it
       // were wiped first.
       if (terminal) output->out = on_screen(output->out + "\n" + output->err);
-      if (!terminal && !output->err.empty()) (void)write_all(2, output->err);
+      if (!terminal && !output->err.empty()) write_error(output->err);
       if (auto written = write_all(1, output->out); !written) return std::unexpected(written.error());
       ::poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(*interval_s_, 86'400) * 1000));
     }

@@ -126,11 +126,10 @@ int report(const Result<Output>& result) {
   if (!result) {
     std::string text = result.error().message;
     while (text.ends_with('\n')) text.pop_back();
-    // Nobody is left to be told when this fails too.
-    (void)write_all(2, fmt::format("berth: {}\n", text));
+    write_error(fmt::format("berth: {}\n", text));
     return outcome_of(result.error().code).exit_status;
   }
-  if (!result->err.empty()) (void)write_all(2, result->err);
+  if (!result->err.empty()) write_error(result->err);
   if (const auto written = write_all(1, result->out); !written)
     return report(std::unexpected(written.error()));
   return result->status;

@@ -11,8 +11,7 @@
 namespace berth::cli {
 
 void tell(const std::string& sentence) {
-  // Where even this cannot be written, the answer itself will say so.
-  (void)write_all(2, fmt::format("berth: {}\n", render::printable(sentence)));
+  write_error(fmt::format("berth: {}\n", render::printable(sentence)));
 }
 
 std::optional<std::string> variable_if_set(const char* name) {

@@ -44,7 +44,7 @@ class Acquisition {
  public:
   Acquisition(const SourceAccess& source, store::LeaseStore& store, const Request& request,
               const LookOptions& options, const Patience& patience)
-      : source_(source), store_(store), request_(request), options_(options), patience_(patience) {
+      : source_(source), store_(store), request_(request), patience_(patience), options_(options) {
     options_.also |= readings_in_case_of_choice(request);
   }
 
@@ -280,8 +280,8 @@ class Acquisition {
   const SourceAccess& source_;
   store::LeaseStore& store_;
   const Request& request_;
-  LookOptions options_;
   const Patience& patience_;
+  LookOptions options_;
   World world_;
   std::unique_ptr<store::OwnTicket> own_;
   std::chrono::steady_clock::time_point joined_at_ = std::chrono::steady_clock::now();
