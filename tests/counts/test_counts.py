@@ -1,0 +1,168 @@
+"""What a pick and a listing cost, as counts that no load of the machine changes: instructions, system calls and
+driver calls. A bound is what was reached and a little more, so that what makes a pick slower fails here. Whoever
+makes it faster lowers the bound."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+from lab import DEADLINE_S, Lab
+
+pytestmark = pytest.mark.release_only
+
+# valgrind runs everything some fifty times slower.
+VALGRIND_PATIENCE_S = 4 * DEADLINE_S
+
+# Of one `berth pick` on eight idle H100, the topology known.
+BOUNDS = {
+    "instructions of berth": 0,
+    "instructions of the probe": 0,
+    "system calls of berth": 0,
+    "system calls of the probe": 0,
+    "driver calls": 83,
+}
+
+EIGHT = 'call_log = true\n[[device]]\nmodel = "H100"\ncount = 8\n'
+
+
+def check(what, count):
+    print(f"{what}: {count}, bound {BOUNDS[what]}")
+    assert count <= BOUNDS[what], f"{what}: {count} is more than {BOUNDS[what]}"
+
+
+@pytest.fixture
+def machine(make_lab):
+    """Eight idle GPUs whose topology is known, as on any machine where something was picked since its boot."""
+
+    def make(text=EIGHT):
+        lab = make_lab(text)
+        settle(lab)
+        assert lab.berth("pick").out.strip().isdigit()
+        return lab
+
+    return make
+
+
+def settle(lab: Lab):
+    """The simulated driver reads a file anew at every call as long as it has only just changed."""
+    long_ago = lab.file.stat().st_mtime - 60
+    os.utime(lab.file, (long_ago, long_ago))
+
+
+def driver_calls(lab: Lab, *command):
+    log = pathlib.Path(f"{lab.file}.d") / "calls.log"
+    log.unlink(missing_ok=True)
+    assert lab.run(*command).status == 0
+    return [tuple(line.split()[1:3]) for line in log.read_text().splitlines()]
+
+
+def instructions_by_process(lab: Lab, *command):
+    """{command line: instructions}, in an environment of fixed length and at fixed addresses."""
+    profile = lab.directory / "callgrind"
+    environment = lab.env | {"LD_PRELOAD": lab.build / "bench/real_exe.so"}
+    run = lab.run(
+        *["setarch", "-R", "env", "-i", *(f"{name}={value}" for name, value in sorted(environment.items()))],
+        *["valgrind", "--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={profile}.%p"],
+        *command,
+        timeout=VALGRIND_PATIENCE_S,
+    )
+    assert run.status == 0, run.err
+    counts = {}
+    for file in lab.directory.glob("callgrind.*"):
+        text = file.read_text()
+        counts[re.search(r"^cmd: (.*)", text, re.M)[1]] = int(re.search(r"^totals: (\d+)", text, re.M)[1])
+    return counts
+
+
+def system_calls_by_process(lab: Lab, *command):
+    """The calls of each process, by name, in the order in which the processes began."""
+    trace = lab.directory / "trace"
+    assert lab.run("strace", "-f", "-qq", "-e", "signal=none", "-o", trace, *command).status == 0
+    calls = {}
+    for line in trace.read_text().splitlines():
+        pid, rest = line.split(None, 1)
+        if not rest.startswith(("<...", "+++")):
+            calls.setdefault(pid, []).append(rest)
+    return list(calls.values())
+
+
+def needs(tool):
+    if shutil.which(tool) is None:
+        pytest.skip(f"needs {tool}")
+
+
+def test_instructions_of_a_pick(machine):
+    needs("valgrind")
+    lab = machine(EIGHT.replace("true", "false"))
+    counts = instructions_by_process(lab, lab.program, "pick")
+    probe = sum(count for command, count in counts.items() if "__probe" in command)
+    assert 0 < probe < sum(counts.values())
+    check("instructions of berth", sum(counts.values()) - probe)
+    check("instructions of the probe", probe)
+
+
+def of_pipe(call):
+    """Reads of the probe's answer: how many pieces it comes in is a matter of timing."""
+    return call.startswith("recvfrom(")
+
+
+def test_system_calls_of_a_pick(machine):
+    needs("strace")
+    lab = machine(EIGHT.replace("true", "false"))
+    berth, probe = system_calls_by_process(lab, lab.program, "pick")
+    check("system calls of berth", len([call for call in berth if not of_pipe(call)]))
+    check("system calls of the probe", len(probe))
+
+
+def test_a_pick_makes_the_driver_calls_of_the_bare_program(machine):
+    lab = machine()
+    calls = driver_calls(lab, lab.program, "pick")
+    assert calls == driver_calls(lab, lab.build / "bench/bare")
+    check("driver calls", len(calls))
+
+
+def test_a_pick_asks_for_a_sample_only_when_the_request_names_it(machine):
+    lab = machine()
+    plain = driver_calls(lab, lab.program, "pick")
+    with_samples = driver_calls(lab, lab.program, "pick", "--util", "50", "--temp", "90")
+    extra = {call for call, _ in with_samples} - {call for call, _ in plain}
+    assert extra == {"nvmlDeviceGetUtilizationRates", "nvmlDeviceGetTemperature"}
+    assert len(with_samples) == len(plain) + 2 * 8
+
+
+def test_a_listing_makes_the_driver_calls_of_the_bare_program(machine):
+    lab = machine()
+    assert driver_calls(lab, lab.program, "list") == driver_calls(lab, lab.build / "bench/list_bare")
+
+
+def files_of_proc(calls):
+    opened = (re.match(r'openat\(.*"(/proc/\d+/\w+)"', call) for call in calls)
+    return sorted(match[1] for match in opened if match)
+
+
+def test_a_listing_reads_the_files_of_proc_that_the_bare_program_reads(make_lab):
+    needs("strace")
+    lab = make_lab()
+    pids = [lab.start("sleep", "infinity").pid for _ in range(3)]
+    listed = "".join(f"[[device.process]]\npid = {pid}\nused_mib = 100\n" for pid in pids)
+    lab.change(f'[[device]]\nmodel = "H100"\n{listed}[[device]]\nmodel = "H100"\n{listed}')
+    settle(lab)
+    whole = system_calls_by_process(lab, lab.program, "list")
+    bare = system_calls_by_process(lab, lab.build / "bench/list_bare")
+    of_bare = files_of_proc(sum(bare, []))
+    assert {path.rsplit("/", 1)[1] for path in of_bare} == {"stat", "status", "cmdline", "cgroup"}
+    assert files_of_proc(sum(whole, [])) == of_bare
+
+
+def test_bare_is_bare():
+    """The measure itself: nothing but the driver's library and libc is linked into it."""
+    needs("ldd")
+    from lab import BUILD
+
+    for program in ("bare", "list_bare"):
+        linked = subprocess.run(["ldd", BUILD / "bench" / program], capture_output=True, text=True, check=True)
+        libraries = {pathlib.Path(line.split()[0]).name for line in linked.stdout.splitlines()}
+        assert {name for name in libraries if not name.startswith(("linux-vdso", "ld-linux"))} == {"libc.so.6"}
