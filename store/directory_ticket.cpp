@@ -151,10 +151,9 @@ Result<Outcome> DirectoryTicket::join_under_gate(const Decide& decide) {
 }
 
 Result<Ledger> DirectoryTicket::ledger_before_me() {
-  // The nearest one decides whom to sleep behind, so only its life is asked for; what the others may be given
-  // is as it was when they joined.
-  while (!earlier_rivals_.empty() && !still_waits(directory_->queue.get(), earlier_rivals_.back().id))
-    earlier_rivals_.pop_back();
+  // All of them, not the nearest only: behind one that is stopped, and so passed over, others come and go.
+  std::erase_if(earlier_rivals_,
+                [this](const Ticket& rival) { return !still_waits(directory_->queue.get(), rival.id); });
   auto scan = scan_leases(*directory_);
   if (!scan) return std::unexpected(scan.error());
   std::vector<Ticket>& tickets = scan->ledger.tickets;
