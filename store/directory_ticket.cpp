@@ -242,16 +242,17 @@ Result<Woken> DirectoryTicket::sleep_until_released(const std::vector<std::strin
     unseen |= !sys::identity_of(directory_->leases.get(), to_text(lease));
   }
   if (unseen) {
-    looked_again_ = false;
+    settled_ = false;
     return Woken::changed;
   }
   // The kernel tells of a close before it ends the locks that go with it, so a look that follows an event at
-  // once, or that came just before the watch, may still have seen them: one more, a little later, before a
-  // long sleep.
-  if (!std::exchange(looked_again_, !looked_again_)) {
-    watch_->wait({}, kSettleTime);
+  // once, or that came just before the watch, may still have seen them: one more, after a quiet moment,
+  // before a long sleep. A moment that an event ends is not quiet: a killed holder makes several.
+  if (!settled_) {
+    settled_ = !watch_->wait({}, kSettleTime);
     return Woken::changed;
   }
+  settled_ = false;
   return watch_->wait(exits, tick) ? Woken::changed : Woken::tick;
 }
 
