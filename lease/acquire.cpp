@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ranges>
 #include <set>
 #include <thread>
 
@@ -108,9 +109,7 @@ class Acquisition {
   // Runs in the store, where others are kept waiting: nothing here asks the driver or a directory service.
   store::Decide decision() {
     return [this](const Ledger& ledger, TicketId me) -> Result<store::Decision> {
-      auto planned = plan(ledger, world_.facts, request_, me, passed_over_);
-      if (!planned) return std::unexpected(planned.error());
-      plan_ = std::move(*planned);
+      if (auto planned = plan_for(ledger, me); !planned) return std::unexpected(planned.error());
       looked_at_old_books_ = false;
       if (const auto* granted = std::get_if<Granted>(&plan_)) return store::Decision(take(granted->choice));
       // The facts may be older than a lease that has come or gone since.
@@ -119,6 +118,28 @@ class Acquisition {
       if (looked_at_old_books_ || patience_.wait) return store::Decision(store::Stay{});
       return store::Decision(store::Withdraw{});
     };
+  }
+
+  // Who is stopped is asked in the decision itself: one that has gone on since an earlier look waits rightly.
+  Result<void> plan_for(const Ledger& ledger, TicketId me) {
+    passed_over_ = stopped_before(ledger, me);
+    auto planned = plan(ledger, world_.facts, request_, me, passed_over_);
+    if (!planned) return std::unexpected(planned.error());
+    plan_ = std::move(*planned);
+    return {};
+  }
+
+  // The rivals right before me that are stopped, up to the first that is not: behind that one I sleep.
+  std::set<TicketId> stopped_before(const Ledger& ledger, TicketId me) const {
+    std::set<TicketId> stopped;
+    const Ticket* mine = find_ticket(ledger, me);
+    for (const Ticket& other : std::views::reverse(ledger.tickets)) {
+      if (mine == nullptr || other.phase != TicketPhase::waiting || other.id >= me) continue;
+      if (!are_rivals(*mine, other)) continue;
+      if (!is_stopped(other)) break;
+      stopped.insert(other.id);
+    }
+    return stopped;
   }
 
   store::Take take(const Choice& choice) const {
@@ -144,7 +165,7 @@ class Acquisition {
       const TicketId rival = behind->rival;
       const auto woken = own_->sleep_behind(rival, std::min(left, patience_.tick));
       if (!woken) return std::unexpected(woken.error());
-      if (*woken == store::Woken::changed || pass_over_the_stopped(rival)) {
+      if (*woken == store::Woken::changed || order_has_changed(rival)) {
         // One that no longer waits may leave another in front, for whom no driver need be asked.
         auto still_behind = find_next_rival();
         if (!still_behind) return std::unexpected(still_behind.error());
@@ -157,30 +178,27 @@ class Acquisition {
   // Whom to sleep behind now. False: nobody. Nothing is taken: the facts are those of the last look.
   Result<bool> find_next_rival() {
     const auto outcome = own_->decide([this](const Ledger& ledger, TicketId me) -> Result<store::Decision> {
-      auto planned = plan(ledger, world_.facts, request_, me, passed_over_);
-      if (!planned) return std::unexpected(planned.error());
+      if (auto planned = plan_for(ledger, me); !planned) return std::unexpected(planned.error());
       judged_ = ledger;
-      plan_ = std::move(*planned);
       return store::Decision(store::Stay{});
     });
     if (!outcome) return std::unexpected(outcome.error());
     return std::holds_alternative<Behind>(plan_);
   }
 
-  // Nobody tells of a waiter that is stopped, or goes on: each sleeper looks at the one ahead of it. True:
-  // the order has changed.
-  bool pass_over_the_stopped(TicketId rival) {
-    const std::set<TicketId> before = passed_over_;
-    std::erase_if(passed_over_, [this](TicketId each) { return !is_stopped(each); });
-    if (is_stopped(rival)) passed_over_.insert(rival);
-    return before != passed_over_;
+  // Nobody tells of a waiter that is stopped, or goes on: each sleeper looks at the one ahead of it, and at
+  // those that it has passed over.
+  bool order_has_changed(TicketId rival) const {
+    const auto stopped = [this](TicketId id) {
+      const Ticket* ticket = find_ticket(books_, id);
+      return ticket != nullptr && is_stopped(*ticket);
+    };
+    return stopped(rival) || !std::ranges::all_of(passed_over_, stopped);
   }
 
-  bool is_stopped(TicketId id) const {
-    const Ticket* ticket = find_ticket(books_, id);
-    if (ticket == nullptr) return false;
-    const auto stat = options_.processes->stat(ticket->pid);
-    return stat && stat->start_ticks == ticket->pid_start_ticks && stat->stopped();
+  bool is_stopped(const Ticket& ticket) const {
+    const auto stat = options_.processes->stat(ticket.pid);
+    return stat && stat->start_ticks == ticket.pid_start_ticks && stat->stopped();
   }
 
   // First of its rivals. Leases and device locks ring when they end; so does the exit of an outsider.
@@ -198,7 +216,6 @@ class Acquisition {
     const auto woken =
         own_->sleep_until_released(uuids, blocking, descriptors, std::min(left, look_period()));
     if (!woken) return std::unexpected(woken.error());
-    std::erase_if(passed_over_, [this](TicketId each) { return !is_stopped(each); });
     return true;
   }
 

@@ -150,10 +150,9 @@ Result<Outcome> DirectoryTicket::join_under_gate(const Decide& decide) {
 }
 
 Result<Ledger> DirectoryTicket::ledger_before_me() {
-  // The nearest one decides whom to sleep behind, so only its life is asked for; what the others may be given
-  // is as it was when they joined.
-  while (!earlier_rivals_.empty() && !still_waits(directory_->queue.get(), earlier_rivals_.back().id))
-    earlier_rivals_.pop_back();
+  // All of them, not the nearest only: behind one that is stopped, and so passed over, others come and go.
+  std::erase_if(earlier_rivals_,
+                [this](const Ticket& rival) { return !still_waits(directory_->queue.get(), rival.id); });
   auto scan = scan_leases(*directory_);
   if (!scan) return std::unexpected(scan.error());
   std::vector<Ticket>& tickets = scan->ledger.tickets;
@@ -242,16 +241,17 @@ Result<Woken> DirectoryTicket::sleep_until_released(const std::vector<std::strin
     unseen |= !sys::identity_of(directory_->leases.get(), to_text(lease));
   }
   if (unseen) {
-    looked_again_ = false;
+    settled_ = false;
     return Woken::changed;
   }
   // The kernel tells of a close before it ends the locks that go with it, so a look that follows an event at
-  // once, or that came just before the watch, may still have seen them: one more, a little later, before a
-  // long sleep.
-  if (!std::exchange(looked_again_, !looked_again_)) {
-    watch_->wait({}, kSettleTime);
+  // once, or that came just before the watch, may still have seen them: one more, after a quiet moment,
+  // before a long sleep. A moment that an event ends is not quiet: a killed holder makes several.
+  if (!settled_) {
+    settled_ = !watch_->wait({}, kSettleTime);
     return Woken::changed;
   }
+  settled_ = false;
   return watch_->wait(exits, tick) ? Woken::changed : Woken::tick;
 }
 

@@ -56,7 +56,7 @@ class DirectoryTicket : public OwnTicket {
   /// rivals with an earlier id that appear later are forged.
   std::vector<Ticket> earlier_rivals_;
   std::optional<ReleaseWatch> watch_;
-  bool looked_again_ = false;
+  bool settled_ = false;  ///< nothing happened for a moment before the last look
 };
 
 }  // namespace berth::store

@@ -213,6 +213,38 @@ TEST_CASE("a device whose lease has ended is draining while memory is in use tha
   CHECK(scene.books->ended.empty());
 }
 
+TEST_CASE("an earlier waiter that goes on while the driver is asked is not overtaken") {
+  Scene scene(1);
+  Ticket other;
+  other.pid = 4711;
+  other.candidates = {"GPU-a"};
+  const auto stay = [](const Ledger&, TicketId) -> Result<store::Decision> { return {store::Stay{}}; };
+  const auto rival = scene.store.join(other, stay);
+  REQUIRE(rival.has_value());
+  struct Stopped : Processes {
+    char state = 'S';
+    std::optional<sys::ProcessStat> stat(std::uint32_t) override { return sys::ProcessStat{state, 0, 0}; }
+    std::optional<std::uint32_t> owner(std::uint32_t) override { return {}; }
+    std::optional<bool> has_open(std::uint32_t, const sys::FileIdentity&) override { return {}; }
+    std::optional<std::string> variable(std::uint32_t, const std::string&) override { return {}; }
+  } processes;
+  scene.options.processes = &processes;
+  scene.source.on_read = [&] { processes.state = 'S'; };
+  bool told = false;
+  Patience patience;
+  patience.wait = true;
+  patience.limit = std::chrono::seconds(1);
+  patience.on_wait = [&](const Waiting&) {
+    if (!std::exchange(told, true)) processes.state = 'T';
+  };
+  const SourceAccess access{[&]() -> Result<source::Source*> { return &scene.source; }, [] {}};
+  const auto acquired = acquire_in_turn(access, scene.store, scene.request, scene.options, {}, patience);
+  REQUIRE(acquired.has_value());
+  CHECK(scene.source.reads > 1);
+  REQUIRE(std::holds_alternative<Refused>(*acquired));
+  CHECK(std::get<Refused>(*acquired).behind->id == rival->own->ticket().id);
+}
+
 TEST_CASE("what the driver says is what comes back when there is none") {
   class NoDriver : public source::Source {
     Result<Snapshot> read(ReadingSet) override { return fail(ErrorCode::no_driver, "no driver"); }

@@ -262,6 +262,29 @@ TEST_CASE("a sleep behind a rival is over when it no longer waits, and after a t
   });
 }
 
+TEST_CASE("of those before me only who still waits is decided on, wherever the others stood") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    auto first = waiting(*store, {"GPU-a"});
+    const auto second = waiting(*store, {"GPU-a"});
+    const auto me = waiting(*store, {"GPU-a"});
+    const auto before_me = [&] {
+      std::vector<TicketId> ids;
+      const auto outcome = me->decide([&](const Ledger& ledger, TicketId id) -> Result<Decision> {
+        for (const Ticket& ticket : ledger.tickets) {
+          if (ticket.phase == TicketPhase::waiting && ticket.id < id) ids.push_back(ticket.id);
+        }
+        return Decision(Stay{});
+      });
+      REQUIRE(outcome.has_value());
+      return ids;
+    };
+    CHECK(before_me() == std::vector{first->ticket().id, second->ticket().id});
+    REQUIRE(first->decide(take({"GPU-a"})).has_value());
+    CHECK(before_me() == std::vector{second->ticket().id});
+  });
+}
+
 TEST_CASE("what is inside a lease is apart from what is outside") {
   for_each_store([](Bench& bench) {
     const auto store = bench.client();

@@ -1,0 +1,110 @@
+// What wakes a waiter, each cause on its own, and what cannot overtake it.
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "berth/core/ticket_codec.h"
+#include "berth/store/directory_store.h"
+#include "berth/store/test/scratch_directory.h"
+#include "berth/store/ticket_file.h"
+#include "berth/sys/lock.h"
+
+namespace berth::store {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Only a wake-up that is lost takes so long.
+constexpr std::chrono::milliseconds kLost = 5s;
+
+Result<Decision> stay(const Ledger&, TicketId) {
+  return Decision(Stay{});
+}
+Result<Decision> take(const Ledger&, TicketId) {
+  return Decision(Take{{"GPU-a"}, {{"GPU-a", true}}});
+}
+
+class Queue {
+ public:
+  std::unique_ptr<OwnTicket> join(const Decide& decide) const {
+    Ticket draft;
+    draft.candidates = {"GPU-a"};
+    auto joined = store_->join(draft, decide);
+    REQUIRE(joined.has_value());
+    return std::move(joined->own);
+  }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  ScratchDirectory scratch_;
+  std::string path_ = scratch_.path("leases");
+  std::unique_ptr<DirectoryStore> store_ = *DirectoryStore::open({path_, DirectoryOrigin::environment});
+};
+
+/// Whether a first in line that sleeps soundly is woken by this.
+bool wakes(OwnTicket& waiter, TicketId lease, const std::function<void()>& event) {
+  const auto sleep = [&] { return waiter.sleep_until_released({"GPU-a"}, {lease}, {}, kLost); };
+  REQUIRE(sleep() == Woken::changed);  // it has just begun to watch
+  REQUIRE(sleep() == Woken::changed);  // a quiet moment: the next sleep is the long one
+  event();
+  return sleep() == Woken::changed;
+}
+
+TEST_CASE("the first in line watches the ticket of the lease, whatever becomes of the device's file") {
+  const Queue queue;
+  const auto lease = queue.join(take);
+  const auto waiter = queue.join(stay);
+  // A child that keeps the descriptors keeps the device's file open too.
+  std::vector<int> kept;
+  for (const int descriptor : lease->descriptors()) kept.push_back(::dup(descriptor));
+  CHECK(wakes(*waiter, lease->ticket().id, [&] { lease->release(); }));
+  for (const int descriptor : kept) ::close(descriptor);
+}
+
+TEST_CASE("the first in line watches the device's file, whatever becomes of the ticket") {
+  const Queue queue;
+  const auto lease = queue.join(take);
+  const auto waiter = queue.join(stay);
+  const int locked = ::open(queue.file("devices/GPU-a").c_str(), O_WRONLY | O_CLOEXEC);
+  CHECK(wakes(*waiter, lease->ticket().id, [&] { ::close(locked); }));
+}
+
+TEST_CASE("a moment that an event ends is not the quiet one before a long sleep") {
+  const Queue queue;
+  const auto lease = queue.join(take);
+  const auto waiter = queue.join(stay);
+  const auto sleep = [&](std::chrono::milliseconds tick) {
+    return waiter->sleep_until_released({"GPU-a"}, {lease->ticket().id}, {}, tick);
+  };
+  REQUIRE(sleep(kLost) == Woken::changed);
+  ::close(::open(queue.file("devices/GPU-a").c_str(), O_WRONLY | O_CLOEXEC));
+  CHECK(sleep(kLost) == Woken::changed);  // ended by the event, so one more look is due after a pause
+  CHECK(sleep(5ms) == Woken::changed);
+  CHECK(sleep(5ms) == Woken::tick);
+}
+
+TEST_CASE("who comes later with an earlier id does not overtake") {
+  const Queue queue;
+  const auto lease = queue.join(take);
+  const auto waiter = queue.join(stay);
+  Ticket forged;
+  forged.id.value = waiter->ticket().id.value - 1;
+  forged.candidates = {"GPU-a"};
+  const std::string text = encode_ticket(forged);
+  const int file =
+      ::open(queue.file("queue/" + to_text(forged.id)).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  REQUIRE(::pwrite(file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()));
+  REQUIRE(sys::try_lock_bytes(file, kAliveByte, 2) == true);
+  const auto outcome = waiter->decide([&](const Ledger& ledger, TicketId) -> Result<Decision> {
+    CHECK(find_ticket(ledger, forged.id) == nullptr);
+    return Decision(Stay{});
+  });
+  CHECK(outcome.has_value());
+  ::close(file);
+}
+
+}  // namespace
+}  // namespace berth::store

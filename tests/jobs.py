@@ -1,0 +1,162 @@
+"""Jobs of `berth run` that say when they started and end when they are told to."""
+
+import contextlib
+import os
+import pathlib
+import select
+import signal
+import subprocess
+import time
+
+from lab import DEADLINE_S, Lab
+
+
+def eventually(condition, seconds: float = DEADLINE_S):
+    """The first true value of condition(); fails past the deadline, which is a hang guard."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, "did not become true in time"
+        time.sleep(0.005)
+    return value
+
+
+def state(pid) -> str:
+    """As /proc has it: "T" stopped, "S" asleep; "gone"."""
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    return "gone"
+
+
+def close_input(process: subprocess.Popen) -> None:
+    process.stdin.close()
+    process.stdin = None  # communicate() would flush it
+
+
+class Lines:
+    """What comes out of a pipe, line by line, each waited for at most until the deadline."""
+
+    def __init__(self, stream):
+        self.file = stream.fileno()
+        self.text = ""
+        self.ended = False
+
+    def line(self) -> str:
+        """With its newline; what there is, when the other end is closed."""
+        while "\n" not in self.text and self._more(DEADLINE_S):
+            pass
+        assert "\n" in self.text or self.ended, f"it said nothing in time after {self.text!r}"
+        line, newline, self.text = self.text.partition("\n")
+        return line + newline
+
+    def rest(self) -> str:
+        while self._more(DEADLINE_S):
+            pass
+        text, self.text = self.text, ""
+        return text
+
+    def has_more(self) -> bool:
+        return bool(self.text) or self._more(0)
+
+    def _more(self, seconds: float) -> bool:
+        if self.ended or not select.select([self.file], [], [], seconds)[0]:
+            return False
+        chunk = os.read(self.file, 65536).decode()
+        self.text += chunk
+        self.ended = not chunk
+        return not self.ended
+
+
+class Job:
+    """`berth run`, somewhere between its start and the end of its command."""
+
+    def __init__(self, lab: Lab, *options, then: str = "read || true", **more):
+        self.process = lab.start_berth(
+            "run",
+            *options,
+            "--",
+            "bash",
+            "-c",
+            f"echo $CUDA_VISIBLE_DEVICES; {then}",
+            stdin=subprocess.PIPE,
+            **more,
+        )
+        self.pid = self.process.pid
+        self.out, self.err = Lines(self.process.stdout), Lines(self.process.stderr)
+
+    def starts(self) -> str:
+        """Waits until the command runs. The devices that it sees."""
+        line = self.out.line()
+        assert line, f"it did not start: {self.err.rest()}"
+        return line.strip()
+
+    def waits(self) -> "Job":
+        """Waits until it says that it waits: it is in the queue by then."""
+        assert "berth: waiting for" in (line := self.err.line()), line
+        return self
+
+    def says(self, words: str) -> "Job":
+        """Waits for a line on stderr with these words."""
+        while words not in (line := self.err.line()):
+            assert line, f"it ended without saying {words!r}"
+        return self
+
+    def has_started(self) -> bool:
+        return self.out.has_more()
+
+    def ends(self) -> int:
+        """Lets the command end. The status of berth."""
+        close_input(self.process)
+        return self.process.wait(DEADLINE_S)
+
+    def signal(self, number: signal.Signals) -> "Job":
+        self.process.send_signal(number)
+        return self
+
+    def stop(self) -> "Job":
+        self.signal(signal.SIGSTOP)
+        eventually(lambda: state(self.pid) == "T")
+        return self
+
+    def go_on(self) -> "Job":
+        return self.signal(signal.SIGCONT)
+
+
+def holder(lab: Lab, *options, **more) -> Job:
+    """A job that has its lease."""
+    job = Job(lab, *options, **more)
+    job.starts()
+    return job
+
+
+def waiter(lab: Lab, *options, **more) -> Job:
+    """A job that stands in the queue."""
+    return Job(lab, *options, **more).waits()
+
+
+def tickets(lab: Lab, part: str) -> list[dict]:
+    """What the files in queue/ or leases/ say, in order. A key that comes several times is a list."""
+    found = []
+    for path in sorted((lab.leases / part).iterdir()):
+        fields: dict = {"candidate": [], "device": []}
+        with contextlib.suppress(FileNotFoundError):
+            for line in path.read_text().splitlines()[1:-1]:
+                key, value = line.split("=", 1)
+                fields[key] = [*fields[key], value] if key in ("candidate", "device") else value
+            found.append(fields)
+    return found
+
+
+def queue(lab: Lab) -> list[int]:
+    """The pids of those who wait, in order."""
+    return [int(ticket["pid"]) for ticket in tickets(lab, "queue") if state(ticket["pid"]) != "gone"]
+
+
+def device_file(lab: Lab) -> pathlib.Path:
+    """Of the machine's only device; there is one once it was leased."""
+    lab.berth("run", "--", "true")
+    (path,) = (lab.leases / "devices").iterdir()
+    return path
+
+
+def kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)

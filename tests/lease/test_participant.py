@@ -1,0 +1,78 @@
+"""Another program takes part by the description of the protocol alone."""
+
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from jobs import DEADLINE_S, close_input, device_file, holder, queue, tickets, waiter
+
+SCRIPT = pathlib.Path(__file__).with_name("participant.py")
+
+
+@pytest.fixture
+def one(make_lab):
+    """A machine with one device that was leased once."""
+    lab = make_lab("1xH100")
+    lab.uuid = device_file(lab).name
+    return lab
+
+
+def participant(lab) -> subprocess.Popen:
+    process = lab.start(sys.executable, SCRIPT, lab.leases, lab.uuid, stdin=subprocess.PIPE)
+    assert process.stdout.readline() == "waiting\n", process.stderr.read()
+    return process
+
+
+def has_it(process, lab) -> None:
+    assert process.stdout.readline() == f"{lab.uuid}\n", process.stderr.read()
+
+
+def ends(process) -> None:
+    close_input(process)
+    assert process.wait(DEADLINE_S) == 0, process.stderr.read()
+
+
+def test_what_another_program_leased_berth_does_not_give(one):
+    other = participant(one)
+    has_it(other, one)
+    answer = one.berth("run", "--no-wait", "--", "true")
+    assert answer.status == 75
+    assert "participant.py" in answer.err
+    ends(other)
+    assert one.berth("run", "--no-wait", "--", "true").status == 0
+    assert tickets(one, "leases") == []
+
+
+def test_it_waits_its_turn_among_the_others_and_they_wait_for_it(one):
+    holding = holder(one)
+    first = waiter(one)
+    other = participant(one)
+    last = waiter(one).says("no. 3 in line")
+    assert queue(one) == [first.pid, other.pid, last.pid]
+    holding.ends()
+    first.starts()
+    first.ends()
+    has_it(other, one)
+    assert queue(one) == [last.pid]
+    ends(other)
+    last.starts()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_one_hands_over_to_whoever_is_next(one, number):
+    holding = holder(one, then="exec sleep 1000")
+    other = participant(one)
+    last = waiter(one)
+    holding.signal(signal.SIGKILL)
+    has_it(other, one)
+    other.send_signal(number)
+    last.starts()
+
+
+def test_it_uses_nothing_of_berth():
+    text = SCRIPT.read_text()
+    assert not re.search(r"^(import|from) berth", text, re.M)
+    assert "subprocess" not in text
