@@ -44,6 +44,8 @@ const Row* find_row(std::string_view name);
 
 /// The commands, one file each.
 std::unique_ptr<Command> make_list();
+std::unique_ptr<Command> make_queue();
+std::unique_ptr<Command> make_release();
 std::unique_ptr<Command> make_pick();
 std::unique_ptr<Command> make_why();
 std::unique_ptr<Command> make_run();

@@ -40,6 +40,26 @@ const Ticket* find_ticket(const Ledger& ledger, TicketId id) {
   return found == ledger.tickets.end() ? nullptr : &*found;
 }
 
+Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text) {
+  const bool shaped = !text.empty() && text.size() <= kIdDigits &&
+                      text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (!shaped)
+    return fail(ErrorCode::usage,
+                fmt::format("'{}' is no lease's id: that is {} hexadecimal digits, or the last few of them",
+                            text, kIdDigits));
+  std::vector<const Ticket*> named;
+  for (const Ticket& ticket : ledger.tickets) {
+    if (to_text(ticket.id).ends_with(text)) named.push_back(&ticket);
+  }
+  if (named.empty())
+    return fail(ErrorCode::failure,
+                fmt::format("no live lease has the id {}; `berth list` shows those there are", text));
+  if (named.size() == 1) return named.front();
+  std::string ids;
+  for (const Ticket* ticket : named) ids += (ids.empty() ? "" : ", ") + to_text(ticket->id);
+  return fail(ErrorCode::usage, fmt::format("{} could be {}; give more digits", text, ids));
+}
+
 bool is_candidate(const Ticket& ticket, std::string_view uuid) {
   return std::ranges::any_of(ticket.candidates,
                              [&](const std::string& one) { return one == kEveryDevice || one == uuid; });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "berth/core/device.h"
+#include "berth/core/error.h"
 
 namespace berth {
 
@@ -69,6 +70,10 @@ std::vector<const Ticket*> leases_on(const Ledger& ledger, std::string_view uuid
 
 /// The ticket with this id, or null.
 const Ticket* find_ticket(const Ledger& ledger, TicketId id);
+
+/// The ticket that people mean by `text`: its id or the last digits of it, as many as it takes to be the only
+/// one. Error: `usage` when it is no part of an id or means several, `failure` when no live ticket has it.
+Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text);
 
 /// Whether the ticket could be given this device.
 bool is_candidate(const Ticket& ticket, std::string_view uuid);

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "berth/core/waiters.h"
+
 namespace berth::render {
 namespace {
 
@@ -190,9 +192,27 @@ std::string listing_json(const Listing& listing, Layout layout) {
   for (const Ticket& ticket : listing.ledger.tickets) {
     if (ticket.phase == TicketPhase::granted) json["leases"].push_back(ticket_json(ticket));
   }
+  json["waiting"] = count_waiting(listing.ledger);
   json["odd_tickets"] = Json::array();
   for (const OddTicket& odd : listing.ledger.odd) {
     json["odd_tickets"].push_back({{"name", odd.name}, {"uid", odd.uid}, {"reason", odd.reason}});
+  }
+  return dumped(json, layout);
+}
+
+std::string queue_json(const Queue& queue, const Style& style, Layout layout) {
+  Json json = started("berth-queue");
+  json["waiters"] = Json::array();
+  for (const Waiter& waiter : queue.waiters) {
+    Json row{{"position", waiter.position}};
+    row.update(ticket_json(*waiter.ticket));
+    row.erase("phase");
+    row.erase("devices");
+    row["candidates"] = waiter.ticket->candidates;
+    row["behind"] = waiter.behind == nullptr ? Json(nullptr) : Json(to_text(waiter.behind->id));
+    row["stopped"] = waiter.stopped;
+    row["reason"] = reason(waiter, queue.snapshot, style);
+    json["waiters"].push_back(std::move(row));
   }
   return dumped(json, layout);
 }

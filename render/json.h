@@ -11,6 +11,7 @@
 #include "berth/render/doctor.h"
 #include "berth/render/explain.h"
 #include "berth/render/listing.h"
+#include "berth/render/queue.h"
 
 namespace berth::render {
 
@@ -23,6 +24,9 @@ enum class Layout {
 };
 
 std::string listing_json(const Listing& listing, Layout layout);
+
+/// The reasons are in words for `style`.
+std::string queue_json(const Queue& queue, const Style& style, Layout layout);
 
 /// What `pick` answers.
 struct Pick {

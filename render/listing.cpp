@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "berth/core/units.h"
+#include "berth/core/waiters.h"
 #include "berth/render/explain.h"
 #include "berth/render/table.h"
 
@@ -128,6 +129,8 @@ std::string summary(const Listing& listing, const Style& style) {
                        counted(snapshot.devices.size() - gpus, "MIG instance"),
                        free == 0 ? "none" : std::to_string(free));
   }
+  if (const std::size_t waiting = count_waiting(listing.ledger); waiting > 0)
+    text += fmt::format(", {} waiting", waiting);
   if (!snapshot.driver_version.empty()) text += ", driver " + printable(snapshot.driver_version);
   if (snapshot.cuda_version) {
     text += fmt::format(", CUDA {}.{}", *snapshot.cuda_version / 1000, *snapshot.cuda_version % 1000 / 10);

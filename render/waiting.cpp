@@ -15,13 +15,16 @@ bool is_out_of_question(const Verdict& verdict) {
   return verdict.failed && *verdict.failed <= Clause::static_filters && *verdict.failed != Clause::healthy;
 }
 
-std::string what_is_missing(const Queueing& queueing, const Style& style) {
-  const auto devices = devices_of(queueing.verdicts, queueing.snapshot);
+}  // namespace
+
+std::string what_is_missing(const std::vector<Verdict>& verdicts, const Snapshot& snapshot,
+                            const Style& style) {
+  const auto devices = devices_of(verdicts, snapshot);
   std::size_t free = 0;
   std::size_t possible = 0;
   std::string busy;
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    const Verdict& verdict = queueing.verdicts[i];
+    const Verdict& verdict = verdicts[i];
     if (devices[i] == nullptr || is_out_of_question(verdict)) continue;
     ++possible;
     if (verdict.free()) {
@@ -34,13 +37,12 @@ std::string what_is_missing(const Queueing& queueing, const Style& style) {
   return fmt::format("{} of {} free{}{}", free, possible, busy.empty() ? "" : "; ", busy);
 }
 
-}  // namespace
-
 std::string waiting_line(const Queueing& queueing, std::chrono::seconds waited, const Style& style) {
   const std::string elapsed =
       waited.count() > 0 ? " for " + duration_for_people(waited.count()) : std::string();
   if (queueing.behind == nullptr)
-    return fmt::format("first in line{}; {}", elapsed, what_is_missing(queueing, style));
+    return fmt::format("first in line{}; {}", elapsed,
+                       what_is_missing(queueing.verdicts, queueing.snapshot, style));
   const std::string command = short_command(queueing.behind->command);
   return fmt::format("no. {} in line{}, behind {}{}", queueing.position, elapsed,
                      printable(queueing.behind->user),

@@ -19,6 +19,10 @@ struct Queueing {
   const Ticket* behind;  ///< the one before it; null for the first
 };
 
+/// "1 of 4 free; GPU 3 leased alice 2 h, GPU 5 draining", without the devices that are out of the question.
+std::string what_is_missing(const std::vector<Verdict>& verdicts, const Snapshot& snapshot,
+                            const Style& style);
+
 /// One line: "first in line for 5 min; 1 of 4 free; GPU 3 leased alice 2 h, GPU 5 draining", or
 /// "no. 3 in line for 5 min, behind bob (train.py)".
 std::string waiting_line(const Queueing& queueing, std::chrono::seconds waited, const Style& style);

@@ -71,6 +71,18 @@ std::optional<bool> process_has_open(pid_t pid, const FileIdentity& file) {
   });
 }
 
+std::vector<pid_t> processes_with_open(const FileIdentity& file) {
+  const Descriptor proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto entries = list_directory(proc.get());
+  if (!entries) return {};
+  std::vector<pid_t> found;
+  for (const DirectoryEntry& entry : *entries) {
+    const auto pid = pid_from_name(entry.name);
+    if (pid && *pid != ::getpid() && process_has_open(*pid, file).value_or(false)) found.push_back(*pid);
+  }
+  return found;
+}
+
 Descriptor process_exit(pid_t pid) {
   // glibc has a function for this only since 2.36.
   return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));

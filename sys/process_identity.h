@@ -33,6 +33,9 @@ std::optional<uid_t> process_owner(pid_t pid);
 /// Whether the process has this file open. nullopt: it may not be asked.
 std::optional<bool> process_has_open(pid_t pid, const FileIdentity& file);
 
+/// All processes but this one that have the file open, as far as they may be asked.
+std::vector<pid_t> processes_with_open(const FileIdentity& file);
+
 /// Readable once the process has ended. Empty: there is no such process, or no descriptor to be had.
 Descriptor process_exit(pid_t pid);
 

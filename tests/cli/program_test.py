@@ -32,7 +32,7 @@ def test_help_names_every_command_and_every_command_has_help(lab):
 @pytest.mark.parametrize(
     "words, message",
     [
-        (["pik"], "unknown command 'pik', did you mean pick?; there are list, pick, why, run, doctor, "),
+        (["pik"], "unknown command 'pik', did you mean pick?; there are list, pick, why, run, "),
         (["xyzzy"], "unknown command 'xyzzy'; there are list, pick, "),
         (["--jsn"], "unknown option '--jsn'"),
         (["help", "xyzzy"], "there is no command 'xyzzy'; `berth help` lists them"),

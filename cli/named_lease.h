@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "berth/core/ledger.h"
+#include "berth/store/lease_store.h"
+
+namespace berth::cli {
+
+/// A live lease that the user has named, and the store that has it.
+struct NamedLease {
+  std::unique_ptr<store::LeaseStore> store;
+  Ticket ticket;
+};
+
+/// The lease that the one word means (its id or the last digits of it, or a value of BERTH_LEASE); without a
+/// word the lease that this process is inside of. Looked for where a request would be made now, then on the
+/// machine. Error: `usage`; `failure` when there is no such lease, or it still waits.
+Result<NamedLease> find_named_lease(const std::vector<std::string>& words);
+
+}  // namespace berth::cli

@@ -1,0 +1,64 @@
+#include "berth/cli/command.h"
+#include "berth/cli/question.h"
+#include "berth/cli/watch.h"
+#include "berth/core/waiters.h"
+#include "berth/render/json.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kAbout =
+    "A line a waiter: its position among its rivals (those who could be given the same GPUs), who it is, "
+    "what "
+    "it asked for, how long ago, and what it waits for. The first of its rivals waits for GPUs, the others "
+    "for the one before them.";
+
+std::set<TicketId> stopped_waiters(const Ledger& ledger) {
+  std::set<TicketId> stopped;
+  for (const Ticket& ticket : ledger.tickets) {
+    const auto stat = leasing::system_processes().stat(ticket.pid);
+    const bool same = stat && stat->start_ticks == ticket.pid_start_ticks;
+    if (ticket.phase == TicketPhase::waiting && same && stat->stopped()) stopped.insert(ticket.id);
+  }
+  return stopped;
+}
+
+class Queue : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.about = kAbout;
+    add_watch_options(syntax, watch_, "as JSON (docs/schema/queue.json)");
+    syntax.options.push_back(source_option(options_.source));
+    return syntax;
+  }
+
+  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+    options_.ignore_mask = true;
+    return show(watch_, [&](render::Layout layout) { return look(environment, layout); });
+  }
+
+ private:
+  Result<Output> look(Environment& environment, render::Layout layout) {
+    const auto world = look_at_machine(environment, options_, options_.request.readings());
+    if (!world) return std::unexpected(world.error());
+    const auto waiting = waiters(world->ledger, world->facts, stopped_waiters(world->ledger));
+    const render::Queue queue{world->facts.snapshot, waiting};
+    const render::Style style = Environment::style_of(1);
+    Output output;
+    output.out = watch_.json ? render::queue_json(queue, style, layout) : render::queue_table(queue, style);
+    output.err = notes_on(*world);
+    return output;
+  }
+
+  RequestOptions options_;
+  WatchOptions watch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_queue() {
+  return std::make_unique<Queue>();
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,51 @@
+#include "berth/core/waiters.h"
+
+#include <doctest/doctest.h>
+
+#include "berth/core/test/machine.h"
+
+namespace berth::test {
+namespace {
+
+Ticket waiting(std::uint64_t id, std::vector<std::string> candidates) {
+  Ticket ticket;
+  ticket.id = TicketId{id};
+  ticket.candidates = std::move(candidates);
+  return ticket;
+}
+
+TEST_CASE("a position counts the earlier rivals only") {
+  const Facts facts = machine(2);
+  Ledger ledger;
+  ledger.tickets = {lease(1, uuid_of(0)), waiting(2, {uuid_of(0)}), waiting(3, {uuid_of(1)}),
+                    waiting(4, {std::string(kEveryDevice)})};
+  const auto queue = waiters(ledger, facts);
+  REQUIRE(queue.size() == 3);
+  CHECK(count_waiting(ledger) == 3);
+  CHECK(queue[0].position == 1);
+  CHECK(queue[1].position == 1);
+  CHECK(queue[2].position == 3);
+  REQUIRE(queue[2].behind != nullptr);
+  CHECK(queue[2].behind->id == TicketId{3});
+}
+
+TEST_CASE("a first is told what it waits for, a later one whom") {
+  Ledger ledger;
+  ledger.tickets = {lease(1, uuid_of(0)), waiting(2, {uuid_of(0)}), waiting(3, {uuid_of(0)})};
+  const auto queue = waiters(ledger, machine(1));
+  REQUIRE(queue[0].verdicts.size() == 1);
+  CHECK(queue[0].verdicts[0].failed == Clause::not_leased);
+  CHECK(queue[1].verdicts.empty());
+}
+
+TEST_CASE("one that is stopped is passed over and keeps its place") {
+  Ledger ledger;
+  ledger.tickets = {lease(1, uuid_of(0)), waiting(2, {uuid_of(0)}), waiting(3, {uuid_of(0)})};
+  const auto queue = waiters(ledger, machine(1), {TicketId{2}});
+  CHECK(queue[0].stopped);
+  CHECK(queue[1].position == 1);
+  CHECK(queue[1].behind == nullptr);
+}
+
+}  // namespace
+}  // namespace berth::test

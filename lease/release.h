@@ -1,0 +1,24 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <vector>
+
+#include "berth/core/ledger.h"
+#include "berth/store/lease_store.h"
+
+namespace berth::leasing {
+
+/// The processes that hold the lease because they have its file open, as far as they may be seen; without
+/// this one.
+std::vector<pid_t> holders_of(store::LeaseStore& store, TicketId lease);
+
+/// Asks the process that holds the lease to end it, by SIGTERM: the one that took it, else those that hold it
+/// and whose parent does not. Returns when the lease has ended. Error: `failure` when the lease is another
+/// user's, or nobody holds it who can be asked; `timed_out` with the pids when it has not ended within
+/// `patience`.
+Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease,
+                            std::chrono::milliseconds patience);
+
+}  // namespace berth::leasing

@@ -1,0 +1,83 @@
+"""Jobs that hold and wait, for the tests of what is done with them."""
+
+import pathlib
+import re
+import subprocess
+import time
+
+from lab import DEADLINE_S, Lab
+
+# Uses a gigabyte of each visible device in `devices` until it is ended.
+USES_DEVICES = """
+import ctypes, os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+for name in sys.argv[2:]:
+    os.environ.pop(name, None)
+cuda = ctypes.CDLL("libcuda.so.1")
+context, address, device = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_int()
+assert cuda.cuInit(0) == 0
+for ordinal in sys.argv[1].split(","):
+    assert cuda.cuDeviceGet(ctypes.byref(device), int(ordinal)) == 0
+    assert cuda.cuCtxCreate_v2(ctypes.byref(context), 0, device) == 0
+    assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 30)) == 0
+print("ready", flush=True)
+time.sleep(1000)
+"""
+
+
+def eventually(condition):
+    """The first true value of condition(); fails past the deadline, which is a hang guard."""
+    end = time.monotonic() + DEADLINE_S
+    while not (value := condition()):
+        assert time.monotonic() < end, "did not become true in time"
+        time.sleep(0.005)
+    return value
+
+
+def ready(process) -> subprocess.Popen:
+    assert process.stdout.readline() == "ready\n", process.stderr.read()
+    return process
+
+
+def holder(lab: Lab, *options, then="exec sleep 1000", **more) -> subprocess.Popen:
+    """A job that has its lease and runs."""
+    return ready(lab.start_berth("run", *options, "--", "bash", "-c", f"echo ready; {then}", **more))
+
+
+def waiter(lab: Lab, *options, **more) -> subprocess.Popen:
+    """A job that has joined the queue."""
+    before = len(waiting(lab))
+    job = lab.start_berth("run", *options, "--", "bash", "-c", "echo ready; exec sleep 1000", **more)
+    eventually(lambda: len(waiting(lab)) > before)
+    return job
+
+
+def tickets(lab: Lab, part: str) -> list[str]:
+    folder = lab.leases / part
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def waiting(lab: Lab) -> list[str]:
+    return tickets(lab, "queue")
+
+
+def leases(lab: Lab) -> list[str]:
+    return tickets(lab, "leases")
+
+
+def only_lease(lab: Lab) -> str:
+    (lease,) = leases(lab)
+    return lease
+
+
+def plain_words(text: str) -> str:
+    """Without what differs from run to run."""
+    return re.sub(r"\d+ (s|min)\b", "N s", text)
+
+
+def alive(pid: int) -> bool:
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"

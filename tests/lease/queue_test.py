@@ -1,0 +1,94 @@
+"""berth queue: who waits, in which place, and for what."""
+
+import json
+import os
+import signal
+
+from jobs import holder, leases, plain_words, waiter, waiting
+from schemas import checked
+
+
+def test_nobody_waits(lab):
+    answer = lab.berth("queue")
+    assert (answer.status, answer.out, answer.err) == (0, "nobody waits\n", "")
+    assert checked(lab.berth("queue", "--json"), "queue")["waiters"] == []
+
+
+def test_the_first_waits_for_devices_and_the_next_for_the_first(make_lab):
+    lab = make_lab("2xH100")
+    holder(lab, "-n", "2")
+    waiter(lab, "-n", "2", "--note", "sweep")
+    waiter(lab)
+    lines = plain_words(lab.berth("queue").out).splitlines()
+    assert lines[0].split() == ["POS", "ID", "USER", "WAITED", "REQUEST", "COMMAND", "REASON"]
+    first, second = waiting(lab)
+    assert lines[1].split()[:2] == ["1", first] and lines[2].split()[:2] == ["2", second]
+    assert "2 whole GPUs" in lines[1]
+    assert lines[1].endswith("0 of 2 free; GPU 0 leased root N s, GPU 1 leased root N s")
+    assert lines[2].endswith("behind root (bash)")
+
+
+def test_json_has_every_waiter(make_lab):
+    lab = make_lab("1xH100")
+    holder(lab)
+    jobs = [waiter(lab, "--note", "sweep"), waiter(lab)]
+    rows = checked(lab.berth("queue", "--json"), "queue")["waiters"]
+    assert [row["id"] for row in rows] == waiting(lab)
+    assert [row["position"] for row in rows] == [1, 2]
+    assert [row["pid"] for row in rows] == [job.pid for job in jobs]
+    assert [row["behind"] for row in rows] == [None, rows[0]["id"]]
+    assert [row["note"] for row in rows] == ["sweep", None]
+
+
+def test_requests_for_other_devices_do_not_stand_behind_each_other(make_lab):
+    lab = make_lab("2xH100")
+    holder(lab, "-n", "2")
+    waiter(lab, "--devices", "0")
+    waiter(lab, "--devices", "1")
+    rows = lab.berth("queue", "--json").json["waiters"]
+    assert [row["position"] for row in rows] == [1, 1]
+    assert rows[1]["reason"].startswith("0 of 1 free; GPU 1 leased ")
+
+
+def test_one_that_is_stopped_is_named_and_passed_over(make_lab):
+    lab = make_lab("1xH100")
+    holder(lab)
+    first = waiter(lab)
+    waiter(lab)
+    os.kill(first.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, first.pid, os.WSTOPPED | os.WNOWAIT)
+    rows = lab.berth("queue", "--json").json["waiters"]
+    assert [row["stopped"] for row in rows] == [True, False]
+    assert [row["position"] for row in rows] == [1, 1]
+    assert rows[0]["reason"].startswith("stopped")
+
+
+def test_the_listing_counts_those_who_wait(make_lab):
+    lab = make_lab("1xH100")
+    assert checked(lab.berth("list", "--json"), "list")["waiting"] == 0
+    holder(lab)
+    waiter(lab)
+    assert checked(lab.berth("list", "--json"), "list")["waiting"] == 1
+    assert lab.berth("list").out.startswith("1 GPU, none free, 1 waiting, driver ")
+
+
+def test_watching_shows_it_again_and_again(make_lab):
+    lab = make_lab("1xH100")
+    holder(lab)
+    watch = lab.start_berth("queue", "--json", "--watch", "1")
+    assert json.loads(watch.stdout.readline())["waiters"] == []
+    waiter(lab)
+    while not json.loads(watch.stdout.readline())["waiters"]:
+        pass
+    assert len(leases(lab)) == 1
+
+
+def test_a_terminal_gets_lines_of_its_width(make_lab):
+    from terminal import on_terminal, plain
+
+    lab = make_lab("1xH100")
+    holder(lab)
+    waiter(lab)
+    status, text = on_terminal(lab, "queue", columns=60)
+    assert status == 0
+    assert all(len(line) <= 60 for line in plain(text).splitlines())
