@@ -4,7 +4,7 @@ import json
 import os
 import signal
 
-from jobs import holder, leases, plain_words, waiter, waiting
+from lease_jobs import holder, leases, plain_words, waiter, waiting
 from schemas import checked
 
 

@@ -4,7 +4,7 @@ import os
 import signal
 
 import pytest
-from jobs import eventually, holder, leases, only_lease, ready, waiter, waiting
+from lease_jobs import eventually, holder, leases, only_lease, ready, waiter, waiting
 from lab import DEADLINE_S
 
 
