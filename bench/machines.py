@@ -40,7 +40,10 @@ class Machine:
         self.file.write_text(scenario(model, dealt))
         time.sleep(SETTLED_S)
         words = subprocess.run(
-            [build / "sim/berth-sim", self.file, "--", "env", "-0"], check=True, capture_output=True, text=True
+            [build / "sim/berth-sim", self.file, "--", "env", "-0"],
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout
         self.environment = dict(word.split("=", 1) for word in words.split("\0") if word)
 

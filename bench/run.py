@@ -130,7 +130,9 @@ class Bench:
 
     def table(self, title, programs, unit):
         self.say(f"\n{title}")
-        self.say(f"  {'':<22}{'median ms':>10}{'min':>9}{'max':>9}{'× ' + unit.name:>14}   peak MiB by process")
+        self.say(
+            f"  {'':<22}{'median ms':>10}{'min':>9}{'max':>9}{'× ' + unit.name:>14}   peak MiB by process"
+        )
         for program in programs:
             if program.trouble:
                 self.say(f"  {program.name:<22}  {program.trouble}")
@@ -267,7 +269,9 @@ def real(bench, parts):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all by default")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", help="a release build")
     parser.add_argument("--runs", type=int, default=100, help="of each program (default 100; peers fewer)")

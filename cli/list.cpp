@@ -35,7 +35,8 @@ class List : public Command {
 
  private:
   Result<Output> look(Environment& environment, render::Layout layout) {
-    const auto world = look_at_machine(environment, options_, readings_for_listing());
+    const auto world = look_at_machine(environment, options_,
+                                       watch_.json ? readings_for_listing() : render::readings_for_table());
     if (!world) return std::unexpected(world.error());
     const auto verdicts = judge(options_.request, world->ledger, world->facts);
     if (!verdicts) return std::unexpected(verdicts.error());

@@ -14,11 +14,11 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS systemd)
-set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
-    "${PROJECT_DESCRIPTION}
- Berth picks free GPUs by what a job asks for, leases them so that nobody else
- gets them, and explains every answer. It needs no daemon, no root and no
- database. The lease directory is /run/berth, made at boot by systemd-tmpfiles.")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "pick, lease and explain the GPUs of a machine")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "\
+Berth picks free GPUs by what a job asks for, leases them so that nobody else
+gets them, and explains every answer. It needs no daemon, no root and no
+database. The lease directory is /run/berth, made at boot by systemd-tmpfiles.")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/postinst)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 include(CPack)

@@ -26,6 +26,8 @@ function(berth_runs_anywhere program)
     return()
   endif()
   target_sources(${program} PRIVATE $<TARGET_OBJECTS:berth_find_object>)
-  target_link_options(${program} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,--as-needed -Wl,-O1)
-  target_link_directories(${program} PRIVATE ${static_libraries})
+  # -L here and no target_link_directories, which would put the folder, and the current one, on the path that the
+  # program looks for its libraries on.
+  target_link_options(${program} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,--as-needed -Wl,-O1
+    -L${static_libraries})
 endfunction()

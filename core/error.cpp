@@ -16,6 +16,8 @@ constexpr std::array<Outcome, 6> kOutcomes{{
 
 }  // namespace
 
-const Outcome& outcome_of(ErrorCode code) { return kOutcomes[static_cast<std::size_t>(code)]; }
+const Outcome& outcome_of(ErrorCode code) {
+  return kOutcomes[static_cast<std::size_t>(code)];
+}
 
 }  // namespace berth

@@ -18,8 +18,8 @@ struct ExcludedDevice {
 struct SitePolicy {
   std::uint64_t hidden_tolerance_bytes = 512ULL << 20;  ///< memory in use that no listed process explains
   std::vector<ExcludedDevice> excluded;
-  std::vector<std::string> ignored_programs;  ///< base names that never count as outsiders
-  std::vector<std::string> ignored_users;     ///< user names that never count as outsiders
+  std::vector<std::string> ignored_programs;   ///< base names that never count as outsiders
+  std::vector<std::string> ignored_users;      ///< user names that never count as outsiders
   std::optional<std::int64_t> default_wait_s;  ///< nullopt: for ever
   bool operator==(const SitePolicy&) const = default;
 };

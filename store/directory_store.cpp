@@ -24,8 +24,8 @@ namespace {
 constexpr int kRemovals = 16;
 constexpr const char* kInside = "inside";
 
-// The kernel lets an RCU grace period pass before it shows its locks, about 10 ms: not asked where there is no
-// device file to lock.
+// The kernel lets an RCU grace period pass before it shows its locks, about 10 ms: not asked where there is
+// no device file to lock.
 std::vector<sys::HeldFlock> flocks_on_file_system_of(const LeaseDirectory& directory) {
   struct stat status{};
   if (::fstat(directory.root.get(), &status) != 0) return {};

@@ -123,15 +123,17 @@ Result<void> make_in_place(const DirectoryChoice& choice) {
   return made;
 }
 
-// Opens a part, making it if the directory was made by hand without it.
-Result<sys::Descriptor> open_part(const LeaseDirectory& directory, const char* part) {
-  auto opened = sys::open_directory(directory.root.get(), part);
-  if (!opened || *opened) return opened;
-  const auto made = make_directory(directory.root.get(), part, mode_for(directory.choice));
-  opened = sys::open_directory(directory.root.get(), part);
-  if (opened && !*opened)
-    return std::unexpected(made ? Error{ErrorCode::failure, "it vanishes"} : made.error());
-  return opened;
+// The parts that a directory made by hand lacks. Error: it is not there, or they cannot be made.
+Result<void> add_parts(const DirectoryChoice& choice) {
+  const auto root = sys::open_directory(AT_FDCWD, choice.path);
+  if (!root) return std::unexpected(root.error());
+  for (const char* part : kParts) {
+    const auto opened = sys::open_directory(root->get(), part);
+    if (!opened) return std::unexpected(opened.error());
+    if (*opened) continue;
+    if (auto made = make_directory(root->get(), part, mode_for(choice)); !made) return made;
+  }
+  return {};
 }
 
 std::string trust_note(const DirectoryChoice& choice, const std::vector<uid_t>& trusted) {
@@ -173,8 +175,9 @@ Result<std::optional<LeaseDirectory>> LeaseDirectory::open(const DirectoryChoice
        {std::pair{"devices", &directory.devices}, std::pair{"queue", &directory.queue},
         std::pair{"leases", &directory.leases}, std::pair{"inside", &directory.inside}}) {
     const std::string path = fmt::format("{}/{}", choice.path, part);
-    auto opened = open_part(directory, part);
+    auto opened = sys::open_directory(directory.root.get(), part);
     if (!opened) return std::unexpected(context(opened.error(), "the lease directory " + choice.path));
+    if (!*opened) return std::nullopt;
     *place = std::move(*opened);
     if (auto fit = check(place->get(), path, choice, trusted); !fit)
       return std::unexpected(context(fit.error(), "the lease directory"));
@@ -188,8 +191,10 @@ Result<LeaseDirectory> LeaseDirectory::make(const DirectoryChoice& choice) {
     auto opened = open(choice);
     if (!opened) return std::unexpected(opened.error());
     if (*opened) return std::move(**opened);
-    if (auto made = make_in_place(choice); !made)
-      return std::unexpected(context(made.error(), "the lease directory"));
+    struct stat status{};
+    const bool there = ::lstat(choice.path.c_str(), &status) == 0;
+    if (auto made = there ? add_parts(choice) : make_in_place(choice); !made)
+      return std::unexpected(context(made.error(), "the lease directory " + choice.path));
   }
 }
 

@@ -40,9 +40,10 @@ struct LeaseDirectory {
   sys::Descriptor inside;          ///< a lease directory for each lease inside which something was asked for
   std::vector<std::string> notes;  ///< "trusts alice …"
 
-  /// nullopt: it does not exist. Error: it is not fit, and why.
+  /// nullopt: it does not exist, or not whole, so nobody can have a lease in it. Changes nothing. Error: it
+  /// is not fit, and why.
   static Result<std::optional<LeaseDirectory>> open(const DirectoryChoice& choice);
-  /// The same, made if missing. Error: also when it cannot be made, or is full.
+  /// The same, with what is missing made. Error: also when it cannot be made, or is full.
   static Result<LeaseDirectory> make(const DirectoryChoice& choice);
 
   /// Whether the path still leads to the directory that was opened.

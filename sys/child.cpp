@@ -32,7 +32,7 @@ struct Start {
 };
 
 /// The child runs on a stack of its own, which a sanitizer would take for a violation of its parent's.
-#define BERTH_BORROWED_MEMORY [[gnu::no_sanitize("address"), gnu::no_sanitize("thread")]]
+#define BERTH_BORROWED_MEMORY [[gnu::no_sanitize_address, gnu::no_sanitize_thread]]
 
 /// A copy of `wanted` above the standard three, which are about to be overwritten.
 BERTH_BORROWED_MEMORY int out_of_the_way(int wanted) {

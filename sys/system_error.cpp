@@ -6,9 +6,14 @@
 namespace berth::sys {
 
 Error system_error(int error_number, std::string_view doing) {
-  return context(Error{ErrorCode::failure, strerrordesc_np(error_number) != nullptr ? strerrordesc_np(error_number) : "unknown error"}, doing);
+  return context(
+      Error{ErrorCode::failure,
+            strerrordesc_np(error_number) != nullptr ? strerrordesc_np(error_number) : "unknown error"},
+      doing);
 }
 
-std::unexpected<Error> fail_errno(std::string_view doing) { return std::unexpected(system_error(errno, doing)); }
+std::unexpected<Error> fail_errno(std::string_view doing) {
+  return std::unexpected(system_error(errno, doing));
+}
 
 }  // namespace berth::sys

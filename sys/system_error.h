@@ -6,7 +6,8 @@
 
 namespace berth::sys {
 
-/// The Error for an errno value: "DOING: No such file or directory". The one place where errno becomes an Error.
+/// The Error for an errno value: "DOING: No such file or directory". The one place where errno becomes an
+/// Error.
 Error system_error(int error_number, std::string_view doing);
 
 /// `fail` with system_error of the current errno.

@@ -3,6 +3,7 @@
 import getpass
 import pathlib
 import re
+import sys
 
 README = (pathlib.Path(__file__).parents[1] / "README.md").read_text()
 MACHINE = """driver = "570.124.06"
@@ -43,9 +44,14 @@ def pictures() -> dict:
 
 def test_the_readme_shows_what_the_program_prints(make_lab):
     lab = make_lab("1xA100")
+    (lab.directory / "bin").mkdir()
+    (lab.directory / "bin/python").symlink_to(sys.executable)
+    lab.env["PATH"] += f":{lab.directory}/bin"
+    script = lab.directory / "train.py"
+    script.write_text("import time\nprint('started', flush=True)\ntime.sleep(1000)\n")
     outsider = lab.start("bash", "-c", 'exec -a "python" sleep 1000')
     lab.change(MACHINE.format(outsider=outsider.pid))
-    holder = lab.start_berth("run", "--", "sh", "-c", "echo started; exec sleep 1000")
+    holder = lab.start_berth("run", "--", "python", script)
     assert holder.stdout.readline() == "started\n"
     assert len(pictures()) == 2
     for command, shown in pictures().items():

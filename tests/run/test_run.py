@@ -233,7 +233,9 @@ def test_killing_berth_ends_the_job_and_frees_the_device(make_lab):
 
 def test_what_survives_berth_still_holds_the_lease(make_lab):
     lab = make_lab("1xH100")
-    job = ready(lab.start_berth("run", "--", "bash", "-c", "trap '' TERM; echo ready; while :; do sleep 0.01; done"))
+    job = ready(
+        lab.start_berth("run", "--", "bash", "-c", "trap '' TERM; echo ready; while :; do sleep 0.01; done")
+    )
     command = command_of(job)
     job.kill()
     job.wait()
@@ -453,7 +455,18 @@ def open_lab(make_lab, tmp_path):
 def test_two_users_compete_and_each_gets_one(open_lab, as_user):
     lab = open_lab
     lab.berth("run", "--", "true")
-    alice = ready(lab.start(*as_user(1001), lab.program, "run", "--", "bash", "-c", "umask 077; echo ready; read", stdin=subprocess.PIPE))
+    alice = ready(
+        lab.start(
+            *as_user(1001),
+            lab.program,
+            "run",
+            "--",
+            "bash",
+            "-c",
+            "umask 077; echo ready; read",
+            stdin=subprocess.PIPE,
+        )
+    )
     bob = lab.run(*as_user(1002), lab.program, "run", "-n", "2", "--no-wait", "--", "true")
     assert bob.status == 75
     assert "uid 1001" in bob.err
