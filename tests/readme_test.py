@@ -47,12 +47,12 @@ def test_the_readme_shows_what_the_program_prints(make_lab):
     (lab.directory / "bin").mkdir()
     (lab.directory / "bin/python").symlink_to(sys.executable)
     lab.env["PATH"] += f":{lab.directory}/bin"
-    script = lab.directory / "train.py"
-    script.write_text("import time\nprint('started', flush=True)\ntime.sleep(1000)\n")
-    outsider = lab.start("bash", "-c", 'exec -a "python" sleep 1000')
+    for name in ("train.py", "eval.py"):
+        (lab.directory / name).write_text("import time\nprint('started', flush=True)\ntime.sleep(1000)\n")
+    outsider = lab.start("python", "eval.py", cwd=lab.directory)
     lab.change(MACHINE.format(outsider=outsider.pid))
-    holder = lab.start_berth("run", "--", "python", script)
-    assert holder.stdout.readline() == "started\n"
+    holder = lab.start_berth("run", "--", "python", "train.py", cwd=lab.directory)
+    assert outsider.stdout.readline() == holder.stdout.readline() == "started\n"
     assert len(pictures()) == 2
     for command, shown in pictures().items():
         answer = lab.berth(*command.split()[1:])
