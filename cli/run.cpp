@@ -11,10 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "berth/cli/choice.h"
 #include "berth/cli/environment.h"
-#include "berth/cli/wait_report.h"
-#include "berth/core/units.h"
 #include "berth/lease/place.h"
 #include "berth/render/text.h"
 #include "berth/sys/job_process.h"
@@ -52,40 +49,17 @@ class Run {
     auto place = leasing::find_place(say);
     if (!place) return std::unexpected(place.error());
     for (const std::string& warning : place->warnings) say(warning);
-    auto lease = take(*place);
+    const leasing::TicketWords words{joined(options_.command), options_.lease.note,
+                                     options_.lease.request_words};
+    auto lease = take_lease(source_, *place, options_.lease, words);
     if (!lease) return std::unexpected(lease.error());
     const sys::JobCommand command = prepare(*place, *lease);
     return options_.exec ? replace_self(command) : stay(command, *lease);
   }
 
  private:
-  Result<leasing::HeldLease> take(leasing::Place& place) {
-    leasing::LookOptions look = options_.look;
-    look.within = place.within;
-    if (!place.believe_mask) look.mask.reset();
-    const leasing::TicketWords words{joined(options_.command), options_.note, options_.request_words};
-    WaitReport report(options_.request_words);
-    leasing::Patience patience;
-    patience.wait = options_.wait_s != 0;
-    if (options_.wait_s) patience.limit = std::chrono::seconds(*options_.wait_s);
-    patience.on_wait = [&report](const leasing::Waiting& waiting) { report.show(waiting); };
-    auto acquired = leasing::acquire_in_turn(source_, *place.store, options_.request, look, words, patience);
-    report.end();
-    if (!acquired) return std::unexpected(acquired.error());
-    if (auto* refusal = std::get_if<leasing::Refused>(&*acquired)) return std::unexpected(no_lease(*refusal));
-    return std::get<leasing::HeldLease>(std::move(*acquired));
-  }
-
-  Error no_lease(const leasing::Refused& refusal) const {
-    Error error = refused(options_.request, refusal.verdicts, refusal.world.facts);
-    if (!refusal.waited || error.code != ErrorCode::not_now) return error;
-    return {ErrorCode::timed_out,
-            fmt::format("waited {} in vain; {}", duration_for_people(*options_.wait_s), error.message)};
-  }
-
   sys::JobCommand prepare(const leasing::Place& place, const leasing::HeldLease& lease) const {
     for (const std::string& note : lease.notes()) say(note);
-    const Choice choice{lease.ticket().devices, {}};
     const auto devices = lease.devices();
     const auto instances =
         std::ranges::count_if(devices, [](const Device* device) { return device->mig.has_value(); });
@@ -93,13 +67,17 @@ class Run {
       say(fmt::format("CUDA shows a process only the first of these {} MIG instances", instances));
     sys::JobCommand command;
     command.words = options_.command;
-    command.environment = {
-        {"CUDA_VISIBLE_DEVICES", visible_devices(choice, lease.world().facts.snapshot, options_.uuids)},
-        {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
-        {"BERTH_LEASE", place.path_of(lease.ticket().id)},
-    };
+    command.environment = lease_environment(place, lease, options_.lease.uuids);
+    if (options_.shell) greet(command, lease);
     command.inherited = lease.descriptors();
     return command;
+  }
+
+  static void greet(sys::JobCommand& command, const leasing::HeldLease& lease) {
+    std::string labels;
+    for (const Device* device : lease.devices()) labels += (labels.empty() ? "" : ",") + label(*device);
+    command.environment.emplace_back("BERTH_PROMPT", fmt::format("(GPU {}) ", labels));
+    say(fmt::format("this shell has GPU {} until it ends (lease {})", labels, to_text(lease.ticket().id)));
   }
 
   static int not_started(const sys::NotStarted& failure) {
