@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/cli/choice.h"
 #include "berth/cli/environment.h"
 #include "berth/lease/place.h"
 #include "berth/render/text.h"
@@ -37,6 +38,11 @@ std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   return text;
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += by.size())
+    text.replace(at, from.size(), by);
 }
 
 class Run {
@@ -66,11 +72,23 @@ class Run {
     if (instances > 1)
       say(fmt::format("CUDA shows a process only the first of these {} MIG instances", instances));
     sys::JobCommand command;
-    command.words = options_.command;
+    command.words = fill_in(lease);
     command.environment = lease_environment(place, lease, options_.lease.uuids);
     if (options_.shell) greet(command, lease);
     command.inherited = lease.descriptors();
     return command;
+  }
+
+  // Programs that are told their devices on the command line.
+  std::vector<std::string> fill_in(const leasing::HeldLease& lease) const {
+    const Choice choice{lease.ticket().devices, {}};
+    const Snapshot& snapshot = lease.world().facts.snapshot;
+    std::vector<std::string> words = options_.command;
+    for (std::string& word : words) {
+      replace_all(word, "{ids}", visible_devices(choice, snapshot, false));
+      replace_all(word, "{uuids}", visible_devices(choice, snapshot, true));
+    }
+    return words;
   }
 
   static void greet(sys::JobCommand& command, const leasing::HeldLease& lease) {

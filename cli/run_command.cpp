@@ -10,8 +10,11 @@ constexpr std::string_view kAbout =
     "however it ends. Options end at the first word of COMMAND. Where the GPUs are taken it waits in line, "
     "first come, first served; BERTH_WAIT (30m, 0 or forever) sets for how long.\n"
     "\n"
+    "In the words of COMMAND {ids} stands for the GPUs' indices and {uuids} for their UUIDs.\n"
+    "\n"
     "    berth run -- python train.py\n"
-    "    berth run -n 2 --free 40G -- torchrun --nproc-per-node 2 train.py";
+    "    berth run -n 2 --free 40G -- torchrun --nproc-per-node 2 train.py\n"
+    "    berth run -- docker run --gpus '\"device={uuids}\"' -e BERTH_LEASE image train.py";
 
 class Run : public Command {
  public:
