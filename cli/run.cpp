@@ -13,8 +13,6 @@
 
 #include "berth/cli/choice.h"
 #include "berth/cli/environment.h"
-#include "berth/cli/wait_report.h"
-#include "berth/core/units.h"
 #include "berth/lease/place.h"
 #include "berth/render/text.h"
 #include "berth/sys/job_process.h"
@@ -42,6 +40,11 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+void replace_all(std::string& text, std::string_view from, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += by.size())
+    text.replace(at, from.size(), by);
+}
+
 class Run {
  public:
   Run(const leasing::SourceAccess& source, const RunOptions& options) : source_(source), options_(options) {}
@@ -52,54 +55,47 @@ class Run {
     auto place = leasing::find_place(say);
     if (!place) return std::unexpected(place.error());
     for (const std::string& warning : place->warnings) say(warning);
-    auto lease = take(*place);
+    const leasing::TicketWords words{joined(options_.command), options_.lease.note,
+                                     options_.lease.request_words};
+    auto lease = take_lease(source_, *place, options_.lease, words);
     if (!lease) return std::unexpected(lease.error());
     const sys::JobCommand command = prepare(*place, *lease);
     return options_.exec ? replace_self(command) : stay(command, *lease);
   }
 
  private:
-  Result<leasing::HeldLease> take(leasing::Place& place) {
-    leasing::LookOptions look = options_.look;
-    look.within = place.within;
-    if (!place.believe_mask) look.mask.reset();
-    const leasing::TicketWords words{joined(options_.command), options_.note, options_.request_words};
-    WaitReport report(options_.request_words);
-    leasing::Patience patience;
-    patience.wait = options_.wait_s != 0;
-    if (options_.wait_s) patience.limit = std::chrono::seconds(*options_.wait_s);
-    patience.on_wait = [&report](const leasing::Waiting& waiting) { report.show(waiting); };
-    auto acquired = leasing::acquire_in_turn(source_, *place.store, options_.request, look, words, patience);
-    report.end();
-    if (!acquired) return std::unexpected(acquired.error());
-    if (auto* refusal = std::get_if<leasing::Refused>(&*acquired)) return std::unexpected(no_lease(*refusal));
-    return std::get<leasing::HeldLease>(std::move(*acquired));
-  }
-
-  Error no_lease(const leasing::Refused& refusal) const {
-    Error error = refused(options_.request, refusal.verdicts, refusal.world.facts);
-    if (!refusal.waited || error.code != ErrorCode::not_now) return error;
-    return {ErrorCode::timed_out,
-            fmt::format("waited {} in vain; {}", duration_for_people(*options_.wait_s), error.message)};
-  }
-
   sys::JobCommand prepare(const leasing::Place& place, const leasing::HeldLease& lease) const {
     for (const std::string& note : lease.notes()) say(note);
-    const Choice choice{lease.ticket().devices, {}};
     const auto devices = lease.devices();
     const auto instances =
         std::ranges::count_if(devices, [](const Device* device) { return device->mig.has_value(); });
     if (instances > 1)
       say(fmt::format("CUDA shows a process only the first of these {} MIG instances", instances));
     sys::JobCommand command;
-    command.words = options_.command;
-    command.environment = {
-        {"CUDA_VISIBLE_DEVICES", visible_devices(choice, lease.world().facts.snapshot, options_.uuids)},
-        {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
-        {"BERTH_LEASE", place.path_of(lease.ticket().id)},
-    };
+    command.words = fill_in(lease);
+    command.environment = lease_environment(place, lease, options_.lease.uuids);
+    if (options_.shell) greet(command, lease);
     command.inherited = lease.descriptors();
     return command;
+  }
+
+  // Programs that are told their devices on the command line.
+  std::vector<std::string> fill_in(const leasing::HeldLease& lease) const {
+    const Choice choice{lease.ticket().devices, {}};
+    const Snapshot& snapshot = lease.world().facts.snapshot;
+    std::vector<std::string> words = options_.command;
+    for (std::string& word : words) {
+      replace_all(word, "{ids}", visible_devices(choice, snapshot, false));
+      replace_all(word, "{uuids}", visible_devices(choice, snapshot, true));
+    }
+    return words;
+  }
+
+  static void greet(sys::JobCommand& command, const leasing::HeldLease& lease) {
+    std::string labels;
+    for (const Device* device : lease.devices()) labels += (labels.empty() ? "" : ",") + label(*device);
+    command.environment.emplace_back("BERTH_PROMPT", fmt::format("(GPU {}) ", labels));
+    say(fmt::format("this shell has GPU {} until it ends (lease {})", labels, to_text(lease.ticket().id)));
   }
 
   static int not_started(const sys::NotStarted& failure) {

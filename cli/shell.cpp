@@ -1,0 +1,56 @@
+#include <pwd.h>
+#include <unistd.h>
+
+#include "berth/cli/command.h"
+#include "berth/cli/run.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kAbout =
+    "`berth run` with your shell ($SHELL, else the one that the system has for you). The lease ends with the "
+    "shell and all that it has started. BERTH_PROMPT holds a text like \"(GPU 3) \" for the prompt; in "
+    "~/.bashrc:\n"
+    "\n"
+    "    PS1=\"$BERTH_PROMPT$PS1\"";
+
+std::string users_shell() {
+  if (const std::string_view named = variable("SHELL"); !named.empty()) return std::string(named);
+  const passwd* user = ::getpwuid(::getuid());
+  return user != nullptr && *user->pw_shell != '\0' ? user->pw_shell : "/bin/sh";
+}
+
+class Shell : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.about = kAbout;
+    add_lease_options(syntax, lease_);
+    return syntax;
+  }
+
+  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+    auto asked = settle(lease_);
+    if (!asked) return std::unexpected(asked.error());
+    RunOptions options;
+    options.lease = std::move(*asked);
+    options.shell = true;
+    options.command = {users_shell()};
+    const leasing::SourceAccess source{[&] { return environment.source(lease_.request.source); },
+                                       [&] { environment.end_probe(); }};
+    const auto status = run_leased(source, options);
+    if (!status) return std::unexpected(status.error());
+    return Output{.status = *status};
+  }
+
+ private:
+  LeaseOptions lease_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_shell() {
+  return std::make_unique<Shell>();
+}
+
+}  // namespace berth::cli
