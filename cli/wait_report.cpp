@@ -13,7 +13,7 @@ constexpr std::string_view kClearLine = "\r\x1b[K";
 
 void say(std::string_view text) {
   // A wait is not given up because nobody reads about it.
-  (void)write_all(STDERR_FILENO, text);
+  write_error(text);
 }
 
 }  // namespace

@@ -94,10 +94,9 @@ void lower_promise(Suggestions& suggestions, const Request& request, const World
       round_number(FieldKind::bytes, static_cast<double>(rooms[request.count - 1]), true);
   looser.promise_bytes = bytes_from_text(text).value_or(0);
   if (looser.promise_bytes == 0 || looser.promise_bytes >= request.promise_bytes) return;
-  suggest(suggestions, world,
-          fmt::format("{} of memory instead of {}", bytes_for_people(looser.promise_bytes),
-                      bytes_for_people(request.promise_bytes)),
-          std::move(looser));
+  std::string change = fmt::format("{} of memory instead of {}", bytes_for_people(looser.promise_bytes),
+                                   bytes_for_people(request.promise_bytes));
+  suggest(suggestions, world, std::move(change), std::move(looser));
 }
 
 void lower_count(Suggestions& suggestions, const Request& request, const World& world) {

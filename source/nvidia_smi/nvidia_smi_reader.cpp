@@ -11,8 +11,6 @@
 namespace berth::nvidia_smi {
 namespace {
 
-using source::Stage;
-
 /// No machine has more; it bounds asking one by one.
 constexpr unsigned kMostDevices = 64;
 

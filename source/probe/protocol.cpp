@@ -18,7 +18,8 @@ constexpr std::array<std::string_view, 5> kStages{"driver", "device", "topology"
 Stage stage_in(std::string_view lines) {
   Stage stage;
   const std::string record = fmt::format("progress 1\n{}end\n", lines);
-  read_record(record, "progress", [&stage](const RecordLine& line) {
+  // What is malformed leaves the stage as it is: unknown.
+  (void)read_record(record, "progress", [&stage](const RecordLine& line) {
     if (line.key == "stage") {
       for (std::size_t i = 0; i < kStages.size(); ++i) {
         if (line.value == kStages[i]) stage.kind = static_cast<Stage::Kind>(i);

@@ -11,7 +11,7 @@ namespace berth::source {
 /// Tells who the processes of one snapshot are.
 class ProcessDescriber {
  public:
-  ProcessDescriber(UserNames& names, std::string proc = "/proc")
+  ProcessDescriber(UserNames& names, const std::string& proc = "/proc")
       : names_(names), proc_(proc), details_(proc) {}
 
   /// Everything but names that only the system's name service knows.
