@@ -10,7 +10,7 @@ build_packages=(
 test_packages=(
   python3-venv ca-certificates git procps util-linux
   clang-format-19 clang-tidy-19 clang-tools-19 shellcheck
-  valgrind strace binutils
+  valgrind strace binutils spin
   dpkg-dev lintian man-db
 )
 

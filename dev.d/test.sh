@@ -37,8 +37,9 @@ without_aslr() {
 
 unit_tests() {
   local preset=$1
+  shift
   local log=build/log/unit-$preset.log
-  step "unit-$preset" without_aslr ctest --test-dir "build/$preset" -L unit -j "$(nproc)" --no-tests=error -V || true
+  step "unit-$preset" without_aslr ctest --test-dir "build/$preset" -L unit -j "$(nproc)" --no-tests=error -V "$@" || true
   cp "$log" "build/results/unit-$preset.doctest"
 }
 
@@ -64,10 +65,16 @@ run_part_debug() {
   program_tests program-debug debug -m "not package and not release_only"
 }
 
+# The layers that a host program with threads calls; Berth starts none of its own.
+tsan_layers=(core sys source store lease)
+
 run_part_tsan() {
-  check build-tsan build tsan || return 0
-  unit_tests tsan
+  # shellcheck disable=SC2046
+  check build-tsan build tsan $(printf 'berth_%s_test ' "${tsan_layers[@]}") || return 0
+  unit_tests tsan -R "^($(IFS='|' && printf '%s' "${tsan_layers[*]}"))\$"
 }
+
+run_part_model() { check model model/run --quick || true; }
 
 run_part_lint() {
   check lint-format lint_format || true
@@ -83,7 +90,7 @@ run_part_package() {
 
 cmd_test() {
   local parts=("$@") part
-  ((${#parts[@]})) || parts=(release lint package debug tsan)
+  ((${#parts[@]})) || parts=(release lint package model debug tsan)
   for part in "${parts[@]}"; do
     declare -F "run_part_$part" >/dev/null || die "no such part: $part"
   done
