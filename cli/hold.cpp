@@ -1,41 +1,157 @@
+// The keeper takes the lease itself rather than being handed one, so that the ticket names the process that
+// holds it from the start.
+
 #include "berth/cli/hold.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <ctime>
+#include <array>
+#include <charconv>
+#include <csignal>
 
+#include <fmt/format.h>
+
+#include "berth/cli/program.h"
+#include "berth/sys/file.h"
+#include "berth/sys/job_process.h"
+#include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::cli {
 namespace {
 
-/// Time in which the machine sleeps counts: whoever said 30 s meant the clock on the wall.
-void sleep_for(std::chrono::seconds time) {
-  timespec until{};
-  ::clock_gettime(CLOCK_BOOTTIME, &until);
-  until.tv_sec += time.count();
-  while (::clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+constexpr const char* kName = "berth __keep";
+
+/// What ends a keeper.
+struct Ends {
+  sys::Descriptor process;  ///< empty: no process does
+  sys::Descriptor clock;    ///< empty: no time does
+  sys::Descriptor signals;
+};
+
+Result<sys::Descriptor> start_clock(std::chrono::seconds time) {
+  // Whoever said 4 h meant the clock on the wall, whether or not the machine sleeps, and not what somebody
+  // sets that clock to.
+  sys::Descriptor clock(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC));
+  itimerspec once{};
+  once.it_value.tv_sec = time.count();
+  if (!clock || ::timerfd_settime(clock.get(), 0, &once, nullptr) != 0)
+    return sys::fail_errno("starting the clock of the lease");
+  return clock;
+}
+
+Result<sys::Descriptor> catch_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, signal);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  sys::Descriptor signals(::signalfd(-1, &set, SFD_CLOEXEC));
+  if (!signals) return sys::fail_errno("preparing the process that holds the lease");
+  return signals;
+}
+
+// What was inherited: pipes that others wait on, an outer lease. All that is ours is close-on-exec.
+void close_what_is_not_ours() {
+  const sys::Descriptor own(::open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto entries = sys::list_directory(own.get());
+  if (!entries) return;
+  for (const sys::DirectoryEntry& entry : *entries) {
+    int descriptor = -1;
+    std::from_chars(entry.name.data(), entry.name.data() + entry.name.size(), descriptor);
+    const int flags = descriptor > STDERR_FILENO ? ::fcntl(descriptor, F_GETFD) : -1;
+    if (flags >= 0 && (flags & FD_CLOEXEC) == 0) ::close(descriptor);
   }
+}
+
+Result<void> leave_caller() {
+  const sys::Descriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!nothing) return sys::fail_errno("opening /dev/null");
+  ::setsid();
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing.get(), standard);
+  close_what_is_not_ours();
+  // A file system that is somebody's working directory cannot be unmounted.
+  if (::chdir("/") != 0) return sys::fail_errno("leaving the working directory");
+  ::prctl(PR_SET_NAME, kName);
+  ::prctl(PR_SET_PDEATHSIG, 0);
+  return {};
+}
+
+void wait_for_end(const Ends& ends) {
+  std::array<pollfd, 3> ready{{{ends.process.get(), POLLIN, 0},  // -1 is passed over
+                               {ends.clock.get(), POLLIN, 0},
+                               {ends.signals.get(), POLLIN, 0}}};
+  while (::poll(ready.data(), ready.size(), -1) < 0) {
+  }
+}
+
+void tell_status(const sys::Descriptor& told, int status) {
+  const auto byte = static_cast<unsigned char>(status);
+  [[maybe_unused]] const ssize_t written = ::write(told.get(), &byte, 1);
+}
+
+// Gives the status, when there is nothing to keep.
+Result<Output> keep(Ends ends, const KeptUntil& until, const std::function<Result<Kept>()>& take,
+                    const sys::Descriptor& told) {
+  auto kept = take();
+  if (!kept) return std::unexpected(kept.error());
+  // From the grant on, as the user counts.
+  auto clock = until.time ? start_clock(*until.time) : Result<sys::Descriptor>();
+  if (!clock) return std::unexpected(clock.error());
+  ends.clock = std::move(*clock);
+  auto signals = catch_signals();
+  if (!signals) return std::unexpected(signals.error());
+  ends.signals = std::move(*signals);
+  const int status = report(kept->answer);
+  // An answer that nobody could read gives nobody a lease.
+  if (status != kept->answer.status) return Output{.status = status};
+  if (auto left = leave_caller(); !left) return std::unexpected(left.error());
+  tell_status(told, status);
+  wait_for_end(ends);
+  kept->lease.release();
+  ::_exit(0);
+}
+
+[[noreturn]] void be_keeper(Ends ends, const KeptUntil& until, const std::function<Result<Kept>()>& take,
+                            const sys::Descriptor& told, pid_t parent) {
+  // Until there is a lease the keeper is a part of the command that waits for it.
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(1);
+  const auto ended = keep(std::move(ends), until, take, told);
+  const int status = report(ended);
+  tell_status(told, status);
+  ::_exit(status);
 }
 
 }  // namespace
 
-Result<void> leave_keeper(leasing::HeldLease& lease, std::chrono::seconds time) {
-  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (nothing < 0) return sys::fail_errno("opening /dev/null");
+Result<Output> leave_keeper(Environment& environment, const KeptUntil& until,
+                            const std::function<Result<Kept>()>& take) {
+  Ends ends;
+  if (until.process && !(ends.process = sys::process_exit(*until.process)))
+    return fail(ErrorCode::failure, fmt::format("there is no process {}", *until.process));
+  std::array<int, 2> pipe{};
+  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return sys::fail_errno("making a pipe");
+  const sys::Descriptor heard(pipe[0]);
+  sys::Descriptor told(pipe[1]);
+  const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) return sys::fail_errno("starting the process that holds the lease");
-  if (child > 0) {
-    ::close(nothing);
-    return {};
-  }
-  ::setsid();
-  for (const int standard : {0, 1, 2}) ::dup2(nothing, standard);
-  sleep_for(time);
-  lease.release();
-  ::_exit(0);
+  if (child == 0) be_keeper(std::move(ends), until, take, told, parent);
+  told.close();
+  // Ours are copies of its pipes, which would keep it alive.
+  environment.end_probe();
+  unsigned char status = 0;
+  if (::read(heard.get(), &status, 1) == 1) return Output{.status = status};
+  int ending = 0;
+  ::waitpid(child, &ending, 0);
+  if (WIFSIGNALED(ending)) sys::end_like({0, WTERMSIG(ending)});
+  return fail(ErrorCode::failure, "the process that was to hold the lease has ended");
 }
 
 }  // namespace berth::cli

@@ -1,15 +1,34 @@
 #pragma once
 
-#include <chrono>
+#include <sys/types.h>
 
-#include "berth/core/error.h"
+#include <chrono>
+#include <functional>
+#include <optional>
+
+#include "berth/cli/command.h"
 #include "berth/lease/acquire.h"
 
 namespace berth::cli {
 
-/// Leaves a process behind that holds the lease for so long and then ends it. It has no terminal and none of
-/// this process's standard descriptors, so a shell that reads the answer does not wait for it; killing it
-/// ends the lease at once. REQUIRES: one thread; the probe has been ended.
-Result<void> leave_keeper(leasing::HeldLease& lease, std::chrono::seconds time);
+/// When a keeper ends its lease by itself: with whichever comes first.
+struct KeptUntil {
+  std::optional<std::chrono::seconds> time;  ///< by a clock that goes on while the machine sleeps
+  std::optional<pid_t> process;              ///< that process ends
+};
+
+/// A lease to be kept, and what to answer to the user.
+struct Kept {
+  leasing::HeldLease lease;
+  Output answer;
+};
+
+/// Runs `take` in a process of its own, a keeper. When that has given its answer it stays behind and holds
+/// the lease, without terminal, standard streams or anything else of the caller's: a shell that reads the
+/// answer does not wait for it. Killing it ends the lease at once. Gives the status that the keeper answered
+/// with; all that it had to say has been written. Error: the process of `until` has ended. The
+/// probe goes to the keeper. REQUIRES: one thread.
+Result<Output> leave_keeper(Environment& environment, const KeptUntil& until,
+                            const std::function<Result<Kept>()>& take);
 
 }  // namespace berth::cli

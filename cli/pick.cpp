@@ -55,7 +55,10 @@ class Pick : public Command {
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
     if (auto settled = settle(options_); !settled) return std::unexpected(settled.error());
-    const auto picked = hold_s_ ? hold(environment) : look(environment);
+    if (hold_s_)
+      return leave_keeper(environment, {std::chrono::seconds(*hold_s_), {}},
+                          [&] { return hold(environment); });
+    const auto picked = look(environment);
     if (!picked) return std::unexpected(picked.error());
     return answer(*picked);
   }
@@ -69,15 +72,16 @@ class Pick : public Command {
     return Picked{std::move(*world), std::move(*choice), "", 0};
   }
 
-  Result<Picked> hold(Environment& environment) const {
+  Result<Kept> hold(Environment& environment) const {
     auto look = look_options(options_, {});
     if (!look) return std::unexpected(look.error());
     const auto place = find_place(*look);
     if (!place) return std::unexpected(place.error());
     const auto source = environment.source(options_.source);
     if (!source) return std::unexpected(source.error());
-    const leasing::TicketWords words{fmt::format("pick --hold {}", duration_for_people(*hold_s_)), "",
-                                     render::request_in_words(options_.request)};
+    leasing::TicketWords words{fmt::format("pick --hold {}", duration_for_people(*hold_s_)), "",
+                               render::request_in_words(options_.request)};
+    words.kept = true;
     auto acquired = leasing::acquire(**source, *place->store, options_.request, *look, words);
     environment.end_probe();
     if (!acquired) return std::unexpected(acquired.error());
@@ -86,12 +90,11 @@ class Pick : public Command {
                                      looser_requests(options_.request, no->world)));
     }
     auto& lease = std::get<leasing::HeldLease>(*acquired);
-    if (auto left = leave_keeper(lease, std::chrono::seconds(*hold_s_)); !left)
-      return std::unexpected(left.error());
     Choice choice{{}, lease.notes()};
     for (const Device* device : lease.devices()) choice.uuids.push_back(device->uuid);
-    return Picked{lease.world(), std::move(choice), to_text(lease.ticket().id),
-                  lease.ticket().since_s + *hold_s_};
+    Output answered = answer(
+        {lease.world(), std::move(choice), to_text(lease.ticket().id), lease.ticket().since_s + *hold_s_});
+    return Kept{std::move(lease), std::move(answered)};
   }
 
   Output answer(const Picked& picked) const {

@@ -32,8 +32,11 @@ struct Ticket {
   std::uint32_t uid = 0;  ///< owner of the file, as the kernel says; never from its text
   std::uint32_t pid = 0;  ///< who took it; a hint for people, not the proof of life
   std::uint64_t pid_start_ticks = 0;
-  std::int64_t joined_s = 0;  ///< when it joined the queue, seconds since the epoch
-  std::int64_t since_s = 0;   ///< when it joined (waiting) or was granted (lease), seconds since the epoch
+  bool kept = false;                  ///< `pid` is a keeper, which holds it for somebody else
+  std::uint32_t job_pid = 0;          ///< kept: whose processes belong to the lease; 0: nobody's
+  std::uint64_t job_start_ticks = 0;  ///< of that process
+  std::int64_t joined_s = 0;          ///< when it joined the queue, seconds since the epoch
+  std::int64_t since_s = 0;  ///< when it joined (waiting) or was granted (lease), seconds since the epoch
   unsigned count = 1;
   bool shared = false;
   std::uint64_t promise_bytes = 0;      ///< shared: memory promised on each device

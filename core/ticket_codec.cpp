@@ -35,6 +35,11 @@ std::string encode(const Ticket& ticket, const std::vector<std::string>& candida
   writer.field("id", to_text(ticket.id));
   writer.field("pid", std::uint64_t{ticket.pid});
   writer.field("pid_start", ticket.pid_start_ticks);
+  if (ticket.kept) writer.field("kept", std::uint64_t{1});
+  if (ticket.job_pid != 0) {
+    writer.field("job_pid", std::uint64_t{ticket.job_pid});
+    writer.field("job_pid_start", ticket.job_start_ticks);
+  }
   writer.field("joined_at", static_cast<std::uint64_t>(ticket.joined_s));
   writer.field("count", std::uint64_t{ticket.count});
   if (ticket.shared) {
@@ -69,6 +74,9 @@ bool read_line(const RecordLine& line, Ticket& ticket) {
   }
   if (key == "pid") return read_number(value, ticket.pid);
   if (key == "pid_start") return read_number(value, ticket.pid_start_ticks);
+  if (key == "kept") ticket.kept = value == "1";
+  if (key == "job_pid") return read_number(value, ticket.job_pid);
+  if (key == "job_pid_start") return read_number(value, ticket.job_start_ticks);
   if (key == "joined_at") return read_number(value, ticket.joined_s);
   if (key == "count") return read_number(value, ticket.count);
   if (key == "shared") ticket.shared = value == "1";

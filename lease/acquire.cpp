@@ -90,6 +90,11 @@ class Acquisition {
     Ticket draft;
     draft.pid = static_cast<std::uint32_t>(::getpid());
     if (const auto stat = sys::process_stat(::getpid())) draft.pid_start_ticks = stat->start_ticks;
+    draft.kept = words.kept;
+    if (const auto job = words.job ? options_.processes->stat(*words.job) : std::nullopt) {
+      draft.job_pid = *words.job;
+      draft.job_start_ticks = job->start_ticks;
+    }
     draft.count = request_.count;
     draft.shared = request_.shared;
     draft.promise_bytes = request_.promise_bytes;

@@ -18,7 +18,9 @@ namespace berth::leasing {
 struct TicketWords {
   std::string command;
   std::string note;
-  std::string request;  ///< the request in words
+  std::string request;               ///< the request in words
+  bool kept = false;                 ///< this process is a keeper: it holds the lease for somebody else
+  std::optional<std::uint32_t> job = {};  ///< kept: the process whose descendants belong to the lease
 };
 
 /// Devices that are ours until the last process that shares the lease lets go. Move-only.

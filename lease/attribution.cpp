@@ -45,10 +45,16 @@ class Attributor {
       if (!stat) return nullptr;
       for (const Ticket* lease : leases_) {
         if (lease->pid == pid && lease->pid_start_ticks == stat->start_ticks) return lease;
+        if (is_job(*lease, pid, stat->start_ticks)) return lease;
       }
       pid = static_cast<std::uint32_t>(stat->parent);
     }
     return nullptr;
+  }
+
+  // A ticket is its owner's word: it can make no other user's processes its own.
+  bool is_job(const Ticket& lease, std::uint32_t pid, std::uint64_t start_ticks) {
+    return lease.job_pid == pid && lease.job_start_ticks == start_ticks && processes_.owner(pid) == lease.uid;
   }
 
   const Ticket* by_open_file(std::uint32_t pid) {

@@ -17,7 +17,8 @@ struct Attribution {
   std::set<std::uint32_t> assumed;  ///< of those: only because the lease's owner runs them on a device of it
 };
 
-/// A process belongs to a lease because it descends from the holder, else because it has the lease's file
+/// A process belongs to a lease because it descends from the holder or from the process that it is
+/// kept for, else because it has the lease's file
 /// open, else because BERTH_LEASE in its environment says so and its user is the lease's. Where another
 /// user's /proc may not be read, a process of the lease's owner on a device of that lease is assumed to be
 /// its.

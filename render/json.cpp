@@ -141,6 +141,8 @@ Json ticket_json(const Ticket& ticket) {
           {"uid", ticket.uid},
           {"user", text_or_null(ticket.user)},
           {"pid", ticket.pid == 0 ? Json(nullptr) : Json(ticket.pid)},
+          {"kept", ticket.kept},
+          {"job_pid", ticket.job_pid == 0 ? Json(nullptr) : Json(ticket.job_pid)},
           {"since_s", seconds_or_null(ticket.since_s)},
           {"count", ticket.count},
           {"shared", ticket.shared},
@@ -215,6 +217,19 @@ std::string queue_json(const Queue& queue, const Style& style, Layout layout) {
     json["waiters"].push_back(std::move(row));
   }
   return dumped(json, layout);
+}
+
+std::string claim_json(const Claim& claim) {
+  Json json = started("berth-claim");
+  json["lease"] = to_text(claim.ticket.id);
+  json["environment"] = Json::object();
+  for (const auto& [name, value] : claim.environment) json["environment"][name] = value;
+  json["devices"] = Json::array();
+  for (const Device* device : claim.devices) json["devices"].push_back(identity_json(*device));
+  json["kept_by"] = claim.ticket.pid;
+  json["ends_with"] = claim.ticket.job_pid;
+  json["until_s"] = seconds_or_null(claim.until_s);
+  return dumped(json, Layout::lines);
 }
 
 std::string pick_json(const Pick& pick) {

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "berth/core/ledger.h"
@@ -27,6 +28,15 @@ std::string listing_json(const Listing& listing, Layout layout);
 
 /// The reasons are in words for `style`.
 std::string queue_json(const Queue& queue, const Style& style, Layout layout);
+
+/// What `claim` and `adopt` answer.
+struct Claim {
+  const Ticket& ticket;
+  std::vector<const Device*> devices;
+  const std::vector<std::pair<std::string, std::string>>& environment;
+  std::int64_t until_s = 0;  ///< 0: no time was said
+};
+std::string claim_json(const Claim& claim);
 
 /// What `pick` answers.
 struct Pick {

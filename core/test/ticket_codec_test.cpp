@@ -62,6 +62,9 @@ TEST_CASE("what was written is read again") {
     std::erase(ticket.command, '\0');
     ticket.shared = *rc::gen::arbitrary<bool>();
     ticket.promise_bytes = ticket.shared ? *rc::gen::arbitrary<std::uint64_t>() : 0;
+    ticket.kept = *rc::gen::arbitrary<bool>();
+    ticket.job_pid = *rc::gen::inRange<std::uint32_t>(0, 3);
+    ticket.job_start_ticks = ticket.job_pid == 0 ? 0 : *rc::gen::arbitrary<std::uint64_t>();
     if (*rc::gen::arbitrary<bool>()) ticket = granted(ticket);
     const auto decoded = decode_ticket(encode_ticket(ticket));
     RC_ASSERT(decoded.has_value());

@@ -88,6 +88,24 @@ TEST_CASE("a process belongs to a lease that") {
     process.parent = 59;
     scene.processes.all[59].parent = 50;
   }
+  SUBCASE("it is kept for") {
+    process.start = 600;
+    scene.ledger.tickets[0].job_pid = 60;
+    scene.ledger.tickets[0].job_start_ticks = 600;
+  }
+  SUBCASE("is kept for an ancestor") {
+    process.parent = 59;
+    scene.processes.all[59].start = 590;
+    scene.ledger.tickets[0].job_pid = 59;
+    scene.ledger.tickets[0].job_start_ticks = 590;
+  }
+  SUBCASE("not one that says it is kept for another user's process") {
+    process.start = 600;
+    process.uid = 1002;
+    scene.ledger.tickets[0].job_pid = 60;
+    scene.ledger.tickets[0].job_start_ticks = 600;
+    belongs = false;
+  }
   SUBCASE("is open in it, whoever runs it") {
     process.has_file = true;
     process.uid = 0;

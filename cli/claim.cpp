@@ -1,0 +1,118 @@
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "berth/cli/calling_shell.h"
+#include "berth/cli/command.h"
+#include "berth/cli/hold.h"
+#include "berth/cli/lease_options.h"
+#include "berth/cli/question.h"
+#include "berth/core/units.h"
+#include "berth/render/json.h"
+#include "berth/sys/process_identity.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kAbout =
+    "Leases GPUs for the shell or notebook that calls it, and prints what that has to set:\n"
+    "\n"
+    "    eval \"$(berth claim -n 1)\"\n"
+    "\n"
+    "The lease ends when the shell ends, after --for TIME if that comes first, and at once with `berth "
+    "release`. "
+    "A process stays behind that holds it, the keeper; killing it ends the lease. In Python:\n"
+    "\n"
+    "    os.environ.update(json.loads(subprocess.check_output([\"berth\", \"claim\", "
+    "\"--json\"]))[\"environment\"])";
+
+class Claim : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.about = kAbout;
+    add_lease_options(syntax, lease_);
+    syntax.options.push_back({kLeaseGroup,
+                              0,
+                              "for",
+                              "TIME",
+                              "end the lease after so long (4h) at the latest",
+                              {},
+                              [this](std::string_view value) -> Result<void> {
+                                const auto seconds = seconds_from_text(value);
+                                if (!seconds) return std::unexpected(seconds.error());
+                                if (*seconds < 1) return fail(ErrorCode::usage, "must be a second or more");
+                                until_.time = std::chrono::seconds(*seconds);
+                                return {};
+                              }});
+    syntax.options.push_back({kLeaseGroup,
+                              0,
+                              "pid",
+                              "PID",
+                              "end it with this process (default: the shell that calls)",
+                              {},
+                              [this](std::string_view value) -> Result<void> {
+                                const auto pid = number_at_least(value, 1);
+                                if (!pid) return std::unexpected(pid.error());
+                                until_.process = static_cast<pid_t>(*pid);
+                                return {};
+                              }});
+    syntax.options.push_back(
+        {kLeaseGroup, 0, "json", "", "as JSON (docs/schema/claim.json)", {}, raise_flag(json_)});
+    return syntax;
+  }
+
+  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+    auto asked = settle(lease_);
+    if (!asked) return std::unexpected(asked.error());
+    if (!until_.process) until_.process = calling_shell();
+    const auto owner = sys::process_owner(*until_.process);
+    if (owner && *owner != ::geteuid() && ::geteuid() != 0)
+      return fail(ErrorCode::failure, fmt::format("process {} is another user's", *until_.process));
+    return leave_keeper(environment, until_, [&] { return take(environment, *asked); });
+  }
+
+ private:
+  Result<Kept> take(Environment& environment, const LeaseRequest& asked) const {
+    leasing::LookOptions look = asked.look;
+    auto place = find_place(look);
+    if (!place) return std::unexpected(place.error());
+    leasing::TicketWords words{sys::process_command(*until_.process), asked.note, asked.request_words};
+    words.kept = true;
+    words.job = static_cast<std::uint32_t>(*until_.process);
+    const leasing::SourceAccess source{[&] { return environment.source(lease_.request.source); },
+                                       [&] { environment.end_probe(); }};
+    auto lease = take_lease(source, *place, asked, words);
+    environment.end_probe();
+    if (!lease) return std::unexpected(lease.error());
+    Output answer = answer_for(*place, *lease, asked.uuids);
+    return Kept{std::move(*lease), std::move(answer)};
+  }
+
+  Output answer_for(const leasing::Place& place, const leasing::HeldLease& lease, bool uuids) const {
+    const auto variables = lease_environment(place, lease, uuids);
+    const Ticket& ticket = lease.ticket();
+    Output answer;
+    for (const std::string& note : lease.notes()) answer.err += fmt::format("berth: {}\n", note);
+    if (json_) {
+      const std::int64_t until_s = until_.time ? ticket.since_s + until_.time->count() : 0;
+      answer.out = render::claim_json({ticket, lease.devices(), variables, until_s});
+      return answer;
+    }
+    // None of the values has a character that means something to a shell.
+    for (const auto& [name, value] : variables) answer.out += fmt::format("export {}={}\n", name, value);
+    return answer;
+  }
+
+  LeaseOptions lease_;
+  KeptUntil until_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_claim() {
+  return std::make_unique<Claim>();
+}
+
+}  // namespace berth::cli
