@@ -30,9 +30,7 @@ def test_it_prints_what_a_shell_has_to_set(lab):
     assert answer.status == 0
     lease = only_lease(lab)
     assert answer.out == (
-        "export CUDA_VISIBLE_DEVICES=2,5\n"
-        "export CUDA_DEVICE_ORDER=PCI_BUS_ID\n"
-        f"export BERTH_LEASE={lease}\n"
+        f"export CUDA_VISIBLE_DEVICES=2,5\nexport CUDA_DEVICE_ORDER=PCI_BUS_ID\nexport BERTH_LEASE={lease}\n"
     )
     assert answer.err == ""
 
@@ -135,7 +133,11 @@ def test_another_users_process_is_refused(open_lab, as_user):
     other = lab.start(*as_user(1001), "sleep", "1000")
     eventually(lambda: os.stat(f"/proc/{other.pid}").st_uid == 1001)
     answer = lab.run(*as_user(1002), lab.program, "claim", "--pid", other.pid)
-    assert (answer.status, answer.out, answer.err) == (1, "", f"berth: process {other.pid} is another user's\n")
+    assert (answer.status, answer.out, answer.err) == (
+        1,
+        "",
+        f"berth: process {other.pid} is another user's\n",
+    )
 
 
 def test_it_refuses_as_run_does_and_leaves_nothing(make_lab):

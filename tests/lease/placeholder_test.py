@@ -4,11 +4,15 @@ import re
 
 
 def test_they_stand_for_the_leased_devices_in_any_word(lab):
-    answer = lab.berth("run", "--devices", "2,5", "--", "printf", "%s\n", '"device={uuids}"', "{ids}", "a{ids}b{ids}c")
+    answer = lab.berth(
+        "run", "--devices", "2,5", "--", "printf", "%s\n", '"device={uuids}"', "{ids}", "a{ids}b{ids}c"
+    )
     first, second, third = answer.out.splitlines()
     assert re.fullmatch(r'"device=GPU-[0-9a-f-]{36},GPU-[0-9a-f-]{36}"', first)
     assert (second, third) == ("2,5", "a2,5b2,5c")
-    uuids = {device["uuid"] for device in lab.berth("list", "--json").json["devices"] if device["index"] in (2, 5)}
+    uuids = {
+        device["uuid"] for device in lab.berth("list", "--json").json["devices"] if device["index"] in (2, 5)
+    }
     assert set(first[8:-1].split(",")) == uuids
 
 
