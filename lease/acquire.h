@@ -18,8 +18,8 @@ namespace berth::leasing {
 struct TicketWords {
   std::string command;
   std::string note;
-  std::string request;               ///< the request in words
-  bool kept = false;                 ///< this process is a keeper: it holds the lease for somebody else
+  std::string request;                    ///< the request in words
+  bool kept = false;                      ///< this process is a keeper: it holds the lease for somebody else
   std::optional<std::uint32_t> job = {};  ///< kept: the process whose descendants belong to the lease
 };
 
