@@ -65,6 +65,7 @@ def test_the_symbols_that_clients_decide_by(generation, has, lacks):
     assert [n for n in lacks if n in names] == []
 
 
+@pytest.mark.release_only
 @pytest.mark.parametrize("library", ["libnvidia-ml.so.1", "libcuda.so.1"])
 def test_a_library_needs_only_the_c_library_and_goes_by_its_own_name(library):
     out = subprocess.run(
