@@ -41,7 +41,10 @@ class Forked {
 
   bool succeeded() const { return succeeded_; }
   pid_t pid() const { return pid_; }
-  void signal(int number) const { ::kill(pid_, number); }
+  /// Nothing once it was killed: its pid is -1 then, which kill(2) takes for everybody.
+  void signal(int number) const {
+    if (pid_ > 0) ::kill(pid_, number);
+  }
   /// SIGKILL, and waits until the kernel has taken everything back.
   void kill() {
     if (pid_ <= 0) return;
