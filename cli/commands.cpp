@@ -6,7 +6,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::array<Row, 14> kRows{{
+constexpr std::array<Row, 15> kRows{{
     {"list", "ls", "show the GPUs, who has them, and what runs on them", true, make_list},
     {"pick", "", "print the GPUs to use, for CUDA_VISIBLE_DEVICES; hold nothing", true, make_pick},
     {"why", "", "explain for every GPU why it would be granted or not", true, make_why},
@@ -15,6 +15,7 @@ constexpr std::array<Row, 14> kRows{{
     {"claim", "", "lease GPUs for the shell or notebook that calls it", true, make_claim},
     {"queue", "", "show who waits, in which place, and for what", true, make_queue},
     {"release", "", "end a lease of yours", false, make_release},
+    {"init", "", "make the lease directory that all users share (root)", true, make_init},
     {"doctor", "", "check driver, lease directory and settings; say how to mend them", true, make_doctor},
     {"completion", "", "print the completion script for a shell", false, make_completion},
     {"version", "", "print the version", false, make_version},

@@ -1,0 +1,75 @@
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "berth/cli/command.h"
+#include "berth/cli/request_options.h"
+#include "berth/render/text.h"
+#include "berth/store/site_directory.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kAbout =
+    "For the administrator, once a machine: makes /run/berth, which all users then share and in which nobody "
+    "but root can remove others' tickets; a file of root's for each GPU; and a line in /etc/tmpfiles.d that "
+    "makes all of it again at each boot. Doing it again mends what has changed, and new GPUs are added. "
+    "Nothing "
+    "that is leased is disturbed.";
+
+class Init : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.about = kAbout;
+    syntax.options.push_back(
+        {"Options", 0, "root", "DIR", "in the file system below DIR: an image", {}, store_text(root_)});
+    syntax.options.push_back(source_option(source_));
+    return syntax;
+  }
+
+  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+    if (::geteuid() != 0)
+      return fail(ErrorCode::usage, "init makes files that belong to root: sudo berth init");
+    while (root_.ends_with('/')) root_.pop_back();
+    Output output;
+    const std::vector<std::string> uuids = devices(environment, output);
+    const auto site = store::make_site_directory(root_, uuids);
+    if (!site) return std::unexpected(site.error());
+    for (const std::string& sentence : site->done) output.out += render::printable(sentence) + "\n";
+    if (site->done.empty()) output.out = "nothing to do: all is as it should be\n";
+    for (const std::string& sentence : site->trouble)
+      output.err += fmt::format("berth: {}\n", render::printable(sentence));
+    return output;
+  }
+
+ private:
+  std::vector<std::string> devices(Environment& environment, Output& output) const {
+    const auto source = environment.source(source_);
+    const auto snapshot = source ? (*source)->read(ReadingKind::mig) : std::unexpected(source.error());
+    std::vector<std::string> uuids;
+    if (!snapshot) {
+      output.err = fmt::format(
+          "berth: {}; no device files are made: the first to lease a device makes its file and owns it, "
+          "until "
+          "berth init runs again\n",
+          snapshot.error().message);
+      return uuids;
+    }
+    for (const Device& device : snapshot->devices) {
+      if (!device.uuid.empty()) uuids.push_back(device.uuid);
+    }
+    return uuids;
+  }
+
+  std::string root_;
+  source::SourceKind source_ = source::SourceKind::automatic;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_init() {
+  return std::make_unique<Init>();
+}
+
+}  // namespace berth::cli

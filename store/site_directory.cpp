@@ -1,0 +1,173 @@
+// Tickets are safe from others where the directory is root's and sticky; device files where they are root's
+// too. The directory may be there already, made by a user and in use: it is mended in place, because a
+// directory or a file in its stead would have other locks.
+
+#include "berth/store/site_directory.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "berth/store/device_locks.h"
+#include "berth/store/directory_scan.h"
+#include "berth/store/lease_directory.h"
+#include "berth/sys/file.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::store {
+namespace {
+
+constexpr mode_t kDirectoryMode = 01777;
+constexpr mode_t kFileMode = 0666;
+constexpr mode_t kAllModeBits = 07777;
+constexpr std::string_view kHeader =
+    "# Written by `berth init`: the lease directory that all users of this machine share. See "
+    "tmpfiles.d(5).\n";
+constexpr const char* kTmpfiles = "/etc/tmpfiles.d";
+
+// True: it was not root's, or had another mode.
+Result<bool> give_to_root(int file, const struct stat& status, mode_t mode) {
+  if (status.st_uid == 0 && status.st_gid == 0 && (status.st_mode & kAllModeBits) == mode) return false;
+  if (::fchown(file, 0, 0) != 0 || ::fchmod(file, mode) != 0) return sys::fail_errno("making it root's");
+  return true;
+}
+
+Result<void> make_if_missing(const std::string& path) {
+  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return sys::fail_errno("making " + path);
+  return {};
+}
+
+class Site {
+ public:
+  explicit Site(std::string root) : root_(std::move(root)), path_(root_ + kSiteDirectory) {}
+
+  Result<SiteDirectory> make(const std::vector<std::string>& uuids) {
+    if (auto parent = make_if_missing(root_ + "/run"); !parent) return std::unexpected(parent.error());
+    if (auto made = directory(); !made) return std::unexpected(made.error());
+    if (auto made = device_files(uuids); !made) return std::unexpected(made.error());
+    if (auto written = boot_lines(); !written) return std::unexpected(written.error());
+    look_elsewhere();
+    return std::move(site_);
+  }
+
+ private:
+  Result<void> directory() {
+    const bool is_there = ::access(path_.c_str(), F_OK) == 0;
+    for (const char* part : {"", "/devices", "/queue", "/leases", "/inside"}) {
+      const std::string path = path_ + part;
+      const auto opened = sys::open_directory(AT_FDCWD, path);
+      if (!opened) return std::unexpected(opened.error());
+      struct stat status{};
+      if (!*opened || ::fstat(opened->get(), &status) != 0) continue;
+      const auto mended = give_to_root(opened->get(), status, kDirectoryMode);
+      if (!mended) return std::unexpected(context(mended.error(), path));
+      if (*mended)
+        site_.done.push_back(
+            fmt::format("{} is root's now, and nobody can remove others' files there", path));
+    }
+    auto made = LeaseDirectory::make({path_, DirectoryOrigin::site});
+    if (!made) return std::unexpected(made.error());
+    directory_ = std::move(*made);
+    if (!is_there) site_.done.push_back(fmt::format("made {}", path_));
+    return {};
+  }
+
+  Result<void> device_files(const std::vector<std::string>& uuids) {
+    std::size_t made = 0;
+    for (const std::string& uuid : uuids) {
+      const std::string name = device_file_name(uuid);
+      if (sys::identity_of(directory_.devices.get(), name)) continue;
+      const auto file = sys::make_unnamed(directory_.devices.get(), kFileMode);
+      if (!file) return std::unexpected(file.error());
+      const auto named = sys::give_name(file->get(), directory_.devices.get(), name);
+      if (!named) return std::unexpected(named.error());
+      made += *named ? 1 : 0;
+    }
+    if (made > 0) site_.done.push_back(fmt::format("made {} device file{}", made, made == 1 ? "" : "s"));
+    return mend_device_files();
+  }
+
+  Result<void> mend_device_files() {
+    const auto entries = sys::list_directory(directory_.devices.get());
+    if (!entries) return std::unexpected(entries.error());
+    for (const sys::DirectoryEntry& entry : *entries) {
+      const auto file = sys::open_prepared(directory_.devices.get(), entry.name, O_RDONLY);
+      struct stat status{};
+      const bool there = file && *file && ::fstat(file->get(), &status) == 0;
+      // A second name of a file elsewhere would make that one everybody's.
+      if (!there || status.st_nlink != 1) {
+        site_.trouble.push_back(fmt::format("{}/devices/{} is not a device file: {}", path_, entry.name,
+                                            file ? "it has another name too" : file.error().message));
+        continue;
+      }
+      const auto mended = give_to_root(file->get(), status, kFileMode);
+      if (!mended) return std::unexpected(context(mended.error(), entry.name));
+      if (*mended) site_.done.push_back(fmt::format("{}/devices/{} is root's now", path_, entry.name));
+      devices_.push_back(entry.name);
+    }
+    return {};
+  }
+
+  std::string boot_text() const {
+    std::string text(kHeader);
+    for (const char* part : {"", "/devices", "/queue", "/leases", "/inside"})
+      text += fmt::format("d {}{} 1777 root root -\n", kSiteDirectory, part);
+    for (const std::string& name : devices_)
+      text += fmt::format("f {}/devices/{} 0666 root root -\n", kSiteDirectory, name);
+    return text;
+  }
+
+  // /run is empty after a boot; without this whoever comes first would make the directory, or use another.
+  Result<void> boot_lines() {
+    std::ranges::sort(devices_);
+    const std::string folder = root_ + kTmpfiles;
+    const std::string path = folder + "/berth.conf";
+    const std::string text = boot_text();
+    const auto there = sys::read_whole(path);
+    if (there && *there == text) return {};
+    if (there && !there->starts_with(kHeader)) {
+      site_.trouble.push_back(fmt::format("{} was not written by berth init and is left as it is", path));
+      return {};
+    }
+    if (auto parent = make_if_missing(folder); !parent) return parent;
+    const std::string fresh = path + ".new";
+    const sys::Descriptor file(
+        ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
+    if (!file) return sys::fail_errno("writing " + fresh);
+    if (auto written = sys::write_start(file.get(), text); !written)
+      return std::unexpected(context(written.error(), fresh));
+    if (::fchmod(file.get(), 0644) != 0 || ::rename(fresh.c_str(), path.c_str()) != 0)
+      return sys::fail_errno("writing " + path);
+    site_.done.push_back(fmt::format("wrote {}, which makes all of it again at each boot", path));
+    return {};
+  }
+
+  void look_elsewhere() {
+    const std::string other = root_ + kFallbackDirectory;
+    const auto directory = LeaseDirectory::open({other, DirectoryOrigin::fallback});
+    if (!directory || !*directory) return;
+    const auto scan = scan_directory(**directory);
+    if (!scan || scan->ledger.tickets.empty()) return;
+    site_.trouble.push_back(fmt::format(
+        "{} has live tickets ({}), which those who use {} from now on do not see: let those jobs end", other,
+        scan->ledger.tickets.size(), path_));
+  }
+
+  std::string root_;
+  std::string path_;
+  LeaseDirectory directory_;
+  std::vector<std::string> devices_;  // names of the device files that are as they should be
+  SiteDirectory site_;
+};
+
+}  // namespace
+
+Result<SiteDirectory> make_site_directory(const std::string& root, const std::vector<std::string>& uuids) {
+  return Site(root).make(uuids);
+}
+
+}  // namespace berth::store

@@ -1,0 +1,159 @@
+"""berth init: what an administrator lays down, in an image of a file system."""
+
+import os
+import stat
+
+import pytest
+from lease_jobs import holder, ready
+
+PARTS = ["", "devices", "queue", "leases", "inside"]
+
+
+@pytest.fixture
+def root(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root: makes files of root's")
+    path = tmp_path / "image"
+    for part in ("run", "etc", "tmp"):
+        (path / part).mkdir(parents=True)
+    return path
+
+
+def mode(path) -> tuple[int, int]:
+    status = path.lstat()
+    return status.st_uid, stat.S_IMODE(status.st_mode)
+
+
+def test_it_makes_the_directory_a_file_a_device_and_the_line_for_each_boot(make_lab, root):
+    lab = make_lab("2xH100")
+    answer = lab.berth("init", "--root", root)
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out.splitlines() == [
+        f"made {root}/run/berth",
+        "made 2 device files",
+        f"wrote {root}/etc/tmpfiles.d/berth.conf, which makes all of it again at each boot",
+    ]
+    for part in PARTS:
+        assert mode(root / "run/berth" / part) == (0, 0o1777)
+    uuids = sorted(device["uuid"] for device in lab.berth("list", "--json").json["devices"])
+    files = sorted((root / "run/berth/devices").iterdir())
+    assert [file.name for file in files] == uuids
+    assert all(mode(file) == (0, 0o666) for file in files)
+    lines = (root / "etc/tmpfiles.d/berth.conf").read_text().splitlines()
+    assert [line for line in lines if not line.startswith("#")] == [
+        *(f"d {os.path.join('/run/berth', part).rstrip('/')} 1777 root root -" for part in PARTS),
+        *(f"f /run/berth/devices/{uuid} 0666 root root -" for uuid in uuids),
+    ]
+
+
+def test_again_there_is_nothing_to_do(make_lab, root):
+    lab = make_lab("2xH100")
+    lab.berth("init", "--root", root)
+    answer = lab.berth("init", "--root", f"{root}/")
+    assert (answer.status, answer.out, answer.err) == (0, "nothing to do: all is as it should be\n", "")
+
+
+def test_whatever_the_umask(lab, root):
+    lab.run("bash", "-c", f"umask 077; {lab.program} init --root {root}")
+    assert mode(root / "run/berth") == (0, 0o1777)
+    assert mode(root / "etc/tmpfiles.d/berth.conf") == (0, 0o644)
+
+
+def test_a_new_device_is_added(make_lab, root):
+    lab = make_lab("1xH100")
+    lab.berth("init", "--root", root)
+    lab.change("2xH100")
+    assert lab.berth("init", "--root", root).out.startswith("made 1 device file\n")
+    assert (root / "etc/tmpfiles.d/berth.conf").read_text().count("\nf ") == 2
+
+
+def test_what_a_user_made_becomes_roots_and_stays_locked(make_lab, root):
+    lab = make_lab("1xH100")
+    site = root / "run/berth"
+    lab.env["BERTH_DIR"] = str(site)
+    holder(lab)
+    (device,) = (site / "devices").iterdir()
+    for path in (site, site / "queue", device):
+        os.chown(path, 1001, 1001)
+    site.chmod(0o777)
+    device.chmod(0o600)
+    inode = device.stat().st_ino
+    answer = lab.berth("init", "--root", root)
+    assert answer.out.splitlines()[:3] == [
+        f"{site} is root's now, and nobody can remove others' files there",
+        f"{site}/queue is root's now, and nobody can remove others' files there",
+        f"{site}/devices/{device.name} is root's now",
+    ]
+    assert (mode(site), mode(site / "queue"), mode(device)) == ((0, 0o1777), (0, 0o1777), (0, 0o666))
+    assert device.stat().st_ino == inode
+    assert lab.berth("run", "--no-wait", "--", "true").status == 75
+
+
+def test_a_file_with_another_name_is_not_given_to_everybody(make_lab, root):
+    lab = make_lab("1xH100")
+    lab.berth("init", "--root", root)
+    secret = root / "secret"
+    secret.write_text("x")
+    secret.chmod(0o600)
+    os.link(secret, root / "run/berth/devices/GPU-forged")
+    (root / "run/berth/devices/GPU-link").symlink_to(secret)
+    answer = lab.berth("init", "--root", root)
+    assert answer.status == 0
+    assert "GPU-forged is not a device file: it has another name too" in answer.err
+    assert "GPU-link is not a device file: " in answer.err
+    assert mode(secret) == (0, 0o600)
+
+
+def test_a_symbolic_link_in_its_place_is_refused(lab, root):
+    (root / "elsewhere").mkdir()
+    (root / "run/berth").symlink_to(root / "elsewhere")
+    answer = lab.berth("init", "--root", root)
+    assert (answer.status, answer.out) == (1, "")
+    assert "is not a directory" in answer.err
+    assert mode(root / "elsewhere")[1] == 0o755
+
+
+def test_an_administrators_own_line_is_left_alone(lab, root):
+    own = root / "etc/tmpfiles.d/berth.conf"
+    own.parent.mkdir()
+    own.write_text("# mine\n")
+    answer = lab.berth("init", "--root", root)
+    assert answer.status == 0
+    assert answer.err == f"berth: {own} was not written by berth init and is left as it is\n"
+    assert own.read_text() == "# mine\n"
+
+
+def test_without_a_driver_the_directory_is_made_and_the_rest_said(lab, root):
+    lab.change('init_result = 9\n[[device]]\nmodel = "T4"\n')
+    answer = lab.berth("init", "--root", root)
+    assert answer.status == 0
+    assert answer.out.splitlines()[0] == f"made {root}/run/berth"
+    assert "no device files are made" in answer.err
+
+
+def test_live_tickets_elsewhere_are_named(lab, root):
+    lab.env["BERTH_DIR"] = str(root / "tmp/berth")
+    holder(lab)
+    answer = lab.berth("init", "--root", root)
+    assert f"{root}/tmp/berth has live tickets (1)" in answer.err
+
+
+def test_users_work_together_in_it(make_lab, root, as_user, tmp_path):
+    for directory in (root, *root.parents):
+        if str(directory).startswith("/tmp/"):
+            directory.chmod(0o755)
+    lab = make_lab("2xH100")
+    lab.berth("init", "--root", root)
+    lab.env["BERTH_DIR"] = str(root / "run/berth")
+    ready(lab.start(*as_user(1001), lab.program, "run", "--", "bash", "-c", "echo ready; exec sleep 1000"))
+    bob = lab.run(*as_user(1002), lab.program, "run", "-n", "2", "--no-wait", "--", "true")
+    assert bob.status == 75
+    assert "trusts" not in bob.err
+    (ticket,) = (root / "run/berth/leases").iterdir()
+    assert lab.run(*as_user(1002), "rm", "-f", ticket).status != 0
+
+
+def test_who_is_not_root_is_told_how(open_lab, as_user, tmp_path):
+    answer = open_lab.run(*as_user(1001), open_lab.program, "init", "--root", tmp_path)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err == "berth: init makes files that belong to root: sudo berth init\n"
