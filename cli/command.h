@@ -52,6 +52,7 @@ std::unique_ptr<Command> make_run();
 std::unique_ptr<Command> make_shell();
 std::unique_ptr<Command> make_claim();
 std::unique_ptr<Command> make_init();
+std::unique_ptr<Command> make_adopt();
 std::unique_ptr<Command> make_doctor();
 std::unique_ptr<Command> make_completion();
 std::unique_ptr<Command> make_version();

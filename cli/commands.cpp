@@ -6,13 +6,14 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::array<Row, 15> kRows{{
+constexpr std::array<Row, 16> kRows{{
     {"list", "ls", "show the GPUs, who has them, and what runs on them", true, make_list},
     {"pick", "", "print the GPUs to use, for CUDA_VISIBLE_DEVICES; hold nothing", true, make_pick},
     {"why", "", "explain for every GPU why it would be granted or not", true, make_why},
     {"run", "", "lease GPUs for a command, and run it", true, make_run},
     {"shell", "", "lease GPUs for a shell, and start it", true, make_shell},
     {"claim", "", "lease GPUs for the shell or notebook that calls it", true, make_claim},
+    {"adopt", "", "lease the GPUs that a process of yours already uses", true, make_adopt},
     {"queue", "", "show who waits, in which place, and for what", true, make_queue},
     {"release", "", "end a lease of yours", false, make_release},
     {"init", "", "make the lease directory that all users share (root)", true, make_init},

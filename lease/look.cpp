@@ -44,6 +44,20 @@ bool drains(const std::string& uuid, const Facts& facts, Processes& processes) {
          unexplained_bytes(*device, processes) > facts.policy.hidden_tolerance_bytes;
 }
 
+void set_aside(const std::set<std::uint32_t>& adopted, Snapshot& snapshot) {
+  for (Device& device : snapshot.devices) {
+    if (adopted.empty() || !device.processes) continue;
+    std::erase_if(*device.processes, [&](const Process& process) {
+      if (!adopted.contains(process.pid)) return false;
+      const std::uint64_t bytes =
+          std::min(process.used_bytes.value_or(0), device.memory.used_bytes.value_or(0));
+      if (device.memory.used_bytes) *device.memory.used_bytes -= bytes;
+      if (device.memory.free_bytes) *device.memory.free_bytes += bytes;
+      return true;
+    });
+  }
+}
+
 }  // namespace
 
 void name_users(Ledger& ledger) {
@@ -82,6 +96,7 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   Facts& facts = world.facts;
   facts.policy = options.policy;
   facts.mask = narrow(resolve_mask(options.mask, *snapshot, options.device_order), options.within);
+  set_aside(options.adopted, *snapshot);
   facts.snapshot = std::move(*snapshot);
   Attribution attribution = attribute(facts.snapshot, world.ledger, store, *options.processes);
   facts.process_leases = std::move(attribution.leases);

@@ -18,7 +18,9 @@ struct LookOptions {
   std::optional<std::string> mask;  ///< value of CUDA_VISIBLE_DEVICES; nullopt: none, or not to be obeyed
   std::optional<std::string> device_order;  ///< value of CUDA_DEVICE_ORDER
   std::optional<std::vector<std::string>>
-      within;       ///< only these devices exist: those of the lease that we are inside of
+      within;  ///< only these devices exist: those of the lease that we are inside of
+  /// Processes that count as if they were not there, nor their memory: they are about to get a lease.
+  std::set<std::uint32_t> adopted;
   ReadingSet also;  ///< readings beyond those that judging the request needs
   Processes* processes = &system_processes();
 };

@@ -1,0 +1,138 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "berth/cli/command.h"
+#include "berth/cli/hold.h"
+#include "berth/cli/lease_options.h"
+#include "berth/cli/question.h"
+#include "berth/lease/attribution.h"
+#include "berth/render/explain.h"
+#include "berth/render/json.h"
+#include "berth/sys/process_identity.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kAbout =
+    "Leases the GPUs that a process of yours already computes on, it or those it has started, so that nobody "
+    "else "
+    "gets them. Refused while somebody else computes there too. The lease ends with the process; a keeper "
+    "holds "
+    "it, and killing that ends it.";
+
+// The process and all that it has started.
+std::set<std::uint32_t> tree_of(pid_t pid) {
+  std::set<std::uint32_t> tree{static_cast<std::uint32_t>(pid)};
+  for (const pid_t one : sys::process_descendants(pid)) tree.insert(static_cast<std::uint32_t>(one));
+  return tree;
+}
+
+class Adopt : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.arguments = "PID";
+    syntax.about = kAbout;
+    syntax.options.push_back(
+        {"Options", 0, "note", "TEXT", "shown to others beside the lease", {}, store_text(note_)});
+    syntax.options.push_back(
+        {"Options", 0, "json", "", "as JSON (docs/schema/claim.json)", {}, raise_flag(json_)});
+    syntax.options.push_back(source_option(options_.source));
+    return syntax;
+  }
+
+  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
+    if (words.size() != 1) return fail(ErrorCode::usage, "adopt which process? berth adopt PID");
+    const auto number = number_at_least(words.front(), 1);
+    if (!number) return std::unexpected(context(number.error(), words.front()));
+    pid_ = static_cast<pid_t>(*number);
+    const auto owner = sys::process_owner(pid_);
+    if (!owner) return fail(ErrorCode::failure, fmt::format("there is no process {}", pid_));
+    if (*owner != ::geteuid())
+      return fail(ErrorCode::failure,
+                  fmt::format("process {} is of {}, and a lease would be yours: only {} can adopt it", pid_,
+                              sys::user_name(*owner), sys::user_name(*owner)));
+    KeptUntil until;
+    until.process = pid_;
+    return leave_keeper(environment, until, [&] { return take(environment); });
+  }
+
+ private:
+  Result<Kept> take(Environment& environment) {
+    options_.ignore_mask = true;  // where it computes is settled
+    const std::set<std::uint32_t> tree = tree_of(pid_);
+    auto place = leasing::find_place(tell);
+    if (!place) return std::unexpected(place.error());
+    for (const std::string& warning : place->warnings) tell(warning);
+    const auto source = environment.source(options_.source);
+    if (!source) return std::unexpected(source.error());
+    auto request = request_for(**source, *place, tree);
+    if (!request) return std::unexpected(request.error());
+    leasing::TicketWords words{sys::process_command(pid_), note_, request->request_words};
+    words.kept = true;
+    words.job = static_cast<std::uint32_t>(pid_);
+    const leasing::SourceAccess access{[&] { return environment.source(options_.source); },
+                                       [&] { environment.end_probe(); }};
+    auto lease = take_lease(access, *place, *request, words);
+    environment.end_probe();
+    if (!lease) return std::unexpected(lease.error());
+    Output answer = answer_for(*place, *lease);
+    return Kept{std::move(*lease), std::move(answer)};
+  }
+
+  // The devices that it computes on, now or not at all. Error: there are none; it has a lease.
+  Result<LeaseRequest> request_for(source::Source& source, const leasing::Place& place,
+                                   const std::set<std::uint32_t>& tree) {
+    auto look = look_options(options_, ReadingKind::processes);
+    if (!look) return std::unexpected(look.error());
+    const auto world = leasing::look(source, *place.store, options_.request, *look);
+    if (!world) return std::unexpected(world.error());
+    for (const auto& [pid, lease] : world->facts.process_leases) {
+      if (tree.contains(pid))
+        return fail(ErrorCode::failure,
+                    fmt::format("process {} has the lease {} already", pid, to_text(lease)));
+    }
+    Request& request = options_.request;
+    for (const Device& device : world->facts.snapshot.devices) {
+      const bool here =
+          device.processes && std::ranges::any_of(*device.processes, [&](const Process& process) {
+            return tree.contains(process.pid);
+          });
+      if (here) request.devices.push_back(device.uuid);
+    }
+    if (request.devices.empty())
+      return fail(ErrorCode::failure,
+                  fmt::format("process {} ({}) uses no GPU, and nothing that it started does", pid_,
+                              sys::process_command(pid_)));
+    request.count = static_cast<unsigned>(request.devices.size());
+    look->adopted = tree;
+    return LeaseRequest{request, "what it uses", std::move(*look), false, 0, note_};
+  }
+
+  Output answer_for(const leasing::Place& place, const leasing::HeldLease& lease) const {
+    const auto variables = lease_environment(place, lease, false);
+    if (json_) return Output{.out = render::claim_json({lease.ticket(), lease.devices(), variables, 0})};
+    std::string labels;
+    for (const Device* device : lease.devices()) labels += (labels.empty() ? "" : ",") + label(*device);
+    return Output{.out = fmt::format("lease {}: GPU {} for process {} ({}) until it ends\n",
+                                     to_text(lease.ticket().id), labels, pid_,
+                                     render::short_command(sys::process_command(pid_)))};
+  }
+
+  RequestOptions options_;
+  std::string note_;
+  bool json_ = false;
+  pid_t pid_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_adopt() {
+  return std::make_unique<Adopt>();
+}
+
+}  // namespace berth::cli

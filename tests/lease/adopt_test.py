@@ -1,0 +1,114 @@
+"""berth adopt: a lease for a process that already computes."""
+
+import os
+import re
+import signal
+import sys
+
+import pytest
+from lab import DEADLINE_S
+from lease_jobs import USES_DEVICES, alive, eventually, leases, only_lease, ready
+from schemas import checked
+
+
+def outsider(lab, devices="0", as_user=()):
+    return ready(lab.start(*as_user, sys.executable, "-c", USES_DEVICES, devices))
+
+
+def states(lab) -> list[str]:
+    return [device["verdict"]["clause"] for device in lab.berth("list", "--json").json["devices"]]
+
+
+def test_its_devices_become_its_lease(make_lab):
+    lab = make_lab("3xH100")
+    job = outsider(lab, "0,2")
+    assert states(lab) == ["no_outsider", None, "no_outsider"]
+    answer = lab.berth("adopt", job.pid)
+    assert (answer.status, answer.err) == (0, "")
+    assert re.fullmatch(rf"lease {only_lease(lab)}: GPU 0,2 for process {job.pid} \(\S+\) until it ends\n", answer.out)
+    assert states(lab) == ["not_leased", None, "not_leased"]
+    listing = lab.berth("list", "--json").json
+    processes = [process for device in listing["devices"] for process in device["processes"]]
+    assert [process["lease"] for process in processes] == [only_lease(lab)] * 2
+
+
+def test_it_ends_with_the_process(make_lab):
+    lab = make_lab("1xH100")
+    job = outsider(lab)
+    answer = checked(lab.berth("adopt", job.pid, "--json", "--note", "found it"), "claim")
+    assert answer["ends_with"] == job.pid and alive(answer["kept_by"])
+    job.kill()
+    job.wait(DEADLINE_S)
+    eventually(lambda: leases(lab) == [])
+    eventually(lambda: not alive(answer["kept_by"]))
+    assert lab.berth("run", "--no-wait", "--", "true").status == 0
+
+
+def test_releasing_it_leaves_the_process(make_lab):
+    lab = make_lab("1xH100")
+    job = outsider(lab)
+    assert lab.berth("adopt", job.pid).status == 0
+    assert lab.berth("release", only_lease(lab)).status == 0
+    assert job.poll() is None
+    assert states(lab) == ["no_outsider"]
+
+
+def test_what_it_has_started_counts_as_it(make_lab):
+    lab = make_lab("1xH100")
+    shell = ready(
+        lab.start("bash", "-c", f"{sys.executable} -c '{USES_DEVICES}' 0; true", start_new_session=True)
+    )
+    assert lab.berth("adopt", shell.pid).status == 0
+    assert len(leases(lab)) == 1
+    os.killpg(shell.pid, signal.SIGKILL)
+
+
+def test_it_is_refused_while_another_outsider_is_there(make_lab):
+    lab = make_lab("1xH100")
+    job, other = outsider(lab), outsider(lab)
+    answer = lab.berth("adopt", job.pid)
+    assert (answer.status, answer.out) == (75, "")
+    assert f"(pid {other.pid})" in answer.err and f"(pid {job.pid})" not in answer.err
+    assert leases(lab) == []
+    other.kill()
+    other.wait()
+    assert lab.berth("adopt", job.pid).status == 0
+
+
+def test_twice_is_once(make_lab):
+    lab = make_lab("1xH100")
+    job = outsider(lab)
+    assert lab.berth("adopt", job.pid).status == 0
+    answer = lab.berth("adopt", job.pid)
+    assert (answer.status, answer.out) == (1, "")
+    assert answer.err == f"berth: process {job.pid} has the lease {only_lease(lab)} already\n"
+
+
+def test_a_process_without_a_gpu_has_nothing_to_adopt(lab):
+    idle = lab.start("sleep", "1000")
+    answer = lab.berth("adopt", idle.pid)
+    assert (answer.status, answer.out) == (1, "")
+    assert answer.err.startswith(f"berth: process {idle.pid} (sleep 1000) uses no GPU")
+    assert leases(lab) == []
+
+
+def test_a_dead_process_is_named(lab):
+    gone = lab.start("true")
+    gone.wait(DEADLINE_S)
+    answer = lab.berth("adopt", gone.pid)
+    assert (answer.status, answer.out, answer.err) == (1, "", f"berth: there is no process {gone.pid}\n")
+
+
+@pytest.mark.parametrize("words", [[], ["0"], ["-1"], ["train.py"], ["1", "2"], ["99999999999999"]])
+def test_what_is_no_pid_is_a_wrong_use(lab, words):
+    assert lab.berth("adopt", "--", *words).status == 2
+
+
+def test_another_users_process_is_his(open_lab, as_user):
+    lab = open_lab
+    job = lab.start(*as_user(1001), "sleep", "1000")
+    eventually(lambda: os.stat(f"/proc/{job.pid}").st_uid == 1001)
+    for user in (as_user(1002), ()):
+        answer = lab.run(*user, lab.program, "adopt", job.pid)
+        assert (answer.status, answer.out) == (1, "")
+        assert answer.err.startswith(f"berth: process {job.pid} is of uid 1001, ")
