@@ -23,8 +23,8 @@ constexpr std::string_view kAbout =
     "release`. "
     "A process stays behind that holds it, the keeper; killing it ends the lease. In Python:\n"
     "\n"
-    "    os.environ.update(json.loads(subprocess.check_output([\"berth\", \"claim\", "
-    "\"--json\"]))[\"environment\"])";
+    "    answer = json.loads(subprocess.check_output([\"berth\", \"claim\", \"--json\"]))\n"
+    "    os.environ.update(answer[\"environment\"])";
 
 class Claim : public Command {
  public:

@@ -14,7 +14,7 @@ constexpr std::string_view kAbout =
     "\n"
     "    berth run -- python train.py\n"
     "    berth run -n 2 --free 40G -- torchrun --nproc-per-node 2 train.py\n"
-    "    berth run -- docker run --gpus '\"device={uuids}\"' -e BERTH_LEASE image train.py";
+    "    berth run -- docker run --gpus '\"device={uuids}\"' -e BERTH_LEASE image";
 
 class Run : public Command {
  public:
