@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -96,30 +97,31 @@ Result<void> make_directory(int parent, const std::string& name, mode_t mode) {
   return {};
 }
 
-void remove_empty(const std::string& path) {
-  for (const char* part : kParts) ::rmdir(fmt::format("{}/{}", path, part).c_str());
+void remove_empty(const std::string& path, std::span<const char* const> parts) {
+  for (const char* part : parts) ::rmdir(fmt::format("{}/{}", path, part).c_str());
   ::rmdir(path.c_str());
 }
 
-Result<void> fill_and_rename(const std::string& beside, const DirectoryChoice& choice) {
-  for (const char* part : kParts) {
-    auto made = make_directory(AT_FDCWD, fmt::format("{}/{}", beside, part), mode_for(choice));
+Result<void> fill_and_rename(const std::string& beside, const std::string& path, mode_t mode,
+                             std::span<const char* const> parts) {
+  for (const char* part : parts) {
+    auto made = make_directory(AT_FDCWD, fmt::format("{}/{}", beside, part), mode);
     if (!made) return made;
   }
   // Last, so that nobody puts something into it before.
-  if (::chmod(beside.c_str(), mode_for(choice)) != 0) return sys::fail_errno("setting the mode of " + beside);
-  if (::renameat2(AT_FDCWD, beside.c_str(), AT_FDCWD, choice.path.c_str(), RENAME_NOREPLACE) != 0 &&
-      errno != EEXIST)
-    return sys::fail_errno("making " + choice.path);
+  if (::chmod(beside.c_str(), mode) != 0) return sys::fail_errno("setting the mode of " + beside);
+  if (::renameat2(AT_FDCWD, beside.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0 && errno != EEXIST)
+    return sys::fail_errno("making " + path);
   return {};
 }
 
-// A whole lease directory, made under another name. That somebody else is faster is as good.
-Result<void> make_in_place(const DirectoryChoice& choice) {
-  std::string beside = choice.path + ".new-XXXXXX";
-  if (::mkdtemp(beside.data()) == nullptr) return sys::fail_errno("making " + choice.path);
-  auto made = fill_and_rename(beside, choice);
-  remove_empty(beside);  // fails, as it should, when it now has its name
+// A directory with its parts and mode, made under another name: nobody meets half of one, nor is one left by
+// who is killed here. That somebody else is faster is as good.
+Result<void> make_whole(const std::string& path, mode_t mode, std::span<const char* const> parts) {
+  std::string beside = path + ".new-XXXXXX";
+  if (::mkdtemp(beside.data()) == nullptr) return sys::fail_errno("making " + path);
+  auto made = fill_and_rename(beside, path, mode, parts);
+  remove_empty(beside, parts);  // fails, as it should, when it now has its name
   return made;
 }
 
@@ -131,7 +133,8 @@ Result<void> add_parts(const DirectoryChoice& choice) {
     const auto opened = sys::open_directory(root->get(), part);
     if (!opened) return std::unexpected(opened.error());
     if (*opened) continue;
-    if (auto made = make_directory(root->get(), part, mode_for(choice)); !made) return made;
+    if (auto made = make_whole(fmt::format("{}/{}", choice.path, part), mode_for(choice), {}); !made)
+      return made;
   }
   return {};
 }
@@ -193,7 +196,7 @@ Result<LeaseDirectory> LeaseDirectory::make(const DirectoryChoice& choice) {
     if (*opened) return std::move(**opened);
     struct stat status{};
     const bool there = ::lstat(choice.path.c_str(), &status) == 0;
-    if (auto made = there ? add_parts(choice) : make_in_place(choice); !made)
+    if (auto made = there ? add_parts(choice) : make_whole(choice.path, mode_for(choice), kParts); !made)
       return std::unexpected(context(made.error(), "the lease directory " + choice.path));
   }
 }
