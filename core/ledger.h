@@ -62,6 +62,8 @@ struct OddTicket {
 /// All live tickets of one lease directory, by id.
 struct Ledger {
   std::vector<Ticket> tickets;
+  /// How many that may wait are left out. They stand further ahead than all waiting tickets that are here.
+  std::size_t unread = 0;
   std::vector<OddTicket> odd;
   std::vector<Ticket> ended;  ///< leases whose holder is dead and whose file is still there
 

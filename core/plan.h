@@ -33,6 +33,9 @@ using Plan = std::variant<Behind, Granted, Blocked>;
 /// wait. Two tickets are rivals if their candidates meet; first come, first served among rivals; devices that
 /// no earlier waiter could use may be taken at once. Those `passed_over` (stopped: no event would end a wait
 /// for them) count as if they did not wait, and keep their place.
+///
+/// Whoever is Behind stays so whatever stands further ahead: tickets that wait before all those of the ledger
+/// could only leave it less. So the nearest of the queue are enough for that answer, and for no other.
 Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me,
                   const std::set<TicketId>& passed_over = {});
 

@@ -47,6 +47,7 @@ class Acquisition {
               const LookOptions& options, const Patience& patience)
       : source_(source), store_(store), request_(request), patience_(patience), options_(options) {
     options_.also |= readings_in_case_of_choice(request);
+    options_.books = store::Extent::leases;
   }
 
   Result<Acquired> run(const TicketWords& words) {
@@ -59,18 +60,20 @@ class Acquisition {
       if (std::holds_alternative<store::Taken>(*outcome)) return granted();
       if (std::holds_alternative<store::Withdrawn>(*outcome)) return refused();
       if (const auto* conflict = std::get_if<store::Conflict>(&*outcome)) {
+        options_.books = store::Extent::leases_and_locks;
         if (!last_attempt_) {
           std::this_thread::sleep_for(kBetweenAttempts);
           continue;
         }
         world_.facts.foreign_locks.push_back(conflict->uuid);
         if (!patience_.wait) return give_up();
-      } else if (looked_at_old_books_) {
+      } else if (must_look_again_) {
         continue;
       }
       const auto woken = wait_in_line();
       if (!woken) return std::unexpected(woken.error());
       if (!*woken) return give_up();
+      options_.books = store::Extent::leases;
       attempt = 1;
     }
   }
@@ -115,14 +118,32 @@ class Acquisition {
   store::Decide decision() {
     return [this](const Ledger& ledger, TicketId me) -> Result<store::Decision> {
       if (auto planned = plan_for(ledger, me); !planned) return std::unexpected(planned.error());
-      looked_at_old_books_ = false;
+      if (depends_on_unread(ledger)) return store::Decision(store::ReadOn{});
+      must_look_again_ = false;
       if (const auto* granted = std::get_if<Granted>(&plan_)) return store::Decision(take(granted->choice));
       // The facts may be older than a lease that has come or gone since.
-      looked_at_old_books_ = !last_attempt_ && !same_leases(ledger, world_.ledger);
+      must_look_again_ = !last_attempt_ && (!same_leases(ledger, world_.ledger) || hides_a_lock(ledger));
       judged_ = ledger;
-      if (looked_at_old_books_ || patience_.wait) return store::Decision(store::Stay{});
+      if (must_look_again_ || patience_.wait) return store::Decision(store::Stay{});
       return store::Decision(store::Withdraw{});
     };
+  }
+
+  // Whoever stands further ahead changes nothing for one that is behind somebody: it could only be given
+  // less.
+  bool depends_on_unread(const Ledger& ledger) const {
+    return ledger.unread > 0 && !std::holds_alternative<Behind>(plan_);
+  }
+
+  // What is free and yet not to be had may be locked by somebody without a ticket. The kernel takes its time
+  // to tell, so it is asked only where there is such a device, and where the user will be told of it.
+  bool hides_a_lock(const Ledger& ledger) {
+    if (options_.books == store::Extent::leases_and_locks) return false;
+    if (patience_.wait && std::holds_alternative<Behind>(plan_)) return false;
+    const auto verdicts = judge(request_, ledger, world_.facts);
+    if (!verdicts || std::ranges::none_of(*verdicts, &Verdict::free)) return false;
+    options_.books = store::Extent::leases_and_locks;
+    return true;
   }
 
   // Who is stopped is asked in the decision itself: one that has gone on since an earlier look waits rightly.
@@ -184,6 +205,7 @@ class Acquisition {
   Result<bool> find_next_rival() {
     const auto outcome = own_->decide([this](const Ledger& ledger, TicketId me) -> Result<store::Decision> {
       if (auto planned = plan_for(ledger, me); !planned) return std::unexpected(planned.error());
+      if (depends_on_unread(ledger)) return store::Decision(store::ReadOn{});
       judged_ = ledger;
       return store::Decision(store::Stay{});
     });
@@ -195,7 +217,7 @@ class Acquisition {
   // those that it has passed over.
   bool order_has_changed(TicketId rival) const {
     const auto stopped = [this](TicketId id) {
-      const Ticket* ticket = find_ticket(books_, id);
+      const Ticket* ticket = find_ticket(world_.ledger, id);
       return ticket != nullptr && is_stopped(*ticket);
     };
     return stopped(rival) || !std::ranges::all_of(passed_over_, stopped);
@@ -210,7 +232,7 @@ class Acquisition {
   Result<bool> wait_for_release(std::chrono::milliseconds left) {
     std::vector<TicketId> blocking;
     const std::vector<std::string>& uuids = own_->ticket().candidates;
-    for (const Ticket& ticket : books_.tickets) {
+    for (const Ticket& ticket : world_.ledger.tickets) {
       const bool holds = std::ranges::any_of(
           ticket.devices, [&](const std::string& uuid) { return is_candidate(own_->ticket(), uuid); });
       if (ticket.phase == TicketPhase::granted && holds) blocking.push_back(ticket.id);
@@ -247,15 +269,16 @@ class Acquisition {
 
   // After each decision; it may ask a directory service for names, so not at each tick.
   Result<void> see_how_it_stands() {
-    books_ = judged_ ? *judged_ : world_.ledger;
-    name_users(books_);
-    auto verdicts = judge(request_, books_, world_.facts);
+    if (judged_) world_.ledger = *std::exchange(judged_, std::nullopt);
+    name_users(world_.ledger);
+    auto verdicts = judge(request_, world_.ledger, world_.facts);
     if (!verdicts) return std::unexpected(verdicts.error());
     verdicts_ = std::move(*verdicts);
-    position_ = 1 + static_cast<std::size_t>(std::ranges::count_if(books_.tickets, [&](const Ticket& ticket) {
-                  return ticket.phase == TicketPhase::waiting && ticket.id < own_->ticket().id &&
-                         !passed_over_.contains(ticket.id) && are_rivals(ticket, own_->ticket());
-                }));
+    const auto before_me = std::ranges::count_if(world_.ledger.tickets, [&](const Ticket& ticket) {
+      return ticket.phase == TicketPhase::waiting && ticket.id < own_->ticket().id &&
+             !passed_over_.contains(ticket.id) && are_rivals(ticket, own_->ticket());
+    });
+    position_ = 1 + static_cast<std::size_t>(before_me) + world_.ledger.unread;
     return {};
   }
 
@@ -263,7 +286,7 @@ class Acquisition {
     const auto* behind = std::get_if<Behind>(&plan_);
     if (!patience_.on_wait) return;
     patience_.on_wait({world_, verdicts_, position_,
-                       behind != nullptr ? find_ticket(books_, behind->rival) : nullptr, waited()});
+                       behind != nullptr ? find_ticket(world_.ledger, behind->rival) : nullptr, waited()});
   }
 
   std::chrono::seconds waited() const {
@@ -309,11 +332,10 @@ class Acquisition {
   std::chrono::steady_clock::time_point joined_at_ = std::chrono::steady_clock::now();
   Plan plan_ = Blocked{};
   std::set<TicketId> passed_over_;
-  std::optional<Ledger> judged_;  // the books of the last decision
-  Ledger books_;                  // the same with names, while waiting
+  std::optional<Ledger> judged_;  // the books of the last decision, if they are not the world's
   std::vector<Verdict> verdicts_;
   std::size_t position_ = 1;
-  bool looked_at_old_books_ = false;
+  bool must_look_again_ = false;
   bool last_attempt_ = false;
 };
 

@@ -66,8 +66,9 @@ struct SourceAccess {
 struct Waiting {
   const World& world;                    ///< as last looked at; old for one that is not first
   const std::vector<Verdict>& verdicts;  ///< likewise
-  std::size_t position = 1;              ///< 1: first of its rivals
-  const Ticket* behind = nullptr;        ///< the last rival before it; null for the first
+  /// 1: first of its rivals. Those far ahead that nobody has looked at count as rivals.
+  std::size_t position = 1;
+  const Ticket* behind = nullptr;  ///< the last rival before it; null for the first
   std::chrono::seconds waited{0};
 };
 

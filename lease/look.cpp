@@ -87,12 +87,12 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   auto snapshot = source.read(request.readings() | options.also);
   if (!snapshot) return std::unexpected(snapshot.error());
   // After the driver, which may take its time: the books are then the younger of the two.
-  auto books = store.look();
+  auto books = store.look(options.books);
   if (!books) return std::unexpected(books.error());
 
   World world;
   world.ledger = std::move(books->ledger);
-  name_users(world.ledger);
+  if (options.books == store::Extent::everything) name_users(world.ledger);
   Facts& facts = world.facts;
   facts.policy = options.policy;
   facts.mask = narrow(resolve_mask(options.mask, *snapshot, options.device_order), options.within);

@@ -22,6 +22,7 @@ struct LookOptions {
   /// Processes that count as if they were not there, nor their memory: they are about to get a lease.
   std::set<std::uint32_t> adopted;
   ReadingSet also;  ///< readings beyond those that judging the request needs
+  store::Extent books = store::Extent::everything;
   Processes* processes = &system_processes();
 };
 
@@ -33,8 +34,8 @@ struct World {
   std::vector<store::ForeignLock> foreign_locks;  ///< as in facts, with who took them
 };
 
-/// Asks the source and reads the books, with what judging `request` needs. Holds and changes nothing. Error:
-/// as Source::read; the lease directory is not fit for use.
+/// Asks the source and reads the books, with what judging `request` needs. Holds and changes nothing. Users
+/// have names if the books were read whole. Error: as Source::read; the lease directory is not fit for use.
 Result<World> look(source::Source& source, store::LeaseStore& store, const Request& request,
                    const LookOptions& options);
 

@@ -32,10 +32,14 @@ struct AddTo {
   void operator()(Ticket& ticket) const { scan.ledger.tickets.push_back(std::move(ticket)); }
 };
 
+std::uint64_t now() {
+  return static_cast<std::uint64_t>(sys::since_boot().count());
+}
+
 Result<void> scan_part(int directory, TicketPhase phase, Scan& scan) {
   const auto entries = sys::list_directory(directory);
   if (!entries) return std::unexpected(entries.error());
-  const auto now_ns = static_cast<std::uint64_t>(sys::since_boot().count());
+  const std::uint64_t now_ns = now();
   for (const sys::DirectoryEntry& entry : *entries) {
     const auto id = ticket_id_from_text(entry.name);
     if (id && id->value <= now_ns + kFarFutureNs) scan.newest = std::max(scan.newest, *id);
@@ -74,6 +78,19 @@ Result<Scan> scan_leases(const LeaseDirectory& directory) {
     return std::unexpected(context(leases.error(), directory.choice.path + "/leases"));
   put_in_order(scan.ledger);
   return scan;
+}
+
+Result<std::vector<TicketId>> ids_in_queue(const LeaseDirectory& directory) {
+  const auto entries = sys::list_directory(directory.queue.get());
+  if (!entries) return std::unexpected(context(entries.error(), directory.choice.path + "/queue"));
+  const std::uint64_t now_ns = now();
+  std::vector<TicketId> ids;
+  for (const sys::DirectoryEntry& entry : *entries) {
+    const auto id = ticket_id_from_text(entry.name);
+    if (id && id->value <= now_ns + kFarFutureNs) ids.push_back(*id);
+  }
+  std::ranges::sort(ids);
+  return ids;
 }
 
 void remove_ticket(const LeaseDirectory& directory, TicketPhase phase, TicketId id) {

@@ -27,6 +27,9 @@ Result<Scan> scan_directory(const LeaseDirectory& directory);
 /// Reads leases/ only, which stays small however long the queue is.
 Result<Scan> scan_leases(const LeaseDirectory& directory);
 
+/// The ids in queue/ that are not in the far future, in order: who may wait, by name alone.
+Result<std::vector<TicketId>> ids_in_queue(const LeaseDirectory& directory);
+
 /// Removes a ticket's file, and what was asked for inside it.
 void remove_ticket(const LeaseDirectory& directory, TicketPhase phase, TicketId id);
 

@@ -90,13 +90,14 @@ Result<void> DirectoryStore::refresh() {
   return {};
 }
 
-Result<Books> DirectoryStore::look() {
+Result<Books> DirectoryStore::look(Extent extent) {
   if (auto fresh = refresh(); !fresh) return std::unexpected(fresh.error());
   if (!directory_) return Books{};
   // Locks first: one that is given up meanwhile then counts as nobody's too much, not one that is taken
   // meanwhile.
-  const auto held = flocks_on_file_system_of(*directory_);
-  auto scan = scan_directory(*directory_);
+  const auto held =
+      extent == Extent::leases ? std::vector<sys::HeldFlock>{} : flocks_on_file_system_of(*directory_);
+  auto scan = extent == Extent::everything ? scan_directory(*directory_) : scan_leases(*directory_);
   if (!scan) return std::unexpected(scan.error());
   remains_ = std::move(scan->remains);
   Books books{std::move(scan->ledger), {}};

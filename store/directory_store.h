@@ -17,7 +17,8 @@ class DirectoryStore : public LeaseStore {
   /// for use, and why. `tell` gets a sentence for the user when something takes unusually long.
   static Result<std::unique_ptr<DirectoryStore>> open(const DirectoryChoice& choice, Tell tell = {});
 
-  Result<Books> look() override;
+  using LeaseStore::look;
+  Result<Books> look(Extent extent) override;
   Result<Joined> join(const Ticket& draft, const Decide& decide) override;
   void sweep(const std::vector<TicketId>& keep) override;
   std::optional<sys::FileIdentity> file_of(TicketId lease) override;

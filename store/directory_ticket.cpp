@@ -65,7 +65,8 @@ DirectoryTicket::DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory
     : directory_(std::move(directory)),
       tell_(std::move(tell)),
       ticket_(draft),
-      locks_(directory_->devices.get()) {
+      locks_(directory_->devices.get()),
+      earlier_rivals_(*directory_) {
   ticket_.phase = TicketPhase::waiting;
   ticket_.uid = ::geteuid();
   ticket_.devices.clear();
@@ -135,31 +136,33 @@ Result<void> DirectoryTicket::enter_queue(TicketId newest) {
 }
 
 Result<Outcome> DirectoryTicket::join_under_gate(const Decide& decide) {
-  auto scan = scan_directory(*directory_);
+  auto before = ids_in_queue(*directory_);
+  if (!before) return std::unexpected(before.error());
+  auto scan = scan_leases(*directory_);
   if (!scan) return std::unexpected(scan.error());
-  if (auto entered = enter_queue(scan->newest); !entered) {
+  const TicketId newest = before->empty() ? scan->newest : std::max(scan->newest, before->back());
+  if (auto entered = enter_queue(newest); !entered) {
     ticket_.id = {};
     if (entered.error().code == ErrorCode::usage) return std::unexpected(entered.error());
     return std::unexpected(in_directory(entered.error(), *directory_));
   }
-  for (const Ticket& other : scan->ledger.tickets) {
-    if (other.phase == TicketPhase::waiting && are_rivals(other, ticket_)) earlier_rivals_.push_back(other);
-  }
-  scan->ledger.tickets.push_back(ticket_);
-  return act(decide(scan->ledger, ticket_.id), scan->ledger);
+  earlier_rivals_.note(std::move(*before));
+  return decide_on(std::move(scan->ledger), decide);
 }
 
-Result<Ledger> DirectoryTicket::ledger_before_me() {
-  // All of them, not the nearest only: behind one that is stopped, and so passed over, others come and go.
-  std::erase_if(earlier_rivals_,
-                [this](const Ticket& rival) { return !still_waits(directory_->queue.get(), rival.id); });
-  auto scan = scan_leases(*directory_);
-  if (!scan) return std::unexpected(scan.error());
-  std::vector<Ticket>& tickets = scan->ledger.tickets;
-  tickets.insert(tickets.end(), earlier_rivals_.begin(), earlier_rivals_.end());
-  tickets.push_back(ticket_);
-  std::ranges::sort(tickets, {}, &Ticket::id);
-  return std::move(scan->ledger);
+Result<Outcome> DirectoryTicket::decide_on(Ledger leases, const Decide& decide) {
+  leases.tickets.push_back(ticket_);
+  for (;;) {
+    Ledger ledger = leases;
+    const std::vector<Ticket>& rivals = earlier_rivals_.known();
+    ledger.tickets.insert(ledger.tickets.end(), rivals.begin(), rivals.end());
+    std::ranges::sort(ledger.tickets, {}, &Ticket::id);
+    ledger.unread = earlier_rivals_.unread();
+    const auto decision = decide(ledger, ticket_.id);
+    if (!decision || !std::holds_alternative<ReadOn>(*decision) || ledger.unread == 0)
+      return act(decision, ledger);
+    earlier_rivals_.read_on(ticket_);
+  }
 }
 
 Result<Outcome> DirectoryTicket::decide(const Decide& decide) {
@@ -169,9 +172,10 @@ Result<Outcome> DirectoryTicket::decide(const Decide& decide) {
     return fail(ErrorCode::failure,
                 fmt::format("this ticket was removed from {} by somebody who may do so: its owner or root",
                             directory_->choice.path));
-  const auto ledger = ledger_before_me();
-  if (!ledger) return std::unexpected(ledger.error());
-  return act(decide(*ledger, ticket_.id), *ledger);
+  if (auto refreshed = earlier_rivals_.refresh(); !refreshed) return std::unexpected(refreshed.error());
+  auto scan = scan_leases(*directory_);
+  if (!scan) return std::unexpected(scan.error());
+  return decide_on(std::move(scan->ledger), decide);
 }
 
 bool DirectoryTicket::still_waits_here() const {
@@ -182,12 +186,12 @@ bool DirectoryTicket::still_waits_here() const {
 
 Result<Outcome> DirectoryTicket::act(const Result<Decision>& decision, const Ledger& ledger) {
   if (!decision) return std::unexpected(decision.error());
-  if (std::holds_alternative<Stay>(*decision)) return Stayed{};
   if (std::holds_alternative<Withdraw>(*decision)) {
     release();
     return Withdrawn{};
   }
-  return take(std::get<Take>(*decision), ledger);
+  const auto* wanted = std::get_if<Take>(&*decision);
+  return wanted != nullptr ? take(*wanted, ledger) : Result<Outcome>(Stayed{});
 }
 
 Result<Outcome> DirectoryTicket::take(const Take& take, const Ledger& ledger) {
@@ -213,7 +217,7 @@ Result<void> DirectoryTicket::become_lease(const Take& take) {
     return sys::fail_errno("making the ticket a lease");
   ticket_ = granted;
   sys::unlock_bytes(file_.get(), kWaitingByte, 1);
-  earlier_rivals_.clear();
+  earlier_rivals_.forget();
   watch_.reset();
   return {};
 }

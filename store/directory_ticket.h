@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "berth/store/device_locks.h"
+#include "berth/store/earlier_rivals.h"
 #include "berth/store/lease_directory.h"
 #include "berth/store/lease_store.h"
 #include "berth/store/release_watch.h"
@@ -24,8 +25,7 @@ class DirectoryTicket : public OwnTicket {
                                                           const Ticket& draft, Tell tell);
   ~DirectoryTicket() override;
 
-  /// Gives it the next id and its place in the queue, and decides on the whole ledger. REQUIRES: the gate is
-  /// held.
+  /// Gives it the next id and its place in the queue, and decides. REQUIRES: the gate is held.
   Result<Outcome> join_under_gate(const Decide& decide);
 
   const Ticket& ticket() const override { return ticket_; }
@@ -40,7 +40,7 @@ class DirectoryTicket : public OwnTicket {
  private:
   DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft, Tell tell);
   Result<void> enter_queue(TicketId newest);
-  Result<Ledger> ledger_before_me();
+  Result<Outcome> decide_on(Ledger leases, const Decide& decide);
   Result<Outcome> act(const Result<Decision>& decision, const Ledger& ledger);
   Result<Outcome> take(const Take& take, const Ledger& ledger);
   Result<void> become_lease(const Take& take);
@@ -52,9 +52,7 @@ class DirectoryTicket : public OwnTicket {
   Ticket ticket_;
   sys::Descriptor file_;
   DeviceLocks locks_;
-  /// The waiting rivals that stood before this ticket when it joined, in order. This list only shrinks:
-  /// rivals with an earlier id that appear later are forged.
-  std::vector<Ticket> earlier_rivals_;
+  EarlierRivals earlier_rivals_;
   std::optional<ReleaseWatch> watch_;
   bool settled_ = false;  ///< nothing happened for a moment before the last look
 };

@@ -32,11 +32,14 @@ struct Take {
 };
 struct Stay {};      ///< in the queue
 struct Withdraw {};  ///< leave the queue, and end the ticket
-using Decision = std::variant<Take, Stay, Withdraw>;
+/// To be asked again with those who stand further ahead. REQUIRES: the ledger has some `unread`.
+struct ReadOn {};
+using Decision = std::variant<Take, Stay, Withdraw, ReadOn>;
 
-/// Decides for the ticket `me` of the ledger. Pure: a store may call it again on a newer ledger, and then
-/// only the last answer counts. The ledger has all leases and, of the waiting tickets, at least those that
-/// stand before me.
+/// Decides for the ticket `me` of the ledger. Pure: a store may call it again on another ledger, and then
+/// only the last answer counts. The ledger has all leases and, of the tickets that stand before me in the
+/// queue, the nearest; `unread` are those that nobody has looked at yet, since most waiters need to know only
+/// who is right before them.
 using Decide = std::function<Result<Decision>(const Ledger& ledger, TicketId me)>;
 
 /// What came of a decision.
@@ -107,14 +110,22 @@ struct Books {
   std::vector<ForeignLock> foreign_locks;
 };
 
+/// How much of the books is read.
+enum class Extent {
+  leases,            ///< what a request is judged by, at a cost that does not grow with the queue
+  leases_and_locks,  ///< and the locks of those without a ticket, which may take the kernel 10 ms to tell
+  everything,        ///< and who waits
+};
+
 /// Where tickets are. What it needs of a back end: an order of creation, a lock per device, a life that the
 /// back end ends when the client is gone, and a way to sleep until one given key changes.
 class LeaseStore {
  public:
   virtual ~LeaseStore() = default;
 
-  /// Everything as it stands now. Takes no lock and waits for nobody.
-  virtual Result<Books> look() = 0;
+  /// As it stands now. Takes no lock and waits for nobody.
+  virtual Result<Books> look(Extent extent) = 0;
+  Result<Books> look() { return look(Extent::everything); }
 
   /// Puts a ticket at the end of the queue and decides for it, in one step. Of `draft`, id, phase, owner and
   /// times are filled in.

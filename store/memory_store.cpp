@@ -82,8 +82,12 @@ class MemoryTicket : public OwnTicket {
 
 }  // namespace
 
-Result<Books> MemoryStore::look() {
+Result<Books> MemoryStore::look(Extent extent) {
   Books books{ledger_of(*books_), {}};
+  if (extent != Extent::everything)
+    std::erase_if(books.ledger.tickets,
+                  [](const Ticket& ticket) { return ticket.phase == TicketPhase::waiting; });
+  if (extent == Extent::leases) return books;
   for (const auto& [uuid, whole] : books_->foreign_locks) books.foreign_locks.push_back({uuid, whole, 0});
   return books;
 }

@@ -26,7 +26,8 @@ class MemoryStore : public LeaseStore {
  public:
   explicit MemoryStore(std::shared_ptr<MemoryBooks> books) : books_(std::move(books)) {}
 
-  Result<Books> look() override;
+  using LeaseStore::look;
+  Result<Books> look(Extent extent) override;
   Result<Joined> join(const Ticket& draft, const Decide& decide) override;
   void sweep(const std::vector<TicketId>& keep) override;
   std::optional<sys::FileIdentity> file_of(TicketId) override { return std::nullopt; }

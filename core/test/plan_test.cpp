@@ -149,9 +149,21 @@ struct World {
                          [&](const Ticket& t) { return t.id == id; });
   }
 
+  /// The nearest of those before it are enough to know that it is behind one.
+  void check_nearest(TicketId id, const Plan& result) const {
+    Ledger nearest = ledger;
+    for (const Ticket& other : ledger.tickets) {
+      if (other.phase != TicketPhase::waiting || other.id >= id) continue;
+      std::erase_if(nearest.tickets, [&](const Ticket& ticket) { return ticket.id == other.id; });
+      const Plan partial = plan(nearest, facts, requests.at(id), id).value();
+      if (std::holds_alternative<Behind>(partial)) RC_ASSERT(partial == result);
+    }
+  }
+
   bool ask(TicketId id) {
     const Plan result = plan(ledger, facts, requests.at(id), id).value();
     check_order(ticket(id), result);
+    check_nearest(id, result);
     const auto* grant = std::get_if<Granted>(&result);
     if (!grant) return false;
     RC_ASSERT(grant->choice.uuids.size() == requests.at(id).count);

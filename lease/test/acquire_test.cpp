@@ -116,9 +116,10 @@ TEST_CASE("a device that somebody without a ticket has locked is tried again, th
   // The listing of locks does not show it, as in a pid namespace: only the try does.
   class Blind : public store::MemoryStore {
    public:
+    using MemoryStore::look;
     using MemoryStore::MemoryStore;
-    Result<store::Books> look() override {
-      auto books = MemoryStore::look();
+    Result<store::Books> look(store::Extent extent) override {
+      auto books = MemoryStore::look(extent);
       books->foreign_locks.clear();
       return books;
     }
@@ -152,8 +153,9 @@ TEST_CASE("facts that are older than a lease's end are read again before anybody
    public:
     using MemoryStore::MemoryStore;
     std::function<void()> after_look;
-    Result<store::Books> look() override {
-      auto books = MemoryStore::look();
+    using MemoryStore::look;
+    Result<store::Books> look(store::Extent extent) override {
+      auto books = MemoryStore::look(extent);
       after_look();
       return books;
     }

@@ -104,6 +104,14 @@ std::unique_ptr<OwnTicket> waiting(LeaseStore& store, std::vector<std::string> u
   return std::move(joined->own);
 }
 
+/// Sees all that a decision can see.
+Decide see_all(Ledger& seen) {
+  return [&seen](const Ledger& ledger, TicketId) -> Result<Decision> {
+    seen = ledger;
+    return ledger.unread > 0 ? Decision(ReadOn{}) : Decision(Stay{});
+  };
+}
+
 Ledger ledger_of(LeaseStore& store) {
   auto books = store.look();
   REQUIRE(books.has_value());
@@ -129,23 +137,55 @@ TEST_CASE("a granted ticket is a lease that every client sees, with what its own
   });
 }
 
-TEST_CASE("the decision sees the ticket that it decides for, waiting, and all before it") {
+TEST_CASE("the decision sees the ticket that it decides for, waiting, and all before it if it asks") {
   for_each_store([](Bench& bench) {
     const auto store = bench.client();
     const auto first = waiting(*store, {"GPU-a"});
     Ledger seen;
-    TicketId me;
-    auto joined = store->join(draft({"GPU-a"}), [&](const Ledger& ledger, TicketId id) -> Result<Decision> {
-      seen = ledger;
-      me = id;
-      return Decision(Stay{});
-    });
+    auto joined = store->join(draft({"GPU-a"}), see_all(seen));
     REQUIRE(joined.has_value());
+    const TicketId me = joined->own->ticket().id;
     REQUIRE(seen.tickets.size() == 2);
     CHECK(seen.tickets[0].id == first->ticket().id);
     CHECK(seen.tickets[1].id == me);
     CHECK(seen.tickets[1].phase == TicketPhase::waiting);
     CHECK(first->ticket().id < me);
+  });
+}
+
+TEST_CASE("those before me are seen from the nearest on, and at last all of them") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    std::vector<std::unique_ptr<OwnTicket>> before;
+    for (int count = 0; count < 40; ++count) before.push_back(waiting(*store, {"GPU-a"}));
+    std::size_t seen = 0;
+    auto joined = store->join(draft({"GPU-a"}), [&](const Ledger& ledger, TicketId) -> Result<Decision> {
+      CHECK(ledger.tickets.size() >= seen + 1);
+      seen = ledger.tickets.size() - 1;
+      CHECK(seen + ledger.unread == before.size());
+      for (std::size_t at = 0; at < seen; ++at)
+        CHECK(ledger.tickets[at].id == before[ledger.unread + at]->ticket().id);
+      return ledger.unread > 0 ? Decision(ReadOn{}) : Decision(Stay{});
+    });
+    REQUIRE(joined.has_value());
+    CHECK(seen == before.size());
+  });
+}
+
+TEST_CASE("of those whom no decision has asked for yet only who still waits is decided on") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    auto first = waiting(*store, {"GPU-a"});
+    const auto stopped = waiting(*store, {"GPU-a"});
+    auto nearest = waiting(*store, {"GPU-a"});
+    const auto me = waiting(*store, {"GPU-a"});
+    REQUIRE(nearest->decide(take({"GPU-a"})).has_value());
+    first.reset();
+    Ledger seen;
+    REQUIRE(me->decide(see_all(seen)).has_value());
+    REQUIRE(seen.tickets.size() == 3);  // with the lease
+    CHECK(find_ticket(seen, stopped->ticket().id)->phase == TicketPhase::waiting);
+    CHECK(seen.unread == 0);
   });
 }
 
@@ -269,14 +309,12 @@ TEST_CASE("of those before me only who still waits is decided on, wherever the o
     const auto second = waiting(*store, {"GPU-a"});
     const auto me = waiting(*store, {"GPU-a"});
     const auto before_me = [&] {
+      Ledger seen;
+      REQUIRE(me->decide(see_all(seen)).has_value());
       std::vector<TicketId> ids;
-      const auto outcome = me->decide([&](const Ledger& ledger, TicketId id) -> Result<Decision> {
-        for (const Ticket& ticket : ledger.tickets) {
-          if (ticket.phase == TicketPhase::waiting && ticket.id < id) ids.push_back(ticket.id);
-        }
-        return Decision(Stay{});
-      });
-      REQUIRE(outcome.has_value());
+      for (const Ticket& ticket : seen.tickets) {
+        if (ticket.phase == TicketPhase::waiting && ticket.id < me->ticket().id) ids.push_back(ticket.id);
+      }
       return ids;
     };
     CHECK(before_me() == std::vector{first->ticket().id, second->ticket().id});

@@ -100,6 +100,7 @@ TEST_CASE("who comes later with an earlier id does not overtake") {
   REQUIRE(sys::try_lock_bytes(file, kAliveByte, 2) == true);
   const auto outcome = waiter->decide([&](const Ledger& ledger, TicketId) -> Result<Decision> {
     CHECK(find_ticket(ledger, forged.id) == nullptr);
+    CHECK(ledger.unread == 0);
     return Decision(Stay{});
   });
   CHECK(outcome.has_value());

@@ -1,0 +1,59 @@
+#include "berth/store/earlier_rivals.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "berth/store/directory_scan.h"
+#include "berth/store/ticket_file.h"
+#include "berth/sys/clock.h"
+
+namespace berth::store {
+namespace {
+
+// Enough for the place in a short queue to be exact. Each further reading is twice as long, so that asking
+// again and again costs no more than the reading itself.
+constexpr std::size_t kFirstBatch = 8;
+
+}  // namespace
+
+Result<void> EarlierRivals::refresh() {
+  batch_ = kFirstBatch;
+  // All of them, not the nearest only: behind one that is stopped, and so passed over, others come and go.
+  std::erase_if(known_,
+                [this](const Ticket& rival) { return !still_waits(directory_.queue.get(), rival.id); });
+  if (!known_.empty() || unread_.empty()) return {};
+  // Mostly all have gone before the nearest: one listing, instead of an attempt to open each.
+  const auto there = ids_in_queue(directory_);
+  if (!there) return std::unexpected(there.error());
+  std::erase_if(unread_, [&](TicketId id) { return !std::ranges::binary_search(*there, id); });
+  return {};
+}
+
+void EarlierRivals::read_on(const Ticket& mine) {
+  const auto now_ns = static_cast<std::uint64_t>(sys::since_boot().count());
+  batch_ = std::max(batch_, kFirstBatch);
+  for (std::size_t count = 0; count < batch_ && !unread_.empty(); ++count) {
+    const TicketId id = unread_.back();
+    unread_.pop_back();
+    read(id, now_ns, mine);
+  }
+  batch_ *= 2;
+}
+
+void EarlierRivals::read(TicketId id, std::uint64_t now_ns, const Ticket& mine) {
+  TicketFile file = read_ticket_file(directory_.queue.get(), to_text(id), TicketPhase::waiting, now_ns);
+  if (const auto* dead = std::get_if<Dead>(&file)) {
+    const uid_t self = ::geteuid();
+    if (self == 0 || self == dead->uid) remove_ticket(directory_, TicketPhase::waiting, id);
+  }
+  auto* rival = std::get_if<Ticket>(&file);
+  if (rival != nullptr && are_rivals(*rival, mine)) known_.push_back(std::move(*rival));
+}
+
+void EarlierRivals::forget() {
+  unread_ = {};
+  known_ = {};
+}
+
+}  // namespace berth::store

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "berth/core/ledger.h"
+#include "berth/store/lease_directory.h"
+
+namespace berth::store {
+
+/// Who stood in the queue before a ticket when it joined, as far as it has to know.
+///
+/// All names are noted at the join and none later: one with an earlier id that appears later is forged, and
+/// overtakes nobody. The tickets themselves are read from the nearest on and only as far as a decision asks,
+/// which is seldom far, since whoever stands behind somebody need not know who stands before that one. So
+/// neither a join nor a hand-over costs more in a longer queue.
+///
+/// All of it is called with the gate held.
+class EarlierRivals {
+ public:
+  /// REQUIRES: the directory outlives this.
+  explicit EarlierRivals(const LeaseDirectory& directory) : directory_(directory) {}
+
+  /// `ids` are those in the queue, in order.
+  void note(std::vector<TicketId> ids) { unread_ = std::move(ids); }
+
+  /// Lets go of those that no longer wait.
+  Result<void> refresh();
+
+  /// Reads some more, the nearest first, and removes those that are dead and may be removed by this user.
+  void read_on(const Ticket& mine);
+
+  /// Those that were read, that are rivals of mine and that waited at the last refresh; in no order.
+  const std::vector<Ticket>& known() const { return known_; }
+  /// How many have not been read.
+  std::size_t unread() const { return unread_.size(); }
+
+  void forget();
+
+ private:
+  void read(TicketId id, std::uint64_t now_ns, const Ticket& mine);
+
+  const LeaseDirectory& directory_;
+  std::vector<TicketId> unread_;  ///< in order
+  std::vector<Ticket> known_;
+  std::size_t batch_ = 0;
+};
+
+}  // namespace berth::store
