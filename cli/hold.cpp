@@ -112,6 +112,7 @@ Result<Output> keep(Ends ends, const KeptUntil& until, const std::function<Resul
   if (status != kept->answer.status) return Output{.status = status};
   if (auto left = leave_caller(); !left) return std::unexpected(left.error());
   tell_status(told, status);
+  kept->lease.end_watch();
   wait_for_end(ends);
   kept->lease.release();
   ::_exit(0);

@@ -108,6 +108,7 @@ class Run {
   Result<int> stay(const sys::JobCommand& command, leasing::HeldLease& lease) {
     auto job = sys::JobProcess::start(command);
     if (!job) return not_started(job.error());
+    lease.end_watch();
     const sys::JobEnding ending = job->wait();
     if (wait_for_leftovers(*job, lease)) lease.release();
     if (ending.signal != 0) sys::end_like(ending);

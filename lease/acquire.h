@@ -37,6 +37,8 @@ class HeldLease {
   const std::vector<std::string>& notes() const { return notes_; }
   /// Whoever has a copy of these holds the lease too. All are close-on-exec.
   std::vector<int> descriptors() const { return own_->descriptors(); }
+  /// Gives back what only the wait needed, which takes some milliseconds: for when the job has begun.
+  void end_watch() { own_->end_watch(); }
   /// Ends it for all who share it. Without this, the end of this object ends our part of it only.
   void release() { own_->release(); }
 

@@ -218,7 +218,6 @@ Result<void> DirectoryTicket::become_lease(const Take& take) {
   ticket_ = granted;
   sys::unlock_bytes(file_.get(), kWaitingByte, 1);
   earlier_rivals_.forget();
-  watch_.reset();
   return {};
 }
 

@@ -34,6 +34,7 @@ class DirectoryTicket : public OwnTicket {
   Result<Woken> sleep_until_released(const std::vector<std::string>& uuids,
                                      const std::vector<TicketId>& leases, const std::vector<int>& exits,
                                      std::chrono::milliseconds tick) override;
+  void end_watch() override { watch_.reset(); }
   void release() override;
   std::vector<int> descriptors() const override;
 

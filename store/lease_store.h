@@ -83,6 +83,10 @@ class OwnTicket {
                                              const std::vector<int>& exits,
                                              std::chrono::milliseconds tick) = 0;
 
+  /// Gives back what only a wait needs. A grant does not: the kernel takes some milliseconds for it, which is
+  /// time that the job has been waiting for. REQUIRES: it does not wait.
+  virtual void end_watch() {}
+
   /// Ends the ticket for all who share it, and lets the waiters know.
   virtual void release() = 0;
 
