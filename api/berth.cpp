@@ -1,16 +1,15 @@
 #include "berth/api/berth.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
+#include <utility>
 
+#include "berth/api/answers.h"
 #include "berth/api/program.h"
-#include "berth/lease/acquire.h"
 #include "berth/lease/look.h"
 #include "berth/lease/place.h"
 #include "berth/lease/site_file.h"
+#include "berth/render/explain.h"
 #include "berth/source/probe_source.h"
 #include "berth/store/lease_directory.h"
 
@@ -23,12 +22,13 @@ std::optional<std::string> variable(const char* name) {
 }
 
 Result<source::ProbeSource> start_probe() {
+  auto program = api::find_program();
+  if (!program) return std::unexpected(program.error());
   source::ProbeOptions options;
-  options.program = api::find_program();
+  options.program = std::move(*program);
+  options.version = version();
   options.state_directory = store::choose_lease_directory().path;
-  auto probe = source::ProbeSource::start(std::move(options));
-  if (!probe) return std::unexpected(context(probe.error(), "the berth program (BERTH_PROGRAM can name it)"));
-  return probe;
+  return source::ProbeSource::start(std::move(options));
 }
 
 /// Everything that a question is answered from.
@@ -38,7 +38,7 @@ struct Scene {
   leasing::LookOptions look;
 };
 
-Result<Scene> set_scene() {
+Result<Scene> set_scene(MaskUse mask) {
   auto source = start_probe();
   if (!source) return std::unexpected(source.error());
   auto site = leasing::read_site_files(leasing::standard_site_file_paths());
@@ -49,67 +49,25 @@ Result<Scene> set_scene() {
   leasing::LookOptions look;
   look.policy = std::move(site->policy);
   look.within = place->within;
-  if (place->believe_mask) look.mask = variable("CUDA_VISIBLE_DEVICES");
+  if (place->believe_mask && mask == MaskUse::inherit) look.mask = variable("CUDA_VISIBLE_DEVICES");
   look.device_order = variable("CUDA_DEVICE_ORDER");
   return Scene{std::move(*source), std::move(*place), std::move(look)};
 }
 
-Error refused(const Request& request, const std::vector<Verdict>& verdicts, const Facts& facts) {
-  if (auto possible = check_possible(request, facts); !possible) return possible.error();
-  std::string reasons;
-  for (const Verdict& verdict : verdicts) {
-    const Device* device = find_device(facts.snapshot, verdict.uuid);
-    if (verdict.free() || device == nullptr) continue;
-    reasons += fmt::format("{}GPU {}: {}", reasons.empty() ? "" : "; ", label(*device), verdict.reason);
-  }
-  const auto free = std::ranges::count_if(verdicts, &Verdict::free);
-  return {ErrorCode::not_now, fmt::format("{} of {} devices are free ({})", free, request.count, reasons)};
+Refusal refused(const Request& request, const std::vector<Verdict>& verdicts, const Facts& facts) {
+  const auto able = candidates(request, facts);
+  if (!able) return {able.error()};
+  const ErrorCode code = able->size() < request.count ? ErrorCode::impossible : ErrorCode::not_now;
+  std::string text =
+      render::refusal({request, facts.snapshot, verdicts, able->size(), {}}, api::plain_style());
+  while (text.ends_with('\n')) text.pop_back();
+  return {{code, std::move(text)}, api::findings(verdicts, facts.snapshot)};
 }
 
 }  // namespace
 
-struct Lease::Body {
-  explicit Body(leasing::HeldLease taken)
-      : held(std::move(taken)), id(to_text(held.ticket().id)), uuids(held.ticket().devices) {
-    for (const Device* device : held.devices()) devices.push_back(*device);
-  }
-
-  leasing::HeldLease held;
-  std::string id;
-  std::vector<std::string> uuids;
-  std::vector<Device> devices;
-};
-
-Lease::Lease(std::unique_ptr<Body> body) : body_(std::move(body)) {}
-Lease::Lease(Lease&&) noexcept = default;
-Lease& Lease::operator=(Lease&&) noexcept = default;
-Lease::~Lease() = default;
-
-const std::string& Lease::id() const {
-  return body_->id;
-}
-const std::vector<std::string>& Lease::uuids() const {
-  return body_->uuids;
-}
-const std::vector<Device>& Lease::devices() const {
-  return body_->devices;
-}
-const std::vector<std::string>& Lease::notes() const {
-  return body_->held.notes();
-}
-void Lease::release() {
-  body_->held.release();
-}
-
-std::string Lease::visible_devices() const {
-  const bool instances =
-      std::ranges::any_of(devices(), [](const Device& device) { return device.mig.has_value(); });
-  std::string value;
-  for (const Device& device : devices()) {
-    value += value.empty() ? "" : ",";
-    value += instances ? device.uuid : std::to_string(device.index);
-  }
-  return value;
+std::string_view version() {
+  return BERTH_VERSION;
 }
 
 Result<Request> request(unsigned count, std::string_view where) {
@@ -128,37 +86,33 @@ Result<Snapshot> snapshot(ReadingSet readings) {
   return source->read(readings);
 }
 
-Result<Choice> pick(const Request& request) {
-  auto scene = set_scene();
+std::expected<Picked, Refusal> pick(const Request& asked, MaskUse mask) {
+  const auto no = [](const Error& error) { return std::unexpected(Refusal{error}); };
+  const Request request = api::settled(asked);
+  auto scene = set_scene(mask);
+  if (!scene) return no(scene.error());
+  scene->look.also = readings_in_case_of_choice(request);
+  auto world = leasing::look(scene->source, *scene->place.store, request, scene->look);
+  if (!world) return no(world.error());
+  const auto verdicts = judge(request, world->ledger, world->facts);
+  if (!verdicts) return no(verdicts.error());
+  if (std::cmp_less(std::ranges::count_if(*verdicts, &Verdict::free), request.count))
+    return std::unexpected(refused(request, *verdicts, world->facts));
+  if (auto read = leasing::read_topology_for(request, scene->source, *world); !read) return no(read.error());
+  Choice choice = choose(request, *verdicts, world->facts.snapshot);
+  Picked picked{api::devices_among(choice.uuids, world->facts.snapshot), "", std::move(choice.notes)};
+  picked.visible_devices = api::visible_devices(picked.devices);
+  return picked;
+}
+
+Result<std::vector<Finding>> why(const Request& request, MaskUse mask) {
+  auto scene = set_scene(mask);
   if (!scene) return std::unexpected(scene.error());
   auto world = leasing::look(scene->source, *scene->place.store, request, scene->look);
   if (!world) return std::unexpected(world.error());
   const auto verdicts = judge(request, world->ledger, world->facts);
   if (!verdicts) return std::unexpected(verdicts.error());
-  if (std::cmp_less(std::ranges::count_if(*verdicts, &Verdict::free), request.count))
-    return std::unexpected(refused(request, *verdicts, world->facts));
-  if (auto read = leasing::read_topology_for(request, scene->source, *world); !read)
-    return std::unexpected(read.error());
-  return choose(request, *verdicts, world->facts.snapshot);
-}
-
-Result<std::vector<Verdict>> why(const Request& request) {
-  auto scene = set_scene();
-  if (!scene) return std::unexpected(scene.error());
-  auto world = leasing::look(scene->source, *scene->place.store, request, scene->look);
-  if (!world) return std::unexpected(world.error());
-  return judge(request, world->ledger, world->facts);
-}
-
-Result<Lease> lease(const Request& request, std::string_view note) {
-  auto scene = set_scene();
-  if (!scene) return std::unexpected(scene.error());
-  const leasing::TicketWords words{sys::process_command(::getpid()), std::string(note), ""};
-  auto acquired = leasing::acquire(scene->source, *scene->place.store, request, scene->look, words);
-  if (!acquired) return std::unexpected(acquired.error());
-  if (const auto* refusal = std::get_if<leasing::Refused>(&*acquired))
-    return std::unexpected(refused(request, refusal->verdicts, refusal->world.facts));
-  return Lease(std::make_unique<Lease::Body>(std::get<leasing::HeldLease>(std::move(*acquired))));
+  return api::findings(*verdicts, world->facts.snapshot);
 }
 
 }  // namespace berth

@@ -1,19 +1,25 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <expected>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "berth/core/error.h"
+#include "berth/core/ledger.h"
 #include "berth/core/request.h"
 #include "berth/core/select.h"
 #include "berth/core/snapshot.h"
 #include "berth/core/verdict.h"
 
 /// Berth for C++ programs. The library starts no thread, installs no signal handler and never loads the
-/// driver into its host: the `berth` program asks it, in a process of its own. That program is the one that
-/// $BERTH_PROGRAM names, else `berth` beside this library or this executable, else `berth` on PATH.
+/// driver into its host: the `berth` program asks it, and stands in the queue, in a process of its own. That
+/// program is the one that $BERTH_PROGRAM names, else `berth` beside this library or this executable, else
+/// `berth` on PATH; it must be of the same version.
 ///
 ///     auto lease = berth::lease(*berth::request(2, "name~A100 and free>=20G"));
 ///     if (!lease) { std::cerr << lease.error().message << '\n'; return 1; }
@@ -23,9 +29,15 @@
 ///     lease->release();    // or at the end of the last process that has a copy
 ///
 /// Errors are values: Error::code says which kind (see error.h), Error::message what happened and what to do
-/// next. All functions obey CUDA_VISIBLE_DEVICES, the site's policy and a surrounding lease (BERTH_LEASE), as
-/// the program does. They may be called from any thread, one at a time.
+/// next. All functions obey the site's policy and a surrounding lease (BERTH_LEASE), and CUDA_VISIBLE_DEVICES
+/// unless told not to, as the program does. They may be called from any thread.
 namespace berth {
+
+/// "0.1.0".
+std::string_view version();
+
+/// Whether the CUDA_VISIBLE_DEVICES that this process has limits what it can be given.
+enum class MaskUse { inherit, ignore };
 
 /// A request for `count` whole devices that meet `where`, an expression as in docs/expressions.md ("" for
 /// none). The fields of Request say more. Error: `usage`, with the column of the expression.
@@ -35,14 +47,31 @@ Result<Request> request(unsigned count = 1, std::string_view where = "");
 /// shares in percent; what the driver does not tell is absent. Error: `no_driver`; `failure`.
 Result<Snapshot> snapshot(ReadingSet readings = readings_for_listing());
 
-/// The devices that the request would get now, as UUIDs in index order. Holds nothing: the next who asks may
-/// be told the same. Error: `not_now` and `impossible` with the reason of each device; `usage`; as
-/// `snapshot`.
-Result<Choice> pick(const Request& request);
+/// What was found about a device.
+struct Finding {
+  Device device;
+  Verdict verdict;  ///< `reason` is in words: "leased by alice, train.py, since 14:02 (2 h)"
+};
 
-/// One verdict a device: free, or the first question that it fails, with the numbers. Error: `usage`; as
+/// An error, and what was found about each device where it came to that.
+struct Refusal : Error {
+  std::vector<Finding> findings{};
+};
+
+/// The devices that a request gets, in the order in which the job shall see them.
+struct Picked {
+  std::vector<Device> devices;
+  std::string visible_devices;     ///< as Lease::visible_devices
+  std::vector<std::string> notes;  ///< what is to be known about the choice, one sentence each
+};
+
+/// The devices that the request would get now. Holds nothing: the next who asks may be told the same. Error:
+/// `not_now` and `impossible` with the reason of each device; `usage`; as `snapshot`.
+std::expected<Picked, Refusal> pick(const Request& request, MaskUse mask = MaskUse::inherit);
+
+/// One finding a device: free, or the first question that it fails, with the numbers. Error: `usage`; as
 /// `snapshot`.
-Result<std::vector<Verdict>> why(const Request& request);
+Result<std::vector<Finding>> why(const Request& request, MaskUse mask = MaskUse::inherit);
 
 /// Devices that are leased to this process and to those forked from it. Programs that it starts do not
 /// inherit the lease.
@@ -55,12 +84,16 @@ class Lease {
 
   /// Its name, as `berth list` shows it.
   const std::string& id() const;
-  const std::vector<std::string>& uuids() const;
+  /// The value for BERTH_LEASE: what it names inside the lease asks for devices of the lease.
+  const std::string& path() const;
   /// The devices as they were when they were granted, in index order.
   const std::vector<Device>& devices() const;
   /// The value for CUDA_VISIBLE_DEVICES, to be set beside CUDA_DEVICE_ORDER=PCI_BUS_ID: indices, or UUIDs
   /// where one is a MIG instance.
-  std::string visible_devices() const;
+  const std::string& visible_devices() const;
+  /// By what number CUDA knows each device in this process as long as its environment stays as it is.
+  /// nullopt: CUDA_VISIBLE_DEVICES hides it.
+  const std::vector<std::optional<std::size_t>>& ordinals() const;
   /// What is to be known about the choice, one sentence each.
   const std::vector<std::string>& notes() const;
 
@@ -68,14 +101,60 @@ class Lease {
   void release();
 
  private:
+  friend class LeaseWait;
   struct Body;
   explicit Lease(std::unique_ptr<Body> body);
-  friend Result<Lease> lease(const Request& request, std::string_view note);
   std::unique_ptr<Body> body_;
 };
 
-/// Leases devices, now or not at all. `note` is shown to others beside the lease. Error: as `pick`; `failure`
-/// when the lease directory is not fit for use.
-Result<Lease> lease(const Request& request, std::string_view note = "");
+/// How a lease is asked for.
+struct LeaseTerms {
+  std::string note{};  ///< shown to others beside the lease
+  /// nullopt: stay in the queue for as long as it takes. 0: now or not at all.
+  std::optional<std::chrono::milliseconds> wait = std::chrono::milliseconds(0);
+  MaskUse mask = MaskUse::inherit;
+};
+
+/// Leases devices. Error: as `pick`; `timed_out`; `failure` when the lease directory is not fit for use.
+std::expected<Lease, Refusal> lease(const Request& request, const LeaseTerms& terms = {});
+
+/// How things stand with a request in the queue.
+struct Standing {
+  std::size_t position = 1;  ///< 1: first of its rivals
+  std::chrono::seconds waited{0};
+  std::string text;                ///< in one line: "first in line; 1 of 4 free; GPU 3 leased alice 2 h"
+  std::optional<Ticket> behind{};  ///< the one before it: id, pid, user, command and note
+};
+
+/// A request for a lease while it is being answered, for a host that must not block:
+///
+///     auto wait = berth::LeaseWait::start(request, {.wait = std::nullopt});
+///     while (!wait->lease()) {
+///       poll(… wait->descriptor() …);           // readable: there is something to see
+///       if (auto seen = wait->look(); !seen) return seen.error();
+///     }
+class LeaseWait {
+ public:
+  /// Asks, and returns at once. Error: `failure`, when the program cannot be started.
+  static Result<LeaseWait> start(const Request& request, const LeaseTerms& terms);
+  LeaseWait(LeaseWait&&) noexcept;
+  LeaseWait& operator=(LeaseWait&&) noexcept;
+  /// Leaves the queue at once, in the process that asked; in a fork of it, does nothing.
+  ~LeaseWait();
+
+  int descriptor() const;
+  /// Takes note of what has come, without waiting. nullopt: nothing new of how it stands, or the lease is
+  /// granted. Error: the answer is no.
+  std::expected<std::optional<Standing>, Refusal> look();
+  /// Waits until there is something to see, or a signal came.
+  void sleep() const;
+  /// The lease once it is granted, to be moved from; null before.
+  Lease* lease();
+
+ private:
+  struct Body;
+  explicit LeaseWait(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
 
 }  // namespace berth

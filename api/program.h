@@ -2,10 +2,12 @@
 
 #include <string>
 
+#include "berth/core/error.h"
+
 namespace berth::api {
 
 /// The berth program that serves this host: $BERTH_PROGRAM, else beside this library or executable, else
-/// `berth`, for PATH to tell.
-std::string find_program();
+/// `berth` on PATH. Error: `failure`, when there is none; where was looked, and what to do.
+Result<std::string> find_program();
 
 }  // namespace berth::api

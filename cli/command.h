@@ -58,6 +58,7 @@ std::unique_ptr<Command> make_completion();
 std::unique_ptr<Command> make_version();
 std::unique_ptr<Command> make_help();
 std::unique_ptr<Command> make_probe();
+std::unique_ptr<Command> make_lease_helper();
 std::unique_ptr<Command> make_manual();
 
 }  // namespace berth::cli

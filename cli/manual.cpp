@@ -3,7 +3,7 @@
 
 #include "berth/cli/command.h"
 #include "berth/cli/program.h"
-#include "berth/cli/version.h"
+#include "berth/api/berth.h"
 
 namespace berth::cli {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "berth/cli/command.h"
 #include "berth/cli/program.h"
-#include "berth/cli/version.h"
+#include "berth/api/berth.h"
 #include "berth/render/json.h"
 
 namespace berth::cli {
@@ -49,10 +49,6 @@ class Help : public Command {
 };
 
 }  // namespace
-
-std::string_view version() {
-  return BERTH_VERSION;
-}
 
 std::unique_ptr<Command> make_version() {
   return std::make_unique<Version>();

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "berth/cli/simulation.h"
-#include "berth/cli/version.h"
+#include "berth/api/berth.h"
 
 namespace berth::cli {
 namespace {

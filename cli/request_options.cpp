@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "berth/core/filter.h"
 #include "berth/core/units.h"
 
 namespace berth::cli {
@@ -15,30 +16,15 @@ using Set = std::function<Result<void>(std::string_view)>;
 constexpr std::string_view kWhich = "Which devices";
 constexpr std::string_view kHow = "How they are chosen and named";
 
-Result<void> add_condition(Request& request, std::string_view text) {
-  auto condition = Expression::parse(text);
+Result<void> add_condition(Request& request, Result<Expression> condition) {
   if (!condition) return std::unexpected(condition.error());
   request.conditions.push_back(std::move(*condition));
   return {};
 }
 
-/// A short form of `--where`: the field and comparison are fixed, the user gives a number. It is checked by
-/// itself first, so that a message speaks of what the user wrote.
-Set number_condition(Request& request, std::string_view comparison, std::string_view unit) {
-  return [&request, comparison, unit](std::string_view value) -> Result<void> {
-    if (value.ends_with(unit)) value.remove_suffix(unit.size());
-    const auto number = number_at_least(value, 0);
-    if (!number) return std::unexpected(number.error());
-    return add_condition(request, fmt::format("{}{}", comparison, *number));
-  };
-}
-
-Set memory_condition(Request& request, std::string_view comparison) {
-  return [&request, comparison](std::string_view value) -> Result<void> {
-    const auto bytes = bytes_from_text(value);
-    if (!bytes) return std::unexpected(bytes.error());
-    return add_condition(request, fmt::format("{}{}", comparison, Expression::quoted(value)));
-  };
+/// A short form of `--where`.
+Set short_form(Request& request, std::string_view name) {
+  return [&request, name](std::string_view value) { return add_condition(request, filter(name, value)); };
 }
 
 Result<std::vector<std::string>> selectors_from_text(std::string_view text) {
@@ -87,17 +73,15 @@ void add_filters(Syntax& syntax, RequestOptions& options) {
     return {};
   });
   add(0, "where", "EXPR", "a condition: 'name~A100 and free>=20G and (util<=5 or temp<80)'",
-      [&request](std::string_view value) { return add_condition(request, value); });
-  add(0, "name", "TEXT", "the model's name has this in it", [&request](std::string_view value) {
-    return add_condition(request, "name~" + Expression::quoted(value));
-  });
+      [&request](std::string_view value) { return add_condition(request, Expression::parse(value)); });
+  add(0, "name", "TEXT", "the model's name has this in it", short_form(request, "name"));
   add(0, "devices", "LIST", "only among these: indices or UUIDs; all of them unless -n says fewer",
       selectors(request.devices));
   add(0, "exclude", "LIST", "none of these", selectors(request.exclude));
-  add(0, "free", "SIZE", "at least this much free memory: 20G, 512M", memory_condition(request, "free>="));
-  add(0, "total", "SIZE", "at least this much memory in all", memory_condition(request, "total>="));
-  add(0, "util", "PERCENT", "utilisation at most this", number_condition(request, "util<=", "%"));
-  add(0, "mem-util", "PERCENT", "memory traffic at most this", number_condition(request, "mem_util<=", "%"));
+  add(0, "free", "SIZE", "at least this much free memory: 20G, 512M", short_form(request, "free"));
+  add(0, "total", "SIZE", "at least this much memory in all", short_form(request, "total"));
+  add(0, "util", "PERCENT", "utilisation at most this", short_form(request, "util"));
+  add(0, "mem-util", "PERCENT", "memory traffic at most this", short_form(request, "mem_util"));
   add(0, "processes", "N", "up to N processes of others may already be there (default 0)",
       [&request](std::string_view value) -> Result<void> {
         const auto number = number_at_least(value, 0);
@@ -105,8 +89,8 @@ void add_filters(Syntax& syntax, RequestOptions& options) {
         request.allowed_processes = *number;
         return {};
       });
-  add(0, "power", "WATTS", "power draw at most this", number_condition(request, "power<=", "W"));
-  add(0, "temp", "CELSIUS", "temperature at most this", number_condition(request, "temp<=", "C"));
+  add(0, "power", "WATTS", "power draw at most this", short_form(request, "power"));
+  add(0, "temp", "CELSIUS", "temperature at most this", short_form(request, "temp"));
   add(0, "memory", "SIZE", "a share: this much memory on a device that others may share",
       [&request](std::string_view value) -> Result<void> {
         const auto bytes = bytes_from_text(value);
@@ -120,13 +104,14 @@ void add_filters(Syntax& syntax, RequestOptions& options) {
 
 void add_manner(Syntax& syntax, RequestOptions& options) {
   Request& request = options.request;
-  syntax.options.push_back({kHow, 0, "order", "ORDER",
-                            "which of those that fit: auto, index, random, best-fit, worst-fit, coolest, "
-                            "least-power, most-capable or topology (default auto)",
-                            order_names(), [&request](std::string_view value) -> Result<void> {
-                              request.order = *order_from_text(value);
-                              return {};
-                            }});
+  syntax.options.push_back(
+      {kHow, 0, "order", "ORDER",
+       "which of those that fit: auto, index, random, best-fit, worst-fit, coolest, "
+       "least-power, most-capable, topology or listed (as --devices has them; default auto)",
+       order_names(), [&request](std::string_view value) -> Result<void> {
+         request.order = *order_from_text(value);
+         return {};
+       }});
   syntax.options.push_back({kHow,
                             0,
                             "seed",

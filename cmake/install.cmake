@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 
 # One archive for a C++ user: the public API and the layers under it.
-set(api_layers api lease store source sys core fmt)
+set(api_layers api render lease store source sys core fmt)
 foreach(layer IN LISTS api_layers)
   get_target_property(kind berth_${layer} TYPE)
   if(kind STREQUAL "STATIC_LIBRARY")

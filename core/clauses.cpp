@@ -77,6 +77,9 @@ Objection static_filters(const Case& subject) {
   const Request& request = subject.request;
   if (!request.devices.empty() && !subject.chosen_by_user) return because("not one of the devices asked for");
   if (subject.excluded_by_user) return because("excluded by the request");
+  if (request.admitted &&
+      std::ranges::find(*request.admitted, subject.device.uuid) == request.admitted->end())
+    return because("not admitted by the condition of the program that asks");
   if (request.count > 1 && subject.device.mig && !subject.chosen_by_user) {
     return because(fmt::format("a MIG instance: CUDA sees only one of them at a time, {} devices asked for",
                                request.count));

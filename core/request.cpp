@@ -55,9 +55,9 @@ Result<void> check_conditions(const std::vector<Expression>& conditions) {
 }  // namespace
 
 const std::vector<std::string_view>& order_names() {
-  static const std::vector<std::string_view> kNames{"auto",        "index",        "random",
-                                                    "best-fit",    "worst-fit",    "coolest",
-                                                    "least-power", "most-capable", "topology"};
+  static const std::vector<std::string_view> kNames{"auto",      "index",   "random",      "best-fit",
+                                                    "worst-fit", "coolest", "least-power", "most-capable",
+                                                    "topology",  "listed"};
   return kNames;
 }
 

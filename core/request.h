@@ -20,6 +20,7 @@ enum class Order {
   least_power,   ///< lowest power draw
   most_capable,  ///< highest compute capability, then most memory in total, then most free
   topology,      ///< the best connected set that leaves the rest best connected
+  listed,        ///< as Request::admitted, else Request::devices lists them
 };
 
 /// Text form as on the command line: "auto", "best-fit" …
@@ -34,6 +35,8 @@ struct Request {
   std::vector<Expression> conditions;  ///< joined by "and", in the order in which they are judged
   std::vector<std::string> devices;    ///< selectors (selector.h) to choose among; empty: all
   std::vector<std::string> exclude;    ///< selectors never to choose
+  /// UUIDs that the asking program itself lets through, the best first; nullopt: it has not looked.
+  std::optional<std::vector<std::string>> admitted;
   Order order = Order::automatic;
   std::optional<std::uint64_t> seed;  ///< for Order::random; the caller fills it in
   bool shared = false;                ///< company is welcome

@@ -4,6 +4,7 @@
 #include <functional>
 #include <tuple>
 
+#include "berth/core/selector.h"
 #include "berth/core/topology.h"
 
 namespace berth {
@@ -76,8 +77,19 @@ void shuffle(std::vector<Option>& options, std::uint64_t seed) {
   }
 }
 
+/// The place of the first selector that names the device.
+Reading<std::int64_t> place_in_list(const Device& device, const std::vector<std::string>& selectors,
+                                    const Snapshot& snapshot) {
+  for (std::size_t i = 0; i < selectors.size(); ++i) {
+    for (const std::size_t place : devices_named(selectors[i], snapshot)) {
+      if (&snapshot.devices[place] == &device) return static_cast<std::int64_t>(i);
+    }
+  }
+  return std::nullopt;
+}
+
 /// Puts the options into the order of the request, the best first.
-void sort_options(std::vector<Option>& options, const Request& request) {
+void sort_options(std::vector<Option>& options, const Request& request, const Snapshot& snapshot) {
   switch (request.order) {
     case Order::random:
       return shuffle(options, request.seed.value_or(0));
@@ -94,6 +106,10 @@ void sort_options(std::vector<Option>& options, const Request& request) {
       sort_by(options, [](const Option& o) { return signed_reading(o.device->memory.total_bytes, -1); });
       return sort_by(options,
                      [](const Option& o) { return signed_reading(o.device->compute_capability, -1); });
+    case Order::listed:
+      return sort_by(options, [&](const Option& o) {
+        return place_in_list(*o.device, request.admitted.value_or(request.devices), snapshot);
+      });
     case Order::automatic:
     case Order::index:
     case Order::topology:
@@ -144,7 +160,7 @@ Choice choose(const Request& request, const std::vector<Verdict>& verdicts, cons
       choice.notes.emplace_back(kNoTopology);
     }
   }
-  sort_options(options, request);
+  sort_options(options, request, snapshot);
   if (options.size() > request.count) options.resize(request.count);
   std::sort(options.begin(), options.end(),
             [](const Option& a, const Option& b) { return std::less<>()(a.device, b.device); });

@@ -91,8 +91,9 @@ class Acquisition {
 
   Result<store::Outcome> join(const TicketWords& words) {
     Ticket draft;
-    draft.pid = static_cast<std::uint32_t>(::getpid());
-    if (const auto stat = sys::process_stat(::getpid())) draft.pid_start_ticks = stat->start_ticks;
+    draft.pid = words.host.value_or(static_cast<std::uint32_t>(::getpid()));
+    if (const auto stat = sys::process_stat(static_cast<pid_t>(draft.pid)))
+      draft.pid_start_ticks = stat->start_ticks;
     draft.kept = words.kept;
     if (const auto job = words.job ? options_.processes->stat(*words.job) : std::nullopt) {
       draft.job_pid = *words.job;

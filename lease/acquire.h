@@ -18,9 +18,10 @@ namespace berth::leasing {
 struct TicketWords {
   std::string command;
   std::string note;
-  std::string request;                    ///< the request in words
-  bool kept = false;                      ///< this process is a keeper: it holds the lease for somebody else
-  std::optional<std::uint32_t> job = {};  ///< kept: the process whose descendants belong to the lease
+  std::string request;                     ///< the request in words
+  bool kept = false;                       ///< this process is a keeper: it holds the lease for somebody else
+  std::optional<std::uint32_t> job = {};   ///< kept: the process whose descendants belong to the lease
+  std::optional<std::uint32_t> host = {};  ///< the process that this one asks for, and hands the lease to
 };
 
 /// Devices that are ours until the last process that shares the lease lets go. Move-only.
@@ -76,10 +77,10 @@ struct Waiting {
 
 /// How long to stand in the queue.
 struct Patience {
-  bool wait = false;                            ///< false: now or not at all
-  std::optional<std::chrono::seconds> limit;    ///< nullopt: for ever
-  std::chrono::milliseconds tick{5000};         ///< what has no event is looked for this often
-  std::function<void(const Waiting&)> on_wait;  ///< called before each sleep
+  bool wait = false;                               ///< false: now or not at all
+  std::optional<std::chrono::milliseconds> limit;  ///< nullopt: for ever
+  std::chrono::milliseconds tick{5000};            ///< what has no event is looked for this often
+  std::function<void(const Waiting&)> on_wait;     ///< called before each sleep
 };
 
 /// Takes a lease for this process, in its turn. The driver is asked before, never while others are kept from

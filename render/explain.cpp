@@ -246,6 +246,7 @@ std::string request_in_words(const Request& request) {
     text += fmt::format(", {} of memory each", bytes_for_people(request.promise_bytes));
   if (!request.devices.empty()) text += fmt::format(", among {}", fmt::join(request.devices, ","));
   if (!request.exclude.empty()) text += fmt::format(", not {}", fmt::join(request.exclude, ","));
+  if (request.admitted) text += ", by a condition of the program";
   for (const Expression& condition : request.conditions) text += ", " + printable(condition.text());
   return text;
 }

@@ -49,8 +49,10 @@ class ProbeSource::Body {
       if (auto started = start_session(); !started) return std::unexpected(started.error());
       if (remembered_) return stale(*remembered_);
     }
-    const ReadRequest request{
-        .readings = readings, .kind = options_.kind, .state_directory = options_.state_directory};
+    const ReadRequest request{.readings = readings,
+                              .kind = options_.kind,
+                              .state_directory = options_.state_directory,
+                              .version = options_.version};
     auto outcome = session_->ask(request);
     if (outcome == ProbeSession::Outcome::ended && used_ && session_->answer().empty()) {
       // It ended while nobody asked it anything: a user or the kernel wanted its memory.

@@ -20,6 +20,8 @@ struct ProbeOptions {
   /// Where a hanging probe is remembered, and the topology kept. It may be one that all users write to (the
   /// lease directory). "", or one that is not there: nowhere.
   std::string state_directory;
+  /// Of this Berth, for a probe that may be of another one; "" when it cannot be.
+  std::string version;
   /// More than one read will come: the last answer is kept for when there is no new one.
   bool keep = false;
 };

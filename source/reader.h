@@ -29,6 +29,8 @@ struct ReadRequest {
   SourceKind kind = SourceKind::automatic;
   /// Where what was learnt once may be kept, "" for nowhere.
   std::string state_directory;
+  /// Of the Berth that asks, which a probe of another one refuses; "" for any.
+  std::string version{};
 
   bool operator==(const ReadRequest&) const = default;
 };

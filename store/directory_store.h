@@ -23,6 +23,7 @@ class DirectoryStore : public LeaseStore {
   void sweep(const std::vector<TicketId>& keep) override;
   std::optional<sys::FileIdentity> file_of(TicketId lease) override;
   Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) override;
+  std::string path() const override { return choice_.path; }
   std::vector<std::string> notes() const override;
 
   /// As opened; null while it does not exist.

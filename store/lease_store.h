@@ -144,6 +144,9 @@ class LeaseStore {
   /// The store for requests made inside this lease: its own, and only for the lease's owner.
   virtual Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) = 0;
 
+  /// Where it is, for HandedLease (store/handed_lease.h); "" when it is nowhere.
+  virtual std::string path() const = 0;
+
   /// What those who use it should know, one sentence each: "trusts alice …".
   virtual std::vector<std::string> notes() const = 0;
 };

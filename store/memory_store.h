@@ -32,6 +32,7 @@ class MemoryStore : public LeaseStore {
   void sweep(const std::vector<TicketId>& keep) override;
   std::optional<sys::FileIdentity> file_of(TicketId) override { return std::nullopt; }
   Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) override;
+  std::string path() const override { return ""; }
   std::vector<std::string> notes() const override { return {}; }
 
  private:

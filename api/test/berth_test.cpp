@@ -55,11 +55,13 @@ TEST_CASE("a host looks, picks, and is told why") {
   REQUIRE(wanted.has_value());
   const auto choice = pick(*wanted);
   if (!choice) FAIL(choice.error().message);
-  CHECK(choice->uuids.size() == 1);
+  CHECK(choice->devices.size() == 1);
+  CHECK(choice->visible_devices == "0");
   const auto verdicts = why(*request(1, "temp>200"));
   REQUIRE(verdicts.has_value());
   REQUIRE(verdicts->size() == 2);
-  CHECK(verdicts->front().failed == Clause::thresholds);
+  CHECK(verdicts->front().verdict.failed == Clause::thresholds);
+  CHECK(verdicts->front().device.index == 0);
   CHECK(pick(*request(1, "temp>200")).error().code == ErrorCode::not_now);
   CHECK(pick(*request(3)).error().code == ErrorCode::impossible);
   CHECK(request(1, "free>=").error().code == ErrorCode::usage);
@@ -67,16 +69,18 @@ TEST_CASE("a host looks, picks, and is told why") {
 
 TEST_CASE("a lease is ours until it is released, and says what to set") {
   const SimulatedMachine machine;
-  auto both = lease(*request(2), "a test");
+  auto both = lease(*request(2), {.note = "a test"});
   if (!both) FAIL(both.error().message);
   CHECK(both->visible_devices() == "0,1");
-  CHECK(both->uuids().size() == 2);
   CHECK(both->devices().size() == 2);
   CHECK(both->id().size() == 16);
   const auto refused = lease(*request(1));
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == ErrorCode::not_now);
-  CHECK(refused.error().message.find("GPU 0: ") != std::string::npos);
+  CHECK(refused.error().message.find("GPU 0  leased by") != std::string::npos);
+  REQUIRE(refused.error().findings.size() == 2);
+  CHECK(refused.error().findings[1].verdict.failed == Clause::not_leased);
+  CHECK(refused.error().findings[1].verdict.reason.find("a test") != std::string::npos);
   both->release();
   both->release();
   CHECK(lease(*request(2)).has_value());

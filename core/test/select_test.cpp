@@ -49,6 +49,15 @@ Facts motley_machine() {
   return facts;
 }
 
+TEST_CASE("the devices are taken in the order in which the request lists them") {
+  Request request = request_for(2, Order::listed);
+  request.devices = {"3", "1", "0"};
+  CHECK(chosen(request, machine(4)).uuids == uuids_of({1, 3}));
+  request.devices.clear();
+  request.admitted = uuids_of({2, 0, 1});
+  CHECK(chosen(request, machine(4)).uuids == uuids_of({0, 2}));
+}
+
 /// GPUs 0 to 3 on one board, 4 and up on another.
 Topology two_boards(unsigned count) {
   Topology topology;

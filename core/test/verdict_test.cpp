@@ -219,6 +219,18 @@ TEST_CASE("the order of the clauses decides which one is told") {
   for (std::size_t i = 0; i < told.size(); ++i) CHECK(told[i] == static_cast<Clause>(9 - i));
 }
 
+TEST_CASE("what the asking program does not admit is no candidate") {
+  const Facts facts = machine(3);
+  Request request;
+  request.admitted = {uuid_of(2)};
+  CHECK(judged(request, {}, facts).reason == "not admitted by the condition of the program that asks");
+  CHECK(candidates(request, facts) == std::vector{uuid_of(2)});
+  request.count = 2;
+  CHECK(check_possible(request, facts).error().code == ErrorCode::impossible);
+  request.admitted.emplace();
+  CHECK(candidates(request, facts)->empty());
+}
+
 TEST_CASE("what does not stand in the way") {
   struct Allowed {
     std::string why;

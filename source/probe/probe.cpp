@@ -113,7 +113,7 @@ class Readers {
 
 }  // namespace
 
-void run_probe(int in, int out, SourceKind expected) {
+void run_probe(int in, int out, SourceKind expected, std::string_view version) {
   Readers readers(out);
   readers.expect(expected);
   for (;;) {
@@ -121,7 +121,8 @@ void run_probe(int in, int out, SourceKind expected) {
     if (text.empty()) _exit(0);
     Answer answer(out, in);
     const auto request = decode_request(text);
-    const Result<void> outcome = request ? readers.read(*request, answer) : std::unexpected(request.error());
+    const auto fit = request ? check_version(request->version, version) : std::unexpected(request.error());
+    const Result<void> outcome = fit ? readers.read(*request, answer) : fit;
     if (!answer.finish(outcome)) _exit(0);
   }
 }

@@ -11,9 +11,10 @@ namespace berth::source {
 /// sleeps there, and is not woken for every step.
 ///
 /// `expected`: the source that will be asked for; it is loaded while the first request is still to come.
+/// `version`: of this program.
 ///
 /// Ends the process at once: a driver's own clearing up can hang as any call of it, and the kernel does it
 /// anyway.
-[[noreturn]] void run_probe(int in, int out, SourceKind expected);
+[[noreturn]] void run_probe(int in, int out, SourceKind expected, std::string_view version);
 
 }  // namespace berth::source

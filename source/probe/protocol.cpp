@@ -40,6 +40,7 @@ std::string encode_request(const ReadRequest& request) {
   record.field("readings", request.readings.bits);
   record.field("source", to_text(request.kind));
   record.field("state_directory", request.state_directory);
+  if (!request.version.empty()) record.field("version", request.version);
   return std::move(record).finish();
 }
 
@@ -57,6 +58,8 @@ Result<ReadRequest> decode_request(std::string_view text) {
       request.kind = kind.value_or(SourceKind::automatic);
     } else if (line.key == "state_directory") {
       request.state_directory = line.value;
+    } else if (line.key == "version") {
+      request.version = line.value;
     }
   });
   if (!version) return std::unexpected(version.error());
@@ -89,6 +92,16 @@ void write_progress(RecordWriter& record, const Stage& stage) {
   if (stage.kind != Stage::Kind::device) return;
   record.field("index", stage.index);
   record.field("count", stage.count);
+}
+
+Result<void> check_version(std::string_view asking, std::string_view program) {
+  if (asking.empty() || asking == program) return {};
+  return fail(
+      ErrorCode::failure,
+      fmt::format("the berth program that was found is of version {}, and the library or Python package "
+                  "that asks it of {}: install both from one version, or let BERTH_PROGRAM name "
+                  "the right program",
+                  program, asking));
 }
 
 bool is_whole_record(std::string_view text) {

@@ -21,6 +21,11 @@ std::optional<Error> decode_error(std::string_view text);
 
 void write_progress(RecordWriter& record, const Stage& stage);
 
+/// Error: `failure`, when the Berth that asks is of another version than the program that it asks; says what
+/// to do.
+/// "": it does not say.
+Result<void> check_version(std::string_view asking, std::string_view program);
+
 /// True if the text ends where a record does.
 bool is_whole_record(std::string_view text);
 

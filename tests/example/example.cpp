@@ -22,14 +22,15 @@ int main() {
   if (!request) return complain(request.error());
   const auto choice = berth::pick(*request);
   if (!choice) return complain(choice.error());
-  std::cout << "picked " << berth::find_device(*machine, choice->uuids.front())->index << '\n';
+  std::cout << "picked " << choice->visible_devices << '\n';
 
-  auto lease = berth::lease(*request, "an example");
+  auto lease = berth::lease(*request, {.note = "an example"});
   if (!lease) return complain(lease.error());
   std::cout << "leased " << lease->visible_devices() << '\n';
 
   const auto verdicts = berth::why(*request);
   if (!verdicts) return complain(verdicts.error());
-  std::cout << std::ranges::count_if(*verdicts, &berth::Verdict::free) << " is still free\n";
+  std::cout << std::ranges::count_if(*verdicts, [](const berth::Finding& it) { return it.verdict.free(); })
+            << " is still free\n";
   lease->release();
 }

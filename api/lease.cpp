@@ -1,0 +1,229 @@
+// The host's side of a lease. A helper, `berth __lease`, stands in the queue: what waiting takes (a timer's
+// signal, a probe of the driver, sleeping in locks) is nothing for a host. What comes back are the
+// descriptors that hold the lease, and the helper ends.
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+
+#include "berth/api/answers.h"
+#include "berth/api/berth.h"
+#include "berth/api/lease_wire.h"
+#include "berth/api/program.h"
+#include "berth/core/mask.h"
+#include "berth/store/handed_lease.h"
+#include "berth/sys/child.h"
+#include "berth/sys/message.h"
+#include "berth/sys/system_error.h"
+
+namespace berth {
+namespace {
+
+// A helper that was killed is gone long before; only a machine that stands still takes longer.
+constexpr std::chrono::seconds kKilledWithin{5};
+
+std::optional<std::string_view> variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? std::optional<std::string_view>(value) : std::nullopt;
+}
+
+std::vector<std::optional<std::size_t>> ordinals_of(const std::vector<Device>& devices,
+                                                    const Snapshot& snapshot) {
+  const auto mask = resolve_mask(variable("CUDA_VISIBLE_DEVICES"), snapshot, variable("CUDA_DEVICE_ORDER"));
+  std::vector<std::optional<std::size_t>> ordinals;
+  for (const Device& device : devices) {
+    std::optional<std::size_t> ordinal;
+    if (!mask) {
+      ordinal = device.index;
+    } else if (const auto found = std::ranges::find(mask->uuids, device.uuid); found != mask->uuids.end()) {
+      ordinal = static_cast<std::size_t>(found - mask->uuids.begin());
+    }
+    ordinals.push_back(ordinal);
+  }
+  return ordinals;
+}
+
+}  // namespace
+
+struct Lease::Body {
+  Body(api::LeaseGranted granted, const Snapshot& snapshot, std::vector<sys::Descriptor> descriptors)
+      : held({granted.directory, store::DirectoryOrigin::environment}, granted.id, std::move(descriptors)),
+        id(to_text(granted.id)),
+        path(std::move(granted.path)),
+        devices(api::devices_among(granted.uuids, snapshot)),
+        visible_devices(api::visible_devices(devices)),
+        ordinals(ordinals_of(devices, snapshot)),
+        notes(std::move(granted.notes)) {}
+
+  store::HandedLease held;
+  std::string id;
+  std::string path;
+  std::vector<Device> devices;
+  std::string visible_devices;
+  std::vector<std::optional<std::size_t>> ordinals;
+  std::vector<std::string> notes;
+};
+
+Lease::Lease(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+Lease::Lease(Lease&&) noexcept = default;
+Lease& Lease::operator=(Lease&&) noexcept = default;
+Lease::~Lease() = default;
+
+const std::string& Lease::id() const {
+  return body_->id;
+}
+const std::string& Lease::path() const {
+  return body_->path;
+}
+const std::vector<Device>& Lease::devices() const {
+  return body_->devices;
+}
+const std::string& Lease::visible_devices() const {
+  return body_->visible_devices;
+}
+const std::vector<std::optional<std::size_t>>& Lease::ordinals() const {
+  return body_->ordinals;
+}
+const std::vector<std::string>& Lease::notes() const {
+  return body_->notes;
+}
+void Lease::release() {
+  body_->held.release();
+}
+
+struct LeaseWait::Body {
+  Body(sys::Child started, sys::Descriptor ours, std::string named)
+      : helper(std::move(started)), socket(std::move(ours)), program(std::move(named)) {}
+  ~Body() {
+    if (::getpid() != asker || !socket) return;
+    helper.kill(SIGKILL);
+    helper.wait(kKilledWithin);
+  }
+  Body(const Body&) = delete;
+  Body& operator=(const Body&) = delete;
+
+  Result<std::optional<Standing>> take(api::LeaseMessage message);
+  Result<void> grant(api::LeaseGranted granted);
+  Refusal ended() const;
+
+  sys::Child helper;
+  sys::Descriptor socket;  ///< empty once the answer is there
+  std::string program;
+  pid_t asker = ::getpid();
+  std::string text;
+  std::vector<sys::Descriptor> descriptors;
+  Snapshot snapshot;
+  std::optional<api::LeaseRefused> refused;
+  std::optional<Lease> lease;
+};
+
+LeaseWait::LeaseWait(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+LeaseWait::LeaseWait(LeaseWait&&) noexcept = default;
+LeaseWait& LeaseWait::operator=(LeaseWait&&) noexcept = default;
+LeaseWait::~LeaseWait() = default;
+
+Result<LeaseWait> LeaseWait::start(const Request& request, const LeaseTerms& terms) {
+  auto program = api::find_program();
+  if (!program) return std::unexpected(program.error());
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return sys::fail_errno("making a socket to the program that queues for the lease");
+  sys::Descriptor ours(ends[0]);
+  const sys::Descriptor theirs(ends[1]);
+  sys::Command command{.program = *program, .arguments = {"__lease"}, .input = theirs.get()};
+  auto helper = sys::Child::spawn(command);
+  if (!helper) return std::unexpected(context(helper.error(), "queueing for a lease"));
+  const api::LeaseAsk ask{std::string(version()), api::settled(request), terms.note, terms.wait,
+                          terms.mask == MaskUse::ignore};
+  // One that has ended already is met when its answer is read.
+  (void)sys::send_message(ours.get(), api::encode(ask));
+  return LeaseWait(std::make_unique<Body>(std::move(*helper), std::move(ours), std::move(*program)));
+}
+
+int LeaseWait::descriptor() const {
+  return body_->socket.get();
+}
+
+void LeaseWait::sleep() const {
+  pollfd ready{body_->socket.get(), POLLIN, 0};
+  ::poll(&ready, 1, -1);
+}
+
+Lease* LeaseWait::lease() {
+  return body_->lease ? &*body_->lease : nullptr;
+}
+
+Refusal LeaseWait::Body::ended() const {
+  return {{ErrorCode::failure,
+           fmt::format(
+               "{} has ended without an answer to the request for a lease. Either it was killed, or it is "
+               "not the berth program of version {} that this library works with: `{} version` says; "
+               "BERTH_PROGRAM can name another",
+               program, version(), program)}};
+}
+
+Result<void> LeaseWait::Body::grant(api::LeaseGranted granted) {
+  if (descriptors.empty())
+    return fail(ErrorCode::failure,
+                "a lease was granted, and its descriptors could not be received (is the limit "
+                "of open files reached?)");
+  lease = Lease(std::make_unique<Lease::Body>(std::move(granted), snapshot, std::move(descriptors)));
+  socket.close();
+  return {};
+}
+
+Result<std::optional<Standing>> LeaseWait::Body::take(api::LeaseMessage message) {
+  if (auto* seen = std::get_if<Snapshot>(&message)) snapshot = std::move(*seen);
+  if (auto* no = std::get_if<api::LeaseRefused>(&message)) refused = std::move(*no);
+  if (auto* granted = std::get_if<api::LeaseGranted>(&message)) {
+    if (auto held = grant(std::move(*granted)); !held) return std::unexpected(held.error());
+  }
+  auto* waiting = std::get_if<api::LeaseWaiting>(&message);
+  if (waiting == nullptr) return std::nullopt;
+  return Standing{waiting->position, waiting->waited, std::move(waiting->text), std::move(waiting->behind)};
+}
+
+std::expected<std::optional<Standing>, Refusal> LeaseWait::look() {
+  Body& body = *body_;
+  if (!body.socket) return std::nullopt;
+  auto received = sys::receive_message(body.socket.get());
+  if (!received) return std::unexpected(Refusal{received.error()});
+  body.text += received->text;
+  std::ranges::move(received->descriptors, std::back_inserter(body.descriptors));
+  std::optional<Standing> standing;
+  while (const std::size_t length = api::first_record(body.text)) {
+    auto message = api::decode_message(std::string_view(body.text).substr(0, length));
+    body.text.erase(0, length);
+    if (!message) return std::unexpected(Refusal{message.error()});
+    auto taken = body.take(std::move(*message));
+    if (!taken) return std::unexpected(Refusal{taken.error()});
+    if (*taken) standing = std::move(**taken);
+    if (body.refused) {
+      body.socket.close();
+      return std::unexpected(
+          Refusal{body.refused->error, api::with_devices(body.refused->verdicts, body.snapshot)});
+    }
+  }
+  if (received->ended && !body.lease) {
+    body.socket.close();
+    return std::unexpected(body.ended());
+  }
+  return standing;
+}
+
+std::expected<Lease, Refusal> lease(const Request& request, const LeaseTerms& terms) {
+  auto wait = LeaseWait::start(request, terms);
+  if (!wait) return std::unexpected(Refusal{wait.error()});
+  while (wait->lease() == nullptr) {
+    wait->sleep();
+    if (auto seen = wait->look(); !seen) return std::unexpected(seen.error());
+  }
+  return std::move(*wait->lease());
+}
+
+}  // namespace berth
