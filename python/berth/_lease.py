@@ -1,0 +1,252 @@
+"""Leases."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from . import _berth, _environment, _request
+from ._errors import Usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+    from typing import Any, TypeVar, Union
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+    Wait = Union[None, int, float, str]
+    OnWait = Callable[[_berth.Waiting], object]
+
+# Those of a function that contains await: `async def`, with yield or without.
+_COROUTINE = 0x80 | 0x200
+
+# Whoever does not keep the object keeps the lease nevertheless, until the process ends.
+_held: set[Lease] = set()
+
+
+class Lease:
+    """Devices that nobody else is given, made by `berth.lease`.
+
+    The lease belongs to this process and to those forked from it, and ends with the last of them, or with
+    `release()`. Programs that the process starts do not hold it.
+    """
+
+    def __init__(
+        self,
+        request: _berth.Request,
+        *,
+        mask: bool,
+        wait: Wait,
+        note: str | None,
+        on_wait: OnWait | None,
+        set_environ: bool,
+    ):
+        if note is not None and not isinstance(note, str):
+            raise TypeError(f"note must be a str, not {note!r}")
+        if on_wait is not None and not callable(on_wait):
+            raise TypeError(f"on_wait must be a function, not {on_wait!r}")
+        self._request = request
+        self._mask = bool(mask)
+        self._wait_ms = _request.wait_ms(wait)
+        self._note = note or ""
+        self._on_wait = on_wait
+        self._set_environ = bool(set_environ)
+        self._held: _berth.HeldLease | None = None
+        self._released = False
+        self._layer: _environment.Layer | None = None
+        self._pid = os.getpid()
+
+    # Asking -------------------------------------------------------------------------------------------------
+
+    def _start(self) -> _berth.LeaseWait:
+        if self._released:
+            raise Usage("this lease was released: ask for a new one")
+        if self._set_environ:
+            _environment.check()
+        return _berth.LeaseWait.start(self._request, self._note, self._wait_ms, self._mask)
+
+    def _see(self, wait: _berth.LeaseWait) -> None:
+        waiting = wait.look()
+        if waiting is not None and self._on_wait is not None:
+            self._on_wait(waiting)
+
+    def _hold(self, held: _berth.HeldLease) -> None:
+        self._pid = os.getpid()
+        self._held = held
+        _held.add(self)
+        try:
+            if self._set_environ:
+                _environment.check()
+                values = {
+                    "CUDA_VISIBLE_DEVICES": held.visible_devices,
+                    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+                    "BERTH_LEASE": held.path,
+                }
+                self._layer = _environment.enter(held.id, values)
+        except BaseException:
+            self.release()
+            raise
+
+    def _acquire(self) -> Lease:
+        if self._held is None:
+            wait = self._start()
+            while (held := wait.take_lease()) is None:
+                wait.sleep()
+                self._see(wait)
+            self._hold(held)
+        return self
+
+    async def _acquire_async(self) -> Lease:
+        if self._held is None:
+            import asyncio
+
+            loop = asyncio.get_running_loop()
+            wait = self._start()
+            while (held := wait.take_lease()) is None:
+                readable = loop.create_future()
+                loop.add_reader(wait.fileno(), _wake, readable)
+                try:
+                    await readable
+                finally:
+                    loop.remove_reader(wait.fileno())
+                self._see(wait)
+            self._hold(held)
+        return self
+
+    def __enter__(self) -> Lease:
+        return self._acquire()
+
+    async def __aenter__(self) -> Lease:
+        return await self._acquire_async()
+
+    def __await__(self) -> Generator[Any, None, Lease]:
+        return self._acquire_async().__await__()
+
+    def __exit__(self, *exception: object) -> None:
+        self._leave()
+
+    async def __aexit__(self, *exception: object) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        # A fork that comes to the end of the block gives up its own part, not its parent's.
+        self._end(for_all=self._pid == os.getpid())
+
+    def release(self) -> None:
+        """Ends the lease now, for all processes that share it. Does nothing the second time."""
+        self._end(for_all=True)
+
+    def _end(self, for_all: bool) -> None:
+        held, self._held = self._held, None
+        self._released = True
+        _held.discard(self)
+        if self._layer is not None:
+            _environment.leave(self._layer)
+            self._layer = None
+        if held is not None and for_all:
+            held.release()
+
+    # What it is ---------------------------------------------------------------------------------------------
+
+    def _now(self) -> _berth.HeldLease:
+        if self._held is None:
+            raise Usage(
+                "this lease was released"
+                if self._released
+                else "this lease was not taken yet: await it, or use it by `with` or `async with`"
+            )
+        return self._held
+
+    @property
+    def id(self) -> str:
+        """Its name, as `berth list` shows it: 16 hexadecimal digits."""
+        return self._now().id
+
+    @property
+    def devices(self) -> tuple[_berth.Device, ...]:
+        """The devices as they were when they were granted, in index order."""
+        return self._now().devices
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """Their indices in PCI bus order; a MIG instance has its GPU's."""
+        return tuple(device.index for device in self.devices)
+
+    @property
+    def uuids(self) -> tuple[str, ...]:
+        return tuple(device.uuid for device in self.devices)
+
+    @property
+    def visible_devices(self) -> str:
+        """The value for CUDA_VISIBLE_DEVICES: indices, or UUIDs where one is a MIG instance."""
+        return self._now().visible_devices
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known about the choice, one sentence each."""
+        return self._now().notes
+
+    def torch_device(self, i: int = 0) -> str:
+        """What PyTorch calls the i-th device of the lease in this process, such as "cuda:0".
+
+        With `set_environ=False` the number is that among the devices that the process sees anyway.
+        """
+        count = len(self._now().devices)
+        if not -count <= _request.number("i", i, -count) < count:
+            raise IndexError(f"the lease has {count} devices, and no device {i}")
+        ordinal = i % count if self._set_environ else self._now().ordinals[i]
+        if ordinal is None:
+            raise Usage(f"CUDA_VISIBLE_DEVICES hides GPU {self.devices[i].label} from this process")
+        return f"cuda:{ordinal}"
+
+    @property
+    def held(self) -> bool:
+        """Whether this process holds it."""
+        return self._held is not None
+
+    def __len__(self) -> int:
+        return len(self.devices)
+
+    def __iter__(self) -> Iterator[_berth.Device]:
+        return iter(self.devices)
+
+    def __repr__(self) -> str:
+        if self._held is None:
+            return f"<berth.Lease, {'released' if self._released else 'not taken yet'}>"
+        labels = ", ".join(device.label for device in self.devices)
+        return f"<berth.Lease {self.id} of GPU {labels}>"
+
+
+def _wake(readable: Any) -> None:
+    if not readable.done():
+        readable.set_result(None)
+
+
+def lease(
+    n: int = 1,
+    *,
+    where: _request.Where | None = None,
+    memory: _request.Size | None = None,
+    shared: bool = False,
+    order: _request.Order | None = None,
+    mask: bool = True,
+    wait: Wait = None,
+    note: str | None = None,
+    on_wait: OnWait | None = None,
+    set_environ: bool = True,
+    **filters: Any,
+) -> Lease:
+    """Takes n devices that nobody else is given until they are released."""
+    made = _request.request(n, where, order, {"memory": memory, "shared": shared, **filters})
+    taken = Lease(
+        made,
+        mask=mask,
+        wait=wait,
+        note=note,
+        on_wait=on_wait,
+        set_environ=set_environ,
+    )
+    # In a coroutine nothing may block: there it is taken when it is awaited or entered.
+    if sys._getframe(1).f_code.co_flags & _COROUTINE:
+        return taken
+    return taken._acquire()

@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "berth/api/cuda.h"
+#include "extension.h"
+
+namespace berth::python {
+namespace {
+
+using Wait = std::unique_ptr<LeaseWait>;
+
+Wait start(const Request& request, const std::string& note, std::optional<std::int64_t> wait_ms, bool mask) {
+  LeaseTerms terms{.note = note, .wait = std::nullopt, .mask = mask ? MaskUse::inherit : MaskUse::ignore};
+  if (wait_ms) terms.wait = std::chrono::milliseconds(*wait_ms);
+  return std::make_unique<LeaseWait>(value_or_raise(LeaseWait::start(request, terms)));
+}
+
+// Python's own handlers run between two steps of its interpreter, not in ours: a signal ends the sleep, and
+// what its handler raises ends the wait.
+void sleep(const LeaseWait& wait) {
+  {
+    const nb::gil_scoped_release unlocked;
+    wait.sleep();
+  }
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+std::unique_ptr<Lease> take_lease(LeaseWait& wait) {
+  return wait.lease() == nullptr ? nullptr : std::make_unique<Lease>(std::move(*wait.lease()));
+}
+
+void bind_standing(nb::module_& module) {
+  nb::class_<Ticket>(module, "Ticket", "A request that others see in the queue.")
+      .def_prop_ro("id", [](const Ticket& it) { return to_text(it.id); })
+      .def_ro("pid", &Ticket::pid)
+      .def_ro("user", &Ticket::user)
+      .def_ro("command", &Ticket::command)
+      .def_ro("note", &Ticket::note)
+      .def("__repr__", [](const Ticket& it) {
+        return fmt::format("Ticket({}, user='{}', pid={}, command='{}')", to_text(it.id), it.user, it.pid,
+                           it.command);
+      });
+  nb::class_<Standing>(module, "Waiting",
+                       "How things stand with a request in the queue. str() of it says so in one "
+                       "line.")
+      .def_ro("position", &Standing::position, "1: first of those who could be given the same devices")
+      .def_prop_ro(
+          "waited_s", [](const Standing& it) { return it.waited.count(); }, "seconds")
+      .def_ro("behind", &Standing::behind, "the one before it; None for the first")
+      .def("__str__", [](const Standing& it) { return it.text; })
+      .def("__repr__", [](const Standing& it) { return fmt::format("Waiting('{}')", it.text); });
+}
+
+void bind_held(nb::module_& module) {
+  nb::class_<Lease>(module, "HeldLease", "The lease itself; berth.Lease is what programs use.")
+      .def_prop_ro("id", &Lease::id)
+      .def_prop_ro("path", &Lease::path)
+      .def_prop_ro(
+          "devices", [](const Lease& it) { return as_tuple(it.devices()); },
+          nb::sig("def devices(self) -> tuple[Device, ...]"))
+      .def_prop_ro("visible_devices", &Lease::visible_devices)
+      .def_prop_ro(
+          "ordinals", [](const Lease& it) { return as_tuple(it.ordinals()); },
+          nb::sig("def ordinals(self) -> tuple[int | None, ...]"))
+      .def_prop_ro(
+          "notes", [](const Lease& it) { return as_tuple(it.notes()); },
+          nb::sig("def notes(self) -> tuple[str, ...]"))
+      .def("release", &Lease::release);
+}
+
+}  // namespace
+
+void bind_lease(nb::module_& module) {
+  module.def("cuda_is_up", &cuda_is_up);
+  bind_standing(module);
+  bind_held(module);
+  nb::class_<LeaseWait>(module, "LeaseWait", "A request for a lease while it is being answered.")
+      .def_static("start", &start, nb::arg("request"), nb::arg("note"), nb::arg("wait_ms").none(),
+                  nb::arg("mask"))
+      .def("fileno", &LeaseWait::descriptor)
+      .def("sleep", &sleep)
+      .def("look", [](LeaseWait& it) { return value_or_raise(it.look()); })
+      .def("take_lease", &take_lease, nb::sig("def take_lease(self) -> HeldLease | None"));
+}
+
+}  // namespace berth::python

@@ -1,0 +1,189 @@
+// Plain values of the machine, under the names that they have in the program's JSON.
+#include <fmt/format.h>
+#include <nanobind/operators.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include "berth/core/units.h"
+#include "extension.h"
+
+namespace berth::python {
+namespace {
+
+template <class Enum>
+std::string text(Enum value) {
+  return std::string(to_text(value));
+}
+
+template <class Enum>
+std::optional<std::string> text(const Reading<Enum>& value) {
+  return value ? std::optional(text(*value)) : std::nullopt;
+}
+
+std::optional<std::string> if_any(const std::string& value) {
+  return value.empty() ? std::nullopt : std::optional(value);
+}
+
+std::string in_memory(const Reading<std::uint64_t>& bytes) {
+  return bytes ? bytes_for_people(*bytes) : "unknown";
+}
+
+std::string repr(const Process& process) {
+  return fmt::format("Process(pid={}, kind='{}', user='{}', used='{}')", process.pid, to_text(process.kind),
+                     process.user, in_memory(process.used_bytes));
+}
+
+std::string repr(const Memory& memory) {
+  return fmt::format("Memory(total='{}', used='{}', free='{}')", in_memory(memory.total_bytes),
+                     in_memory(memory.used_bytes), in_memory(memory.free_bytes));
+}
+
+std::string repr(const Device& device) {
+  return fmt::format("Device({}, '{}', {} free of {}, {}, {})", label(device), device.name,
+                     in_memory(device.memory.free_bytes), in_memory(device.memory.total_bytes),
+                     to_text(device.state), device.uuid);
+}
+
+std::string repr(const Snapshot& snapshot) {
+  return fmt::format("Snapshot({} devices, driver {}, by {})", snapshot.devices.size(),
+                     snapshot.driver_version, snapshot.source);
+}
+
+std::string repr(const Health& health) {
+  const bool good = !health.row_remap_failed.value_or(false) && !health.row_remap_pending.value_or(false) &&
+                    !health.retired_pages_pending.value_or(false);
+  return fmt::format("Health({})", good ? "no known damage" : "needs attention");
+}
+
+std::string repr(const MigPlace& place) {
+  return fmt::format("Mig(slot {} of {})", place.slot, place.parent_uuid);
+}
+
+nb::object capability(const Device& device) {
+  if (!device.compute_capability) return nb::none();
+  return nb::make_tuple(*device.compute_capability / 10, *device.compute_capability % 10);
+}
+
+nb::object processes(const Device& device) {
+  return device.processes ? nb::object(as_tuple(*device.processes)) : nb::none();
+}
+
+nb::object cuda_version(const Snapshot& snapshot) {
+  if (!snapshot.cuda_version) return nb::none();
+  return nb::make_tuple(*snapshot.cuda_version / 1000, *snapshot.cuda_version % 1000 / 10);
+}
+
+template <class T>
+nb::class_<T> value_class(nb::module_& module, const char* name, const char* about) {
+  return nb::class_<T>(module, name, about)
+      .def("__repr__", [](const T& value) { return repr(value); })
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"));
+}
+
+void bind_process(nb::module_& module) {
+  value_class<Process>(module, "Process", "A process that the driver lists on a device.")
+      .def_ro("pid", &Process::pid)
+      .def_prop_ro(
+          "kind", [](const Process& it) { return text(it.kind); }, "'compute', 'graphics' or both")
+      .def_ro("used_bytes", &Process::used_bytes, "of device memory")
+      .def_ro("uid", &Process::uid)
+      .def_prop_ro("user", [](const Process& it) { return if_any(it.user); })
+      .def_prop_ro(
+          "command", [](const Process& it) { return if_any(it.command); }, "arguments joined by spaces")
+      .def_prop_ro("container", [](const Process& it) { return if_any(it.container); })
+      .def_ro("started_at_s", &Process::started_at_s, "seconds since the epoch");
+}
+
+void bind_memory(nb::module_& module) {
+  value_class<Memory>(module, "Memory", "Device memory in bytes. What the driver does not tell is None.")
+      .def_prop_ro(
+          "kind", [](const Memory& it) { return text(it.kind); }, "'dedicated' or 'unified'")
+      .def_ro("total_bytes", &Memory::total_bytes)
+      .def_ro("used_bytes", &Memory::used_bytes, "without the driver's reserve")
+      .def_ro("free_bytes", &Memory::free_bytes, "as the driver says; a lease counts differently")
+      .def_ro("reserved_bytes", &Memory::reserved_bytes, "the driver's own");
+}
+
+void bind_parts(nb::module_& module) {
+  value_class<Health>(module, "Health",
+                      "What the driver says of a device's own memory. None: it does not tell.")
+      .def_ro("row_remap_failed", &Health::row_remap_failed)
+      .def_ro("row_remap_pending", &Health::row_remap_pending)
+      .def_ro("ecc_uncorrected", &Health::ecc_uncorrected, "errors since the driver was loaded")
+      .def_ro("retired_pages_pending", &Health::retired_pages_pending);
+  value_class<MigPlace>(module, "Mig", "Where a MIG instance sits in its GPU.")
+      .def_ro("parent_uuid", &MigPlace::parent_uuid)
+      .def_ro("slot", &MigPlace::slot)
+      .def_ro("gpu_instance", &MigPlace::gpu_instance)
+      .def_ro("compute_instance", &MigPlace::compute_instance);
+}
+
+void bind_device(nb::module_& module) {
+  value_class<Device>(module, "Device",
+                      "A GPU or a MIG instance at one instant. A reading that is missing is None.")
+      .def("__hash__", [](const Device& it) { return std::hash<std::string>()(it.uuid); })
+      .def_ro("index", &Device::index, "in PCI bus order; a MIG instance has its GPU's")
+      .def_prop_ro(
+          "label", [](const Device& it) { return label(it); }, "'3', or '3:1' for a MIG instance")
+      .def_ro("uuid", &Device::uuid)
+      .def_ro("name", &Device::name)
+      .def_ro("pci_bus_id", &Device::pci_bus_id)
+      .def_ro("mig", &Device::mig, "of a MIG instance: where it sits; None for a GPU")
+      .def_ro("mig_enabled", &Device::mig_enabled)
+      .def_prop_ro(
+          "state", [](const Device& it) { return text(it.state); }, "'ok', or why it cannot be used")
+      .def_prop_ro("state_reason", [](const Device& it) { return if_any(it.state_reason); })
+      .def_prop_ro("compute_capability", &capability,
+                   nb::sig("def compute_capability(self) -> tuple[int, int] | None"))
+      .def_prop_ro("compute_mode", [](const Device& it) { return text(it.compute_mode); })
+      .def_ro("persistence", &Device::persistence)
+      .def_ro("display_active", &Device::display_active)
+      .def_ro("memory", &Device::memory)
+      .def_ro("utilization_percent", &Device::utilization_percent,
+              "share of the last sample in which a kernel ran")
+      .def_ro("memory_utilization_percent", &Device::memory_utilization_percent,
+              "share of time of memory traffic")
+      .def_ro("temperature_c", &Device::temperature_c)
+      .def_ro("power_mw", &Device::power_mw)
+      .def_ro("power_limit_mw", &Device::power_limit_mw)
+      .def_ro("sm_clock_mhz", &Device::sm_clock_mhz)
+      .def_ro("memory_clock_mhz", &Device::memory_clock_mhz)
+      .def_ro("fan_percent", &Device::fan_percent)
+      .def_ro("performance_state", &Device::performance_state, "0 is P0")
+      .def_ro("throttle_reasons", &Device::throttle_reasons, "the driver's bits")
+      .def_ro("pcie_generation", &Device::pcie_generation)
+      .def_ro("pcie_width", &Device::pcie_width)
+      .def_ro("health", &Device::health)
+      .def_prop_ro("processes", &processes, nb::sig("def processes(self) -> tuple[Process, ...] | None"));
+}
+
+void bind_snapshot(nb::module_& module) {
+  value_class<Snapshot>(module, "Snapshot", "All devices of the machine at one instant.")
+      .def_prop_ro(
+          "taken_at_s", [](const Snapshot& it) { return static_cast<double>(it.taken_at_ns) / 1e9; },
+          "seconds since the epoch")
+      .def_ro("source", &Snapshot::source, "'nvml' or 'nvidia-smi'")
+      .def_ro("driver_version", &Snapshot::driver_version)
+      .def_prop_ro("cuda_version", &cuda_version, nb::sig("def cuda_version(self) -> tuple[int, int] | None"))
+      .def_prop_ro(
+          "devices", [](const Snapshot& it) { return as_tuple(it.devices); },
+          nb::sig("def devices(self) -> tuple[Device, ...]"),
+          "GPUs by index, each followed by its MIG instances")
+      .def_ro("stale_reason", &Snapshot::stale_reason,
+              "set: this is an old answer, and why there is no new one")
+      .def_prop_ro(
+          "notes", [](const Snapshot& it) { return as_tuple(it.notes); },
+          nb::sig("def notes(self) -> tuple[str, ...]"));
+}
+
+}  // namespace
+
+void bind_values(nb::module_& module) {
+  bind_process(module);
+  bind_memory(module);
+  bind_parts(module);
+  bind_device(module);
+  bind_snapshot(module);
+}
+
+}  // namespace berth::python
