@@ -24,6 +24,15 @@ std::string owner_of(int directory) {
   return sys::user_name(status.st_uid);
 }
 
+// A file that cannot be a device's lock. Nobody but these may take it away.
+Error unfit(int directory, const std::string& name, Error error) {
+  struct stat status{};
+  if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+    error.message +=
+        fmt::format("; it belongs to {}: its owner or root can remove it", sys::user_name(status.st_uid));
+  return context(std::move(error), "the device file");
+}
+
 }  // namespace
 
 std::string device_file_name(std::string_view uuid) {
@@ -42,7 +51,8 @@ Result<sys::Descriptor> DeviceLocks::open_device(const std::string& name) const 
     // locked.
     auto file = sys::open_prepared(devices_, name, O_RDWR);
     if (!file) file = sys::open_prepared(devices_, name, O_RDONLY);
-    if (!file || *file) return file;
+    if (!file) return std::unexpected(unfit(devices_, name, file.error()));
+    if (*file) return file;
     auto made = sys::make_unnamed(devices_, kDeviceFileMode);
     if (!made)
       return std::unexpected(

@@ -32,6 +32,8 @@ Result<Descriptor> open_prepared(int directory, const std::string& name, int acc
   if (!file) {
     if (errno == ENOENT) return Descriptor();
     if (errno == ELOOP) return fail(ErrorCode::failure, name + ": is a symbolic link");
+    if (errno == EAGAIN)
+      return fail(ErrorCode::failure, name + ": its owner keeps others out of it (F_SETLEASE)");
     return fail_errno("opening " + name);
   }
   struct stat status{};

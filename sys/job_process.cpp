@@ -60,7 +60,8 @@ bool asks_to_end(int signal) {
 // In the child. Gives the errno of a failed exec.
 int replace_by(const JobCommand& command) {
   for (const int descriptor : command.inherited) {
-    if (::fcntl(descriptor, F_DUPFD, kFirstInherited) < 0) return errno;
+    if (::fcntl(descriptor, F_DUPFD, kFirstInherited) >= 0) continue;
+    return errno == EINVAL ? EMFILE : errno;  // the limit lies below that number
   }
   for (const auto& [name, value] : command.environment) ::setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> words;

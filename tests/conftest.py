@@ -1,6 +1,9 @@
 """Fixtures for all tests of the program. tests/lab.py says what a Lab is."""
 
 import ctypes
+import os
+import pathlib
+import tempfile
 
 import pytest
 from lab import BUILD, Lab
@@ -26,6 +29,25 @@ def make_lab(tmp_path):
 def lab(make_lab) -> Lab:
     """Eight H100."""
     return make_lab()
+
+
+@pytest.fixture
+def as_user():
+    """Words that run a command as another user."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: acts as other users")
+    return lambda uid: ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all"]
+
+
+@pytest.fixture
+def open_lab():
+    """Two H100, on a machine that every user may enter: pytest's own directories are closed to others."""
+    with tempfile.TemporaryDirectory(prefix="berth-lab-") as directory:
+        path = pathlib.Path(directory)
+        path.chmod(0o755)
+        lab = Lab(path, "2xH100")
+        yield lab
+        lab.close()
 
 
 @pytest.fixture(scope="session")

@@ -434,23 +434,6 @@ def test_a_stale_lease_in_the_environment_is_ignored_with_its_mask_and_one_warni
 # Several users
 
 
-@pytest.fixture
-def as_user():
-    """Words that run a command as another user."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root: acts as other users")
-    return lambda uid: ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all"]
-
-
-@pytest.fixture
-def open_lab(make_lab, tmp_path):
-    """A machine that every user may enter."""
-    for directory in (tmp_path, *tmp_path.parents):
-        if directory.is_relative_to("/tmp") and directory != pathlib.Path("/tmp"):
-            directory.chmod(0o755)
-    return make_lab("2xH100")
-
-
 def test_two_users_compete_and_each_gets_one(open_lab, as_user):
     lab = open_lab
     lab.berth("run", "--", "true")

@@ -1,0 +1,153 @@
+"""What a request does when the machine is short of something, or not as it should be."""
+
+import os
+import pathlib
+import sys
+
+import pytest
+from jobs import DEADLINE_S, eventually, holder, queue, waiter
+
+# Preloaded into the program.
+pytestmark = pytest.mark.release_only
+
+
+@pytest.fixture
+def one(make_lab):
+    lab = make_lab("1xH100")
+    lab.berth("run", "--", "true")
+    return lab
+
+
+# Descriptors and inotify instances
+
+
+# The lease goes to the command at numbers from 100 on.
+FEW = [*range(4, 24), 64, *range(99, 108)]
+
+
+def with_descriptors(lab, number: int, *words):
+    return lab.run(
+        "prlimit", f"--nofile={number}:{number}", lab.program, "run", "--no-wait", *words, "--", "true"
+    )
+
+
+def test_short_of_descriptors_a_request_is_granted_or_says_so_and_leaves_nothing(one):
+    statuses = []
+    for number in FEW:
+        answer = with_descriptors(one, number)
+        statuses.append(answer.status)
+        assert answer.status == 0 or "Too many open files" in answer.err, (number, answer)
+        assert os.listdir(one.leases / "leases") == os.listdir(one.leases / "queue") == [], number
+    assert set(statuses) == {0, 1, 126}
+
+
+@pytest.mark.parametrize("words", [[], ["--memory", "50G"]])
+def test_short_of_descriptors_nobody_gets_what_another_has(one, words):
+    job = holder(one, *words)
+    for number in FEW:
+        assert with_descriptors(one, number, *words).status in (1, 75), number
+    assert job.ends() == 0
+
+
+# Uses up the inotify instances of its user, then becomes a program.
+WITHOUT_INOTIFY = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+while libc.inotify_init1(0) >= 0:
+    pass
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def sleeps_for_long(pid: int) -> bool:
+    """In poll(), for a tick: the pause before that is shorter."""
+    return "0x1388" in pathlib.Path(f"/proc/{pid}/syscall").read_text().split()
+
+
+def test_out_of_inotify_instances_a_waiter_looks_every_few_seconds(open_lab, as_user):
+    lab = open_lab
+    lab.change("1xH100")
+    lab.berth("run", "--", "true")
+    job = holder(lab)
+    words = [sys.executable, "-c", WITHOUT_INOTIFY, lab.program, "run", "--", "echo", "started"]
+    late = lab.start(*as_user(20004), *words)
+    assert "waiting for" in late.stderr.readline()
+    assert "first in line" in late.stderr.readline()
+    eventually(lambda: sleeps_for_long(late.pid))
+    job.ends()
+    assert late.stdout.readline() == "started\n", late.stderr.read()
+    assert late.wait(DEADLINE_S) == 0
+
+
+# Clocks
+
+
+class Clock:
+    """For programs that are started with `env`: how far the wall clock and the boot clock are ahead, in seconds."""
+
+    def __init__(self, lab, wall: int = 0, boot: int = 0):
+        self.file = lab.directory / f"clock{wall}{boot}"
+        self.env = {"LD_PRELOAD": lab.build / "other_clock.so", "OTHER_CLOCK": self.file}
+        self.set(wall, boot)
+
+    def set(self, wall: int, boot: int) -> None:
+        fresh = self.file.with_suffix(".new")
+        fresh.write_text(f"{wall} {boot}\n")
+        fresh.rename(self.file)
+
+
+@pytest.mark.parametrize("jump_s", [86_400, -86_400])
+def test_a_jump_of_the_wall_clock_neither_ends_nor_lengthens_a_wait(one, jump_s):
+    clock = Clock(one)
+    job = holder(one)
+    patient = waiter(one, "--wait", "1h", env=clock.env)
+    hasty = waiter(one, "--wait", "1s", env=clock.env)
+    clock.set(jump_s, 0)
+    assert hasty.process.wait(DEADLINE_S) == 124
+    assert "waited 1 s in vain" in hasty.err.rest()
+    assert patient.process.poll() is None
+    job.ends()
+    patient.starts()
+
+
+@pytest.mark.parametrize("ahead_s", [3600, -3600])
+def test_one_whose_boot_clock_is_another_keeps_his_place_in_line(one, ahead_s):
+    job = holder(one)
+    first = waiter(one)
+    other = waiter(one, env=Clock(one, boot=ahead_s).env)
+    last = waiter(one)
+    assert queue(one) == [first.pid, other.pid, last.pid]
+    for ending, next_one in ((job, first), (first, other), (other, last)):
+        ending.ends()
+        next_one.starts()
+    assert last.ends() == 0
+
+
+# Where leases would not be seen
+
+
+@pytest.fixture
+def private_tmp(one, tmp_path):
+    """Words that run a command with a /tmp as systemd's PrivateTmp makes it, and the machine still in it."""
+    if os.geteuid() != 0 or not one.directory.is_relative_to("/tmp") or os.path.exists("/run/berth"):
+        pytest.skip("needs root, a test directory below /tmp, and no /run/berth: mounts a /tmp")
+    private = tmp_path / "systemd-private-0"
+    inside = private / one.directory.relative_to("/tmp")
+    inside.mkdir(parents=True)
+    script = 'mount --bind "$1" "$2" && mount --rbind "$3" /tmp && shift 3 && exec "$@"'
+    words = ["unshare", "--mount", "bash", "-c", script, "-", one.directory, inside, private]
+    if one.run(*words, "true").status != 0:
+        pytest.skip("needs the right to mount")
+    return words
+
+
+def test_a_private_tmp_is_found_out(one, private_tmp):
+    answer = one.run(*private_tmp, one.program, "doctor", env={"BERTH_DIR": None})
+    assert "a /tmp of its own (PrivateTmp), so others do not see leases made here" in answer.out
+
+
+def test_live_leases_in_another_of_the_standard_places_are_named(one, private_tmp):
+    script = f"BERTH_DIR={one.leases} exec env -u BERTH_LEASE {one.program} doctor"
+    words = [one.program, "run", "--", "bash", "-c", script]
+    answer = one.run(*private_tmp, *words, env={"BERTH_DIR": None})
+    assert f"/tmp/berth has 1 live tickets, which those who use {one.leases} do not see" in answer.out

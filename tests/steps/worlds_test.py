@@ -1,0 +1,109 @@
+"""The lease directory goes wrong while a request is at work in it, after each of its system calls in turn."""
+
+import concurrent.futures
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+import pytest
+from jobs import holder
+from lab import DEADLINE_S, Lab
+from steps.steps import AT_ONCE, MOST, Victim
+
+# Traced, and a sanitized program is slow in starting.
+pytestmark = pytest.mark.release_only
+
+
+def outcome_of(lab: Lab, step: int, spoil) -> tuple[bool, int, str]:
+    """Whether the request came so far, its status, and what it said."""
+    victim = Victim(lab, step, "true")
+    stopped = victim.becomes() == "stopped"
+    try:
+        if stopped:
+            spoil()
+            os.kill(victim.pid, signal.SIGCONT)
+        status = victim.process.wait(DEADLINE_S)
+    except subprocess.TimeoutExpired:
+        os.kill(victim.pid, signal.SIGKILL)
+        raise
+    return stopped, status, victim.err.rest()
+
+
+def vanish_at(directory: pathlib.Path, step: int) -> int | None:
+    """The status of a request whose directory goes after this step. None: it makes fewer."""
+    directory.mkdir()
+    lab = Lab(directory, "1xH100")
+    stopped, status, said = outcome_of(lab, step, lambda: shutil.rmtree(lab.leases, ignore_errors=True))
+    if status != 0:
+        assert status == 1 and str(lab.leases) in said, f"step {step}: {status} {said!r}"
+    # What was lost concerns nobody else.
+    answer = lab.berth("run", "--no-wait", "--", "true")
+    assert answer.status == 0, f"step {step}: {answer.err}"
+    assert os.listdir(lab.leases / "leases") == os.listdir(lab.leases / "queue") == []
+    return status if stopped else None
+
+
+def test_when_the_directory_vanishes_a_request_ends_well_or_names_it(tmp_path):
+    statuses: list[int | None] = []
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        while None not in statuses:
+            steps = range(len(statuses), len(statuses) + AT_ONCE)
+            statuses += pool.map(lambda step: vanish_at(tmp_path / str(step), step), steps)
+    assert len(statuses) > 50
+    assert {0, 1} <= set(statuses)
+
+
+@pytest.fixture
+def small_lab(make_lab):
+    """A machine whose lease directory has a small file system of its own."""
+    lab = make_lab("2xH100")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=128k,mode=1777", "tmpfs", str(lab.leases)]
+    if subprocess.run(mount, stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("needs the right to mount")
+    yield lab
+    subprocess.run(["umount", "-l", str(lab.leases)], check=True)
+
+
+def fill(lab: Lab) -> pathlib.Path:
+    path = lab.leases / "queue" / "filler"
+    with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    return path
+
+
+def test_when_the_directory_is_full_a_request_ends_well_or_says_whose_files_fill_it(small_lab):
+    lab = small_lab
+    lab.berth("run", "--", "true")
+    refused = granted = 0
+    for step in range(MOST):
+        stopped, status, said = outcome_of(lab, step, lambda: fill(lab))
+        if not stopped:
+            break
+        granted += status == 0
+        if status != 0:
+            refused += 1
+            assert status == 1, (step, said)
+            assert f"the lease directory {lab.leases}: " in said, (step, said)
+            assert "No space left on device; most of the files there are of " in said, (step, said)
+        fill(lab).unlink(missing_ok=True)
+        assert lab.berth("run", "--no-wait", "-n", "2", "--", "true").status == 0, step
+        assert os.listdir(lab.leases / "leases") == os.listdir(lab.leases / "queue") == []
+    assert refused > 0 and granted > 0
+
+
+def test_a_full_directory_stops_neither_a_lease_nor_its_release_nor_its_listing(small_lab):
+    lab = small_lab
+    job = holder(lab)
+    filler = fill(lab)
+    assert lab.berth("list").status == lab.berth("queue").status == 0
+    answer = lab.berth("doctor")
+    assert f"{lab.leases} is full, so nobody can join the queue" in answer.out
+    assert "most of the files there are of " in answer.out
+    assert job.ends() == 0
+    assert os.listdir(lab.leases / "leases") == []
+    filler.unlink()
+    assert lab.berth("run", "--no-wait", "-n", "2", "--", "true").status == 0
