@@ -84,6 +84,7 @@ Result<leasing::HeldLease> take_lease(const leasing::SourceAccess& source, leasi
   leasing::Patience patience;
   patience.wait = asked.wait_s != 0;
   if (asked.wait_s) patience.limit = std::chrono::seconds(*asked.wait_s);
+  patience.tell_time = report.is_live();
   patience.on_wait = [&report](const leasing::Waiting& waiting) { report.show(waiting); };
   auto acquired = leasing::acquire_in_turn(source, *place.store, asked.request, look, words, patience);
   report.end();

@@ -12,6 +12,8 @@ class WaitReport {
   explicit WaitReport(std::string request_words);
 
   void show(const leasing::Waiting& waiting);
+  /// Whether what it shows tells the time.
+  bool is_live() const { return terminal_; }
   /// Clears the live line.
   void end();
 

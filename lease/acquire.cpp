@@ -190,7 +190,11 @@ class Acquisition {
       if (behind == nullptr) return wait_for_release(left);
       source_.close();
       const TicketId rival = behind->rival;
-      const auto woken = own_->sleep_behind(rival, std::min(left, patience_.tick));
+      const auto period = std::min(left, sleeping_period());
+      const auto woken = own_->sleep_behind(rival, period, [&] {
+        if (patience_.tell_time) tell();
+        return !order_has_changed(rival) && period == std::min(time_left(), sleeping_period());
+      });
       if (!woken) return std::unexpected(woken.error());
       if (*woken == store::Woken::changed || order_has_changed(rival)) {
         // One that no longer waits may leave another in front, for whom no driver need be asked.
@@ -200,6 +204,12 @@ class Acquisition {
         if (auto seen = see_how_it_stands(); !seen) return std::unexpected(seen.error());
       }
     }
+  }
+
+  // A thousand waiters that look up every few seconds are a load. Whoever has many before it has time to
+  // notice that the one before it is stopped.
+  std::chrono::milliseconds sleeping_period() const {
+    return own_->is_far_back() ? patience_.far_tick : patience_.tick;
   }
 
   // Whom to sleep behind now. False: nobody. Nothing is taken: the facts are those of the last look.

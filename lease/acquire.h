@@ -80,7 +80,9 @@ struct Patience {
   bool wait = false;                               ///< false: now or not at all
   std::optional<std::chrono::milliseconds> limit;  ///< nullopt: for ever
   std::chrono::milliseconds tick{5000};            ///< what has no event is looked for this often
+  std::chrono::milliseconds far_tick{30000};       ///< the same, with so many before it that it can wait
   std::function<void(const Waiting&)> on_wait;     ///< called before each sleep
+  bool tell_time = false;                          ///< `on_wait` at each tick too
 };
 
 /// Takes a lease for this process, in its turn. The driver is asked before, never while others are kept from

@@ -221,14 +221,21 @@ Result<void> DirectoryTicket::become_lease(const Take& take) {
   return {};
 }
 
-Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::milliseconds tick) {
+Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::milliseconds tick,
+                                            const std::function<bool()>& sleep_on) {
   const auto file = sys::open_prepared(directory_->queue.get(), to_text(rival), O_RDONLY);
   if (!file || !*file) return Woken::changed;
+  // One timer and one open file for the whole sleep: a thousand waiters look up every few seconds.
   const sys::Tick interrupt(tick);
-  const auto ended = sys::wait_byte_unlocked(file->get(), kWaitingByte);
-  if (!ended) return std::unexpected(ended.error());
-  const bool there = sys::identity_of(directory_->queue.get(), to_text(rival)).has_value();
-  return *ended || !there ? Woken::changed : Woken::tick;
+  for (;;) {
+    const auto ended = sys::wait_byte_unlocked(file->get(), kWaitingByte);
+    if (!ended) return std::unexpected(ended.error());
+    // Its owner or root may have removed it, whether or not it lives on.
+    struct stat status{};
+    const bool removed = ::fstat(file->get(), &status) == 0 && status.st_nlink == 0;
+    if (*ended || removed) return Woken::changed;
+    if (!sleep_on()) return Woken::tick;
+  }
 }
 
 Result<Woken> DirectoryTicket::sleep_until_released(const std::vector<std::string>& uuids,

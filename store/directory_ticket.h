@@ -30,7 +30,9 @@ class DirectoryTicket : public OwnTicket {
 
   const Ticket& ticket() const override { return ticket_; }
   Result<Outcome> decide(const Decide& decide) override;
-  Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds tick) override;
+  Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds tick,
+                             const std::function<bool()>& sleep_on) override;
+  bool is_far_back() const override { return earlier_rivals_.has_far_one(); }
   Result<Woken> sleep_until_released(const std::vector<std::string>& uuids,
                                      const std::vector<TicketId>& leases, const std::vector<int>& exits,
                                      std::chrono::milliseconds tick) override;

@@ -7,6 +7,7 @@
 #include "berth/store/directory_scan.h"
 #include "berth/store/ticket_file.h"
 #include "berth/sys/clock.h"
+#include "berth/sys/file.h"
 
 namespace berth::store {
 namespace {
@@ -14,6 +15,8 @@ namespace {
 // Enough for the place in a short queue to be exact. Each further reading is twice as long, so that asking
 // again and again costs no more than the reading itself.
 constexpr std::size_t kFirstBatch = 8;
+// Of those that have not been read, the nearest that counts as far.
+constexpr std::size_t kFar = 8;
 
 }  // namespace
 
@@ -49,6 +52,11 @@ void EarlierRivals::read(TicketId id, std::uint64_t now_ns, const Ticket& mine) 
   }
   auto* rival = std::get_if<Ticket>(&file);
   if (rival != nullptr && are_rivals(*rival, mine)) known_.push_back(std::move(*rival));
+}
+
+bool EarlierRivals::has_far_one() const {
+  if (unread_.size() < kFar) return false;
+  return sys::identity_of(directory_.queue.get(), to_text(unread_[unread_.size() - kFar])).has_value();
 }
 
 void EarlierRivals::forget() {

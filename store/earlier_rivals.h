@@ -15,7 +15,7 @@ namespace berth::store {
 /// which is seldom far, since whoever stands behind somebody need not know who stands before that one. So
 /// neither a join nor a hand-over costs more in a longer queue.
 ///
-/// All of it is called with the gate held.
+/// What changes it is called with the gate held.
 class EarlierRivals {
  public:
   /// REQUIRES: the directory outlives this.
@@ -34,6 +34,9 @@ class EarlierRivals {
   const std::vector<Ticket>& known() const { return known_; }
   /// How many have not been read.
   std::size_t unread() const { return unread_.size(); }
+
+  /// Whether one is still in the queue that has a dozen others between itself and this ticket.
+  bool has_far_one() const;
 
   void forget();
 

@@ -72,8 +72,13 @@ class OwnTicket {
   /// Error: what `decide` says, or `failure` when the store broke; the ticket waits on.
   virtual Result<Outcome> decide(const Decide& decide) = 0;
 
-  /// Sleeps until the earlier ticket `rival` no longer waits (granted, withdrawn or dead), or for one tick.
-  virtual Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds tick) = 0;
+  /// Sleeps until the earlier ticket `rival` no longer waits (granted, withdrawn or dead), or `sleep_on` says
+  /// no, which is asked after each tick.
+  virtual Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds tick,
+                                     const std::function<bool()>& sleep_on) = 0;
+
+  /// Whether so many stand before it that its turn cannot be near. Cheap, and a guess.
+  virtual bool is_far_back() const = 0;
 
   /// Sleeps until a lock of these devices or one of these leases may have ended, or for one tick. What ended
   /// since the last decision counts, so a release between the decision and the sleep is not lost.

@@ -33,11 +33,14 @@ class MemoryTicket : public OwnTicket {
     return take(std::get<Take>(*decision), ledger);
   }
 
-  Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds) override {
+  Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds,
+                             const std::function<bool()>&) override {
     const auto found = books_->tickets.find(rival);
     const bool waits = found != books_->tickets.end() && found->second.phase == TicketPhase::waiting;
     return waits ? Woken::tick : Woken::changed;
   }
+
+  bool is_far_back() const override { return false; }
 
   Result<Woken> sleep_until_released(const std::vector<std::string>& uuids,
                                      const std::vector<TicketId>& leases, const std::vector<int>&,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 
@@ -50,8 +51,12 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
 }
 
 std::optional<ProcessStat> process_stat(pid_t pid) {
-  const auto text = read_whole(proc_path(pid, "stat"));
-  return text ? parse_process_stat(*text) : std::nullopt;
+  // The kernel gives the line whole in one reading; fields up to the last that is wanted fit amply.
+  const Descriptor file(::open(proc_path(pid, "stat").c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 512> line;
+  const ssize_t got = file ? ::read(file.get(), line.data(), line.size()) : -1;
+  if (got < 0) return std::nullopt;
+  return parse_process_stat({line.data(), static_cast<std::size_t>(got)});
 }
 
 std::optional<uid_t> process_owner(pid_t pid) {

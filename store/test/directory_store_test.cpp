@@ -392,14 +392,18 @@ TEST_CASE("a sleeper at the head wakes when the holder is killed, also while it 
 }
 
 TEST_CASE("a sleeper behind a rival wakes when the rival is killed") {
+  const auto never = [] { return false; };
   const Lab lab;
   Forked first(queue_for(lab, "GPU-a"));
   const TicketId rival = lab.ledger().tickets.at(0).id;
   const auto store = lab.open();
   const auto own = wait_for(*store, "GPU-a");
-  CHECK(own->sleep_behind(rival, 5ms) == Woken::tick);
+  CHECK(own->sleep_behind(rival, 5ms, never) == Woken::tick);
+  int ticks = 0;
+  CHECK(own->sleep_behind(rival, 5ms, [&] { return ++ticks < 3; }) == Woken::tick);
+  CHECK(ticks == 3);
   first.kill();
-  CHECK(own->sleep_behind(rival, 1h) == Woken::changed);
+  CHECK(own->sleep_behind(rival, 1h, never) == Woken::changed);
 }
 
 TEST_CASE("users with a narrow umask work together" * doctest::skip(::geteuid() != 0)) {

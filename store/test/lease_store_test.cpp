@@ -83,6 +83,11 @@ Decide take(std::vector<std::string> uuids, bool whole = true) {
     return Decision(wanted);
   };
 }
+/// Does not sleep on after a tick.
+bool never() {
+  return false;
+}
+
 Result<Decision> stay(const Ledger&, TicketId) {
   return Decision(Stay{});
 }
@@ -293,12 +298,12 @@ TEST_CASE("a sleep behind a rival is over when it no longer waits, and after a t
     const auto store = bench.client();
     auto first = waiting(*store, {"GPU-a"});
     const auto second = waiting(*store, {"GPU-a"});
-    CHECK(second->sleep_behind(first->ticket().id, 5ms) == Woken::tick);
+    CHECK(second->sleep_behind(first->ticket().id, 5ms, never) == Woken::tick);
     const auto granted_now = first->decide(take({"GPU-a"}));
     REQUIRE(granted_now.has_value());
-    CHECK(second->sleep_behind(first->ticket().id, 1h) == Woken::changed);
+    CHECK(second->sleep_behind(first->ticket().id, 1h, never) == Woken::changed);
     first.reset();
-    CHECK(second->sleep_behind(TicketId{1}, 1h) == Woken::changed);
+    CHECK(second->sleep_behind(TicketId{1}, 1h, never) == Woken::changed);
   });
 }
 

@@ -107,5 +107,18 @@ TEST_CASE("who comes later with an earlier id does not overtake") {
   ::close(file);
 }
 
+TEST_CASE("far back is who has more than a dozen before it, for as long as they are there") {
+  const Queue queue;
+  std::vector<std::unique_ptr<OwnTicket>> before;
+  for (int count = 0; count < 20; ++count) before.push_back(queue.join(stay));
+  const auto waiter = queue.join([](const Ledger& ledger, TicketId) -> Result<Decision> {
+    return ledger.tickets.size() == 1 ? Decision(ReadOn{}) : Decision(Stay{});
+  });
+  CHECK(waiter->is_far_back());
+  CHECK_FALSE(before[5]->is_far_back());
+  before.erase(before.begin(), before.begin() + 8);
+  CHECK_FALSE(waiter->is_far_back());
+}
+
 }  // namespace
 }  // namespace berth::store

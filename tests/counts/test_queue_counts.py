@@ -1,0 +1,204 @@
+"""What a queue costs, counted: a release wakes two, and what a join and a hand-over do does not depend on how many wait."""
+
+import collections
+import contextlib
+import fcntl
+import os
+import pathlib
+import re
+import resource
+import shutil
+import struct
+import subprocess
+import time
+
+import pytest
+from jobs import DEADLINE_S, Job, close_input, device_file, eventually, holder, kill, state, tickets
+from lab import Lab
+
+pytestmark = pytest.mark.release_only
+
+# File operations of one look by the first in line: an end that is seen in two events makes two looks.
+LOOK = 30
+# A waiter looks up every few seconds. Of so many releases at least one falls between two ticks.
+RELEASES = 4
+
+
+@pytest.fixture
+def one(make_lab) -> Lab:
+    """A machine with one device that was leased once."""
+    lab = make_lab("1xH100")
+    lab.uuid = device_file(lab).name
+    return lab
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+# Wake-ups
+
+
+@contextlib.contextmanager
+def crowd(lab: Lab, size: int):
+    """Waiters behind all others, each a process. Gives their pids."""
+    last = max(ticket["id"] for ticket in tickets(lab, "queue"))
+    process = lab.start(lab.build / "counts_crowd", lab.leases, lab.uuid, size, last, stdin=subprocess.PIPE)
+    assert process.stdout.readline() == "ready\n", process.stderr.read()
+    yield children(process.pid)
+    close_input(process)
+    assert process.wait(DEADLINE_S) == 0
+
+
+def sleeps(pid: int) -> int:
+    """How often this process has gone to sleep: each wake-up is one more."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"^voluntary_ctxt_switches:\t(\d+)$", status, re.M)[1])
+
+
+def all_asleep(pids) -> dict:
+    eventually(lambda: all(state(pid) == "S" for pid in pids))
+    return {pid: sleeps(pid) for pid in pids}
+
+
+def woken_by_a_release(holding: Job, first: Job, second: Job, pids: list) -> set:
+    """Who of the queue ran because the holder ended."""
+    before = all_asleep(pids)
+    holding.ends()
+    first.starts()
+    second.says("first in line")
+    return {pid for pid in pids if state(pid) != "S" or sleeps(pid) != before[pid]} | {first.pid, second.pid}
+
+
+@pytest.mark.parametrize("size", [10, 1000])
+def test_a_release_wakes_at_most_two_of_a_queue(one, size):
+    holding = holder(one)
+    front = [Job(one).waits() for _ in range(RELEASES + 1)]
+    with crowd(one, size - len(front) - 2) as between:
+        back = [Job(one).waits() for _ in range(2)]
+        fewest = size
+        for first, second in zip(front, front[1:]):
+            waiting = [job.pid for job in [*front[front.index(first) :], *back]] + between
+            fewest = min(fewest, len(woken_by_a_release(holding, first, second, waiting)))
+            holding = first
+        assert len(between) + len(front) + len(back) == size
+        assert fewest == 2
+
+
+# File operations
+
+
+class Crowd:
+    """Tickets that wait, held by this process. To those who read them they are a queue as any other."""
+
+    def __init__(self, lab: Lab, size: int):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
+        self.files = [self.join(lab) for _ in range(size)]
+
+    @staticmethod
+    def join(lab: Lab) -> tuple:
+        name = f"{time.clock_gettime_ns(time.CLOCK_BOOTTIME):016x}"
+        path = lab.leases / "queue" / name
+        file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644)
+        fields = f"id={name}\npid={os.getpid()}\njoined_at=1\ncount=1\ncandidate={lab.uuid}\n"
+        os.write(file, f"berth-ticket 1\n{fields}end\n".encode())
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 2, 0))
+        return file, path
+
+    def leave(self) -> None:
+        """From the front, as served ones do."""
+        for file, path in self.files:
+            path.unlink()
+            os.close(file)
+        self.files = []
+
+
+class Traced:
+    """`berth run` that waits, and what it does to files meanwhile. Its probe and its command are not watched."""
+
+    CALLS = "%file,%desc,flock,fcntl,inotify_add_watch"
+
+    def __init__(self, lab: Lab):
+        if shutil.which("strace") is None:
+            pytest.skip("needs strace")
+        self.log = lab.directory / f"strace.{time.monotonic_ns()}"
+        self.directory = str(lab.leases)
+        strace = ["strace", "-qq", "-y", "-e", f"trace={self.CALLS}", "-e", "signal=none", "-o", self.log]
+        command = ["sh", "-c", "echo started; read line || true"]
+        self.process = lab.start(*strace, lab.program, "run", "--", *command, stdin=subprocess.PIPE)
+
+    def text(self) -> str:
+        return self.log.read_text() if self.log.exists() else ""
+
+    def sleeps_in(self, call: str, words: str) -> int:
+        """Waits until that is its last call, and has not returned. How long the log is then."""
+
+        def last() -> str:
+            return self.text().rpartition("\n")[2]
+
+        eventually(lambda: last().startswith(f"{call}(") and words in last())
+        return len(self.text())
+
+    def sleeps_behind(self) -> int:
+        return self.sleeps_in("fcntl", "F_OFD_SETLKW")
+
+    def sleeps_as_first(self) -> int:
+        """Past the pause that comes before a sound sleep."""
+        return self.sleeps_in("poll", " 5000")
+
+    def starts(self) -> int:
+        assert self.process.stdout.readline() == "started\n", self.process.stderr.read()
+        return len(self.text())
+
+    def operations(self, start: int, end: int) -> collections.Counter:
+        """Calls on the lease directory, by name."""
+        lines = self.text()[start:end].splitlines()
+        return collections.Counter(line.partition("(")[0] for line in lines if self.directory in line)
+
+    def ends(self) -> None:
+        close_input(self.process)
+        assert self.process.wait(DEADLINE_S) == 0
+
+
+def operations_of_a_wait(lab: Lab, size: int) -> dict:
+    """What one does that joins behind `size` others, has as many behind it, and is served at last."""
+    holding = holder(lab)
+    before = Crowd(lab, size)
+    job = Traced(lab)
+    joined = job.sleeps_behind()
+    behind = Crowd(lab, size)
+    before.leave()
+    first = job.sleeps_as_first()
+    holding.ends()
+    started = job.starts()
+    behind.leave()
+    job.ends()
+    assert "/proc/locks" not in job.text()
+    return {
+        "join": job.operations(0, joined),
+        "moving up": job.operations(joined, first),
+        "hand-over": job.operations(first, started),
+    }
+
+
+def test_a_wait_takes_the_same_file_operations_in_a_queue_of_10_and_of_1000(one):
+    few, many = operations_of_a_wait(one, 10), operations_of_a_wait(one, 1000)
+    print({part: counts.total() for part, counts in many.items()})
+    assert few["join"]["linkat"] == few["hand-over"]["renameat"] == 1
+    # Behind many it also looks whether it stands far back.
+    assert (many["join"] - few["join"]).total() <= 1, (few, many)
+    for part in ("moving up", "hand-over"):
+        assert abs(many[part].total() - few[part].total()) <= LOOK, (part, few, many)
+
+
+def test_the_kernel_is_asked_for_its_locks_only_where_one_is_to_be_explained(one):
+    citizen = one.start(
+        "bash", "-c", f"exec 9<{one.leases}/devices/{one.uuid}; flock 9; echo ready; exec sleep 1000"
+    )
+    assert citizen.stdout.readline() == "ready\n"
+    job = Traced(one)
+    job.sleeps_as_first()
+    assert "/proc/locks" in job.text()
+    for pid in children(job.process.pid):
+        kill(pid)
