@@ -123,6 +123,7 @@ class LeaseHelper : public Command {
     patience.wait = !ask.wait || ask.wait->count() > 0;
     patience.limit = ask.wait;
     patience.on_wait = [this](const leasing::Waiting& waiting) { tell(waiting); };
+    patience.tell_time = true;
     return patience;
   }
 
