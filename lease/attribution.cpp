@@ -44,24 +44,21 @@ class Attributor {
       const auto stat = processes_.stat(pid);
       if (!stat) return nullptr;
       for (const Ticket* lease : leases_) {
-        if (lease->pid == pid && lease->pid_start_ticks == stat->start_ticks) return lease;
-        if (is_job(*lease, pid, stat->start_ticks)) return lease;
+        const bool named = (lease->pid == pid && lease->pid_start_ticks == stat->start_ticks) ||
+                           (lease->job_pid == pid && lease->job_start_ticks == stat->start_ticks);
+        // A ticket is its owner's word: it can make no other user's processes its own.
+        if (named && processes_.owner(pid) == lease->uid) return lease;
       }
       pid = static_cast<std::uint32_t>(stat->parent);
     }
     return nullptr;
   }
 
-  // A ticket is its owner's word: it can make no other user's processes its own.
-  bool is_job(const Ticket& lease, std::uint32_t pid, std::uint64_t start_ticks) {
-    return lease.job_pid == pid && lease.job_start_ticks == start_ticks && processes_.owner(pid) == lease.uid;
-  }
-
   const Ticket* by_open_file(std::uint32_t pid) {
     for (const Ticket* lease : leases_) {
       const auto file = store_.file_of(lease->id);
       if (!file) continue;
-      const auto open = processes_.has_open(pid, *file);
+      const auto open = processes_.can_write(pid, *file);
       if (!open) unreadable_ = true;
       if (!open) return nullptr;
       if (*open) return lease;

@@ -17,11 +17,11 @@ struct Attribution {
   std::set<std::uint32_t> assumed;  ///< of those: only because the lease's owner runs them on a device of it
 };
 
-/// A process belongs to a lease because it descends from the holder or from the process that it is
-/// kept for, else because it has the lease's file
-/// open, else because BERTH_LEASE in its environment says so and its user is the lease's. Where another
-/// user's /proc may not be read, a process of the lease's owner on a device of that lease is assumed to be
-/// its.
+/// A process belongs to a lease because it descends from the holder or from the process that the lease is
+/// kept for, else because it shares the lease's ticket, else because BERTH_LEASE in its environment says so
+/// and its user is the lease's. What a ticket says of pids counts for its owner's processes only, and having
+/// the ticket open to read, as everybody may, for nothing. Where another user's /proc may not be read, a
+/// process of the lease's owner on a device of that lease is assumed to be its.
 Attribution attribute(const Snapshot& snapshot, const Ledger& ledger, store::LeaseStore& store,
                       Processes& processes);
 

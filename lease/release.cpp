@@ -58,7 +58,7 @@ std::string named(const std::vector<pid_t>& pids) {
 
 std::vector<pid_t> holders_of(store::LeaseStore& store, TicketId lease) {
   const auto file = store.file_of(lease);
-  return file ? sys::processes_with_open(*file) : std::vector<pid_t>{};
+  return file ? sys::processes_that_can_write(*file) : std::vector<pid_t>{};
 }
 
 Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease,

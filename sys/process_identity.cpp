@@ -60,30 +60,43 @@ std::optional<ProcessStat> process_stat(pid_t pid) {
 }
 
 std::optional<uid_t> process_owner(pid_t pid) {
-  struct stat status{};
-  if (::stat(proc_path(pid, "").c_str(), &status) != 0) return std::nullopt;
-  return status.st_uid;
+  // Not the owner of /proc/PID, which is root for every process that may not be dumped.
+  const auto text = read_whole(proc_path(pid, "status"));
+  const std::size_t line = text ? text->find("\nUid:") : std::string::npos;
+  if (line == std::string::npos) return std::nullopt;
+  // "Uid:", the real uid, the effective one …, with tabs between.
+  const std::size_t effective = text->find('\t', text->find('\t', line) + 1);
+  uid_t uid = 0;
+  if (effective == std::string::npos) return std::nullopt;
+  const char* const end = text->data() + text->size();
+  if (std::from_chars(text->data() + effective + 1, end, uid).ec != std::errc{}) return std::nullopt;
+  return uid;
 }
 
-std::optional<bool> process_has_open(pid_t pid, const FileIdentity& file) {
+std::optional<bool> process_can_write(pid_t pid, const FileIdentity& file) {
   const Descriptor descriptors(::open(proc_path(pid, "fd").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!descriptors) return std::nullopt;
   const auto entries = list_directory(descriptors.get());
   if (!entries) return std::nullopt;
   return std::ranges::any_of(*entries, [&](const DirectoryEntry& entry) {
     struct stat status{};
-    return ::fstatat(descriptors.get(), entry.name.c_str(), &status, 0) == 0 && identity_of(status) == file;
+    if (::fstatat(descriptors.get(), entry.name.c_str(), &status, 0) != 0 || identity_of(status) != file)
+      return false;
+    // The link's own mode says what the descriptor is open for.
+    struct stat link{};
+    return ::fstatat(descriptors.get(), entry.name.c_str(), &link, AT_SYMLINK_NOFOLLOW) == 0 &&
+           (link.st_mode & S_IWUSR) != 0;
   });
 }
 
-std::vector<pid_t> processes_with_open(const FileIdentity& file) {
+std::vector<pid_t> processes_that_can_write(const FileIdentity& file) {
   const Descriptor proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const auto entries = list_directory(proc.get());
   if (!entries) return {};
   std::vector<pid_t> found;
   for (const DirectoryEntry& entry : *entries) {
     const auto pid = pid_from_name(entry.name);
-    if (pid && *pid != ::getpid() && process_has_open(*pid, file).value_or(false)) found.push_back(*pid);
+    if (pid && *pid != ::getpid() && process_can_write(*pid, file).value_or(false)) found.push_back(*pid);
   }
   return found;
 }

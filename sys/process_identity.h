@@ -28,13 +28,15 @@ std::optional<ProcessStat> process_stat(pid_t pid);
 /// Pure: from the text of /proc/PID/stat.
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
 
+/// Whom it acts for: its effective uid. nullopt: no such process, or it may not be seen.
 std::optional<uid_t> process_owner(pid_t pid);
 
-/// Whether the process has this file open. nullopt: it may not be asked.
-std::optional<bool> process_has_open(pid_t pid, const FileIdentity& file);
+/// Whether the process has this file open for writing, as all who share a lease have its ticket: its owner
+/// alone may open it so. Anybody may open it to read. nullopt: it may not be asked.
+std::optional<bool> process_can_write(pid_t pid, const FileIdentity& file);
 
-/// All processes but this one that have the file open, as far as they may be asked.
-std::vector<pid_t> processes_with_open(const FileIdentity& file);
+/// All processes but this one that have the file open for writing, as far as they may be asked.
+std::vector<pid_t> processes_that_can_write(const FileIdentity& file);
 
 /// Readable once the process has ended. Empty: there is no such process, or no descriptor to be had.
 Descriptor process_exit(pid_t pid);

@@ -227,7 +227,7 @@ TEST_CASE("an earlier waiter that goes on while the driver is asked is not overt
     char state = 'S';
     std::optional<sys::ProcessStat> stat(std::uint32_t) override { return sys::ProcessStat{state, 0, 0}; }
     std::optional<std::uint32_t> owner(std::uint32_t) override { return {}; }
-    std::optional<bool> has_open(std::uint32_t, const sys::FileIdentity&) override { return {}; }
+    std::optional<bool> can_write(std::uint32_t, const sys::FileIdentity&) override { return {}; }
     std::optional<std::string> variable(std::uint32_t, const std::string&) override { return {}; }
   } processes;
   scene.options.processes = &processes;

@@ -30,7 +30,7 @@ class FakeProcesses : public Processes {
   std::optional<std::uint32_t> owner(std::uint32_t pid) override {
     return all.contains(pid) ? std::optional(all[pid].uid) : std::nullopt;
   }
-  std::optional<bool> has_open(std::uint32_t pid, const sys::FileIdentity&) override {
+  std::optional<bool> can_write(std::uint32_t pid, const sys::FileIdentity&) override {
     if (!all.contains(pid) || !all[pid].readable) return std::nullopt;
     return all[pid].has_file;
   }
@@ -106,7 +106,27 @@ TEST_CASE("a process belongs to a lease that") {
     scene.ledger.tickets[0].job_start_ticks = 600;
     belongs = false;
   }
-  SUBCASE("is open in it, whoever runs it") {
+  SUBCASE("not one that says another user's process holds it") {
+    process.parent = 50;
+    process.uid = 1002;
+    scene.processes.all[50].uid = 1002;
+    belongs = false;
+  }
+  SUBCASE("not one that says the ancestor of all is its holder") {
+    process.parent = 1;
+    process.uid = 1002;
+    scene.processes.all[1].parent = 0;
+    scene.processes.all[1].start = 1;
+    scene.processes.all[1].uid = 0;
+    scene.ledger.tickets[0].pid = 1;
+    scene.ledger.tickets[0].pid_start_ticks = 1;
+    belongs = false;
+  }
+  SUBCASE("another user's, below its holder") {
+    process.parent = 50;
+    process.uid = 1002;
+  }
+  SUBCASE("it shares the ticket of, whoever runs it") {
     process.has_file = true;
     process.uid = 0;
   }

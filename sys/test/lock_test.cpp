@@ -1,7 +1,12 @@
 #include "berth/sys/lock.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <string>
 
 #include "berth/sys/process_identity.h"
 
@@ -44,6 +49,20 @@ TEST_CASE("this process is known to itself") {
   CHECK_FALSE(stat->stopped());
   CHECK(process_owner(::getpid()) == ::geteuid());
   CHECK(process_variable(::getpid(), "NO_SUCH_VARIABLE") == "");
+}
+
+TEST_CASE("who has a file open to read is not taken for one who has it open to write") {
+  const Descriptor folder(::open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  auto writer = make_unnamed(folder.get(), 0644);
+  REQUIRE(writer);
+  struct stat status{};
+  REQUIRE(::fstat(writer->get(), &status) == 0);
+  const Descriptor reader(
+      ::open(("/proc/self/fd/" + std::to_string(writer->get())).c_str(), O_RDONLY | O_CLOEXEC));
+  REQUIRE(reader);
+  CHECK(process_can_write(::getpid(), identity_of(status)) == true);
+  writer->close();
+  CHECK(process_can_write(::getpid(), identity_of(status)) == false);
 }
 
 }  // namespace
