@@ -46,6 +46,7 @@ const Row* find_row(std::string_view name);
 std::unique_ptr<Command> make_list();
 std::unique_ptr<Command> make_queue();
 std::unique_ptr<Command> make_release();
+std::unique_ptr<Command> make_verify();
 std::unique_ptr<Command> make_pick();
 std::unique_ptr<Command> make_why();
 std::unique_ptr<Command> make_run();
@@ -59,6 +60,7 @@ std::unique_ptr<Command> make_version();
 std::unique_ptr<Command> make_help();
 std::unique_ptr<Command> make_probe();
 std::unique_ptr<Command> make_lease_helper();
+std::unique_ptr<Command> make_conduct();
 std::unique_ptr<Command> make_manual();
 
 }  // namespace berth::cli

@@ -35,7 +35,9 @@ also where the answer is no
 .TP
 .B 1
 something failed: a file, a system call, a check of
-.B doctor
+.BR doctor ;
+.BR verify :
+the job strays from its lease, or that cannot be known
 .TP
 .B 2
 the command line is wrong
@@ -44,7 +46,9 @@ the command line is wrong
 there is no driver, or nothing on this machine can ever satisfy the request
 .TP
 .B 75
-not now
+not now;
+.BR verify :
+nothing of the job computes on any GPU at this moment
 .TP
 .B 124
 a wait ran out
@@ -68,6 +72,11 @@ the lease directory, in place of /run/berth or /tmp/berth
 .TP
 .B BERTH_LEASE
 set for the command: the lease that it runs in
+.TP
+.B BERTH_VERIFY
+how long after its start
+.B run
+looks whether the command keeps to its lease: a time, or never
 .TP
 .B BERTH_SITE_FILE
 the site file, in place of /etc/berth.toml

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "berth/cli/choice.h"
+#include "berth/cli/conduct_check.h"
 #include "berth/cli/environment.h"
 #include "berth/lease/place.h"
 #include "berth/render/text.h"
@@ -109,27 +110,39 @@ class Run {
     auto job = sys::JobProcess::start(command);
     if (!job) return not_started(job.error());
     lease.end_watch();
-    const sys::JobEnding ending = job->wait();
-    if (wait_for_leftovers(*job, lease)) lease.release();
-    if (ending.signal != 0) sys::end_like(ending);
-    return ending.exit_status;
+    ConductCheck check(lease.ticket().id, options_.source, options_.first_look, !options_.shell);
+    std::optional<sys::JobEnding> ending;
+    while (!(ending = job->wait(check.next()))) {
+      if (const auto sentence = check.go_on()) say(*sentence);
+    }
+    check.end();
+    if (wait_for_leftovers(*job, lease, check.ended())) lease.release();
+    if (ending->signal != 0) sys::end_like(*ending);
+    return ending->exit_status;
   }
 
-  // True: the lease is to end. False: what is left behind goes on holding it.
-  bool wait_for_leftovers(sys::JobProcess& job, const leasing::HeldLease& lease) {
+  // True: the lease is to end. False: what is left behind goes on holding it. `ours`: none of the command's.
+  bool wait_for_leftovers(sys::JobProcess& job, const leasing::HeldLease& lease,
+                          const std::vector<pid_t>& ours) {
     std::chrono::milliseconds patience = kGrace;
     bool told = false;
-    while (sys::JobProcess::has_leftovers()) {
+    while (sys::JobProcess::has_leftovers() && (ours.empty() || !left_behind(ours).empty())) {
       const auto event = job.wait_for_leftovers(patience);
       if (event == sys::JobProcess::Event::asked_to_end) return false;
       if (event == sys::JobProcess::Event::child_ended) continue;
-      const std::vector<pid_t> left = sys::process_descendants(::getpid());
+      const std::vector<pid_t> left = left_behind(ours);
       const bool keeps = options_.keep || uses_device(left, lease);
       if (!std::exchange(told, true) || !keeps) say(about(left, keeps));
       if (!keeps) return true;
       patience = kRecheck;
     }
     return true;
+  }
+
+  static std::vector<pid_t> left_behind(const std::vector<pid_t>& ours) {
+    std::vector<pid_t> left = sys::process_descendants(::getpid());
+    std::erase_if(left, [&](pid_t pid) { return std::ranges::find(ours, pid) != ours.end(); });
+    return left;
   }
 
   // Whether one of them computes on a device of the lease. Where that cannot be known, it does.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,8 @@ struct RunOptions {
   bool exec = false;                 ///< --exec: the command replaces this process
   bool shell = false;                ///< the command is a shell, whose user is told what it has
   std::vector<std::string> command;  ///< never empty
+  source::SourceKind source = source::SourceKind::automatic;
+  std::optional<std::chrono::seconds> first_look;  ///< at what the command uses; nullopt: none
 };
 
 /// Takes a lease, runs the command in it, and gives the exit status that berth is to end with. Does not

@@ -1,4 +1,5 @@
 #include "berth/cli/command.h"
+#include "berth/cli/conduct_check.h"
 #include "berth/cli/run.h"
 
 namespace berth::cli {
@@ -48,6 +49,10 @@ class Run : public Command {
     if (!asked) return std::unexpected(asked.error());
     options_.lease = std::move(*asked);
     options_.command = words;
+    const auto first_look = time_of_first_look();
+    if (!first_look) return std::unexpected(first_look.error());
+    options_.first_look = *first_look;
+    options_.source = lease_.request.source;
     const leasing::SourceAccess source{[&] { return environment.source(lease_.request.source); },
                                        [&] { environment.end_probe(); }};
     const auto status = run_leased(source, options_);

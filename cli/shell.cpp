@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "berth/cli/command.h"
+#include "berth/cli/conduct_check.h"
 #include "berth/cli/run.h"
 
 namespace berth::cli {
@@ -36,6 +37,10 @@ class Shell : public Command {
     options.lease = std::move(*asked);
     options.shell = true;
     options.command = {users_shell()};
+    const auto first_look = time_of_first_look();
+    if (!first_look) return std::unexpected(first_look.error());
+    options.first_look = *first_look;
+    options.source = lease_.request.source;
     const leasing::SourceAccess source{[&] { return environment.source(lease_.request.source); },
                                        [&] { environment.end_probe(); }};
     const auto status = run_leased(source, options);

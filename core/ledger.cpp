@@ -9,6 +9,7 @@ namespace berth {
 namespace {
 
 constexpr std::size_t kIdDigits = 16;
+constexpr std::size_t kFewestDigits = 6;
 
 }  // namespace
 
@@ -58,6 +59,18 @@ Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text) 
   std::string ids;
   for (const Ticket* ticket : named) ids += (ids.empty() ? "" : ", ") + to_text(ticket->id);
   return fail(ErrorCode::usage, fmt::format("{} could be {}; give more digits", text, ids));
+}
+
+std::string short_name(const Ledger& ledger, TicketId id) {
+  const std::string whole = to_text(id);
+  for (std::size_t digits = kFewestDigits; digits < kIdDigits; ++digits) {
+    std::string name = whole.substr(kIdDigits - digits);
+    const auto meant = [&](const Ticket& ticket) {
+      return ticket.id != id && to_text(ticket.id).ends_with(name);
+    };
+    if (std::ranges::none_of(ledger.tickets, meant)) return name;
+  }
+  return whole;
 }
 
 bool is_candidate(const Ticket& ticket, std::string_view uuid) {

@@ -80,6 +80,9 @@ const Ticket* find_ticket(const Ledger& ledger, TicketId id);
 /// one. Error: `usage` when it is no part of an id or means several, `failure` when no live ticket has it.
 Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text);
 
+/// The id as tables show it: its last digits, six or as many as it takes that no other ticket ends in them.
+std::string short_name(const Ledger& ledger, TicketId id);
+
 /// Whether the ticket could be given this device.
 bool is_candidate(const Ticket& ticket, std::string_view uuid);
 

@@ -232,6 +232,29 @@ std::string claim_json(const Claim& claim) {
   return dumped(json, Layout::lines);
 }
 
+std::string verify_json(const JobConduct& job) {
+  Json json = started("berth-verify");
+  json["lease"] = to_text(job.lease.id);
+  json["user"] = text_or_null(job.lease.user);
+  json["conduct"] = to_text(job.report.conduct);
+  json["reason"] = conduct_sentence(job);
+  json["devices"] = Json::array();
+  for (const DeviceUse& use : job.report.devices) {
+    Json row = identity_json(*use.device);
+    row["leased"] = use.leased;
+    row["processes"] = use.told ? Json::array() : Json(nullptr);
+    for (const Process* process : use.processes) {
+      row["processes"].push_back({{"pid", process->pid},
+                                  {"used_bytes", nullable(process->used_bytes)},
+                                  {"user", text_or_null(process->user)},
+                                  {"command", text_or_null(process->command)},
+                                  {"assumed", job.assumed.contains(process->pid)}});
+    }
+    json["devices"].push_back(std::move(row));
+  }
+  return dumped(json, Layout::lines);
+}
+
 std::string pick_json(const Pick& pick) {
   Json json = started("berth-pick");
   json["cuda_visible_devices"] = pick.visible;

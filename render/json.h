@@ -9,6 +9,7 @@
 #include "berth/core/request.h"
 #include "berth/core/select.h"
 #include "berth/core/verdict.h"
+#include "berth/render/conduct.h"
 #include "berth/render/doctor.h"
 #include "berth/render/explain.h"
 #include "berth/render/listing.h"
@@ -37,6 +38,8 @@ struct Claim {
   std::int64_t until_s = 0;  ///< 0: no time was said
 };
 std::string claim_json(const Claim& claim);
+
+std::string verify_json(const JobConduct& job);
 
 /// What `pick` answers.
 struct Pick {

@@ -57,6 +57,14 @@ bool asks_to_end(int signal) {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
 }
 
+// nullopt: none.
+std::optional<timespec> time_left(std::chrono::steady_clock::time_point until) {
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+  if (left.count() <= 0) return std::nullopt;
+  return timespec{left.count() / 1000, (left.count() % 1000) * 1'000'000};
+}
+
 // In the child. Gives the errno of a failed exec.
 int replace_by(const JobCommand& command) {
   for (const int descriptor : command.inherited) {
@@ -163,13 +171,16 @@ std::optional<JobEnding> JobProcess::collect() {
   return std::nullopt;
 }
 
-JobEnding JobProcess::wait() {
+std::optional<JobEnding> JobProcess::wait(std::optional<std::chrono::steady_clock::time_point> until) {
   const sigset_t set = signals_to_hold();
   for (;;) {
-    if (const auto ending = collect()) return *ending;
+    if (const auto ending = collect()) return ending;
+    const auto left = until ? time_left(*until) : std::nullopt;
+    if (until && !left) return std::nullopt;
     siginfo_t info{};
-    const int signal = ::sigwaitinfo(&set, &info);
+    const int signal = ::sigtimedwait(&set, &info, left ? &*left : nullptr);
     if (signal > 0 && signal != SIGCHLD && is_for_us_alone(info, pid_)) ::kill(pid_, signal);
+    if (signal == SIGCHLD && info.si_pid != pid_) return collect();
   }
 }
 
@@ -177,11 +188,9 @@ std::optional<JobProcess::Event> JobProcess::wait_for_leftovers(std::chrono::mil
   const sigset_t set = signals_to_hold();
   const auto until = std::chrono::steady_clock::now() + patience;
   for (;;) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-    if (left.count() <= 0) return std::nullopt;
-    const timespec time{left.count() / 1000, (left.count() % 1000) * 1'000'000};
-    const int signal = ::sigtimedwait(&set, nullptr, &time);
+    const auto left = time_left(until);
+    if (!left) return std::nullopt;
+    const int signal = ::sigtimedwait(&set, nullptr, &*left);
     if (signal == SIGCHLD) return Event::child_ended;
     if (signal == SIGTSTP) ::kill(::getpid(), SIGSTOP);
     if (asks_to_end(signal)) return Event::asked_to_end;

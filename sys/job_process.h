@@ -52,8 +52,9 @@ class JobProcess {
   ~JobProcess();
 
   pid_t pid() const { return pid_; }
-  /// Until the command itself ends. Descendants that it leaves behind become our children.
-  JobEnding wait();
+  /// Until the command itself ends. Descendants that it leaves behind become our children. nullopt: it still
+  /// runs, and it is `until`, or another child has ended.
+  std::optional<JobEnding> wait(std::optional<std::chrono::steady_clock::time_point> until);
 
   /// After `wait`: until a descendant ends or a signal asks us to end. nullopt: `patience` is over.
   enum class Event { child_ended, asked_to_end };

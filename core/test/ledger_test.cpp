@@ -36,5 +36,14 @@ TEST_CASE("an id of no live ticket is a failure, and what is no id a wrong use")
     CHECK(ticket_named(ledger, text).error().code == ErrorCode::usage);
 }
 
+TEST_CASE("a ticket's short name is enough to name it") {
+  const Ledger ledger = with({0xabcdef123456, 0x111111123456, 0x222222654321});
+  CHECK(short_name(ledger, TicketId{0x222222654321}) == "654321");
+  CHECK(short_name(ledger, TicketId{0xabcdef123456}) == "f123456");
+  for (const Ticket& ticket : ledger.tickets)
+    CHECK(ticket_named(ledger, short_name(ledger, ticket.id)).value()->id == ticket.id);
+  CHECK(short_name({}, TicketId{7}) == "000007");
+}
+
 }  // namespace
 }  // namespace berth

@@ -7,7 +7,8 @@ import subprocess
 import pytest
 from schemas import checked
 
-COMMANDS = ["list", "pick", "why", "run", "doctor", "completion", "version", "help"]
+COMMANDS = ["list", "pick", "why", "run", "shell", "claim", "adopt", "queue", "release", "verify", "init",
+            "doctor", "completion", "version", "help"]  # fmt: skip
 
 
 def test_version(lab):

@@ -4,10 +4,13 @@ import sys
 
 from lease_jobs import USES_DEVICES, eventually, only_lease, ready
 
-OPENS_AND_USES = """
+OPENS_AND_USES = (
+    """
 import sys
 ticket = open(sys.argv[2])
-""" + USES_DEVICES
+"""
+    + USES_DEVICES
+)
 
 
 def leases_of_processes(lab) -> dict:

@@ -1,0 +1,70 @@
+#include "berth/cli/command.h"
+#include "berth/cli/conduct_look.h"
+#include "berth/cli/question.h"
+#include "berth/core/conduct.h"
+#include "berth/render/conduct.h"
+#include "berth/render/json.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kAbout =
+    "Looks once whether the job of a lease computes on the GPUs that were leased for it and on no others, "
+    "and "
+    "says who is on which. The status is 0 if it does; 1 if it computes on a GPU that it did not lease, or "
+    "if "
+    "that cannot be known; 75 if nothing of it computes on any GPU at this moment.\n"
+    "\n"
+    "The last digits of an id, as `berth list` has them, are enough. Without ID: the lease that this shell "
+    "is "
+    "in.";
+
+int status_of(Conduct conduct) {
+  switch (conduct) {
+    case Conduct::keeps:
+      return 0;
+    case Conduct::idle:
+      return outcome_of(ErrorCode::not_now).exit_status;
+    case Conduct::strays:
+    case Conduct::unknown:
+      break;
+  }
+  return outcome_of(ErrorCode::failure).exit_status;
+}
+
+class Verify : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.arguments = "[ID]";
+    syntax.about = kAbout;
+    syntax.options.push_back(
+        {"Options", 0, "json", "", "as JSON (docs/schema/verify.json)", {}, raise_flag(json_)});
+    syntax.options.push_back(source_option(source_));
+    return syntax;
+  }
+
+  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
+    const auto look = look_at_conduct(environment, words, source_);
+    if (!look) return std::unexpected(look.error());
+    const ConductReport report = conduct_of(look->lease, look->world.facts);
+    const render::JobConduct job{look->lease, look->name, look->world.facts.snapshot, report,
+                                 look->world.assumed};
+    return Output{
+        .out = json_ ? render::verify_json(job) : render::conduct_text(job, Environment::style_of(1)),
+        .err = notes_on(look->world),
+        .status = status_of(report.conduct)};
+  }
+
+ private:
+  bool json_ = false;
+  source::SourceKind source_ = source::SourceKind::automatic;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_verify() {
+  return std::make_unique<Verify>();
+}
+
+}  // namespace berth::cli

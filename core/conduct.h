@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "berth/core/verdict.h"
+
+namespace berth {
+
+/// Whether the job of a lease uses the devices that were leased for it, at one instant.
+enum class Conduct {
+  keeps,    ///< it computes on devices of its lease and on no others
+  strays,   ///< it computes on a device that it did not lease
+  idle,     ///< nothing of it computes on any device at this moment
+  unknown,  ///< the machine does not tell
+};
+std::string_view to_text(Conduct conduct);  ///< as in JSON: "keeps"
+
+/// What the processes of a lease do on one device.
+struct DeviceUse {
+  const Device* device = nullptr;         ///< of the snapshot
+  bool leased = false;                    ///< the lease has it, or the GPU that it is a part of
+  bool told = true;                       ///< false: its processes are not known
+  std::vector<const Process*> processes;  ///< those of the lease that compute there
+  std::vector<const Process*> nameless;   ///< those of whom not even the user is known from here
+};
+
+struct ConductReport {
+  Conduct conduct = Conduct::unknown;
+  std::vector<DeviceUse> devices;  ///< that the lease has or uses, and those that do not tell
+};
+
+/// Judges `lease` by who is on the devices, as `facts.process_leases` has it. Processes that only draw do not
+/// count. Split GPUs are left out: their instances stand for them. Where a stray is seen nothing else counts;
+/// where a device does not tell its processes the job may be there, so that nothing is known; the same where
+/// nobody is known to be the lease's, and there is a nameless process on a device of it.
+ConductReport conduct_of(const Ticket& lease, const Facts& facts);
+
+}  // namespace berth

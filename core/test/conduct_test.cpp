@@ -1,0 +1,125 @@
+#include "berth/core/conduct.h"
+
+#include <doctest/doctest.h>
+
+#include "machine.h"
+
+namespace berth {
+namespace {
+
+using namespace test;
+
+constexpr std::uint32_t kOwn = 50;
+constexpr std::uint32_t kOther = 60;
+constexpr std::uint32_t kNameless = 70;
+
+Process seen(std::uint32_t pid, ProcessKind kind = ProcessKind::compute) {
+  Process process = test::process(pid, kGiB, kind);
+  if (pid != kNameless) process.uid = 1001;
+  return process;
+}
+
+TEST_CASE("a job is judged by where it computes") {
+  struct Row {
+    std::string why;
+    Conduct conduct;
+    void (*arrange)(std::vector<Device>&);
+  };
+  // The lease has the GPUs 0 and 1 of 4.
+  for (const Row& row : {
+           Row{"nothing of it anywhere", Conduct::idle, [](auto&) {}},
+           Row{"on one of its own", Conduct::keeps, [](auto& d) { add_process(d[1], seen(kOwn)); }},
+           Row{"on both of its own", Conduct::keeps,
+               [](auto& d) {
+                 add_process(d[0], seen(kOwn));
+                 add_process(d[1], seen(kOwn));
+               }},
+           Row{"on one that it did not lease", Conduct::strays,
+               [](auto& d) { add_process(d[2], seen(kOwn)); }},
+           Row{"on its own and on another", Conduct::strays,
+               [](auto& d) {
+                 add_process(d[0], seen(kOwn));
+                 add_process(d[3], seen(kOwn));
+               }},
+           Row{"somebody else's is on its own", Conduct::idle,
+               [](auto& d) { add_process(d[0], seen(kOther)); }},
+           Row{"it only draws on another", Conduct::idle,
+               [](auto& d) { add_process(d[2], seen(kOwn, ProcessKind::graphics)); }},
+           Row{"one of its own does not tell", Conduct::unknown, [](auto& d) { d[0].processes.reset(); }},
+           Row{"one of the others does not tell", Conduct::unknown,
+               [](auto& d) {
+                 add_process(d[0], seen(kOwn));
+                 d[2].processes.reset();
+               }},
+           Row{"it strays, and another does not tell", Conduct::strays,
+               [](auto& d) {
+                 add_process(d[2], seen(kOwn));
+                 d[3].processes.reset();
+               }},
+           Row{"what one says is old", Conduct::unknown,
+               [](auto& d) {
+                 add_process(d[0], seen(kOwn));
+                 d[0].state = DeviceState::unresponsive;
+               }},
+           Row{"one that is lost has nobody on it", Conduct::keeps,
+               [](auto& d) {
+                 add_process(d[0], seen(kOwn));
+                 d[2].state = DeviceState::lost;
+                 d[2].processes.reset();
+               }},
+           Row{"a nameless process may be its", Conduct::unknown,
+               [](auto& d) { add_process(d[0], seen(kNameless)); }},
+           Row{"beside its own a nameless one is somebody's", Conduct::keeps,
+               [](auto& d) {
+                 add_process(d[0], seen(kNameless));
+                 add_process(d[0], seen(kOwn));
+               }},
+           Row{"a nameless one elsewhere says nothing", Conduct::idle,
+               [](auto& d) { add_process(d[2], seen(kNameless)); }},
+       }) {
+    CAPTURE(row.why);
+    Facts facts = machine(4);
+    facts.process_leases = {{kOwn, TicketId{1}}, {kOther, TicketId{2}}};
+    row.arrange(facts.snapshot.devices);
+    Ticket job = lease(1, uuid_of(0));
+    job.devices.push_back(uuid_of(1));
+    CHECK(conduct_of(job, facts).conduct == row.conduct);
+  }
+}
+
+TEST_CASE("an old answer tells nothing") {
+  Facts facts = machine(1);
+  add_process(facts.snapshot.devices[0], seen(kOwn));
+  facts.process_leases = {{kOwn, TicketId{1}}};
+  facts.snapshot.stale_reason = "the driver hangs";
+  CHECK(conduct_of(lease(1, uuid_of(0)), facts).conduct == Conduct::unknown);
+}
+
+TEST_CASE("an instance is leased with its GPU, and the split GPU itself is nobody's place") {
+  Facts facts = machine(2);
+  split(facts.snapshot, 0, 2);
+  std::vector<Device>& devices = facts.snapshot.devices;
+  REQUIRE(devices[1].mig);
+  add_process(devices[0], seen(kOwn));
+  add_process(devices[1], seen(kOwn));
+  facts.process_leases = {{kOwn, TicketId{1}}};
+  CHECK(conduct_of(lease(1, devices[1].uuid), facts).conduct == Conduct::keeps);
+  CHECK(conduct_of(lease(1, devices[0].uuid), facts).conduct == Conduct::keeps);
+  CHECK(conduct_of(lease(1, devices[2].uuid), facts).conduct == Conduct::strays);
+}
+
+TEST_CASE("the report has the devices of the lease, those that it uses, and those that do not tell") {
+  Facts facts = machine(4);
+  facts.process_leases = {{kOwn, TicketId{1}}};
+  add_process(facts.snapshot.devices[2], seen(kOwn));
+  facts.snapshot.devices[3].processes.reset();
+  const ConductReport report = conduct_of(lease(1, uuid_of(0)), facts);
+  REQUIRE(report.devices.size() == 3);
+  CHECK(report.devices[0].leased);
+  CHECK(report.devices[0].processes.empty());
+  CHECK(report.devices[1].processes.front()->pid == kOwn);
+  CHECK_FALSE(report.devices[2].told);
+}
+
+}  // namespace
+}  // namespace berth
