@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from lab import DEADLINE_S
-from lease_jobs import USES_DEVICES, eventually, holder, leases, only_lease, ready, waiter, waiting
+from lease_jobs import USES_DEVICES, alive, eventually, holder, leases, only_lease, ready, waiter, waiting
 from schemas import checked
 
 # The whole machine, whatever the lease says.
@@ -190,7 +190,7 @@ def test_a_driver_that_hangs_delays_no_end(make_lab):
     look = eventually(lambda: looks_below(started.pid))
     started.communicate("\n", timeout=DEADLINE_S)
     assert started.returncode == 3
-    assert not any(os.path.exists(f"/proc/{pid}/exe") for pid in look)
+    eventually(lambda: not any(alive(pid) for pid in look))
     assert leases(lab) == []
 
 
