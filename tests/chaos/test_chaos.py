@@ -1,9 +1,14 @@
-"""A short run of the chaos; chaos.py --minutes N makes a long one."""
+"""A short run of the chaos; chaos.py --minutes N makes a long one. And its two detectors, on made-up overlaps."""
 
+import fcntl
+import os
 import random
+import struct
+import subprocess
 
 import pytest
-from chaos.chaos import run_chaos
+from chaos.chaos import CARD_GIB, overlaps_in, run_chaos
+from jobs import DEADLINE_S, eventually, state
 
 # A sanitized program starts too slowly for much to happen in a short run.
 pytestmark = pytest.mark.release_only
@@ -16,3 +21,51 @@ def test_no_device_has_two_owners_and_everybody_is_served(tmp_path, build, parit
     chaos = run_chaos(tmp_path, seed, 5, build)
     assert chaos.looks > 10
     assert chaos.done["ended with 0"] > 5
+
+
+@pytest.mark.parametrize("parts, overlaps", [(["1", "1"], True), (["1", "0"], False), (["0,1", "1,2"], True)])
+def test_two_jobs_with_one_device_notice_it(tmp_path, build, parts, overlaps):
+    log = tmp_path / "log"
+    words = [build / "chaos_job", tmp_path.name, "1", log, "1", "60000", "plain"]
+    jobs = [subprocess.Popen(words, env={"CUDA_VISIBLE_DEVICES": devices}) for devices in parts]
+    try:
+        if overlaps:
+            eventually(lambda: log.exists() and "OVERLAP" in log.read_text())
+        else:
+            # They sleep only when they have what they want.
+            eventually(lambda: log.exists() and log.read_text().count("pid ") == len(jobs))
+            eventually(lambda: all(state(job.pid) == "S" for job in jobs))
+            assert "OVERLAP" not in log.read_text()
+    finally:
+        for job in jobs:
+            job.kill()
+            job.wait(DEADLINE_S)
+
+
+def live_lease(path, devices, share_bytes=0) -> int:
+    """The descriptor that keeps it alive."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    lines = [f"device={device}" for device in devices]
+    lines += [f"promise_bytes={share_bytes}"] if share_bytes else []
+    os.write(file, "\n".join(["berth-ticket 1", *lines, "end", ""]).encode())
+    fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0))
+    return file
+
+
+@pytest.mark.parametrize(
+    "leases, overlap",
+    [
+        ([(["a"], 0), (["a"], 0)], True),
+        ([(["a", "b"], 0), (["b", "c"], 0)], True),
+        ([(["a"], 0), (["b"], 0)], False),
+        ([(["a"], 0), (["a"], 1)], True),
+        ([(["a"], CARD_GIB << 29), (["a"], CARD_GIB << 29)], False),
+        ([(["a"], CARD_GIB << 29), (["a"], CARD_GIB << 29), (["a"], 1)], True),
+    ],
+)
+def test_two_leases_of_one_device_are_seen_in_their_files(tmp_path, leases, overlap):
+    files = [live_lease(tmp_path / str(at), *lease) for at, lease in enumerate(leases)]
+    assert bool(overlaps_in(tmp_path)) == overlap
+    for file in files:
+        os.close(file)
+    assert overlaps_in(tmp_path) == []

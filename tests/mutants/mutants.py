@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Breaks one guarantee after the other in a copy of the sources and asks whether the tests notice.
+
+mutants.toml has them. The copy and its build stay in build/mutants, so that only what a mutant touches is built
+again. The program is the mutant; the machine around it is that of build/release."""
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TABLE = pathlib.Path(__file__).with_name("mutants.toml")
+RELEASE = ROOT / "build" / "release"
+SCRATCH = ROOT / "build" / "mutants"
+TREE, BUILD, PROGRAMS = SCRATCH / "tree", SCRATCH / "build", SCRATCH / "programs"
+# A mutant may make a test wait for ever. Unbroken, each of these answers within seconds.
+PATIENCE_S = 60
+
+
+@dataclasses.dataclass
+class Mutant:
+    name: str
+    guarantee: int
+    breaks: str
+    test: str
+    file: str
+    old: str
+    new: str
+
+    def text_of(self, tree: pathlib.Path) -> str:
+        """The broken file. Raises ValueError where the mutant does not fit any more."""
+        text = (tree / self.file).read_text()
+        if (count := text.count(self.old)) != 1:
+            raise ValueError(f"what it replaces stands {count} times in {self.file}")
+        if self.old == self.new:
+            raise ValueError("it changes nothing")
+        return text.replace(self.old, self.new)
+
+
+def read_table() -> list[Mutant]:
+    return [Mutant(**row) for row in tomllib.loads(TABLE.read_text())["mutant"]]
+
+
+def target(test: str) -> str:
+    """What has to be built for it."""
+    kind, layer, *_ = shlex.split(test)
+    return f"berth_{layer}_test" if kind == "unit" else "berth"
+
+
+def command(test: str) -> list:
+    kind, *words = shlex.split(test)
+    if kind == "unit":
+        return [BUILD / target(test), f"--test-case={','.join(words[1:])}"]
+    place, *options = words
+    return [sys.executable, "-m", "pytest", "-q", "-x", f"tests/{place}", *options]
+
+
+def copy_tree() -> None:
+    """Only what differs is written, so that nothing else is built again."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    wanted = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
+    for name in wanted:
+        copy, text = TREE / name, (ROOT / name).read_bytes()
+        if not copy.exists() or copy.read_bytes() != text:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(text)
+            shutil.copymode(ROOT / name, copy)
+    for path in TREE.rglob("*"):
+        if path.is_file() and str(path.relative_to(TREE)) not in wanted and "__pycache__" not in path.parts:
+            path.unlink()
+
+
+def run(words: list) -> None:
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{shlex.join(map(str, words))}:\n{(done.stdout + done.stderr)[-4000:]}")
+
+
+def prepare(mutants: list[Mutant]) -> None:
+    copy_tree()
+    # Built quickly, and a mutant need not be free of warnings.
+    options = ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O0 -w"]
+    if shutil.which("ccache"):
+        options += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
+    run(["cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja", *options])
+    PROGRAMS.mkdir(exist_ok=True)
+    for path in [*PROGRAMS.iterdir()]:
+        path.unlink()
+    for path in RELEASE.iterdir():
+        (PROGRAMS / path.name).symlink_to(BUILD / "berth" if path.name == "berth" else path)
+    build(sorted({target(mutant.test) for mutant in mutants}))
+
+
+def build(targets: list) -> None:
+    run(["ninja", "-C", BUILD, *targets])
+
+
+def outcome(test: str) -> str:
+    """ "passed", "failed" or "hangs"."""
+    process = subprocess.Popen(
+        [str(word) for word in command(test)],
+        cwd=TREE,
+        env=os.environ | {"BERTH_BUILD": str(PROGRAMS)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)  # pytest then ends what it has started
+        try:
+            process.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+        return "hangs"
+    # doctest counts none, pytest ends with 5, and one that only skips proves nothing.
+    if re.search(r"test cases: +0 ", output) or not re.search(r"\d+ (passed|failed)", output):
+        raise RuntimeError(f"no test runs: {test}\n{output[-500:]}")
+    return "passed" if process.returncode == 0 else "failed"
+
+
+def examine(mutant: Mutant) -> str:
+    """What is wrong with the proof, or ""."""
+    path = TREE / mutant.file
+    before = path.read_bytes()
+    try:
+        path.write_text(mutant.text_of(TREE))
+        build([target(mutant.test)])
+        return "SURVIVED" if outcome(mutant.test) == "passed" else ""
+    finally:
+        path.write_bytes(before)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="all when there is none")
+    names = parser.parse_args().names
+    mutants = read_table()
+    if unknown := set(names) - {mutant.name for mutant in mutants}:
+        parser.error(f"no such mutant: {', '.join(sorted(unknown))}")
+    mutants = [mutant for mutant in mutants if not names or mutant.name in names]
+    prepare(mutants)
+    unbroken = {test: outcome(test) for test in dict.fromkeys(mutant.test for mutant in mutants)}
+    failed = 0
+    for mutant in mutants:
+        start = time.monotonic()
+        try:
+            wrong = (
+                "" if unbroken[mutant.test] == "passed" else f"its test {unbroken[mutant.test]} without it"
+            )
+            wrong = wrong or examine(mutant)
+        except (RuntimeError, ValueError) as error:
+            wrong = str(error)
+        failed += bool(wrong)
+        took = time.monotonic() - start
+        print(f"  {mutant.name:<28} {wrong or 'caught'} ({took:.0f} s): {mutant.breaks}", flush=True)
+    print(f"{len(mutants) - failed} caught, {failed} not")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
