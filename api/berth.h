@@ -139,7 +139,7 @@ class LeaseWait {
   static Result<LeaseWait> start(const Request& request, const LeaseTerms& terms);
   LeaseWait(LeaseWait&&) noexcept;
   LeaseWait& operator=(LeaseWait&&) noexcept;
-  /// Leaves the queue at once, in the process that asked; in a fork of it, does nothing.
+  /// As `cancel`.
   ~LeaseWait();
 
   int descriptor() const;
@@ -148,6 +148,9 @@ class LeaseWait {
   std::expected<std::optional<Standing>, Refusal> look();
   /// Waits until there is something to see, or a signal came.
   void sleep() const;
+  /// Leaves the queue at once, in the process that asked; in a fork of it, does nothing. What was granted
+  /// stays.
+  void cancel();
   /// The lease once it is granted, to be moved from; null before.
   Lease* lease();
 

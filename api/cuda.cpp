@@ -1,25 +1,131 @@
 #include "berth/api/cuda.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <utility>
 
 namespace berth {
 namespace {
 
-constexpr const char* kDriver = "libcuda.so.1";
+constexpr const char* kLibrary = "libcuda.so.1";
 constexpr int kNotInitialized = 3;  // CUDA_ERROR_NOT_INITIALIZED
+// As much as the driver gives out at the least.
+constexpr std::size_t kBlockBytes = 2 << 20;
+
+using Context = void*;
+
+/// The calls of libcuda.so.1 that are needed here. Once loaded it stays: its own threads may be in it.
+struct Driver {
+  int (*init)(unsigned) = nullptr;
+  int (*device_get)(int*, int) = nullptr;
+  int (*retain)(Context*, int) = nullptr;
+  int (*release)(int) = nullptr;
+  int (*push)(Context) = nullptr;
+  int (*pop)(Context*) = nullptr;
+  int (*allocate)(std::uint64_t*, std::size_t) = nullptr;
+  int (*free)(std::uint64_t) = nullptr;
+  int (*error_string)(int, const char**) = nullptr;
+
+  static Result<Driver> load() {
+    void* library = ::dlopen(kLibrary, RTLD_NOW | RTLD_GLOBAL);
+    if (library == nullptr)
+      return fail(ErrorCode::no_driver,
+                  fmt::format("a placeholder needs CUDA's driver library: {}", ::dlerror()));
+    Driver driver;
+    const bool whole =
+        find(library, "cuInit", driver.init) && find(library, "cuDeviceGet", driver.device_get) &&
+        find(library, "cuDevicePrimaryCtxRetain", driver.retain) &&
+        find(library, "cuDevicePrimaryCtxRelease_v2", driver.release) &&
+        find(library, "cuCtxPushCurrent_v2", driver.push) &&
+        find(library, "cuCtxPopCurrent_v2", driver.pop) && find(library, "cuMemAlloc_v2", driver.allocate) &&
+        find(library, "cuMemFree_v2", driver.free) && find(library, "cuGetErrorString", driver.error_string);
+    if (!whole)
+      return fail(ErrorCode::no_driver, fmt::format("this {} is too old for a placeholder", kLibrary));
+    return driver;
+  }
+
+  Result<void> check(int status, std::string_view doing) const {
+    if (status == 0) return {};
+    const char* text = nullptr;
+    if (error_string(status, &text) != 0 || text == nullptr) text = "unknown";
+    return fail(ErrorCode::failure,
+                fmt::format("{} for a placeholder: CUDA error {} ({})", doing, status, text));
+  }
+
+ private:
+  template <class Function>
+  static bool find(void* library, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(::dlsym(library, name));
+    return function != nullptr;
+  }
+};
+
+Result<std::uint64_t> allocate(const Driver& driver, int device) {
+  Context context = nullptr;
+  if (auto made = driver.check(driver.retain(&context, device), "making a context"); !made)
+    return std::unexpected(made.error());
+  std::uint64_t address = 0;
+  auto allocated = driver.check(driver.push(context), "entering a context");
+  if (allocated) {
+    allocated = driver.check(driver.allocate(&address, kBlockBytes), "taking memory");
+    driver.pop(&context);
+  }
+  if (allocated) return address;
+  driver.release(device);
+  return std::unexpected(allocated.error());
+}
 
 }  // namespace
 
 bool cuda_is_up() {
-  void* driver = ::dlopen(kDriver, RTLD_LAZY | RTLD_NOLOAD);
-  if (driver == nullptr) return false;
+  void* library = ::dlopen(kLibrary, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return false;
   // It answers that before cuInit, which reads the mask, and never after.
   using DeviceCount = int (*)(int*);
-  const auto device_count = reinterpret_cast<DeviceCount>(::dlsym(driver, "cuDeviceGetCount"));
+  const auto device_count = reinterpret_cast<DeviceCount>(::dlsym(library, "cuDeviceGetCount"));
   int count = 0;
   const bool up = device_count != nullptr && device_count(&count) != kNotInitialized;
-  ::dlclose(driver);
+  ::dlclose(library);
   return up;
+}
+
+Result<CudaPlaceholder> CudaPlaceholder::take(const std::vector<std::size_t>& ordinals) {
+  const auto driver = Driver::load();
+  if (!driver) return std::unexpected(driver.error());
+  if (auto up = driver->check(driver->init(0), "bringing CUDA up"); !up) return std::unexpected(up.error());
+  CudaPlaceholder placeholder;
+  placeholder.taker_ = ::getpid();
+  for (const std::size_t ordinal : ordinals) {
+    int device = 0;
+    if (auto found =
+            driver->check(driver->device_get(&device, static_cast<int>(ordinal)), "finding a device");
+        !found)
+      return std::unexpected(found.error());
+    const auto address = allocate(*driver, device);
+    if (!address) return std::unexpected(address.error());
+    placeholder.blocks_.push_back({device, *address});
+  }
+  return placeholder;
+}
+
+void CudaPlaceholder::release() {
+  const std::vector<Block> blocks = std::exchange(blocks_, {});
+  if (blocks.empty() || ::getpid() != taker_) return;
+  const auto driver = Driver::load();
+  if (!driver) return;
+  for (const Block& block : blocks) {
+    Context context = nullptr;
+    // A second reference, for the time that it takes: the context is not ours alone.
+    if (driver->retain(&context, block.device) != 0) continue;
+    if (driver->push(context) == 0) {
+      driver->free(block.address);
+      driver->pop(&context);
+    }
+    driver->release(block.device);
+    driver->release(block.device);
+  }
 }
 
 }  // namespace berth

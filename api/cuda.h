@@ -1,9 +1,42 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "berth/core/error.h"
+
 namespace berth {
 
 /// Whether CUDA is up in this process, so that CUDA_VISIBLE_DEVICES was read and is looked at no more. Asks
 /// the driver's library if it is loaded, and never loads it.
 bool cuda_is_up();
+
+/// A primary context and a small block of memory on each of some devices: whoever looks at processes instead
+/// of leases sees that they are in use. It brings CUDA up in this process, and CUDA stays up.
+class CudaPlaceholder {
+ public:
+  /// `ordinals` are CUDA's numbers in this process. Error: `no_driver`; `failure`, with CUDA's reason;
+  /// nothing is then left behind.
+  static Result<CudaPlaceholder> take(const std::vector<std::size_t>& ordinals);
+  CudaPlaceholder(CudaPlaceholder&&) noexcept = default;
+  CudaPlaceholder& operator=(CudaPlaceholder&&) = delete;
+  /// Also in a fork of the process that took it, where CUDA may not be called: there it does nothing.
+  ~CudaPlaceholder() { release(); }
+
+  /// Gives the memory and the contexts back. Does nothing the second time.
+  void release();
+
+ private:
+  struct Block {
+    int device = 0;
+    std::uint64_t address = 0;
+  };
+  CudaPlaceholder() = default;
+  std::vector<Block> blocks_;
+  pid_t taker_ = 0;
+};
 
 }  // namespace berth

@@ -99,17 +99,14 @@ void Lease::release() {
 struct LeaseWait::Body {
   Body(sys::Child started, sys::Descriptor ours, std::string named)
       : helper(std::move(started)), socket(std::move(ours)), program(std::move(named)) {}
-  ~Body() {
-    if (::getpid() != asker || !socket) return;
-    helper.kill(SIGKILL);
-    helper.wait(kKilledWithin);
-  }
+  ~Body() { cancel(); }
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
 
   Result<std::optional<Standing>> take(api::LeaseMessage message);
   Result<void> grant(api::LeaseGranted granted);
   Refusal ended() const;
+  void cancel();
 
   sys::Child helper;
   sys::Descriptor socket;  ///< empty once the answer is there
@@ -152,6 +149,17 @@ int LeaseWait::descriptor() const {
 void LeaseWait::sleep() const {
   pollfd ready{body_->socket.get(), POLLIN, 0};
   ::poll(&ready, 1, -1);
+}
+
+void LeaseWait::cancel() {
+  if (body_) body_->cancel();
+}
+
+void LeaseWait::Body::cancel() {
+  if (::getpid() != asker || !socket) return;
+  helper.kill(SIGKILL);
+  helper.wait(kKilledWithin);
+  socket.close();
 }
 
 Lease* LeaseWait::lease() {

@@ -1,9 +1,9 @@
 // The commands that only speak of Berth itself.
 #include <fmt/format.h>
 
+#include "berth/api/berth.h"
 #include "berth/cli/command.h"
 #include "berth/cli/program.h"
-#include "berth/api/berth.h"
 #include "berth/render/json.h"
 
 namespace berth::cli {

@@ -16,6 +16,8 @@ void raise(const Error& error, const std::vector<Finding>& findings) {
 }  // namespace berth::python
 
 NB_MODULE(_berth, module) {
+  // A lease that nobody has released at the end of the program is no mistake.
+  nanobind::set_leak_warnings(false);
   module.attr("__version__") = berth::version();
   berth::python::bind_values(module);
   berth::python::bind_questions(module);

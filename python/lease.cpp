@@ -54,6 +54,22 @@ void bind_standing(nb::module_& module) {
       .def("__repr__", [](const Standing& it) { return fmt::format("Waiting('{}')", it.text); });
 }
 
+std::unique_ptr<CudaPlaceholder> take_placeholder(const std::vector<std::size_t>& ordinals) {
+  auto taken = [&] {
+    const nb::gil_scoped_release unlocked;
+    return CudaPlaceholder::take(ordinals);
+  }();
+  return std::make_unique<CudaPlaceholder>(value_or_raise(std::move(taken)));
+}
+
+void bind_cuda(nb::module_& module) {
+  module.def("cuda_is_up", &cuda_is_up,
+             "Whether CUDA has read CUDA_VISIBLE_DEVICES in this process already.");
+  nb::class_<CudaPlaceholder>(module, "CudaPlaceholder", "A context and a little memory on some devices.")
+      .def_static("take", &take_placeholder, nb::arg("ordinals"))
+      .def("release", &CudaPlaceholder::release);
+}
+
 void bind_held(nb::module_& module) {
   nb::class_<Lease>(module, "HeldLease", "The lease itself; berth.Lease is what programs use.")
       .def_prop_ro("id", &Lease::id)
@@ -74,7 +90,7 @@ void bind_held(nb::module_& module) {
 }  // namespace
 
 void bind_lease(nb::module_& module) {
-  module.def("cuda_is_up", &cuda_is_up);
+  bind_cuda(module);
   bind_standing(module);
   bind_held(module);
   nb::class_<LeaseWait>(module, "LeaseWait", "A request for a lease while it is being answered.")
@@ -83,6 +99,7 @@ void bind_lease(nb::module_& module) {
       .def("fileno", &LeaseWait::descriptor)
       .def("sleep", &sleep)
       .def("look", [](LeaseWait& it) { return value_or_raise(it.look()); })
+      .def("cancel", &LeaseWait::cancel)
       .def("take_lease", &take_lease, nb::sig("def take_lease(self) -> HeldLease | None"));
 }
 

@@ -18,7 +18,7 @@ from ._berth import (
     __version__,
 )
 from ._errors import Error, Impossible, NoDriver, NotNow, TimedOut, Usage
-from ._lease import Lease, lease
+from ._lease import Lease, lease, on_gpu
 
 __all__ = [
     "Choice",
@@ -42,6 +42,7 @@ __all__ = [
     "__version__",
     "devices",
     "lease",
+    "on_gpu",
     "pick",
     "snapshot",
     "why",

@@ -10,8 +10,11 @@ from ._errors import Usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Generator, Iterator
     from typing import Any, TypeVar, Union
+
+    from ._placeholder import Placed, Placeholder
 
     Function = TypeVar("Function", bound=Callable[..., Any])
     Wait = Union[None, int, float, str]
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 # Those of a function that contains await: `async def`, with yield or without.
 _COROUTINE = 0x80 | 0x200
+_GENERATOR = 0x20 | 0x200
 
 # Whoever does not keep the object keeps the lease nevertheless, until the process ends.
 _held: set[Lease] = set()
@@ -39,6 +43,7 @@ class Lease:
         wait: Wait,
         note: str | None,
         on_wait: OnWait | None,
+        placeholder: Placeholder | None,
         set_environ: bool,
     ):
         if note is not None and not isinstance(note, str):
@@ -50,6 +55,7 @@ class Lease:
         self._wait_ms = _request.wait_ms(wait)
         self._note = note or ""
         self._on_wait = on_wait
+        self._placed = None if placeholder is None else _placed_by(placeholder)
         self._set_environ = bool(set_environ)
         self._held: _berth.HeldLease | None = None
         self._released = False
@@ -83,6 +89,8 @@ class Lease:
                     "BERTH_LEASE": held.path,
                 }
                 self._layer = _environment.enter(held.id, values)
+            if self._placed is not None:
+                self._placed.put([self._ordinal(i) for i in range(len(held.devices))])
         except BaseException:
             self.release()
             raise
@@ -90,9 +98,13 @@ class Lease:
     def _acquire(self) -> Lease:
         if self._held is None:
             wait = self._start()
-            while (held := wait.take_lease()) is None:
-                wait.sleep()
-                self._see(wait)
+            try:
+                while (held := wait.take_lease()) is None:
+                    wait.sleep()
+                    self._see(wait)
+            finally:
+                # At once, and not when the traceback of what was raised is forgotten.
+                wait.cancel()
             self._hold(held)
         return self
 
@@ -102,14 +114,12 @@ class Lease:
 
             loop = asyncio.get_running_loop()
             wait = self._start()
-            while (held := wait.take_lease()) is None:
-                readable = loop.create_future()
-                loop.add_reader(wait.fileno(), _wake, readable)
-                try:
-                    await readable
-                finally:
-                    loop.remove_reader(wait.fileno())
-                self._see(wait)
+            try:
+                while (held := wait.take_lease()) is None:
+                    await _readable(loop, wait.fileno())
+                    self._see(wait)
+            finally:
+                wait.cancel()
             self._hold(held)
         return self
 
@@ -140,11 +150,16 @@ class Lease:
         held, self._held = self._held, None
         self._released = True
         _held.discard(self)
-        if self._layer is not None:
-            _environment.leave(self._layer)
-            self._layer = None
-        if held is not None and for_all:
-            held.release()
+        try:
+            # In a fork, what the parent has put on the devices is the parent's.
+            if self._placed is not None and self._pid == os.getpid():
+                self._placed.take_away()
+        finally:
+            if self._layer is not None:
+                _environment.leave(self._layer)
+                self._layer = None
+            if held is not None and for_all:
+                held.release()
 
     # What it is ---------------------------------------------------------------------------------------------
 
@@ -191,13 +206,20 @@ class Lease:
 
         With `set_environ=False` the number is that among the devices that the process sees anyway.
         """
+        if not isinstance(i, int):
+            raise TypeError(f"i must be an int, not {i!r}")
+        return f"cuda:{self._ordinal(i)}"
+
+    def _ordinal(self, i: int) -> int:
+        """CUDA's number in this process of the i-th device."""
         count = len(self._now().devices)
-        if not -count <= _request.number("i", i, -count) < count:
+        if not -count <= i < count:
             raise IndexError(f"the lease has {count} devices, and no device {i}")
-        ordinal = i % count if self._set_environ else self._now().ordinals[i]
-        if ordinal is None:
+        if self._set_environ:
+            return i % count
+        if (ordinal := self._now().ordinals[i]) is None:
             raise Usage(f"CUDA_VISIBLE_DEVICES hides GPU {self.devices[i].label} from this process")
-        return f"cuda:{ordinal}"
+        return ordinal
 
     @property
     def held(self) -> bool:
@@ -217,9 +239,19 @@ class Lease:
         return f"<berth.Lease {self.id} of GPU {labels}>"
 
 
-def _wake(readable: Any) -> None:
-    if not readable.done():
-        readable.set_result(None)
+def _placed_by(placeholder: Placeholder) -> Placed:
+    from . import _placeholder
+
+    return _placeholder.Placed(_placeholder.named(placeholder))
+
+
+async def _readable(loop: asyncio.AbstractEventLoop, file: int) -> None:
+    seen = loop.create_future()
+    loop.add_reader(file, lambda: seen.done() or seen.set_result(None))
+    try:
+        await seen
+    finally:
+        loop.remove_reader(file)
 
 
 def lease(
@@ -233,6 +265,7 @@ def lease(
     wait: Wait = None,
     note: str | None = None,
     on_wait: OnWait | None = None,
+    placeholder: Placeholder | None = None,
     set_environ: bool = True,
     **filters: Any,
 ) -> Lease:
@@ -244,9 +277,41 @@ def lease(
         wait=wait,
         note=note,
         on_wait=on_wait,
+        placeholder=placeholder,
         set_environ=set_environ,
     )
     # In a coroutine nothing may block: there it is taken when it is awaited or entered.
     if sys._getframe(1).f_code.co_flags & _COROUTINE:
         return taken
     return taken._acquire()
+
+
+def on_gpu(n: int | Function = 1, **terms: Any) -> Any:
+    """Makes each call of a function, or of an `async def`, run inside a lease of its own."""
+    if callable(n):
+        return on_gpu()(n)
+
+    def decorate(function: Function) -> Function:
+        import functools
+
+        flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
+        if flags & _GENERATOR:
+            raise TypeError(
+                "on_gpu is for functions: a generator's body runs when its caller has left the lease"
+            )
+        if flags & _COROUTINE:
+
+            @functools.wraps(function)
+            async def leased(*arguments: Any, **keywords: Any) -> Any:
+                async with lease(n, **terms):
+                    return await function(*arguments, **keywords)
+        else:
+
+            @functools.wraps(function)
+            def leased(*arguments: Any, **keywords: Any) -> Any:
+                with lease(n, **terms):
+                    return function(*arguments, **keywords)
+
+        return leased
+
+    return decorate
