@@ -8,7 +8,7 @@ build_packages=(
   python3
 )
 test_packages=(
-  python3-venv ca-certificates git procps util-linux
+  python3-venv python3-dev ca-certificates git procps util-linux
   clang-format-19 clang-tidy-19 clang-tools-19 shellcheck
   valgrind strace binutils spin
   dpkg-dev lintian man-db

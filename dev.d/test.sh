@@ -56,13 +56,13 @@ program_tests() {
 run_part_release() {
   check build-release build release || return 0
   unit_tests release
-  program_tests program-release release -m "not package"
+  program_tests program-release release -m "not package and not python"
 }
 
 run_part_debug() {
   check build-debug build debug || return 0
   unit_tests debug
-  program_tests program-debug debug -m "not package and not release_only"
+  program_tests program-debug debug -m "not package and not python and not release_only"
 }
 
 # The layers that a host program with threads calls; Berth starts none of its own.
@@ -90,7 +90,7 @@ run_part_package() {
 
 cmd_test() {
   local parts=("$@") part
-  ((${#parts[@]})) || parts=(release lint package model debug tsan)
+  ((${#parts[@]})) || parts=(release python lint package model debug tsan)
   for part in "${parts[@]}"; do
     declare -F "run_part_$part" >/dev/null || die "no such part: $part"
   done

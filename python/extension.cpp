@@ -18,7 +18,7 @@ void raise(const Error& error, const std::vector<Finding>& findings) {
 NB_MODULE(_berth, module) {
   // A lease that nobody has released at the end of the program is no mistake.
   nanobind::set_leak_warnings(false);
-  module.attr("__version__") = berth::version();
+  module.attr("version") = berth::version();
   berth::python::bind_values(module);
   berth::python::bind_questions(module);
   berth::python::bind_lease(module);

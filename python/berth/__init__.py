@@ -1,4 +1,37 @@
-"""Picks, leases and explains the GPUs of this machine."""
+"""Picks, leases and explains the GPUs of this machine.
+
+>>> import berth
+>>> berth.pick(2, where="name~H100 and free>=20G")
+Choice(0,1)
+>>> with berth.lease(2) as lease:                  # waits for its turn; nobody else is given these two
+...     lease.ids, os.environ["CUDA_VISIBLE_DEVICES"]
+((0, 1), '0,1')
+
+`snapshot` and `devices` look, `pick` chooses, `why` explains, `lease` takes. Nothing here loads the NVIDIA driver,
+CUDA or a thread into your program: the `berth` program that comes with the package does what needs them, and it is
+the same as `berth` in the shell. What can go wrong is an `Error`, with the reason of each device in `verdicts`.
+
+Every request has these arguments, which mean what the options of `berth pick --help` mean:
+
+n           how many devices (1)
+where       a condition: an expression such as "name~A100 and free>=20G and (util<=5 or temp<80)", or a function
+            that is called with each `Device` and says whether it will do
+order       which of those that fit: "auto", "index", "random", "best-fit", "worst-fit", "coolest", "least-power",
+            "most-capable", "topology", or a function of a `Device` by whose result they are sorted
+memory      a share: this much memory on a device that others may share; "20GiB", or bytes
+shared      company is welcome, whether or not memory is promised
+devices     only among these: indices, UUIDs, or both in a list; exclude: none of these
+name        the model's name has this in it
+free, total at least this much memory; "20G", or bytes
+util, mem_util, power, temp
+            at most so many percent, percent, watts, degrees Celsius
+processes   up to so many processes of others may already be there (0)
+seed        of order="random": the same seed, the same choice
+mask        whether CUDA_VISIBLE_DEVICES limits what can be had (True)
+
+A function is applied here, once, to the machine as it is when you ask; the devices that it lets through are the
+request's from then on, however long it waits.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +48,6 @@ from ._berth import (
     Ticket,
     Verdict,
     Waiting,
-    __version__,
 )
 from ._errors import Error, Impossible, NoDriver, NotNow, TimedOut, Usage
 from ._lease import Lease, lease, on_gpu
@@ -39,7 +71,6 @@ __all__ = [
     "Usage",
     "Verdict",
     "Waiting",
-    "__version__",
     "devices",
     "lease",
     "on_gpu",
@@ -48,18 +79,34 @@ __all__ = [
     "why",
 ]
 
+__version__: str = _berth.version
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing_extensions import Unpack
 
 
 def snapshot() -> Snapshot:
-    """All devices of the machine now."""
+    """All devices of the machine now.
+
+    >>> machine = berth.snapshot()
+    >>> len(machine.devices), machine.driver_version
+    (8, '550.163.01')
+
+    Raises `NoDriver` where there is none, or it does not work.
+    """
     return _berth.snapshot()
 
 
 def devices() -> tuple[Device, ...]:
-    """The devices of `snapshot()`."""
+    """The devices of `snapshot()`: GPUs by index, each followed by its MIG instances.
+
+    Memory is in bytes, power in milliwatts, temperature in degrees Celsius, shares in percent. What the driver does
+    not tell is None, which is not zero.
+
+    >>> [device.index for device in berth.devices() if device.temperature_c < 80]
+    [0, 1, 2, 3, 4, 5, 6, 7]
+    """
     return _berth.snapshot().devices
 
 
@@ -67,14 +114,25 @@ def pick(
     n: int = 1,
     *,
     where: _request.Where | None = None,
+    order: _request.Order | None = None,
     memory: _request.Size | None = None,
     shared: bool = False,
-    order: _request.Order | None = None,
     mask: bool = True,
-    **filters: Any,
+    **filters: Unpack[_request.Filters],
 ) -> Choice:
-    """The n devices that the request would get now. Holds nothing."""
-    made = _request.request(n, where, order, {"memory": memory, "shared": shared, **filters})
+    """The n devices that the request would get now. Holds nothing: the next who asks may be told the same.
+
+    The arguments are those of every request (see the module). str() of the choice is the value for
+    CUDA_VISIBLE_DEVICES, to be set beside CUDA_DEVICE_ORDER=PCI_BUS_ID; it also has ids, uuids, devices and notes.
+
+    >>> choice = berth.pick(2, where=lambda device: device.index > 2, order="index")
+    >>> choice.ids, str(choice)
+    ((3, 4), '3,4')
+
+    Raises `NotNow` and `Impossible`, with the verdict on each device; TypeError, ValueError and `Usage` (which is
+    a ValueError) name the argument at fault; as `snapshot`.
+    """
+    made = _request.request(n, where, order, memory, shared, filters)
     return _berth.pick(made, bool(mask))
 
 
@@ -82,12 +140,22 @@ def why(
     n: int = 1,
     *,
     where: _request.Where | None = None,
+    order: _request.Order | None = None,
     memory: _request.Size | None = None,
     shared: bool = False,
-    order: _request.Order | None = None,
     mask: bool = True,
-    **filters: Any,
+    **filters: Unpack[_request.Filters],
 ) -> tuple[Verdict, ...]:
-    """For every device whether the request would get it, and if not, why."""
-    made = _request.request(n, where, order, {"memory": memory, "shared": shared, **filters})
+    """For every device whether the request would get it now, and if not, why not. The arguments are those of `pick`.
+
+    >>> for verdict in berth.why(temp=20, devices=[0, 1]):
+    ...     print(verdict.device.index, verdict.clause, verdict.reason)  # doctest: +ELLIPSIS
+    0 thresholds temp <= 20 asked, it is 30 C
+    1 thresholds temp <= 20 asked, it is 30 C
+    2 static_filters not one of the devices asked for
+    ...
+
+    Raises as `snapshot`; TypeError, ValueError and `Usage` name the argument at fault.
+    """
+    made = _request.request(n, where, order, memory, shared, filters)
     return _berth.why(made, bool(mask))

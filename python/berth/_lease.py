@@ -12,13 +12,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Generator, Iterator
-    from typing import Any, TypeVar, Union
+    from typing import Any, TypeVar, Union, overload
+
+    from typing_extensions import Unpack
 
     from ._placeholder import Placed, Placeholder
 
     Function = TypeVar("Function", bound=Callable[..., Any])
     Wait = Union[None, int, float, str]
     OnWait = Callable[[_berth.Waiting], object]
+else:
+
+    def overload(function):
+        return function
+
 
 # Those of a function that contains await: `async def`, with yield or without.
 _COROUTINE = 0x80 | 0x200
@@ -247,7 +254,8 @@ def _placed_by(placeholder: Placeholder) -> Placed:
 
 async def _readable(loop: asyncio.AbstractEventLoop, file: int) -> None:
     seen = loop.create_future()
-    loop.add_reader(file, lambda: seen.done() or seen.set_result(None))
+    # Once: until the loop comes to us, it would be called at each turn.
+    loop.add_reader(file, lambda: None if seen.done() else seen.set_result(None))
     try:
         await seen
     finally:
@@ -258,21 +266,54 @@ def lease(
     n: int = 1,
     *,
     where: _request.Where | None = None,
+    order: _request.Order | None = None,
     memory: _request.Size | None = None,
     shared: bool = False,
-    order: _request.Order | None = None,
     mask: bool = True,
     wait: Wait = None,
     note: str | None = None,
     on_wait: OnWait | None = None,
     placeholder: Placeholder | None = None,
     set_environ: bool = True,
-    **filters: Any,
+    **filters: Unpack[_request.Filters],
 ) -> Lease:
-    """Takes n devices that nobody else is given until they are released."""
-    made = _request.request(n, where, order, {"memory": memory, "shared": shared, **filters})
-    taken = Lease(
-        made,
+    """Takes n devices that nobody else is given until they are released. Waits in line where they are taken.
+
+    >>> with berth.lease(2, note="ablation 7") as lease:
+    ...     lease.ids, lease.torch_device(1), os.environ["CUDA_VISIBLE_DEVICES"]
+    ((0, 1), 'cuda:1', '0,1')
+
+    >>> lease = berth.lease(memory="20GiB", wait=0)        # a share of a device, now or not at all
+    >>> lease.release()
+
+    >>> async def train():
+    ...     async with berth.lease(wait="10m") as lease:   # nothing blocks; `await berth.lease()` does as well
+    ...         return lease.ids
+    >>> asyncio.run(train())
+    (0,)
+
+    The lease is this process's and its forks', until the last of them ends or one says `release()`. One that is not
+    used by `with` and not released lasts until the end of the program.
+
+    The arguments beside those of every request (see `help(berth)`):
+
+    wait         None: for ever; 0: not at all; seconds, or a time such as "10m"
+    note         shown to others beside the lease
+    on_wait      called with a `Waiting` when the wait begins, when it changes, and every few seconds
+    set_environ  whether CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER and BERTH_LEASE are set in os.environ, and restored
+                 at the end (True). A process has one environment: threads that lease for themselves say False
+    placeholder  "cuda", "torch", "tensorflow", "pycuda", or a function of CUDA's number of a device: puts something
+                 on each device at once, so that tools that look at processes see it in use
+
+    Inside of a lease (BERTH_LEASE) there are only its devices. Ctrl-C and every other exception leave the queue at
+    once. In an `async def` the lease is not taken at the call but when it is awaited or entered.
+
+    Raises `NotNow` (wait=0), `TimedOut` and `Impossible`, with the verdict on each device; `Error` when CUDA is up
+    already, so that a mask would have no effect; TypeError, ValueError and `Usage` name the argument at fault; as
+    `snapshot`.
+    """
+    asked = Lease(
+        _request.request(n, where, order, memory, shared, filters),
         mask=mask,
         wait=wait,
         note=note,
@@ -282,16 +323,27 @@ def lease(
     )
     # In a coroutine nothing may block: there it is taken when it is awaited or entered.
     if sys._getframe(1).f_code.co_flags & _COROUTINE:
-        return taken
-    return taken._acquire()
+        return asked
+    return asked._acquire()
 
 
-def on_gpu(n: int | Function = 1, **terms: Any) -> Any:
-    """Makes each call of a function, or of an `async def`, run inside a lease of its own."""
+@overload
+def on_gpu(n: Function) -> Function: ...
+@overload
+def on_gpu(n: int = 1, **terms: Any) -> Callable[[Function], Function]: ...  # noqa: F811
+def on_gpu(n: Any = 1, **terms: Any) -> Any:  # noqa: F811
+    """Makes each call of a function, or of an `async def`, run inside a lease of its own. Takes what `lease` takes.
+
+    >>> @berth.on_gpu(2)
+    ... def train():
+    ...     return os.environ["CUDA_VISIBLE_DEVICES"]
+    >>> train()
+    '0,1'
+    """
     if callable(n):
         return on_gpu()(n)
 
-    def decorate(function: Function) -> Function:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         import functools
 
         flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
@@ -305,13 +357,14 @@ def on_gpu(n: int | Function = 1, **terms: Any) -> Any:
             async def leased(*arguments: Any, **keywords: Any) -> Any:
                 async with lease(n, **terms):
                     return await function(*arguments, **keywords)
-        else:
 
-            @functools.wraps(function)
-            def leased(*arguments: Any, **keywords: Any) -> Any:
-                with lease(n, **terms):
-                    return function(*arguments, **keywords)
+            return leased
 
-        return leased
+        @functools.wraps(function)
+        def leased_now(*arguments: Any, **keywords: Any) -> Any:
+            with lease(n, **terms):
+                return function(*arguments, **keywords)
+
+        return leased_now
 
     return decorate

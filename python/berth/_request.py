@@ -8,10 +8,24 @@ from ._errors import Usage
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, Union
+    from typing import Any, TypedDict, Union
 
     Size = Union[str, int]
     Selectors = Union[str, int, Iterable[Union[str, int]]]
+
+    class Filters(TypedDict, total=False):
+        devices: Selectors
+        exclude: Selectors
+        name: str
+        free: Size
+        total: Size
+        util: Size
+        mem_util: Size
+        processes: int
+        power: Size
+        temp: Size
+        seed: int
+
     Where = Union[str, Callable[[_berth.Device], object]]
     Order = Union[str, Callable[[_berth.Device], Any]]
 
@@ -34,10 +48,10 @@ def _text(argument: str, value: object) -> str:
 
 
 def _selectors(argument: str, value: Selectors) -> list[str]:
-    if isinstance(value, (str, int)) and not isinstance(value, bool):
-        value = str(value).split(",") if isinstance(value, str) else [value]
+    if isinstance(value, str):
+        return [each.strip() for each in value.split(",")]
     try:
-        return [_text(argument, each).strip() for each in value]
+        return [_text(argument, each) for each in ([value] if isinstance(value, int) else value)]
     except TypeError:
         raise TypeError(f"{argument} must be an index, a UUID, or several in a list, not {value!r}") from None
 
@@ -61,23 +75,37 @@ def _admit(request: _berth.Request, where: object, order: object) -> None:
     request.admitted = [device.uuid for device in devices]
 
 
-def request(n: int, where: Where | None, order: Order | None, options: dict[str, Any]) -> _berth.Request:
+def _filter(made: _berth.Request, filters: dict[str, Any]) -> None:
+    for name, value in filters.items():
+        if value is None:
+            continue
+        if name in _FILTERS:
+            _named(name, made.filter, name, _text(name, value))
+        elif name in ("devices", "exclude"):
+            setattr(made, name, _selectors(name, value))
+        elif name == "processes":
+            made.allowed_processes = number(name, value, 0)
+        elif name == "seed":
+            made.seed = number(name, value, 0)
+        else:
+            raise TypeError(f"there is no argument {name!r}")
+
+
+def request(
+    n: int,
+    where: Where | None,
+    order: Order | None,
+    memory: Size | None,
+    shared: bool,
+    filters: Filters,
+) -> _berth.Request:
     """The request that these arguments make. Raises TypeError, ValueError and `Usage`, which name the argument."""
     made = _berth.Request()
     made.count = number("n", n, 1)
-    for name in _FILTERS:
-        if (value := options.pop(name, None)) is not None:
-            _named(name, made.filter, name, _text(name, value))
-    for name in ("devices", "exclude"):
-        if (value := options.pop(name, None)) is not None:
-            setattr(made, name, _selectors(name, value))
-    if (value := options.pop("processes", None)) is not None:
-        made.allowed_processes = number("processes", value, 0)
-    if (value := options.pop("seed", None)) is not None:
-        made.seed = number("seed", value, 0)
-    made.shared = bool(options.pop("shared", False))
-    if (value := options.pop("memory", None)) is not None:
-        _named("memory", made.promise, _text("memory", value))
+    made.shared = bool(shared)
+    _filter(made, dict(filters))
+    if memory is not None:
+        _named("memory", made.promise, _text("memory", memory))
     if isinstance(where, str):
         _named("where", made.where, where)
     elif where is not None and not callable(where):
@@ -86,8 +114,6 @@ def request(n: int, where: Where | None, order: Order | None, options: dict[str,
         _named("order", made.order, order)
     elif order is not None and not callable(order):
         raise TypeError(f"order must be the name of an order or a function of a device, not {order!r}")
-    if options:
-        raise TypeError(f"there is no argument {next(iter(options))!r}")
     made.check()
     if callable(where) or callable(order):
         _admit(made, where, order)
@@ -99,7 +125,10 @@ def wait_ms(value: object) -> int | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return _berth.seconds(value) * 1000
+        try:
+            return _berth.seconds(value) * 1000
+        except Usage as error:
+            raise Usage(f"wait: {error}") from None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"wait must be None, seconds, or a time like '10m', not {value!r}")
     if not 0 <= value < 1e12:

@@ -1,0 +1,89 @@
+"""Programs that import berth, on a simulated machine. The package is the installed one (./dev test python)."""
+
+import os
+import pathlib
+import subprocess
+import textwrap
+
+from jobs import Lines, eventually
+from lab import BUILD, DEADLINE_S, Answer, Lab
+
+ENVIRONMENT = pathlib.Path(os.environ.get("BERTH_PYTHON_ENV", BUILD.parent / "python/current/env"))
+PYTHON = ENVIRONMENT / "bin/python"
+
+# What every program here begins with.
+PREAMBLE = """
+import os, signal, subprocess, sys, threading, time
+import berth
+
+def say(*words):
+    print(*words, flush=True)
+
+def hear():
+    return sys.stdin.readline().strip()
+"""
+
+
+class Program:
+    """A running program, line by line."""
+
+    def __init__(self, process: subprocess.Popen):
+        self.process = process
+        self.pid = process.pid
+        self.out, self.err = Lines(process.stdout), Lines(process.stderr)
+
+    def hears(self) -> str:
+        line = self.out.line()
+        assert line, f"it ended: {self.err.rest()}"
+        return line.strip()
+
+    def says(self, word: str) -> "Program":
+        assert self.hears() == word
+        return self
+
+    def tell(self, word: str = "") -> "Program":
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+        return self
+
+    def signal(self, number: int) -> "Program":
+        self.process.send_signal(number)
+        return self
+
+    def ends(self) -> int:
+        return self.process.wait(DEADLINE_S)
+
+
+class Host:
+    """Python with berth, on one machine."""
+
+    def __init__(self, lab: Lab, python: pathlib.Path = PYTHON):
+        self.lab = lab
+        self.python = python
+
+    def run(self, code: str, *words, **options) -> Answer:
+        return self.lab.run(self.python, "-c", PREAMBLE + textwrap.dedent(code), *words, **options)
+
+    def says(self, code: str, *words, **options) -> list[str]:
+        """The lines that it prints."""
+        answer = self.run(code, *words, **options)
+        assert answer.status == 0, answer.err
+        return answer.out.splitlines()
+
+    def start(self, code: str, *words, **options) -> Program:
+        text = PREAMBLE + textwrap.dedent(code)
+        return Program(self.lab.start(self.python, "-c", text, *words, stdin=subprocess.PIPE, **options))
+
+    def free(self) -> int:
+        """How many devices a new request could get."""
+        verdicts = self.lab.berth("why", "--json").json["devices"]
+        return sum(device["verdict"]["free"] for device in verdicts)
+
+    def becomes_free(self, count: int) -> None:
+        eventually(lambda: self.free() == count)
+
+    def waiting(self) -> int:
+        return len(self.lab.berth("queue", "--json").json["waiters"])
+
+    def starts_waiting(self, count: int = 1) -> None:
+        eventually(lambda: self.waiting() == count)

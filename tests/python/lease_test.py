@@ -1,0 +1,246 @@
+"""A lease in a program: what it sets, shows and gives back."""
+
+import pytest
+
+ENVIRONMENT = """
+def environment():
+    return [os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "BERTH_LEASE")]
+"""
+
+
+def test_the_environment_is_set_inside_and_restored(eight):
+    code = """
+    before = environment()
+    with berth.lease(2, devices="5,6") as lease:
+        say(environment() == ["5,6", "PCI_BUS_ID", lease.id], subprocess.getoutput("echo $CUDA_VISIBLE_DEVICES"))
+    say(before, environment() == before)
+    """
+    said = eight.says(ENVIRONMENT + code.replace("\n    ", "\n"), env={"CUDA_VISIBLE_DEVICES": "5,6,7"})
+    assert said == ["True 5,6", "['5,6,7', None, None] True"]
+
+
+def test_a_lease_says_what_it_is(eight):
+    code = """
+    lease = berth.lease(2, devices=[3, 4], note="mine")
+    say(lease.ids, [u[:4] for u in lease.uuids], [d.index for d in lease], len(lease), lease.visible_devices)
+    say(lease.torch_device(), lease.torch_device(1), lease.torch_device(-1), lease.held, lease.notes)
+    say(repr(lease) == f"<berth.Lease {lease.id} of GPU 3, 4>", len(lease.id))
+    lease.release()
+    lease.release()
+    say(repr(lease), lease.held)
+    for question in lambda: lease.ids, lambda: lease.__enter__():
+        try:
+            question()
+        except berth.Usage as error:
+            say(error)
+    """
+    assert eight.says(code) == [
+        "(3, 4) ['GPU-', 'GPU-'] [3, 4] 2 3,4",
+        "cuda:0 cuda:1 cuda:1 True ()",
+        "True 16",
+        "<berth.Lease, released> False",
+        "this lease was released",
+        "this lease was released: ask for a new one",
+    ]
+
+
+def test_torch_device_takes_an_index_of_the_lease(host):
+    code = """
+    with berth.lease() as lease:
+        for i in 1, "0":
+            try:
+                lease.torch_device(i)
+            except (IndexError, TypeError) as error:
+                say(error)
+    """
+    assert host.says(code) == ["the lease has 1 devices, and no device 1", "i must be an int, not '0'"]
+
+
+def test_the_host_is_the_holder(host):
+    program = host.start('lease = berth.lease(note="night run"); say(lease.id); hear()')
+    lease = program.hears()
+    (listed,) = host.lab.berth("list", "--json").json["leases"]
+    assert (listed["id"], listed["pid"], listed["note"]) == (lease, program.pid, "night run")
+    assert listed["request"] == "1 whole GPU"
+    assert not listed["kept"]
+
+
+def test_a_process_of_the_host_on_its_device_is_no_outsider(host):
+    program = host.start('lease = berth.lease(placeholder="cuda"); say("ready"); hear()').says("ready")
+    (process,) = host.lab.berth("list", "--json").json["devices"][0]["processes"]
+    assert process["pid"] == program.pid
+    assert process["lease"]
+
+
+def test_release_ends_the_program_that_holds_it(host):
+    program = host.start("lease = berth.lease(); say(lease.id); hear()")
+    assert host.lab.berth("release", program.hears()).status == 0
+    assert program.ends() == -15
+    assert host.free() == 2
+
+
+def test_a_lease_inside_a_lease_gets_only_its_devices(eight):
+    code = """
+    with berth.lease(2, devices="4,5") as outer:
+        with berth.lease() as inner:
+            say(inner.ids, os.environ["CUDA_VISIBLE_DEVICES"], os.environ["BERTH_LEASE"] == f"{outer.id}/{inner.id}")
+        say(os.environ["CUDA_VISIBLE_DEVICES"])
+        try:
+            berth.lease(3)
+        except berth.Impossible:
+            say("impossible")
+    """
+    assert eight.says(code) == ["(4,) 4 True", "4,5", "impossible"]
+
+
+def test_leases_may_end_in_any_order(eight):
+    code = """
+    outer = berth.lease(4, devices="0-3".replace("-", ",1,2,"))
+    inner = berth.lease(1)
+    outer.release()
+    say(os.environ["CUDA_VISIBLE_DEVICES"])
+    inner.release()
+    say(os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("BERTH_LEASE"))
+    """
+    assert eight.says(code) == ["0", "None None"]
+
+
+def test_one_that_nobody_keeps_lasts_until_the_program_ends(host):
+    program = host.start("berth.lease(2); import gc; gc.collect(); say('ready'); hear()").says("ready")
+    assert host.free() == 0
+    program.tell().ends()
+    assert host.free() == 2
+
+
+def test_an_exception_in_the_block_gives_it_back(host):
+    code = """
+    try:
+        with berth.lease(2):
+            raise KeyError("mine")
+    except KeyError as error:
+        say(error, os.environ.get("CUDA_VISIBLE_DEVICES"))
+    with berth.lease(2, wait=0):
+        say("again")
+    """
+    assert host.says(code) == ["'mine' None", "again"]
+
+
+def test_the_environment_can_be_left_alone(eight):
+    code = """
+    lease = berth.lease(2, devices="5,6", set_environ=False)
+    say(os.environ.get("BERTH_LEASE"), lease.torch_device(0), lease.torch_device(1))
+    os.environ["CUDA_VISIBLE_DEVICES"] = "3,6"
+    with berth.lease(devices=3, set_environ=False) as other:
+        say(other.torch_device(), os.environ["CUDA_VISIBLE_DEVICES"])
+    """
+    assert eight.says(code) == ["None cuda:5 cuda:6", "cuda:0 3,6"]
+
+
+def test_a_device_that_the_mask_hides_has_no_number(eight):
+    code = """
+    with berth.lease(devices=5, mask=False, set_environ=False) as lease:
+        try:
+            lease.torch_device()
+        except berth.Usage as error:
+            say(error)
+    """
+    said = eight.says(code, env={"CUDA_VISIBLE_DEVICES": "0"})
+    assert said == ["CUDA_VISIBLE_DEVICES hides GPU 5 from this process"]
+
+
+def test_shared_leases_share_a_device(make_lab):
+    from hosts import Host
+
+    host = Host(make_lab("1xH100"))
+    code = """
+    a = berth.lease(memory="30G", set_environ=False)
+    b = berth.lease(memory="30G", set_environ=False, wait=0)
+    c = berth.lease(shared=True, set_environ=False, wait=0)
+    say(a.ids, b.ids, c.ids)
+    try:
+        berth.lease(memory="30G", set_environ=False, wait=0)
+    except berth.NotNow as error:
+        say(error.verdicts[0].reason.split(",")[0])
+    """
+    assert host.says(code) == ["(0,) (0,) (0,)", "leased by root"]
+
+
+def test_no_waiting_and_waiting_in_vain(host):
+    holder = host.start("berth.lease(2); say('ready'); hear()").says("ready")
+    code = """
+    for wait in 0, "0", 0.05:
+        try:
+            berth.lease(wait=wait)
+        except berth.Error as error:
+            say(type(error).__name__, len(error.verdicts))
+    """
+    assert host.says(code) == ["NotNow 2", "NotNow 2", "TimedOut 2"]
+    assert host.waiting() == 0
+    holder.tell().ends()
+
+
+@pytest.mark.parametrize("wait", ["None", "'10m'", "600"])
+def test_a_waiter_is_told_and_gets_it_in_the_end(host, wait):
+    holder = host.start("berth.lease(2, note='the holder'); say('ready'); hear()").says("ready")
+    code = """
+    def told(waiting):
+        say(waiting.position, waiting.behind, waiting.waited_s < 100)
+        say(waiting)
+    lease = berth.lease(wait=%s, on_wait=told)
+    say("got", lease.ids)
+    """
+    waiter = host.start(code % wait).says("1 None True")
+    assert waiter.hears().startswith("first in line")
+    second = host.start("""
+    def told(waiting):
+        say(waiting.position, waiting.behind.pid, waiting.behind.command != "")
+    berth.lease(on_wait=told)
+    """)
+    assert second.hears() == f"2 {waiter.pid} True"
+    holder.tell().ends()
+    while "got" not in (line := waiter.hears()):
+        pass
+    assert line == "got (0,)"
+
+
+def test_what_on_wait_raises_leaves_the_queue(host):
+    holder = host.start("berth.lease(2); say('ready'); hear()").says("ready")
+    code = """
+    def told(waiting):
+        raise KeyError("enough")
+    try:
+        berth.lease(on_wait=told)
+    except KeyError as error:
+        kept = error  # and with it the frames of the wait
+        say(error)
+    hear()
+    """
+    program = host.start(code).says("'enough'")
+    assert host.waiting() == 0
+    program.tell().ends()
+    holder.tell().ends()
+
+
+def test_a_function_can_be_leased_for(eight):
+    code = """
+    @berth.on_gpu(n=2, devices="3,4", note="in a function")
+    def train(a, *, b):
+        "Trains."
+        return a + b, os.environ["CUDA_VISIBLE_DEVICES"]
+
+    @berth.on_gpu
+    def small():
+        return os.environ["CUDA_VISIBLE_DEVICES"]
+
+    say(train(1, b=2), train.__name__, train.__doc__, small() != "", os.environ.get("CUDA_VISIBLE_DEVICES"))
+    try:
+        @berth.on_gpu(1)
+        def steps():
+            yield 1
+    except TypeError as error:
+        say(error)
+    """
+    assert eight.says(code) == [
+        "(3, '3,4') train Trains. True None",
+        "on_gpu is for functions: a generator's body runs when its caller has left the lease",
+    ]

@@ -1,0 +1,303 @@
+"""How long a lease lasts, whatever becomes of its program."""
+
+import os
+import signal
+
+import pytest
+
+HOLD = """
+lease = berth.lease(2)
+"""
+
+
+def test_ctrl_c_ends_a_wait_at_once(host):
+    holder = host.start("berth.lease(2); say('ready'); hear()").says("ready")
+    code = """
+    try:
+        berth.lease(on_wait=lambda waiting: say("waits"))
+    except KeyboardInterrupt as interrupt:
+        kept = interrupt  # and with it the frames of the wait
+        say("interrupted", os.environ.get("CUDA_VISIBLE_DEVICES"))
+    hear()
+    """
+    waiter = host.start(code).says("waits").signal(signal.SIGINT).says("interrupted None")
+    # When it says so its place is given up already.
+    assert host.waiting() == 0
+    waiter.tell().ends()
+    holder.tell().ends()
+    assert host.free() == 2
+
+
+def test_a_signal_handler_that_returns_lets_the_wait_go_on(host):
+    holder = host.start("berth.lease(2); say('ready'); hear()").says("ready")
+    code = r"""
+    signal.signal(signal.SIGUSR1, lambda *_: os.write(1, b"handled\n"))
+    say(berth.lease(on_wait=lambda waiting: say("waits") if waiting.waited_s == 0 else None).ids)
+    """
+    waiter = host.start(code).says("waits").signal(signal.SIGUSR1).says("handled")
+    assert host.waiting() == 1
+    holder.tell().ends()
+    while (line := waiter.hears()) == "waits":
+        pass
+    assert line == "(0,)"
+
+
+def test_a_killed_waiter_leaves_the_queue(host):
+    holder = host.start("berth.lease(2); say('ready'); hear()").says("ready")
+    waiter = host.start("berth.lease(on_wait=lambda waiting: say('waits'))").says("waits")
+    waiter.signal(signal.SIGKILL).ends()
+    host.starts_waiting(0)
+    holder.tell().ends()
+    assert host.free() == 2
+
+
+def test_a_killed_waiter_leaves_the_queue_although_a_fork_of_it_lives(host):
+    host.start("berth.lease(2); say('ready'); hear()").says("ready")
+    code = """
+    def told(waiting):
+        if os.fork() == 0:
+            signal.pause()
+        say("waits")
+    berth.lease(on_wait=told)
+    """
+    waiter = host.start(code, start_new_session=True).says("waits")
+    waiter.signal(signal.SIGKILL).ends()
+    try:
+        host.starts_waiting(0)
+    finally:
+        os.killpg(waiter.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "pass",
+        "sys.exit(3)",
+        "os._exit(3)",
+        "os.kill(os.getpid(), signal.SIGKILL)",
+        "raise RuntimeError('an exception')",
+        "os.execvp('true', ['true'])",
+        "os.abort()",
+    ],
+)
+@pytest.mark.parametrize("way", ["lease = berth.lease(2)", "with berth.lease(2) as lease:"])
+def test_every_end_of_the_program_ends_the_lease(host, way, ending):
+    then = f"say('holds'); hear(); {ending}"
+    code = f"{way} {then}" if way.endswith(":") else f"{way}; {then}"
+    if ending.startswith("raise") or way.endswith(":"):
+        code = (
+            f"{way}\n    say('holds'); hear()\n    {ending}"
+            if way.endswith(":")
+            else f"{way}\nsay('holds'); hear()\n{ending}"
+        )
+    program = host.start(code).says("holds")
+    assert host.free() == 0
+    program.tell().ends()
+    assert host.free() == 2
+
+
+def test_a_fork_holds_the_lease_until_it_ends_too(host):
+    code = """
+    lease = berth.lease(2)
+    if os.fork() == 0:
+        say("fork", os.getpid())
+        signal.pause()
+    say("parent")
+    os._exit(0)
+    """
+    program = host.start(code, start_new_session=True)
+    lines = {program.hears().split()[0] for _ in range(2)}
+    assert lines == {"fork", "parent"}
+    program.ends()
+    assert host.free() == 0
+    os.killpg(program.pid, signal.SIGKILL)
+    host.becomes_free(2)
+
+
+def test_a_fork_that_leaves_the_block_does_not_end_its_parents_lease(host):
+    code = """
+    with berth.lease(2):
+        child = os.fork()
+        if child:
+            os.waitpid(child, 0)
+            say("child has ended")
+            hear()
+    """
+    program = host.start(code).says("child has ended")
+    assert host.free() == 0
+    program.tell().ends()
+    assert host.free() == 2
+
+
+def test_release_in_a_fork_ends_it_for_all(host):
+    code = """
+    lease = berth.lease(2)
+    child = os.fork()
+    if child == 0:
+        lease.release()
+        os._exit(0)
+    os.waitpid(child, 0)
+    say("child has ended")
+    hear()
+    """
+    program = host.start(code).says("child has ended")
+    assert host.free() == 2
+    program.tell().ends()
+
+
+def test_a_spawned_program_does_not_hold_it(host):
+    code = """
+    lease = berth.lease(2)
+    child = subprocess.Popen(["sleep", "1000"], close_fds=False)
+    say(child.pid)
+    """
+    program = host.start(code)
+    child = int(program.hears())
+    program.ends()
+    try:
+        assert host.free() == 2
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+PARALLEL = """
+import multiprocessing
+import berth
+
+def work(conn, own):
+    if own:
+        with berth.lease(own, set_environ=False) as lease:
+            conn.send(lease.ids)
+            conn.recv()
+    else:
+        conn.send("ready")
+        conn.recv()
+
+def start(method, own):
+    context = multiprocessing.get_context(method)
+    ours, theirs = context.Pipe()
+    process = context.Process(target=work, args=(theirs, own), daemon=False)
+    process.start()
+    return process, ours
+"""
+
+
+@pytest.fixture
+def parallel(host, tmp_path):
+    """A host whose programs can import `parallel`: multiprocessing needs a module that it can import again."""
+    (tmp_path / "parallel.py").write_text(PARALLEL)
+    host.lab.env["PYTHONPATH"] = str(tmp_path)
+    return host
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_worker_that_is_a_program_of_its_own_does_not_hold_it(parallel, method):
+    code = """
+    from parallel import start
+    if __name__ == "__main__":
+        lease = berth.lease(2)
+        process, pipe = start(sys.argv[1], 0)
+        say(pipe.recv())
+        lease = None
+        berth._lease._held.clear()
+        hear()
+        say("going")
+        os._exit(0) if sys.argv[1] == "never" else None
+        pipe.send("end")
+        process.join()
+    """
+    program = parallel.start(code, method).says("ready")
+    # Only the parent's part is gone with its object; a worker that had one would keep the lease.
+    assert parallel.free() == 2
+    program.tell().says("going").ends()
+
+
+def test_a_worker_by_fork_holds_it(parallel):
+    code = """
+    from parallel import start
+    lease = berth.lease(2)
+    process, pipe = start("fork", 0)
+    say(pipe.recv())
+    lease = None
+    berth._lease._held.clear()
+    hear()
+    pipe.send("end")
+    process.join()
+    say("joined")
+    hear()
+    """
+    program = parallel.start(code).says("ready")
+    assert parallel.free() == 0
+    program.tell().says("joined")
+    parallel.becomes_free(2)
+    program.tell().ends()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers_lease_for_themselves(parallel, method):
+    code = """
+    from parallel import start
+    if __name__ == "__main__":
+        workers = [start(sys.argv[1], 1) for _ in range(2)]
+        say(sorted(pipe.recv() for _, pipe in workers))
+        for process, pipe in workers:
+            pipe.send("end")
+        for process, pipe in workers:
+            process.join()
+    """
+    assert parallel.says(code, method) == ["[(0,), (1,)]"]
+    assert parallel.free() == 2
+
+
+def test_threads_lease_for_themselves(eight):
+    code = """
+    found, all_have = [], threading.Barrier(8)
+    def work():
+        with berth.lease(set_environ=False) as lease:
+            all_have.wait(30)
+            found.append(lease.torch_device())
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    say(sorted(found) == [f"cuda:{i}" for i in range(8)])
+    """
+    assert eight.says(code) == ["True"]
+    assert eight.free() == 8
+
+
+def test_two_threads_cannot_both_set_the_environment(eight):
+    code = """
+    inside, done = threading.Event(), threading.Event()
+    def work():
+        with berth.lease():
+            inside.set()
+            done.wait(30)
+    thread = threading.Thread(target=work)
+    thread.start()
+    inside.wait(30)
+    try:
+        berth.lease()
+    except berth.Usage as error:
+        say("another thread or task" in str(error), "set_environ=False" in str(error))
+    done.set()
+    thread.join()
+    with berth.lease():
+        say("later it can")
+    """
+    assert eight.says(code) == ["True True", "later it can"]
+
+
+def test_the_program_gets_no_threads_handlers_children_or_driver(host):
+    code = """
+    def self():
+        handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+        return handlers, len(os.listdir("/proc/self/task")), signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    before = self()
+    files = len(os.listdir("/proc/self/fd"))
+    berth.snapshot(), berth.pick(), berth.why()
+    with berth.lease(): pass
+    say(self() == before, len(os.listdir("/proc/self/fd")) == files)
+    maps = open("/proc/self/maps").read()
+    say("libnvidia-ml" in maps, "libcuda" in maps)
+    """
+    assert host.says(code) == ["True True", "False False"]

@@ -1,0 +1,190 @@
+"""The package as it is installed."""
+
+import pathlib
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from hosts import ENVIRONMENT, PYTHON
+from lab import DEADLINE_S
+
+ROOT = pathlib.Path(__file__).parents[2]
+TOOLS_DEADLINE_S = 120  # hang guard: a type checker reads a lot
+
+
+def tool(*words, **options) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, timeout=TOOLS_DEADLINE_S, **options
+    )
+
+
+@pytest.fixture(scope="module")
+def installed() -> pathlib.Path:
+    """The folder of the package."""
+    words = [PYTHON, "-c", "import berth; print(berth.__path__[0])"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE_S, check=True)
+    return pathlib.Path(done.stdout.strip())
+
+
+def test_the_wheel_has_the_package_and_the_program_and_nothing_else():
+    (wheel,) = (ENVIRONMENT.parent / "wheel").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if ".dist-info/" not in name]
+        program = next(info for info in archive.infolist() if info.filename.endswith("/scripts/berth"))
+    assert program.external_attr >> 16 & 0o111
+    sources = {f"berth/{path.name}" for path in (ROOT / "python/berth").iterdir() if path.is_file()}
+    (extension,) = (name for name in names if name.endswith(".so"))
+    assert extension.startswith("berth/_berth.")
+    assert set(names) == sources | {extension, "berth/_berth.pyi", program.filename}
+    assert "berth/py.typed" in names
+
+
+def test_the_program_of_the_package_is_found_without_a_path(lab):
+    code = "import berth; print(berth.pick().ids)"
+    answer = lab.run(
+        PYTHON, "-I", "-c", code, env={"PATH": None, "LD_LIBRARY_PATH": lab.env["LD_LIBRARY_PATH"]}
+    )
+    assert answer.out == "(0,)\n", answer.err
+
+
+def test_importing_it_imports_nothing_but_itself(lab):
+    """Not even much of the standard library: these cost more than everything that Berth does."""
+    code = """
+import sys
+before = set(sys.modules)
+import berth
+berth.pick()
+print(sorted({name.split(".")[0] for name in set(sys.modules) - before}))
+with berth.lease(): pass
+print(sorted({name.split(".")[0] for name in set(sys.modules) - before}))
+"""
+    loaded, and_then = lab.run(PYTHON, "-I", "-c", code).out.splitlines()
+    assert loaded == and_then == "['__future__', '_contextvars', 'atexit', 'berth', 'contextvars']"
+
+
+def test_the_extension_asks_for_the_c_library_only(installed):
+    (extension,) = installed.glob("_berth.*.so")
+    needed = subprocess.run(["readelf", "-d", extension], capture_output=True, text=True, check=True).stdout
+    libraries = {line.split("[")[1].rstrip("]") for line in needed.splitlines() if "(NEEDED)" in line}
+    assert libraries <= {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+
+
+def test_the_stub_is_what_the_extension_says(installed, tmp_path):
+    (extension,) = installed.glob("_berth.*.so")
+    (tmp_path / extension.name).write_bytes(extension.read_bytes())
+    fresh = tmp_path / "fresh.pyi"
+    done = tool("-m", "nanobind.stubgen", "-q", "-i", tmp_path, "-m", "_berth", "-o", fresh)
+    assert done.returncode == 0, done.stderr
+    assert (installed / "_berth.pyi").read_text() == fresh.read_text()
+
+
+def test_the_package_and_its_users_type_check(installed, tmp_path):
+    user = tmp_path / "user.py"
+    user.write_text(
+        """
+import berth
+
+def small(device: berth.Device) -> bool:
+    return (device.memory.total_bytes or 0) < 1 << 34
+
+choice: berth.Choice = berth.pick(2, where=small, order=lambda device: -device.index, devices=[0, "1"])
+ids: tuple[int, ...] = choice.ids
+
+@berth.on_gpu(2, note="typed")
+def train(epochs: int) -> float:
+    with berth.lease(memory="20GiB", wait="10m", on_wait=lambda waiting: print(waiting.position)) as lease:
+        return float(len(lease.uuids))
+
+async def serve() -> str:
+    async with berth.lease() as lease:
+        return lease.torch_device(0)
+
+loss: float = train(3)
+try:
+    berth.lease(wait=0).release()
+except berth.NotNow as error:
+    print(error.verdicts[0].reason)
+wrong: int = berth.pick().ids  # type: ignore[assignment]
+berth.pick(gpu=3)  # type: ignore[call-arg]
+berth.pick(free=[])  # type: ignore[arg-type]
+train("three")  # type: ignore[arg-type]
+"""
+    )
+    words = ["-m", "mypy", "--strict", "--cache-dir", tmp_path, "--config-file", ROOT / "pyproject.toml"]
+    done = tool(*words, "--python-executable", PYTHON, "-p", "berth", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = tool(*words, "--python-executable", PYTHON, user, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", ["berth", "berth._lease", "README.md", "docs/python.md"])
+def test_the_examples_hold(lab, page):
+    code = """
+import asyncio, doctest, importlib, os, sys
+import berth
+names = {"berth": berth, "os": os, "asyncio": asyncio}
+if sys.argv[1].endswith(".md"):
+    result = doctest.testfile(sys.argv[2], module_relative=False, globs=names)
+else:
+    result = doctest.testmod(importlib.import_module(sys.argv[1]), extraglobs=names)
+print(result.attempted > 0, result.failed)
+"""
+    answer = lab.run(PYTHON, "-c", code, page, ROOT / page)
+    assert answer.out == "True 0\n", answer.out + answer.err
+
+
+def test_every_public_name_is_explained(lab):
+    code = """
+import berth
+for name in berth.__all__:
+    thing = getattr(berth, name)
+    if not (thing.__doc__ or "").strip(): print(name)
+    for part in vars(thing) if isinstance(thing, type) else ():
+        if callable(getattr(thing, part)) and not part.startswith("_") and not getattr(thing, part).__doc__:
+            print(name, part)
+"""
+    assert lab.run(PYTHON, "-c", code).out == ""
+
+
+@pytest.mark.parametrize("missing", ["fmt", "nlohmann_json", "tomlplusplus"])
+def test_a_missing_package_is_named_with_the_line_that_installs_all(tmp_path, missing):
+    done = subprocess.run(
+        [
+            "cmake",
+            "-S",
+            ROOT,
+            "-B",
+            tmp_path,
+            "-G",
+            "Ninja",
+            f"-DCMAKE_DISABLE_FIND_PACKAGE_{missing}=ON",
+            "-DBERTH_PYTHON=ON",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=TOOLS_DEADLINE_S,
+    )
+    said = " ".join(done.stderr.split())
+    assert done.returncode != 0
+    line = "sudo apt install g++ libfmt-dev nlohmann-json3-dev libtomlplusplus-dev python3-dev python3-venv"
+    assert line in said
+    assert line in " ".join((ROOT / "README.md").read_text().split())
+
+
+def test_a_missing_compiler_is_named_too(tmp_path):
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in "cmake", "ninja":
+        found = subprocess.run(["which", name], capture_output=True, text=True, check=True).stdout.strip()
+        (tools / name).symlink_to(found)
+    done = subprocess.run(
+        [tools / "cmake", "-S", ROOT, "-B", tmp_path / "build", "-G", "Ninja"],
+        capture_output=True,
+        text=True,
+        timeout=TOOLS_DEADLINE_S,
+        env={"PATH": str(tools)},
+    )
+    assert done.returncode != 0
+    assert "sudo apt install g++" in done.stderr
+    assert "CMAKE_CXX_COMPILER" not in done.stderr
