@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "berth/cli/simulation.h"
 #include "berth/api/berth.h"
+#include "berth/cli/simulation.h"
 
 namespace berth::cli {
 namespace {
