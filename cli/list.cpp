@@ -11,12 +11,13 @@ namespace {
 
 constexpr std::string_view kAbout =
     "A line a GPU: memory in use, utilisation, temperature, power, the number of processes on it, and its "
-    "state. "
-    "free: a request for one whole GPU could have it. leased: somebody has it through Berth. outsider: "
-    "somebody "
-    "computes on it without a lease. hidden holder: memory is in use that no listed process explains. "
-    "draining: a "
-    "lease has ended, and its memory is not back yet.";
+    "state. free: a request for one whole GPU could have it. leased: somebody has it through Berth; idle: "
+    "and nothing of his computes on it at this moment, or, where --watch has seen it begin, since when. "
+    "outsider: somebody computes on it without a lease. hidden holder: memory is in use that no listed "
+    "process explains. draining: a lease has ended, and its memory is not back yet.\n"
+    "\n"
+    "Then a line a lease, with the digits that `berth verify` and `berth release` take, and a line a process, "
+    "with the lease that it belongs to; stray: that one is not for this GPU.";
 
 class List : public Command {
  public:
@@ -38,9 +39,10 @@ class List : public Command {
     const auto world = look_at_machine(environment, options_,
                                        watch_.json ? readings_for_listing() : render::readings_for_table());
     if (!world) return std::unexpected(world.error());
+    idle_.look(world->ledger, world->facts);
     const auto verdicts = judge(options_.request, world->ledger, world->facts);
     if (!verdicts) return std::unexpected(verdicts.error());
-    const render::Listing listing{world->facts, world->ledger, *verdicts};
+    const render::Listing listing{world->facts, world->ledger, *verdicts, world->assumed, idle_};
     Output output;
     output.out = watch_.json ? render::listing_json(listing, layout)
                              : render::listing_table(listing, Environment::style_of(1));
@@ -51,6 +53,7 @@ class List : public Command {
 
   RequestOptions options_;
   WatchOptions watch_;
+  IdleTimes idle_;
 };
 
 }  // namespace

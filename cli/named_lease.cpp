@@ -24,7 +24,7 @@ Result<Ticket> look_for(store::LeaseStore& store, std::string_view name) {
 Result<NamedLease> find_named_lease(const std::vector<std::string>& words) {
   if (words.size() > 1) return fail(ErrorCode::usage, "one lease at a time");
   std::string_view name = words.empty() ? variable("BERTH_LEASE") : std::string_view(words.front());
-  if (name.empty()) return fail(ErrorCode::usage, "which lease? `berth list --json` has their ids");
+  if (name.empty()) return fail(ErrorCode::usage, "which lease? `berth list` has their ids");
   if (const std::size_t slash = name.rfind('/'); slash != std::string_view::npos)
     name.remove_prefix(slash + 1);
   leasing::LookOptions unused;

@@ -43,7 +43,7 @@ class Queue : public Command {
     const auto world = look_at_machine(environment, options_, options_.request.readings());
     if (!world) return std::unexpected(world.error());
     const auto waiting = waiters(world->ledger, world->facts, stopped_waiters(world->ledger));
-    const render::Queue queue{world->facts.snapshot, waiting};
+    const render::Queue queue{world->facts.snapshot, waiting, world->ledger};
     const render::Style style = Environment::style_of(1);
     Output output;
     output.out = watch_.json ? render::queue_json(queue, style, layout) : render::queue_table(queue, style);

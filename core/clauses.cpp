@@ -61,6 +61,13 @@ Objection not_excluded(const Case& subject) {
   return because(fmt::format("excluded by the site: {}", *subject.excluded_by_site));
 }
 
+Objection in_lease(const Case& subject) {
+  const auto& within = subject.facts.within;
+  if (!within || std::find(within->begin(), within->end(), subject.device.uuid) != within->end())
+    return std::nullopt;
+  return because("not in this lease");
+}
+
 Objection in_mask(const Case& subject) {
   const std::optional<Mask>& mask = subject.facts.mask;
   if (!mask || std::find(mask->uuids.begin(), mask->uuids.end(), subject.device.uuid) != mask->uuids.end()) {
@@ -141,21 +148,6 @@ Objection not_draining(const Case& subject) {
       fmt::format("draining: its last lease has ended, {} are not back yet", bytes_for_people(*used)));
 }
 
-bool is_ignored(const Process& process, const SitePolicy& policy) {
-  const auto named = [](const std::vector<std::string>& names, std::string_view name) {
-    return !name.empty() && std::find(names.begin(), names.end(), name) != names.end();
-  };
-  std::string_view program = std::string_view(process.command).substr(0, process.command.find(' '));
-  if (const std::size_t slash = program.rfind('/'); slash != std::string_view::npos)
-    program.remove_prefix(slash + 1);
-  return named(policy.ignored_users, process.user) || named(policy.ignored_programs, program);
-}
-
-bool is_outsider(const Process& process, const Case& subject) {
-  return process.kind != ProcessKind::graphics && !lease_of(process, subject.leases, subject.facts) &&
-         !is_ignored(process, subject.facts.policy);
-}
-
 std::string describe(const Process& process, const Culprit& culprit) {
   std::string text = fmt::format("pid {}", process.pid);
   if (!culprit.user.empty()) text += fmt::format(" of {}", culprit.user);
@@ -170,7 +162,7 @@ Objection no_outsider(const Case& subject) {
   Failure failure;
   std::string described;
   for (const Process& process : *subject.device.processes) {
-    if (!is_outsider(process, subject)) continue;
+    if (!is_outsider(process, subject.leases, subject.facts)) continue;
     failure.culprits.push_back(culprit_of(process, subject.facts));
     constexpr std::size_t kDescribed = 3;
     if (failure.culprits.size() > kDescribed) continue;
@@ -237,17 +229,17 @@ Objection thresholds(const Case& subject) {
 }  // namespace
 
 std::string_view to_text(Clause clause) {
-  constexpr std::array<std::string_view, 10> kTexts{
-      "healthy",      "not_excluded", "in_mask",          "static_filters", "not_leased",
-      "not_draining", "no_outsider",  "no_hidden_holder", "compute_mode",   "thresholds"};
+  constexpr std::array<std::string_view, 11> kTexts{
+      "healthy",      "not_excluded", "in_lease",         "in_mask",      "static_filters", "not_leased",
+      "not_draining", "no_outsider",  "no_hidden_holder", "compute_mode", "thresholds"};
   return kTexts[static_cast<std::size_t>(clause)];
 }
 
 std::optional<std::pair<Clause, Failure>> first_failure(const Case& subject, Clause last) {
   using Question = Objection (*)(const Case&);
-  constexpr std::array<Question, 10> kQuestions{healthy,      not_excluded, in_mask,     static_filters,
-                                                not_leased,   not_draining, no_outsider, no_hidden_holder,
-                                                compute_mode, thresholds};
+  constexpr std::array<Question, 11> kQuestions{healthy,          not_excluded, in_lease,     in_mask,
+                                                static_filters,   not_leased,   not_draining, no_outsider,
+                                                no_hidden_holder, compute_mode, thresholds};
   for (std::size_t i = 0; i <= static_cast<std::size_t>(last); ++i) {
     if (Objection failure = kQuestions[i](subject))
       return std::pair(static_cast<Clause>(i), *std::move(failure));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "berth/core/device_memory.h"
+
 namespace berth {
 namespace {
 
@@ -55,6 +57,43 @@ ConductReport conduct_of(const Ticket& lease, const Facts& facts) {
   }
   report.conduct = facts.snapshot.stale_reason ? Conduct::unknown : judged(report.devices);
   return report;
+}
+
+Reading<bool> is_idle(const Device& device, const Ledger& ledger, const Facts& facts) {
+  const std::vector<const Ticket*> leases = leases_holding(device, ledger);
+  if (leases.empty() || device.state != DeviceState::ok || !device.processes) return std::nullopt;
+  return std::ranges::none_of(*device.processes, [&](const Process& process) {
+    return process.kind != ProcessKind::graphics && lease_of(process, leases, facts) != nullptr;
+  });
+}
+
+void IdleTimes::look(const Ledger& ledger, const Facts& facts) {
+  std::map<Key, Seen> now;
+  for (const Device& device : facts.snapshot.devices) {
+    const Reading<bool> idle = is_idle(device, ledger, facts);
+    if (!idle) continue;
+    const Ticket& lease = *leases_holding(device, ledger).back();
+    const Key key{lease.id, device.uuid};
+    const auto before = seen_.find(key);
+    Seen seen{*idle, 0};
+    if (before == seen_.end()) {
+      if (!first_) seen.since_s = lease.since_s;
+    } else if (before->second.idle) {
+      seen.since_s = before->second.since_s;
+    } else {
+      seen.since_s = facts.snapshot.taken_at_ns / 1'000'000'000;
+    }
+    now.emplace(key, seen);
+  }
+  seen_ = std::move(now);
+  first_ = false;
+}
+
+Reading<std::int64_t> IdleTimes::since(const Device& device, const Ledger& ledger) const {
+  const std::vector<const Ticket*> leases = leases_holding(device, ledger);
+  const auto seen = leases.empty() ? seen_.end() : seen_.find({leases.back()->id, device.uuid});
+  if (seen == seen_.end() || !seen->second.idle || seen->second.since_s == 0) return std::nullopt;
+  return seen->second.since_s;
 }
 
 }  // namespace berth

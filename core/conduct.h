@@ -1,6 +1,10 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "berth/core/verdict.h"
@@ -35,5 +39,27 @@ struct ConductReport {
 /// where a device does not tell its processes the job may be there, so that nothing is known; the same where
 /// nobody is known to be the lease's, and there is a nameless process on a device of it.
 ConductReport conduct_of(const Ticket& lease, const Facts& facts);
+
+/// Whether nothing of the leases that hold the device computes on it at this moment. Absent: nobody has
+/// leased it, or it does not tell.
+Reading<bool> is_idle(const Device& device, const Ledger& ledger, const Facts& facts);
+
+/// Remembers, look after look, since when leased devices are idle. One look cannot know it.
+class IdleTimes {
+ public:
+  void look(const Ledger& ledger, const Facts& facts);
+  /// Seconds since the epoch: the first look that saw it idle after one that saw it in use, or the grant
+  /// where that came between two looks and it has not been seen in use. Absent: not idle, or not known.
+  Reading<std::int64_t> since(const Device& device, const Ledger& ledger) const;
+
+ private:
+  struct Seen {
+    bool idle = false;
+    std::int64_t since_s = 0;  // 0: from before the first look on
+  };
+  using Key = std::pair<TicketId, std::string>;  // the newest lease on the device
+  std::map<Key, Seen> seen_;
+  bool first_ = true;
+};
 
 }  // namespace berth

@@ -32,6 +32,16 @@ Shares shares_of(const Device& device, const std::vector<const Ticket*>& leases,
   return shares;
 }
 
+bool is_ignored(const Process& process, const SitePolicy& policy) {
+  const auto named = [](const std::vector<std::string>& names, std::string_view name) {
+    return !name.empty() && std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::string_view program = std::string_view(process.command).substr(0, process.command.find(' '));
+  if (const std::size_t slash = program.rfind('/'); slash != std::string_view::npos)
+    program.remove_prefix(slash + 1);
+  return named(policy.ignored_users, process.user) || named(policy.ignored_programs, program);
+}
+
 }  // namespace
 
 bool takes_whole(const Ticket& lease, const Device& device) {
@@ -45,6 +55,11 @@ const Ticket* lease_of(const Process& process, const std::vector<const Ticket*>&
   const auto lease = std::find_if(leases.begin(), leases.end(),
                                   [&](const Ticket* ticket) { return ticket->id == known->second; });
   return lease == leases.end() ? nullptr : *lease;
+}
+
+bool is_outsider(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
+  return process.kind != ProcessKind::graphics && lease_of(process, leases, facts) == nullptr &&
+         !is_ignored(process, facts.policy);
 }
 
 std::vector<const Ticket*> leases_holding(const Device& device, const Ledger& ledger) {

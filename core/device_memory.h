@@ -14,6 +14,10 @@ bool takes_whole(const Ticket& lease, const Device& device);
 /// process of a lease on other devices is one, too.
 const Ticket* lease_of(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts);
 
+/// Whether this process keeps the device from others without a lease for it: it computes, and the site does
+/// not leave it out of account.
+bool is_outsider(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts);
+
 /// What the driver counts as in use, without its own reserve. Absent on unified memory, which is used by the
 /// whole machine.
 Reading<std::uint64_t> memory_in_use(const Memory& memory);

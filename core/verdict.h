@@ -19,6 +19,7 @@ namespace berth {
 enum class Clause {
   healthy,
   not_excluded,      ///< by the site file
+  in_lease,          ///< that the request is made inside of
   in_mask,           ///< of an inherited CUDA_VISIBLE_DEVICES
   static_filters,    ///< --devices, --name and conditions on what never changes
   not_leased,        ///< or, for a shared request, with room left
@@ -59,6 +60,7 @@ struct Verdict {
 struct Facts {
   Snapshot snapshot;
   SitePolicy policy;
+  std::optional<std::vector<std::string>> within;    ///< inside a lease: its UUIDs, the only ones that exist
   std::optional<Mask> mask;                          ///< nullopt: none, or --mask ignore
   std::map<std::uint32_t, TicketId> process_leases;  ///< pid on a device -> the live lease it belongs to
   std::vector<std::string> draining;                 ///< UUIDs whose last lease ended, memory not yet back

@@ -13,15 +13,6 @@
 namespace berth::leasing {
 namespace {
 
-// A mask that lets nothing through but the devices of the lease that we are inside of.
-std::optional<Mask> narrow(std::optional<Mask> mask, const std::optional<std::vector<std::string>>& within) {
-  if (!within) return mask;
-  if (!mask) return Mask{"the devices of this lease", *within, {}};
-  std::erase_if(mask->uuids,
-                [&](const std::string& uuid) { return std::ranges::find(*within, uuid) == within->end(); });
-  return mask;
-}
-
 // The parts of a GPU are locked by the leases of its instances, so a lock in part says nothing about it.
 bool is_foreign(const store::ForeignLock& lock, const Device& device) {
   return lock.uuid == store::device_file_name(device.uuid) &&
@@ -95,7 +86,8 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   if (options.books == store::Extent::everything) name_users(world.ledger);
   Facts& facts = world.facts;
   facts.policy = options.policy;
-  facts.mask = narrow(resolve_mask(options.mask, *snapshot, options.device_order), options.within);
+  facts.within = options.within;
+  facts.mask = resolve_mask(options.mask, *snapshot, options.device_order);
   set_aside(options.adopted, *snapshot);
   facts.snapshot = std::move(*snapshot);
   Attribution attribution = attribute(facts.snapshot, world.ledger, store, *options.processes);

@@ -164,6 +164,8 @@ ShortState short_state(const Verdict& verdict, const Device& device, const Style
               Tone::bad};
     case Clause::not_excluded:
       return {"excluded", Tone::faint};
+    case Clause::in_lease:
+      return {"not in this lease", Tone::faint};
     case Clause::in_mask:
       return {"outside mask", Tone::faint};
     case Clause::static_filters:

@@ -53,7 +53,8 @@ Json health_json(const Health& health) {
           {"retired_pages_pending", nullable(health.retired_pages_pending)}};
 }
 
-Json process_json(const Process& process, const Facts& facts) {
+Json process_json(const Process& process, const Listing& listing) {
+  const Facts& facts = listing.facts;
   const auto lease = facts.process_leases.find(process.pid);
   return {{"pid", process.pid},
           {"kind", to_text(process.kind)},
@@ -63,13 +64,14 @@ Json process_json(const Process& process, const Facts& facts) {
           {"command", text_or_null(process.command)},
           {"container", text_or_null(process.container)},
           {"started_at_s", nullable(process.started_at_s)},
-          {"lease", lease == facts.process_leases.end() ? Json(nullptr) : Json(to_text(lease->second))}};
+          {"lease", lease == facts.process_leases.end() ? Json(nullptr) : Json(to_text(lease->second))},
+          {"assumed", listing.assumed.contains(process.pid)}};
 }
 
-Json processes_json(const Device& device, const Facts& facts) {
+Json processes_json(const Device& device, const Listing& listing) {
   if (!device.processes) return nullptr;
   Json list = Json::array();
-  for (const Process& process : *device.processes) list.push_back(process_json(process, facts));
+  for (const Process& process : *device.processes) list.push_back(process_json(process, listing));
   return list;
 }
 
@@ -127,10 +129,12 @@ Json device_json(const Device& device, const Verdict* verdict, const Listing& li
   json["pcie_generation"] = nullable(device.pcie_generation);
   json["pcie_width"] = nullable(device.pcie_width);
   json["health"] = health_json(device.health);
-  json["processes"] = processes_json(device, listing.facts);
+  json["processes"] = processes_json(device, listing);
   Json leases = Json::array();
   for (const Ticket* ticket : leases_on(listing.ledger, device.uuid)) leases.push_back(to_text(ticket->id));
   json["leases"] = std::move(leases);
+  json["idle"] = nullable(is_idle(device, listing.ledger, listing.facts));
+  json["idle_since_s"] = nullable(listing.idle.since(device, listing.ledger));
   json["verdict"] = verdict == nullptr ? Json(nullptr) : verdict_json(*verdict);
   return json;
 }
@@ -184,6 +188,7 @@ std::string listing_json(const Listing& listing, Layout layout) {
           ? Json(fmt::format("{}.{}", *snapshot.cuda_version / 1000, *snapshot.cuda_version % 1000 / 10))
           : Json(nullptr);
   json["stale_reason"] = nullable(snapshot.stale_reason);
+  json["inside_lease"] = listing.facts.within.has_value();
   json["notes"] = snapshot.notes;
   json["devices"] = Json::array();
   for (const Device& device : snapshot.devices) {

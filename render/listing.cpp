@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "berth/core/device_memory.h"
 #include "berth/core/units.h"
 #include "berth/core/waiters.h"
 #include "berth/render/explain.h"
@@ -41,9 +42,41 @@ std::string_view model(const Device& device) {
   return instance == std::string_view::npos ? name : name.substr(instance);
 }
 
+std::string user_of(const Process& process) {
+  if (!process.user.empty()) return printable(process.user);
+  return process.uid ? fmt::format("uid {}", *process.uid) : std::string("an unknown user");
+}
+
+/// The user of a process that computes there without a lease for it; "" when there is none.
+std::string stranger_on(const Listing& listing, const Device& device) {
+  const auto leases = leases_holding(device, listing.ledger);
+  for (const Process& process : device.processes.value_or(std::vector<Process>{})) {
+    if (is_outsider(process, leases, listing.facts)) return user_of(process);
+  }
+  return "";
+}
+
+/// ", idle", ", idle since 14:02", ", used by bob": what becomes of a leased device.
+std::string use_of(const Listing& listing, const Device& device, const Style& style) {
+  const Reading<bool> idle = is_idle(device, listing.ledger, listing.facts);
+  if (!idle) return "";
+  const std::string stranger = stranger_on(listing, device);
+  if (!stranger.empty()) return fmt::format(", {}used by {}", *idle ? "" : "also ", stranger);
+  if (!*idle) return "";
+  const Reading<std::int64_t> since_s = listing.idle.since(device, listing.ledger);
+  return since_s ? ", idle since " + clock_time(*since_s, style) : ", idle";
+}
+
 ShortState state_of(const Listing& listing, const Device& device, const Verdict* verdict,
                     const Style& style) {
-  if (verdict != nullptr) return short_state(*verdict, device, style);
+  if (verdict != nullptr) {
+    ShortState state = short_state(*verdict, device, style);
+    if (verdict->failed == Clause::not_leased) state.text += use_of(listing, device, style);
+    // In a lease its own processes need none of their own.
+    if (verdict->failed == Clause::no_outsider && listing.facts.within && state.text.starts_with("outsider"))
+      state = {"used" + state.text.substr(std::string_view("outsider").size()), Tone::waiting};
+    return state;
+  }
   if (device.mig_enabled.value_or(false)) {
     const auto instances = std::ranges::count_if(listing.facts.snapshot.devices, [&](const Device& other) {
       return other.mig && other.mig->parent_uuid == device.uuid;
@@ -72,7 +105,7 @@ std::string device_table(const Listing& listing, const Style& style) {
   const std::vector<Column> columns{{"GPU", Align::right},          {"NAME", Align::left, 12},
                                     {"MEMORY (GiB)", Align::right}, {"UTIL", Align::right, 0, 3},
                                     {"TEMP", Align::right, 0, 2},   {"POWER", Align::right, 0, 1},
-                                    {"PROCS", Align::right, 0, 4},  {"STATE", Align::left, 16}};
+                                    {"PROCS", Align::right, 0, 4},  {"STATE", Align::left, 32}};
   std::vector<Row> rows;
   for (const Device& device : listing.facts.snapshot.devices) {
     const Verdict* verdict = verdict_on(device, listing.verdicts, listing.facts.snapshot);
@@ -81,13 +114,19 @@ std::string device_table(const Listing& listing, const Style& style) {
   return table(columns, rows, style);
 }
 
+/// Which lease a process on a device belongs to, or why none.
+Cell place_of(const Listing& listing, const Device& device, const Process& process) {
+  if (process.kind == ProcessKind::graphics) return {"graphics"};
+  const auto known = listing.facts.process_leases.find(process.pid);
+  if (known == listing.facts.process_leases.end())
+    return listing.facts.within ? Cell{"no lease"} : Cell{"outsider", Tone::foreign};
+  const std::string name = short_name(listing.ledger, known->second);
+  const auto leases = leases_holding(device, listing.ledger);
+  if (lease_of(process, leases, listing.facts) == nullptr) return {"stray " + name, Tone::bad};
+  return {fmt::format("lease {}{}", name, listing.assumed.contains(process.pid) ? "*" : "")};
+}
+
 Row process_row(const Listing& listing, const Device& device, const Process& process, const Style& style) {
-  // A process of a lease on a device that the lease does not hold is as unexpected there as any other.
-  const auto lease = listing.facts.process_leases.find(process.pid);
-  const bool leased = lease != listing.facts.process_leases.end() &&
-                      std::ranges::any_of(leases_on(listing.ledger, device.uuid),
-                                          [&](const Ticket* ticket) { return ticket->id == lease->second; });
-  const bool graphics = process.kind == ProcessKind::graphics;
   const std::string since_text =
       process.started_at_s
           ? duration_for_people(std::max<std::int64_t>(0, style.now_s - *process.started_at_s))
@@ -97,22 +136,63 @@ Row process_row(const Listing& listing, const Device& device, const Process& pro
           {process.user.empty() ? std::string(kUnknown) : printable(process.user)},
           {process.used_bytes ? fmt::format("{:.1f}", gib(*process.used_bytes)) : std::string(kUnknown)},
           {since_text},
-          {leased     ? "leased"
-           : graphics ? "graphics"
-                      : "outsider",
-           leased || graphics ? Tone::plain : Tone::foreign},
+          place_of(listing, device, process),
           {process.command.empty() ? std::string(kUnknown) : printable(process.command)}};
+}
+
+/// Inside a lease nothing is known of who has the other devices.
+bool is_here(const Listing& listing, const Device& device) {
+  const auto& within = listing.facts.within;
+  return !within || std::ranges::find(*within, device.uuid) != within->end();
+}
+
+std::string footnote(const Listing& listing, const Style& style) {
+  if (listing.assumed.empty()) return "";
+  return wrapped(
+             "* assumed: what ties it to the lease may not be read; its user is the lease's, and the GPU is",
+             style.width, 0) +
+         "\n";
 }
 
 std::string process_table(const Listing& listing, const Style& style) {
   const std::vector<Column> columns{
-      {"GPU", Align::right},       {"PID", Align::right}, {"USER", Align::left, 8},    {"GiB", Align::right},
-      {"AGE", Align::right, 0, 1}, {"KIND", Align::left}, {"COMMAND", Align::left, 16}};
+      {"GPU", Align::right},       {"PID", Align::right},  {"USER", Align::left, 8},    {"GiB", Align::right},
+      {"AGE", Align::right, 0, 1}, {"LEASE", Align::left}, {"COMMAND", Align::left, 16}};
   std::vector<Row> rows;
   for (const Device& device : listing.facts.snapshot.devices) {
-    if (!device.processes) continue;
+    if (!device.processes || !is_here(listing, device)) continue;
     for (const Process& process : *device.processes)
       rows.push_back(process_row(listing, device, process, style));
+  }
+  return rows.empty() ? "" : "\n" + table(columns, rows, style) + footnote(listing, style);
+}
+
+std::string devices_of_lease(const Ticket& lease, const Snapshot& snapshot) {
+  std::string labels;
+  for (const std::string& uuid : lease.devices) {
+    const Device* device = find_device(snapshot, uuid);
+    labels += (labels.empty() ? "" : ",") + (device == nullptr ? "?" : label(*device));
+  }
+  return lease.shared ? fmt::format("{} ({})", labels, bytes_for_people(lease.promise_bytes)) : labels;
+}
+
+Row lease_row(const Listing& listing, const Ticket& lease, const Style& style) {
+  const std::string note = lease.note.empty() ? "" : fmt::format(" \"{}\"", printable(lease.note));
+  return {{short_name(listing.ledger, lease.id)},
+          {lease.user.empty() ? fmt::format("uid {}", lease.uid) : printable(lease.user)},
+          {devices_of_lease(lease, listing.facts.snapshot)},
+          {duration_for_people(std::max<std::int64_t>(0, style.now_s - lease.since_s))},
+          {fmt::format("{}{}", lease.kept ? "kept by " : "", lease.pid)},
+          {printable(lease.command) + note}};
+}
+
+std::string lease_table(const Listing& listing, const Style& style) {
+  const std::vector<Column> columns{{"LEASE", Align::left}, {"USER", Align::left, 8},
+                                    {"GPUS", Align::left},  {"AGE", Align::right, 0, 1},
+                                    {"PID", Align::left},   {"COMMAND", Align::left, 16}};
+  std::vector<Row> rows;
+  for (const Ticket& ticket : listing.ledger.tickets) {
+    if (ticket.phase == TicketPhase::granted) rows.push_back(lease_row(listing, ticket, style));
   }
   return rows.empty() ? "" : "\n" + table(columns, rows, style);
 }
@@ -129,6 +209,7 @@ std::string summary(const Listing& listing, const Style& style) {
                        counted(snapshot.devices.size() - gpus, "MIG instance"),
                        free == 0 ? "none" : std::to_string(free));
   }
+  if (listing.facts.within) text = "inside a lease: " + text;
   if (const std::size_t waiting = count_waiting(listing.ledger); waiting > 0)
     text += fmt::format(", {} waiting", waiting);
   if (!snapshot.driver_version.empty()) text += ", driver " + printable(snapshot.driver_version);
@@ -147,7 +228,8 @@ ReadingSet readings_for_table() {
 
 std::string listing_table(const Listing& listing, const Style& style) {
   if (listing.facts.snapshot.devices.empty()) return "";
-  return summary(listing, style) + device_table(listing, style) + process_table(listing, style);
+  return summary(listing, style) + device_table(listing, style) + lease_table(listing, style) +
+         process_table(listing, style);
 }
 
 }  // namespace berth::render

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "berth/core/conduct.h"
 #include "berth/core/ledger.h"
 #include "berth/core/verdict.h"
 #include "berth/render/text.h"
@@ -14,12 +17,15 @@ struct Listing {
   const Facts& facts;
   const Ledger& ledger;
   const std::vector<Verdict>& verdicts;
+  const std::set<std::uint32_t>&
+      assumed;  ///< processes that are given to a lease on the strength of their user
+  const IdleTimes& idle;
 };
 
 /// What the table shows, beyond what judging asks for. The JSON form shows readings_for_listing().
 ReadingSet readings_for_table();
 
-/// A line a device, then a line a process. No more than style.width columns.
+/// A line a device, a line a lease, a line a process. No more than style.width columns.
 std::string listing_table(const Listing& listing, const Style& style);
 
 }  // namespace berth::render

@@ -39,7 +39,7 @@ std::string reason(const Waiter& waiter, const Snapshot& snapshot, const Style& 
 
 std::string queue_table(const Queue& queue, const Style& style) {
   if (queue.waiters.empty()) return "nobody waits\n";
-  const std::vector<Column> columns{{"POS", Align::right},           {"ID", Align::left, 0, 3},
+  const std::vector<Column> columns{{"POS", Align::right},           {"ID", Align::left},
                                     {"USER", Align::left, 8},        {"WAITED", Align::right},
                                     {"REQUEST", Align::left, 12, 2}, {"COMMAND", Align::left, 10, 1},
                                     {"REASON", Align::left, 16}};
@@ -47,7 +47,7 @@ std::string queue_table(const Queue& queue, const Style& style) {
   for (const Waiter& waiter : queue.waiters) {
     const Ticket& ticket = *waiter.ticket;
     rows.push_back({{std::to_string(waiter.position)},
-                    {to_text(ticket.id)},
+                    {short_name(queue.ledger, ticket.id)},
                     text_cell(ticket.user),
                     {waited(ticket, style)},
                     text_cell(ticket.request),

@@ -12,6 +12,7 @@ namespace berth::render {
 struct Queue {
   const Snapshot& snapshot;
   const std::vector<Waiter>& waiters;
+  const Ledger& ledger;
 };
 
 /// Why it waits: "1 of 4 free; GPU 3 leased alice 2 h", "behind bob (train.py)".

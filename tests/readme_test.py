@@ -12,6 +12,9 @@ model = "A100"
 utilization = 97
 power_w = 312
 temperature = 61
+[[device.process]]
+pid = {job}
+used_mib = 31000
 [[device]]
 model = "A100"
 utilization = 35
@@ -32,7 +35,8 @@ def blurred(text: str) -> str:
     """Without what differs from run to run, and without the columns that it moves."""
     text = re.sub(rf"\b(ada|bob|{getpass.getuser()})\b", "USER", text)
     text = re.sub(r"\b\d+ (s|min|h)\b|\b\d\d:\d\d\b", "TIME", text)
-    text = re.sub(r"\b\d{2,}  USER|(?<=pid )\d+", "PID USER", text)
+    text = re.sub(r"\b\d{2,}  USER|(?<=pid )\d+|(?<=TIME  )\d{2,}", "PID USER", text)
+    text = re.sub(r"\b[0-9a-f]{6}\b", "LEASE", text)
     return re.sub(r" +", " ", text)
 
 
@@ -50,9 +54,10 @@ def test_the_readme_shows_what_the_program_prints(make_lab):
     for name in ("train.py", "eval.py"):
         (lab.directory / name).write_text("import time\nprint('started', flush=True)\ntime.sleep(1000)\n")
     outsider = lab.start("python", "eval.py", cwd=lab.directory)
-    lab.change(MACHINE.format(outsider=outsider.pid))
     holder = lab.start_berth("run", "--", "python", "train.py", cwd=lab.directory)
     assert outsider.stdout.readline() == holder.stdout.readline() == "started\n"
+    (job,) = pathlib.Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
+    lab.change(MACHINE.format(outsider=outsider.pid, job=job))
     assert len(pictures()) == 2
     for command, shown in pictures().items():
         answer = lab.berth(*command.split()[1:])

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
+
 #include "machine.h"
 
 namespace berth {
@@ -119,6 +121,49 @@ TEST_CASE("the report has the devices of the lease, those that it uses, and thos
   CHECK(report.devices[0].processes.empty());
   CHECK(report.devices[1].processes.front()->pid == kOwn);
   CHECK_FALSE(report.devices[2].told);
+}
+
+TEST_CASE("a leased device is idle while nothing of its lease computes on it") {
+  Facts facts = machine(2);
+  const Device& device = facts.snapshot.devices[0];
+  CHECK_FALSE(is_idle(device, {}, facts).has_value());
+  Ledger ledger;
+  ledger.tickets = {lease(1, uuid_of(0))};
+  CHECK(is_idle(device, ledger, facts) == true);
+  add_process(facts.snapshot.devices[0], seen(kOther));
+  CHECK(is_idle(device, ledger, facts) == true);
+  facts.process_leases = {{kOther, TicketId{1}}};
+  CHECK(is_idle(device, ledger, facts) == false);
+  facts.snapshot.devices[0].processes.reset();
+  CHECK_FALSE(is_idle(device, ledger, facts).has_value());
+}
+
+TEST_CASE("since when a device is idle is known to who has seen it in use, or its grant") {
+  Facts facts = machine(1);
+  facts.process_leases = {{kOwn, TicketId{1}}};
+  const Facts idle = facts;
+  add_process(facts.snapshot.devices[0], seen(kOwn));
+  Ledger ledger;
+  ledger.tickets = {lease(1, uuid_of(0))};
+  ledger.tickets[0].since_s = 500;
+  const auto look = [&](IdleTimes& times, Facts at, std::int64_t at_s) {
+    at.snapshot.taken_at_ns = at_s * 1'000'000'000;
+    times.look(ledger, at);
+    return times.since(at.snapshot.devices[0], ledger);
+  };
+  IdleTimes times;
+  CHECK_FALSE(look(times, idle, 1000).has_value());
+  CHECK_FALSE(look(times, idle, 1001).has_value());
+  CHECK_FALSE(look(times, facts, 1002).has_value());
+  CHECK(look(times, idle, 1003) == 1003);
+  CHECK(look(times, idle, 1004) == 1003);
+  CHECK_FALSE(look(times, facts, 1005).has_value());
+
+  IdleTimes from_the_grant;
+  const Ledger granted = std::exchange(ledger, {});
+  CHECK_FALSE(look(from_the_grant, idle, 400).has_value());
+  ledger = granted;
+  CHECK(look(from_the_grant, idle, 501) == 500);
 }
 
 }  // namespace

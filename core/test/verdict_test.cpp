@@ -63,6 +63,8 @@ TEST_CASE("each clause fails with its numbers") {
        [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].health.row_remap_failed = true; }},
       {"a device that the site excludes", Clause::not_excluded, "excluded by the site: fan is broken",
        [](Request&, Ledger&, Facts& f) { f.policy.excluded = {{"GPU-0", "fan is broken"}}; }},
+      {"a device outside of the lease that the request is made in", Clause::in_lease, "not in this lease",
+       [](Request&, Ledger&, Facts& f) { f.within = {uuid_of(1)}; }},
       {"a device outside the mask", Clause::in_mask, "not in CUDA_VISIBLE_DEVICES=1",
        [](Request&, Ledger&, Facts& f) { f.mask = Mask{"1", {uuid_of(1)}, {}}; }},
       {"a device that was not asked for", Clause::static_filters, "not one of the devices asked for",
@@ -211,12 +213,14 @@ TEST_CASE("the order of the clauses decides which one is told") {
   tell();
   facts.mask = Mask{"", {}, {}};
   tell();
+  facts.within.emplace();
+  tell();
   facts.policy.excluded = {{"0", ""}};
   tell();
   device.state = DeviceState::failed;
   tell();
-  REQUIRE(told.size() == 10);
-  for (std::size_t i = 0; i < told.size(); ++i) CHECK(told[i] == static_cast<Clause>(9 - i));
+  REQUIRE(told.size() == 11);
+  for (std::size_t i = 0; i < told.size(); ++i) CHECK(told[i] == static_cast<Clause>(10 - i));
 }
 
 TEST_CASE("what the asking program does not admit is no candidate") {

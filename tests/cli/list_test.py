@@ -1,4 +1,6 @@
+import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -173,3 +175,84 @@ def test_a_process_name_cannot_write_to_the_terminal(make_lab):
     finally:
         evil.kill()
         evil.wait()
+
+
+def test_a_lease_has_a_line_by_which_it_can_be_released(lab):
+    job = lab.start_berth(
+        "run", "--note", "paper", "--devices", "1,3", "--", "sh", "-c", "echo ready; exec sleep 1000"
+    )
+    assert job.stdout.readline() == "ready\n"
+    assert lab.berth("claim", "--memory", "10G", "--pid", os.getpid()).status == 0
+    machine = lab.berth("list", "--json").json
+    lines = [line.split() for line in lab.berth("list").out.split("\n\n")[2].splitlines()]
+    whole, shared = (lease["id"][-6:] for lease in machine["leases"])
+    assert lines[0] == ["LEASE", "USER", "GPUS", "AGE", "PID", "COMMAND"]
+    assert (lines[1][0], lines[1][2]) == (whole, "1,3") and lines[1][-1] == '"paper"'
+    assert str(job.pid) in lines[1]
+    keeper = machine["leases"][1]["pid"]
+    assert lines[2][0] == shared and "0 (10 GiB)" in " ".join(lines[2])
+    assert f"kept by {keeper}" in " ".join(lines[2])
+    for name in (whole, shared):
+        assert lab.berth("release", name).status == 0
+    assert "LEASE" not in lab.berth("list").out
+
+
+def test_a_leased_device_is_in_use_or_idle_or_used_by_somebody_else(lab):
+    job = lab.start_berth("run", "-n", "3", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    assert job.stdout.readline() == "ready\n"
+    (pid,) = pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
+    used = '[[device]]\nmodel = "H100"\nprocess = [{pids}]\n'
+    who = [[pid], [], [os.getpid()], [os.getpid(), pid]]
+    for pids in who:
+        pids[:] = ["{pid = %s, used_mib = 100}" % one for one in pids]
+    lab.change("".join(used.format(pids=", ".join(pids)) for pids in who))
+    states = [
+        re.sub(r" \d+ (s|min)\b", "", line.split("  ")[-1])
+        for line in lab.berth("list").out.splitlines()[3:7]
+    ]
+    user = lab.berth("list", "--json").json["leases"][0]["user"]
+    assert states == [
+        f"leased {user}",
+        f"leased {user}, idle",
+        f"leased {user}, used by {user}",
+        f"outsider {user}",
+    ]
+    processes = lab.berth("list").out.split("\n\n")[3].splitlines()
+    name = lab.berth("list", "--json").json["leases"][0]["id"][-6:]
+    assert f"  lease {name}  " in processes[1] and f"  stray {name}  " in processes[-1]
+    devices = checked(lab.berth("list", "--json"), "list")["devices"]
+    assert [device["idle"] for device in devices] == [False, True, True, None]
+    assert [device["idle_since_s"] for device in devices] == [None] * 4
+
+
+def test_watching_tells_since_when_a_device_is_idle(lab):
+    watch = lab.start_berth("list", "--watch", "1", "--json")
+    assert json.loads(watch.stdout.readline())["devices"][0]["idle"] is None
+    job = lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    assert job.stdout.readline() == "ready\n"
+    device = json.loads(watch.stdout.readline())["devices"][0]
+    since = lab.berth("list", "--json").json["leases"][0]["since_s"]
+    assert (device["idle"], device["idle_since_s"]) == (True, since)
+
+
+def test_inside_a_lease_only_its_devices_are_there(lab):
+    job = lab.start_berth("run", "--devices", "2", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    assert job.stdout.readline() == "ready\n"
+    used = '[[device]]\nmodel = "H100"\n'
+    pids = f"process = [{{pid = {os.getpid()}, used_mib = 100}}]\n"
+    lab.change((used + pids) * 3)
+    lease = lab.berth("list", "--json").json["leases"][0]["id"]
+    answer = lab.berth("list", env={"BERTH_LEASE": lease})
+    assert answer.out.startswith("inside a lease: 3 GPUs, none free")
+    states = [line.split("  ")[-1] for line in answer.out.splitlines()[3:6]]
+    assert states[:2] == ["not in this lease"] * 2 and states[2].startswith("used ")
+    processes = answer.out.split("\n\n")[2].splitlines()
+    assert len(processes) == 2 and "  no lease  " in processes[1]
+    machine = checked(lab.berth("list", "--json", env={"BERTH_LEASE": lease}), "list")
+    assert machine["inside_lease"] is True
+    assert [device["verdict"]["clause"] for device in machine["devices"]] == [
+        "in_lease",
+        "in_lease",
+        "no_outsider",
+    ]
+    assert "GPU 0  not in this lease\n" in lab.berth("why", env={"BERTH_LEASE": lease}).out

@@ -3,6 +3,7 @@
 import sys
 
 from lease_jobs import USES_DEVICES, eventually, only_lease, ready
+from schemas import checked
 
 OPENS_AND_USES = (
     """
@@ -39,3 +40,24 @@ def test_sharing_the_ticket_does(lab):
     job.wait()
     eventually(lambda: list(leases_of_processes(lab).values()) == [only_lease(lab)])
     assert lab.berth("release", only_lease(lab)).status == 0
+
+
+def test_what_may_not_be_read_is_assumed_and_marked(open_lab, as_user):
+    lab = open_lab
+    lab.berth("run", "--", "true")
+    code = f"('{sys.executable}' -c '{USES_DEVICES}' 0 &) ; exec sleep 1000"
+    job = lab.start(*as_user(1001), lab.program, "run", "--exec", "--", "bash", "-c", code)
+    ready(job)
+    job.kill()
+    job.wait()
+    lease = only_lease(lab)
+    listing = lab.run(*as_user(1002), lab.program, "list")
+    assert f"  lease {lease[-6:]}*  " in listing.out
+    assert "\n* assumed: what ties it to the lease may not be read; " in listing.out
+    machine = checked(lab.run(*as_user(1002), lab.program, "list", "--json"), "list")
+    (process,) = machine["devices"][0]["processes"]
+    assert (process["lease"], process["assumed"]) == (lease, True)
+    answer = lab.run(*as_user(1002), lab.program, "verify", lease)
+    assert answer.status == 0 and ", assumed to be the job's\n" in answer.out
+    assert f"  lease {lease[-6:]}  " in lab.berth("list").out
+    assert lab.berth("release", lease).status == 0
