@@ -231,6 +231,28 @@ TEST_CASE("a bare flock on a device file is respected, and shown") {
   CHECK(store->look()->foreign_locks.empty());
 }
 
+TEST_CASE("a whole lease keeps out every bare flock, a share only the exclusive ones") {
+  const Lab lab;
+  const auto store = lab.open();
+  const auto can_lock = [&](int mode) {
+    const int file = ::open(lab.file("devices/GPU-a").c_str(), O_RDONLY | O_CLOEXEC);
+    const bool locked = ::flock(file, mode | LOCK_NB) == 0;
+    ::close(file);
+    return locked;
+  };
+  {
+    const auto whole = take(*store, "GPU-a");
+    CHECK_FALSE(can_lock(LOCK_SH));
+    CHECK_FALSE(can_lock(LOCK_EX));
+  }
+  const auto share = store->join(draft("GPU-a"), [](const Ledger&, TicketId) -> Result<Decision> {
+    return Decision(Take{{"GPU-a"}, {{"GPU-a", false}}});
+  });
+  REQUIRE(share.has_value());
+  CHECK(can_lock(LOCK_SH));
+  CHECK_FALSE(can_lock(LOCK_EX));
+}
+
 TEST_CASE("a lease's own lock is nobody else's") {
   const Lab lab;
   Forked holder(hold(lab, "GPU-a"));

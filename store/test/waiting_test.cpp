@@ -8,9 +8,11 @@
 
 #include "berth/core/ticket_codec.h"
 #include "berth/store/directory_store.h"
+#include "berth/store/test/forked.h"
 #include "berth/store/test/scratch_directory.h"
 #include "berth/store/ticket_file.h"
 #include "berth/sys/lock.h"
+#include "berth/sys/process_identity.h"
 
 namespace berth::store {
 namespace {
@@ -44,32 +46,55 @@ class Queue {
   std::unique_ptr<DirectoryStore> store_ = *DirectoryStore::open({path_, DirectoryOrigin::environment});
 };
 
+/// What `sleep` gives when this comes to pass in another process as soon as this one sleeps. What has
+/// happened before a sleep is seen without being woken.
+Woken while_asleep(const std::function<void()>& event, const std::function<Woken()>& sleep) {
+  const pid_t sleeper = ::getpid();
+  const pid_t other = ::fork();
+  if (other == 0) {
+    eventually([&] { return sys::process_stat(sleeper)->state == 'S'; });
+    event();
+    ::_exit(0);
+  }
+  const Woken woken = sleep();
+  ::waitpid(other, nullptr, 0);
+  return woken;
+}
+
 /// Whether a first in line that sleeps soundly is woken by this.
 bool wakes(OwnTicket& waiter, TicketId lease, const std::function<void()>& event) {
-  const auto sleep = [&] { return waiter.sleep_until_released({"GPU-a"}, {lease}, {}, kLost); };
+  const auto sleep = [&] { return *waiter.sleep_until_released({"GPU-a"}, {lease}, {}, kLost); };
   REQUIRE(sleep() == Woken::changed);  // it has just begun to watch
   REQUIRE(sleep() == Woken::changed);  // a quiet moment: the next sleep is the long one
-  event();
-  return sleep() == Woken::changed;
+  return while_asleep(event, sleep) == Woken::changed;
+}
+
+TEST_CASE("who sleeps behind a rival is woken by its grant, before a tick") {
+  const Queue queue;
+  const auto rival = queue.join(stay);
+  const auto waiter = queue.join(stay);
+  const auto began = std::chrono::steady_clock::now();
+  const Woken woken = while_asleep(
+      [&] { REQUIRE(std::holds_alternative<Taken>(*rival->decide(take))); },
+      [&] { return *waiter->sleep_behind(rival->ticket().id, 4 * kLost, [] { return false; }); });
+  CHECK(woken == Woken::changed);
+  CHECK(std::chrono::steady_clock::now() - began < 2 * kLost);
 }
 
 TEST_CASE("the first in line watches the ticket of the lease, whatever becomes of the device's file") {
   const Queue queue;
   const auto lease = queue.join(take);
   const auto waiter = queue.join(stay);
-  // A child that keeps the descriptors keeps the device's file open too.
-  std::vector<int> kept;
-  for (const int descriptor : lease->descriptors()) kept.push_back(::dup(descriptor));
+  // This process keeps the descriptors, as a child of the job would, and with them the device's file open.
   CHECK(wakes(*waiter, lease->ticket().id, [&] { lease->release(); }));
-  for (const int descriptor : kept) ::close(descriptor);
 }
 
 TEST_CASE("the first in line watches the device's file, whatever becomes of the ticket") {
   const Queue queue;
   const auto lease = queue.join(take);
   const auto waiter = queue.join(stay);
-  const int locked = ::open(queue.file("devices/GPU-a").c_str(), O_WRONLY | O_CLOEXEC);
-  CHECK(wakes(*waiter, lease->ticket().id, [&] { ::close(locked); }));
+  CHECK(wakes(*waiter, lease->ticket().id,
+              [&] { ::close(::open(queue.file("devices/GPU-a").c_str(), O_WRONLY | O_CLOEXEC)); }));
 }
 
 TEST_CASE("a moment that an event ends is not the quiet one before a long sleep") {

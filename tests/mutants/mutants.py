@@ -21,7 +21,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).with_name("mutants.toml")
 RELEASE = ROOT / "build" / "release"
 SCRATCH = ROOT / "build" / "mutants"
-TREE, BUILD, PROGRAMS = SCRATCH / "tree", SCRATCH / "build", SCRATCH / "programs"
+TREE, PROGRAMS = SCRATCH / "tree", SCRATCH / "programs"
+# Where the sources have it too, so that ccache knows most of it already.
+BUILD = TREE / "build" / "release"
 # A mutant may make a test wait for ever. Unbroken, each of these answers within seconds.
 PATIENCE_S = 60
 
@@ -81,7 +83,13 @@ def copy_tree() -> None:
             copy.write_bytes(text)
             shutil.copymode(ROOT / name, copy)
     for path in TREE.rglob("*"):
-        if path.is_file() and str(path.relative_to(TREE)) not in wanted and "__pycache__" not in path.parts:
+        name = str(path.relative_to(TREE))
+        if (
+            path.is_file()
+            and name not in wanted
+            and "__pycache__" not in path.parts
+            and not name.startswith("build/")
+        ):
             path.unlink()
 
 
@@ -93,8 +101,7 @@ def run(words: list) -> None:
 
 def prepare(mutants: list[Mutant]) -> None:
     copy_tree()
-    # Built quickly, and a mutant need not be free of warnings.
-    options = ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O0 -w"]
+    options = ["-DCMAKE_BUILD_TYPE=Release"]
     if shutil.which("ccache"):
         options += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
     run(["cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja", *options])

@@ -170,6 +170,8 @@ class Case:
     def nothing_is_left(self) -> None:
         answer = self.lab.berth("run", "--no-wait", "--", "true")
         assert answer.status == 0, answer.err
+        others = set(os.listdir(self.lab.leases)) - {"queue", "leases", "inside", "devices"}
+        assert not [name for name in others if ".new-" not in name and "probe" not in name], others
         for part, files in {"queue": 0, "leases": 0, "inside": 0, "devices": 1}.items():
             path = self.lab.leases / part
             assert len(os.listdir(path)) == files, part
