@@ -1,5 +1,7 @@
 #include <unistd.h>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "berth/cli/calling_shell.h"
@@ -18,6 +20,8 @@ constexpr std::string_view kAbout =
     "Leases GPUs for the shell or notebook that calls it, and prints what that has to set:\n"
     "\n"
     "    eval \"$(berth claim -n 1)\"\n"
+    "\n"
+    "Where it fails, eval fails with the status; in fish: berth claim | source.\n"
     "\n"
     "The lease ends when the shell ends, after --for TIME if that comes first, and at once with `berth "
     "release`. "
@@ -70,6 +74,14 @@ class Claim : public Command {
     if (owner && *owner != ::geteuid() && ::geteuid() != 0)
       return fail(ErrorCode::failure, fmt::format("process {} is another user's", *until_.process));
     return leave_keeper(environment, until_, [&] { return take(environment, *asked); });
+  }
+
+  // A shell whose eval gets nothing to do succeeds, and its job would run without a lease. Each of bash,
+  // dash, zsh and fish gives this command's status.
+  std::string out_of_failure(int exit_status, std::span<char* const> words) const override {
+    const bool for_shell =
+        !std::ranges::any_of(words, [](std::string_view word) { return word == "--json"; });
+    return for_shell && ::isatty(STDOUT_FILENO) == 0 ? fmt::format("sh -c 'exit {}'\n", exit_status) : "";
   }
 
  private:

@@ -27,6 +27,11 @@ class Command {
   virtual Syntax syntax() = 0;
   /// Does it. `words` is what is not an option. Called once, after the syntax was parsed.
   virtual Result<Output> run(Environment& environment, const std::vector<std::string>& words) = 0;
+  /// What the output stream gets where the command fails, its own words being `words`: nothing, unless a
+  /// shell runs it.
+  virtual std::string out_of_failure(int /*exit_status*/, std::span<char* const> /*words*/) const {
+    return "";
+  }
 };
 
 /// A row of the one table that dispatch, help, completion and the manual page read.

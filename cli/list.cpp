@@ -16,7 +16,8 @@ constexpr std::string_view kAbout =
     "outsider: somebody computes on it without a lease. hidden holder: memory is in use that no listed "
     "process explains. draining: a lease has ended, and its memory is not back yet.\n"
     "\n"
-    "Then a line a lease, with the digits that `berth verify` and `berth release` take, and a line a process, "
+    "Then a line a lease, with the digits that `berth verify` and `berth release` take, and a line a "
+    "process, "
     "with the lease that it belongs to; stray: that one is not for this GPU.";
 
 class List : public Command {

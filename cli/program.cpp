@@ -110,15 +110,23 @@ Result<Output> perform(const Invocation& invocation, Environment& environment) {
   const std::unique_ptr<Command> command = row.make();
   std::optional<std::string> sim = invocation.sim;
   const Syntax syntax = full_syntax(row, *command, sim);
+  const auto failed = [&](const Error& error) {
+    const int status = outcome_of(error.code).exit_status;
+    [[maybe_unused]] const auto written = write_all(1, command->out_of_failure(status, invocation.words));
+    return std::unexpected(error);
+  };
   const auto parsed = parse(syntax, full_name(row), invocation.words);
-  if (!parsed) return std::unexpected(parsed.error());
+  if (!parsed) return failed(parsed.error());
   if (parsed->help) return Output{.out = help_text(syntax, full_name(row), row.summary)};
   if (sim) {
     const std::size_t untouched = syntax.options_end_at_first_word ? parsed->words.size() : 0;
     return enter_simulation(*sim, environment.words(), untouched);
   }
   auto output = command->run(environment, parsed->words);
-  if (output && invocation.bare) output->out += kHint;
+  if (!output) return failed(output.error());
+  if (output->status != 0 && output->out.empty())
+    output->out = command->out_of_failure(output->status, invocation.words);
+  if (invocation.bare) output->out += kHint;
   return output;
 }
 

@@ -11,6 +11,7 @@ test_packages=(
   python3-venv python3-dev ca-certificates git procps util-linux
   clang-format-19 clang-tidy-19 clang-tools-19 shellcheck
   valgrind strace binutils spin
+  zsh fish
   dpkg-dev lintian man-db
 )
 

@@ -1,6 +1,7 @@
 """berth claim: a lease for the shell or notebook that calls it."""
 
 import os
+import shutil
 import re
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 from lab import DEADLINE_S, Answer
 from lease_jobs import USES_DEVICES, alive, eventually, holder, leases, only_lease, ready, waiting
 from schemas import checked
+from terminal import on_terminal
 
 # Not run in a sanitized build yet.
 pytestmark = pytest.mark.release_only
@@ -94,7 +96,7 @@ def test_clock_and_shell_combine(lab):
 @pytest.mark.parametrize("time", ["", "soon", "0", "-1s", "4 hours ago", "1e9"])
 def test_a_malformed_time_is_a_wrong_use(lab, time):
     answer = lab.berth("claim", "--for", time)
-    assert (answer.status, answer.out) == (2, "")
+    assert (answer.status, answer.out) == (2, "sh -c 'exit 2'\n")
     assert answer.err.startswith("berth: --for")
     assert leases(lab) == []
 
@@ -127,7 +129,8 @@ def test_a_process_can_be_named(lab):
 
 def test_a_process_that_does_not_exist_is_named(lab):
     answer = lab.berth("claim", "--pid", "4194000")
-    assert (answer.status, answer.out, answer.err) == (1, "", "berth: there is no process 4194000\n")
+    assert (answer.status, answer.out) == (1, "sh -c 'exit 1'\n")
+    assert answer.err == "berth: there is no process 4194000\n"
     assert leases(lab) == []
 
 
@@ -138,7 +141,7 @@ def test_another_users_process_is_refused(open_lab, as_user):
     answer = lab.run(*as_user(1002), lab.program, "claim", "--pid", other.pid)
     assert (answer.status, answer.out, answer.err) == (
         1,
-        "",
+        "sh -c 'exit 1'\n",
         f"berth: process {other.pid} is another user's\n",
     )
 
@@ -146,10 +149,12 @@ def test_another_users_process_is_refused(open_lab, as_user):
 def test_it_refuses_as_run_does_and_leaves_nothing(make_lab):
     lab = make_lab("1xT4")
     holder(lab)
-    answer = lab.berth("claim", "--no-wait")
+    answer = lab.berth("claim", "--no-wait", "--json")
     assert (answer.status, answer.out) == (75, "")
     assert "leased by " in answer.err
     assert lab.berth("claim", "-n", "2").status == 69
+    _, text = on_terminal(lab, "claim", "--no-wait")
+    assert "exit" not in text
     assert len(leases(lab)) == 1 and waiting(lab) == []
 
 
@@ -193,3 +198,26 @@ def test_the_keeper_keeps_nothing_of_the_callers(lab, tmp_path):
     assert os.readlink(f"/proc/{pid}/cwd") == "/"
     assert os.getsid(pid) == pid
     assert open(f"/proc/{pid}/comm").read() == "berth __keep\n"
+
+
+EVALS = {
+    "bash": 'eval "$({0})"; echo $?',
+    "dash": 'eval "$({0})"; echo $?',
+    "zsh": 'eval "$({0})"; echo $?',
+    "fish": "{0} | source; echo $status",
+}
+
+
+@pytest.mark.parametrize("shell", EVALS)
+def test_what_a_shell_evaluates_fails_as_the_claim_did(make_lab, shell):
+    if shutil.which(shell) is None:
+        pytest.skip(f"needs {shell}")
+    lab = make_lab("1xT4")
+    held = holder(lab)
+    for options, status in (("--no-wait", 75), ("-n 2", 69), ("--fro 4h", 2)):
+        answer = lab.run(shell, "-c", EVALS[shell].format(f"{lab.program} claim {options}"))
+        assert answer.out == f"{status}\n", answer.err
+    held.kill()
+    script = EVALS[shell].format(f"{lab.program} claim") + "; echo $CUDA_VISIBLE_DEVICES"
+    answer = lab.run(shell, "-c", script)
+    assert answer.out == "0\n0\n", answer.err
