@@ -9,10 +9,23 @@
 
 namespace berth::cli {
 
+namespace {
+
+// A request that meets one who waits would wait behind him, however free the devices are.
+bool meets_a_waiter(const Request& request, const leasing::World& world) {
+  const auto able = candidates(request, world.facts);
+  return !able || std::ranges::any_of(world.ledger.tickets, [&](const Ticket& ticket) {
+    return ticket.phase == TicketPhase::waiting &&
+           std::ranges::any_of(*able, [&](const std::string& uuid) { return is_candidate(ticket, uuid); });
+  });
+}
+
+}  // namespace
+
 std::vector<std::string> looser_requests(const Request& request, const leasing::World& world) {
   std::vector<std::string> changes;
   for (Suggestion& each : loosen(request, world.ledger, world.facts))
-    changes.push_back(std::move(each.change));
+    if (!meets_a_waiter(each.request, world)) changes.push_back(std::move(each.change));
   return changes;
 }
 

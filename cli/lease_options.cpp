@@ -25,8 +25,14 @@ Result<std::optional<std::int64_t>> wait_in_force(const LeaseOptions& options, c
   return *seconds;
 }
 
-Error no_lease(const LeaseRequest& asked, const leasing::Refused& refusal) {
-  Error error = refused(asked.request, refusal.verdicts, refusal.world.facts);
+Error no_lease(const LeaseRequest& asked, leasing::Refused refusal, store::LeaseStore& store) {
+  std::vector<std::string> looser;
+  // Deciding has not looked at who else waits.
+  if (auto books = store.look()) {
+    refusal.world.ledger = std::move(books->ledger);
+    looser = looser_requests(asked.request, refusal.world);
+  }
+  Error error = refused(asked.request, refusal.verdicts, refusal.world.facts, std::move(looser));
   if (!refusal.waited || error.code != ErrorCode::not_now) return error;
   return {ErrorCode::timed_out,
           fmt::format("waited {} in vain; {}", duration_for_people(*asked.wait_s), error.message)};
@@ -89,8 +95,8 @@ Result<leasing::HeldLease> take_lease(const leasing::SourceAccess& source, leasi
   auto acquired = leasing::acquire_in_turn(source, *place.store, asked.request, look, words, patience);
   report.end();
   if (!acquired) return std::unexpected(acquired.error());
-  if (const auto* refusal = std::get_if<leasing::Refused>(&*acquired))
-    return std::unexpected(no_lease(asked, *refusal));
+  if (auto* refusal = std::get_if<leasing::Refused>(&*acquired))
+    return std::unexpected(no_lease(asked, std::move(*refusal), *place.store));
   return std::get<leasing::HeldLease>(std::move(*acquired));
 }
 

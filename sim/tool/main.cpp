@@ -27,6 +27,7 @@ constexpr const char* kHelp =
     "Runs COMMAND inside a simulated GPU machine: it finds a libnvidia-ml.so.1, a libcuda.so.1\n"
     "and an nvidia-smi that answer from the scenario in FILE, or from N devices of MODEL.\n"
     "\n"
+    "  --strict FILE ...  refuses a malformed scenario; else the driver answers 999, as one that is broken\n"
     "  --check FILE       says what is wrong with a scenario (exit status 2) or nothing\n"
     "  --print NxMODEL    prints the scenario of a machine, to start a file from\n"
     "  --list-models      prints the models that are known\n"
@@ -91,7 +92,7 @@ void prepend(const char* variable, const std::string& directory) {
   setenv(variable, value.c_str(), 1);
 }
 
-int run(const char* argument, char** command) {
+int run(const char* argument, char** command, bool strict) {
   std::string file;
   if (const std::string wrong = find_scenario(argument, file); !wrong.empty()) return complain(wrong);
   const Layout layout = find_layout();
@@ -100,7 +101,9 @@ int run(const char* argument, char** command) {
   // A malformed file is no reason to stop: the library answers 999 and says why, which is what a test of a
   // client wants to see.
   Scenario scenario;
-  if (!parse_scenario(read_file(file.c_str()), file, scenario).empty()) scenario = {};
+  const std::string malformed = parse_scenario(read_file(file.c_str()), file, scenario);
+  if (!malformed.empty() && strict) return complain(malformed);
+  if (!malformed.empty()) scenario = {};
   const std::string state = file + ".d";
   if (!make_state_directory(state)) return complain(state + ": " + strerror(errno));
   prepend("LD_LIBRARY_PATH", scenario.library_missing ? directory_without_libraries(state)
@@ -120,10 +123,13 @@ int main_of(int count, char** arguments) {
   if (first == "--list-models") return list_models();
   if (first == "--print" && count == 3) return print_machine(arguments[2]);
   if (first == "--check" && count == 3) return check(arguments[2]);
-  if (first.empty() || first.starts_with("-")) return complain("which machine? (berth-sim --help)");
+  const bool strict = first == "--strict";
+  if (strict) --count, ++arguments;
+  if (count < 2 || *arguments[1] == '\0' || *arguments[1] == '-')
+    return complain("which machine? (berth-sim --help)");
   const int command = count > 2 && std::string_view(arguments[2]) == "--" ? 3 : 2;
   if (count <= command) return complain("which command? (berth-sim --help)");
-  return run(arguments[1], arguments + command);
+  return run(arguments[1], arguments + command, strict);
 }
 
 }  // namespace

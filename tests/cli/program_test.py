@@ -89,6 +89,16 @@ def test_sim_is_understood_before_and_after_the_command(lab):
     assert answer.status == 2
 
 
+def test_a_malformed_machine_is_a_wrong_use_with_file_and_line(lab, tmp_path):
+    scenario = tmp_path / "bad.toml"
+    scenario.write_text('[[device]]\nmodel = "Hundred"\n')
+    for words in (["--sim", scenario, "list"], ["pick", "--sim", scenario], ["run", "--sim", scenario, "true"]):
+        answer = lab.berth(*words)
+        assert (answer.status, answer.out) == (2, "")
+        assert answer.err.startswith(f"berth-sim: {scenario}:2: ") and "Hundred" in answer.err
+    assert lab.run(lab.build / "sim/berth-sim", scenario, "--", "true").status == 0
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_knows_every_command_and_option(lab, shell):
     script = lab.berth("completion", shell)

@@ -92,3 +92,23 @@ def test_a_terminal_gets_lines_of_its_width(make_lab):
     status, text = on_terminal(lab, "queue", columns=60)
     assert status == 0
     assert all(len(line) <= 60 for line in plain(text).splitlines())
+
+
+def test_a_refusal_names_the_looser_request_that_would_succeed(make_lab):
+    lab = make_lab("2xH100")
+    holder(lab)
+    answer = lab.berth("run", "-n", "2", "--no-wait", "--", "true")
+    assert (answer.status, answer.out) == (75, "")
+    assert answer.err.endswith("\nThese would succeed now:\n  1 device instead of 2\n")
+    assert lab.berth("run", "-n", "1", "--no-wait", "--", "true").status == 0
+    assert "1 device instead of 2" in lab.berth("run", "-n", "2", "--wait", "0s", "--", "true").err
+
+
+def test_it_names_none_that_would_stand_behind_a_waiter(make_lab):
+    lab = make_lab("2xH100")
+    holder(lab)
+    waiter(lab, "-n", "2")
+    for words in (["run", "-n", "2", "--no-wait", "--", "true"], ["why", "-n", "2"], ["pick", "-n", "2"]):
+        answer = lab.berth(*words)
+        assert "would succeed" not in answer.out + answer.err
+    assert lab.berth("run", "--no-wait", "--", "true").status == 75
