@@ -50,18 +50,25 @@ class Adopt : public Command {
     const auto number = number_at_least(words.front(), 1);
     if (!number) return std::unexpected(context(number.error(), words.front()));
     pid_ = static_cast<pid_t>(*number);
-    const auto owner = sys::process_owner(pid_);
-    if (!owner) return fail(ErrorCode::failure, fmt::format("there is no process {}", pid_));
-    if (*owner != ::geteuid())
-      return fail(ErrorCode::failure,
-                  fmt::format("process {} is of {}, and a lease would be yours: only {} can adopt it", pid_,
-                              sys::user_name(*owner), sys::user_name(*owner)));
     KeptUntil until;
     until.process = pid_;
-    return leave_keeper(environment, until, [&] { return take(environment); });
+    return leave_keeper(environment, until, [&]() -> Result<Kept> {
+      // The keeper watches that process by now: asked before, its number could have become another's.
+      if (auto own = check_owner(); !own) return std::unexpected(own.error());
+      return take(environment);
+    });
   }
 
  private:
+  Result<void> check_owner() const {
+    const auto owner = sys::process_owner(pid_);
+    if (!owner) return fail(ErrorCode::failure, fmt::format("there is no process {}", pid_));
+    if (*owner == ::geteuid()) return {};
+    return fail(ErrorCode::failure,
+                fmt::format("process {} is of {}, and a lease would be yours: only {} can adopt it", pid_,
+                            sys::user_name(*owner), sys::user_name(*owner)));
+  }
+
   Result<Kept> take(Environment& environment) {
     options_.ignore_mask = true;  // where it computes is settled
     const std::set<std::uint32_t> tree = tree_of(pid_);
@@ -98,15 +105,17 @@ class Adopt : public Command {
     }
     Request& request = options_.request;
     for (const Device& device : world->facts.snapshot.devices) {
+      // The driver may list what is on an instance for its GPU, too.
+      const bool split = !device.mig && device.mig_enabled.value_or(false);
       const bool here =
-          device.processes && std::ranges::any_of(*device.processes, [&](const Process& process) {
-            return tree.contains(process.pid);
+          !split && device.processes && std::ranges::any_of(*device.processes, [&](const Process& process) {
+            return process.kind != ProcessKind::graphics && tree.contains(process.pid);
           });
       if (here) request.devices.push_back(device.uuid);
     }
     if (request.devices.empty())
       return fail(ErrorCode::failure,
-                  fmt::format("process {} ({}) uses no GPU, and nothing that it started does", pid_,
+                  fmt::format("process {} ({}) computes on no GPU, and nothing that it started does", pid_,
                               sys::process_command(pid_)));
     request.count = static_cast<unsigned>(request.devices.size());
     look->adopted = tree;

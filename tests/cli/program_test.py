@@ -92,7 +92,11 @@ def test_sim_is_understood_before_and_after_the_command(lab):
 def test_a_malformed_machine_is_a_wrong_use_with_file_and_line(lab, tmp_path):
     scenario = tmp_path / "bad.toml"
     scenario.write_text('[[device]]\nmodel = "Hundred"\n')
-    for words in (["--sim", scenario, "list"], ["pick", "--sim", scenario], ["run", "--sim", scenario, "true"]):
+    for words in (
+        ["--sim", scenario, "list"],
+        ["pick", "--sim", scenario],
+        ["run", "--sim", scenario, "true"],
+    ):
         answer = lab.berth(*words)
         assert (answer.status, answer.out) == (2, "")
         assert answer.err.startswith(f"berth-sim: {scenario}:2: ") and "Hundred" in answer.err

@@ -90,7 +90,7 @@ def test_a_process_without_a_gpu_has_nothing_to_adopt(lab):
     idle = lab.start("sleep", "1000")
     answer = lab.berth("adopt", idle.pid)
     assert (answer.status, answer.out) == (1, "")
-    assert answer.err.startswith(f"berth: process {idle.pid} (sleep 1000) uses no GPU")
+    assert answer.err.startswith(f"berth: process {idle.pid} (sleep 1000) computes on no GPU")
     assert leases(lab) == []
 
 
@@ -114,3 +114,44 @@ def test_another_users_process_is_his(open_lab, as_user):
         answer = lab.run(*user, lab.program, "adopt", job.pid)
         assert (answer.status, answer.out) == (1, "")
         assert answer.err.startswith(f"berth: process {job.pid} is of uid 1001, ")
+
+
+def test_a_process_on_a_mig_instance_gets_that_one(make_lab):
+    lab = make_lab('[[device]]\nmodel = "H100"\nmig = ["1g.10gb", "1g.10gb"]\n')
+    uuid = next(d["uuid"] for d in lab.berth("list", "--json").json["devices"] if d["label"] == "0:1")
+    job = ready(lab.start(sys.executable, "-c", USES_DEVICES, "0", env={"CUDA_VISIBLE_DEVICES": uuid}))
+    answer = lab.berth("adopt", job.pid)
+    assert answer.status == 0, answer.err
+    assert f"GPU 0:1 for process {job.pid} " in answer.out
+    assert lab.berth("verify", only_lease(lab)).status == 0
+
+
+def test_a_process_that_only_draws_has_nothing_to_adopt(lab):
+    window = lab.start("sleep", "1000")
+    lab.change(f'[[device]]\nmodel = "H100"\nprocess = [{{pid = {window.pid}, type = "G", used_mib = 50}}]\n')
+    answer = lab.berth("adopt", window.pid)
+    assert (answer.status, answer.out) == (1, "")
+    assert "computes on no GPU" in answer.err
+
+
+def test_what_somebody_else_has_leased_is_not_adopted(make_lab):
+    lab = make_lab("1xH100")
+    lab.berth("run", "--", "true")
+    job = outsider(lab)
+    other = lab.start(
+        "flock", "-F", next((lab.leases / "devices").iterdir()), "sh", "-c", "echo ready; exec sleep 1000"
+    )
+    ready(other)
+    answer = lab.berth("adopt", job.pid)
+    assert (answer.status, answer.out) == (75, "")
+    assert "locked" in answer.err
+    assert job.poll() is None
+
+
+def test_killing_the_keeper_ends_the_lease_and_not_the_process(make_lab):
+    lab = make_lab("1xH100")
+    job = outsider(lab)
+    keeper = lab.berth("adopt", job.pid, "--json").json["kept_by"]
+    os.kill(keeper, signal.SIGKILL)
+    eventually(lambda: states(lab) == ["no_outsider"])
+    assert job.poll() is None
