@@ -15,7 +15,7 @@ INSTALL_PATIENCE_S = 300
 @dataclasses.dataclass
 class Peer:
     name: str
-    package: str  # with its version
+    package: str  # with its version; several apart by spaces
     command: list[str]  # the first word lies in the environment's bin
     found: Callable[[str], set[int]]  # stdout -> the devices that it calls free, or processes that it lists
     is_program: bool = True  # else a library, called from the smallest script that uses it
@@ -57,12 +57,12 @@ LISTERS = [Peer("gpustat --json", "gpustat==1.1.1", ["gpustat", "--json"], pids_
 
 def install(peer):
     """The command that runs it. Raises OSError or subprocess.SubprocessError when it cannot be had."""
-    home = HOME / peer.package
+    home = HOME / peer.package.replace(" ", "+")
     done = home / "installed"
     if not done.exists():
         subprocess.run(["/usr/bin/python3", "-m", "venv", "--clear", home], check=True, capture_output=True)
         subprocess.run(
-            [home / "bin/pip", "install", "-q", "--disable-pip-version-check", peer.package],
+            [home / "bin/pip", "install", "-q", "--disable-pip-version-check", *peer.package.split()],
             check=True,
             capture_output=True,
             timeout=INSTALL_PATIENCE_S,

@@ -18,16 +18,22 @@ import sys
 import tempfile
 from collections.abc import Callable
 
+import handover
 import peers
+from bounds import Bound, ratio
 from machines import Machine, RealMachine
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PARTS = ["pick", "list", "choose"]
+PARTS = ["pick", "list", "choose", "handover", "cycles"]
 MIB = 1024.0
 # A peer takes up to a second; this many of its runs give its median well enough.
 PEER_RUNS = 15
 # Far beyond any of them: only against one that hangs.
 PATIENCE_S = 60
+IDLE_S = 60
+WORKERS = 8
+CYCLES = 100_000
+COMPARED = CYCLES // 10  # enough for the rate of the others
 
 
 @dataclasses.dataclass
@@ -45,23 +51,6 @@ class Program:
     @property
     def ms(self):
         return statistics.median(self.times_ms) if self.times_ms else None
-
-
-@dataclasses.dataclass
-class Bound:
-    what: str
-    limit: float
-    value: float | None  # None: not measured
-    unit: str = "×"
-    at_least: bool = False
-
-    def line(self):
-        sign = "≥" if self.at_least else "≤"
-        if self.value is None:
-            return f"  {self.what:<52} {'-':>12}   {sign} {self.limit:g} {self.unit}   not measured"
-        met = self.value >= self.limit if self.at_least else self.value <= self.limit
-        number = f"{self.value:.2f} {self.unit}"
-        return f"  {self.what:<52} {number:>12}   {sign} {self.limit:g} {self.unit}   {'met' if met else 'MISSED'}"
 
 
 class Bench:
@@ -235,9 +224,97 @@ class Bench:
             bounds.append(Bound(machine, 1, int(nanoseconds) / 1e6, "ms"))
         self.bounds(bounds)
 
+    # Queues ----------------------------------------------------------------------------------------------
 
-def ratio(a, b):
-    return a / b if a is not None and b else None
+    def hand_over(self, machines, directory):
+        """`machines` has one for each length of a queue."""
+        stamp = [self.ours("handover"), "stamp"]
+        bare = [self.ours("handover"), "wait", f"{directory}/lock"]
+        berth = [str(self.build / "berth"), "run", "--", *stamp]
+        plain = next(iter(machines.values())).environment
+        with contextlib.ExitStack() as stack:
+            queues = {0: handover.Queue(bare, plain)}
+            queues |= {
+                size: handover.Queue(berth, machine.environment, tree=True)
+                for size, machine in machines.items()
+            }
+            for size, queue in queues.items():
+                stack.callback(queue.end)
+                queue.start_holder()
+                queue.start(size or 1)
+            taken = dict(zip(queues, handover.compare(list(queues.values()), max(1, self.runs // 2))))
+            medians = {size: statistics.median(times) for size, times in taken.items()}
+            self.say("\nholder killed with SIGKILL -> next one's command runs; simulated machine with 1 H100")
+            self.say(f"  {'waiters':>10}{'median ms':>12}{'min':>8}{'max':>8}{'× limit':>10}")
+            for size, times in taken.items():
+                self.say(
+                    f"  {size or 'limit':>10}{medians[size]:>12.2f}{min(times):>8.2f}{max(times):>8.2f}"
+                    f"{medians[size] / medians[0]:>10.2f}"
+                )
+            ours = queues[1000]
+            quiet = handover.idle(ours, IDLE_S)
+        self.bounds(
+            [
+                Bound("hand-over with 10 waiters, to the limit", 10, ratio(medians[10], medians[0])),
+                Bound("hand-over with 1000 waiters, to 10", 1.5, ratio(medians[1000], medians[10])),
+                Bound(f"{quiet.waiters} waiters, of one core in {IDLE_S} s", 1, quiet.core_share * 100, "%"),
+                Bound("memory of its own, the median waiter", 3, quiet.mib, "MiB"),
+                Bound("memory of its own, the largest waiter", 3, quiet.most_mib, "MiB"),
+            ]
+        )
+        self.hand_over_of_peers(plain, pathlib.Path(directory), stamp, medians)
+
+    def hand_over_of_peers(self, environment, directory, stamp, medians):
+        self.say("\nthe same of others, one waiter")
+        self.say(f"  {'':<22}{'median ms':>10}{'min':>10}{'max':>10}   looks every")
+        self.say(f"  {'limit':<22}{medians[0]:>10.2f}")
+        self.say(f"  {'berth run':<22}{medians[1]:>10.2f}{'':>20}   woken")
+        with handover.peers_of(directory, environment, stamp) as others:
+            for peer in others:
+                if not peer.trouble:
+                    peer.measure()
+                times = peer.times_ms
+                if not times or peer.trouble:
+                    self.say(f"  {peer.name:<22}  {peer.trouble}")
+                    continue
+                middle = statistics.median(times)
+                self.say(
+                    f"  {peer.name:<22}{middle:>10.2f}{min(times):>10.2f}{max(times):>10.2f}   {peer.polls_s:g} s"
+                )
+
+    def cycles(self, machine, directory):
+        self.say(f"\n{WORKERS} processes lease and release one device by turns")
+
+        def take(name, words, count):
+            done = subprocess.run(
+                [str(word) for word in words], env=machine.environment, capture_output=True, text=True
+            )
+            told = [int(word) for word in done.stdout.split()]
+            if done.returncode != 0 or not told:
+                self.failed = True
+                self.say(f"  {name:<44}  fails: {done.stdout} {done.stderr.strip()[:80]}")
+                return None
+            rate = count / told[0] * 1e9
+            self.say(f"  {name:<44}{rate:>10.0f} a second")
+            return rate, told
+
+        bare = take(
+            "limit: fork, flock, exit",
+            [self.ours("bare_cycle"), f"{directory}/cycles", WORKERS, COMPARED],
+            COMPARED,
+        )
+        ours = take("berth", [self.ours("cycles"), self.build / "berth", WORKERS, CYCLES], CYCLES)
+        try:
+            words = handover.filelock_cycles(pathlib.Path(directory), WORKERS, COMPARED // 100)
+            take("filelock, which looks every 50 ms", words, COMPARED // 100)
+        except (OSError, subprocess.SubprocessError):
+            self.say("  filelock does not install here")
+        if ours and bare:
+            _, (_, done, doubles, left) = ours
+            self.say(
+                f"  of {CYCLES} cycles {done} done, {doubles} with two owners, {left} tickets left at the end"
+            )
+            self.bounds([Bound("limit's rate, to berth's", 10, ratio(bare[0], ours[0]))])
 
 
 def has_real_driver():
@@ -258,6 +335,17 @@ def simulated(bench, parts, directory):
             machine = Machine(bench.build, directory, "A100", devices=16, busy=16, process_count=200)
             stack.callback(machine.close)
             bench.list(machine, "simulated machine with 16 A100 and 200 processes")
+        if "handover" in parts:
+            machines = {size: one_device(bench, directory, str(size)) for size in (1, 10, 100, 1000)}
+            bench.hand_over(machines, directory)
+        if "cycles" in parts:
+            bench.cycles(one_device(bench, directory, "cycles"), directory)
+
+
+def one_device(bench, directory, name):
+    place = pathlib.Path(directory) / name
+    place.mkdir()
+    return Machine(bench.build, place, "H100", devices=1, busy=0, process_count=0)
 
 
 def real(bench, parts):

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,7 +24,9 @@ namespace berth::store {
 namespace {
 
 constexpr mode_t kTicketMode = 0644;
-constexpr std::chrono::milliseconds kSettleTime{20};
+// After an event that a look did not explain, the locks mostly end within a moment: the next job need not
+// wait for all of the quiet time. It comes before that, and not instead.
+constexpr std::chrono::milliseconds kFirstPause{1};
 // How many names may be taken by others, in one go, before this is not chance.
 constexpr int kNames = 64;
 
@@ -258,11 +261,14 @@ Result<Woken> DirectoryTicket::sleep_until_released(const std::vector<std::strin
   // once, or that came just before the watch, may still have seen them: one more, after a quiet moment,
   // before a long sleep. A moment that an event ends is not quiet: a killed holder makes several.
   if (!settled_) {
-    settled_ = !watch_->wait({}, kSettleTime);
+    const auto pause = std::exchange(pause_, kSettleTime);
+    settled_ = !watch_->wait({}, pause) && pause == kSettleTime;
     return Woken::changed;
   }
   settled_ = false;
-  return watch_->wait(exits, tick) ? Woken::changed : Woken::tick;
+  if (!watch_->wait(exits, tick)) return Woken::tick;
+  pause_ = kFirstPause;
+  return Woken::changed;
 }
 
 }  // namespace berth::store

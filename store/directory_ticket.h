@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -16,6 +17,9 @@ namespace berth::store {
 /// Waits for the gate of a directory: its flock. It is left when the Descriptor ends. Tells who stands in it
 /// when that takes longer than a second.
 Result<sys::Descriptor> enter_gate(const LeaseDirectory& directory, const Tell& tell);
+
+/// How long nothing must have happened before the last look that comes before a long sleep.
+inline constexpr std::chrono::milliseconds kSettleTime{20};
 
 /// A ticket of this process in a lease directory.
 class DirectoryTicket : public OwnTicket {
@@ -57,7 +61,8 @@ class DirectoryTicket : public OwnTicket {
   DeviceLocks locks_;
   EarlierRivals earlier_rivals_;
   std::optional<ReleaseWatch> watch_;
-  bool settled_ = false;  ///< nothing happened for a moment before the last look
+  std::chrono::milliseconds pause_ = kSettleTime;  ///< before the next look
+  bool settled_ = false;                           ///< nothing happened for a moment before the last look
 };
 
 }  // namespace berth::store
