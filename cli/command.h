@@ -66,6 +66,7 @@ std::unique_ptr<Command> make_help();
 std::unique_ptr<Command> make_probe();
 std::unique_ptr<Command> make_lease_helper();
 std::unique_ptr<Command> make_conduct();
+std::unique_ptr<Command> make_leases();
 std::unique_ptr<Command> make_manual();
 
 }  // namespace berth::cli

@@ -6,7 +6,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::array<Row, 19> kRows{{
+constexpr std::array<Row, 20> kRows{{
     {"list", "ls", "show the GPUs, who has them, and what runs on them", true, make_list},
     {"pick", "", "print the GPUs to use, for CUDA_VISIBLE_DEVICES; hold nothing", true, make_pick},
     {"why", "", "explain for every GPU why it would be granted or not", true, make_why},
@@ -25,6 +25,7 @@ constexpr std::array<Row, 19> kRows{{
     {"__probe", "", "", false, make_probe},
     {"__lease", "", "", true, make_lease_helper},
     {"__conduct", "", "", true, make_conduct},
+    {"__leases", "", "", false, make_leases},
     {"__manual", "", "", false, make_manual},
 }};
 

@@ -61,8 +61,13 @@ std::string bash_script() {
                                     ? std::string(entry.row.name)
                                     : fmt::format("{}|{}", entry.row.name, entry.row.alias);
     std::string words = joined(entry.syntax.words);
-    flags += fmt::format("    {}) words={} ;;\n", pattern,
-                         quoted(flags_of(entry.syntax) + (words.empty() ? "" : " " + words)));
+    const std::string asked =
+        entry.syntax.words_command.empty()
+            ? std::string()
+            : fmt::format("; words+=\" $(\"${{COMP_WORDS[0]}}\" {} 2>/dev/null | cut -f 1)\"",
+                          entry.syntax.words_command);
+    flags += fmt::format("    {}) words={}{} ;;\n", pattern,
+                         quoted(flags_of(entry.syntax) + (words.empty() ? "" : " " + words)), asked);
     for (const Option& each : entry.syntax.options) {
       if (each.choices.empty()) continue;
       values +=
@@ -138,6 +143,8 @@ std::string zsh_script() {
     arguments += " \\\n      '--help[explain this command]'";
     if (!entry.syntax.words.empty())
       arguments += fmt::format(" \\\n      ':word:({})'", joined(entry.syntax.words));
+    if (!entry.syntax.words_command.empty())
+      arguments += fmt::format(" \\\n      ':lease: _berth_words {}'", entry.syntax.words_command);
     if (entry.syntax.options_end_at_first_word) arguments += " \\\n      '*::command:_normal'";
     cases += fmt::format("  {}) _arguments -S{} ;;\n", entry.row.name, arguments);
     if (!entry.row.alias.empty())
@@ -145,6 +152,11 @@ std::string zsh_script() {
   }
   return fmt::format(R"(#compdef berth
 # zsh completion for berth: put it as _berth into a directory of $fpath.
+_berth_words() {{
+  local -a known=("${{(@f)$(_call_program words berth "$@" 2>/dev/null)}}")
+  known=("${{(@)${{(@)known//:/\\:}}/$'\t'/:}}")
+  _describe lease known
+}}
 _berth_command() {{
   case $words[1] in
 {cases}  esac
@@ -187,6 +199,10 @@ std::string fish_script() {
     }
     if (!entry.syntax.words.empty()) {
       text += fmt::format("complete -c berth -n {} -a {}\n", when, quoted(joined(entry.syntax.words)));
+    }
+    if (!entry.syntax.words_command.empty()) {
+      text += fmt::format("complete -c berth -n {} -a '(berth {} 2>/dev/null)'\n", when,
+                          entry.syntax.words_command);
     }
     if (entry.syntax.options_end_at_first_word) {
       text += fmt::format("complete -c berth -n {} -a '(__fish_complete_subcommand)'\n", when);

@@ -23,6 +23,7 @@ class Release : public Command {
   Syntax syntax() override {
     Syntax syntax;
     syntax.arguments = "[ID]";
+    syntax.words_command = "__leases mine";
     syntax.about = kAbout;
     syntax.options.push_back({"Options",
                               0,

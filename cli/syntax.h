@@ -29,6 +29,8 @@ struct Syntax {
   std::vector<Option> options;
   bool options_end_at_first_word = false;  ///< the rest belongs to the command to be run
   std::vector<std::string_view> words;     ///< values that its one argument may have, for completion
+  /// The command that prints such values where they change: a line each, what it is after a tab.
+  std::string_view words_command;
 };
 
 struct Parsed {

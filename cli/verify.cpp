@@ -37,6 +37,7 @@ class Verify : public Command {
   Syntax syntax() override {
     Syntax syntax;
     syntax.arguments = "[ID]";
+    syntax.words_command = "__leases";
     syntax.about = kAbout;
     syntax.options.push_back(
         {"Options", 0, "json", "", "as JSON (docs/schema/verify.json)", {}, raise_flag(json_)});

@@ -1,0 +1,113 @@
+"""The completion scripts, by the shells themselves."""
+
+import os
+import pty
+import select
+import shutil
+import subprocess
+import time
+
+import pytest
+from lab import DEADLINE_S
+
+
+@pytest.fixture
+def two_leases(lab) -> tuple:
+    """The machine, and by what names its leases go."""
+    for note in ("first", "second"):
+        job = lab.start_berth("run", "--note", note, "--", "sh", "-c", "echo ready; exec sleep 1000")
+        assert job.stdout.readline() == "ready\n"
+    lab.env["PATH"] = f"{lab.program.parent}:{lab.env['PATH']}"
+    return lab, [lease["id"][-6:] for lease in lab.berth("list", "--json").json["leases"]]
+
+
+def shell(name: str) -> str:
+    if shutil.which(name) is None:
+        pytest.skip(f"needs {name}")
+    return name
+
+
+def in_bash(lab, *words) -> list[str]:
+    line = " ".join(f"'{word}'" for word in words)
+    script = f"""
+source <(berth completion bash)
+COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}
+_berth
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    return lab.run("bash", "--norc", "-c", script).out.split()
+
+
+def in_fish(lab, *words) -> list[str]:
+    script = f"berth completion fish | source; complete -C '{' '.join(words)}'"
+    return [line.split("\t")[0] for line in lab.run(shell("fish"), "-N", "-c", script).out.splitlines()]
+
+
+def in_zsh(lab, line: str, wanted: str) -> None:
+    """Types the line and a tab at a terminal, and waits for what completion makes of it."""
+    ours, theirs = pty.openpty()
+    zsh = subprocess.Popen(
+        [shell("zsh"), "-f", "-i"],
+        env=lab.env | {"TERM": "dumb", "PS1": "> "},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    try:
+        # The shell counts only when it has read the script: it says so in a word that is not typed.
+        setup = "autoload -Uz compinit; compinit -D -u; source <(berth completion zsh); echo re'a'dy\n"
+        os.write(ours, setup.encode())
+        wait_for(ours, "ready\r\n")
+        os.write(ours, f"{line}\t".encode())
+        wait_for(ours, wanted)
+    finally:
+        zsh.kill()
+        zsh.wait(DEADLINE_S)
+        os.close(ours)
+
+
+def wait_for(terminal: int, wanted: str) -> None:
+    text, end = "", time.monotonic() + DEADLINE_S
+    while wanted not in text:
+        ready, _, _ = select.select([terminal], [], [], max(0.0, end - time.monotonic()))
+        assert ready, f"no {wanted!r} in {text!r}"
+        text += os.read(terminal, 4096).decode(errors="replace")
+
+
+def test_bash(two_leases):
+    lab, names = two_leases
+    assert in_bash(lab, "berth", "ver") == ["verify", "version"]
+    assert set(names) < set(in_bash(lab, "berth", "release", ""))
+    assert in_bash(lab, "berth", "verify", names[0][:4]) == [
+        name for name in names if name.startswith(names[0][:4])
+    ]
+    assert in_bash(lab, "berth", "adopt", "--no") == ["--note"]
+    assert in_bash(lab, "berth", "claim", "--fo") == ["--for"]
+
+
+def test_fish(two_leases):
+    lab, names = two_leases
+    assert in_fish(lab, "berth", "ver") == ["verify", "version"]
+    assert set(names) <= set(in_fish(lab, "berth", "release", ""))
+    assert set(names) <= set(in_fish(lab, "berth", "verify", ""))
+    assert "--for" in in_fish(lab, "berth", "claim", "--")
+
+
+def test_zsh(two_leases):
+    lab, names = two_leases
+    in_zsh(lab, "berth verif", "berth verify ")
+    in_zsh(lab, "berth adopt --no", "--note=")
+    # One of the two has this digit where the other has another.
+    place = next(at for at in range(6) if names[0][at] != names[1][at])
+    in_zsh(lab, f"berth release {names[0][: place + 1]}", f"berth release {names[0]}")
+
+
+def test_what_completion_asks_for(lab):
+    assert lab.berth("__leases", "mine").out == lab.berth("__leases").out == ""
+    job = lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    assert job.stdout.readline() == "ready\n"
+    name, what = lab.berth("__leases", "mine").out.split("\t")
+    assert lab.berth("list", "--json").json["leases"][0]["id"].endswith(name)
+    assert what.endswith(" sh\n")
