@@ -140,7 +140,7 @@ int report(const Options& options, const World& world) {
   if (options.list) return say(device_list(cards), 0);
   if (options.topology) return say(topology_matrix(cards), 0);
   if (options.query && options.xml) return say(xml_report(cards), 0);
-  if (options.query) return say("The simulated nvidia-smi has -q only with -x.\n", kBadArgument);
+  if (options.query) return say(text_report(cards), 0);
   return say(overview_table(cards), 0);
 }
 
@@ -148,7 +148,8 @@ constexpr const char* kHelp =
     "The simulated nvidia-smi of berth-sim. It has:\n"
     "  (nothing)                                   the table\n"
     "  -L                                          the list of devices\n"
-    "  -q -x                                       the XML report\n"
+    "  -q                                          the readings of each device\n"
+    "  -q -x                                       the same as XML\n"
     "  topo -m                                     the matrix of connections\n"
     "  --query-gpu=FIELDS --format=csv[,noheader][,nounits]\n"
     "  --query-compute-apps=FIELDS --format=csv[,noheader][,nounits]\n"

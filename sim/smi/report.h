@@ -41,6 +41,7 @@ std::string query_processes(const Cards& cards, std::string_view fields, Format 
 std::string device_list(const Cards& cards);
 std::string overview_table(const Cards& cards);
 std::string xml_report(const Cards& cards);
+std::string text_report(const Cards& cards);
 std::string topology_matrix(const Cards& cards);
 
 /// The name that nvidia-smi shows for a process.
