@@ -100,6 +100,7 @@ void add_filters(Syntax& syntax, RequestOptions& options) {
         request.promise_bytes = *bytes;
         return {};
       });
+  add(0, "shared", "", "company is welcome, and no memory is promised", raise_flag(request.shared));
 }
 
 void add_manner(Syntax& syntax, RequestOptions& options) {

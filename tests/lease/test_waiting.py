@@ -228,6 +228,17 @@ def test_shares_are_given_up_to_the_card_and_never_beside_a_whole_lease(one):
     fourth.starts()
 
 
+def test_a_share_that_promises_nothing_goes_beside_a_full_card_and_never_beside_a_whole_lease(one):
+    full = holder(one, "--memory", "75G")
+    beside = holder(one, "--shared")
+    assert one.berth("run", "--no-wait", "--", "true").status == 75
+    full.ends()
+    beside.ends()
+    whole = holder(one)
+    assert one.berth("run", "--shared", "--no-wait", "--", "true").status == 75
+    whole.ends()
+
+
 def test_the_share_that_ends_makes_room_for_the_next(one):
     shares = [holder(one, "--memory", "25G") for _ in range(3)]
     fourth, fifth = waiter(one, "--memory", "25G"), waiter(one, "--memory", "25G")
