@@ -21,8 +21,21 @@ build_wheel() {
   (($#)) || cmake -S . -B "$build_dir" -DCMAKE_INSTALL_PREFIX=/usr/local
 }
 
+# build_dropin_wheel: an environment with both distributions, and with what .venv has (Flask).
+build_dropin_wheel() {
+  local folder=build/python/current/dropin
+  rm -rf "$folder" && mkdir -p "$folder" &&
+    .venv/bin/pip wheel -q --no-build-isolation --no-deps --no-index -w "$folder/wheel" ./dropin &&
+    .venv/bin/python -m venv --without-pip "$folder/env" &&
+    .venv/bin/pip --python "$folder/env/bin/python" install -q --disable-pip-version-check --no-index --no-deps \
+      build/python/current/wheel/*.whl "$folder"/wheel/*.whl &&
+    .venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+      >"$("$folder/env/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/venv.pth"
+}
+
 run_part_python() {
   check build-release build release || return 0
   check build-python build_wheel || return 0
+  check build-dropin build_dropin_wheel || return 0
   program_tests program-python release -m python
 }

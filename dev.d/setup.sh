@@ -67,9 +67,34 @@ setup_python() {
   }
 }
 
+make_originals() {
+  local name packages
+  rm -rf .venv-originals
+  while read -r name packages; do
+    # shellcheck disable=SC2086
+    /usr/bin/python3 -m venv --without-pip ".venv-originals/$name" &&
+      .venv/bin/pip --python ".venv-originals/$name/bin/python" install -q --disable-pip-version-check $packages \
+        </dev/null || return 1
+  done < <(grep -v '^#' "$1")
+  cp "$1" .venv-originals/originals.txt
+}
+
+# .venv-originals/NAME for each line of tests/dropin/originals.txt: the programs whose names the drop-ins take over.
+setup_originals() {
+  local pins=tests/dropin/originals.txt
+  cmp -s "$pins" .venv-originals/originals.txt && return 0
+  say "making .venv-originals"
+  mkdir -p build/log
+  make_originals "$pins" >build/log/originals.log 2>&1 || {
+    tail -n 20 build/log/originals.log >&2
+    die "could not make .venv-originals (build/log/originals.log)"
+  }
+}
+
 setup_to_build() { setup_packages "${build_packages[@]}"; }
 
 setup_to_test() {
   setup_packages "${build_packages[@]}" "${test_packages[@]}"
   setup_python
+  setup_originals
 }

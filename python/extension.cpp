@@ -3,6 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
+#include "berth/api/program.h"
+
 namespace berth::python {
 
 void raise(const Error& error, const std::vector<Finding>& findings) {
@@ -19,6 +21,9 @@ NB_MODULE(_berth, module) {
   // A lease that nobody has released at the end of the program is no mistake.
   nanobind::set_leak_warnings(false);
   module.attr("version") = berth::version();
+  module.def(
+      "program", [] { return berth::python::value_or_raise(berth::api::find_program()); },
+      "The path of the program that serves this process.");
   berth::python::bind_values(module);
   berth::python::bind_questions(module);
   berth::python::bind_lease(module);

@@ -1,0 +1,75 @@
+"""By which number CUDA knows a GPU in this process.
+
+The driver's index counts in PCI bus order; CUDA counts by speed unless CUDA_DEVICE_ORDER says otherwise, and
+only what CUDA_VISIBLE_DEVICES lets through. Only CUDA itself can tell, so it is asked: in a process of its own,
+for what starts CUDA cannot be forked any more and can be given no other mask. A program in which CUDA is up
+asked it before; there PyTorch knows."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+
+from berth import _berth
+
+_ASK = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+count, uuid = ctypes.c_int(), (ctypes.c_ubyte * 16)()
+if cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0:
+    for i in range(count.value):
+        cuda.cuDeviceGetUuid(uuid, i)
+        print(bytes(uuid).hex())
+"""
+# Hang guard: a driver that has to wake its boards takes seconds, one that is stuck never answers.
+_DEADLINE_S = 60
+
+
+def _plain(uuid: str) -> str:
+    return uuid.lower().replace("gpu-", "").replace("-", "")
+
+
+@functools.lru_cache(maxsize=8)
+def _asked(environment: tuple) -> tuple[str, ...]:  # noqa: ARG001, the answer depends on it
+    try:
+        answer = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _ASK],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            timeout=_DEADLINE_S,
+            check=True,
+            text=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return tuple(answer.stdout.split())
+
+
+def _of_torch() -> tuple[str, ...]:
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return ()
+    found = []
+    for i in range(torch.cuda.device_count()):
+        uuid = getattr(torch.cuda.get_device_properties(i), "uuid", None)
+        if uuid is None:
+            return ()
+        found.append(_plain(str(uuid)))
+    return tuple(found)
+
+
+def ordinals(gpus) -> dict[int, object]:
+    """CUDA's number -> device, of those that CUDA shows this process. {} where CUDA is not there."""
+    environment = tuple(os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"))
+    by_uuid = {_plain(gpu.uuid): gpu for gpu in gpus}
+    order = _of_torch() or _asked(environment)
+    return {number: by_uuid[uuid] for number, uuid in enumerate(order) if uuid in by_uuid}
+
+
+def count_by_bus() -> None:
+    """Has CUDA count as the driver does, where it has not begun to count yet."""
+    if not _berth.cuda_is_up():
+        os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"

@@ -1,0 +1,127 @@
+"""What gpu_scheduler tells of the GPUs. Ids count as PyTorch counts; MiB, W and percent; what a board cannot
+tell is None."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from typing import Optional
+
+from berth_dropin import cards, cuda_order
+
+from gpu_scheduler import lock_files
+from gpu_scheduler.banned import load_banned
+
+LOCK_DIR = os.path.expanduser("~/.gpu_locks")
+# Ids, and parts of names, that are never taken. A program may change both lists.
+BANNED_GPUS, BANNED_GPU_NAMES = load_banned()
+
+
+def numbered() -> dict:
+    """Id -> device. Where PyTorch is not installed, in PCI bus order, which CUDA is then told to count in."""
+    gpus = cards.gpus()
+    if importlib.util.find_spec("torch") is None:
+        cuda_order.count_by_bus()
+    return cuda_order.ordinals(gpus) or {gpu.index: gpu for gpu in gpus}
+
+
+def _mib(amount: Optional[int]) -> Optional[int]:
+    return None if amount is None else amount >> 20
+
+
+def _watts(amount_mw: Optional[int]) -> Optional[float]:
+    return None if amount_mw is None else amount_mw / 1000
+
+
+def described(gpu_id: int, gpu) -> dict:
+    return {
+        "gpu_id": gpu_id,
+        "name": gpu.name,
+        "memory_used": _mib(gpu.memory.used_bytes),
+        "memory_total": _mib(gpu.memory.total_bytes),
+        "memory_free": _mib(gpu.memory.free_bytes),
+        "power_draw": _watts(gpu.power_mw),
+        "power_limit": _watts(gpu.power_limit_mw),
+        "utilization": gpu.utilization_percent,
+    }
+
+
+def get_gpu_info() -> list[dict]:
+    """A dict a GPU: gpu_id, name, memory_used, memory_total, memory_free, power_draw, power_limit, utilization."""
+    return [described(gpu_id, gpu) for gpu_id, gpu in numbered().items()]
+
+
+def _parts(*keys: str) -> list[dict]:
+    return [{key: info[key] for key in ("gpu_id", *keys)} for info in get_gpu_info()]
+
+
+def get_gpu_memory_usage() -> list[dict]:
+    return _parts("memory_used", "memory_total", "memory_free")
+
+
+def get_gpu_names() -> list[dict]:
+    return _parts("name")
+
+
+def get_gpu_power_usage() -> list[dict]:
+    return _parts("power_draw", "power_limit")
+
+
+def get_gpu_utilization() -> list[dict]:
+    return _parts("utilization")
+
+
+def get_total_num_gpus() -> int:
+    return len(numbered())
+
+
+def is_banned(gpu_id: int, name: str) -> bool:
+    return gpu_id in BANNED_GPUS or any(part in name for part in BANNED_GPU_NAMES)
+
+
+def _at_most(value: Optional[float], bound: Optional[float]) -> bool:
+    """A reading that is not there is not held against the card, nor is one that nobody asked for."""
+    return value is None or bound is None or value <= bound
+
+
+def _passes(info: dict, memory_gb: float, power_w: Optional[float], utilization: Optional[float]) -> bool:
+    return (
+        not is_banned(info["gpu_id"], info["name"])
+        and info["memory_free"] is not None
+        and info["memory_free"] >= memory_gb * 1024
+        and _at_most(info["power_draw"], power_w)
+        and _at_most(info["utilization"], utilization)
+    )
+
+
+def find_free_gpus(
+    memory_free_threshold_gb: float = 1,
+    power_threshold_w: Optional[float] = None,
+    utilization_threshold_percent: Optional[float] = 1,
+) -> list[dict]:
+    """Those of `get_gpu_info()` with at least so many GiB free, that draw at most so many W, are busy to at most so
+    many percent (None: not asked), and that nobody has leased or locked. It holds nothing."""
+    taken = cards.not_on_offer()
+    return [
+        info
+        for info, gpu in ((described(gpu_id, gpu), gpu) for gpu_id, gpu in numbered().items())
+        if _passes(info, memory_free_threshold_gb, power_threshold_w, utilization_threshold_percent)
+        and gpu.uuid not in taken
+        and not lock_files.is_held(info["gpu_id"], LOCK_DIR)
+    ]
+
+
+def get_lock_path(gpu_id: int) -> str:
+    return lock_files.path_in(LOCK_DIR, gpu_id)
+
+
+def is_gpu_locked(gpu_id: int) -> bool:
+    """Whether somebody holds one of its lock files, or a lease of it."""
+    if lock_files.is_held(gpu_id, LOCK_DIR):
+        return True
+    gpu = numbered().get(gpu_id)
+    return gpu is not None and gpu.uuid in cards.not_on_offer()
+
+
+def cleanup_stale_locks() -> None:
+    """Nothing is ever stale: a lock ends with its holder. A file that is removed could be held by two."""

@@ -1,0 +1,133 @@
+"""The lock files by which copies of the original exclude each other, taken in its own way: flock on one file a
+GPU. The original removes a file after it has let go of it, so a lock counts only while the name still leads to
+the file that was locked. We never remove one."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import stat
+import time
+from typing import Optional
+
+logger = logging.getLogger("gpu_scheduler")
+
+_TRIES = 20  # each is lost to an original that let go at this very moment
+_SETTLING_S = 0.02  # some thousand times what lies between its two system calls
+NEWER_DIRECTORY = "/tmp/gpu_locks"
+
+
+def _directories(lock_dir: str) -> list[str]:
+    """That of the document, which a program may have changed, and that of newer versions."""
+    return list(dict.fromkeys([lock_dir, NEWER_DIRECTORY]))
+
+
+def path_in(directory: str, gpu_id: int) -> str:
+    return os.path.join(directory, f"gpu_{gpu_id}.lock")
+
+
+def _make_directory(directory: str) -> None:
+    """For all users. Not sticky: in a sticky one the kernel keeps the originals of other users from opening what
+    is there already."""
+    try:
+        os.mkdir(directory)
+    except OSError:
+        return
+    if directory == NEWER_DIRECTORY:
+        os.chmod(directory, 0o777)
+
+
+def _open(path: str) -> int:
+    plain = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | plain, 0o666)
+    except FileExistsError:
+        return os.open(path, os.O_RDONLY | plain)
+    os.fchmod(made, 0o666)
+    return made
+
+
+def _is_there(descriptor: int, path: str) -> bool:
+    try:
+        named = os.stat(path, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    held = os.fstat(descriptor)
+    return stat.S_ISREG(held.st_mode) and (held.st_dev, held.st_ino) == (named.st_dev, named.st_ino)
+
+
+def _lock(path: str, how: int) -> Optional[int]:
+    """A descriptor that holds the lock; None when another holds it. OSError when the file cannot be had."""
+    for _ in range(_TRIES):
+        try:
+            descriptor = _open(path)
+        except FileNotFoundError:
+            if not os.path.isdir(os.path.dirname(path)):
+                raise
+            continue
+        try:
+            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        if _is_there(descriptor, path):
+            return descriptor
+        os.close(descriptor)
+    return None
+
+
+def release(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+
+
+def _take_once(gpu_id: int, lock_dir: str) -> Optional[dict[int, str]]:
+    taken: dict[int, str] = {}
+    for directory in _directories(lock_dir):
+        _make_directory(directory)
+        path = path_in(directory, gpu_id)
+        try:
+            descriptor = _lock(path, fcntl.LOCK_EX)
+        except OSError as error:
+            # Only the owner of such a directory could lock there: Berth's lease holds without it.
+            logger.warning(
+                "cannot lock %s: %s; an original of gpu_scheduler is not kept away by it", path, error
+            )
+            continue
+        if descriptor is None:
+            release(list(taken))
+            return None
+        taken[descriptor] = path
+    return taken
+
+
+def take(gpu_id: int, lock_dir: str) -> Optional[list[int]]:
+    """The locks of a GPU in all places; None when somebody holds one of them."""
+    for _ in range(_TRIES):
+        taken = _take_once(gpu_id, lock_dir)
+        if taken is None:
+            return None
+        # An original removes the file a moment after it has let go of it, and then it is ours that it removes.
+        time.sleep(_SETTLING_S)
+        if all(_is_there(descriptor, path) for descriptor, path in taken.items()):
+            return list(taken)
+        release(list(taken))
+    return None
+
+
+def is_held(gpu_id: int, lock_dir: str) -> bool:
+    for directory in _directories(lock_dir):
+        path = path_in(directory, gpu_id)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+    return False

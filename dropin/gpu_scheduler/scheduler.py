@@ -1,0 +1,234 @@
+"""GPUScheduler: a lease for a block."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from typing import Optional
+
+import berth
+
+from gpu_scheduler import gpu_info, lock_files
+
+logger = logging.getLogger("gpu_scheduler")
+if not logger.handlers:
+    _handler = logging.StreamHandler()
+    _handler.setFormatter(logging.Formatter("%(asctime)s - %(name)s - %(levelname)s - %(message)s"))
+    logger.addHandler(_handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+
+# How often a GPU that an original has locked is looked at again: its lock tells nobody when it ends.
+RETRY_S = 2.0
+_ANY_COMPANY = 1 << 20
+
+
+class GPUScheduler:
+    """Leases `num_gpus` GPUs for a `with` block; the block gets their ids as PyTorch counts.
+
+    memory_free_threshold_gb: GiB free at least. power_threshold_w, utilization_threshold_percent: at most; None for
+    not asked. max_wait_time: seconds, then TimeoutError. specific_gpus: ids to choose among. debug_mode: asks nothing
+    about load, and raises RuntimeError at once when there are too few. `poll_interval` and `timeout` have no effect:
+    who waits stands in line and is woken.
+    """
+
+    def __init__(
+        self,
+        memory_free_threshold_gb: float = 20,
+        power_threshold_w: Optional[float] = 80,
+        utilization_threshold_percent: Optional[float] = 1,
+        max_wait_time: float = math.inf,
+        poll_interval: float = 10,
+        specific_gpus: Optional[list] = None,
+        timeout: float = 10,
+        num_gpus: int = 1,
+        debug_mode: bool = False,
+    ):
+        self.memory_free_threshold_gb = memory_free_threshold_gb
+        self.power_threshold_w = power_threshold_w
+        self.utilization_threshold_percent = utilization_threshold_percent
+        self.max_wait_time = max_wait_time
+        self.poll_interval = poll_interval
+        self.specific_gpus = specific_gpus
+        self.timeout = timeout
+        self.num_gpus = num_gpus
+        self.debug_mode = debug_mode
+        self._lease: Optional[berth.Lease] = None
+        self._ids: list = []
+        self._locks: list = []
+        self._place: tuple = ()
+        self._default_before: Optional[int] = None
+
+    def __enter__(self) -> list:
+        if self.debug_mode:
+            logger.info("🔧 DEBUG MODE: Bypassing all GPU checks and grabbing first available GPUs")
+        try:
+            ids = self._acquire()
+            self._set_default_device(ids[0])
+        except BaseException:
+            self._give_back()
+            raise
+        return ids
+
+    def __exit__(self, *exception) -> None:
+        self._restore_default_device()
+        self._give_back()
+
+    # Waiting ------------------------------------------------------------------------------------------------
+
+    def _acquire(self) -> list:
+        """Stands in line. A GPU that an original has locked is passed over until its lock is seen to be free."""
+        end = time.monotonic() + (0 if self.debug_mode else self.max_wait_time)
+        locked: set = set()
+        while True:
+            numbers = self._candidates(locked)
+            left = max(0.0, end - time.monotonic())
+            try:
+                lease = self._ask(numbers, min(left, RETRY_S) if locked else left)
+            except (berth.NotNow, berth.TimedOut, berth.Impossible) as refusal:
+                if not locked or left == 0:
+                    raise self._failed(refusal) from None
+                if isinstance(refusal, berth.Impossible):
+                    time.sleep(min(left, RETRY_S))
+                locked = {gpu_id for gpu_id in locked if lock_files.is_held(gpu_id, gpu_info.LOCK_DIR)}
+                continue
+            by_uuid = {gpu.uuid: gpu_id for gpu_id, gpu in numbers.items()}
+            ids = sorted(by_uuid[uuid] for uuid in lease.uuids)
+            held_by_others = self._lock(ids)
+            if not held_by_others:
+                self._lease, self._ids = lease, ids
+                self._announce(ids, numbers)
+                return ids
+            lease.release()
+            locked |= held_by_others
+            logger.info(
+                "GPU %s is locked by another gpu_scheduler", ", ".join(map(str, sorted(held_by_others)))
+            )
+
+    def _candidates(self, locked: set) -> dict:
+        """Id -> device, of those that this request may ever have."""
+        wanted = None if self.specific_gpus is None else set(self.specific_gpus)
+        return {
+            gpu_id: gpu
+            for gpu_id, gpu in gpu_info.numbered().items()
+            if (wanted is None or gpu_id in wanted)
+            and gpu_id not in locked
+            and not gpu.mig_enabled
+            and (self.debug_mode or not gpu_info.is_banned(gpu_id, gpu.name))
+        }
+
+    def _ask(self, numbers: dict, wait: float) -> berth.Lease:
+        if len(numbers) < self.num_gpus:
+            raise berth.Impossible(f"{self.num_gpus} asked for, and there are {len(numbers)} to choose among")
+        asked = {"devices": [gpu.uuid for gpu in numbers.values()], "mask": False, "set_environ": False}
+        if self.debug_mode:
+            company = {"shared": True, "processes": _ANY_COMPANY, "order": "index"}
+            return berth.lease(self.num_gpus, wait=0, note="gpu_scheduler debug", **company, **asked)
+        where = self._thresholds(list(numbers.values()))
+        return berth.lease(
+            self.num_gpus,
+            where=where or None,
+            wait=None if math.isinf(wait) else wait,
+            on_wait=self._report_wait,
+            note="gpu_scheduler",
+            **asked,
+        )
+
+    def _thresholds(self, gpus) -> str:
+        """The bounds as an expression. A board that lacks a reading is not judged by it."""
+        asked = []
+        if self.memory_free_threshold_gb > 0:
+            asked.append((f"free >= {math.ceil(self.memory_free_threshold_gb * 1024)}MiB", []))
+        if self.power_threshold_w is not None:
+            asked.append((f"power <= {self.power_threshold_w}W", _without(gpus, "power_mw")))
+        if self.utilization_threshold_percent is not None and self.utilization_threshold_percent < 100:
+            bound = self.utilization_threshold_percent
+            asked.append((f"util <= {bound}", _without(gpus, "utilization_percent")))
+        return " and ".join(
+            "(" + " or ".join([condition, *(f'uuid = "{gpu.uuid}"' for gpu in exempt)]) + ")"
+            for condition, exempt in asked
+        )
+
+    def _lock(self, ids: list) -> set:
+        """Takes the lock files of all; or of none, and returns the ids of those that others hold."""
+        taken, refused = [], set()
+        for gpu_id in ids:
+            locks = lock_files.take(gpu_id, gpu_info.LOCK_DIR)
+            if locks is None:
+                refused.add(gpu_id)
+            else:
+                taken += locks
+        if refused:
+            lock_files.release(taken)
+        else:
+            self._locks = taken
+        return refused
+
+    # Words --------------------------------------------------------------------------------------------------
+
+    def _prefix(self) -> str:
+        return "🔧 DEBUG: " if self.debug_mode else ""
+
+    def _announce(self, ids: list, numbers: dict) -> None:
+        for gpu_id in ids:
+            info = gpu_info.described(gpu_id, numbers[gpu_id])
+            logger.info(
+                "%sGPU %d (%s) acquired - Memory: %.2fGB free, Power: %sW, Utilization: %s%%",
+                self._prefix(),
+                gpu_id,
+                info["name"],
+                (info["memory_free"] or 0) / 1024,
+                info["power_draw"],
+                info["utilization"],
+            )
+        logger.info("%sAcquired %d GPUs: %s", self._prefix(), len(ids), ids)
+
+    def _report_wait(self, waiting) -> None:
+        place = (waiting.position, waiting.behind and waiting.behind.id)
+        if place != self._place:
+            self._place = place
+            logger.info("Waiting for %d GPUs: %s", self.num_gpus, waiting)
+
+    def _failed(self, refusal: berth.Error) -> Exception:
+        if self.debug_mode:
+            free = sum(verdict.free for verdict in refusal.verdicts)
+            return RuntimeError(f"🔧 DEBUG MODE: Could only acquire {free}/{self.num_gpus} GPUs: {refusal}")
+        if isinstance(refusal, berth.Impossible):
+            return TimeoutError(f"Couldn't acquire {self.num_gpus} GPUs, however long the wait: {refusal}")
+        return TimeoutError(
+            f"Couldn't acquire {self.num_gpus} GPUs within {self.max_wait_time} seconds: {refusal}"
+        )
+
+    # The block ----------------------------------------------------------------------------------------------
+
+    def _set_default_device(self, gpu_id: int) -> None:
+        try:
+            import torch
+        except ImportError:
+            return
+        if not torch.cuda.is_available():
+            return
+        self._default_before = torch.cuda.current_device()
+        torch.cuda.set_device(gpu_id)
+        logger.info("%sSet GPU %d as the default CUDA device", self._prefix(), gpu_id)
+
+    def _restore_default_device(self) -> None:
+        if self._default_before is None:
+            return
+        import torch
+
+        torch.cuda.set_device(self._default_before)
+        self._default_before = None
+
+    def _give_back(self) -> None:
+        lock_files.release(self._locks)
+        self._locks = []
+        if self._lease is not None:
+            self._lease.release()
+            logger.info("Released GPUs: %s", self._ids)
+            self._lease = None
+
+
+def _without(gpus, reading: str) -> list:
+    return [gpu for gpu in gpus if getattr(gpu, reading) is None]

@@ -1,0 +1,183 @@
+"""Which GPUs a call of gpuselect gets, and for how long it keeps them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from typing import Callable, NamedTuple, Optional, Union
+
+import berth
+from berth_dropin import cards, mask
+
+from gpuselect.status import GpuInfo, describe, gpustatus
+
+__all__ = ["GpuInfo", "Question", "Shortage", "check", "gpuselect", "gpustatus"]
+
+logger = logging.getLogger("gpuselect")
+if not logger.handlers:
+    logger.addHandler(logging.StreamHandler())
+    logger.setLevel(logging.INFO)
+
+
+class Shortage(Exception):
+    """Fewer GPUs than asked for."""
+
+
+class Question(NamedTuple):
+    """What a caller asks for. `selector` replaces all filters but `count`."""
+
+    count: int = 1
+    devices: Union[int, list, None] = None
+    name: Optional[str] = None
+    util: int = 0
+    mem_util: int = 0
+    processes: int = 0
+    selector: Optional[Callable[[GpuInfo], bool]] = None
+
+
+def check(question: Question) -> Question:
+    """The question with its devices in a list and its count made to fit them. Raises on nonsense."""
+    if question.count < 1:
+        raise Exception("GPU count must be >= 1")
+    if question.devices is not None and question.name is not None:
+        raise Exception("Use only one of 'devices' and 'name' parameters")
+    if min(question.util, question.mem_util, question.processes) < 0:
+        raise Exception("Utilization/process count thresholds must be >= 0")
+    if question.devices is None:
+        return question
+    devices = [question.devices] if isinstance(question.devices, int) else list(question.devices)
+    count = question.count
+    if len(devices) > count:
+        logger.warning(
+            "count=%d but %d device IDs were specified, setting count=%d", count, len(devices), len(devices)
+        )
+        count = len(devices)
+    return question._replace(devices=devices, count=count)
+
+
+def _filters(question: Question) -> list:
+    """Name and predicate of each filter, in the order in which they are applied."""
+    if question.selector is not None:
+        return [("Selector", question.selector)]
+    filters = []
+    if question.devices:
+        filters.append(("Device ID", lambda gpu: gpu.device in question.devices))
+    if question.name is not None:
+        filters.append(("Device name", lambda gpu: question.name in gpu.name))
+    return [
+        *filters,
+        ("Utilization", lambda gpu: gpu.util is not None and gpu.util <= question.util),
+        ("Memory utilization", lambda gpu: gpu.mem_util is not None and gpu.mem_util <= question.mem_util),
+        ("Processes", lambda gpu: gpu.processes <= question.processes),
+    ]
+
+
+def _admitted(question: Question) -> dict[str, GpuInfo]:
+    """UUID -> what is known, of the GPUs that pass the filters. One that is split into MIG instances, or does
+    not answer, is never offered."""
+    gpus = cards.gpus()
+    logger.debug("GPU count: %d", len(gpus))
+    for device in question.devices or ():
+        if device < 0 or device not in [gpu.index for gpu in gpus]:
+            raise Exception(f"Invalid device ID {device}")
+    left = {gpu.uuid: describe(gpu) for gpu in gpus if gpu.state == "ok" and not gpu.mig_enabled}
+    for info in left.values():
+        logger.debug("Device %d: %s", info.device, info)
+    for name, admits in _filters(question):
+        passed = {uuid: info for uuid, info in left.items() if admits(info)}
+        logger.debug("%s filter matched %d / %d GPUs", name, len(passed), len(left))
+        left = passed
+    logger.debug("GPUs left after filtering (%d requested): %d", question.count, len(left))
+    return left
+
+
+def request(question: Question) -> dict:
+    """The arguments for berth.pick and berth.lease. Raises Shortage when too few pass the filters.
+
+    Who allows others on the card gets a share of it that promises no memory."""
+    admitted = _admitted(question)
+    if len(admitted) < question.count:
+        raise Shortage(f"Requested {question.count} GPUs, but {len(admitted)} matched filters")
+    company = question.processes
+    if question.selector is not None:
+        company = max(info.processes for info in admitted.values())
+    made = {"devices": list(admitted), "order": "random", "mask": False}
+    return made if company == 0 else {**made, "processes": company, "shared": True}
+
+
+def shortage(question: Question, admitted: list[str], refusal: berth.Error) -> Shortage:
+    """The same in the words of gpuselect, with Berth's reasons."""
+    matched = [verdict for verdict in refusal.verdicts if verdict.device.uuid in admitted]
+    free = sum(verdict.free for verdict in matched)
+    reasons = [f"GPU {verdict.device.label}: {verdict.reason}" for verdict in matched if not verdict.free]
+    text = f"Requested {question.count} GPUs, but {free} matched filters"
+    return Shortage("; ".join([text, *reasons]))
+
+
+_held: Optional[berth.Lease] = None
+_holding = threading.Lock()
+
+
+def _replace_lease(question: Question) -> str:
+    """Leases for as long as this process lives; what an earlier call leased is given back first."""
+    global _held
+    mask.check_effective()
+    with _holding:
+        if _held is not None:
+            _held.release()
+            _held = None
+        made = request(question)
+        try:
+            _held = berth.lease(question.count, wait=0, note="gpuselect", set_environ=False, **made)
+        except (berth.NotNow, berth.Impossible) as refusal:
+            raise shortage(question, made["devices"], refusal) from None
+        return _held.visible_devices
+
+
+def look(question: Question) -> str:
+    """The GPUs that the question would get now; holds nothing."""
+    made = request(question)
+    try:
+        return berth.pick(question.count, **made).visible_devices
+    except (berth.NotNow, berth.Impossible) as refusal:
+        raise shortage(question, made["devices"], refusal) from None
+
+
+def gpuselect(
+    count: int = 1,
+    devices: Union[int, list, None] = None,
+    name: Optional[str] = None,
+    util: int = 0,
+    mem_util: int = 0,
+    processes: int = 0,
+    selector: Optional[Callable[[GpuInfo], bool]] = None,
+    silent: bool = False,
+    set_cvd: bool = True,
+) -> str:
+    """Selects idle GPUs, leases them and sets CUDA_VISIBLE_DEVICES to them.
+
+    count: how many. devices: an index or several, to choose among. name: part of the model's name, letter case
+    counts. util, mem_util: percent at most. processes: at most so many on the card. selector: a function of a
+    GpuInfo in place of all these but `count`. silent: "" instead of an error when there are too few. set_cvd=False:
+    only look, lease nothing and leave CUDA_VISIBLE_DEVICES alone.
+
+    Returns the value of CUDA_VISIBLE_DEVICES. Raises Exception when there are too few, or for nonsense in the
+    arguments; berth.NoDriver.
+    """
+    question = Question(count, devices, name, util, mem_util, processes, selector)
+    logger.debug(
+        "count=%s,devices=%s,name=%s,util=%s,mem_util=%s,processes=%s,silent=%s", *question[:6], silent
+    )
+    question = check(question)
+    os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+    try:
+        value = _replace_lease(question) if set_cvd else look(question)
+    except Shortage:
+        if silent:
+            return ""
+        raise
+    if set_cvd:
+        mask.put(value)
+        logger.debug("CUDA_VISIBLE_DEVICES=%s", value)
+    return value

@@ -1,0 +1,102 @@
+"""What gpuselect tells of a GPU."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple, Optional
+
+from berth_dropin import cards
+
+# The keys that the document gives to what `gpustatus` returns, and the fields that they stand for.
+_KEYS = {
+    "device": "device",
+    "name": "name",
+    "utilization": "util",
+    "mem_utilization": "mem_util",
+    "processes": "processes",
+    "performance_state": "performance_state",
+    "power_usage": "power_usage",
+    "temperature": "temperature",
+}
+
+# Reasons for a lower clock that are no throttling: idle, and clocks that somebody has set.
+_NOT_THROTTLING = 0x1 | 0x2 | 0x100
+
+
+class GpuInfo(NamedTuple):
+    """A GPU at one instant, by attribute (`gpu.util`) and by the keys of the document (`gpu["utilization"]`).
+
+    What the board cannot tell is None, as the fan speed of one that has no fan.
+    """
+
+    device: int  # index in PCI bus order
+    name: str
+    util: Optional[int]  # percent
+    mem_util: Optional[int]  # percent of time with memory traffic
+    mem_free: Optional[int]  # bytes, as the next two
+    mem_used: Optional[int]
+    mem_total: Optional[int]
+    processes: int  # that compute
+    fan_speed: Optional[int]  # percent
+    effective_power_limt: Optional[int]  # mW
+    performance_state: Optional[int]  # 0 is the fastest
+    power_usage: Optional[int]  # mW
+    temperature: Optional[int]  # °C
+    is_throttling: Optional[int]  # 0 or 1
+
+    def __getitem__(self, key: Any) -> Any:
+        return getattr(self, _KEYS[key]) if isinstance(key, str) else tuple.__getitem__(self, key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in _KEYS if isinstance(key, str) else tuple.__contains__(self, key)
+
+    def keys(self):
+        return _KEYS.keys()
+
+    def values(self):
+        return [self[key] for key in _KEYS]
+
+    def items(self):
+        return [(key, self[key]) for key in _KEYS]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self[key] if key in _KEYS else default
+
+
+def describe(gpu) -> GpuInfo:
+    throttling = gpu.throttle_reasons
+    return GpuInfo(
+        device=gpu.index,
+        name=gpu.name,
+        util=gpu.utilization_percent,
+        mem_util=gpu.memory_utilization_percent,
+        mem_free=gpu.memory.free_bytes,
+        mem_used=cards.used_with_reserve(gpu),
+        mem_total=gpu.memory.total_bytes,
+        processes=len(cards.computing(gpu)),
+        fan_speed=gpu.fan_percent,
+        effective_power_limt=gpu.power_limit_mw,
+        performance_state=gpu.performance_state,
+        power_usage=gpu.power_mw,
+        temperature=gpu.temperature_c,
+        is_throttling=None if throttling is None else int(throttling & ~_NOT_THROTTLING != 0),
+    )
+
+
+def _visible(gpus: list) -> list:
+    """Those in CUDA_VISIBLE_DEVICES: indices, or UUIDs and their beginnings. All when it says nothing."""
+    mask = os.environ.get("CUDA_VISIBLE_DEVICES", "").strip()
+    if not mask:
+        return gpus
+    words = [word.strip() for word in mask.split(",")]
+    return [
+        gpu
+        for gpu in gpus
+        if str(gpu.index) in words or any(word[:4] == "GPU-" and gpu.uuid.startswith(word) for word in words)
+    ]
+
+
+def gpustatus(only_cvd: bool = True) -> list[GpuInfo]:
+    """All GPUs, or with `only_cvd` those that CUDA_VISIBLE_DEVICES names. Raises berth.NoDriver."""
+    gpus = cards.gpus()
+    return [describe(gpu) for gpu in (_visible(gpus) if only_cvd else gpus)]

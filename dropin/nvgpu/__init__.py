@@ -1,0 +1,50 @@
+"""nvgpu on Berth: which GPUs are available, who uses them, and a page for many machines.
+
+    >>> import nvgpu
+    >>> nvgpu.available_gpus()  # doctest: +SKIP
+    ['0', '2']
+
+It only looks: nothing is held for the caller, and a GPU that somebody leased is not available.
+"""
+
+from __future__ import annotations
+
+from berth_dropin import cards
+from berth_dropin.beside import warn_of_original
+
+__all__ = ["available_gpus", "gpu_info"]
+
+warn_of_original("nvgpu")
+
+
+def _described(gpu) -> dict:
+    used, total = gpu.memory.used_bytes >> 20, gpu.memory.total_bytes >> 20
+    return {
+        "index": str(gpu.index),
+        "type": gpu.name,
+        "uuid": gpu.uuid,
+        "mem_used": used,
+        "mem_total": total,
+        "mem_used_percent": 100.0 * used / total,
+    }
+
+
+def _known(gpus) -> list:
+    return [gpu for gpu in gpus if gpu.memory.total_bytes and gpu.memory.used_bytes is not None]
+
+
+def gpu_info() -> list[dict]:
+    """A dict a GPU: index (str), type, uuid, mem_used and mem_total (MiB), mem_used_percent. One that does not
+    answer is left out. Raises berth.NoDriver."""
+    return [_described(gpu) for gpu in _known(cards.gpus())]
+
+
+def _priority(gpu) -> tuple:
+    return (gpu.compute_capability or (0, 0), gpu.memory.free_bytes or 0, -gpu.index)
+
+
+def available_gpus(max_used_percent: float = 20.0) -> list[str]:
+    """Indices of the GPUs whose memory is used to at most `max_used_percent` and that nobody leased: the most
+    capable first, then those with the most free memory. Raises berth.NoDriver."""
+    best_first = sorted(_known(cards.on_offer()), key=_priority, reverse=True)
+    return [str(gpu.index) for gpu in best_first if _described(gpu)["mem_used_percent"] <= max_used_percent]

@@ -1,0 +1,161 @@
+"""The table of GPUs, and what it is made from."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from berth_dropin import cards
+
+_COMMAND_WIDTH = 25
+_COLOURS = {"green": 32, "blue": 34, "red": 31}
+_HEADINGS = ("", "status", "type", "util.", "mem. used", "temp.", "MHz", "users", "since", "pids", "cmd")
+_NUMBERS = frozenset({"", "temp.", "MHz"})
+
+
+class Memory(dict):
+    """total, free and used in bytes, by key and by attribute; used has the driver's reserve in it."""
+
+    def __init__(self, total, free, used):
+        super().__init__(total=total, free=free, used=used)
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def parse_cmd_roughly(args: list[str]) -> str:
+    """What a command is known by: "jupyter", its Python file, or its beginning."""
+    if any("ipykernel" in arg for arg in args):
+        return "jupyter"
+    for arg in args:
+        if arg.endswith(".py"):
+            return arg
+    text = " ".join(args)
+    return text if len(text) <= _COMMAND_WIDTH else text[:_COMMAND_WIDTH] + "..."
+
+
+_STEPS = (("minute", 60), ("hour", 3600), ("day", 86400), ("month", 30 * 86400), ("year", 365 * 86400))
+
+
+def humanized(age_s: float) -> str:
+    """ "just now", "46 seconds ago", "an hour ago", "7 days ago"."""
+    if age_s < 10:
+        return "just now"
+    if age_s < 60:
+        return f"{int(age_s)} seconds ago"
+    unit, size = [step for step in _STEPS if step[1] <= age_s][-1]
+    count = int(age_s // size)
+    if count == 1:
+        return f"{'an' if unit == 'hour' else 'a'} {unit} ago"
+    return f"{count} {unit}s ago"
+
+
+def _status(gpu) -> dict:
+    processes = cards.computing(gpu)
+    started = [process.started_at_s for process in processes if process.started_at_s is not None]
+    commands = [process.command for process in processes if process.command is not None]
+    memory = gpu.memory
+    return {
+        "type": gpu.name,
+        "is_available": not processes,
+        "pids": ",".join(str(process.pid) for process in processes),
+        "users": ",".join(process.user or "?" for process in processes),
+        "running_since": humanized(time.time() - min(started)) if started else None,
+        "utilization": gpu.utilization_percent,
+        "memory": Memory(memory.total_bytes, memory.free_bytes, cards.used_with_reserve(gpu)),
+        "clock_mhz": gpu.sm_clock_mhz,
+        "temperature": gpu.temperature_c,
+        "cmd": parse_cmd_roughly(commands[0].split(" ")) if commands else None,
+    }
+
+
+def device_statuses() -> list[dict]:
+    """A dict a GPU, in the order of their indices. Raises berth.NoDriver."""
+    return [_status(gpu) for gpu in cards.gpus()]
+
+
+def device_status(device_index: int) -> dict:
+    """The same of one."""
+    return device_statuses()[device_index]
+
+
+def device_table(rows: list[dict]) -> list[dict]:
+    """The rows of the table, one a device."""
+    return list(rows)
+
+
+def colour_of(row: dict) -> str:
+    if row["is_available"]:
+        return "green"
+    return "red" if not row["users"].replace("?", "").replace(",", "") else "blue"
+
+
+_MARKS = {"green": "[ ]", "blue": "[~]", "red": "[!]"}
+
+
+def cells(index: int, row: dict) -> list[str]:
+    """What the table shows of a device, column by column."""
+    used = (row["memory"] or {}).get("used")
+    utilization = row["utilization"]
+    shown = {
+        "": index,
+        "status": _MARKS[colour_of(row)],
+        "type": row["type"],
+        "util.": "N/A" if utilization is None else f"{int(utilization):3d} %",
+        "mem. used": "N/A" if used is None else f"{round(used / 1e9, 2)}GB",
+        "temp.": row["temperature"],
+        "MHz": row["clock_mhz"],
+        "users": row["users"],
+        "since": row["running_since"],
+        "pids": row["pids"],
+        "cmd": row["cmd"],
+    }
+    return ["" if shown[heading] is None else _printable(str(shown[heading])) for heading in _HEADINGS]
+
+
+def _printable(text: str) -> str:
+    """Names of users and commands are text of strangers: what would move the cursor is shown, not obeyed."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _coloured(text: str, colour: str) -> str:
+    return f"\033[{_COLOURS[colour]}m{text}\033[0m"
+
+
+def _wants_colour() -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    return sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))
+
+
+def format_table(table: list[dict], colour=None) -> str:
+    """The table as text; in colours on a terminal, or as `colour` says."""
+    colour = _wants_colour() if colour is None else colour
+    lines = [cells(index, row) for index, row in enumerate(table)]
+    widths = [
+        max(len(line[column]) for line in [list(_HEADINGS), *lines]) for column in range(len(_HEADINGS))
+    ]
+
+    def padded(line, paint=lambda text: text):
+        parts = []
+        for heading, text, width in zip(_HEADINGS, line, widths):
+            pad = " " * (width - len(text))
+            parts.append(pad + paint(text) if heading in _NUMBERS else paint(text) + pad)
+        return "  ".join(parts).rstrip()
+
+    text = [padded(_HEADINGS), "  ".join("-" * width for width in widths)]
+    for line, row in zip(lines, table):
+        hue = colour_of(row)
+        text.append(
+            padded(line, (lambda word, hue=hue: _coloured(word, hue)) if colour else lambda word: word)
+        )
+    return "\n".join(text)
+
+
+def pretty_list_gpus() -> None:
+    """Prints the table."""
+    print(format_table(device_table(device_statuses())))

@@ -1,0 +1,72 @@
+"""The agent and the master, one Flask application: FLASK_APP=nvgpu.webapp flask run
+
+The file that NVGPU_CLUSTER_CFG names, in Python's syntax, sets AGENTS, a list of URLs and 'self'; and if wanted
+TOKEN, a secret that all agents and their master have in common, without which nothing is told. A browser is
+asked for it as a password, with any user name."""
+
+from __future__ import annotations
+
+import hmac
+import os
+
+try:
+    from flask import Flask, Response, abort, jsonify, render_template, request
+except ImportError as error:
+    raise ImportError("nvgpu.webapp needs Flask: pip install 'berth-dropin[web]'") from error
+
+import berth
+
+from nvgpu.agent import machine_status
+from nvgpu.list_gpus import cells, colour_of
+from nvgpu.master import gather_reports, title
+
+app = Flask(__name__)
+app.config.update(AGENTS=["self"], TOKEN=None)
+if os.environ.get("NVGPU_CLUSTER_CFG"):
+    app.config.from_envvar("NVGPU_CLUSTER_CFG")
+
+
+def _given_token() -> str:
+    if request.authorization is not None and request.authorization.password:
+        return request.authorization.password
+    return request.headers.get("Authorization", "").replace("Bearer ", "", 1)
+
+
+@app.before_request
+def _admit():
+    token = app.config["TOKEN"]
+    if token and not hmac.compare_digest(_given_token().encode(), str(token).encode()):
+        return Response("A token is needed.\n", 401, {"WWW-Authenticate": 'Basic realm="nvgpu"'})
+    return None
+
+
+def _reports() -> tuple:
+    agents = list(app.config["AGENTS"])
+    return agents, gather_reports(agents, app.config["TOKEN"])
+
+
+@app.get("/gpu_status")
+def gpu_status():
+    try:
+        return jsonify(machine_status())
+    except berth.Error as error:
+        abort(Response(f"{error}\n", 503))
+
+
+@app.get("/cluster_status")
+def cluster_status():
+    return jsonify(_reports()[1])
+
+
+@app.get("/")
+def page():
+    agents, reports = _reports()
+    hosts = [
+        {
+            "title": title(agent, report),
+            "error": report.get("error"),
+            "rows": [(colour_of(row), cells(index, row)) for index, row in enumerate(report.get("gpus", ()))],
+        }
+        for agent, report in zip(agents, reports)
+    ]
+    return render_template("cluster.html", hosts=hosts)

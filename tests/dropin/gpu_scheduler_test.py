@@ -1,0 +1,323 @@
+"""gpu_scheduler: its document's examples, what it holds, and the lock files of its original."""
+
+import fcntl
+import signal
+
+import pytest
+from desk import example
+
+LAB = """
+[[device]]
+model = "T4"
+[[device]]
+model = "H100"
+power_w = 40
+[[device]]
+model = "H100"
+power_w = 90
+[[device]]
+model = "H100"
+power_w = 40
+utilization = 30
+[[device]]
+model = "H100"
+power_w = 40
+"""
+# As PyTorch counts: the four H100 are 0 to 3, the T4 is 4.
+
+
+def prelude(desk) -> str:
+    """Keeps the tests of two checkouts apart; all else is as a user has it."""
+    return (
+        "import gpu_scheduler.lock_files as files\n"
+        f"files.NEWER_DIRECTORY = {str(desk.directory / 'newer')!r}\n"
+        "import gpu_scheduler.scheduler\ngpu_scheduler.scheduler.RETRY_S = 0.1\n"
+        "import torch\nmodel = torch.zeros(1)\nfrom gpu_scheduler import GPUScheduler\n"
+    )
+
+
+def holding(desk, arguments: str = "", code: str = "print(*ids, flush=True); input()"):
+    """A process inside the block; its first line has the ids."""
+    script = prelude(desk) + f"with GPUScheduler({arguments}) as ids:\n    {code}\n"
+    return desk.start_python(script, stdin=-1)
+
+
+def block(desk, arguments: str, code: str = "print(*ids)") -> str:
+    answer = desk.python(prelude(desk) + f"with GPUScheduler({arguments}) as ids:\n    {code}\n")
+    assert answer.status == 0, answer.err
+    return answer.out.strip()
+
+
+@pytest.mark.parametrize(
+    "title, after",
+    [
+        ("quick start", "print(model.device, gpu_ids, torch.cuda.current_device())"),
+        ("device handling", "print(device2, device3, torch.cuda.current_device())"),
+        ("basic usage", "print(model.device)"),
+        ("debug mode", "print(gpu_ids)"),
+        ("git submodule", "print(gpu_ids)"),
+    ],
+)
+def test_an_example_with_one_gpu(make_desk, title, after):
+    desk = make_desk(LAB)
+    # The block of the last example holds only a comment; a body is what its reader is to put there.
+    text = example("gpu-scheduler.md", title).rstrip() + f"\n    {after}\n"
+    answer = desk.python(prelude(desk) + text)
+    assert answer.status == 0, answer.err
+    assert (
+        answer.out.splitlines()[-1]
+        in {
+            "quick start": ["cuda [0] 0", "cuda [3] 3"],
+            "device handling": ["cuda:0 cuda 0", "cuda:3 cuda 3"],
+            "basic usage": ["cuda"],
+            "debug mode": ["[4]"],
+            "git submodule": ["[0]", "[3]"],
+        }[title]
+    )
+    assert desk.leased() == []
+
+
+def test_the_example_with_several_gpus(make_desk):
+    desk = make_desk(LAB)
+    answer = desk.python(
+        prelude(desk) + example("gpu-scheduler.md", "multiple GPUs") + "    print(device1, device2)\n"
+    )
+    assert answer.out == "Using GPUs: [0, 3]\ncuda:0 cuda:3\n", answer.err
+
+
+def test_the_example_of_information(make_desk):
+    desk = make_desk(LAB)
+    answer = desk.python(prelude(desk) + example("gpu-scheduler.md", "GPU information"))
+    assert answer.status == 0, answer.err
+    lines = answer.out.splitlines()
+    assert lines[:4] == [
+        "GPU 0: NVIDIA H100 80GB HBM3",
+        "  Memory: 81008MB free / 81559MB total",
+        "  Power: 40.0W / 700.0W",
+        "  Utilization: 0%",
+    ]
+    assert lines[-1] == "Found 2 free GPUs"
+
+
+def test_ids_are_those_of_pytorch_and_the_mask_is_not_touched(make_desk):
+    desk = make_desk(LAB)
+    code = "import os, berth; print(ids, os.environ.get('CUDA_VISIBLE_DEVICES'), torch.cuda.get_device_name(ids[0]))"
+    assert block(desk, "specific_gpus=[4], memory_free_threshold_gb=1", code) == "[4] None Tesla T4"
+    env = {"CUDA_VISIBLE_DEVICES": "1,4"}
+    assert desk.python(prelude(desk) + "print(__import__('gpu_scheduler').get_gpu_names())", env=env).out == (
+        "[{'gpu_id': 0, 'name': 'NVIDIA H100 80GB HBM3'}, {'gpu_id': 1, 'name': 'Tesla T4'}]\n"
+    )
+
+
+def test_without_pytorch_ids_count_by_bus_and_cuda_is_told_so(make_desk):
+    desk = make_desk(LAB)
+    code = "import gpu_scheduler, os; print(gpu_scheduler.get_gpu_names()[0]['name'], os.environ['CUDA_DEVICE_ORDER'])"
+    assert desk.python(code, env={"PYTHONPATH": None}).out == "Tesla T4 PCI_BUS_ID\n"
+
+
+def test_the_default_device_is_set_in_the_block_and_restored_after(make_desk):
+    desk = make_desk(LAB)
+    code = "print(torch.cuda.current_device())"
+    answer = desk.python(
+        prelude(desk) + "torch.cuda.set_device(1)\n"
+        f"with GPUScheduler(specific_gpus=[3]) as ids:\n    {code}\n{code}\n"
+    )
+    assert answer.out == "3\n1\n"
+
+
+def test_the_lease_lasts_from_enter_to_exit(make_desk):
+    desk = make_desk(LAB)
+    process = holding(desk, "num_gpus=2")
+    assert process.stdout.readline() == "0 3\n"
+    assert desk.leased() == [1, 4]
+    process.communicate("\n")
+    assert desk.leased() == []
+
+
+def test_who_waits_gets_the_gpu_when_the_block_ends(make_desk):
+    desk = make_desk("1xH100")
+    first = holding(desk)
+    first.stdout.readline()
+    second = holding(desk)
+    assert "Waiting for 1 GPUs" in second.stderr.readline()
+    first.send_signal(signal.SIGKILL)
+    assert second.stdout.readline() == "0\n"
+
+
+def test_a_wait_that_runs_out(make_desk):
+    desk = make_desk("1xH100")
+    holding(desk).stdout.readline()
+    answer = desk.python(prelude(desk) + "with GPUScheduler(max_wait_time=0.2): pass")
+    assert answer.status == 1
+    assert (
+        "TimeoutError: Couldn't acquire 1 GPUs within 0.2 seconds: " in answer.err
+        and "leased by" in answer.err
+    )
+
+
+@pytest.mark.parametrize("arguments", ["num_gpus=9", "specific_gpus=[99]", "memory_free_threshold_gb=99"])
+def test_what_no_wait_can_bring_is_refused_at_once(make_desk, arguments):
+    desk = make_desk("1xH100")
+    answer = desk.python(prelude(desk) + f"with GPUScheduler({arguments}): pass")
+    assert answer.status == 1 and "TimeoutError: Couldn't acquire " in answer.err
+
+
+def test_thresholds_that_are_none_are_not_asked(make_desk):
+    desk = make_desk(LAB)
+    asked = "num_gpus=4, power_threshold_w=None, utilization_threshold_percent=None"
+    assert block(desk, asked) == "0 1 2 3"
+    assert block(desk, "num_gpus=3, utilization_threshold_percent=100") == "0 2 3"
+
+
+def test_a_reading_that_a_board_lacks_is_not_held_against_it(make_desk):
+    desk = make_desk('[[device]]\nmodel = "H100"\nunsupported = ["power", "utilization"]\n')
+    assert block(desk, "") == "0"
+    assert desk.ask("import gpu_scheduler as g", "len(g.find_free_gpus(power_threshold_w=1))") == [1]
+
+
+def test_debug_mode_takes_what_is_in_use_but_not_what_is_held(make_desk):
+    desk = make_desk(
+        "[[device]]\nmodel = 'H100'\nutilization = 99\n[[device.process]]\npid = 4242\nghost = true\n"
+    )
+    process = holding(desk, "debug_mode=True")
+    assert process.stdout.readline() == "0\n"
+    answer = desk.python(prelude(desk) + "with GPUScheduler(debug_mode=True): pass")
+    assert "RuntimeError: 🔧 DEBUG MODE: Could only acquire 0/1 GPUs" in answer.err
+
+
+def test_banned_gpus_are_never_taken(make_desk):
+    desk = make_desk("2xH100+2xT4")
+    bans = "import gpu_scheduler.gpu_info as info; info.BANNED_GPUS.append(0); info.BANNED_GPU_NAMES.append('T4')\n"
+    answer = desk.python(
+        prelude(desk) + bans + "with GPUScheduler(memory_free_threshold_gb=1) as ids: print(ids)"
+    )
+    assert answer.out == "[1]\n"
+
+
+def test_what_is_free(make_desk):
+    desk = make_desk(LAB)
+    holder = holding(desk, "specific_gpus=[0]")
+    holder.stdout.readline()
+    found = "[gpu['gpu_id'] for gpu in g.find_free_gpus({})]"
+    assert desk.ask(
+        "import gpu_scheduler as g, gpu_scheduler.gpu_info as i",
+        found.format(""),
+        found.format("memory_free_threshold_gb=20, power_threshold_w=80, utilization_threshold_percent=None"),
+        "[i.is_gpu_locked(0), i.is_gpu_locked(1)]",
+    ) == [[1, 3, 4], [2, 3], [True, False]]
+
+
+# The lock files of the original -----------------------------------------------------------------------------
+
+
+def original_lock(directory, gpu_id: int):
+    """Held as the original holds it."""
+    directory.mkdir(exist_ok=True)
+    file = open(directory / f"gpu_{gpu_id}.lock", "w")
+    fcntl.flock(file, fcntl.LOCK_EX)
+    return file
+
+
+@pytest.mark.parametrize("place", ["home/.gpu_locks", "work/newer"])
+def test_a_gpu_that_an_original_has_locked_is_passed_over(make_desk, place):
+    desk = make_desk("2xH100")
+    with original_lock(desk.lab.directory / place, 0):
+        assert block(desk, "") == "1"
+
+
+def test_who_waits_for_a_lock_of_an_original_gets_the_gpu_after_it(make_desk):
+    desk = make_desk("1xH100")
+    file = original_lock(desk.lab.directory / "home/.gpu_locks", 0)
+    process = holding(desk)
+    assert "GPU 0 is locked by another gpu_scheduler" in process.stderr.readline()
+    file.close()
+    assert process.stdout.readline() == "0\n"
+
+
+def test_our_lock_is_one_that_the_original_respects(make_desk):
+    desk = make_desk("1xH100")
+    process = holding(desk)
+    process.stdout.readline()
+    for place in ("home/.gpu_locks", "work/newer"):
+        with open(desk.lab.directory / place / "gpu_0.lock") as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    process.communicate("\n")
+    with open(desk.lab.directory / "home/.gpu_locks/gpu_0.lock") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_lock_counts_only_on_the_file_that_its_name_leads_to(make_desk):
+    """The original removes a file after it has let go of it: whoever opened it before then locks a file without a
+    name. The test removes it at that very moment."""
+    desk = make_desk("1xH100")
+    setup = prelude(desk) + (
+        "import fcntl, os\nreal, removed = fcntl.flock, []\n"
+        "def flock(descriptor, how):\n"
+        "    if not removed:\n"
+        "        removed.append(os.readlink(f'/proc/self/fd/{descriptor}'))\n"
+        "        os.unlink(removed[0])\n"
+        "    return real(descriptor, how)\n"
+        "fcntl.flock = flock\n"
+        "taken = files.take(0, os.path.expanduser('~/.gpu_locks'))\n"
+    )
+    there = "[os.fstat(t).st_nlink for t in taken], os.path.exists(removed[0])"
+    assert desk.ask(setup, f"[{there}]") == [[[1, 1], True]]
+
+
+def test_a_file_that_is_removed_after_it_was_locked_is_locked_anew(make_desk):
+    """The same a moment later: the original comes to remove it when ours has seen that the name is right."""
+    setup = (
+        "import os, types, gpu_scheduler.lock_files as files\n"
+        "files.NEWER_DIRECTORY = os.path.expanduser('~/newer')\n"
+        "path, removed = os.path.expanduser('~/.gpu_locks/gpu_0.lock'), []\n"
+        "def settle(_):\n"
+        "    if not removed: removed.append(os.unlink(path))\n"
+        "files.time = types.SimpleNamespace(sleep=settle)\n"
+        "taken = files.take(0, os.path.dirname(path))\n"
+    )
+    assert make_desk("1xH100").ask(setup, "[os.fstat(t).st_nlink for t in taken], len(removed)") == [
+        [[1, 1], 1]
+    ]
+
+
+# The command ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words, status, out, err",
+    [
+        ([], 0, "0\n", ""),
+        (["--num-gpus", "3"], 0, "0,2,3\n", ""),
+        (["--num-gpus=4", "--power-threshold-w=100"], 0, "0,1,2,3\n", ""),
+        (
+            ["--num-gpus=4", "--utilization-threshold-percent=10", "--no-wait"],
+            1,
+            "",
+            "Error: Found only 2 free GPU(s), but 4 requested\n",
+        ),
+        (
+            ["--memory-threshold-gb", "99", "--no-wait"],
+            1,
+            "",
+            "Error: Found only 0 free GPU(s), but 1 requested\n",
+        ),
+    ],
+)
+def test_the_command(make_desk, words, status, out, err):
+    answer = make_desk(LAB).run("gpu-scheduler", *words)
+    assert (answer.status, answer.out, answer.err) == (status, out, err)
+
+
+def test_the_command_waits_and_says_so(make_desk):
+    answer = make_desk("1xH100").run(
+        "gpu-scheduler", "--num-gpus", "2", "--max-wait-time", "0.1", "--poll-interval", "0.1"
+    )
+    assert (answer.status, answer.out) == (1, "")
+    waiting, *_, error = answer.err.splitlines()
+    assert waiting.startswith("Waiting for 2 free GPU(s)... Found 1 free GPU(s).")
+    assert error == "Error: Timeout after 0.1 seconds. Found only 1 free GPU(s), but 2 requested"
+
+
+def test_the_command_without_a_driver(make_desk):
+    answer = make_desk('library_missing = true\n[[device]]\nmodel = "T4"\n').run("gpu-scheduler")
+    assert (answer.status, answer.out) == (1, "") and answer.err.startswith("Error: ")

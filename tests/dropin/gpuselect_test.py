@@ -1,0 +1,262 @@
+"""gpuselect: its document's examples, what it holds, and the faults that are left behind."""
+
+import signal
+
+import pytest
+from desk import example
+
+USED = """
+[[device]]
+model = "3090"
+utilization = 5
+memory_utilization = 3
+[[device]]
+model = "A6000"
+[[device.process]]
+pid = 4242
+ghost = true
+used_mib = 500
+[[device]]
+model = "A6000"
+[[device.process]]
+pid = 4243
+ghost = true
+used_mib = 50
+type = "G"
+[[device]]
+model = "3090"
+"""
+MASK = '\nimport os; print(os.environ["CUDA_DEVICE_ORDER"], os.environ["CUDA_VISIBLE_DEVICES"])\n'
+IMPORTED = "from gpuselect import gpuselect\n"
+
+
+def ids(answer) -> list:
+    """The GPUs that a script with MASK at its end got, sorted."""
+    assert answer.status == 0, answer.err
+    order, mask = answer.out.split()[-2:]
+    assert order == "PCI_BUS_ID"
+    return sorted(int(word) for word in mask.split(","))
+
+
+@pytest.mark.parametrize("title", ["adding it to a script", "any idle GPU", "debug logging"])
+def test_an_example_that_takes_any_idle_gpu(desk, title):
+    assert ids(desk.python(example("gpuselect.md", title) + MASK))[0] in range(4)
+
+
+def test_the_example_with_a_type_of_gpu(make_desk):
+    desk = make_desk("1x3090+3xA6000")
+    assert set(ids(desk.python(example("gpuselect.md", "a type of GPU") + MASK))) < {1, 2, 3}
+
+
+def test_the_example_with_thresholds(make_desk):
+    desk = make_desk(
+        '[[device]]\nmodel = "3090"\nutilization = 9\n[[device.process]]\npid = 4242\nghost = true'
+    )
+    assert ids(desk.python(example("gpuselect.md", "thresholds") + MASK)) == [0]
+
+
+def test_the_example_with_specific_gpus_takes_as_many_as_it_names(desk):
+    assert ids(desk.python(example("gpuselect.md", "specific GPUs") + MASK)) == [0, 1]
+
+
+def test_the_example_with_a_custom_selection(make_desk):
+    desk = make_desk('[[device]]\nmodel = "A6000"\n[[device]]\nmodel = "3090"\nutilization = 5\n')
+    assert ids(desk.python(example("gpuselect.md", "a custom selection") + MASK)) == [1]
+
+
+def test_the_example_of_errors(make_desk):
+    answer = make_desk("2x3090").python(IMPORTED + example("gpuselect.md", "errors"))
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out.splitlines() == [
+        "Failed to select GPUs: Requested 4 GPUs, but 2 matched filters",
+        "Failed to select GPUs",
+    ]
+
+
+def test_the_example_that_reads_the_state(make_desk):
+    told = '\nprint([gpu["device"] for gpu in gpu_info], len(all_gpu_info), sorted(gpu_info[0].keys()))'
+    answer = make_desk(USED).python(
+        example("gpuselect.md", "reading the state") + told, env={"CUDA_VISIBLE_DEVICES": "1,3"}
+    )
+    keys = [
+        "device",
+        "mem_utilization",
+        "name",
+        "performance_state",
+        "power_usage",
+        "processes",
+        "temperature",
+    ]
+    assert answer.out == f"[1, 3] 4 {[*keys, 'utilization']}\n"
+
+
+def test_the_state_by_attribute_and_by_key(make_desk):
+    info = "gpustatus()[0]"
+    answers = make_desk(USED).ask(
+        "from gpuselect import gpustatus",
+        f"[{info}.util, {info}['utilization'], {info}.mem_util, {info}['mem_utilization'], {info}[2]]",
+        f"[{info}.get('nothing', 7), 'temperature' in {info}, dict({info})['name']]",
+    )
+    assert answers == [
+        [5, 5, 3, 3, 5],
+        [7, True, "NVIDIA GeForce RTX 3090"],
+    ]
+
+
+def test_a_card_without_a_fan_is_no_error(make_desk):
+    assert make_desk("1xH100").ask(
+        "import gpuselect as g", "g.gpustatus()[0].fan_speed", "g.gpuselect()"
+    ) == [
+        None,
+        "0",
+    ]
+
+
+@pytest.mark.parametrize(
+    "reasons, throttling",
+    [('"gpu_idle"', 0), ('"app_clocks"', 0), ("", 0), ('"sw_power_cap"', 1), ('"gpu_idle", "hw_thermal"', 1)],
+)
+def test_a_card_throttles_when_something_slows_it_down(make_desk, reasons, throttling):
+    desk = make_desk(f'[[device]]\nmodel = "3090"\nutilization = 9\nthrottle = [{reasons}]\n')
+    assert desk.ask("import gpuselect", "gpuselect.gpustatus()[0].is_throttling") == [throttling]
+
+
+# What a call holds ------------------------------------------------------------------------------------------
+
+
+def test_a_call_leases_until_the_process_ends(desk):
+    process = desk.start_python(IMPORTED + "print(gpuselect(count=3), flush=True); input()", stdin=-1)
+    mine = sorted(int(word) for word in process.stdout.readline().split(","))
+    assert desk.leased() == mine
+    (other,) = set(range(4)) - set(mine)
+    assert desk.ask(IMPORTED, "gpuselect(set_cvd=False)", "gpuselect(count=2, silent=True)") == [
+        str(other),
+        "",
+    ]
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert desk.leased() == []
+
+
+def test_a_later_call_first_gives_back_what_the_earlier_one_held(desk):
+    assert desk.ask(IMPORTED, "gpuselect(count=4)", "gpuselect(count=4)", "gpuselect(devices=2)") == [
+        "0,1,2,3",
+        "0,1,2,3",
+        "2",
+    ]
+
+
+def test_a_look_holds_nothing_and_leaves_the_mask_alone(desk):
+    mask = "__import__('os').environ.get('CUDA_VISIBLE_DEVICES')"
+    setup = IMPORTED + "import subprocess, json"
+    listed = (
+        "[d['leases'] for d in json.loads(subprocess.check_output(['berth', 'list', '--json']))['devices']]"
+    )
+    assert desk.ask(setup, "gpuselect(devices=3, set_cvd=False)", mask, listed) == [
+        "3",
+        None,
+        [[], [], [], []],
+    ]
+
+
+def test_who_allows_company_shares_the_card_and_is_promised_no_memory(make_desk):
+    desk = make_desk(USED)
+    script = IMPORTED + "print(gpuselect(name='A6000', processes=1, count=2), flush=True); input()"
+    first = desk.start_python(script, stdin=-1)
+    assert first.stdout.readline() == "1,2\n"
+    assert desk.ask(IMPORTED, "gpuselect(name='A6000', processes=1, count=2)") == ["1,2"]
+    (alone,) = desk.ask(IMPORTED, "gpuselect(name='A6000')")
+    assert alone["text"].startswith("Requested 1 GPUs, but 0 matched filters; GPU 2: leased by")
+
+
+def test_a_selector_that_admits_a_used_card_shares_it(make_desk):
+    desk = make_desk(USED)
+    script = IMPORTED + "print(gpuselect(selector=lambda gpu: gpu.device == 1), flush=True); input()"
+    assert [desk.start_python(script, stdin=-1).stdout.readline() for _ in range(2)] == ["1\n", "1\n"]
+
+
+def test_cuda_that_is_up_is_an_error_and_not_silence(desk):
+    (answer,) = desk.ask(IMPORTED + "import torch; torch.zeros(1, device='cuda:0')", "gpuselect()")
+    assert answer["text"].startswith("CUDA is up in this process already")
+
+
+# The command ------------------------------------------------------------------------------------------------
+
+
+def test_the_example_that_prints(desk):
+    answer = desk.shell(example("gpuselect.md", "printing"))
+    assert (answer.status, answer.err) == (0, "") and answer.out.strip() in "0123"
+
+
+def test_the_example_of_a_wrapper(desk):
+    (desk.directory / "my_scripy.py").write_text("import sys\nprint(sys.argv[1:])" + MASK)
+    answer = desk.shell(example("gpuselect.md", "a wrapper"))
+    assert answer.out.startswith("['arg1', 'arg2']\n") and len(ids(answer)) == 1
+
+
+def test_the_examples_that_run_commands(make_desk):
+    desk = make_desk("2x3090+2xA6000")
+    (desk.directory / "foo.py").write_text(MASK)
+    answer = desk.shell(example("gpuselect.md", "running commands"))
+    assert (answer.status, answer.err) == (0, "")
+    masks = [line.split()[1].split(",") for line in answer.out.splitlines()]
+    assert [len(mask) for mask in masks] == [1, 2, 1, 1] and masks[2][0] in "23"
+
+
+def test_the_example_with_docker(desk):
+    answer = desk.shell(example("gpuselect.md", "docker"))
+    assert answer.status == 0, answer.err
+    words = answer.out.splitlines()
+    assert words[:2] == ["run", "--gpus"] and words[-4:] == ["--rm", "-it", "gpu_container", "nvidia-smi"]
+    # The shell splits nothing: Docker gets device="0,1", with the quotes that its parser wants.
+    kind, _, listed = words[2].strip('"').partition("=")
+    assert kind == "device" and len(listed.split(",")) == 2
+
+
+def test_a_command_ends_as_it_ends_and_nothing_is_printed_beside_it(desk):
+    answer = desk.run("gpuselect", "--", "sh", "-c", "echo out; echo $PYTHONUNBUFFERED; echo err >&2; exit 7")
+    assert (answer.status, answer.out, answer.err) == (7, "out\n1\n", "err\n")
+
+
+def test_a_command_has_the_terminal(desk):
+    answer = desk.run("script", "-qec", "gpuselect -- test -t 1", "/dev/null")
+    assert (answer.status, answer.out) == (0, "")
+
+
+def test_a_command_holds_its_gpus(desk):
+    running = desk.lab.start("gpuselect", "-c", "4", "--", "sh", "-c", "echo; read x", stdin=-1)
+    running.stdout.readline()
+    assert desk.leased() == [0, 1, 2, 3]
+    answer = desk.run("gpuselect", "-q", "--", "echo", "never")
+    assert (answer.status, answer.out) == (75, "")
+    assert "leased by" in answer.err
+
+
+@pytest.mark.parametrize(
+    "words, status, said",
+    [
+        (["-c", "9"], 1, "gpuselect: Requested 9 GPUs, but 4 matched filters\n"),
+        (["-c", "0"], 1, "gpuselect: GPU count must be >= 1\n"),
+        (["-d", "7"], 1, "gpuselect: Invalid device ID 7\n"),
+        (["-d", "0", "-n", "x"], 1, "gpuselect: Use only one of 'devices' and 'name' parameters\n"),
+        (["-u", "-1"], 1, "gpuselect: Utilization/process count thresholds must be >= 0\n"),
+        (["-c", "9", "--", "echo"], 1, "gpuselect: Requested 9 GPUs, but 4 matched filters\n"),
+        (["-d", "x"], 2, "Parameter must be a single int or 'int1,int2,...'\n"),
+        (["--bogus"], 2, "unrecognized arguments: --bogus\n"),
+        (["--"], 2, "no command after --\n"),
+    ],
+)
+def test_a_wrong_command_line(desk, words, status, said):
+    answer = desk.run("gpuselect", *words)
+    assert (answer.status, answer.out) == (status, "") and answer.err.endswith(said)
+
+
+def test_quiet_prints_nothing_and_debug_says_why(desk):
+    assert desk.run("gpuselect", "-q") == desk.run("true")
+    answer = desk.run("gpuselect", "-D")
+    assert "GPU count: 4\n" in answer.err and "GPUs left after filtering (1 requested): 4\n" in answer.err
+
+
+def test_no_driver(make_desk):
+    answer = make_desk('library_missing = true\n[[device]]\nmodel = "3090"\n').run("gpuselect")
+    assert (answer.status, answer.out) == (1, "") and answer.err.startswith("gpuselect: ")

@@ -1,0 +1,113 @@
+"""Some people of a lab still run an original. What that promises, with the race drawn out."""
+
+import pytest
+from desk import HERE, ORIGINALS
+from simulated import eventually
+
+LAB = '[[device]]\nmodel = "1080Ti"\ncount = 2\n'
+CLAIM = """
+import logging, sys
+from safe_gpu import safe_gpu
+logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+safe_gpu.claim_gpus({count}, safe_gpu.PytorchPlaceholder(), None, {sleep})
+print(*safe_gpu.gpu_owner.devices_taken, flush=True)
+input()
+"""
+# How long a claim sleeps between choosing and occupying: without the lock the other would come between.
+DRAWN_OUT_S = 0.5
+
+
+@pytest.fixture
+def start(make_desk):
+    """Starts a script of the original or of ours on one machine."""
+    desk = make_desk(LAB)
+
+    def run(whose: str, script: str, environment: str = "safe_gpu"):
+        if whose == "ours":
+            return desk.start_python(script, stdin=-1)
+        python = ORIGINALS / environment / "bin/python"
+        if not python.exists():
+            pytest.skip("needs the originals: ./dev setup")
+        return desk.lab.start(python, "-c", script, stdin=-1, env={"PYTHONPATH": HERE / "standins"})
+
+    run.desk = desk
+    return run
+
+
+@pytest.mark.parametrize("first, second", [("original", "ours"), ("ours", "original"), ("ours", "ours")])
+def test_safe_gpu_and_its_original_never_both_get_a_gpu(start, first, second):
+    one = start(first, CLAIM.format(count=1, sleep=DRAWN_OUT_S))
+    while "Set CUDA_VISIBLE_DEVICES=" not in one.stderr.readline():
+        assert one.poll() is None
+    other = start(second, CLAIM.format(count=1, sleep=0))
+    assert [one.stdout.readline(), other.stdout.readline()] == ["0\n", "1\n"]
+
+
+@pytest.mark.parametrize("second", ["ours", "original"])
+def test_too_few_is_too_few_for_either(start, second):
+    one = start("original" if second == "ours" else "ours", CLAIM.format(count=1, sleep=DRAWN_OUT_S))
+    while "Set CUDA_VISIBLE_DEVICES=" not in one.stderr.readline():
+        assert one.poll() is None
+    _, said = start(second, CLAIM.format(count=2, sleep=0)).communicate(timeout=30)
+    assert "Required 2 GPUs, only found these free: ['1']" in said
+
+
+def test_who_waits_in_line_does_not_take_what_an_original_took_between(start):
+    """Ours waits while all is leased; the lease ends, and before ours comes to the lock of the original, that has
+    occupied the GPU."""
+    holder = start("ours", "import berth; lease = berth.lease(2); print(flush=True); input()")
+    holder.stdout.readline()
+    script = CLAIM.replace("{sleep})", "{sleep}, wait=None)").format(count=1, sleep=0)
+    first_look = """
+from safe_gpu import lock
+import contextlib, logging
+real = lock.held
+@contextlib.contextmanager
+def held(logger):
+    lock.held = real
+    print("granted", flush=True)
+    input()
+    with real(logger): yield
+lock.held = held
+"""
+    waiting = start("ours", first_look + script)
+    eventually(lambda: start.desk.lab.berth("queue", "--json").json["waiters"])
+    holder.communicate("\n", timeout=30)
+    assert waiting.stdout.readline() == "granted\n"
+    original = start("original", CLAIM.format(count=1, sleep=0))
+    assert original.stdout.readline() == "0\n"
+    waiting.stdin.write("\n")
+    waiting.stdin.flush()
+    assert waiting.stdout.readline() == "1\n"
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        "from gpuselect import gpuselect; print(gpuselect(), flush=True)",
+        "from safe_gpu import safe_gpu; print(safe_gpu.GPUOwner().devices_taken[0], flush=True)",
+        "from gpu_scheduler import GPUScheduler\nwith GPUScheduler(1) as ids: print(*ids, flush=True)",
+        "import nvgpu; print(nvgpu.available_gpus(2)[0], flush=True)",
+    ],
+)
+def test_what_a_process_of_an_original_uses_is_not_given_to_anybody(start, ask):
+    process = start(
+        "original",
+        "import random; random.sample = random.choice = lambda all, *_: all[0] if not _ else all[:1]\n"
+        "import gpuselect, torch\nvalue = gpuselect.gpuselect(devices=0)\n"
+        "block = torch.zeros(1, device='cuda:0'); print(value, flush=True); input()",
+        "gpuselect",
+    )
+    assert process.stdout.readline() == "0\n"
+    assert start("ours", ask).stdout.readline() == "1\n"
+
+
+def test_an_original_in_the_same_environment_is_named_at_import(make_desk):
+    desk = make_desk(LAB)
+    place = desk.directory / "nvgpu-0.10.0.dist-info"
+    place.mkdir()
+    (place / "METADATA").write_text("Metadata-Version: 2.1\nName: nvgpu\nVersion: 0.10.0\n")
+    answer = desk.python("import nvgpu, gpuselect, gpu_utilities, safe_gpu.safe_gpu, gpu_scheduler")
+    assert answer.status == 0
+    assert answer.err.count("UserWarning") == 1
+    assert "both nvgpu 0.10.0 and berth-dropin are installed here" in answer.err

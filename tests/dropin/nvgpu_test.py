@@ -1,0 +1,348 @@
+"""nvgpu: its document's examples, the table, and the pages."""
+
+import ast
+import http.server
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from desk import example
+from simulated import as_nobody
+
+OLD_LAB = """
+driver = "450.51.06"
+[[device]]
+model = "1070"
+uuid = "GPU-3aa99ee6-4a9f-470e-3798-70aaed942689"
+memory_mib = {first}
+hidden_mib = 7881
+[[device]]
+model = "1080Ti"
+uuid = "GPU-60410ded-5218-7b06-9c7a-124b77a22447"
+memory_mib = {other}
+hidden_mib = 10795
+[[device]]
+model = "1080Ti"
+uuid = "GPU-d0a77bd4-cc70-ca82-54d6-4e2018cfdca6"
+memory_mib = {other}
+hidden_mib = 10789
+"""
+
+
+def the_machine_of_the_document() -> str:
+    # Drivers of those days did not count their reserve in the total; the simulated ones take it off.
+    return OLD_LAB.format(first=8119 + 73, other=11178 + 86)
+
+
+# The command ------------------------------------------------------------------------------------------------
+
+
+def test_the_examples_that_grab(make_desk):
+    desk = make_desk("1xT4+1xH100")
+    text = example("nvgpu.md", "grabbing").replace(")\n", ")\necho $CUDA_VISIBLE_DEVICES\n")
+    answer = desk.shell(text)
+    assert (answer.status, answer.out, answer.err) == (0, "1,0\n1\n", "")
+
+
+@pytest.mark.parametrize("limit, said", [("-l1", "1"), ("--limit=9", "1,0"), ("-l0", "1,0")])
+def test_a_limit_takes_the_most_capable_first(make_desk, limit, said):
+    answer = make_desk("1xT4+1xH100").run("nvgpu", "available", limit)
+    assert (answer.status, answer.out) == (0, said + "\n")
+
+
+def test_none_available_prints_an_empty_line(make_desk):
+    desk = make_desk('[[device]]\nmodel = "T4"\nhidden_mib = 9000\n')
+    answer = desk.run("nvgpu", "available")
+    assert (answer.status, answer.out, answer.err) == (0, "\n", "")
+
+
+def test_a_leased_gpu_is_not_available(desk):
+    holder = desk.lab.start("berth", "run", "--devices", "1", "--", "sh", "-c", "echo; read x", stdin=-1)
+    holder.stdout.readline()
+    assert desk.run("nvgpu", "available").out == "0,2,3\n"
+
+
+@pytest.fixture
+def busy(make_desk):
+    """A machine as the document shows one: free, a notebook, a script, a job of another user, and one unseen."""
+    desk = make_desk("1x1070")
+    processes = []
+
+    def start(*words, prefix=()):
+        process = subprocess.Popen([*prefix, *words], stdin=subprocess.PIPE)
+        processes.append(process)
+        return process.pid
+
+    sleeping = ["-c", "input()"]
+    (desk.directory / "train.py").write_text("input()")
+    notebook = start(sys.executable, *sleeping, "-m", "ipykernel_launcher", "-f", "kernel.json")
+    script = start(sys.executable, f"{desk.directory}/train.py", "--lr", "3")
+    blocks = [
+        "",
+        f"[[device.process]]\npid = {notebook}\nused_mib = 7881\n",
+        f"[[device.process]]\npid = {script}\n[[device.process]]\npid = 4190001\nghost = true\n",
+        "[[device.process]]\npid = 4190002\nghost = true\nused_mib = 900\n",
+    ]
+    desk.lab.change("".join(f'[[device]]\nmodel = "1080Ti"\nutilization = 46\n{block}' for block in blocks))
+    desk.pids = (notebook, script)
+    yield desk
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("title", ["the table", "the shortcut"])
+def test_the_examples_that_show_the_table(busy, title):
+    command, *shown = example("nvgpu.md", title).splitlines()
+    answer = busy.shell(command.removeprefix("$ "))
+    assert (answer.status, answer.err) == (0, "")
+    heading, rule, *rows = answer.out.splitlines()
+    columns = "status type util. mem. used temp. MHz users since pids cmd"
+    assert heading.split() == columns.split() and set(rule) == {"-", " "}
+    if shown:
+        assert [word for word in heading.split() if word not in ("mem.", "used")] == shown[0].split()
+    assert [row.split()[:3] for row in rows] == [
+        ["0", "[", "]"],
+        ["1", "[~]", "NVIDIA"],
+        ["2", "[~]", "NVIDIA"],
+        ["3", "[!]", "NVIDIA"],
+    ]
+    notebook, script = busy.pids
+    assert rows[1].endswith(f"{notebook}          jupyter") or rows[1].split()[-2:] == [
+        str(notebook),
+        "jupyter",
+    ]
+    assert " 46 %  8.35GB " in rows[1]
+    assert rows[2].split()[-2] == f"{script},4190001" and rows[2].endswith("train.py") and "?" in rows[2]
+    assert rows[3].split()[-2:] == ["?", "4190002"]
+
+
+def test_the_table_has_colours_on_a_terminal(busy):
+    out = busy.run("script", "-qec", "nvl", "/dev/null", env={"NO_COLOR": None}).out
+    assert [f"\033[{code}m[" in out for code in (31, 32, 34)] == [True] * 3
+    assert "\033" not in busy.run("script", "-qec", "nvl", "/dev/null", env={"NO_COLOR": "1"}).out
+
+
+def test_a_job_of_another_user(make_desk):
+    prefix = as_nobody()
+    process = subprocess.Popen([*prefix, "sleep", "1000"])
+    try:
+        desk = make_desk(f'[[device]]\nmodel = "T4"\n[[device.process]]\npid = {process.pid}\n')
+        (status,) = desk.ask("from nvgpu.list_gpus import device_statuses", "device_statuses()[0]")
+    finally:
+        process.kill()
+        process.wait()
+    assert (status["users"], status["pids"], status["cmd"]) == ("nobody", str(process.pid), "sleep 1000")
+
+
+@pytest.mark.parametrize(
+    "age_s, said",
+    [
+        (3, "just now"),
+        (46, "46 seconds ago"),
+        (60, "a minute ago"),
+        (119, "a minute ago"),
+        (3600, "an hour ago"),
+        (14 * 3600, "14 hours ago"),
+        (2 * 86400, "2 days ago"),
+        (7 * 86400, "7 days ago"),
+        (40 * 86400, "a month ago"),
+        (800 * 86400, "2 years ago"),
+    ],
+)
+def test_how_long_ago(desk, age_s, said):
+    assert desk.ask("from nvgpu.list_gpus import humanized", f"humanized({age_s})") == [said]
+
+
+def test_text_of_a_workload_cannot_move_the_cursor(desk):
+    row = {"is_available": False, "users": "\033[2Jx", "memory": None, "utilization": None}
+    row |= dict.fromkeys(("type", "temperature", "clock_mhz", "running_since", "pids", "cmd"))
+    (cells,) = desk.ask("from nvgpu.list_gpus import cells", f"cells(0, {row!r})")
+    assert "?[2Jx" in cells and not any("\033" in cell for cell in cells)
+
+
+@pytest.mark.parametrize("words, status", [(["available", "-l", "x"], 2), (["bogus"], 2), ([], 2)])
+def test_a_wrong_command_line(desk, words, status):
+    assert desk.run("nvgpu", *words).status == status
+
+
+@pytest.mark.parametrize("words", [["nvgpu", "available"], ["nvgpu", "list"], ["nvl"]])
+def test_no_driver(make_desk, words):
+    answer = make_desk('library_missing = true\n[[device]]\nmodel = "T4"\n').run(*words)
+    assert (answer.status, answer.out) == (1, "") and answer.err.startswith("nvgpu: ")
+
+
+# The Python API ---------------------------------------------------------------------------------------------
+
+
+def test_the_example_of_the_api(make_desk):
+    """The document prints what its machine answers: so does ours, on that machine."""
+    text = example("nvgpu.md", "the Python API")
+    desk = make_desk(the_machine_of_the_document())
+    assert desk.python(text).status == 0
+    *shown, _ = ast.literal_eval(
+        text[text.index("\n[") + 1 :].replace("...", "Ellipsis").replace("Ellipsis", "None")
+    )
+    assert desk.ask("import nvgpu", "nvgpu.gpu_info()") == [shown]
+
+
+def test_available_by_share_of_memory(make_desk):
+    machine = "".join(f'[[device]]\nmodel = "T4"\nhidden_mib = {mib}\n' for mib in (0, 3072, 3073, 9000))
+    assert make_desk(machine).ask(
+        "import nvgpu", "nvgpu.available_gpus()", "nvgpu.available_gpus(max_used_percent=100)"
+    ) == [["0", "1"], ["0", "1", "2", "3"]]
+
+
+# The pages --------------------------------------------------------------------------------------------------
+
+PAGES = "import json\nfrom nvgpu.webapp import app\npage = app.test_client()\n"
+
+
+def configured(desk, text: str) -> dict:
+    (desk.directory / "nvgpu_master.cfg").write_text(text)
+    return {"NVGPU_CLUSTER_CFG": desk.directory / "nvgpu_master.cfg"}
+
+
+def test_what_an_agent_tells(desk):
+    status, cluster = desk.ask(PAGES, "page.get('/gpu_status').json", "page.get('/cluster_status').json")
+    assert status["hostname"] == socket.gethostname() and cluster == [status]
+    assert set(status["gpus"][0]) == {
+        *("type", "is_available", "pids", "users", "running_since", "utilization", "memory", "clock_mhz"),
+        *("temperature", "cmd"),
+    }
+
+
+def test_no_agents_show_nothing(desk):
+    env = configured(desk, "AGENTS = []\n")
+    assert desk.ask(PAGES, "page.get('/cluster_status').json", "page.get('/').status", env=env) == [
+        [],
+        "200 OK",
+    ]
+
+
+def test_an_agent_without_a_driver_says_so(make_desk):
+    desk = make_desk('library_missing = true\n[[device]]\nmodel = "T4"\n')
+    status, (own,), page = desk.ask(
+        PAGES,
+        "page.get('/gpu_status').status_code",
+        "page.get('/cluster_status').json",
+        "page.get('/').status_code",
+    )
+    assert status == 503 and "driver" in own["error"].lower() and page == 200
+
+
+def test_the_page_escapes_what_workloads_made(busy):
+    evil = busy.directory / "<script>alert(1)</script>.py"
+    evil.parent.mkdir(parents=True, exist_ok=True)
+    evil = busy.directory / "<b>x.py"
+    evil.write_text("input()")
+    process = subprocess.Popen([sys.executable, str(evil)], stdin=subprocess.PIPE)
+    busy.lab.change(f'[[device]]\nmodel = "T4"\n[[device.process]]\npid = {process.pid}\n')
+    try:
+        (html,) = busy.ask(PAGES, "page.get('/').text")
+    finally:
+        process.kill()
+        process.communicate()
+    assert "&lt;b&gt;x.py" in html and "<b>" not in html
+
+
+def test_a_token_is_asked_for(desk):
+    env = configured(desk, "AGENTS = ['self']\nTOKEN = 'secret'\n")
+    get = "page.get('/gpu_status'{}).status_code"
+    assert desk.ask(
+        PAGES,
+        get.format(""),
+        get.format(", headers={'Authorization': 'Bearer secret'}"),
+        get.format(", headers={'Authorization': 'Bearer other'}"),
+        get.format(", auth=('anybody', 'secret')"),
+        env=env,
+    ) == [401, 200, 401, 200]
+
+
+def test_a_configuration_that_is_not_there_is_an_error(desk):
+    (answer,) = desk.ask("", "__import__('nvgpu.webapp')", env={"NVGPU_CLUSTER_CFG": "/nonexistent"})
+    assert answer["raises"] == "FileNotFoundError"
+
+
+class Agent(http.server.BaseHTTPRequestHandler):
+    """An agent that answers as its path begins: /broken, /html or /odd."""
+
+    def do_GET(self):
+        kind = self.path.split("/")[1]
+        self.send_response(500 if kind == "broken" else 200)
+        self.end_headers()
+        self.wfile.write(b'{"gpus": [{"type": 1}]}' if kind == "odd" else b"<html>")
+
+    def log_message(self, *_):
+        pass
+
+
+def test_what_a_master_says_of_its_agents(desk):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Agent)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    silent = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{server.server_port}"
+    slow = f"http://127.0.0.1:{silent.getsockname()[1]}"
+    hosts = ["http://127.0.0.1:9", f"{url}/broken", f"{url}/html", f"{url}/odd", slow, slow]
+    begun = time.monotonic()
+    (reports,) = desk.ask(
+        "from nvgpu import master\nmaster.TIMEOUT_S = 1", f"master.gather_reports(['self', *{hosts!r}])"
+    )
+    server.shutdown()
+    server.server_close()
+    silent.close()
+    assert reports[0]["hostname"] == socket.gethostname()
+    assert [report["error"] for report in reports[1:]] == [
+        "Host not available",
+        "Bad response (500)",
+        "Bad response (not JSON)",
+        "Bad response (not a report)",
+        "Connection timeout",
+        "Connection timeout",
+    ]
+    # Hang guard for one after another with the real timeout; the order of magnitude is all that matters.
+    assert time.monotonic() - begun < 10
+
+
+def fetched(command: str, pages: list) -> str:
+    """A program that starts the server as the document does, and prints what the pages answer."""
+    return f"""
+import os, signal, subprocess, sys, time, urllib.request
+server = subprocess.Popen({command!r}, shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+while b"Running on" not in server.stderr.readline():
+    assert server.poll() is None
+for page in {pages!r}:
+    print(urllib.request.urlopen("http://127.0.0.1:1080" + page).read().decode())
+os.killpg(server.pid, signal.SIGTERM)
+"""
+
+
+def in_a_network_of_its_own() -> list:
+    """The port of the document may be in use here: words that run a command where it is not."""
+    prefix = ["unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+    if subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
+        pytest.skip("needs network namespaces and ip")
+    return prefix
+
+
+def test_the_example_of_an_agent(desk):
+    (desk.directory / "fetch.py").write_text(fetched(example("nvgpu.md", "an agent"), ["/gpu_status"]))
+    answer = desk.run(*in_a_network_of_its_own(), "python3", "fetch.py")
+    assert answer.status == 0, answer.err
+    assert len(json.loads(answer.out)["gpus"]) == 4
+
+
+def test_the_example_of_a_master(desk):
+    path = configured(desk, example("nvgpu.md", "the config of a master"))["NVGPU_CLUSTER_CFG"]
+    command = example("nvgpu.md", "a master").replace("/path/to/nvgpu_master.cfg", str(path))
+    (desk.directory / "fetch.py").write_text(fetched(command, ["/cluster_status", "/"]))
+    answer = desk.run(*in_a_network_of_its_own(), "python3", "fetch.py")
+    assert answer.status == 0, answer.err
+    own, *others = json.loads(answer.out.splitlines()[0])
+    assert len(own["gpus"]) == 4 and others == [{"error": "Host not available"}] * 3
+    for name in ("self", "http://node02:1080", "http://node03:1080", "http://node04:1080"):
+        assert name in answer.out
