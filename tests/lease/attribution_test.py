@@ -2,8 +2,13 @@
 
 import sys
 
+import pytest
+
 from lease_jobs import USES_DEVICES, eventually, only_lease, ready
 from schemas import checked
+
+# Load the simulated driver into Python.
+pytestmark = pytest.mark.release_only
 
 OPENS_AND_USES = (
     """

@@ -11,6 +11,9 @@ from lab import DEADLINE_S
 from lease_jobs import USES_DEVICES, alive, eventually, holder, leases, only_lease, ready, waiter, waiting
 from schemas import checked
 
+# Load the simulated driver into Python.
+pytestmark = pytest.mark.release_only
+
 # The whole machine, whatever the lease says.
 STRAYS = f"env -u CUDA_VISIBLE_DEVICES {sys.executable} -c '{USES_DEVICES}'"
 KEEPS = f"{sys.executable} -c '{USES_DEVICES}'"
