@@ -300,7 +300,7 @@ class Bench:
 
         bare = take(
             "limit: fork, flock, exit",
-            [self.ours("bare_cycle"), f"{directory}/cycles", WORKERS, COMPARED],
+            [self.ours("bare_cycle"), f"{directory}/bare", WORKERS, COMPARED],
             COMPARED,
         )
         ours = take("berth", [self.ours("cycles"), self.build / "berth", WORKERS, CYCLES], CYCLES)
