@@ -39,17 +39,23 @@ def machine(make_lab):
 
     def make(text=EIGHT):
         lab = make_lab(text)
-        settle(lab)
+        settle(lab.file)
         assert lab.berth("pick").out.strip().isdigit()
+        settle(allocations_of(lab))
         return lab
 
     return make
 
 
-def settle(lab: Lab):
-    """The simulated driver reads a file anew at every call as long as it has only just changed."""
-    long_ago = lab.file.stat().st_mtime - 60
-    os.utime(lab.file, (long_ago, long_ago))
+def settle(path: pathlib.Path):
+    """The simulated driver reads what has only just changed anew at every call."""
+    long_ago = path.stat().st_mtime - 60
+    os.utime(path, (long_ago, long_ago))
+
+
+def allocations_of(lab: Lab):
+    """Where the simulated driver looks for what processes allocated."""
+    return pathlib.Path(f"{lab.file}.d") / "alloc"
 
 
 def driver_calls(lab: Lab, *command):
