@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <iterator>
 
 #include "berth/cli/command.h"
+#include "berth/cli/originals.h"
 #include "berth/cli/question.h"
 #include "berth/core/units.h"
 #include "berth/lease/directory_health.h"
@@ -237,6 +240,9 @@ class Doctor : public Command {
     check_permissions(findings);
     check_lease_directory(findings);
     check_site_files(findings);
+    std::error_code ignored;
+    std::ranges::copy(originals_beside_dropins(std::filesystem::canonical("/proc/self/exe", ignored)),
+                      std::back_inserter(findings));
     return findings;
   }
 

@@ -57,7 +57,7 @@ def _is_there(descriptor: int, path: str) -> bool:
     return stat.S_ISREG(held.st_mode) and (held.st_dev, held.st_ino) == (named.st_dev, named.st_ino)
 
 
-def _lock(path: str, how: int) -> Optional[int]:
+def _lock(path: str) -> Optional[int]:
     """A descriptor that holds the lock; None when another holds it. OSError when the file cannot be had."""
     for _ in range(_TRIES):
         try:
@@ -67,13 +67,11 @@ def _lock(path: str, how: int) -> Optional[int]:
                 raise
             continue
         try:
-            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
             return None
-        if _is_there(descriptor, path):
-            return descriptor
-        os.close(descriptor)
+        return descriptor
     return None
 
 
@@ -89,7 +87,7 @@ def _take_once(gpu_id: int, lock_dir: str) -> Optional[dict[int, str]]:
         _make_directory(directory)
         path = path_in(directory, gpu_id)
         try:
-            descriptor = _lock(path, fcntl.LOCK_EX)
+            descriptor = _lock(path)
         except OSError as error:
             # Only the owner of such a directory could lock there: Berth's lease holds without it.
             logger.warning(

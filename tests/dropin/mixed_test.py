@@ -1,7 +1,10 @@
 """Some people of a lab still run an original. What that promises, with the race drawn out."""
 
+import select
+import shutil
+
 import pytest
-from desk import HERE, ORIGINALS
+from desk import ENVIRONMENT, HERE, ORIGINALS
 from simulated import eventually
 
 LAB = '[[device]]\nmodel = "1080Ti"\ncount = 2\n'
@@ -9,11 +12,15 @@ CLAIM = """
 import logging, sys
 from safe_gpu import safe_gpu
 logging.basicConfig(level=logging.INFO, stream=sys.stderr)
-safe_gpu.claim_gpus({count}, safe_gpu.PytorchPlaceholder(), None, {sleep})
+def occupy(device_no):
+    if {waits}: print("chosen", flush=True), input()
+    return safe_gpu.PytorchPlaceholder()(device_no)
+safe_gpu.claim_gpus({count}, occupy)
 print(*safe_gpu.gpu_owner.devices_taken, flush=True)
 input()
 """
-# How long a claim sleeps between choosing and occupying: without the lock the other would come between.
+# How long the first stays between choosing and occupying once the second has come: without the lock the second would
+# choose the same GPU within some hundredths of a second.
 DRAWN_OUT_S = 0.5
 
 
@@ -34,21 +41,28 @@ def start(make_desk):
     return run
 
 
+def between(start, first: str, second: str, count: int):
+    """Both processes, when the second has come while the first had chosen its GPU and not yet occupied it."""
+    one = start(first, CLAIM.format(count=1, waits=True))
+    assert one.stdout.readline() == "chosen\n"
+    other = start(second, CLAIM.format(count=count, waits=False))
+    while "acquiring lock" not in other.stderr.readline():
+        assert other.poll() is None
+    assert not select.select([other.stdout], [], [], DRAWN_OUT_S)[0]
+    one.stdin.write("\n")
+    one.stdin.flush()
+    assert one.stdout.readline() == "0\n"
+    return other
+
+
 @pytest.mark.parametrize("first, second", [("original", "ours"), ("ours", "original"), ("ours", "ours")])
 def test_safe_gpu_and_its_original_never_both_get_a_gpu(start, first, second):
-    one = start(first, CLAIM.format(count=1, sleep=DRAWN_OUT_S))
-    while "Set CUDA_VISIBLE_DEVICES=" not in one.stderr.readline():
-        assert one.poll() is None
-    other = start(second, CLAIM.format(count=1, sleep=0))
-    assert [one.stdout.readline(), other.stdout.readline()] == ["0\n", "1\n"]
+    assert between(start, first, second, 1).stdout.readline() == "1\n"
 
 
-@pytest.mark.parametrize("second", ["ours", "original"])
-def test_too_few_is_too_few_for_either(start, second):
-    one = start("original" if second == "ours" else "ours", CLAIM.format(count=1, sleep=DRAWN_OUT_S))
-    while "Set CUDA_VISIBLE_DEVICES=" not in one.stderr.readline():
-        assert one.poll() is None
-    _, said = start(second, CLAIM.format(count=2, sleep=0)).communicate(timeout=30)
+@pytest.mark.parametrize("first, second", [("original", "ours"), ("ours", "original")])
+def test_too_few_is_too_few_for_either(start, first, second):
+    _, said = between(start, first, second, 2).communicate(timeout=30)
     assert "Required 2 GPUs, only found these free: ['1']" in said
 
 
@@ -57,7 +71,7 @@ def test_who_waits_in_line_does_not_take_what_an_original_took_between(start):
     occupied the GPU."""
     holder = start("ours", "import berth; lease = berth.lease(2); print(flush=True); input()")
     holder.stdout.readline()
-    script = CLAIM.replace("{sleep})", "{sleep}, wait=None)").format(count=1, sleep=0)
+    script = CLAIM.replace("occupy)\n", "occupy, wait=None)\n").format(count=1, waits=False)
     first_look = """
 from safe_gpu import lock
 import contextlib, logging
@@ -74,7 +88,7 @@ lock.held = held
     eventually(lambda: start.desk.lab.berth("queue", "--json").json["waiters"])
     holder.communicate("\n", timeout=30)
     assert waiting.stdout.readline() == "granted\n"
-    original = start("original", CLAIM.format(count=1, sleep=0))
+    original = start("original", CLAIM.format(count=1, waits=False))
     assert original.stdout.readline() == "0\n"
     waiting.stdin.write("\n")
     waiting.stdin.flush()
@@ -111,3 +125,17 @@ def test_an_original_in_the_same_environment_is_named_at_import(make_desk):
     assert answer.status == 0
     assert answer.err.count("UserWarning") == 1
     assert "both nvgpu 0.10.0 and berth-dropin are installed here" in answer.err
+
+
+def test_doctor_names_an_original_in_the_environment_of_the_program(make_desk, tmp_path):
+    desk = make_desk(LAB)
+    packages = tmp_path / "lib/python3.11/site-packages"
+    program = tmp_path / "bin/berth"
+    program.parent.mkdir()
+    shutil.copy(ENVIRONMENT / "bin/berth", program)
+    for name in ("berth_dropin-0.1.0", "safe_gpu-2.0.0"):
+        (packages / f"{name}.dist-info").mkdir(parents=True)
+    answer = desk.run(program, "doctor")
+    assert "WARN  drop-ins: the original safe_gpu is installed beside berth-dropin" in answer.out
+    assert "pip uninstall safe_gpu" in answer.out
+    assert "drop-ins" not in desk.run(ENVIRONMENT / "bin/berth", "doctor").out
