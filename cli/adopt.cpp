@@ -17,7 +17,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::string_view kAbout =
+constexpr std::string_view kAdoptAbout =
     "Leases the GPUs that a process of yours already computes on, it or those it has started, so that nobody "
     "else "
     "gets them. Refused while somebody else computes there too. The lease ends with the process; a keeper "
@@ -36,7 +36,7 @@ class Adopt : public Command {
   Syntax syntax() override {
     Syntax syntax;
     syntax.arguments = "PID";
-    syntax.about = kAbout;
+    syntax.about = kAdoptAbout;
     syntax.options.push_back(
         {"Options", 0, "note", "TEXT", "shown to others beside the lease", {}, store_text(note_)});
     syntax.options.push_back(

@@ -16,7 +16,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::string_view kAbout =
+constexpr std::string_view kClaimAbout =
     "Leases GPUs for the shell or notebook that calls it, and prints what that has to set:\n"
     "\n"
     "    eval \"$(berth claim -n 1)\"\n"
@@ -34,7 +34,7 @@ class Claim : public Command {
  public:
   Syntax syntax() override {
     Syntax syntax;
-    syntax.about = kAbout;
+    syntax.about = kClaimAbout;
     add_lease_options(syntax, lease_);
     syntax.options.push_back({kLeaseGroup,
                               0,

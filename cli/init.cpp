@@ -10,7 +10,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::string_view kAbout =
+constexpr std::string_view kInitAbout =
     "For the administrator, once a machine: makes /run/berth, which all users then share and in which nobody "
     "but root can remove others' tickets; a file of root's for each GPU; and a line in /etc/tmpfiles.d that "
     "makes all of it again at each boot. Doing it again mends what has changed, and new GPUs are added. "
@@ -21,7 +21,7 @@ class Init : public Command {
  public:
   Syntax syntax() override {
     Syntax syntax;
-    syntax.about = kAbout;
+    syntax.about = kInitAbout;
     syntax.options.push_back(
         {"Options", 0, "root", "DIR", "in the file system below DIR: an image", {}, store_text(root_)});
     syntax.options.push_back(source_option(source_));

@@ -9,7 +9,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::string_view kAbout =
+constexpr std::string_view kListAbout =
     "A line a GPU: memory in use, utilisation, temperature, power, the number of processes on it, and its "
     "state. free: a request for one whole GPU could have it. leased: somebody has it through Berth; idle: "
     "and nothing of his computes on it at this moment, or, where --watch has seen it begin, since when. "
@@ -24,7 +24,7 @@ class List : public Command {
  public:
   Syntax syntax() override {
     Syntax syntax;
-    syntax.about = kAbout;
+    syntax.about = kListAbout;
     add_watch_options(syntax, watch_, "as JSON (docs/schema/list.json)");
     syntax.options.push_back(source_option(options_.source));
     return syntax;

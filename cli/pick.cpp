@@ -12,7 +12,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::string_view kAbout =
+constexpr std::string_view kPickAbout =
     "Prints the value for CUDA_VISIBLE_DEVICES and nothing else.\n"
     "\n"
     "    export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=$(berth pick -n 2)\n"
@@ -33,7 +33,7 @@ class Pick : public Command {
  public:
   Syntax syntax() override {
     Syntax syntax;
-    syntax.about = kAbout;
+    syntax.about = kPickAbout;
     add_request_options(syntax, options_);
     syntax.options.push_back({"Output",
                               0,

@@ -7,7 +7,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::string_view kAbout =
+constexpr std::string_view kQueueAbout =
     "A line a waiter: its position among its rivals (those who could be given the same GPUs), who it is, "
     "what "
     "it asked for, how long ago, and what it waits for. The first of its rivals waits for GPUs, the others "
@@ -27,7 +27,7 @@ class Queue : public Command {
  public:
   Syntax syntax() override {
     Syntax syntax;
-    syntax.about = kAbout;
+    syntax.about = kQueueAbout;
     add_watch_options(syntax, watch_, "as JSON (docs/schema/queue.json)");
     syntax.options.push_back(source_option(options_.source));
     return syntax;

@@ -8,7 +8,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::string_view kAbout =
+constexpr std::string_view kReleaseAbout =
     "Asks the process that holds the lease to end (SIGTERM): for a job that is `berth run`, which passes it "
     "on "
     "to its command; for a claim the keeper. Returns when the lease has ended. Where that does not happen it "
@@ -24,7 +24,7 @@ class Release : public Command {
     Syntax syntax;
     syntax.arguments = "[ID]";
     syntax.words_command = "__leases mine";
-    syntax.about = kAbout;
+    syntax.about = kReleaseAbout;
     syntax.options.push_back({"Options",
                               0,
                               "wait",

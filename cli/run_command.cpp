@@ -5,7 +5,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::string_view kAbout =
+constexpr std::string_view kRunAbout =
     "Leases the GPUs asked for, runs COMMAND with CUDA_VISIBLE_DEVICES set to them, and ends as COMMAND "
     "ends: with its status, or by its signal. The lease ends with the last process that COMMAND has started, "
     "however it ends. Options end at the first word of COMMAND. Where the GPUs are taken it waits in line, "
@@ -17,12 +17,12 @@ constexpr std::string_view kAbout =
     "    berth run -n 2 --free 40G -- torchrun --nproc-per-node 2 train.py\n"
     "    berth run -- docker run --gpus '\"device={uuids}\"' -e BERTH_LEASE image";
 
-class Run : public Command {
+class RunCommand : public Command {
  public:
   Syntax syntax() override {
     Syntax syntax;
     syntax.arguments = "[--] COMMAND [ARG...]";
-    syntax.about = kAbout;
+    syntax.about = kRunAbout;
     syntax.options_end_at_first_word = true;
     add_lease_options(syntax, lease_);
     syntax.options.push_back({kLeaseGroup,
@@ -68,7 +68,7 @@ class Run : public Command {
 }  // namespace
 
 std::unique_ptr<Command> make_run() {
-  return std::make_unique<Run>();
+  return std::make_unique<RunCommand>();
 }
 
 }  // namespace berth::cli

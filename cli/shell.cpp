@@ -8,7 +8,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::string_view kAbout =
+constexpr std::string_view kShellAbout =
     "`berth run` with your shell ($SHELL, else the one that the system has for you). The lease ends with the "
     "shell and all that it has started. BERTH_PROMPT holds a text like \"(GPU 3) \" for the prompt; in "
     "~/.bashrc:\n"
@@ -21,11 +21,11 @@ std::string users_shell() {
   return user != nullptr && *user->pw_shell != '\0' ? user->pw_shell : "/bin/sh";
 }
 
-class Shell : public Command {
+class ShellCommand : public Command {
  public:
   Syntax syntax() override {
     Syntax syntax;
-    syntax.about = kAbout;
+    syntax.about = kShellAbout;
     add_lease_options(syntax, lease_);
     return syntax;
   }
@@ -55,7 +55,7 @@ class Shell : public Command {
 }  // namespace
 
 std::unique_ptr<Command> make_shell() {
-  return std::make_unique<Shell>();
+  return std::make_unique<ShellCommand>();
 }
 
 }  // namespace berth::cli

@@ -8,7 +8,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::string_view kAbout =
+constexpr std::string_view kWhyAbout =
     "Takes a request as `pick` and `run` do, and says of every GPU whether it would be granted now, or the "
     "first "
     "thing that stands against it: who has it, since when, which number is over which limit. Then what "
@@ -20,7 +20,7 @@ class Why : public Command {
  public:
   Syntax syntax() override {
     Syntax syntax;
-    syntax.about = kAbout;
+    syntax.about = kWhyAbout;
     add_request_options(syntax, options_);
     syntax.options.push_back(
         {"Output", 0, "json", "", "as JSON (docs/schema/why.json)", {}, raise_flag(json_)});

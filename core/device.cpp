@@ -45,6 +45,10 @@ std::optional<ProcessKind> process_kind_from_text(std::string_view text) {
   return from_text<ProcessKind>(kProcessKinds, text);
 }
 
+bool is_split(const Device& device) {
+  return !device.mig && device.mig_enabled.value_or(false);
+}
+
 std::string label(const Device& device) {
   std::string text = std::to_string(device.index);
   if (device.mig) text += ':' + std::to_string(device.mig->slot);

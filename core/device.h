@@ -122,6 +122,9 @@ std::optional<DeviceState> device_state_from_text(std::string_view text);
 std::optional<ComputeMode> compute_mode_from_text(std::string_view text);
 std::optional<ProcessKind> process_kind_from_text(std::string_view text);
 
+/// Whether it is a GPU that is divided into MIG instances, and so itself not for use.
+bool is_split(const Device& device);
+
 /// What people call it: "3", or "3:1" for the MIG instance in slot 1 of GPU 3.
 std::string label(const Device& device);
 

@@ -19,10 +19,6 @@ std::optional<unsigned> number(std::string_view text) {
   return value;
 }
 
-bool is_split(const Device& device) {
-  return !device.mig && device.mig_enabled.value_or(false);
-}
-
 /// What a selector can be, taken apart once.
 struct Selector {
   std::string_view text;

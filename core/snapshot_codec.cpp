@@ -9,8 +9,8 @@
 namespace berth {
 namespace {
 
-constexpr std::string_view kKind = "berth-snapshot";
-constexpr unsigned kVersion = 1;
+constexpr std::string_view kSnapshotKind = "berth-snapshot";
+constexpr unsigned kSnapshotVersion = 1;
 
 /// Writes a field; what is absent, empty or the default is left out.
 struct Writer {
@@ -204,7 +204,7 @@ class Assembly {
 
 }  // namespace
 
-SnapshotWriter::SnapshotWriter(const Snapshot& head) : record_(kKind, kVersion) {
+SnapshotWriter::SnapshotWriter(const Snapshot& head) : record_(kSnapshotKind, kSnapshotVersion) {
   visit_snapshot(head, Writer{record_});
 }
 
@@ -246,11 +246,12 @@ std::string encode_snapshot(const Snapshot& snapshot) {
 
 Result<Snapshot> decode_snapshot(std::string_view text) {
   Assembly assembly;
-  const auto version = read_record(text, kKind, [&assembly](const RecordLine& line) { assembly.take(line); });
+  const auto version =
+      read_record(text, kSnapshotKind, [&assembly](const RecordLine& line) { assembly.take(line); });
   if (!version) return std::unexpected(version.error());
-  if (*version != kVersion) {
-    return fail(ErrorCode::failure,
-                fmt::format("a berth-snapshot of version {}, and this program reads {}", *version, kVersion));
+  if (*version != kSnapshotVersion) {
+    return fail(ErrorCode::failure, fmt::format("a berth-snapshot of version {}, and this program reads {}",
+                                                *version, kSnapshotVersion));
   }
   return std::move(assembly).finish();
 }

@@ -14,8 +14,8 @@
 namespace berth {
 namespace {
 
-constexpr std::string_view kKind = "berth-ticket";
-constexpr unsigned kVersion = 1;
+constexpr std::string_view kTicketKind = "berth-ticket";
+constexpr unsigned kTicketVersion = 1;
 
 // What "granted_at=…" and "device=UUID" add to the text at the grant. A UUID with its prefix has 40 or 41
 // characters; the oldest MIG form has more.
@@ -31,7 +31,7 @@ std::string_view cut(std::string_view text, std::size_t most) {
 
 std::string encode(const Ticket& ticket, const std::vector<std::string>& candidates,
                    std::size_t words_bytes) {
-  RecordWriter writer(kKind, kVersion);
+  RecordWriter writer(kTicketKind, kTicketVersion);
   writer.field("id", to_text(ticket.id));
   writer.field("pid", std::uint64_t{ticket.pid});
   writer.field("pid_start", ticket.pid_start_ticks);
@@ -114,14 +114,14 @@ std::string encode_ticket(const Ticket& ticket) {
 Result<Ticket> decode_ticket(std::string_view text) {
   Ticket ticket;
   std::string wrong_key;
-  const auto version = read_record(text, kKind, [&](const RecordLine& line) {
+  const auto version = read_record(text, kTicketKind, [&](const RecordLine& line) {
     if (!read_line(line, ticket) && wrong_key.empty()) wrong_key = line.key;
   });
   if (!version) return std::unexpected(version.error());
-  if (*version != kVersion)
-    return fail(
-        ErrorCode::failure,
-        fmt::format("written in version {} of the ticket format; this program knows {}", *version, kVersion));
+  if (*version != kTicketVersion)
+    return fail(ErrorCode::failure,
+                fmt::format("written in version {} of the ticket format; this program knows {}", *version,
+                            kTicketVersion));
   if (!wrong_key.empty())
     return fail(ErrorCode::failure, fmt::format("the value of \"{}\" is malformed", wrong_key));
   if (ticket.id.value == 0) return fail(ErrorCode::failure, "it has no id");

@@ -99,9 +99,9 @@ std::string bytes_for_people(std::uint64_t bytes) {
 std::pair<std::string, std::string> bytes_side_by_side(std::uint64_t a, std::uint64_t b) {
   std::pair<std::string, std::string> texts{bytes_for_people(a), bytes_for_people(b)};
   if (a == b || texts.first != texts.second) return texts;
-  constexpr std::uint64_t kMebibyte = 1ULL << 20;
-  if (a / kMebibyte != b / kMebibyte) {
-    return {fmt::format("{} MiB", a / kMebibyte), fmt::format("{} MiB", b / kMebibyte)};
+  constexpr std::uint64_t kMib = 1ULL << 20;
+  if (a / kMib != b / kMib) {
+    return {fmt::format("{} MiB", a / kMib), fmt::format("{} MiB", b / kMib)};
   }
   return {fmt::format("{} B", a), fmt::format("{} B", b)};
 }

@@ -58,10 +58,6 @@ Result<Selected> select(const Request& request, const Facts& facts) {
   return selected;
 }
 
-bool is_split(const Device& device) {
-  return !device.mig && device.mig_enabled.value_or(false);
-}
-
 Verdict verdict_of(const Device& device, const Case& subject, Clause last) {
   Verdict verdict{device.uuid, std::nullopt, "", {}, subject.free_bytes};
   if (auto failure = first_failure(subject, last)) {

@@ -13,8 +13,6 @@
 namespace berth::render {
 namespace {
 
-constexpr std::string_view kUnknown = "-";
-
 double gib(std::uint64_t bytes) {
   return static_cast<double>(bytes) / static_cast<double>(1ULL << 30U);
 }

@@ -12,8 +12,6 @@
 namespace berth::render {
 namespace {
 
-constexpr std::string_view kUnknown = "-";
-
 Cell text_cell(std::string_view text) {
   return {text.empty() ? std::string(kUnknown) : printable(text)};
 }

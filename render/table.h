@@ -22,6 +22,9 @@ struct Cell {
   Tone tone = Tone::plain;
 };
 
+/// What a cell says of a reading that is not known.
+inline constexpr std::string_view kUnknown = "-";
+
 using Row = std::vector<Cell>;
 
 /// Lines no wider than style.width: columns are first dropped in their order, then cut from the right-most

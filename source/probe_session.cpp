@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kTopologyBegun = "[progress]\nstage=topology\n";
 constexpr int kLooksPerDeadline = 10;
 /// A driver that never stops listing is not worth all memory.
-constexpr std::size_t kMostBytes = 64 << 20;
+constexpr std::size_t kLongestAnswer = 64 << 20;
 
 struct SocketPair {
   sys::Descriptor ours;
@@ -84,7 +84,7 @@ ProbeSession::Outcome ProbeSession::ask(const ReadRequest& request) {
         length == 0 || (length < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
     if (take_text()) note_sign_of_life();
     if (is_whole_record(answer_)) return Outcome::whole;
-    if (closed || answer_.size() > kMostBytes) return Outcome::ended;
+    if (closed || answer_.size() > kLongestAnswer) return Outcome::ended;
     if (sys::monotonic_now() - last_sign_ > patience()) return Outcome::silent;
   }
 }

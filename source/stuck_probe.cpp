@@ -11,7 +11,7 @@
 namespace berth::source {
 namespace {
 
-constexpr std::size_t kMostBytes = 4 << 20;
+constexpr std::size_t kLongestRecord = 4 << 20;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ std::optional<Snapshot> StuckProbe::remembered() const {
     return std::nullopt;
   }
   // Another user's file says nothing: anyone could stop all others with one.
-  const auto text = read_private_file(path(), kMostBytes);
+  const auto text = read_private_file(path(), kLongestRecord);
   if (!text) return std::nullopt;
   auto known = decode_snapshot(*text);
   return known ? std::optional(std::move(*known)) : std::nullopt;

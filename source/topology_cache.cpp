@@ -10,7 +10,7 @@ namespace berth::source {
 namespace {
 
 /// 64 GPUs take a third of it.
-constexpr std::size_t kMostBytes = 256 << 10;
+constexpr std::size_t kLongestCache = 256 << 10;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ std::string TopologyCache::path() const {
 
 std::optional<Topology> TopologyCache::find(const std::vector<std::string>& uuids) const {
   if (boot_id_.empty()) return std::nullopt;
-  const auto text = read_private_file(path(), kMostBytes);
+  const auto text = read_private_file(path(), kLongestCache);
   if (!text) return std::nullopt;
   auto kept = decode_snapshot(*text);
   // A snapshot of nothing but the topology; where it is from stands in the field for it.

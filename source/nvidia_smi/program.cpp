@@ -17,7 +17,7 @@
 namespace berth::nvidia_smi {
 namespace {
 
-constexpr std::size_t kMostBytes = 64 << 20;
+constexpr std::size_t kLongestReport = 64 << 20;
 
 /// Waits for output. False: the listener is gone.
 bool wait_for_output(int output, int listener) {
@@ -63,7 +63,7 @@ Result<Printed> run(const std::vector<std::string>& arguments, int listener) {
 
   Printed printed;
   for (;;) {
-    if (!wait_for_output(output.get(), listener) || printed.text.size() > kMostBytes) {
+    if (!wait_for_output(output.get(), listener) || printed.text.size() > kLongestReport) {
       child->kill(SIGKILL);
       return fail(ErrorCode::failure, "nvidia-smi was stopped: nobody waits for it any more");
     }
