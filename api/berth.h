@@ -30,7 +30,8 @@
 ///
 /// Errors are values: Error::code says which kind (see error.h), Error::message what happened and what to do
 /// next. All functions obey the site's policy and a surrounding lease (BERTH_LEASE), and CUDA_VISIBLE_DEVICES
-/// unless told not to, as the program does. They may be called from any thread.
+/// unless told not to, as the program does. They may be called from several threads at once; one Lease by one
+/// thread at a time.
 namespace berth {
 
 /// "0.1.0".

@@ -65,13 +65,10 @@ run_part_debug() {
   program_tests program-debug debug -m "not package and not python and not release_only"
 }
 
-# The layers that a host program with threads calls; Berth starts none of its own.
-tsan_layers=(core sys source store lease)
-
+# Berth starts no thread; the hosts of its library do.
 run_part_tsan() {
-  # shellcheck disable=SC2046
-  check build-tsan build tsan $(printf 'berth_%s_test ' "${tsan_layers[@]}") || return 0
-  unit_tests tsan -R "^($(IFS='|' && printf '%s' "${tsan_layers[*]}"))\$"
+  check build-tsan build tsan berth_api_test berth simulator || return 0
+  unit_tests tsan -R '^api$'
 }
 
 run_part_model() { check model model/run --quick || true; }

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace berth {
+
+/// Two simulated H100, and their lease directory, for as long as it lives.
+class SimulatedMachine {
+ public:
+  SimulatedMachine() : path_("/tmp/berth-api-XXXXXX") {
+    REQUIRE(::mkdtemp(path_.data()) != nullptr);
+    const std::string scenario = path_ + "/machine.toml";
+    std::ofstream(scenario) << "[[device]]\nmodel = \"H100\"\ncount = 2\n";
+    std::ofstream(path_ + "/site.toml");
+    ::setenv("BERTH_SITE_FILE", (path_ + "/site.toml").c_str(), 1);
+    ::unsetenv("CUDA_VISIBLE_DEVICES");
+    const auto here = std::filesystem::canonical("/proc/self/exe").parent_path();
+    FILE* words = ::popen((here.string() + "/sim/berth-sim " + scenario + " -- env -0").c_str(), "r");
+    REQUIRE(words != nullptr);
+    std::string all;
+    for (int letter = 0; (letter = std::fgetc(words)) != EOF;) all.push_back(static_cast<char>(letter));
+    REQUIRE(::pclose(words) == 0);
+    for (std::size_t at = 0; at < all.size(); at += std::string(all.c_str() + at).size() + 1) {
+      const std::string word(all.c_str() + at);
+      ::setenv(word.substr(0, word.find('=')).c_str(), word.substr(word.find('=') + 1).c_str(), 1);
+    }
+  }
+  ~SimulatedMachine() { std::filesystem::remove_all(path_); }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace berth
