@@ -5,11 +5,15 @@ shell_files() { printf '%s\n' dev dev.d/*.sh .ci/run; }
 
 lint_format() { cxx_files | xargs -r clang-format-19 --dry-run -Werror; }
 
-# Headers are checked through the sources that include them.
+# All sources, a layer at once: that reads each header once a layer. Named files are read one by one, as the
+# release build compiles them. Headers are checked through the sources that include them.
 lint_tidy() {
-  local files=("$@")
-  ((${#files[@]})) || mapfile -t files < <(git ls-files '*.cpp' '*.c' ':!:*/test/*' ':!:tests' ':!:bench')
-  run-clang-tidy-19 -quiet -p build/release -j "$(nproc)" "${files[@]/#/^$PWD/}"
+  if (($#)); then
+    run-clang-tidy-19 -quiet -p build/release -j "$(nproc)" "${@/#/^$PWD/}"
+  else
+    cmake --preset lint >/dev/null && grep -q berth_core.dir/Unity build/lint/compile_commands.json &&
+      run-clang-tidy-19 -quiet -p build/lint -j "$(nproc)" '/(berth_[a-z]+|sim_(machine|nvml|cuda))\.dir/Unity/'
+  fi
 }
 
 lint_shell() { shell_files | xargs shellcheck -x; }
@@ -17,7 +21,7 @@ lint_python() { .venv/bin/ruff check -q . && .venv/bin/ruff format -q --check .;
 
 cmd_lint() {
   setup_to_test
-  build release
+  (($# == 0)) || build release
   begin_report
   run_part_lint "$@"
   end_report
