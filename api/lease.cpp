@@ -27,14 +27,15 @@ namespace {
 // A helper that was killed is gone long before; only a machine that stands still takes longer.
 constexpr std::chrono::seconds kKilledWithin{5};
 
-std::optional<std::string_view> variable(const char* name) {
+std::optional<std::string_view> variable_text(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? std::optional<std::string_view>(value) : std::nullopt;
 }
 
 std::vector<std::optional<std::size_t>> ordinals_of(const std::vector<Device>& devices,
                                                     const Snapshot& snapshot) {
-  const auto mask = resolve_mask(variable("CUDA_VISIBLE_DEVICES"), snapshot, variable("CUDA_DEVICE_ORDER"));
+  const auto mask =
+      resolve_mask(variable_text("CUDA_VISIBLE_DEVICES"), snapshot, variable_text("CUDA_DEVICE_ORDER"));
   std::vector<std::optional<std::size_t>> ordinals;
   for (const Device& device : devices) {
     std::optional<std::size_t> ordinal;
