@@ -11,6 +11,13 @@
 #include "berth/api/berth.h"
 #include "berth/api/test/simulated_machine.h"
 
+// A child that starts a program borrows our memory and has descriptors of its own. The sanitizer takes what
+// it does with them for ours.
+extern "C" const char* __tsan_default_suppressions();
+const char* __tsan_default_suppressions() {
+  return "race:^place$\n";
+}
+
 namespace berth {
 namespace {
 
@@ -43,7 +50,8 @@ TEST_CASE("threads that lease at the same time get different GPUs, and all is gi
   CHECK(granted > 0);
   CHECK(shared == 0);
   CHECK(unexplained == 0);
-  CHECK(lease(*request(2)).has_value());
+  const auto both = lease(*request(2));
+  if (!both) FAIL(both.error().message);
 }
 
 }  // namespace
