@@ -24,8 +24,9 @@
 namespace berth {
 namespace {
 
-// A helper that was killed is gone long before; only a machine that stands still takes longer.
-constexpr std::chrono::seconds kKilledWithin{5};
+// A helper that was killed or has answered is gone long before; only a machine that stands still takes
+// longer.
+constexpr std::chrono::seconds kEndsWithin{5};
 
 std::optional<std::string_view> variable_text(const char* name) {
   const char* value = std::getenv(name);
@@ -159,7 +160,7 @@ void LeaseWait::cancel() {
 void LeaseWait::Body::cancel() {
   if (::getpid() != asker || !socket) return;
   helper.kill(SIGKILL);
-  helper.wait(kKilledWithin);
+  helper.wait(kEndsWithin);
   socket.close();
 }
 
@@ -181,6 +182,8 @@ Result<void> LeaseWait::Body::grant(api::LeaseGranted granted) {
     return fail(ErrorCode::failure,
                 "a lease was granted, and its descriptors could not be received (is the limit "
                 "of open files reached?)");
+  // Until it has ended it holds the lease too, and giving up this one would end nothing.
+  helper.wait(kEndsWithin);
   lease = Lease(std::make_unique<Lease::Body>(std::move(granted), snapshot, std::move(descriptors)));
   socket.close();
   return {};
