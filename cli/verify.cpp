@@ -8,7 +8,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::string_view kAbout =
+constexpr std::string_view kVerifyAbout =
     "Looks once whether the job of a lease computes on the GPUs that were leased for it and on no others, "
     "and "
     "says who is on which. The status is 0 if it does; 1 if it computes on a GPU that it did not lease, or "
@@ -38,7 +38,7 @@ class Verify : public Command {
     Syntax syntax;
     syntax.arguments = "[ID]";
     syntax.words_command = "__leases";
-    syntax.about = kAbout;
+    syntax.about = kVerifyAbout;
     syntax.options.push_back(
         {"Options", 0, "json", "", "as JSON (docs/schema/verify.json)", {}, raise_flag(json_)});
     syntax.options.push_back(source_option(source_));
