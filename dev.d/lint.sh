@@ -12,7 +12,7 @@ lint_tidy() {
     run-clang-tidy-19 -quiet -p build/release -j "$(nproc)" "${@/#/^$PWD/}"
   else
     cmake --preset lint >/dev/null && grep -q berth_core.dir/Unity build/lint/compile_commands.json &&
-      run-clang-tidy-19 -quiet -p build/lint -j "$(nproc)" '/(berth_[a-z]+|sim_(machine|nvml|cuda))\.dir/Unity/'
+      run-clang-tidy-19 -quiet -p build/lint -j "$(nproc)" '/(berth_[a-z_]+|sim_(machine|nvml|cuda))\.dir/Unity/'
   fi
 }
 

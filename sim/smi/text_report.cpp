@@ -16,20 +16,21 @@ std::string heading(int depth, const char* label) {
   return line("%*s%s\n", depth * 4, "", label);
 }
 
-std::string mib(std::uint64_t value) {
+std::string mib_text(std::uint64_t value) {
   return std::to_string(value) + " MiB";
 }
 
-const char* enabled(bool on) {
+const char* enabled_text(bool on) {
   return on ? "Enabled" : "Disabled";
 }
 
 std::string identity(const Card& card) {
   const Device& device = *card.device;
-  const std::string mig = device.supports(Reading::mig) ? enabled(device.mig_enabled) : "N/A";
-  return row(1, "Product Name", device.name) + row(1, "Display Mode", enabled(device.display_connected)) +
-         row(1, "Display Active", enabled(device.display_active)) +
-         row(1, "Persistence Mode", enabled(device.persistence)) + heading(1, "MIG Mode") +
+  const std::string mig = device.supports(Reading::mig) ? enabled_text(device.mig_enabled) : "N/A";
+  return row(1, "Product Name", device.name) +
+         row(1, "Display Mode", enabled_text(device.display_connected)) +
+         row(1, "Display Active", enabled_text(device.display_active)) +
+         row(1, "Persistence Mode", enabled_text(device.persistence)) + heading(1, "MIG Mode") +
          row(2, "Current", mig) + row(2, "Pending", mig) +
          row(1, "Serial Number", device.supports(Reading::serial) ? device.serial : "N/A") +
          row(1, "GPU UUID", device.uuid) + row(1, "Minor Number", std::to_string(device.minor)) +
@@ -43,10 +44,10 @@ std::string readings(const Card& card) {
   };
   return row(1, "Fan Speed", or_na(Reading::fan, std::to_string(device.fan_percent) + " %")) +
          row(1, "Performance State", "P" + std::to_string(device.pstate)) + heading(1, "FB Memory Usage") +
-         row(2, "Total", or_na(Reading::memory, mib(card.total_mib))) +
-         row(2, "Reserved", or_na(Reading::memory, mib(card.reserved_mib))) +
-         row(2, "Used", or_na(Reading::memory, mib(card.used_mib))) +
-         row(2, "Free", or_na(Reading::memory, mib(card.free_mib)));
+         row(2, "Total", or_na(Reading::memory, mib_text(card.total_mib))) +
+         row(2, "Reserved", or_na(Reading::memory, mib_text(card.reserved_mib))) +
+         row(2, "Used", or_na(Reading::memory, mib_text(card.used_mib))) +
+         row(2, "Free", or_na(Reading::memory, mib_text(card.free_mib)));
 }
 
 std::string processes(const Card& card) {
@@ -63,7 +64,7 @@ std::string processes(const Card& card) {
                : compute                   ? "C+G"
                                            : "G") +
            row(3, "Name", shown_program(process)) +
-           row(3, "Used GPU Memory", told ? mib(*process.used_bytes / kMiB) : "N/A");
+           row(3, "Used GPU Memory", told ? mib_text(*process.used_bytes / kMiB) : "N/A");
   }
   return out;
 }
