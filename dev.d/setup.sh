@@ -15,7 +15,7 @@ test_packages=(
   dpkg-dev lintian man-db
 )
 
-say() { printf '%s\n' "$*"; }
+say() { printf '%s\n' "$@"; }
 
 die() {
   printf 'dev: %s\n' "$*" >&2
