@@ -1,10 +1,6 @@
 """{ids} and {uuids} in the words of a command."""
 
-import pytest
 import re
-
-# Not run in a sanitized build yet.
-pytestmark = pytest.mark.release_only
 
 
 def test_they_stand_for_the_leased_devices_in_any_word(lab):
