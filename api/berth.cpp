@@ -21,19 +21,33 @@ std::optional<std::string> variable(const char* name) {
   return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
 }
 
-Result<source::ProbeSource> start_probe() {
+// A probe ends within a fraction of a millisecond of the end of its input.
+constexpr std::chrono::milliseconds kProbeEndsWithin{100};
+
+/// The probe of one question. A host that lists its children finds none of ours afterwards.
+class HostProbe : public source::ProbeSource {
+ public:
+  explicit HostProbe(ProbeSource probe) : ProbeSource(std::move(probe)) {}
+  HostProbe(HostProbe&&) noexcept = default;
+  HostProbe& operator=(HostProbe&&) = delete;
+  ~HostProbe() override { end(kProbeEndsWithin); }
+};
+
+Result<HostProbe> start_probe() {
   auto program = api::find_program();
   if (!program) return std::unexpected(program.error());
   source::ProbeOptions options;
   options.program = std::move(*program);
   options.version = version();
   options.state_directory = store::choose_lease_directory().path;
-  return source::ProbeSource::start(std::move(options));
+  auto probe = source::ProbeSource::start(std::move(options));
+  if (!probe) return std::unexpected(probe.error());
+  return HostProbe(std::move(*probe));
 }
 
 /// Everything that a question is answered from.
 struct Scene {
-  source::ProbeSource source;
+  HostProbe source;
   leasing::Place place;
   leasing::LookOptions look;
 };

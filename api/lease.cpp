@@ -216,6 +216,7 @@ std::expected<std::optional<Standing>, Refusal> LeaseWait::look() {
     if (!taken) return std::unexpected(Refusal{taken.error()});
     if (*taken) standing = std::move(**taken);
     if (body.refused) {
+      body.helper.wait(kEndsWithin);
       body.socket.close();
       return std::unexpected(
           Refusal{body.refused->error, api::with_devices(body.refused->verdicts, body.snapshot)});

@@ -19,12 +19,13 @@ import tempfile
 from collections.abc import Callable
 
 import handover
+import package
 import peers
 from bounds import Bound, ratio
 from machines import Machine, RealMachine
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PARTS = ["pick", "list", "choose", "handover", "cycles"]
+PARTS = ["pick", "list", "choose", "handover", "cycles", "python"]
 MIB = 1024.0
 # A peer takes up to a second; this many of its runs give its median well enough.
 PEER_RUNS = 15
@@ -211,6 +212,31 @@ class Bench:
         self.table(title, programs, bare)
         self.bounds([Bound("berth list, to list_bare", 1.1 if real else 2, ratio(listing.ms, bare.ms))])
 
+    def python(self, machine, title):
+        def is_free(output):
+            return machine.free is None or bool(peers.numbers(output) & machine.free)
+
+        empty, bare, ours, pynvml = programs = package.programs(Program, self.build, is_free)
+        self.run_all(programs, machine.environment)
+        self.table(title, programs, empty)
+        least = None if empty.ms is None or bare.ms is None else empty.ms + bare.ms
+        added = [
+            None if each.ms is None or empty.ms is None else each.ms - empty.ms for each in (pynvml, ours)
+        ]
+        try:
+            loop, run = package.lease_loop_ms(self.build, machine.environment, max(1, self.runs // 20))
+            self.say(f"  a lease and its release: {loop:.2f} ms in a loop, {run:.2f} ms by berth run")
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            self.failed, loop, run = True, None, None
+            self.say(f"  a lease and its release: {error}")
+        self.bounds(
+            [
+                Bound("berth.pick(), to python -I -c pass and bare", 1.5, ratio(ours.ms, least)),
+                Bound("added to Python by pynvml, to what berth adds", 5, ratio(*added), at_least=True),
+                Bound("lease and release in Python, to berth run", 2, ratio(loop, run)),
+            ]
+        )
+
     def choose(self):
         self.say("\nselection of 8 of 16 GPUs by topology, in one process")
         done = subprocess.run([self.ours("choose_bench")], capture_output=True, text=True)
@@ -340,6 +366,10 @@ def simulated(bench, parts, directory):
             bench.hand_over(machines, directory)
         if "cycles" in parts:
             bench.cycles(one_device(bench, directory, "cycles"), directory)
+        if "python" in parts:
+            machine = Machine(bench.build, directory, "L40S", devices=8, busy=4, process_count=4)
+            stack.callback(machine.close)
+            bench.python(machine, "the Python package, on a simulated machine with 8 L40S, 4 of them in use")
 
 
 def one_device(bench, directory, name):
@@ -354,6 +384,8 @@ def real(bench, parts):
         bench.pick(machine, "this machine's own driver", real=True)
     if "list" in parts:
         bench.list(machine, "this machine's own driver, listing", real=True)
+    if "python" in parts:
+        bench.python(machine, "the Python package, on this machine's own driver")
 
 
 def main():

@@ -115,6 +115,12 @@ bool ProbeSession::is_over() {
   return length == 0 || is_whole_record(answer_);
 }
 
+void ProbeSession::end(std::chrono::milliseconds patience) {
+  control_.close();
+  text_.close();
+  child_.wait(patience);
+}
+
 std::string ProbeSession::ending() {
   // Its socket closes a little before the process is gone.
   const auto ending = child_.wait(std::chrono::seconds(1));

@@ -33,6 +33,8 @@ class ProbeSession {
   /// For `silent`: hands out the probe's standard error, of which the probe then has the only copy left.
   sys::Descriptor take_life() { return std::move(life_); }
   pid_t pid() const { return child_.pid(); }
+  /// Asks nothing more: ends the probe, and waits that long for it to be gone.
+  void end(std::chrono::milliseconds patience);
   /// How an `ended` probe ended, in words.
   std::string ending();
 

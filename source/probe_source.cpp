@@ -70,6 +70,11 @@ class ProbeSource::Body {
     }
   }
 
+  void end(std::chrono::milliseconds patience) {
+    if (session_) session_->end(patience);
+    session_.reset();
+  }
+
   void set_kind(SourceKind kind) {
     // A probe that loads the wrong library may be hanging in it.
     if (kind == SourceKind::nvidia_smi && options_.kind != kind) session_.reset();
@@ -164,6 +169,10 @@ Result<ProbeSource> ProbeSource::start(ProbeOptions options) {
 
 Result<Snapshot> ProbeSource::read(ReadingSet readings) {
   return body_->read(readings);
+}
+
+void ProbeSource::end(std::chrono::milliseconds patience) {
+  if (body_) body_->end(patience);
 }
 
 void ProbeSource::set_kind(SourceKind kind) {

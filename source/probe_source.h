@@ -43,6 +43,9 @@ class ProbeSource : public Source {
   ~ProbeSource() override;
 
   Result<Snapshot> read(ReadingSet readings) override;
+  /// Ends the probe, and waits that long for it to be gone, which leaves no zombie. One that hangs is left
+  /// alone.
+  void end(std::chrono::milliseconds patience);
   /// For what only the command line tells, which may be parsed after the start.
   void set_kind(SourceKind kind);
 

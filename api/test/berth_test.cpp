@@ -82,6 +82,36 @@ TEST_CASE("a fork of the host holds the lease, and a program that it starts does
   ::waitpid(program, nullptr, 0);
 }
 
+TEST_CASE("a host waits in the queue without blocking") {
+  const SimulatedMachine machine;
+  auto both = lease(*request(2));
+  REQUIRE(both.has_value());
+  auto first = LeaseWait::start(*request(2), {.note = "first", .wait = std::nullopt});
+  REQUIRE(first.has_value());
+  std::optional<Standing> standing;
+  while (!standing) {
+    first->sleep();
+    standing = first->look().value();
+  }
+  CHECK(standing->position == 1);
+  CHECK_FALSE(standing->behind);
+  CHECK(standing->text.starts_with("first in line; 0 of 2 free"));
+  auto second = LeaseWait::start(*request(1), {.wait = std::nullopt});
+  for (standing.reset(); !standing; standing = second->look().value()) second->sleep();
+  CHECK(standing->position == 2);
+  REQUIRE(standing->behind);
+  CHECK(standing->behind->pid == static_cast<std::uint32_t>(::getpid()));
+  CHECK(standing->behind->note == "first");
+  first->cancel();
+  both->release();
+  while (second->lease() == nullptr) {
+    second->sleep();
+    REQUIRE(second->look().has_value());
+  }
+  CHECK(second->lease()->ordinals() == std::vector<std::optional<std::size_t>>{0});
+  CHECK(lease(*request(2), {.wait = std::chrono::milliseconds(1)}).error().code == ErrorCode::timed_out);
+}
+
 TEST_CASE("a missing program is an error that says which") {
   const SimulatedMachine machine;
   ::setenv("BERTH_PROGRAM", "/no/such/berth", 1);

@@ -50,7 +50,6 @@ from ._berth import (
     Waiting,
 )
 from ._errors import Error, Impossible, NoDriver, NotNow, TimedOut, Usage
-from ._lease import Lease, lease, on_gpu
 
 __all__ = [
     "Choice",
@@ -84,6 +83,22 @@ __version__: str = _berth.version
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from ._lease import Lease, lease, on_gpu
+
+
+def __getattr__(name: str) -> object:
+    # What leases is loaded for those who lease: to look and to pick, half as much will do.
+    if name not in ("Lease", "lease", "on_gpu"):
+        raise AttributeError(f"module 'berth' has no attribute {name!r}")
+    from . import _lease
+
+    globals().update(Lease=_lease.Lease, lease=_lease.lease, on_gpu=_lease.on_gpu)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def snapshot() -> Snapshot:

@@ -3,12 +3,15 @@
 import os
 import pathlib
 import subprocess
+import sys
 import textwrap
 
 from jobs import Lines, eventually
 from lab import BUILD, DEADLINE_S, Answer, Lab
 
-ENVIRONMENT = pathlib.Path(os.environ.get("BERTH_PYTHON_ENV", BUILD.parent / "python/current/env"))
+# The wheel of ./dev test python is for the interpreter of its tests.
+BUILT = BUILD.parent / "python" / f"{sys.version_info[0]}.{sys.version_info[1]}" / "env"
+ENVIRONMENT = pathlib.Path(os.environ.get("BERTH_PYTHON_ENV", BUILT))
 PYTHON = ENVIRONMENT / "bin/python"
 
 # What every program here begins with.

@@ -294,10 +294,25 @@ def test_the_program_gets_no_threads_handlers_children_or_driver(host):
         return handlers, len(os.listdir("/proc/self/task")), signal.pthread_sigmask(signal.SIG_BLOCK, [])
     before = self()
     files = len(os.listdir("/proc/self/fd"))
-    berth.snapshot(), berth.pick(), berth.why()
-    with berth.lease(): pass
-    say(self() == before, len(os.listdir("/proc/self/fd")) == files)
+    def children():
+        return open(f"/proc/self/task/{os.getpid()}/children").read()
+    for ask in berth.snapshot, berth.pick, berth.why, berth.lease:
+        ask()
+        say(ask.__name__, children())
+    try:
+        berth.lease(9)
+    except berth.Impossible:
+        say("refused", children())
+    say(self() == before, len(os.listdir("/proc/self/fd")) == files + 2)
     maps = open("/proc/self/maps").read()
     say("libnvidia-ml" in maps, "libcuda" in maps)
     """
-    assert host.says(code) == ["True True", "False False"]
+    assert host.says(code) == [
+        "snapshot ",
+        "pick ",
+        "why ",
+        "lease ",
+        "refused ",
+        "True True",
+        "False False",
+    ]

@@ -60,7 +60,8 @@ with berth.lease(): pass
 print(sorted({name.split(".")[0] for name in set(sys.modules) - before}))
 """
     loaded, and_then = lab.run(PYTHON, "-I", "-c", code).out.splitlines()
-    assert loaded == and_then == "['__future__', '_contextvars', 'atexit', 'berth', 'contextvars']"
+    assert loaded == "['__future__', 'atexit', 'berth']"
+    assert and_then == "['__future__', '_contextvars', 'atexit', 'berth', 'contextvars']"
 
 
 def test_the_extension_asks_for_the_c_library_only(installed):
@@ -72,6 +73,11 @@ def test_the_extension_asks_for_the_c_library_only(installed):
 
 def test_the_stub_is_what_the_extension_says(installed, tmp_path):
     (extension,) = installed.glob("_berth.*.so")
+    if (
+        sys.implementation.cache_tag[len("cpython-") :] not in extension.name
+        and ".abi3." not in extension.name
+    ):
+        pytest.skip("needs the interpreter of the tests: the extension is for another")
     (tmp_path / extension.name).write_bytes(extension.read_bytes())
     fresh = tmp_path / "fresh.pyi"
     done = tool("-m", "nanobind.stubgen", "-q", "-i", tmp_path, "-m", "_berth", "-o", fresh)

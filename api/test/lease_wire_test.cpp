@@ -1,0 +1,102 @@
+#include "berth/api/lease_wire.h"
+
+#include <doctest/doctest.h>
+
+namespace berth::api {
+namespace {
+
+LeaseMessage again(const LeaseMessage& message) {
+  auto decoded = decode_message(encode(message));
+  if (!decoded) FAIL(decoded.error().message);
+  return std::move(*decoded);
+}
+
+TEST_CASE("what a host asks for arrives as it was asked") {
+  LeaseAsk ask{"1.2.3", {}, "a note\nof two lines", std::chrono::milliseconds(1500), true};
+  ask.request.count = 3;
+  ask.request.conditions.push_back(*Expression::parse("name~\"A 100\" and free>=20G"));
+  ask.request.devices = {"0", "GPU-1"};
+  ask.request.exclude = {"7"};
+  ask.request.admitted = {"GPU-b", "GPU-a"};
+  ask.request.order = Order::listed;
+  ask.request.seed = 7;
+  ask.request.shared = true;
+  ask.request.promise_bytes = 1ULL << 40;
+  ask.request.allowed_processes = 2;
+  const auto heard = decode_ask(encode(ask));
+  if (!heard) FAIL(heard.error().message);
+  CHECK(heard->version == ask.version);
+  CHECK(heard->note == ask.note);
+  CHECK(heard->wait == ask.wait);
+  CHECK(heard->ignore_mask);
+  CHECK(heard->request.count == 3);
+  CHECK(heard->request.conditions.front().text() == ask.request.conditions.front().text());
+  CHECK(heard->request.devices == ask.request.devices);
+  CHECK(heard->request.exclude == ask.request.exclude);
+  CHECK(heard->request.admitted == ask.request.admitted);
+  CHECK(heard->request.order == Order::listed);
+  CHECK(heard->request.seed == 7);
+  CHECK(heard->request.shared);
+  CHECK(heard->request.promise_bytes == 1ULL << 40);
+  CHECK(heard->request.allowed_processes == 2);
+}
+
+TEST_CASE("to admit none is not the same as not to have looked") {
+  LeaseAsk ask;
+  CHECK_FALSE(decode_ask(encode(ask))->request.admitted);
+  CHECK_FALSE(decode_ask(encode(ask))->wait);
+  ask.request.admitted.emplace();
+  CHECK(decode_ask(encode(ask))->request.admitted);
+}
+
+TEST_CASE("each message arrives as it was sent") {
+  LeaseWaiting waiting{2, std::chrono::seconds(65), "no. 2 in line", Ticket{}};
+  waiting.behind->id = TicketId{77};
+  waiting.behind->pid = 4711;
+  waiting.behind->user = "alice";
+  const auto seen = std::get<LeaseWaiting>(again(waiting));
+  CHECK(seen.position == 2);
+  CHECK(seen.waited == std::chrono::seconds(65));
+  CHECK(seen.text == "no. 2 in line");
+  CHECK(seen.behind == waiting.behind);
+  CHECK_FALSE(std::get<LeaseWaiting>(again(LeaseWaiting{})).behind);
+
+  const LeaseGranted granted{TicketId{9}, "/tmp/berth", "9/10", {"GPU-a", "GPU-b"}, {"a note"}};
+  const auto got = std::get<LeaseGranted>(again(granted));
+  CHECK(got.id == granted.id);
+  CHECK(got.directory == granted.directory);
+  CHECK(got.path == granted.path);
+  CHECK(got.uuids == granted.uuids);
+  CHECK(got.notes == granted.notes);
+
+  const Culprit culprit{"bob", 12, "train.py", -5, TicketId{3}, "note"};
+  const Verdict taken{"GPU-a", Clause::not_leased, "leased by bob", {culprit, {}}, 5};
+  const LeaseRefused refused{{ErrorCode::timed_out, "in\nvain"}, {taken, {"GPU-b", {}, "", {}, {}}}};
+  const auto no = std::get<LeaseRefused>(again(refused));
+  CHECK(no.error == refused.error);
+  CHECK(no.verdicts == refused.verdicts);
+
+  Snapshot snapshot;
+  snapshot.source = "nvml";
+  snapshot.devices.emplace_back().uuid = "GPU-a";
+  CHECK(std::get<Snapshot>(again(snapshot)) == snapshot);
+}
+
+TEST_CASE("messages in a row are told apart, and half a one is none") {
+  const std::string text = encode(LeaseWaiting{}) + encode(LeaseGranted{});
+  const std::size_t first = first_record(text);
+  CHECK(text.substr(first) == encode(LeaseGranted{}));
+  CHECK(first_record(std::string_view(text).substr(0, first - 1)) == 0);
+  CHECK(first_record("") == 0);
+}
+
+TEST_CASE("what is malformed is an error") {
+  CHECK_FALSE(decode_ask("berth-lease-ask 1\ncount=many\nend\n"));
+  CHECK_FALSE(decode_ask("berth-lease-ask 1\ncondition=nam~x\nend\n"));
+  CHECK_FALSE(decode_ask("hello\nend\n"));
+  CHECK_FALSE(decode_message("usage: berth\nend\n"));
+  CHECK_FALSE(decode_message("berth-lease-refused 1\n[culprit]\nuser=a\nend\n"));
+}
+
+}  // namespace
+}  // namespace berth::api
