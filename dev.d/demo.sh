@@ -12,16 +12,16 @@ cmd_demo() {
 demo() {
   local program=$1 berth=("$1") machine gpus
   scratch=$(mktemp -d)
+  chmod 755 "$scratch"
   trap 'demo_end' EXIT
-  if "$program" list --json >"$scratch/list" 2>/dev/null && gpus=$(count_gpus) && ((gpus > 0)); then
+  if "$program" pick -n 2 >/dev/null 2>&1; then
     machine="this machine's own driver"
   else
     printf '[[device]]\nmodel = "H100"\ncount = 8\n' >"$scratch/machine.toml"
     berth+=(--sim "$scratch/machine.toml")
-    machine="a simulated machine with 8 GPUs, since this one has no NVIDIA driver"
-    "${berth[@]}" list --json >"$scratch/list"
-    gpus=$(count_gpus)
+    machine="a simulated machine with 8 GPUs: this one has no two free ones"
   fi
+  gpus=$("${berth[@]}" list --json | count_gpus)
   say "" "This runs on $machine."
 
   step_title "The GPUs of the machine, and who has them."
@@ -29,7 +29,7 @@ demo() {
 
   step_title "A job gets a free GPU, and sees exactly that one."
   # shellcheck disable=SC2016
-  show run -- sh -c 'echo "The job sees CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES"'
+  show run -- sh -c 'echo "The job sees GPU $CUDA_VISIBLE_DEVICES"'
 
   step_title "A job that goes on (here it sleeps) keeps its GPU, so the next one gets another."
   start_job
@@ -40,17 +40,30 @@ demo() {
   step_title "Who asks for more than is free is told why, GPU by GPU, and what would work."
   show why -n "$gpus"
 
-  step_title "kill -9 ends the holder. The kernel ends its lease: nothing to clean up, nothing stale."
-  say "\$ kill -9 $job"
+  choose_rival "$program"
+  step_title "${rival_name^} wants the same GPU. The job waits in line, and is told for whom." \
+    "Then train-a is killed: the kernel ends its lease, and the next in line starts."
+  start_rival
+  say "\$ berth run --devices $job_gpus -- train-c &    # ${rival_name}"
+  head -n 2 <&"$rival_pipe"
+  say "\$ kill -9 $job    # train-a"
   kill -KILL "$job"
-  wait_for_end
-  # shellcheck disable=SC2016
-  show run -n "$gpus" -- sh -c 'echo "train-c has all of them: $CUDA_VISIBLE_DEVICES"'
+  cat <&"$rival_pipe"
 
-  say "" "That was the main job. The program: $program (--help); the manual: docs/manual.md." ""
+  step_title "Nothing is left to clean up: whoever asks next has both GPUs."
+  # shellcheck disable=SC2016
+  show run -n 2 -- sh -c 'echo "train-d has GPUs $CUDA_VISIBLE_DEVICES"'
+
+  say "" "That was the main job. Now: $program --help, docs/manual.md" ""
 }
 
-step_title() { printf '\n\033[1m%s\033[0m\n\n' "$*"; }
+step_title() {
+  local bold='' plain=''
+  if [[ -t 1 ]]; then bold=$'\033[1m' plain=$'\033[0m'; fi
+  printf '\n%s' "$bold"
+  printf '%s\n' "$@"
+  printf '%s\n' "$plain"
+}
 
 # Shows a command as a person would type it, and what it says. A refusal is an answer too.
 show() {
@@ -63,21 +76,36 @@ show() {
 }
 
 count_gpus() {
-  /usr/bin/python3 -c 'import json, sys; print(len(json.load(sys.stdin)["devices"]))' <"$scratch/list"
+  /usr/bin/python3 -c 'import json, sys; print(len(json.load(sys.stdin)["devices"]))'
 }
 
-# The job says through a pipe what it got; the pipe ends when the last of its processes has.
+# The job says through a pipe what it got.
 start_job() {
-  mkfifo "$scratch/pipe"
+  mkfifo "$scratch/job"
   # shellcheck disable=SC2016
-  "${berth[@]}" run -- sh -c 'echo "$CUDA_VISIBLE_DEVICES"; exec sleep 600' >"$scratch/pipe" 2>&1 &
+  "${berth[@]}" run -- sh -c 'echo "$CUDA_VISIBLE_DEVICES"; exec sleep 600' >"$scratch/job" 2>&1 &
   job=$!
   disown
-  exec {pipe}<"$scratch/pipe"
-  read -r job_gpus <&"$pipe"
+  exec {job_pipe}<"$scratch/job"
+  read -r job_gpus <&"$job_pipe"
 }
 
-wait_for_end() { cat <&"$pipe" >/dev/null; }
+# A second user where we may become one who can run the program, else the same one again.
+choose_rival() {
+  rival=(setpriv --reuid=nobody --regid=nogroup --clear-groups --reset-env)
+  rival_name="the user nobody"
+  if ((EUID != 0)) || ! "${rival[@]}" test -x "$1" -a -x "$scratch" 2>/dev/null; then
+    rival=() rival_name="another job of yours"
+  fi
+}
+
+start_rival() {
+  mkfifo "$scratch/rival"
+  # shellcheck disable=SC2016
+  "${rival[@]}" "${berth[@]}" run --devices "$job_gpus" -- \
+    sh -c 'echo "train-c of $(id -un) has GPU $CUDA_VISIBLE_DEVICES"' >"$scratch/rival" 2>&1 &
+  exec {rival_pipe}<"$scratch/rival"
+}
 
 demo_end() {
   [[ -z ${job-} ]] || kill -KILL "$job" 2>/dev/null || true

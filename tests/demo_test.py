@@ -1,0 +1,40 @@
+"""What ./dev demo shows, on a simulated machine: the parts that a newcomer is told to look at."""
+
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+import pytest
+from lab import BUILD, DEADLINE_S
+
+pytestmark = pytest.mark.release_only
+
+
+@pytest.fixture(params=[0o755, 0o700])
+def folder(request):
+    """One that a second user can reach, and one that he cannot."""
+    with tempfile.TemporaryDirectory() as path:
+        os.chmod(path, request.param)
+        yield pathlib.Path(path)
+
+
+def test_the_demo_shows_the_main_job_and_two_who_want_one_gpu(folder):
+    script = "set -euo pipefail; . dev.d/setup.sh; . dev.d/demo.sh; demo $0"
+    shown = subprocess.run(
+        ["bash", "-c", script, BUILD / "berth"],
+        cwd=pathlib.Path(__file__).parents[1],
+        env=os.environ | {"TMPDIR": str(folder), "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+    )
+    assert (shown.returncode, shown.stderr) == (0, "")
+    first, second = re.findall(r"train-[ab] (?:has|gets) GPU (\d+)", shown.stdout)
+    assert first != second
+    waits = shown.stdout.index(f"berth: first in line; 0 of 1 free; GPU {first} leased")
+    killed = shown.stdout.index("$ kill -9", waits)
+    assert re.search(rf"^train-c of \w+ has GPU {first}$", shown.stdout[killed:], re.M)
+    assert "\033" not in shown.stdout
+    assert list(folder.iterdir()) == []
