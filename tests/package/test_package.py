@@ -99,7 +99,7 @@ def test_an_exception_passes_through_the_unwinder_that_is_inside(tarball, tmp_pa
 def test_what_is_installed_lies_where_a_debian_user_expects_it(installed):
     for path in """bin/berth bin/berth-sim lib/libberth.a include/berth/berth.h include/berth/core/snapshot.h
         lib/cmake/berth/berth-config.cmake lib/berth/sim/r550/libnvidia-ml.so.1 lib/berth/sim/bin/nvidia-smi
-        lib/tmpfiles.d/berth.conf share/man/man1/berth.1.gz share/bash-completion/completions/berth
+        lib/tmpfiles.d/berth.conf share/man/man1/berth.1.gz share/man/man1/berth-sim.1.gz share/bash-completion/completions/berth
         share/zsh/vendor-completions/_berth share/fish/vendor_completions.d/berth.fish
         share/doc/berth/README.md share/doc/berth/copyright share/doc/berth/manual.md""".split():
         assert (installed / path).exists(), path
@@ -111,8 +111,9 @@ def test_the_completions_are_those_of_the_program(installed):
     output("bash", "-n", script)
 
 
-def test_the_manual_page_is_well_formed(installed):
-    page = installed / "share/man/man1/berth.1.gz"
+@pytest.mark.parametrize("program", ["berth", "berth-sim"])
+def test_the_manual_page_is_well_formed(installed, program):
+    page = installed / f"share/man/man1/{program}.1.gz"
     done = subprocess.run(
         ["man", "--warnings", "-l", page],
         env=os.environ | {"LC_ALL": "C.UTF-8", "MANWIDTH": "80", "MANROFFSEQ": ""},
