@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shlex
 import sys
 
 import pytest
@@ -132,10 +133,14 @@ def private_tmp(one, tmp_path):
     if os.geteuid() != 0 or not one.directory.is_relative_to("/tmp") or os.path.exists("/run/berth"):
         pytest.skip("needs root, a test directory below /tmp, and no /run/berth: mounts a /tmp")
     private = tmp_path / "systemd-private-0"
-    inside = private / one.directory.relative_to("/tmp")
-    inside.mkdir(parents=True)
-    script = 'mount --bind "$1" "$2" && mount --rbind "$3" /tmp && shift 3 && exec "$@"'
-    words = ["unshare", "--mount", "bash", "-c", script, "-", one.directory, inside, private]
+    steps = []
+    for kept in (one.directory, one.build):
+        if kept.is_relative_to("/tmp"):
+            inside = private / kept.relative_to("/tmp")
+            inside.mkdir(parents=True)
+            steps.append(shlex.join(["mount", "--bind", str(kept), str(inside)]))
+    steps.append(shlex.join(["mount", "--rbind", str(private), "/tmp"]))
+    words = ["unshare", "--mount", "bash", "-c", " && ".join([*steps, 'exec "$@"']), "-"]
     if one.run(*words, "true").status != 0:
         pytest.skip("needs the right to mount")
     return words
