@@ -36,15 +36,20 @@ std::string_view variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-void Environment::start_probe(bool keep) {
+source::ProbeOptions probe_options() {
   source::ProbeOptions options;
   options.state_directory = store::choose_lease_directory().path;
-  options.keep = keep;
   if (const auto program = variable("BERTH_PROGRAM"); !program.empty()) options.program = program;
   if (const auto ms = number_from_text<unsigned>(variable("BERTH_DRIVER_DEADLINE_MS"))) {
     options.progress_deadline = std::chrono::milliseconds(*ms);
     options.topology_deadline = std::chrono::milliseconds(*ms);
   }
+  return options;
+}
+
+void Environment::start_probe(bool keep) {
+  source::ProbeOptions options = probe_options();
+  options.keep = keep;
   probe_ = source::ProbeSource::start(std::move(options));
 }
 
@@ -65,6 +70,13 @@ render::Style Environment::style_of(int descriptor) {
   std::tm local{};
   if (::localtime_r(&now, &local) != nullptr) style.utc_offset_s = static_cast<std::int32_t>(local.tm_gmtoff);
   return style;
+}
+
+Result<std::string> own_path() {
+  std::array<char, 4096> buffer;
+  const ssize_t length = ::readlink("/proc/self/exe", buffer.data(), buffer.size());
+  if (length < 0) return sys::fail_errno("finding the program's own path");
+  return std::string(buffer.data(), static_cast<std::size_t>(length));
 }
 
 void keep_standard_descriptors() {

@@ -37,6 +37,9 @@ class Environment {
   std::optional<Result<source::ProbeSource>> probe_;
 };
 
+/// A probe as the environment wants it: where it keeps what it learns, which program, what deadline.
+source::ProbeOptions probe_options();
+
 /// Makes sure that 0, 1 and 2 are open: where one is closed, the next file would get its number, and the
 /// answer would be written into it.
 void keep_standard_descriptors();
@@ -49,5 +52,8 @@ void write_error(std::string_view text);
 
 /// Text that the environment has, "" where it has none.
 std::string_view variable(const char* name);
+
+/// Where the file of this program lies; the programs that belong to it lie beside it.
+Result<std::string> own_path();
 
 }  // namespace berth::cli

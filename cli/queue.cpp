@@ -13,16 +13,6 @@ constexpr std::string_view kQueueAbout =
     "it asked for, how long ago, and what it waits for. The first of its rivals waits for GPUs, the others "
     "for the one before them.";
 
-std::set<TicketId> stopped_waiters(const Ledger& ledger) {
-  std::set<TicketId> stopped;
-  for (const Ticket& ticket : ledger.tickets) {
-    const auto stat = leasing::system_processes().stat(ticket.pid);
-    const bool same = stat && stat->start_ticks == ticket.pid_start_ticks;
-    if (ticket.phase == TicketPhase::waiting && same && stat->stopped()) stopped.insert(ticket.id);
-  }
-  return stopped;
-}
-
 class Queue : public Command {
  public:
   Syntax syntax() override {
@@ -42,7 +32,8 @@ class Queue : public Command {
   Result<Output> look(Environment& environment, render::Layout layout) {
     const auto world = look_at_machine(environment, options_, options_.request.readings());
     if (!world) return std::unexpected(world.error());
-    const auto waiting = waiters(world->ledger, world->facts, stopped_waiters(world->ledger));
+    const auto waiting = waiters(world->ledger, world->facts,
+                                 leasing::stopped_waiters(world->ledger, leasing::system_processes()));
     const render::Queue queue{world->facts.snapshot, waiting, world->ledger};
     const render::Style style = Environment::style_of(1);
     Output output;

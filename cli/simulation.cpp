@@ -3,23 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 
 #include "berth/sys/system_error.h"
 
 namespace berth::cli {
-namespace {
-
-Result<std::string> own_path() {
-  std::array<char, 4096> buffer;
-  const ssize_t length = ::readlink("/proc/self/exe", buffer.data(), buffer.size());
-  if (length < 0) return sys::fail_errno("finding the program's own path");
-  return std::string(buffer.data(), static_cast<std::size_t>(length));
-}
-
-}  // namespace
-
 Option simulation_option(std::optional<std::string>& machine) {
   return {"Other",
           0,

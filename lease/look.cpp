@@ -62,6 +62,16 @@ void name_users(Ledger& ledger) {
   }
 }
 
+std::set<TicketId> stopped_waiters(const Ledger& ledger, Processes& processes) {
+  std::set<TicketId> stopped;
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.phase != TicketPhase::waiting) continue;
+    const auto stat = processes.stat(ticket.pid);
+    if (stat && stat->start_ticks == ticket.pid_start_ticks && stat->stopped()) stopped.insert(ticket.id);
+  }
+  return stopped;
+}
+
 std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, Processes& processes) {
   std::vector<TicketId> found;
   for (const Ticket& ended : ledger.ended) {

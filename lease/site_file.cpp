@@ -1,4 +1,3 @@
-// The only file that sees toml++. Errors come back as values: its exceptions are off.
 #include "berth/lease/site_file.h"
 
 #include <fcntl.h>
@@ -10,15 +9,8 @@
 #include <cerrno>
 #include <cstdlib>
 
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-// Without this, numbers are read through iostreams, and the locales go into the program with them.
-#define TOML_FLOAT_CHARCONV 1
-// Its parser asserts, and aborts, on some malformed input that it then reports as an error all the same.
-#define TOML_ASSERT(expression) static_assert(true)
-#include <toml++/toml.h>
-
 #include "berth/core/units.h"
+#include "berth/lease/toml.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/system_error.h"
 
