@@ -1,4 +1,4 @@
-// The only file that sees the JSON library.
+// This file and nvgpu_report.cpp are the only ones that see the JSON library.
 #include "berth/render/json.h"
 
 #include <fmt/format.h>
@@ -157,6 +157,18 @@ Json ticket_json(const Ticket& ticket) {
           {"request", text_or_null(ticket.request)}};
 }
 
+Json leases_of(const Ledger& ledger) {
+  Json list = Json::array();
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.phase == TicketPhase::granted) list.push_back(ticket_json(ticket));
+  }
+  return list;
+}
+
+Json taken_at(const Snapshot& snapshot) {
+  return static_cast<double>(snapshot.taken_at_ns / 1'000'000) / 1000.0;
+}
+
 Json started(std::string_view kind) {
   return {{"kind", kind}, {"version", 1}};
 }
@@ -180,7 +192,7 @@ Json request_json(const Request& request) {
 std::string listing_json(const Listing& listing, Layout layout) {
   const Snapshot& snapshot = listing.facts.snapshot;
   Json json = started("berth-list");
-  json["taken_at_s"] = static_cast<double>(snapshot.taken_at_ns / 1'000'000) / 1000.0;
+  json["taken_at_s"] = taken_at(snapshot);
   json["source"] = text_or_null(snapshot.source);
   json["driver_version"] = text_or_null(snapshot.driver_version);
   json["cuda_version"] =
@@ -195,10 +207,7 @@ std::string listing_json(const Listing& listing, Layout layout) {
     const Verdict* verdict = verdict_on(device, listing.verdicts, listing.facts.snapshot);
     json["devices"].push_back(device_json(device, verdict, listing));
   }
-  json["leases"] = Json::array();
-  for (const Ticket& ticket : listing.ledger.tickets) {
-    if (ticket.phase == TicketPhase::granted) json["leases"].push_back(ticket_json(ticket));
-  }
+  json["leases"] = leases_of(listing.ledger);
   json["waiting"] = count_waiting(listing.ledger);
   json["odd_tickets"] = Json::array();
   for (const OddTicket& odd : listing.ledger.odd) {
@@ -222,6 +231,31 @@ std::string queue_json(const Queue& queue, const Style& style, Layout layout) {
     json["waiters"].push_back(std::move(row));
   }
   return dumped(json, layout);
+}
+
+std::string leases_json(const Ledger& ledger, Layout layout) {
+  Json json = started("berth-leases");
+  json["leases"] = leases_of(ledger);
+  return dumped(json, layout);
+}
+
+std::string error_json(const Error& error) {
+  Json json = started("berth-error");
+  json["code"] = outcome_of(error.code).name;
+  json["message"] = error.message;
+  return dumped(json, Layout::line);
+}
+
+std::string health_json(const AgentHealth& health) {
+  const Snapshot* snapshot = health.snapshot;
+  const bool stale = snapshot != nullptr && snapshot->stale_reason;
+  Json json = started("berth-health");
+  json["status"] = snapshot == nullptr ? "failed" : stale ? "stale" : "ok";
+  json["reason"] = snapshot == nullptr ? Json(health.error->message) : nullable(snapshot->stale_reason);
+  json["taken_at_s"] = snapshot == nullptr ? Json(nullptr) : taken_at(*snapshot);
+  json["hostname"] = health.hostname;
+  json["berth"] = health.version;
+  return dumped(json, Layout::line);
 }
 
 std::string claim_json(const Claim& claim) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "berth/core/error.h"
 #include "berth/core/ledger.h"
 #include "berth/core/request.h"
 #include "berth/core/select.h"
@@ -29,6 +30,21 @@ std::string listing_json(const Listing& listing, Layout layout);
 
 /// The reasons are in words for `style`.
 std::string queue_json(const Queue& queue, const Style& style, Layout layout);
+
+/// The leases alone, each as in a listing.
+std::string leases_json(const Ledger& ledger, Layout layout);
+
+/// What the agent answers where it has no answer.
+std::string error_json(const Error& error);
+
+/// How the agent is.
+struct AgentHealth {
+  std::string_view version;
+  std::string_view hostname;
+  const Snapshot* snapshot = nullptr;  ///< null: the last look failed, and `error` says why
+  const Error* error = nullptr;
+};
+std::string health_json(const AgentHealth& health);
 
 /// What `claim` and `adopt` answer.
 struct Claim {

@@ -1,0 +1,247 @@
+// Names follow Prometheus' own rules: base units, _ratio for shares, _total on counters only. What a device
+// is called is on one _info metric; the others have its UUID as the key, and its index, which people know it
+// by.
+#include "berth/render/prometheus.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+
+namespace berth::render {
+namespace {
+
+using Labels = std::vector<std::pair<std::string_view, std::string>>;
+
+class Writer {
+ public:
+  /// What follows belongs to this metric. Nothing is written until it has a sample.
+  void metric(std::string_view name, std::string_view type, std::string_view help) {
+    name_ = name;
+    head_ = fmt::format("# HELP berth_{0} {2}\n# TYPE berth_{0} {1}\n", name, type, help);
+  }
+
+  void sample(const Labels& labels, std::optional<double> value, std::string_view suffix = "") {
+    if (!value) return;
+    text_ += head_;
+    head_.clear();
+    text_ += fmt::format("berth_{}{}", name_, suffix);
+    char before = '{';
+    for (const auto& [name, text] : labels) {
+      text_ += fmt::format("{}{}=\"", before, name);
+      add_escaped(text);
+      text_ += '"';
+      before = ',';
+    }
+    text_ += fmt::format("{} {}\n", labels.empty() ? "" : "}", *value);
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  void add_escaped(std::string_view text) {
+    for (const char c : printable(text)) {
+      if (c == '\\' || c == '"') text_ += '\\';
+      text_ += c;
+    }
+  }
+
+  std::string text_;
+  std::string head_;
+  std::string_view name_;
+};
+
+template <class T>
+std::optional<double> scaled(const Reading<T>& value, double factor = 1) {
+  if (!value) return std::nullopt;
+  return static_cast<double>(*value) * factor;
+}
+
+struct DeviceMetric {
+  std::string_view name;
+  std::string_view type;
+  std::string_view help;
+  std::optional<double> (*value)(const Device&);
+};
+
+constexpr double kPercent = 0.01;
+constexpr double kMilli = 0.001;
+constexpr double kMega = 1e6;
+
+constexpr std::array kDeviceMetrics{
+    DeviceMetric{"device_up", "gauge",
+                 "Whether the device answers the driver and is healthy enough to be asked.",
+                 [](const Device& d) { return std::optional<double>(d.state == DeviceState::ok ? 1 : 0); }},
+    DeviceMetric{"device_memory_size_bytes", "gauge", "Memory of the device.",
+                 [](const Device& d) { return scaled(d.memory.total_bytes); }},
+    DeviceMetric{"device_memory_used_bytes", "gauge", "Memory in use, without the driver's reserve.",
+                 [](const Device& d) { return scaled(d.memory.used_bytes); }},
+    DeviceMetric{"device_memory_free_bytes", "gauge", "Memory that nobody uses, as the driver says.",
+                 [](const Device& d) { return scaled(d.memory.free_bytes); }},
+    DeviceMetric{"device_memory_reserved_bytes", "gauge", "The driver's own memory.",
+                 [](const Device& d) { return scaled(d.memory.reserved_bytes); }},
+    DeviceMetric{"device_utilization_ratio", "gauge",
+                 "Share of the driver's last sample in which a kernel ran.",
+                 [](const Device& d) { return scaled(d.utilization_percent, kPercent); }},
+    DeviceMetric{"device_memory_utilization_ratio", "gauge",
+                 "Share of time in which memory was read or written.",
+                 [](const Device& d) { return scaled(d.memory_utilization_percent, kPercent); }},
+    DeviceMetric{"device_temperature_celsius", "gauge", "Temperature of the GPU.",
+                 [](const Device& d) { return scaled(d.temperature_c); }},
+    DeviceMetric{"device_power_watts", "gauge", "Power drawn.",
+                 [](const Device& d) { return scaled(d.power_mw, kMilli); }},
+    DeviceMetric{"device_power_limit_watts", "gauge", "Power that the device may draw.",
+                 [](const Device& d) { return scaled(d.power_limit_mw, kMilli); }},
+    DeviceMetric{"device_sm_clock_hertz", "gauge", "Clock of the processors.",
+                 [](const Device& d) { return scaled(d.sm_clock_mhz, kMega); }},
+    DeviceMetric{"device_memory_clock_hertz", "gauge", "Clock of the memory.",
+                 [](const Device& d) { return scaled(d.memory_clock_mhz, kMega); }},
+    DeviceMetric{"device_fan_speed_ratio", "gauge", "Fan speed as a share of the fastest.",
+                 [](const Device& d) { return scaled(d.fan_percent, kPercent); }},
+    DeviceMetric{"device_ecc_uncorrected_errors_total", "counter",
+                 "Memory errors not corrected since the driver was loaded.",
+                 [](const Device& d) { return scaled(d.health.ecc_uncorrected); }},
+    DeviceMetric{"device_row_remap_failed", "gauge",
+                 "Whether a row of memory is broken and could not be replaced.",
+                 [](const Device& d) { return scaled(d.health.row_remap_failed); }},
+    DeviceMetric{"device_row_remap_pending", "gauge",
+                 "Whether a reset is needed to replace a broken row of memory.",
+                 [](const Device& d) { return scaled(d.health.row_remap_pending); }},
+};
+
+Labels key_of(const Device& device) {
+  return {{"uuid", device.uuid}, {"gpu", label(device)}};
+}
+
+std::size_t outsiders_on(const Device& device, const Facts& facts) {
+  return static_cast<std::size_t>(std::ranges::count_if(*device.processes, [&](const Process& process) {
+    return process.kind != ProcessKind::graphics && !facts.process_leases.contains(process.pid);
+  }));
+}
+
+void write_devices(Writer& writer, const Listing& listing) {
+  const std::vector<Device>& devices = listing.facts.snapshot.devices;
+  writer.metric("device_info", "gauge", "What the device is; always 1.");
+  for (const Device& device : devices) {
+    Labels labels = key_of(device);
+    labels.insert(labels.end(), {{"name", device.name},
+                                 {"pci_bus_id", device.pci_bus_id},
+                                 {"parent_uuid", device.mig ? device.mig->parent_uuid : ""}});
+    writer.sample(labels, 1);
+  }
+  for (const DeviceMetric& each : kDeviceMetrics) {
+    writer.metric(each.name, each.type, each.help);
+    for (const Device& device : devices) writer.sample(key_of(device), each.value(device));
+  }
+  writer.metric("device_processes", "gauge", "Processes that the driver lists on the device.");
+  for (const Device& device : devices) {
+    if (device.processes) writer.sample(key_of(device), static_cast<double>(device.processes->size()));
+  }
+  writer.metric("device_outsiders", "gauge", "Processes that compute on the device and belong to no lease.");
+  for (const Device& device : devices) {
+    if (device.processes)
+      writer.sample(key_of(device), static_cast<double>(outsiders_on(device, listing.facts)));
+  }
+}
+
+void write_verdicts(Writer& writer, const Listing& listing) {
+  writer.metric("device_free", "gauge", "Whether a request for one whole device could have it now.");
+  for (const Verdict& verdict : listing.verdicts) {
+    if (const Device* device = find_device(listing.facts.snapshot, verdict.uuid))
+      writer.sample(key_of(*device), verdict.free() ? 1 : 0);
+  }
+  writer.metric("device_memory_grantable_bytes", "gauge",
+                "Memory that a new lease could be promised: what is neither promised to others nor in use.");
+  for (const Verdict& verdict : listing.verdicts) {
+    if (const Device* device = find_device(listing.facts.snapshot, verdict.uuid))
+      writer.sample(key_of(*device), scaled(verdict.free_bytes));
+  }
+}
+
+void write_leases(Writer& writer, const Listing& listing) {
+  const Snapshot& snapshot = listing.facts.snapshot;
+  const auto each_lease = [&](auto&& write) {
+    for (const Ticket& ticket : listing.ledger.tickets) {
+      if (ticket.phase == TicketPhase::granted) write(ticket);
+    }
+  };
+  writer.metric("device_leases", "gauge", "Leases on the device.");
+  for (const Device& device : snapshot.devices)
+    writer.sample(key_of(device), static_cast<double>(leases_on(listing.ledger, device.uuid).size()));
+  writer.metric("lease_info", "gauge", "Whose lease is on which device; always 1.");
+  each_lease([&](const Ticket& lease) {
+    for (const std::string& uuid : lease.devices) {
+      Labels labels{{"lease", to_text(lease.id)}, {"user", lease.user}, {"uuid", uuid}};
+      if (const Device* device = find_device(snapshot, uuid)) labels.emplace_back("gpu", label(*device));
+      writer.sample(labels, 1);
+    }
+  });
+  writer.metric("lease_start_timestamp_seconds", "gauge", "When the lease was granted.");
+  each_lease([&](const Ticket& lease) {
+    writer.sample({{"lease", to_text(lease.id)}},
+                  lease.since_s == 0 ? std::nullopt : std::optional<double>(lease.since_s));
+  });
+  std::map<std::string, double> devices_of_users;
+  each_lease([&](const Ticket& lease) {
+    devices_of_users[lease.user] += static_cast<double>(lease.devices.size());
+  });
+  writer.metric("user_leased_devices", "gauge", "Devices that the user has leased, whole or in part.");
+  for (const auto& [user, count] : devices_of_users) writer.sample({{"user", user}}, count);
+}
+
+void write_queue(Writer& writer, const Metrics& metrics) {
+  std::map<std::string, double> of_users;
+  double longest_s = 0;
+  for (const Waiter& waiter : metrics.waiters) {
+    of_users[waiter.ticket->user] += 1;
+    longest_s = std::max(longest_s, static_cast<double>(metrics.now_s - waiter.ticket->since_s));
+  }
+  writer.metric("queue_waiters", "gauge", "Requests that wait.");
+  writer.sample({}, static_cast<double>(metrics.waiters.size()));
+  writer.metric("queue_longest_wait_seconds", "gauge", "How long the one that waits longest has waited.");
+  writer.sample({}, longest_s);
+  writer.metric("user_waiters", "gauge", "Requests of the user that wait.");
+  for (const auto& [user, count] : of_users) writer.sample({{"user", user}}, count);
+}
+
+void write_counts(Writer& writer, const LeaseCounts& counts) {
+  writer.metric("leases_granted_total", "counter", "Leases granted since the agent began.");
+  writer.sample({}, static_cast<double>(counts.granted));
+  writer.metric("leases_ended_total", "counter", "Leases ended since the agent began.");
+  writer.sample({}, static_cast<double>(counts.ended));
+  writer.metric("lease_wait_seconds", "histogram", "How long leases had waited when they were granted.");
+  for (std::size_t i = 0; i < counts.waited_at_most.size(); ++i) {
+    writer.sample({{"le", fmt::format("{}", LeaseCounts::kWaitBounds[i])}},
+                  static_cast<double>(counts.waited_at_most[i]), "_bucket");
+  }
+  writer.sample({{"le", "+Inf"}}, static_cast<double>(counts.granted), "_bucket");
+  writer.sample({}, counts.waited_s, "_sum");
+  writer.sample({}, static_cast<double>(counts.granted), "_count");
+}
+
+}  // namespace
+
+std::string prometheus_text(const Metrics& metrics) {
+  Writer writer;
+  writer.metric("build_info", "gauge", "The Berth that answers; always 1.");
+  writer.sample({{"version", std::string(metrics.version)}}, 1);
+  const bool answers = metrics.listing != nullptr && !metrics.listing->facts.snapshot.stale_reason;
+  writer.metric("up", "gauge", "Whether the driver answers and the lease directory can be read.");
+  writer.sample({}, answers ? 1 : 0);
+  write_counts(writer, metrics.counts);
+  if (metrics.listing == nullptr) return writer.take();
+  const Snapshot& snapshot = metrics.listing->facts.snapshot;
+  writer.metric("driver_info", "gauge", "The driver; always 1.");
+  writer.sample({{"version", snapshot.driver_version}}, 1);
+  writer.metric("snapshot_timestamp_seconds", "gauge", "When the devices were read.");
+  writer.sample({}, static_cast<double>(snapshot.taken_at_ns / 1'000'000) * kMilli);
+  write_devices(writer, *metrics.listing);
+  write_verdicts(writer, *metrics.listing);
+  write_leases(writer, *metrics.listing);
+  write_queue(writer, metrics);
+  return writer.take();
+}
+
+}  // namespace berth::render

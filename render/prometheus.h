@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/core/waiters.h"
+#include "berth/render/listing.h"
+
+namespace berth::render {
+
+/// What counters count since the agent began.
+struct LeaseCounts {
+  static constexpr std::array<double, 9> kWaitBounds{0.1, 1, 10, 60, 600, 3600, 14'400, 86'400, 604'800};
+
+  std::uint64_t granted = 0;
+  std::uint64_t ended = 0;
+  std::array<std::uint64_t, kWaitBounds.size()> waited_at_most{};  ///< cumulative, as a histogram is written
+  double waited_s = 0;
+
+  bool operator==(const LeaseCounts&) const = default;
+};
+
+/// Prometheus' text format. A value that is not known has no series. Text that others made is escaped.
+struct Metrics {
+  const Listing* listing = nullptr;  ///< null: the machine could not be looked at
+  const std::vector<Waiter>& waiters;
+  const LeaseCounts& counts;
+  std::string_view version;
+  std::int64_t now_s = 0;
+};
+std::string prometheus_text(const Metrics& metrics);
+
+}  // namespace berth::render
