@@ -41,6 +41,7 @@ struct Row {
   std::string_view summary;  ///< one line; "" hides the command
   bool needs_probe;          ///< it asks the driver: main starts the probe before it reads the options
   std::unique_ptr<Command> (*make)();
+  bool is_program = false;  ///< of its own, which starts its probe itself
 };
 
 std::span<const Row> rows();
@@ -52,6 +53,7 @@ std::unique_ptr<Command> make_list();
 std::unique_ptr<Command> make_queue();
 std::unique_ptr<Command> make_release();
 std::unique_ptr<Command> make_verify();
+std::unique_ptr<Command> make_serve();
 std::unique_ptr<Command> make_pick();
 std::unique_ptr<Command> make_why();
 std::unique_ptr<Command> make_run();

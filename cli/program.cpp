@@ -98,7 +98,9 @@ Result<Invocation> read_invocation(std::span<char*> words) {
 }
 
 bool wants_probe(const Invocation& invocation) {
-  if (invocation.row == nullptr || !invocation.row->needs_probe || invocation.sim) return false;
+  if (invocation.row == nullptr || !invocation.row->needs_probe || invocation.row->is_program ||
+      invocation.sim)
+    return false;
   return std::ranges::none_of(invocation.words, [](std::string_view word) {
     return word == "--help" || word == "-h" || word.starts_with("--sim");
   });

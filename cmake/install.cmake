@@ -15,7 +15,7 @@ target_compile_features(berth_archive PUBLIC cxx_std_23)
 target_link_libraries(berth_archive PUBLIC ${CMAKE_DL_LIBS})
 target_include_directories(berth_archive INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
-install(TARGETS berth RUNTIME)
+install(TARGETS berth berth-serve RUNTIME)
 install(TARGETS berth_archive EXPORT berth ARCHIVE)
 install(DIRECTORY core/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth/core FILES_MATCHING PATTERN "*.h"
         PATTERN test EXCLUDE)
@@ -60,5 +60,8 @@ add_custom_target(berth_said ALL DEPENDS ${said})
 
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.json"
+        PATTERN "*.yaml")
 install(FILES cmake/tmpfiles.conf DESTINATION lib/tmpfiles.d RENAME berth.conf)
+configure_file(cmake/berth-serve.service ${generated}/berth-serve.service @ONLY)
+install(FILES ${generated}/berth-serve.service DESTINATION lib/systemd/system)

@@ -3,7 +3,7 @@
 
 build_packages=(
   g++ cmake ninja-build
-  libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
+  libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libboost1.81-dev libssl-dev
   doctest-dev librapidcheck-dev
   python3
 )
@@ -13,6 +13,7 @@ test_packages=(
   valgrind strace binutils spin
   zsh fish
   dpkg-dev lintian man-db
+  curl openssl prometheus systemd
 )
 
 say() { printf '%s\n' "$@"; }

@@ -1,0 +1,81 @@
+// The file has no table of keys of its own: each key is an option, so both say the same.
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "berth/cli/serve_options.h"
+#include "berth/lease/toml.h"
+#include "berth/sys/file.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::size_t kLongestFile = 1 << 20;
+
+std::string allowed_keys(const Syntax& syntax) {
+  std::string names;
+  for (const Option& each : syntax.options) {
+    if (each.name != "config") names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
+  }
+  return names;
+}
+
+/// Sets one value. A list sets each of its values; `true` raises a flag.
+Result<void> set(const Option& option, const toml::node& node) {
+  const bool flag = option.value.empty();
+  if (const auto* list = node.as_array(); list != nullptr && !flag) {
+    for (const toml::node& each : *list) {
+      if (auto result = set(option, each); !result) return result;
+    }
+    return {};
+  }
+  if (flag) {
+    const auto* value = node.as_boolean();
+    if (value == nullptr) return fail(ErrorCode::usage, "must be true or false");
+    return value->get() ? option.set("") : Result<void>();
+  }
+  if (const auto* number = node.as_integer(); number != nullptr)
+    return option.set(std::to_string(number->get()));
+  const auto* text = node.as_string();
+  if (text == nullptr) return fail(ErrorCode::usage, "must be a text in quotes");
+  if (!option.choices.empty() && std::ranges::find(option.choices, text->get()) == option.choices.end())
+    return fail(ErrorCode::usage, fmt::format("must be one of {}", fmt::join(option.choices, ", ")));
+  return option.set(text->get());
+}
+
+Result<std::string> read_text(const std::string& path) {
+  const std::string doing = fmt::format("reading the settings in {}", path);
+  const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) return sys::fail_errno(doing);
+  auto text = sys::read_start(file.get(), kLongestFile);
+  if (!text) return std::unexpected(context(text.error(), doing));
+  if (text->size() > kLongestFile) return fail(ErrorCode::failure, doing + ": it is longer than 1 MiB");
+  return text;
+}
+
+}  // namespace
+
+Result<void> read_serve_file(const std::string& path, const Syntax& syntax) {
+  if (path.empty()) return {};
+  const auto text = read_text(path);
+  if (!text) return std::unexpected(text.error());
+  const toml::parse_result parsed = toml::parse(*text);
+  const auto wrong = [&](const toml::source_region& where, std::string_view what) {
+    return fail(ErrorCode::failure, fmt::format("{}:{}: {}", path, where.begin.line, what));
+  };
+  if (!parsed) return wrong(parsed.error().source(), parsed.error().description());
+  for (const auto& [key, value] : parsed.table()) {
+    const auto option = std::ranges::find(syntax.options, key.str(), &Option::name);
+    if (option == syntax.options.end() || option->name == "config") {
+      return wrong(value.source(),
+                   fmt::format("unknown key '{}'; allowed: {}", key.str(), allowed_keys(syntax)));
+    }
+    if (auto result = set(*option, value); !result)
+      return wrong(value.source(), fmt::format("{}: {}", key.str(), result.error().message));
+  }
+  return {};
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "berth/core/conduct.h"
+#include "berth/core/error.h"
+#include "berth/lease/look.h"
+#include "berth/render/prometheus.h"
+#include "berth/serve/answer.h"
+
+namespace berth::serve {
+
+/// What is told of a machine besides what a look saw.
+struct Telling {
+  std::string hostname;
+  std::int64_t now_s = 0;
+  std::int32_t utc_offset_s = 0;
+  std::set<TicketId> stopped;  ///< waiters
+  IdleTimes idle;              ///< of the leases, as far as they were watched
+  render::LeaseCounts counts;
+};
+
+/// Every page and the event for this look. Where it failed, the pages say why. Pure.
+Published publish(const Result<leasing::World>& look, const Telling& telling, std::uint64_t number);
+
+/// Counts what was granted and has ended, from one look to the next.
+class LeaseCounter {
+ public:
+  /// What the first ledger has was there before, and is not counted.
+  void see(const Ledger& ledger);
+  const render::LeaseCounts& counts() const { return counts_; }
+
+ private:
+  bool first_ = true;
+  std::set<TicketId> live_;
+  render::LeaseCounts counts_;
+};
+
+}  // namespace berth::serve

@@ -1,0 +1,85 @@
+"""A running `berth serve`, as its clients see it."""
+
+import http.client
+import json
+import re
+import signal
+import socket
+import subprocess
+
+from jobs import Lines
+from lab import DEADLINE_S, Lab
+
+
+class Agent:
+    """Listens on a port that the system chose, and on a Unix socket."""
+
+    def __init__(self, lab: Lab, *options, listen: str = "127.0.0.1:0", **more):
+        self.socket = lab.directory / "agent.sock"
+        self.process = lab.start_berth("serve", "--listen", listen, "--socket", self.socket, *options, **more)
+        self.err = Lines(self.process.stderr)
+        line = self.err.line()
+        found = re.fullmatch(r"berth: serving (https?)://(.*):(\d+)\n", line)
+        assert found, line + self.err.rest()
+        self.scheme, self.host, self.port = found[1], found[2], int(found[3])
+        assert self.err.line() == f"berth: serving unix:{self.socket}\n"
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE_S)
+
+    def get(self, path: str, method: str = "GET", **headers):
+        """Status, header and text."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)
+        connection.request(
+            method, path, headers={name.replace("_", "-"): text for name, text in headers.items()}
+        )
+        response = connection.getresponse()
+        text = response.read().decode()
+        connection.close()
+        return response.status, response.headers, text
+
+    def json(self, path: str):
+        status, _, text = self.get(path)
+        assert status == 200, text
+        return json.loads(text)
+
+    def raw(self, request: bytes) -> bytes:
+        """What comes back until the agent closes the connection."""
+        with self.connect() as connection:
+            connection.sendall(request)
+            return b"".join(iter(lambda: connection.recv(65536), b""))
+
+    def events(self):
+        """An event stream: lines without their ends."""
+        connection = self.connect()
+        connection.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        stream = connection.makefile("r", newline="\n")
+        while stream.readline().strip():
+            pass
+        return Events(connection, stream)
+
+    def ends(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(DEADLINE_S)
+
+
+class Events:
+    def __init__(self, connection: socket.socket, stream):
+        self.connection, self.stream = connection, stream
+
+    def next(self, name: str):
+        """The data of the next event of this name."""
+        while line := self.stream.readline():
+            if line == f"event: {name}\n":
+                self.stream.readline()
+                return json.loads(self.stream.readline().removeprefix("data: "))
+        raise AssertionError("the stream ended")
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def curl(*words) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        ["curl", "-sS", *map(str, words)], capture_output=True, text=True, timeout=DEADLINE_S
+    )

@@ -1,0 +1,219 @@
+"""What the agent answers, asked by clients that we did not write."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import urllib.request
+
+import jsonschema
+import pytest
+import yaml
+from agent import Agent, curl
+from jobs import eventually, holder, waiter
+from lab import DEADLINE_S
+from openapi_spec_validator import validate
+from schemas import FOLDER
+
+OPENAPI = yaml.safe_load((FOLDER.parent / "openapi.yaml").read_text())
+
+
+def documented(path: str, status: int, text: str) -> None:
+    """The answer must be one that docs/openapi.yaml describes."""
+    described = OPENAPI["paths"][path]["get"]["responses"][str(status)]
+    if "$ref" in described:
+        described = OPENAPI["components"]["responses"][described["$ref"].rsplit("/", 1)[1]]
+    content = described.get("content", {}).get("application/json")
+    if content is None:
+        return
+    schema = dict(content["schema"])
+    if "$ref" in schema and schema["$ref"].startswith("schema/"):
+        schema = json.loads((FOLDER.parent / schema["$ref"]).read_text())
+    schema |= {"components": OPENAPI["components"]}
+    jsonschema.validate(json.loads(text), schema, cls=jsonschema.Draft202012Validator)
+
+
+def test_the_document_is_openapi():
+    validate(OPENAPI, base_uri=(FOLDER.parent / "openapi.yaml").as_uri())
+
+
+def test_the_document_names_every_path_and_each_answers_as_it_says(agent):
+    known = agent.get("/")[2]
+    for path in OPENAPI["paths"]:
+        assert path in known
+        if path != "/api/v1/events":
+            status, _, text = agent.get(path)
+            documented(path, status, text)
+            assert status == 200, path
+    assert len(known.split("there are ")[1].split('"')[0].split()) == len(OPENAPI["paths"])
+
+
+def test_it_says_what_the_command_line_says(lab, agent):
+    job = holder(lab)
+    waiting = waiter(lab, "-n", "8")
+    eventually(lambda: agent.json("/api/v1/queue")["waiters"])
+    served, listed = agent.json("/api/v1/snapshot"), lab.berth("list", "--json").json
+    assert [device["uuid"] for device in served["devices"]] == [
+        device["uuid"] for device in listed["devices"]
+    ]
+    assert served["leases"] == listed["leases"] == agent.json("/api/v1/leases")["leases"]
+    (row,) = agent.json("/api/v1/queue")["waiters"]
+    assert row["pid"] == waiting.pid
+    assert "1 of 8 free" in row["reason"] or "7 of 8 free" in row["reason"]
+    text = agent.get("/metrics")[2]
+    assert f'lease="{served["leases"][0]["id"]}"' in text
+    assert "\nberth_queue_waiters 1\n" in text
+    job.ends()
+    waiting.starts()
+    eventually(lambda: "\nberth_leases_granted_total 2\n" in agent.get("/metrics")[2])
+    assert "\nberth_leases_ended_total 1\n" in agent.get("/metrics")[2]
+    waiting.ends()
+
+
+def test_who_has_the_newest_is_told_so_in_no_bytes(agent):
+    status, headers, _ = agent.get("/api/v1/leases")
+    again = agent.get("/api/v1/leases", If_None_Match=headers["ETag"])
+    assert (status, again[0], again[2]) == (200, 304, "")
+    assert agent.get("/api/v1/leases", method="HEAD")[2] == ""
+
+
+def test_events_come_with_each_look(lab, agent):
+    events = agent.events()
+    first, second = events.next("snapshot"), events.next("snapshot")
+    assert first["taken_at_s"] < second["taken_at_s"]
+    job = holder(lab)
+    eventually(lambda: events.next("snapshot")["leases"])
+    job.ends()
+    events.close()
+
+
+def test_curl_reads_it_on_the_port_and_on_the_socket(agent):
+    assert curl(f"http://127.0.0.1:{agent.port}/healthz").stdout == "ok\n"
+    assert curl("--unix-socket", agent.socket, "http://berth/readyz").stdout == "ready\n"
+
+
+def test_nvgpu_answers_as_it_did(make_lab):
+    lab = make_lab(f'[[device]]\nmodel = "T4"\nprocess = [{{pid = {os.getpid()}, used_mib = 1000}}]\n')
+    agent = Agent(lab)
+    report = agent.json("/gpu_status")
+    assert report["hostname"] == socket.gethostname()
+    (gpu,) = report["gpus"]
+    assert list(gpu) == [
+        *("type", "is_available", "pids", "users", "running_since", "utilization", "memory", "clock_mhz"),
+        *("temperature", "cmd"),
+    ]
+    assert (gpu["type"], gpu["is_available"], gpu["pids"]) == ("Tesla T4", False, str(os.getpid()))
+    assert agent.json("/cluster_status") == [agent.json("/gpu_status")]
+
+
+def test_promtool_finds_no_fault(lab, agent):
+    job = holder(lab, "--note", 'a "note"\\ of\nmine')
+    eventually(lambda: agent.json("/api/v1/leases")["leases"])
+    checked = subprocess.run(
+        ["promtool", "check", "metrics"], input=agent.get("/metrics")[2], capture_output=True, text=True
+    )
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+    job.ends()
+
+
+def test_an_absent_value_is_an_absent_series(make_lab):
+    agent = Agent(make_lab('[[device]]\nmodel = "T4"\n[[device]]\nmodel = "T4"\nlost = true\n'))
+    text = agent.get("/metrics")[2]
+    assert text.count("\nberth_device_up{") == 2
+    assert text.count("\nberth_device_temperature_celsius{") == 1
+
+
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs Prometheus")
+def test_a_real_prometheus_scrapes_it(agent, tmp_path):
+    (tmp_path / "prometheus.yml").write_text(
+        "scrape_configs:\n"
+        "  - job_name: berth\n"
+        "    scrape_interval: 100ms\n"
+        "    scrape_timeout: 100ms\n"
+        f"    static_configs: [{{targets: ['127.0.0.1:{agent.port}']}}]\n"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    prometheus = subprocess.Popen(
+        [
+            *("prometheus", f"--config.file={tmp_path}/prometheus.yml"),
+            *(f"--storage.tsdb.path={tmp_path}/data", f"--web.listen-address={address}"),
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def scraped():
+        try:
+            with urllib.request.urlopen(
+                f"http://{address}/api/v1/query?query=sum(berth_device_free)"
+            ) as answer:
+                return json.load(answer)["data"]["result"]
+        except OSError:
+            return []
+
+    try:
+        assert eventually(scraped)[0]["value"][1] == "8"
+    finally:
+        prometheus.terminate()
+        prometheus.wait(DEADLINE_S)
+
+
+HANG = '[[fault]]\ncall = "nvmlDeviceGetMemoryInfo*"\nhang = true\n'
+TWO = '[[device]]\nmodel = "H100"\ncount = 2\n'
+
+
+def test_the_driver_hangs_and_comes_back(make_lab):
+    lab = make_lab(TWO)
+    agent = Agent(lab, env={"BERTH_DRIVER_DEADLINE_MS": 200})
+    assert agent.get("/readyz")[0] == 200
+    lab.change(HANG + TWO)
+    eventually(lambda: agent.get("/readyz")[0] == 503)
+    health = agent.json("/api/v1/health")
+    assert health["status"] == "stale"
+    assert "not responding since" in health["reason"]
+    assert len(agent.json("/api/v1/snapshot")["devices"]) == 2
+    assert "\nberth_up 0\n" in agent.get("/metrics")[2]
+    lab.change(TWO)
+    # The real driver lets its caller go when it is mended; the simulated one does not.
+    subprocess.run(["pkill", "-KILL", "-P", str(agent.process.pid)], check=True)
+    eventually(lambda: agent.get("/readyz")[0] == 200)
+
+
+def test_a_driver_that_is_not_there_is_an_answer(lab):
+    agent = Agent(lab, env={"LD_LIBRARY_PATH": None, "PATH": "/usr/bin:/bin"})
+    status, _, text = agent.get("/api/v1/snapshot")
+    documented("/api/v1/snapshot", status, text)
+    assert (status, json.loads(text)["code"]) == (503, "no_driver")
+    assert agent.get("/healthz")[0] == 200
+    assert agent.json("/api/v1/health")["status"] == "failed"
+    assert "error" in agent.json("/cluster_status")[0]
+
+
+def test_sigterm_ends_it_cleanly_also_its_streams(agent):
+    events = agent.events()
+    events.next("snapshot")
+    assert agent.ends() == 0
+    assert events.stream.read() is not None
+    assert not agent.socket.exists()
+
+
+def test_sighup_reads_the_file_again_and_a_bad_one_changes_nothing(lab):
+    file = lab.directory / "serve.toml"
+    file.write_text("every = 1\n")
+    agent = Agent(lab, "--config", file)
+    other = lab.directory / "other.sock"
+    file.write_text("evry = 1\n")
+    agent.process.send_signal(signal.SIGHUP)
+    assert (
+        f"went on with the old settings: {file}:1: unknown key 'evry'; allowed: listen, " in agent.err.line()
+    )
+    file.write_text(f'socket = "{other}"\n')
+    agent.process.send_signal(signal.SIGHUP)
+    assert agent.err.line() == "berth: read the settings again\n"
+    assert curl("--unix-socket", other, "http://berth/readyz").stdout == "ready\n"
+    assert not agent.socket.exists()
+    assert pathlib.Path(f"/proc/{agent.process.pid}").exists()

@@ -1,0 +1,211 @@
+"""Who gets in, and what clients can do to the agent and to each other."""
+
+import contextlib
+import json
+import os
+import pathlib
+import resource
+import selectors
+import subprocess
+
+import pytest
+from agent import Agent, curl
+from jobs import eventually, holder
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture
+def token_file(tmp_path):
+    file = tmp_path / "token"
+    file.write_text(TOKEN + "\n")
+    file.chmod(0o600)
+    return file
+
+
+def refusal(lab, *options) -> str:
+    answer = lab.berth("serve", *options)
+    assert answer.status in (1, 2)
+    return " ".join(answer.err.split())
+
+
+def test_another_address_needs_a_reason_why_it_is_safe(lab, token_file):
+    everywhere = ("--listen", "0.0.0.0:0")
+    assert "give --token-file or --tls-clients, or allow it with --insecure" in refusal(lab, *everywhere)
+    Agent(lab, "--token-file", token_file, listen="0.0.0.0:0").ends()
+    Agent(lab, "--insecure", listen="0.0.0.0:0")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--listen", "localhost:80"], "must be ADDRESS:PORT in numbers"),
+        (["--listen", "127.0.0.1:70000"], "must be ADDRESS:PORT in numbers"),
+        (["--tls-cert", "x"], "--tls-cert and --tls-key belong together"),
+        (["--tls-clients", "x"], "--tls-clients needs TLS"),
+        (["--token-file", "/nonexistent"], "reading the token from /nonexistent: No such file or directory"),
+        (["--tls-cert", "/nonexistent", "--tls-key", "/nonexistent"], "reading the certificate /nonexistent"),
+        (["--config", "/nonexistent"], "reading the settings in /nonexistent: No such file or directory"),
+        (["--socket", "/" + "x" * 200], "a path must be shorter than 108 bytes"),
+        (["--every", "0"], "must be from 1s to 1h"),
+    ],
+)
+def test_settings_at_fault_are_named(lab, options, words):
+    assert words in refusal(lab, *options)
+
+
+def test_a_token_that_all_may_read_is_refused(lab, token_file):
+    token_file.chmod(0o644)
+    assert f"every user may read it; chmod o= {token_file}" in refusal(lab, "--token-file", token_file)
+
+
+def test_a_port_that_is_taken_is_named(lab, agent):
+    assert f"127.0.0.1:{agent.port} is taken by another program" in refusal(
+        lab, "--listen", f"127.0.0.1:{agent.port}"
+    )
+
+
+def test_the_socket_of_a_killed_server_is_taken_over_and_that_of_a_living_one_is_not(lab, agent):
+    assert "is taken by another program" in refusal(lab, "--listen", "127.0.0.1:0", "--socket", agent.socket)
+    agent.process.kill()
+    agent.process.wait()
+    assert curl("--unix-socket", Agent(lab).socket, "http://berth/healthz").stdout == "ok\n"
+
+
+def test_only_the_token_lets_in(lab, token_file):
+    agent = Agent(lab, "--token-file", token_file)
+    for wrong in ("", "Bearer", f"Bearer {TOKEN[:-1]}x", f"Bearer {TOKEN}x", f"Basic {TOKEN}"):
+        assert agent.get("/api/v1/snapshot", Authorization=wrong)[0] == 401, wrong
+    assert agent.get("/metrics")[0] == agent.get("/api/v1/events")[0] == 401
+    assert agent.get("/api/v1/snapshot", Authorization=f"Bearer {TOKEN}")[0] == 200
+    assert agent.get("/healthz")[0] == 200
+    assert curl("--unix-socket", agent.socket, "http://berth/metrics").stdout.startswith("# HELP")
+    assert TOKEN not in pathlib.Path(f"/proc/{agent.process.pid}/cmdline").read_text()
+
+
+def test_a_page_of_another_site_cannot_read_it(agent):
+    for host in ("localhost", f"127.0.0.1:{agent.port}", "[::1]:80"):
+        assert agent.get("/healthz", Host=host)[0] == 200
+    for host in ("evil.example", f"evil.example:{agent.port}", "127.0.0.1.evil.example"):
+        assert agent.get("/healthz", Host=host)[0] == 421
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    """A lab's own authority, and what it signed: a server and a client."""
+    folder = tmp_path_factory.mktemp("tls")
+
+    def openssl(*words):
+        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=lab")
+    for name in ("server", "client"):
+        signed = ("-CA", "ca.pem", "-CAkey", "ca.key", "-addext", "subjectAltName=IP:127.0.0.1")
+        files = ("-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}")
+        openssl("req", "-x509", *key, *signed, *files)
+    return folder
+
+
+def test_tls_with_client_certificates(lab, authority):
+    cert, key, ca = (authority / name for name in ("server.pem", "server.key", "ca.pem"))
+    agent = Agent(lab, "--tls-cert", cert, "--tls-key", key, "--tls-clients", ca, listen="0.0.0.0:0")
+    url = f"https://127.0.0.1:{agent.port}/readyz"
+    mine = ("--cert", authority / "client.pem", "--key", authority / "client.key")
+    assert agent.scheme == "https"
+    assert curl("--cacert", ca, *mine, url).stdout == "ready\n"
+    assert curl("--cacert", ca, url).returncode != 0
+    assert curl("--cacert", ca, *mine, "--tls-max", "1.1", url).returncode != 0
+    assert curl(
+        "--cacert", ca, *mine, "-N", "-m", "1", url.replace("readyz", "api/v1/events")
+    ).stdout.startswith("event: snapshot")
+    assert curl(url.replace("https", "http")).returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("request_text", "status"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
+        (b"GET\r\n\r\n", 400),
+        (b"GET / HTTP/9.9\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost localhost\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 20_000 + b"\r\n\r\n", 431),
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n", 413),
+        (b"POST /api/v1/leases HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", 405),
+        (b"DELETE /api/v1/leases HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 405),
+        (b"GET /../../etc/passwd HTTP/1.0\r\n\r\n", 404),
+    ],
+    ids=["tls", "cut", "version", "colon", "lengths", "long", "body", "chunks", "delete", "climbing"],
+)
+def test_malformed_requests_get_an_answer_and_the_connection_ends(agent, request_text, status):
+    answer = agent.raw(request_text)
+    assert answer.split()[1] == str(status).encode()
+    assert b"connection: close" in answer.lower()
+    assert agent.get("/healthz")[0] == 200
+
+
+def test_requests_that_come_together_are_answered_in_order(agent):
+    one = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    last = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    answer = agent.raw(one * 3 + last)
+    assert answer.count(b"\r\n\r\nok\n") == 3
+    assert answer.endswith(b"ready\n")
+
+
+def test_who_sends_a_request_bit_by_bit_is_shown_out(lab):
+    agent = Agent(lab, "--patience", "1s")
+    with agent.connect() as slow:
+        # A byte now and then does not make the time longer.
+        slow.settimeout(0.1)
+        with contextlib.suppress(ConnectionError):
+            for byte in b"GET /healthz HTTP/1.1\r\nX-Slow: " + b"x" * 100:
+                slow.sendall(bytes([byte]))
+                with contextlib.suppress(TimeoutError):
+                    if not slow.recv(1):
+                        break
+            else:
+                raise AssertionError("it waited for all of a slow request")
+
+
+def test_a_reader_who_stops_reading_holds_up_nobody(agent):
+    asleep = agent.events()
+    awake = agent.events()
+    for _ in range(2):
+        awake.next("snapshot")
+    assert agent.get("/healthz")[0] == 200
+    asleep.close()
+
+
+def test_a_thousand_streams_each_get_every_event_from_one_thread(lab):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 3000:
+        pytest.skip("needs 3,000 descriptors")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 3000), hard))
+    agent = Agent(lab)
+    selector = selectors.DefaultSelector()
+    seen = {}
+    with contextlib.ExitStack() as stack:
+        for _ in range(1000):
+            stream = stack.enter_context(agent.connect())
+            stream.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            selector.register(stream, selectors.EVENT_READ)
+            seen[stream] = b""
+
+        def all_have(count: int) -> bool:
+            for key, _ in selector.select(0.1):
+                seen[key.fileobj] += key.fileobj.recv(1 << 20)
+            return all(text.count(b"event: snapshot") >= count for text in seen.values())
+
+        eventually(lambda: all_have(3))
+        assert len(os.listdir(f"/proc/{agent.process.pid}/task")) == 2
+        assert agent.get("/healthz")[0] == 200
+    selector.close()
+
+
+def test_what_others_wrote_cannot_break_out_of_json_or_labels(lab, agent):
+    job = holder(lab, "--note", '</script>"}\\')
+    (lease,) = eventually(lambda: agent.json("/api/v1/leases")["leases"])
+    assert lease["note"] == '</script>"}\\'
+    assert json.dumps(lease["note"]) in agent.get("/api/v1/snapshot")[2]
+    job.ends()
