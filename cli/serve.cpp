@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "berth/cli/command.h"
 #include "berth/cli/serve_options.h"
 #include "berth/sys/system_error.h"
@@ -24,6 +26,11 @@ class Serve : public Command {
     arguments.insert(arguments.end(), words.begin(), words.end());
     arguments.push_back(nullptr);
     ::execv(program.c_str(), arguments.data());
+    if (errno == ENOENT) {
+      return fail(ErrorCode::failure, program +
+                                          " is missing: the tarball and the Debian package have it, the "
+                                          "Python package does not");
+    }
     return sys::fail_errno(fmt::format("starting {}", program));
   }
 

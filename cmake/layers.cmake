@@ -1,6 +1,6 @@
 # A folder is a layer and a target. Its headers are reached as "berth/LAYER/NAME.h" through a link in
 # the build tree that only the layer itself and those that USE it have on their include path, so a
-# wrong include does not compile.
+# wrong include does not compile. A folder in it that it is built WITHOUT belongs to a program.
 #
 # The presets debug and tsan compile each layer as one source (a third of the time that they would take file by
 # file), and so does lint. What a layer's sources have to themselves therefore has a name that is its own in the
@@ -14,9 +14,12 @@ target_compile_options(berth_warnings INTERFACE -Wno-restrict
   -Werror)
 
 function(berth_layer name)
-  cmake_parse_arguments(LAYER "" "" "USES" ${ARGN})
+  cmake_parse_arguments(LAYER "" "WITHOUT" "USES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cpp ${PROJECT_SOURCE_DIR}/${name}/*/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/${name}/main\\.cpp$|/test/")
+  if(LAYER_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX "/${name}/${LAYER_WITHOUT}/")
+  endif()
   set(root ${PROJECT_BINARY_DIR}/include/${name})
   file(MAKE_DIRECTORY ${root}/berth)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${name} ${root}/berth/${name} SYMBOLIC)

@@ -1,6 +1,9 @@
 # What the build needs of the system is named together with the line that installs it, before CMake or a compiler
-# stumbles over it in its own words. README.md has the same line.
+# stumbles over it in its own words. README.md has the same line for the Python package, which has no agent.
 set(berth_packages "g++ libfmt-dev nlohmann-json3-dev libtomlplusplus-dev python3-dev python3-venv")
+if(BERTH_SERVE)
+  string(APPEND berth_packages " libboost1.81-dev libssl-dev")
+endif()
 
 function(berth_lacks what)
   message(FATAL_ERROR "Berth is built with ${what}, and there is none here. On Debian 12, and on Ubuntu from "
@@ -27,4 +30,11 @@ function(berth_needs_libraries)
       berth_lacks("the library ${library}")
     endif()
   endforeach()
+  if(BERTH_SERVE)
+    find_package(Boost 1.81 QUIET)
+    find_package(OpenSSL 3 QUIET)
+    if(NOT Boost_FOUND OR NOT OPENSSL_FOUND)
+      berth_lacks("Boost 1.81 and OpenSSL 3 for the agent (not with -DBERTH_SERVE=OFF)")
+    endif()
+  endif()
 endfunction()

@@ -14,7 +14,8 @@ install_wheel() {
   export CC=${CC:-cc} CXX=${CXX:-c++}
   rm -rf "$folder/wheel" "$folder/env" && mkdir -p "$folder" &&
     "$tools/bin/pip" wheel -q --disable-pip-version-check --no-build-isolation --no-deps --no-index -w "$folder/wheel" \
-      --config-settings build-dir=build/release --config-settings cmake.define.BUILD_TESTING=ON . &&
+      --config-settings build-dir=build/release --config-settings cmake.define.BUILD_TESTING=ON \
+      --config-settings cmake.define.BERTH_SERVE=ON . &&
     "$python" -m venv --without-pip "$folder/env" &&
     .venv/bin/pip --python "$folder/env/bin/python" install -q --disable-pip-version-check --no-index --no-deps \
       "$folder"/wheel/*.whl || return 1

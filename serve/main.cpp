@@ -7,7 +7,7 @@
 #include "berth/api/berth.h"
 #include "berth/cli/program.h"
 #include "berth/cli/serve_options.h"
-#include "berth/serve/http_server.h"
+#include "berth/serve/http/http_server.h"
 #include "berth/serve/watcher.h"
 #include "berth/store/lease_directory.h"
 

@@ -1,7 +1,7 @@
 // The only file that sees the HTTP library; listener.cpp sees its sockets. A connection is a coroutine on the
 // one event loop; what it may take of time and memory is bounded here. What is handed to a coroutine is a
 // variable, never a temporary: GCC 12 may destroy a temporary of a co_await twice.
-#include "berth/serve/http_server.h"
+#include "berth/serve/http/http_server.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -11,7 +11,7 @@
 #include <list>
 #include <optional>
 
-#include "berth/serve/listener.h"
+#include "berth/serve/http/listener.h"
 
 namespace berth::serve {
 namespace {

@@ -1,4 +1,4 @@
-#include "berth/serve/listener.h"
+#include "berth/serve/http/listener.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
