@@ -35,7 +35,7 @@ void say(const std::string& sentence) {
   [[maybe_unused]] const auto written = write_all(STDERR_FILENO, line);
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string as_one_line(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   return text;
@@ -56,7 +56,7 @@ class Run {
     auto place = leasing::find_place(say);
     if (!place) return std::unexpected(place.error());
     for (const std::string& warning : place->warnings) say(warning);
-    const leasing::TicketWords words{joined(options_.command), options_.lease.note,
+    const leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
                                      options_.lease.request_words};
     auto lease = take_lease(source_, *place, options_.lease, words);
     if (!lease) return std::unexpected(lease.error());

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kClearLine = "\r\x1b[K";
 
-void say(std::string_view text) {
+void mention(std::string_view text) {
   // A wait is not given up because nobody reads about it.
   write_error(text);
 }
@@ -26,25 +26,25 @@ void WaitReport::show(const leasing::Waiting& waiting) {
   const render::Queueing queueing{waiting.world.facts.snapshot, waiting.verdicts, waiting.position,
                                   waiting.behind};
   if (!shown_) {
-    say(fmt::format("berth: waiting for {}; Ctrl-C leaves the queue, --no-wait does not enter it\n",
-                    request_words_));
+    mention(fmt::format("berth: waiting for {}; Ctrl-C leaves the queue, --no-wait does not enter it\n",
+                        request_words_));
     shown_ = true;
   }
   if (terminal_) {
     const std::string line = render::waiting_line(queueing, waiting.waited, style);
-    say(fmt::format("{}{}", kClearLine, render::cut(line, style.width - 1)));
+    mention(fmt::format("{}{}", kClearLine, render::cut(line, style.width - 1)));
     return;
   }
   render::Style timeless = style;
   timeless.now_s = 0;
   if (std::string now = render::waiting_line(queueing, {}, timeless); now != last_) {
     last_ = std::move(now);
-    say(fmt::format("berth: {}\n", render::waiting_line(queueing, waiting.waited, style)));
+    mention(fmt::format("berth: {}\n", render::waiting_line(queueing, waiting.waited, style)));
   }
 }
 
 void WaitReport::end() {
-  if (shown_ && terminal_) say(kClearLine);
+  if (shown_ && terminal_) mention(kClearLine);
 }
 
 }  // namespace berth::cli

@@ -4,7 +4,7 @@
 #
 # The presets debug and tsan compile each layer as one source (a third of the time that they would take file by
 # file), and so does lint. What a layer's sources have to themselves therefore has a name that is its own in the
-# layer. The release build compiles them one by one: each includes what it uses.
+# layer (tests/names_test.py). The release build compiles them one by one: each includes what it uses.
 
 add_library(berth_warnings INTERFACE)
 # GCC 12 sees overlaps in the string concatenations of its own library where there are none (its bug 105651).

@@ -26,7 +26,7 @@ constexpr std::array kUnits{
     ValueUnit{FieldKind::watts, "mW", 0.001},  ValueUnit{FieldKind::watts, "kW", 1000},
     ValueUnit{FieldKind::megahertz, "MHz", 1}, ValueUnit{FieldKind::megahertz, "GHz", 1000}};
 
-std::optional<double> scaled(FieldKind kind, const Quantity& quantity) {
+std::optional<double> in_unit_of(FieldKind kind, const Quantity& quantity) {
   if (quantity.unit.empty()) return quantity.value;
   for (const ValueUnit& unit : kUnits) {
     if (unit.kind == kind && same_text(unit.name, quantity.unit)) return quantity.value * unit.scale;
@@ -75,7 +75,7 @@ std::optional<FieldValue> field_value_from_text(FieldKind kind, std::string_view
   const std::optional<Quantity> quantity = quantity_from_text(text);
   if (!quantity) return std::nullopt;
   if (kind == FieldKind::bytes) return memory_value(text, *quantity);
-  const std::optional<double> number = scaled(kind, *quantity);
+  const std::optional<double> number = in_unit_of(kind, *quantity);
   if (!number) return std::nullopt;
   return FieldValue{*number, false};
 }

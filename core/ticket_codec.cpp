@@ -22,7 +22,7 @@ constexpr unsigned kTicketVersion = 1;
 constexpr std::size_t kGrantBytes = 40;
 constexpr std::size_t kDeviceBytes = 64;
 
-std::string_view cut(std::string_view text, std::size_t most) {
+std::string_view shortened(std::string_view text, std::size_t most) {
   if (text.size() <= most) return text;
   // Not inside a UTF-8 character: its later bytes look like 10xxxxxx.
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
@@ -46,9 +46,9 @@ std::string encode(const Ticket& ticket, const std::vector<std::string>& candida
     writer.field("shared", std::uint64_t{1});
     writer.field("promise_bytes", ticket.promise_bytes);
   }
-  if (!ticket.request.empty()) writer.field("request", cut(ticket.request, words_bytes));
-  if (!ticket.command.empty()) writer.field("command", cut(ticket.command, words_bytes));
-  if (!ticket.note.empty()) writer.field("note", cut(ticket.note, words_bytes));
+  if (!ticket.request.empty()) writer.field("request", shortened(ticket.request, words_bytes));
+  if (!ticket.command.empty()) writer.field("command", shortened(ticket.command, words_bytes));
+  if (!ticket.note.empty()) writer.field("note", shortened(ticket.note, words_bytes));
   for (const std::string& uuid : candidates) writer.field("candidate", uuid);
   if (ticket.phase == TicketPhase::granted) {
     writer.field("granted_at", static_cast<std::uint64_t>(ticket.since_s));

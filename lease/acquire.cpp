@@ -120,10 +120,12 @@ class Acquisition {
     return [this](const Ledger& ledger, TicketId me) -> Result<store::Decision> {
       if (auto planned = plan_for(ledger, me); !planned) return std::unexpected(planned.error());
       if (depends_on_unread(ledger)) return store::Decision(store::ReadOn{});
-      must_look_again_ = false;
-      if (const auto* granted = std::get_if<Granted>(&plan_)) return store::Decision(take(granted->choice));
       // The facts may be older than a lease that has come or gone since.
-      must_look_again_ = !last_attempt_ && (!same_leases(ledger, world_.ledger) || hides_a_lock(ledger));
+      const auto* granted = std::get_if<Granted>(&plan_);
+      const bool is_old = granted != nullptr ? has_been_leased(granted->choice, ledger)
+                                             : !same_leases(ledger, world_.ledger) || hides_a_lock(ledger);
+      must_look_again_ = !last_attempt_ && is_old;
+      if (granted != nullptr && !must_look_again_) return store::Decision(take(granted->choice));
       judged_ = ledger;
       if (must_look_again_ || patience_.wait) return store::Decision(store::Stay{});
       return store::Decision(store::Withdraw{});
@@ -134,6 +136,13 @@ class Acquisition {
   // less.
   bool depends_on_unread(const Ledger& ledger) const {
     return ledger.unread > 0 && !std::holds_alternative<Behind>(plan_);
+  }
+
+  // A lease that was there when the driver was asked and has ended since may have left memory behind.
+  bool has_been_leased(const Choice& choice, const Ledger& ledger) const {
+    return std::ranges::any_of(choice.uuids, [&](const std::string& uuid) {
+      return leases_on(world_.ledger, uuid).size() > leases_on(ledger, uuid).size();
+    });
   }
 
   // What is free and yet not to be had may be locked by somebody without a ticket. The kernel takes its time

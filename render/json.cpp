@@ -1,21 +1,12 @@
-// This file and nvgpu_report.cpp are the only ones that see the JSON library.
 #include "berth/render/json.h"
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "berth/core/waiters.h"
+#include "berth/render/json_value.h"
 
 namespace berth::render {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-template <class T>
-Json nullable(const Reading<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 /// "" is how the core says that a text is not known.
 Json text_or_null(std::string_view text) {
@@ -24,10 +15,6 @@ Json text_or_null(std::string_view text) {
 
 Json seconds_or_null(std::int64_t at_s) {
   return at_s == 0 ? Json(nullptr) : Json(at_s);
-}
-
-std::string dumped(const Json& json, Layout layout) {
-  return json.dump(layout == Layout::lines ? 2 : -1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Json memory_json(const Memory& memory) {

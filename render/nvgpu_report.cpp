@@ -8,17 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include "berth/render/json_value.h"
 
 namespace berth::render {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-template <class T>
-Json nullable(const Reading<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 /// "just now", "46 seconds ago", "an hour ago", "7 days ago".
 std::string humanized(std::int64_t age_s) {
@@ -74,14 +67,10 @@ Json gpu_status(const Device& device, std::int64_t now_s) {
           {"cmd", command}};
 }
 
-std::string dumped(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace
 
 std::string nvgpu_error(std::string_view message) {
-  return dumped({{"error", message}});
+  return dumped({{"error", message}}, Layout::line);
 }
 
 std::string nvgpu_report(std::string_view hostname, const Snapshot& snapshot, std::int64_t now_s) {
@@ -89,7 +78,7 @@ std::string nvgpu_report(std::string_view hostname, const Snapshot& snapshot, st
   for (const Device& device : snapshot.devices) {
     if (!device.mig) json["gpus"].push_back(gpu_status(device, now_s));
   }
-  return dumped(json);
+  return dumped(json, Layout::line);
 }
 
 }  // namespace berth::render

@@ -11,8 +11,6 @@
 namespace berth::serve {
 namespace {
 
-constexpr std::string_view kJson = "application/json";
-
 /// Takes as long for a wrong token as for the right one, so that it cannot be guessed letter by letter. Its
 /// length is no secret.
 bool is_same_secret(std::string_view given, std::string_view secret) {

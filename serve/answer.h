@@ -18,6 +18,8 @@ struct Page {
   SharedText text;
   std::string tag;  ///< as in ETag: equal while the text is
 };
+inline constexpr std::string_view kJson = "application/json";
+
 Page make_page(int status, std::string_view type, std::string text);
 
 /// What one look at the machine gave, ready to be sent: made once, whatever the number of clients.

@@ -13,7 +13,6 @@
 namespace berth::serve {
 namespace {
 
-constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kPlain = "text/plain; charset=utf-8";
 constexpr std::string_view kPrometheus = "text/plain; version=0.0.4; charset=utf-8";
 constexpr std::initializer_list<const char*> kMachinePaths{"/api/v1/snapshot", "/api/v1/leases",

@@ -25,7 +25,7 @@ std::string owner_of(int directory) {
 }
 
 // A file that cannot be a device's lock. Nobody but these may take it away.
-Error unfit(int directory, const std::string& name, Error error) {
+Error not_usable(int directory, const std::string& name, Error error) {
   struct stat status{};
   if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
     error.message +=
@@ -51,7 +51,7 @@ Result<sys::Descriptor> DeviceLocks::open_device(const std::string& name) const 
     // locked.
     auto file = sys::open_prepared(devices_, name, O_RDWR);
     if (!file) file = sys::open_prepared(devices_, name, O_RDONLY);
-    if (!file) return std::unexpected(unfit(devices_, name, file.error()));
+    if (!file) return std::unexpected(not_usable(devices_, name, file.error()));
     if (*file) return file;
     auto made = sys::make_unnamed(devices_, kDeviceFileMode);
     if (!made)

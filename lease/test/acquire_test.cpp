@@ -145,21 +145,22 @@ TEST_CASE("a device that somebody without a ticket has locked is tried again, th
   }
 }
 
+// A lease ends after the driver and the books were read, and before the decision.
+class Late : public store::MemoryStore {
+ public:
+  using MemoryStore::MemoryStore;
+  std::function<void()> after_look;
+  using MemoryStore::look;
+  Result<store::Books> look(store::Extent extent) override {
+    auto books = MemoryStore::look(extent);
+    after_look();
+    return books;
+  }
+};
+
 TEST_CASE("facts that are older than a lease's end are read again before anybody is refused") {
   Scene scene(1);
   auto other = std::make_unique<HeldLease>(scene.held());
-  // It ends after the driver and the books were read, and before the decision.
-  class Late : public store::MemoryStore {
-   public:
-    using MemoryStore::MemoryStore;
-    std::function<void()> after_look;
-    using MemoryStore::look;
-    Result<store::Books> look(store::Extent extent) override {
-      auto books = MemoryStore::look(extent);
-      after_look();
-      return books;
-    }
-  };
   Process worker;
   worker.pid = 999'999'999;
   worker.used_bytes = kGiB;
@@ -174,6 +175,19 @@ TEST_CASE("facts that are older than a lease's end are read again before anybody
   auto acquired = leasing::acquire(scene.source, store, scene.request, scene.options, {});
   REQUIRE(acquired.has_value());
   CHECK(std::holds_alternative<HeldLease>(*acquired));
+}
+
+TEST_CASE("facts that are older than a lease's end are read again before its device is granted") {
+  Scene scene(1);
+  auto other = std::make_unique<HeldLease>(scene.held());
+  Late store{scene.books};
+  store.after_look = [&] {
+    other.reset();
+    scene.source.machine.devices[0].memory.used_bytes = 30 * kGiB;
+  };
+  auto acquired = leasing::acquire(scene.source, store, scene.request, scene.options, {});
+  REQUIRE(acquired.has_value());
+  CHECK_FALSE(std::holds_alternative<HeldLease>(*acquired));
 }
 
 TEST_CASE("inside a lease only its devices exist") {

@@ -31,7 +31,7 @@ std::string_view element(std::string_view text, std::string_view name) {
   return next_element(text, name).value_or(std::string_view{});
 }
 
-Reading<unsigned> number(std::string_view text) {
+Reading<unsigned> unsigned_number(std::string_view text) {
   return number_from_text<unsigned>(text);
 }
 
@@ -51,14 +51,14 @@ Reading<std::vector<ReportedProcess>> parse_processes(std::string_view gpu) {
   if (!list || list->starts_with("N/A") || list->starts_with("[")) return std::nullopt;
   std::vector<ReportedProcess> processes;
   while (const auto info = next_element(*list, "process_info")) {
-    const auto pid = number(element(*info, "pid"));
+    const auto pid = unsigned_number(element(*info, "pid"));
     if (!pid) continue;
     ReportedProcess& reported = processes.emplace_back();
     reported.process.pid = *pid;
     reported.process.kind = kind_of(element(*info, "type"));
     reported.process.used_bytes = amount(element(*info, "used_memory"));
-    reported.gpu_instance = number(element(*info, "gpu_instance_id"));
-    reported.compute_instance = number(element(*info, "compute_instance_id"));
+    reported.gpu_instance = unsigned_number(element(*info, "gpu_instance_id"));
+    reported.compute_instance = unsigned_number(element(*info, "compute_instance_id"));
   }
   return processes;
 }
@@ -67,12 +67,12 @@ std::vector<ReportedInstance> parse_instances(std::string_view gpu) {
   std::vector<ReportedInstance> instances;
   std::string_view list = element(gpu, "mig_devices");
   while (const auto device = next_element(list, "mig_device")) {
-    const auto slot = number(element(*device, "index"));
+    const auto slot = unsigned_number(element(*device, "index"));
     if (!slot) continue;
     ReportedInstance& instance = instances.emplace_back();
     instance.place.slot = *slot;
-    instance.place.gpu_instance = number(element(*device, "gpu_instance_id"));
-    instance.place.compute_instance = number(element(*device, "compute_instance_id"));
+    instance.place.gpu_instance = unsigned_number(element(*device, "gpu_instance_id"));
+    instance.place.compute_instance = unsigned_number(element(*device, "compute_instance_id"));
     const std::string_view memory = element(*device, "fb_memory_usage");
     instance.memory.total_bytes = amount(element(memory, "total"));
     instance.memory.reserved_bytes = amount(element(memory, "reserved"));
@@ -115,7 +115,7 @@ std::vector<ListedInstance> parse_list(std::string_view text) {
     if (line.starts_with("GPU ")) parent = uuid;
     std::string_view slot = between(line, "Device", ":");
     slot.remove_prefix(std::min(slot.find_first_not_of(' '), slot.size()));
-    const auto number_of_slot = number(slot);
+    const auto number_of_slot = unsigned_number(slot);
     if (!line.starts_with("  MIG ") || uuid.empty() || !number_of_slot) continue;
     instances.push_back({.parent_uuid = parent,
                          .slot = *number_of_slot,

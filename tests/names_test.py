@@ -1,0 +1,44 @@
+"""What a source has to itself has a name of its own in its layer: builds that compile a layer as one source would
+otherwise clash, or worse, quietly call the other overload."""
+
+import collections
+import pathlib
+import re
+
+import pytest
+
+pytestmark = pytest.mark.release_only
+
+ROOT = pathlib.Path(__file__).parents[1]
+LAYERS = (
+    "core sys source store lease render api serve cli sim/machine sim/nvml sim/cuda sim/smi sim/tool".split()
+)
+UNNAMED = re.compile(r"^namespace \{\n(.*?)^\}  // namespace$", re.S | re.M)
+# At the beginning of a line: inside an unnamed namespace that is a definition, or its `template`.
+NAME = re.compile(
+    r"^(?:(?:struct|class|enum class) (\w+)|constexpr[^=({\n]*?\b(\w+)(?:\[\])?\s*[={(]|[\w:][^=({\n]*[\s&*](\w+)\()",
+    re.M,
+)
+
+
+def names_of_its_own(text):
+    return {
+        next(filter(None, match.groups()))
+        for block in UNNAMED.findall(text)
+        for match in NAME.finditer(block)
+    }
+
+
+def test_names_are_found():
+    text = "namespace {\n\nstruct Row {\n  int x();\n};\nconstexpr int kMost = 3;\nvoid say(int what) {\n  call(1);\n}\n}  // namespace\nvoid open() {}\n"
+    assert names_of_its_own(text) == {"Row", "kMost", "say"}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_layer_has_each_name_once(layer):
+    sources = collections.defaultdict(list)
+    for path in (ROOT / layer).rglob("*.cpp"):
+        if "test" not in path.parts:
+            for name in names_of_its_own(path.read_text()):
+                sources[name].append(path.relative_to(ROOT).as_posix())
+    assert {name: paths for name, paths in sources.items() if len(paths) > 1} == {}
