@@ -177,7 +177,7 @@ TEST_CASE("facts that are older than a lease's end are read again before anybody
   CHECK(std::holds_alternative<HeldLease>(*acquired));
 }
 
-TEST_CASE("facts that are older than a lease's end are read again before its device is granted") {
+TEST_CASE("no device is granted by facts that are older than the end of its lease") {
   Scene scene(1);
   auto other = std::make_unique<HeldLease>(scene.held());
   Late store{scene.books};
