@@ -159,8 +159,14 @@ void LeaseWait::cancel() {
 
 void LeaseWait::Body::cancel() {
   if (::getpid() != asker || !socket) return;
-  helper.kill(SIGKILL);
-  helper.wait(kEndsWithin);
+  // One that has ended is not signalled: its pid may be another's by now.
+  if (!helper.wait(std::chrono::milliseconds(0))) {
+    helper.kill(SIGKILL);
+    helper.wait(kEndsWithin);
+  }
+  // A grant that has come meanwhile would stay in the socket, and hold, for as long as a fork of ours has
+  // that.
+  (void)sys::receive_message(socket.get());
   socket.close();
 }
 
@@ -178,7 +184,8 @@ Refusal LeaseWait::Body::ended() const {
 }
 
 Result<void> LeaseWait::Body::grant(api::LeaseGranted granted) {
-  if (descriptors.empty())
+  // At least one for each device, and the ticket's.
+  if (descriptors.size() < granted.uuids.size() + 1)
     return fail(ErrorCode::failure,
                 "a lease was granted, and its descriptors could not be received (is the limit "
                 "of open files reached?)");

@@ -124,17 +124,18 @@ class Run {
   // True: the lease is to end. False: what is left behind goes on holding it. `ours`: none of the command's.
   bool wait_for_leftovers(sys::JobProcess& job, const leasing::HeldLease& lease,
                           const std::vector<pid_t>& ours) {
-    std::chrono::milliseconds patience = kGrace;
+    // A moment, not a span: the orphans of a job that goes on end again and again.
+    auto until = std::chrono::steady_clock::now() + kGrace;
     bool told = false;
     while (sys::JobProcess::has_leftovers() && (ours.empty() || !left_behind(ours).empty())) {
-      const auto event = job.wait_for_leftovers(patience);
+      const auto event = job.wait_for_leftovers(until);
       if (event == sys::JobProcess::Event::asked_to_end) return false;
       if (event == sys::JobProcess::Event::child_ended) continue;
       const std::vector<pid_t> left = left_behind(ours);
       const bool keeps = options_.keep || uses_device(left, lease);
       if (!std::exchange(told, true) || !keeps) say(about(left, keeps));
       if (!keeps) return true;
-      patience = kRecheck;
+      until = std::chrono::steady_clock::now() + kRecheck;
     }
     return true;
   }

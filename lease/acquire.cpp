@@ -60,31 +60,38 @@ class Acquisition {
       if (std::holds_alternative<store::Taken>(*outcome)) return granted();
       if (std::holds_alternative<store::Withdrawn>(*outcome)) return refused();
       if (const auto* conflict = std::get_if<store::Conflict>(&*outcome)) {
-        options_.books = store::Extent::leases_and_locks;
-        if (!last_attempt_) {
-          std::this_thread::sleep_for(kBetweenAttempts);
-          continue;
-        }
-        world_.facts.foreign_locks.push_back(conflict->uuid);
-        if (!patience_.wait) return give_up();
-      } else if (must_look_again_) {
+        try_again_after(*conflict, attempt);
         continue;
       }
+      if (must_look_again_) continue;
       const auto woken = wait_in_line();
       if (!woken) return std::unexpected(woken.error());
       if (!*woken) return give_up();
       options_.books = store::Extent::leases;
+      refused_.clear();
       attempt = 1;
     }
   }
 
  private:
+  void try_again_after(const store::Conflict& conflict, int& attempt) {
+    options_.books = store::Extent::leases_and_locks;
+    if (!last_attempt_) {
+      std::this_thread::sleep_for(kBetweenAttempts);
+      return;
+    }
+    // The kernel does not show every lock, as in another pid namespace: on without this device, for now.
+    refused_.insert(conflict.uuid);
+    attempt = 1;
+  }
+
   Result<void> look_again() {
     const auto source = source_.open();
     if (!source) return std::unexpected(source.error());
     auto world = look(**source, store_, request_, options_);
     if (!world) return std::unexpected(world.error());
     world_ = std::move(*world);
+    world_.facts.foreign_locks.insert(world_.facts.foreign_locks.end(), refused_.begin(), refused_.end());
     if (auto possible = check_possible(request_, world_.facts); !possible) return possible;
     return read_topology_for(request_, **source, world_);
   }
@@ -352,6 +359,8 @@ class Acquisition {
   std::chrono::steady_clock::time_point joined_at_ = std::chrono::steady_clock::now();
   Plan plan_ = Blocked{};
   std::set<TicketId> passed_over_;
+  std::set<std::string>
+      refused_;                   ///< UUIDs that seemed free and could not be locked, until something happens
   std::optional<Ledger> judged_;  // the books of the last decision, if they are not the world's
   std::vector<Verdict> verdicts_;
   std::size_t position_ = 1;

@@ -29,6 +29,8 @@ constexpr mode_t kTicketMode = 0644;
 constexpr std::chrono::milliseconds kFirstPause{1};
 // How many names may be taken by others, in one go, before this is not chance.
 constexpr int kNames = 64;
+// How far at most an id is raised past one that is ahead of the clock, in nanoseconds.
+constexpr std::uint64_t kRaise = 1 << 16;
 
 std::int64_t wall_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
@@ -123,7 +125,8 @@ std::vector<int> DirectoryTicket::descriptors() const {
 Result<void> DirectoryTicket::enter_queue(TicketId newest) {
   const auto now = static_cast<std::uint64_t>(sys::since_boot().count());
   ticket_.joined_s = ticket_.since_s = wall_seconds();
-  TicketId id{std::max(now, newest.value + 1)};
+  // Behind an id that is ahead of the clock, whose file stays, each next one would be the same again.
+  TicketId id{newest.value < now ? now : newest.value + 1 + now % kRaise};
   for (int attempt = 0; attempt < kNames; ++attempt, ++id.value) {
     ticket_.id = id;
     const std::string text = encode_ticket(ticket_);

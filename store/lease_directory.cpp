@@ -25,6 +25,8 @@
 namespace berth::store {
 namespace {
 
+// Whoever owns the directory could remove parts of it for ever.
+constexpr int kMakings = 16;
 constexpr std::array<const char*, 4> kParts{"devices", "queue", "leases", "inside"};
 
 struct FileSystem {
@@ -90,11 +92,28 @@ Result<void> check(int fd, const std::string& path, const DirectoryChoice& choic
   return {};
 }
 
+// A directory that was just made. It is changed only through this descriptor: who owns the parent could have
+// put a link to a file of ours in its place.
+Result<sys::Descriptor> open_made(int parent, const std::string& name) {
+  auto made = sys::open_directory(parent, name);
+  if (!made) return made;
+  struct stat status{};
+  if (!*made || ::fstat(made->get(), &status) != 0 || status.st_uid != ::geteuid())
+    return fail(ErrorCode::failure, name + ": somebody took it away while it was made");
+  return made;
+}
+
+// By a call of its own: mkdir obeys the umask.
+Result<void> set_mode(const sys::Descriptor& directory, mode_t mode, const std::string& name) {
+  if (::fchmod(directory.get(), mode) != 0) return sys::fail_errno("setting the mode of " + name);
+  return {};
+}
+
 Result<void> make_directory(int parent, const std::string& name, mode_t mode) {
   if (::mkdirat(parent, name.c_str(), 0700) != 0) return sys::fail_errno("making " + name);
-  // By a call of its own: mkdir obeys the umask.
-  if (::fchmodat(parent, name.c_str(), mode, 0) != 0) return sys::fail_errno("setting the mode of " + name);
-  return {};
+  const auto made = open_made(parent, name);
+  if (!made) return std::unexpected(made.error());
+  return set_mode(*made, mode, name);
 }
 
 void remove_empty(const std::string& path, std::span<const char* const> parts) {
@@ -104,12 +123,14 @@ void remove_empty(const std::string& path, std::span<const char* const> parts) {
 
 Result<void> fill_and_rename(const std::string& beside, const std::string& path, mode_t mode,
                              std::span<const char* const> parts) {
+  const auto own = open_made(AT_FDCWD, beside);
+  if (!own) return std::unexpected(own.error());
   for (const char* part : parts) {
-    auto made = make_directory(AT_FDCWD, fmt::format("{}/{}", beside, part), mode);
+    auto made = make_directory(own->get(), part, mode);
     if (!made) return made;
   }
   // Last, so that nobody puts something into it before.
-  if (::chmod(beside.c_str(), mode) != 0) return sys::fail_errno("setting the mode of " + beside);
+  if (auto set = set_mode(*own, mode, beside); !set) return set;
   if (::renameat2(AT_FDCWD, beside.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0 && errno != EEXIST)
     return sys::fail_errno("making " + path);
   return {};
@@ -190,7 +211,7 @@ Result<std::optional<LeaseDirectory>> LeaseDirectory::open(const DirectoryChoice
 }
 
 Result<LeaseDirectory> LeaseDirectory::make(const DirectoryChoice& choice) {
-  for (;;) {
+  for (int attempt = 0; attempt < kMakings; ++attempt) {
     auto opened = open(choice);
     if (!opened) return std::unexpected(opened.error());
     if (*opened) return std::move(**opened);
@@ -199,6 +220,9 @@ Result<LeaseDirectory> LeaseDirectory::make(const DirectoryChoice& choice) {
     if (auto made = there ? add_parts(choice) : make_whole(choice.path, mode_for(choice), kParts); !made)
       return std::unexpected(context(made.error(), "the lease directory " + choice.path));
   }
+  return fail(
+      ErrorCode::failure,
+      fmt::format("the lease directory {}: somebody removes parts of it again and again", choice.path));
 }
 
 bool LeaseDirectory::is_current() const {

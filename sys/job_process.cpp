@@ -184,9 +184,8 @@ std::optional<JobEnding> JobProcess::wait(std::optional<std::chrono::steady_cloc
   }
 }
 
-std::optional<JobProcess::Event> JobProcess::wait_for_leftovers(std::chrono::milliseconds patience) {
+std::optional<JobProcess::Event> JobProcess::wait_for_leftovers(std::chrono::steady_clock::time_point until) {
   const sigset_t set = signals_to_hold();
-  const auto until = std::chrono::steady_clock::now() + patience;
   for (;;) {
     const auto left = time_left(until);
     if (!left) return std::nullopt;

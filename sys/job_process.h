@@ -56,9 +56,9 @@ class JobProcess {
   /// runs, and it is `until`, or another child has ended.
   std::optional<JobEnding> wait(std::optional<std::chrono::steady_clock::time_point> until);
 
-  /// After `wait`: until a descendant ends or a signal asks us to end. nullopt: `patience` is over.
+  /// After `wait`: until a descendant ends or a signal asks us to end. nullopt: it is `until`.
   enum class Event { child_ended, asked_to_end };
-  std::optional<Event> wait_for_leftovers(std::chrono::milliseconds patience);
+  std::optional<Event> wait_for_leftovers(std::chrono::steady_clock::time_point until);
   /// Whether any child is left. Collects those that have ended.
   static bool has_leftovers();
 

@@ -86,6 +86,9 @@ Result<Received> receive_message(int socket) {
       return received;
     }
     take_descriptors(message, received.descriptors);
+    if ((message.msg_flags & MSG_CTRUNC) != 0)
+      return fail(ErrorCode::failure,
+                  "not all descriptors could be received (is the limit of open files reached?)");
     received.text.append(bytes.data(), static_cast<std::size_t>(length));
   }
 }

@@ -111,19 +111,20 @@ TEST_CASE("an earlier waiting rival comes first") {
   CHECK(refusal.behind->command == "the earlier one");
 }
 
+// The listing of locks does not show a lock, as in a pid namespace: only the try does.
+class Blind : public store::MemoryStore {
+ public:
+  using MemoryStore::look;
+  using MemoryStore::MemoryStore;
+  Result<store::Books> look(store::Extent extent) override {
+    auto books = MemoryStore::look(extent);
+    books->foreign_locks.clear();
+    return books;
+  }
+};
+
 TEST_CASE("a device that somebody without a ticket has locked is tried again, then named") {
   Scene scene(1);
-  // The listing of locks does not show it, as in a pid namespace: only the try does.
-  class Blind : public store::MemoryStore {
-   public:
-    using MemoryStore::look;
-    using MemoryStore::MemoryStore;
-    Result<store::Books> look(store::Extent extent) override {
-      auto books = MemoryStore::look(extent);
-      books->foreign_locks.clear();
-      return books;
-    }
-  };
   Blind store{scene.books};
   scene.books->foreign_locks["GPU-a"] = true;
   const auto acquire = [&] {
@@ -143,6 +144,15 @@ TEST_CASE("a device that somebody without a ticket has locked is tried again, th
     auto acquired = acquire();
     CHECK(std::holds_alternative<HeldLease>(*acquired));
   }
+}
+
+TEST_CASE("a lock that nobody can see costs its device, and no other") {
+  Scene scene(2);
+  Blind store{scene.books};
+  scene.books->foreign_locks["GPU-a"] = true;
+  auto acquired = leasing::acquire(scene.source, store, scene.request, scene.options, {});
+  REQUIRE(std::holds_alternative<HeldLease>(*acquired));
+  CHECK(std::get<HeldLease>(*acquired).ticket().devices == std::vector<std::string>{"GPU-b"});
 }
 
 // A lease ends after the driver and the books were read, and before the decision.

@@ -18,6 +18,8 @@ from lab import Lab
 
 pytestmark = pytest.mark.release_only
 
+# Calls that may come at any moment.
+A_TICK = 4
 # File operations of one look by the first in line: an end that is seen in two events makes two looks.
 LOOK = 30
 # A waiter looks up every few seconds. Of so many releases at least one falls between two ticks.
@@ -186,8 +188,8 @@ def test_a_wait_takes_the_same_file_operations_in_a_queue_of_10_and_of_1000(one)
     few, many = operations_of_a_wait(one, 10), operations_of_a_wait(one, 1000)
     print({part: counts.total() for part, counts in many.items()})
     assert few["join"]["linkat"] == few["hand-over"]["renameat"] == 1
-    # Behind many it also looks whether it stands far back.
-    assert (many["join"] - few["join"]).total() <= 1, (few, many)
+    # Behind many it also looks whether it stands far back, and a tick may come in the middle.
+    assert abs(many["join"].total() - few["join"].total()) <= A_TICK, (few, many)
     for part in ("moving up", "hand-over"):
         assert abs(many[part].total() - few[part].total()) <= LOOK, (part, few, many)
 

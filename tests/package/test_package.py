@@ -132,8 +132,9 @@ def test_the_debian_package_makes_the_lease_directory(deb):
     assert "systemd-tmpfiles --create" in output("dpkg-deb", "-I", only("*.deb"), "postinst")
 
 
-def test_the_debian_package_depends_on_the_c_library_alone(deb):
-    assert re.fullmatch(r"libc6 \(>= 2\.(\d\d)\)\n", output("dpkg-deb", "-f", only("*.deb"), "Depends"))
+def test_the_debian_package_depends_on_the_c_library_and_for_the_agent_on_openssl(deb):
+    needed = output("dpkg-deb", "-f", only("*.deb"), "Depends")
+    assert re.fullmatch(r"libc6 \(>= 2\.(\d\d)\), libssl3 \(>= [\d.]+\)\n", needed)
 
 
 def test_lintian_finds_no_error():

@@ -254,6 +254,16 @@ def test_a_forgotten_process_is_named_and_the_lease_ends(make_lab):
     assert leases(lab) == []
 
 
+def test_orphans_that_come_and_go_do_not_keep_the_lease(make_lab):
+    lab = make_lab("1xH100")
+    restless = "(while :; do (sleep 0.05 &); sleep 0.2; done) >&- 2>&- & echo $!"
+    answer = lab.berth("run", "--", "bash", "-c", restless)
+    os.kill(int(answer.out), signal.SIGKILL)
+    assert answer.status == 0
+    assert "the lease ends now" in answer.err
+    assert leases(lab) == []
+
+
 def test_keep_holds_the_lease_until_the_last_descendant_ends(make_lab):
     lab = make_lab("1xH100")
     job = lab.start_berth("run", "--keep", "--", "bash", "-c", "setsid sleep 1000 >&- 2>&- & echo $!; exit 7")

@@ -56,6 +56,31 @@ def test_when_the_directory_vanishes_a_request_ends_well_or_names_it(tmp_path):
     assert {0, 1} <= set(statuses)
 
 
+def mode_of_what_a_link_leads_to(directory: pathlib.Path, step: int) -> int | None:
+    """Whoever owns the directory puts a link to another's file where a part is being made. None: it is made."""
+    directory.mkdir()
+    lab = Lab(directory, "1xH100")
+    lab.leases.mkdir(parents=True, exist_ok=True)
+    precious = directory / "precious"
+    precious.touch(0o600)
+
+    def swap():
+        for path in list(lab.leases.glob("*.new-*")):
+            path.rename(directory / "aside")
+            path.symlink_to(precious)
+
+    stopped, _, _ = outcome_of(lab, step, swap)
+    return precious.stat().st_mode & 0o777 if stopped else None
+
+
+def test_what_is_made_in_anothers_directory_is_never_changed_by_its_name(tmp_path):
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        modes = list(
+            pool.map(lambda step: mode_of_what_a_link_leads_to(tmp_path / str(step), step), range(40))
+        )
+    assert modes == [0o600] * 40
+
+
 @pytest.fixture
 def small_lab(make_lab):
     """A machine whose lease directory has a small file system of its own."""
