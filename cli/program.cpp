@@ -64,8 +64,9 @@ std::string general_help() {
          "  --version      print the version\n"
          "  -h, --help     this, or `berth COMMAND --help`\n"
          "\n"
-         "`berth` alone lists the GPUs. Exit status: 0 done, 1 failure, 2 usage, 69 no driver\n"
-         "or never possible here, 75 not now, 124 a wait ran out; `run`: the command's own.\n";
+         "`berth` alone lists the GPUs. Exit status: 0 done, 1 failure, 2 usage, 69 no\n"
+         "driver or never possible here, 75 not now, 124 a wait ran out; `run`: the\n"
+         "command's own.\n";
 }
 
 Result<Invocation> read_invocation(std::span<char*> words) {
