@@ -316,3 +316,46 @@ def test_the_program_gets_no_threads_handlers_children_or_driver(host):
         "True True",
         "False False",
     ]
+
+
+def test_a_host_at_its_limit_of_open_files_has_all_of_a_lease_or_nothing(eight):
+    code = """
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def leads_to(name):
+        try:
+            return os.readlink(f"/proc/self/fd/{name}")
+        except OSError:
+            return ""
+
+    def leave(room):
+        used = {int(name) for name in os.listdir("/proc/self/fd")}
+        unused = [number for number in range(soft) if number not in used]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (unused[room], hard))
+
+    def try_with(room):
+        all_of_them = berth.lease(8)
+        mine = None
+
+        def go_on(waiting):
+            all_of_them.release()
+            leave(room)
+
+        # Taken in the environment of no other lease, so that the other one is waited for.
+        del os.environ["BERTH_LEASE"]
+        try:
+            mine = berth.lease(4, mask=False, set_environ=False, on_wait=go_on)
+        except (OSError, berth.Error):
+            pass
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        if mine is None:
+            return 0
+        held = sum("/devices/" in leads_to(name) for name in os.listdir("/proc/self/fd"))
+        mine.release()
+        return held
+
+    say(sorted({try_with(room) for room in range(12)}), berth.lease(8, wait=0).held)
+    """
+    assert eight.says(code) == ["[0, 4] True"]
