@@ -59,10 +59,10 @@ std::string processes(const Card& card) {
     const bool told = process.used_bytes && card.device->supports(Reading::process_memory);
     out += entry(2, "Process ID", std::to_string(process.pid)) +
            entry(3, "Type",
-               (process.kinds & kMps) != 0 ? "M+C"
-               : !graphics                 ? "C"
-               : compute                   ? "C+G"
-                                           : "G") +
+                 (process.kinds & kMps) != 0 ? "M+C"
+                 : !graphics                 ? "C"
+                 : compute                   ? "C+G"
+                                             : "G") +
            entry(3, "Name", shown_program(process)) +
            entry(3, "Used GPU Memory", told ? mib_text(*process.used_bytes / kMiB) : "N/A");
   }

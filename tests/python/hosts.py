@@ -22,6 +22,11 @@ import berth
 def say(*words):
     print(*words, flush=True)
 
+def say_once(word):
+    # For on_wait, which hears of each change.
+    said = []
+    return lambda waiting: said or said.append(say(word))
+
 def hear():
     return sys.stdin.readline().strip()
 """

@@ -14,7 +14,7 @@ def test_ctrl_c_ends_a_wait_at_once(host):
     holder = host.start("berth.lease(2); say('ready'); hear()").says("ready")
     code = """
     try:
-        berth.lease(on_wait=lambda waiting: say("waits"))
+        berth.lease(on_wait=say_once("waits"))
     except KeyboardInterrupt as interrupt:
         kept = interrupt  # and with it the frames of the wait
         say("interrupted", os.environ.get("CUDA_VISIBLE_DEVICES"))
@@ -32,19 +32,17 @@ def test_a_signal_handler_that_returns_lets_the_wait_go_on(host):
     holder = host.start("berth.lease(2); say('ready'); hear()").says("ready")
     code = r"""
     signal.signal(signal.SIGUSR1, lambda *_: os.write(1, b"handled\n"))
-    say(berth.lease(on_wait=lambda waiting: say("waits") if waiting.waited_s == 0 else None).ids)
+    say(berth.lease(on_wait=say_once("waits")).ids)
     """
     waiter = host.start(code).says("waits").signal(signal.SIGUSR1).says("handled")
     assert host.waiting() == 1
     holder.tell().ends()
-    while (line := waiter.hears()) == "waits":
-        pass
-    assert line == "(0,)"
+    waiter.says("(0,)")
 
 
 def test_a_killed_waiter_leaves_the_queue(host):
     holder = host.start("berth.lease(2); say('ready'); hear()").says("ready")
-    waiter = host.start("berth.lease(on_wait=lambda waiting: say('waits'))").says("waits")
+    waiter = host.start("berth.lease(on_wait=say_once('waits'))").says("waits")
     waiter.signal(signal.SIGKILL).ends()
     host.starts_waiting(0)
     holder.tell().ends()
