@@ -6,7 +6,7 @@ import berth
 
 # The questions whose failure takes a card out of any offer, whatever its load. They come before all others
 # that a default request can fail.
-NOT_ON_OFFER = frozenset({"healthy", "not_excluded", "not_leased", "not_draining"})
+NOT_ON_OFFER = frozenset({"healthy", "not_excluded", "in_lease", "not_leased", "not_draining"})
 
 
 def gpus() -> list[berth.Device]:
@@ -15,7 +15,8 @@ def gpus() -> list[berth.Device]:
 
 
 def not_on_offer() -> dict[str, str]:
-    """UUID -> reason of those that nobody may be pointed to now: leased, excluded by the site, or broken."""
+    """UUID -> reason of those that nobody may be pointed to now: leased, excluded by the site, broken, or
+    outside the lease that this process runs in."""
     return {
         verdict.device.uuid: verdict.reason
         for verdict in berth.why(mask=False)
