@@ -18,10 +18,12 @@ _ASK = """
 import ctypes
 cuda = ctypes.CDLL("libcuda.so.1")
 count, uuid = ctypes.c_int(), (ctypes.c_ubyte * 16)()
-if cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0:
-    for i in range(count.value):
-        cuda.cuDeviceGetUuid(uuid, i)
-        print(bytes(uuid).hex())
+begun = cuda.cuInit(0)
+if begun != 100:  # CUDA_ERROR_NO_DEVICE: the mask hides them all
+    assert begun == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0
+for i in range(count.value):
+    assert cuda.cuDeviceGetUuid(uuid, i) == 0
+    print(bytes(uuid).hex())
 """
 # Hang guard: a driver that has to wake its boards takes seconds, one that is stuck never answers.
 _DEADLINE_S = 60
@@ -33,39 +35,42 @@ def _plain(uuid: str) -> str:
 
 @functools.lru_cache(maxsize=8)
 def _asked(environment: tuple) -> tuple[str, ...]:  # noqa: ARG001, the answer depends on it
-    try:
-        answer = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", _ASK],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            stdin=subprocess.DEVNULL,
-            timeout=_DEADLINE_S,
-            check=True,
-            text=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ()
+    """Raises where CUDA cannot tell, which is not kept: it may be able to later."""
+    answer = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _ASK],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        timeout=_DEADLINE_S,
+        check=True,
+        text=True,
+    )
     return tuple(answer.stdout.split())
 
 
-def _of_torch() -> tuple[str, ...]:
+def _of_torch() -> tuple[str, ...] | None:
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
-        return ()
+        return None
     found = []
     for i in range(torch.cuda.device_count()):
         uuid = getattr(torch.cuda.get_device_properties(i), "uuid", None)
         if uuid is None:
-            return ()
+            return None
         found.append(_plain(str(uuid)))
     return tuple(found)
 
 
-def ordinals(gpus) -> dict[int, object]:
-    """CUDA's number -> device, of those that CUDA shows this process. {} where CUDA is not there."""
+def ordinals(gpus) -> dict[int, object] | None:
+    """CUDA's number -> device, of those that CUDA shows this process. None where CUDA cannot tell."""
     environment = tuple(os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"))
     by_uuid = {_plain(gpu.uuid): gpu for gpu in gpus}
-    order = _of_torch() or _asked(environment)
+    order = _of_torch()
+    if order is None:
+        try:
+            order = _asked(environment)
+        except (OSError, subprocess.SubprocessError):
+            return None
     return {number: by_uuid[uuid] for number, uuid in enumerate(order) if uuid in by_uuid}
 
 

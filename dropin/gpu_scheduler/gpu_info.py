@@ -22,7 +22,8 @@ def numbered() -> dict:
     gpus = cards.gpus()
     if importlib.util.find_spec("torch") is None:
         cuda_order.count_by_bus()
-    return cuda_order.ordinals(gpus) or {gpu.index: gpu for gpu in gpus}
+    by_cuda = cuda_order.ordinals(gpus)
+    return {gpu.index: gpu for gpu in gpus} if by_cuda is None else by_cuda
 
 
 def _mib(amount: Optional[int]) -> Optional[int]:

@@ -77,6 +77,28 @@ def test_a_leased_gpu_is_not_offered_and_free_is_what_a_program_can_have(make_de
     assert desk.ask(SETUP, f"[{memory} for gpu in NvmlGPUInfoObtainer().gpus()]") == [[[32510, 0, 32510]]]
 
 
+def test_gpus_that_the_mask_hides_are_not_offered_in_place_of_a_leased_one(make_desk):
+    desk = make_desk("4x3090")
+    holder = desk.lab.start("berth", "run", "--devices", "2", "--", "sh", "-c", "echo; read x", stdin=-1)
+    holder.stdout.readline()
+    numbers = "[gpu.cuda_id for gpu in NvmlGPUInfoObtainer().gpus()]"
+    for mask in ("2", "-1"):
+        assert desk.ask(SETUP, numbers, env={"CUDA_VISIBLE_DEVICES": mask}) == [[]]
+
+
+def test_where_cuda_cannot_tell_the_drivers_numbers_count_and_cuda_is_asked_again(make_desk):
+    setup = SETUP + (
+        "from berth_dropin import cuda_order\n"
+        "numbers = lambda: [gpu.cuda_id for gpu in NvmlGPUInfoObtainer().gpus()]\n"
+        "def broken(answer=cuda_order._ASK):\n"
+        "    cuda_order._ASK = 'raise SystemExit(1)'\n"
+        "    try: return cuda_order.ordinals([]), numbers()\n"
+        "    finally: cuda_order._ASK = answer\n"
+    )
+    env = {"CUDA_VISIBLE_DEVICES": "1"}
+    assert make_desk("2xT4").ask(setup, "broken()", "numbers()", env=env) == [[None, [0, 1]], [0]]
+
+
 def test_both_names_are_the_same_classes(make_desk):
     setup = "import gpu_utilities.errors as a, gpu_utils.errors as b, gpu_utils.utils.bytes as c, gpu_utilities.utils.bytes as d"
     assert make_desk("1xT4").ask(setup, "a is b and c is d") == [True]

@@ -23,7 +23,9 @@ class NvmlGPUInfoObtainer(GPUInfoObtainer):
             offered = cards.on_offer()
         except berth.NoDriver:
             return []
-        numbered = cuda_order.ordinals(offered) or {gpu.index: gpu for gpu in offered}
+        numbered = cuda_order.ordinals(offered)
+        if numbered is None:
+            numbered = {gpu.index: gpu for gpu in offered}
         return [
             _described(number, gpu) for number, gpu in numbered.items() if gpu.memory.free_bytes is not None
         ]
