@@ -93,7 +93,8 @@ class Lease {
   /// where one is a MIG instance.
   const std::string& visible_devices() const;
   /// By what number CUDA knows each device in this process as long as its environment stays as it is.
-  /// nullopt: CUDA_VISIBLE_DEVICES hides it.
+  /// nullopt: CUDA_VISIBLE_DEVICES hides it, or nobody can tell: the models differ, CUDA_DEVICE_ORDER is not
+  /// PCI_BUS_ID, so that CUDA counts the fastest first, and no mask of UUIDs says the order.
   const std::vector<std::optional<std::size_t>>& ordinals() const;
   /// What is to be known about the choice, one sentence each.
   const std::vector<std::string>& notes() const;

@@ -16,6 +16,8 @@
 #include "berth/api/lease_wire.h"
 #include "berth/api/program.h"
 #include "berth/core/mask.h"
+#include "berth/core/selector.h"
+#include "berth/core/text_match.h"
 #include "berth/store/handed_lease.h"
 #include "berth/sys/child.h"
 #include "berth/sys/message.h"
@@ -33,10 +35,18 @@ std::optional<std::string_view> variable_text(const char* name) {
   return value != nullptr ? std::optional<std::string_view>(value) : std::nullopt;
 }
 
+bool is_by_uuid(const Mask& mask) {
+  const std::string_view text = mask.text;
+  return !is_index(trimmed(text.substr(0, text.find(','))));
+}
+
 std::vector<std::optional<std::size_t>> ordinals_of(const std::vector<Device>& devices,
                                                     const Snapshot& snapshot) {
-  const auto mask =
-      resolve_mask(variable_text("CUDA_VISIBLE_DEVICES"), snapshot, variable_text("CUDA_DEVICE_ORDER"));
+  const auto order = variable_text("CUDA_DEVICE_ORDER");
+  const auto mask = resolve_mask(variable_text("CUDA_VISIBLE_DEVICES"), snapshot, order);
+  // A wrong number would be another's device.
+  if (numbering_is_ambiguous(snapshot, order) && !(mask && is_by_uuid(*mask)))
+    return std::vector<std::optional<std::size_t>>(devices.size());
   std::vector<std::optional<std::size_t>> ordinals;
   for (const Device& device : devices) {
     std::optional<std::size_t> ordinal;

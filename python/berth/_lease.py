@@ -225,7 +225,11 @@ class Lease:
         if self._set_environ:
             return i % count
         if (ordinal := self._now().ordinals[i]) is None:
-            raise Usage(f"CUDA_VISIBLE_DEVICES hides GPU {self.devices[i].label} from this process")
+            raise Usage(
+                f"CUDA's number of GPU {self.devices[i].label} in this process is not known: "
+                "either CUDA_VISIBLE_DEVICES hides it, or the models differ and CUDA counts the fastest first; "
+                "then set CUDA_DEVICE_ORDER=PCI_BUS_ID before CUDA starts and before the lease"
+            )
         return ordinal
 
     @property

@@ -1,6 +1,7 @@
 """A lease in a program: what it sets, shows and gives back."""
 
 import pytest
+from hosts import Host
 
 ENVIRONMENT = """
 def environment():
@@ -145,7 +146,35 @@ def test_a_device_that_the_mask_hides_has_no_number(eight):
             say(error)
     """
     said = eight.says(code, env={"CUDA_VISIBLE_DEVICES": "0"})
-    assert said == ["CUDA_VISIBLE_DEVICES hides GPU 5 from this process"]
+    assert len(said) == 1
+    assert said[0].startswith(
+        "CUDA's number of GPU 5 in this process is not known: either CUDA_VISIBLE_DEVICES"
+    )
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({}, "CUDA_DEVICE_ORDER=PCI_BUS_ID before CUDA starts"),
+        ({"CUDA_VISIBLE_DEVICES": "0,1"}, "CUDA_DEVICE_ORDER=PCI_BUS_ID before CUDA starts"),
+        ({"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, "cuda:1"),
+        ({"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "1"}, "cuda:0"),
+        ({"CUDA_VISIBLE_DEVICES": "{second},{first}"}, "cuda:0"),
+    ],
+)
+def test_where_cuda_may_count_otherwise_a_number_is_told_only_if_it_is_known(make_lab, env, said):
+    host = Host(make_lab("1xT4+1xH100"))
+    first, second = (device["uuid"] for device in host.lab.berth("list", "--json").json["devices"])
+    env = {name: text.format(first=first, second=second) for name, text in env.items()}
+    code = """
+    with berth.lease(devices=1, mask=False, set_environ=False) as lease:
+        try:
+            say(lease.torch_device())
+        except berth.Usage as error:
+            say(error)
+    """
+    (line,) = host.says(code, env=env)
+    assert said in line
 
 
 def test_shared_leases_share_a_device(make_lab):
