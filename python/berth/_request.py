@@ -82,7 +82,10 @@ def _filter(made: _berth.Request, filters: dict[str, Any]) -> None:
         if name in _FILTERS:
             _named(name, made.filter, name, _text(name, value))
         elif name in ("devices", "exclude"):
-            setattr(made, name, _selectors(name, value))
+            named = _selectors(name, value)
+            if name == "devices" and not named:
+                raise ValueError("devices must name at least one device")
+            setattr(made, name, named)
         elif name == "processes":
             made.allowed_processes = number(name, value, 0)
         elif name == "seed":

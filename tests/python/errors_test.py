@@ -34,6 +34,8 @@ BAD = [
     ("lease(on_wait=3)", "TypeError", "on_wait must be a function, not 3"),
     ("lease(placeholder='jax')", "ValueError", "placeholder must be a function or one of cuda, torch"),
     ("lease(placeholder=3)", "TypeError", "placeholder must be a name or a function"),
+    ("pick(devices=[])", "ValueError", "devices must name at least one device"),
+    ("lease(devices=())", "ValueError", "devices must name at least one device"),
     ("pick(where=lambda d: 1 / 0)", "ZeroDivisionError", "division by zero"),
 ]
 
