@@ -29,7 +29,6 @@ else:
 
 # Those of a function that contains await: `async def`, with yield or without.
 _COROUTINE = 0x80 | 0x200
-_GENERATOR = 0x20 | 0x200
 
 # Whoever does not keep the object keeps the lease nevertheless, until the process ends.
 _held: set[Lease] = set()
@@ -349,13 +348,13 @@ def on_gpu(n: Any = 1, **terms: Any) -> Any:  # noqa: F811
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         import functools
+        import inspect
 
-        flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
-        if flags & _GENERATOR:
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(
                 "on_gpu is for functions: a generator's body runs when its caller has left the lease"
             )
-        if flags & _COROUTINE:
+        if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
             async def leased(*arguments: Any, **keywords: Any) -> Any:

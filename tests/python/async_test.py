@@ -145,3 +145,16 @@ def test_a_coroutine_can_be_leased_for(host):
     run(main)
     """
     assert says(host, code) == ["(3, '0,1') train"]
+
+
+def test_a_partial_of_a_coroutine_can_be_leased_for(host):
+    code = """
+    import functools
+    async def train(a, b):
+        await asyncio.sleep(0)
+        return a, b, os.environ["CUDA_VISIBLE_DEVICES"]
+    async def main():
+        say(await berth.on_gpu(2)(functools.partial(train, 3))(4))
+    run(main)
+    """
+    assert says(host, code) == ["(3, 4, '0,1')"]
