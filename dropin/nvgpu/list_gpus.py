@@ -99,7 +99,7 @@ _MARKS = {"green": "[ ]", "blue": "[~]", "red": "[!]"}
 
 def cells(index: int, row: dict) -> list[str]:
     """What the table shows of a device, column by column."""
-    used = (row["memory"] or {}).get("used")
+    used = (row.get("memory") or {}).get("used")
     utilization = row["utilization"]
     shown = {
         "": index,

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
+import socket
+import threading
+import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +19,8 @@ from nvgpu.list_gpus import device_table, format_table
 
 TIMEOUT_S = 5
 _AT_ONCE = 64
+# Of a machine with some hundred devices, each with long commands.
+_MOST_BYTES = 4 << 20
 
 
 def _own_report() -> dict:
@@ -23,31 +30,73 @@ def _own_report() -> dict:
         return {"error": str(error)}
 
 
+class _Cut:
+    """A connection whose every step has its timeout is still without end for who sends a byte now and then: here
+    all of them together have one."""
+
+    def connect(self):
+        super().connect()
+        end = threading.Timer(TIMEOUT_S, _cut, [self.sock])
+        end.daemon = True
+        end.start()
+
+
+def _cut(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+
+class _Connection(_Cut, http.client.HTTPConnection):
+    pass
+
+
+class _SecureConnection(_Cut, http.client.HTTPSConnection):
+    pass
+
+
+class _Handler(urllib.request.HTTPHandler):
+    def http_open(self, request):
+        return self.do_open(_Connection, request)
+
+
+class _SecureHandler(urllib.request.HTTPSHandler):
+    def https_open(self, request):
+        return self.do_open(_SecureConnection, request)
+
+
+# An agent is a machine of one's own network: a proxy for the outside has no way to it.
+_direct = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Handler, _SecureHandler)
+
+
 def _fetched(url: str, token) -> dict:
     request = urllib.request.Request(url)
     if token:
         request.add_header("Authorization", f"Bearer {token}")
-    # An agent is a machine of one's own network: a proxy for the outside has no way to it.
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with direct.open(request, timeout=TIMEOUT_S) as answer:
-        return json.load(answer)
+    with _direct.open(request, timeout=TIMEOUT_S) as answer:
+        text = answer.read(_MOST_BYTES + 1)
+    if len(text) > _MOST_BYTES:
+        raise ValueError("too long")
+    return json.loads(text)
+
+
+def _what_failed(error: Exception, begun: float) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"Bad response ({error.code})"
+    reason = getattr(error, "reason", error)
+    if isinstance(reason, TimeoutError) or time.monotonic() - begun >= TIMEOUT_S:
+        return "Connection timeout"
+    if isinstance(error, http.client.HTTPException):
+        return "Bad response (not HTTP)"
+    return "Host not available" if isinstance(error, OSError) else "Bad response (not JSON)"
 
 
 def download_report(host: str, token=None) -> dict:
     """What the agent at this URL tells, or {"error": text}."""
+    begun = time.monotonic()
     try:
         report = _fetched(host.rstrip("/") + "/gpu_status", token)
-    except urllib.error.HTTPError as error:
-        return {"error": f"Bad response ({error.code})"}
-    except urllib.error.URLError as error:
-        timed_out = isinstance(error.reason, TimeoutError)
-        return {"error": "Connection timeout" if timed_out else "Host not available"}
-    except TimeoutError:
-        return {"error": "Connection timeout"}
-    except OSError:
-        return {"error": "Host not available"}
-    except ValueError:
-        return {"error": "Bad response (not JSON)"}
+    except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
+        return {"error": _what_failed(error, begun)}
     return report if _is_report(report) else {"error": "Bad response (not a report)"}
 
 
@@ -67,7 +116,17 @@ _KEYS = {
 def _is_report(report) -> bool:
     if not isinstance(report, dict) or not isinstance(report.get("gpus"), list):
         return False
-    return all(isinstance(row, dict) and row.keys() >= _KEYS for row in report["gpus"])
+    return all(_is_row(row) for row in report["gpus"])
+
+
+def _is_row(row) -> bool:
+    """Older agents tell no memory."""
+    return (
+        isinstance(row, dict)
+        and row.keys() >= _KEYS
+        and isinstance(row["users"], str)
+        and isinstance(row.get("memory"), (dict, type(None)))
+    )
 
 
 def gather_reports(hosts: list[str], token=None) -> list[dict]:

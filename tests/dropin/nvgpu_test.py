@@ -1,8 +1,10 @@
 """nvgpu: its document's examples, the table, and the pages."""
 
 import ast
+import contextlib
 import http.server
 import json
+import select
 import socket
 import subprocess
 import sys
@@ -269,13 +271,26 @@ def test_a_configuration_that_is_not_there_is_an_error(desk):
 
 
 class Agent(http.server.BaseHTTPRequestHandler):
-    """An agent that answers as its path begins: /broken, /html or /odd."""
+    """An agent that answers as its path begins: /broken, /html, /odd, /huge, /noise, or /slow."""
 
     def do_GET(self):
         kind = self.path.split("/")[1]
+        if kind == "noise":
+            self.wfile.write(b"no HTTP at all\r\n\r\n")
+            return
+        if kind == "slow":
+            # A byte now and then, each in time; until the other end has had enough.
+            with contextlib.suppress(OSError):
+                while True:
+                    self.wfile.write(b"H")
+                    self.wfile.flush()
+                    if select.select([self.connection], [], [], 0.1)[0] and not self.connection.recv(1):
+                        return
         self.send_response(500 if kind == "broken" else 200)
         self.end_headers()
-        self.wfile.write(b'{"gpus": [{"type": 1}]}' if kind == "odd" else b"<html>")
+        text = {"odd": b'{"gpus": [{"type": 1}]}', "huge": b'{"gpus": []}' + b" " * (5 << 20)}
+        with contextlib.suppress(OSError):
+            self.wfile.write(text.get(kind, b"<html>"))
 
     def log_message(self, *_):
         pass
@@ -288,6 +303,7 @@ def test_what_a_master_says_of_its_agents(desk):
     url = f"http://127.0.0.1:{server.server_port}"
     slow = f"http://127.0.0.1:{silent.getsockname()[1]}"
     hosts = ["http://127.0.0.1:9", f"{url}/broken", f"{url}/html", f"{url}/odd", slow, slow]
+    hosts += [f"{url}/{kind}" for kind in ("huge", "noise", "slow")]
     begun = time.monotonic()
     (reports,) = desk.ask(
         "from nvgpu import master\nmaster.TIMEOUT_S = 1", f"master.gather_reports(['self', *{hosts!r}])"
@@ -303,9 +319,26 @@ def test_what_a_master_says_of_its_agents(desk):
         "Bad response (not a report)",
         "Connection timeout",
         "Connection timeout",
+        "Bad response (not JSON)",
+        "Bad response (not HTTP)",
+        "Connection timeout",
     ]
     # Hang guard for one after another with the real timeout; the order of magnitude is all that matters.
     assert time.monotonic() - begun < 10
+
+
+def test_a_report_of_an_older_agent_is_shown(desk):
+    row = dict.fromkeys(("type", "running_since", "utilization", "clock_mhz", "temperature", "cmd"))
+    row |= {"is_available": True, "pids": "", "users": ""}
+    setup = "from nvgpu import master"
+    shown = f"master.format_reports_to_ansi(['old'], [{{'gpus': [{row!r}]}}])"
+    known, text, bad = desk.ask(
+        setup,
+        f"master._is_report({{'gpus': [{row!r}]}})",
+        shown,
+        f"master._is_report({{'gpus': [{row | {'memory': 3}!r}]}})",
+    )
+    assert known and "N/A" in text and not bad
 
 
 def fetched(command: str, pages: list) -> str:
