@@ -72,8 +72,11 @@ class GPUScheduler:
         return ids
 
     def __exit__(self, *exception) -> None:
-        self._restore_default_device()
-        self._give_back()
+        # An error of CUDA's that stays comes up at each later call: also there.
+        try:
+            self._restore_default_device()
+        finally:
+            self._give_back()
 
     # Waiting ------------------------------------------------------------------------------------------------
 

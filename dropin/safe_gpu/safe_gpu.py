@@ -164,14 +164,16 @@ class GPUOwner:
     def release_gpus(self) -> None:
         """Lets go of the placeholders, as far as their toolkit can, and of the lease."""
         release = getattr(self.placeholder_fn, "release", None)
-        for ordinal, placeholder in enumerate(self.placeholders):
-            self.logger.info(f"Releasing placeholder on CUDA device: {ordinal}")
-            if release is not None:
-                release(placeholder)
-        self.placeholders = []
-        if self._lease is not None:
-            self._lease.release()
-            self._lease = None
+        try:
+            for ordinal, placeholder in enumerate(self.placeholders):
+                self.logger.info(f"Releasing placeholder on CUDA device: {ordinal}")
+                if release is not None:
+                    release(placeholder)
+        finally:
+            self.placeholders = []
+            if self._lease is not None:
+                self._lease.release()
+                self._lease = None
 
 
 def _leased(count: int, wait: Any, **company: Any) -> berth.Lease:

@@ -321,3 +321,17 @@ def test_the_command_waits_and_says_so(make_desk):
 def test_the_command_without_a_driver(make_desk):
     answer = make_desk('library_missing = true\n[[device]]\nmodel = "T4"\n').run("gpu-scheduler")
     assert (answer.status, answer.out) == (1, "") and answer.err.startswith("Error: ")
+
+
+def test_an_error_of_cuda_at_the_end_of_the_block_keeps_nothing(desk):
+    code = (
+        prelude(desk)
+        + "import berth\n"
+        + "def broken(index): raise RuntimeError('CUDA error: an illegal memory access was encountered')\n"
+        + "try:\n"
+        + "    with GPUScheduler(): torch.cuda.set_device = broken\n"
+        + "except RuntimeError as error: print(error)\n"
+        + "print(sum(verdict.free for verdict in berth.why()))\n"
+    )
+    answer = desk.python(code)
+    assert answer.out == "CUDA error: an illegal memory access was encountered\n4\n", answer.err

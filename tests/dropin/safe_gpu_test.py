@@ -249,3 +249,18 @@ def test_the_lock_is_for_all_users_whatever_the_umask(make_desk, tmp_path):
         [*prefix, sys.executable, "-c", f"open({str(place / 'lock')!r}, 'a')"], capture_output=True
     )
     assert opened.returncode == 0, opened.stderr
+
+
+def test_a_placeholder_that_cannot_be_released_does_not_keep_the_lease(make_desk):
+    setup = SETUP + (
+        "import berth\n"
+        "class Stuck:\n"
+        "    def __call__(self, number): return number\n"
+        "    def release(self, placeholder): raise RuntimeError('CUDA error')\n"
+        "free = lambda: sum(verdict.free for verdict in berth.why(mask=False))\n"
+    )
+    claim = "safe_gpu.claim_gpus(placeholder_fn=Stuck())"
+    before, _, held, error, after = make_desk(LAB).ask(
+        setup, "free()", claim, "free()", "safe_gpu.release_gpus()", "free()"
+    )
+    assert error["raises"] == "RuntimeError" and (held, after) == (before - 1, before)
