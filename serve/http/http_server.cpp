@@ -139,10 +139,16 @@ class HttpServer::Body {
   void run(const std::function<void()>& reload) {
     asio::co_spawn(io_, obey_signals(reload), asio::detached);
     io_.run();
-    for (const Listener& each : listeners_) each.close();
+    close_all();
   }
 
  private:
+  /// Once: later, the file of a Unix socket may be a successor's.
+  void close_all() {
+    for (const Listener& each : listeners_) each.close();
+    listeners_.clear();
+  }
+
   Result<void> listen(const Settings& settings) {
     std::vector<std::pair<std::string, bool>> wanted;
     for (const std::string& address : settings.listen) wanted.emplace_back(address, true);
@@ -176,7 +182,7 @@ class HttpServer::Body {
       reload();
     }
     ending_ = true;
-    for (const Listener& each : listeners_) each.close();
+    close_all();
     bell_.cancel();
     Timer patience(io_, kDraining);
     if (answering_ > 0) co_await patience.async_wait(kAwait);

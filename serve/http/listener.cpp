@@ -26,14 +26,17 @@ Result<Listener> open_listener(asio::io_context& io, std::string address, bool n
   if (error == asio::error::address_in_use)
     return fail(
         ErrorCode::failure,
-        fmt::format("{} is taken by another program (ss -lntxp shows it): end that, or choose another",
-                    address));
+        fmt::format("{} is taken by another program (ss -lntxp shows it){}: end that, or choose another",
+                    address, network ? "" : " or is no socket"));
   if (error) return std::unexpected(broken("listening on " + address, error));
   return Listener{std::move(address), network, std::move(acceptor)};
 }
 
-/// A file that nobody listens at any more was left by a server that was killed.
+/// A socket that nobody listens at any more was left by a server that was killed. A file of another kind
+/// refuses connections as well.
 bool is_left_over(asio::io_context& io, const asio::local::stream_protocol::endpoint& endpoint) {
+  struct stat file{};
+  if (::lstat(endpoint.path().c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
   asio::local::stream_protocol::socket socket(io);
   boost::system::error_code error;
   (void)socket.connect(endpoint, error);

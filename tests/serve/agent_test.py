@@ -1,5 +1,7 @@
 """What the agent answers, asked by clients that we did not write."""
 
+import array
+import fcntl
 import json
 import os
 import pathlib
@@ -7,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import termios
 import urllib.request
 
 import jsonschema
@@ -217,3 +220,23 @@ def test_sighup_reads_the_file_again_and_a_bad_one_changes_nothing(lab):
     assert curl("--unix-socket", other, "http://berth/readyz").stdout == "ready\n"
     assert not agent.socket.exists()
     assert pathlib.Path(f"/proc/{agent.process.pid}").exists()
+
+
+def test_who_ends_slowly_leaves_the_socket_of_a_successor_alone(agent):
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(agent.socket))
+        client.sendall(b"GET /api/v1/snapshot HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200)
+        pending = array.array("i", [0])
+
+        def is_full() -> bool:
+            fcntl.ioctl(client, termios.FIONREAD, pending)
+            return pending[0] > 50_000
+
+        # An answer that nobody reads is under way: it is given some time.
+        eventually(is_full)
+        agent.process.send_signal(signal.SIGTERM)
+        eventually(lambda: not agent.socket.exists())
+        with socket.socket(socket.AF_UNIX) as successor:
+            successor.bind(str(agent.socket))
+            assert agent.process.wait(DEADLINE_S) == 0
+            assert agent.socket.exists()

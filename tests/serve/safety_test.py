@@ -72,6 +72,14 @@ def test_the_socket_of_a_killed_server_is_taken_over_and_that_of_a_living_one_is
     assert curl("--unix-socket", Agent(lab).socket, "http://berth/healthz").stdout == "ok\n"
 
 
+def test_a_file_that_is_no_socket_is_left_alone(lab):
+    notes = lab.directory / "notes"
+    notes.write_text("mine")
+    said = refusal(lab, "--listen", "127.0.0.1:0", "--socket", notes)
+    assert f"{notes} is taken by another program (ss -lntxp shows it) or is no socket" in said
+    assert notes.read_text() == "mine"
+
+
 def test_only_the_token_lets_in(lab, token_file):
     agent = Agent(lab, "--token-file", token_file)
     for wrong in ("", "Bearer", f"Bearer {TOKEN[:-1]}x", f"Bearer {TOKEN}x", f"Basic {TOKEN}"):
