@@ -66,6 +66,10 @@ std::string head_of(const Answer& answer, std::optional<std::size_t> length, boo
   return head;
 }
 
+bool is_any(std::string_view host) {
+  return host == "0.0.0.0" || host == "::";
+}
+
 /// As many descriptors as the system lets this process have.
 void raise_descriptor_limit() {
   rlimit limit{};
@@ -119,12 +123,8 @@ class HttpServer::Body {
         names.push_back("unix:" + each.address);
         continue;
       }
-      boost::system::error_code ignored;
-      const auto endpoint = each.acceptor->local_endpoint(ignored);
-      const auto* in =
-          reinterpret_cast<const sockaddr_in*>(endpoint.data());  // the port is where IPv6 has it too
       names.push_back(fmt::format("{}://{}:{}", tls_ ? "https" : "http",
-                                  each.address.substr(0, each.address.rfind(':')), ntohs(in->sin_port)));
+                                  each.address.substr(0, each.address.rfind(':')), each.port()));
     }
     return names;
   }
@@ -160,6 +160,11 @@ class HttpServer::Body {
       auto listener = network ? listen_on_network(io_, address) : listen_on_socket(io_, address);
       if (!listener) {
         for (const Listener& each : fresh) each.close();
+        if (network && is_in_our_way(address))
+          return fail(ErrorCode::failure,
+                      fmt::format("{}: this server has the port at another address; such a change needs a "
+                                  "restart",
+                                  address));
         return std::unexpected(listener.error());
       }
       fresh.push_back(std::move(*listener));
@@ -173,6 +178,16 @@ class HttpServer::Body {
       asio::co_spawn(io_, accept_at(each.acceptor, each.network), asio::detached);
     listeners_.splice(listeners_.end(), fresh);
     return {};
+  }
+
+  /// Whether a listener of ours is what keeps this address from being listened at.
+  bool is_in_our_way(const std::string& text) const {
+    const auto wanted = tcp_address(text);
+    return wanted && std::ranges::any_of(listeners_, [&](const Listener& each) {
+             if (!each.network || each.port() != wanted->port) return false;
+             const std::string host = tcp_address(each.address)->host;
+             return host == wanted->host || is_any(host) || is_any(wanted->host);
+           });
   }
 
   Task obey_signals(std::function<void()> reload) {

@@ -45,6 +45,13 @@ bool is_left_over(asio::io_context& io, const asio::local::stream_protocol::endp
 
 }  // namespace
 
+std::uint16_t Listener::port() const {
+  boost::system::error_code ignored;
+  const auto endpoint = acceptor->local_endpoint(ignored);
+  const auto* in = reinterpret_cast<const sockaddr_in*>(endpoint.data());  // it is where IPv6 has it too
+  return ntohs(in->sin_port);
+}
+
 void Listener::close() const {
   boost::system::error_code ignored;
   (void)acceptor->close(ignored);

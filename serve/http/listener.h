@@ -2,6 +2,7 @@
 
 #include <boost/asio.hpp>
 #include <boost/asio/ssl.hpp>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -23,6 +24,8 @@ struct Listener {
   bool network = true;  ///< false: a Unix socket, whose file goes when it is closed
   std::shared_ptr<Acceptor> acceptor;
 
+  /// The one that the system chose, where the address leaves it to it. REQUIRES: network.
+  std::uint16_t port() const;
   void close() const;
 };
 
