@@ -3,9 +3,9 @@
 import pathlib
 import re
 import subprocess
-import time
 
-from lab import DEADLINE_S, Lab
+from jobs import eventually
+from lab import Lab
 
 # Uses a gigabyte of each visible device named until it is ended.
 USES_DEVICES = """
@@ -20,15 +20,6 @@ for ordinal in sys.argv[1].split(","):
 print("ready", flush=True)
 time.sleep(1000)
 """
-
-
-def eventually(condition):
-    """The first true value of condition(); fails past the deadline, which is a hang guard."""
-    end = time.monotonic() + DEADLINE_S
-    while not (value := condition()):
-        assert time.monotonic() < end, "did not become true in time"
-        time.sleep(0.005)
-    return value
 
 
 def ready(process) -> subprocess.Popen:

@@ -8,10 +8,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
+from jobs import eventually
 from lab import DEADLINE_S, Lab
+from lease_jobs import holder, ready
 
 SHOW = 'echo "$CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER"'
 
@@ -27,25 +28,6 @@ assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 30)) == 0
 print("ready", flush=True)
 time.sleep(1000)
 """
-
-
-def eventually(condition):
-    """The first true value of condition(); fails past the deadline, which is a hang guard."""
-    end = time.monotonic() + DEADLINE_S
-    while not (value := condition()):
-        assert time.monotonic() < end, "did not become true in time"
-        time.sleep(0.005)
-    return value
-
-
-def ready(process) -> subprocess.Popen:
-    assert process.stdout.readline() == "ready\n"
-    return process
-
-
-def holder(lab: Lab, *options, then="exec sleep 1000", **more) -> subprocess.Popen:
-    """A job that has its lease and runs."""
-    return ready(lab.start_berth("run", *options, "--", "bash", "-c", f"echo ready; {then}", **more))
 
 
 def leases(lab: Lab) -> list:
