@@ -60,23 +60,13 @@ struct Reader {
   }
 
  private:
-  bool read(std::string& value) const {
-    value = line.value;
-    return true;
+  template <class T>
+  bool read(T& value) const {
+    return read_value(line.value, value);
   }
   bool read(std::vector<std::string>& values) const {
     values.push_back(line.value);
     return true;
-  }
-  template <std::integral Number>
-  bool read(Number& value) const {
-    const auto number = number_from_text<Number>(line.value);
-    value = number.value_or(Number{});
-    return number.has_value();
-  }
-  bool read(bool& value) const {
-    value = line.value == "1";
-    return value || line.value == "0";
   }
   bool read(TicketId& value) const {
     const auto id = ticket_id_from_text(line.value);

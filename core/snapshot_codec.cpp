@@ -60,19 +60,9 @@ struct Reader {
   }
 
  private:
-  bool read(std::string& value) const {
-    value = line.value;
-    return true;
-  }
-  template <std::integral Number>
-  bool read(Number& value) const {
-    const auto number = number_from_text<Number>(line.value);
-    value = number.value_or(Number{});
-    return number.has_value();
-  }
-  bool read(bool& value) const {
-    value = line.value == "1";
-    return value || line.value == "0";
+  template <class T>
+  bool read(T& value) const {
+    return read_value(line.value, value);
   }
   /// A newer program may know more states: one that we do not know is not "ok".
   bool read(DeviceState& value) const {
