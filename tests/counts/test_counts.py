@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 import pytest
+from jobs import eventually
 from lab import DEADLINE_S, Lab
 
 pytestmark = pytest.mark.release_only
@@ -65,6 +66,12 @@ def driver_calls(lab: Lab, *command):
     return [tuple(line.split()[1:3]) for line in log.read_text().splitlines()]
 
 
+def whole_profiles(directory: pathlib.Path) -> list[str]:
+    """What callgrind wrote of berth and its probe; empty until all of it is there."""
+    texts = [path.read_text() for path in directory.glob("callgrind.*")]
+    return texts if len(texts) >= 2 and all(re.search(r"^totals: \d", text, re.M) for text in texts) else []
+
+
 def instructions_by_process(lab: Lab, *command):
     """{command line: instructions}, in an environment of fixed length and at fixed addresses."""
     profile = lab.directory / "callgrind"
@@ -76,9 +83,10 @@ def instructions_by_process(lab: Lab, *command):
         timeout=VALGRIND_PATIENCE_S,
     )
     assert run.status == 0, run.err
+    # The probe ends after berth, and its file is whole after that.
+    texts = eventually(lambda: whole_profiles(lab.directory))
     counts = {}
-    for file in lab.directory.glob("callgrind.*"):
-        text = file.read_text()
+    for text in texts:
         counts[re.search(r"^cmd: (.*)", text, re.M)[1]] = int(re.search(r"^totals: (\d+)", text, re.M)[1])
     return counts
 
