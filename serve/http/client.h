@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "berth/core/error.h"
+#include "berth/serve/http/listener.h"
+#include "berth/serve/peer.h"
+
+namespace berth::serve {
+
+/// What a peer answered, whatever it was.
+struct Response {
+  int status = 0;
+  std::string type;  ///< of the content
+  std::string tag;   ///< its ETag
+  std::string body;
+};
+
+/// The most that is read of an answer.
+inline constexpr std::size_t kMostBodyBytes = 4U << 20U;
+
+/// What clients of one loop share: names that were looked up, certificates that were read. A name that is
+/// looked up in vain holds up nobody but who asked for it.
+class ClientSharing;
+
+/// Asks one peer, again and again, over a connection that is kept. Not for two questions at a time.
+class Client {
+ public:
+  Client(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, Peer peer);
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client();
+
+  /// GET, with everything that goes before it, within `patience`. `tag`: answer 304 while it has not changed;
+  /// "" for none. Error: `failure`, with what happened and what to do; there was no whole answer.
+  asio::awaitable<Result<Response>, Executor> get(std::string target, std::string tag,
+                                                  std::chrono::milliseconds patience);
+
+ private:
+  class Body;
+  std::unique_ptr<Body> body_;
+};
+
+std::shared_ptr<ClientSharing> client_sharing(asio::io_context& loop);
+
+/// One question on a loop of its own, for a program that waits for it. Error: as above.
+Result<Response> get_once(const Peer& peer, const std::string& target, std::chrono::milliseconds patience);
+
+}  // namespace berth::serve

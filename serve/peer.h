@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "berth/core/error.h"
+
+namespace berth::serve {
+
+/// Where another server of ours answers, and how this one proves who it is.
+struct Peer {
+  bool tls = false;
+  std::string host;  ///< a name or an address, without brackets
+  std::uint16_t port = 0;
+  std::string prefix;       ///< put before each path: "/gpus", "" for none
+  std::string token;        ///< what it is shown, "" for nothing
+  std::string authorities;  ///< file of who may sign its certificate, "": those that this machine trusts
+  std::string certificate;  ///< file of the chain that it is shown, "" for none
+  std::string key;          ///< file of that one's key
+  bool insecure = false;    ///< it may be asked in the clear without a token
+
+  bool operator==(const Peer&) const = default;
+};
+
+/// "http://node01:8420", "https://[fd00::1]/gpus". Error: `usage`.
+Result<Peer> peer_from_url(std::string_view url);
+/// Without what is secret.
+std::string url_of(const Peer& peer);
+
+/// Error: `usage`, when whoever is on the network between could pass for the peer, and nobody has said that
+/// this is meant; or when certificate and key do not come together.
+Result<void> check(const Peer& peer);
+
+}  // namespace berth::serve
