@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
+#include <charconv>
 #include <functional>
+#include <set>
 
 #include "berth/render/json.h"
 
@@ -47,8 +47,61 @@ bool matches(std::string_view if_none_match, std::string_view tag) {
   return !tag.empty() && (if_none_match == "*" || if_none_match.find(tag) != std::string_view::npos);
 }
 
-Answer refused(int status, std::string_view message, std::string_view extra_header = "") {
-  return {Answer::Kind::page, refusal(status, message), extra_header};
+Page refused(int status, std::string_view message, std::string_view more_headers) {
+  Page page = refusal(status, message);
+  page.more_headers = more_headers;
+  return page;
+}
+
+Page unless_unchanged(const Page& page, std::string_view if_none_match) {
+  if (page.status != 200 || !matches(if_none_match, page.tag)) return page;
+  Page unchanged = page;
+  unchanged.status = 304;
+  unchanged.text = std::make_shared<const std::string>();
+  return unchanged;
+}
+
+template <class Value>
+const Value* find(const ByPath<Value>& map, std::string_view path) {
+  const auto found = map.find(path);
+  return found == map.end() ? nullptr : &found->second;
+}
+
+/// By its own path, or by the nearest folder that has one.
+const Service* find_service(const Site& site, std::string_view path) {
+  if (const Service* own = find(site.services, path)) return own;
+  for (auto slash = path.rfind('/'); slash != std::string_view::npos && slash > 0;
+       slash = path.rfind('/', slash - 1)) {
+    if (const Service* folder = find(site.services, path.substr(0, slash + 1))) return folder;
+  }
+  return nullptr;
+}
+
+std::string known_paths(const Site& site, const Published& published) {
+  std::set<std::string_view> names;
+  const auto add = [&](const auto& map) {
+    for (const auto& [name, value] : map) names.insert(name);
+  };
+  add(published.pages);
+  add(published.questions);
+  add(published.streams);
+  add(site.services);
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+std::optional<std::uint64_t> number_from(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+Answer subscribe(std::string_view path, const Parameters& parameters) {
+  const auto since = parameters.find("since");
+  if (since == parameters.end()) return Subscription{std::string(path), 0};
+  const auto after = number_from(since->second);
+  if (!after) return refusal(400, "since must be the number of the last event that you have");
+  return Subscription{std::string(path), *after};
 }
 
 }  // namespace
@@ -64,25 +117,29 @@ Page refusal(int status, std::string_view message) {
   return page;
 }
 
-Answer answer(const Request& request, const Door& door, const Published& published) {
-  const std::string_view path = request.target.substr(0, request.target.find('?'));
+Answer answer(const Request& request, const Door& door, const Site& site, const Published& published) {
+  const auto mark = request.target.find('?');
+  const std::string_view path = request.target.substr(0, mark);
   if (door.checks_host && !is_own_name(request.host))
-    return refused(421, "without a token this answers only to an address or localhost as the Host");
+    return refusal(421, "without a token this answers only to an address or localhost as the Host");
   if (request.method != "GET" && request.method != "HEAD")
-    return refused(405, "everything here is read only: GET or HEAD", "Allow: GET, HEAD");
+    return refused(405, "everything here is read only: GET or HEAD", "Allow: GET, HEAD\r\n");
+  if (const Page* file = find(site.files, path)) return unless_unchanged(*file, request.if_none_match);
   if (!is_open_to_all(path) && !may_ask(request, door))
-    return refused(401, "needs the header Authorization: Bearer TOKEN", "WWW-Authenticate: Bearer");
-  if (path == kEventsPath) return {Answer::Kind::event_stream, {}};
-  const auto found = published.pages.find(path);
-  if (found == published.pages.end()) {
-    std::string known(kEventsPath);
-    for (const auto& [name, page] : published.pages) known += " " + name;
-    return refused(404, fmt::format("no such path; there are {}", known));
-  }
-  const Page& page = found->second;
-  if (page.status == 200 && matches(request.if_none_match, page.tag))
-    return {Answer::Kind::page, {304, page.type, make_page(304, page.type, "").text, page.tag}};
-  return {Answer::Kind::page, page};
+    return refused(401, "needs the header Authorization: Bearer TOKEN", "WWW-Authenticate: Bearer\r\n");
+  if (const Page* page = find(published.pages, path)) return unless_unchanged(*page, request.if_none_match);
+
+  const auto parameters =
+      parameters_of(mark == std::string_view::npos ? "" : request.target.substr(mark + 1));
+  if (!parameters)
+    return refusal(400,
+                   "what stands after the question mark is not NAME=VALUE, once a name and with % as %25");
+  if (find(published.streams, path) != nullptr) return subscribe(path, *parameters);
+  if (const auto* question = find(published.questions, path))
+    return unless_unchanged((*question)(*parameters), request.if_none_match);
+  if (const Service* service = find_service(site, path))
+    return Errand{service, {std::string(path), *parameters}};
+  return refusal(404, fmt::format("no such path; there are {}", known_paths(site, published)));
 }
 
 }  // namespace berth::serve

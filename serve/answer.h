@@ -1,10 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 namespace berth::serve {
 
@@ -16,17 +20,49 @@ struct Page {
   int status = 200;
   std::string_view type;
   SharedText text;
-  std::string tag;  ///< as in ETag: equal while the text is
+  std::string tag{};                ///< as in ETag: equal while the text is; "": none
+  std::string_view more_headers{};  ///< whole lines, each with its end
+  bool is_forever = false;          ///< the path would be another if the text were
 };
 inline constexpr std::string_view kJson = "application/json";
 
 Page make_page(int status, std::string_view type, std::string text);
 
+/// What an event stream sends to those who have not had it: events as they cross the network.
+struct Frame {
+  std::uint64_t number = 0;
+  SharedText text;
+};
+
+/// What stands after the question mark of a path, decoded.
+using Parameters = std::map<std::string, std::string, std::less<>>;
+/// nullopt: it cannot be decoded, or names something twice.
+std::optional<Parameters> parameters_of(std::string_view query);
+
+template <class Value>
+using ByPath = std::map<std::string, Value, std::less<>>;
+
 /// What one look at the machine gave, ready to be sent: made once, whatever the number of clients.
 struct Published {
-  std::uint64_t number = 0;  ///< of the look
-  std::map<std::string, Page, std::less<>> pages;
-  SharedText event;  ///< for event streams, framed
+  std::uint64_t number = 0;  ///< of the look; rises, also from one start of the server to the next
+  ByPath<Page> pages;
+  ByPath<std::function<Page(const Parameters&)>> questions;  ///< answered from what the look gave; pure
+  ByPath<std::vector<Frame>> streams;                        ///< in the order of their numbers
+};
+
+/// Something that is asked and takes its time.
+struct Call {
+  std::string path;
+  Parameters parameters;
+};
+/// May be called once, in any thread, and need not be called.
+using Reply = std::function<void(Page)>;
+using Service = std::function<void(const Call&, Reply)>;
+
+/// What is there as long as the server runs.
+struct Site {
+  ByPath<Page> files;        ///< for everybody: they tell nothing of the machine
+  ByPath<Service> services;  ///< a path that ends with a slash has all that begin so
 };
 
 /// What of an HTTP request an answer depends on.
@@ -44,17 +80,21 @@ struct Door {
   bool checks_host = true;  ///< the Host must be an address or localhost, which no foreign page can forge
 };
 
-struct Answer {
-  enum class Kind { page, event_stream };
-  Kind kind = Kind::page;
-  Page page;
-  std::string_view extra_header{};  ///< a whole line without its end, or ""
+/// To be sent the frames of a stream, now and as they come.
+struct Subscription {
+  std::string path;
+  std::uint64_t after = 0;  ///< the client has the frames up to this number
 };
 
-inline constexpr std::string_view kEventsPath = "/api/v1/events";
+struct Errand {
+  const Service* service = nullptr;
+  Call call;
+};
+
+using Answer = std::variant<Page, Subscription, Errand>;
 
 /// Pure. Never changes anything: the only methods are GET and HEAD.
-Answer answer(const Request& request, const Door& door, const Published& published);
+Answer answer(const Request& request, const Door& door, const Site& site, const Published& published);
 
 /// Of a request that could not be understood.
 Page refusal(int status, std::string_view message);

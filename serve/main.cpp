@@ -49,7 +49,7 @@ Result<void> serve_until_told(std::span<char*> words) {
   auto probe = probe_options(**settings);
   if (!probe) return std::unexpected(probe.error());
 
-  serve::HttpServer server;
+  serve::HttpServer server(serve::Site{});
   if (auto applied = server.apply(**settings); !applied) return applied;
   serve::Watcher watcher(std::move(*probe), [&](auto published) { server.publish(std::move(published)); });
   watcher.look();

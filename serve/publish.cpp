@@ -48,7 +48,7 @@ Published publish_failure(const Error& error, const Telling& telling, std::uint6
       200, kPrometheus, render::prometheus_text({nullptr, {}, telling.counts, version(), telling.now_s}));
   std::string frame;
   add_event(frame, "failure", number, text);
-  published.event = std::make_shared<const std::string>(std::move(frame));
+  published.streams["/api/v1/events"] = {{number, std::make_shared<const std::string>(std::move(frame))}};
   return published;
 }
 
@@ -72,7 +72,7 @@ Published publish(const Result<leasing::World>& look, const Telling& telling, st
   std::string frame;
   add_event(frame, "snapshot", number, snapshot);
   add_event(frame, "queue", number, queue);
-  published.event = std::make_shared<const std::string>(std::move(frame));
+  published.streams["/api/v1/events"] = {{number, std::make_shared<const std::string>(std::move(frame))}};
   published.pages["/cluster_status"] = make_page(200, kJson, "[" + report + "]\n");
   published.pages["/gpu_status"] = make_page(200, kJson, report);
   published.pages["/api/v1/snapshot"] = make_page(200, kJson, snapshot);

@@ -39,7 +39,10 @@ void sleep_until(std::chrono::nanoseconds monotonic) {
 }  // namespace
 
 Watcher::Watcher(source::ProbeOptions options, Publish publish)
-    : options_(std::move(options)), publish_(std::move(publish)), hostname_(own_hostname()) {}
+    : options_(std::move(options)),
+      publish_(std::move(publish)),
+      hostname_(own_hostname()),
+      looks_(static_cast<std::uint64_t>(std::time(nullptr)) * 1000) {}
 
 Result<leasing::World> Watcher::look_at_machine() {
   // Read anew each time, so that an edit counts at once, as it does for everybody else.

@@ -38,7 +38,7 @@ class Watcher {
   std::string hostname_;
   LeaseCounter counter_;
   IdleTimes idle_;
-  std::uint64_t looks_ = 0;
+  std::uint64_t looks_;  ///< from a number that no agent before reached
   std::atomic<std::chrono::seconds> every_{std::chrono::seconds(1)};
 };
 

@@ -11,7 +11,9 @@
 #include <list>
 #include <optional>
 
+#include "berth/serve/http/gzip.h"
 #include "berth/serve/http/listener.h"
+#include "berth/serve/http/wire.h"
 
 namespace berth::serve {
 namespace {
@@ -25,46 +27,17 @@ using SecureStream = asio::ssl::stream<PlainStream>;
 using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                          asio::wait_traits<std::chrono::steady_clock>, Executor>;
 using Task = asio::awaitable<void, Executor>;
-const boost::system::error_category& kHttpErrors =
-    http::make_error_code(http::error::end_of_stream).category();
 // Errors are values; a coroutine of ours never throws.
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable_t<Executor>());
 
 constexpr std::size_t kMostConnections = 4000;
-constexpr std::uint32_t kMostHeaderBytes = 16U << 10U;
 constexpr std::size_t kReadBytes = 4096;
 constexpr auto kIdle = 75s;  // between two requests: longer than Prometheus' usual interval
 constexpr auto kSeeingOff = 2s;
-constexpr auto kSilence = 15s;  // of an event stream, then a comment shows that it lives
-constexpr auto kDraining = 2s;  // for answers under way when the server is told to end
-
-std::string_view view(beast::string_view text) {
-  return {text.data(), text.size()};
-}
-
-template <class Header>
-Request request_of(const Header& header) {
-  return {.method = view(header.method_string()),
-          .target = view(header.target()),
-          .host = view(header[http::field::host]),
-          .authorization = view(header[http::field::authorization]),
-          .if_none_match = view(header[http::field::if_none_match])};
-}
-
-/// Status line and header. `length`: nullopt for a stream, which ends with its connection.
-std::string head_of(const Answer& answer, std::optional<std::size_t> length, bool keep_alive) {
-  const int status = answer.page.status;
-  std::string head = fmt::format("HTTP/1.1 {} {}\r\nServer: berth\r\nX-Content-Type-Options: nosniff\r\n",
-                                 status, view(http::obsolete_reason(static_cast<http::status>(status))));
-  // To be asked about each time, and then often answered with 304.
-  head += "Cache-Control: no-cache\r\n";
-  if (!answer.page.tag.empty()) head += fmt::format("ETag: {}\r\n", answer.page.tag);
-  if (!answer.extra_header.empty()) head += fmt::format("{}\r\n", answer.extra_header);
-  if (status != 304) head += fmt::format("Content-Type: {}\r\n", answer.page.type);
-  if (length && status != 304) head += fmt::format("Content-Length: {}\r\n", *length);
-  head += keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
-  return head;
-}
+constexpr auto kSilence = 15s;                 // of an event stream, then a comment shows that it lives
+constexpr std::size_t kMostErrands = 64;       // at a time: each may read much
+constexpr std::size_t kMostFramesAtOnce = 16;  // what is newer meanwhile takes the place of the rest
+constexpr auto kDraining = 2s;                 // for answers under way when the server is told to end
 
 bool is_any(std::string_view host) {
   return host == "0.0.0.0" || host == "::";
@@ -93,7 +66,7 @@ class Count {
 
 class HttpServer::Body {
  public:
-  Body() { raise_descriptor_limit(); }
+  explicit Body(Site site) : site_(std::move(site)) { raise_descriptor_limit(); }
 
   Result<void> apply(const Settings& settings) {
     std::string token;
@@ -132,6 +105,7 @@ class HttpServer::Body {
   void publish(std::shared_ptr<const Published> published) {
     asio::post(io_, [this, published = std::move(published)]() mutable {
       published_ = std::move(published);
+      packer_.forget_what_is_gone();
       bell_.expires_after(kSilence);  // wakes all who wait for it
     });
   }
@@ -240,22 +214,26 @@ class HttpServer::Body {
       beast::get_lowest_layer(stream).expires_after(patience_);
       const auto [error, size] = co_await http::async_read_header(stream, input, parser, kAwait);
       if (error) {
-        if (error.category() != kHttpErrors || error == http::error::end_of_stream) co_return;
-        const Answer answer{Answer::Kind::page, refusal_of(error)};
-        if (co_await send(stream, answer, true, false)) co_await see_off(stream, input);
+        const auto refusal = refusal_of(error);
+        if (refusal && co_await send(stream, *refusal, {.keep_alive = false}))
+          co_await see_off(stream, input);
         co_return;
       }
       // A body is never read: what it says cannot matter.
       const bool has_body = parser.chunked() || parser.content_length_remaining().value_or(0) > 0;
       keep_alive = parser.get().keep_alive() && !has_body && !ending_;
-      const Request request = request_of(parser.get());
-      const Answer answer = serve::answer(request, network ? network_door_ : socket_door_, *published_);
-      const bool with_text = request.method != "HEAD";
-      if (answer.kind == Answer::Kind::event_stream) {
-        co_await send_events(stream, with_text);
+      const Header& header = parser.get();
+      const Manner manner{.with_text = header.method() != http::verb::head,
+                          .packed = takes_gzip(header),
+                          .keep_alive = keep_alive};
+      Answer answer =
+          serve::answer(request_of(header), network ? network_door_ : socket_door_, site_, *published_);
+      if (const auto* subscription = std::get_if<Subscription>(&answer)) {
+        co_await send_events(stream, *subscription, manner.with_text);
         co_return;
       }
-      if (!co_await send(stream, answer, with_text, keep_alive)) co_return;
+      if (const auto* errand = std::get_if<Errand>(&answer)) answer = co_await run_errand(*errand);
+      if (!co_await send(stream, std::get<Page>(answer), manner)) co_return;
       if (has_body) co_await see_off(stream, input);
     }
   }
@@ -283,21 +261,49 @@ class HttpServer::Body {
     }
   }
 
-  static Page refusal_of(const boost::system::error_code& error) {
-    if (error == http::error::header_limit || error == http::error::buffer_overflow)
-      return refusal(431, fmt::format("the header is longer than {} bytes", kMostHeaderBytes));
-    if (error == http::error::body_limit) return refusal(413, "a request has no body here");
-    return refusal(400, "this is no HTTP request: " + error.message());
-  }
+  /// How one client takes its answer.
+  struct Manner {
+    bool with_text = true;
+    bool packed = false;
+    bool keep_alive = true;
+  };
 
   template <class Stream>
-  asio::awaitable<bool, Executor> send(Stream& stream, const Answer& answer, bool with_text,
-                                       bool keep_alive) {
+  asio::awaitable<bool, Executor> send(Stream& stream, const Page& page, Manner manner) {
     const Count under_way(answering_);
-    const std::string head = head_of(answer, answer.page.text->size(), keep_alive);
-    const SharedText text = with_text ? answer.page.text : std::make_shared<const std::string>();
-    const std::array<asio::const_buffer, 2> parts{asio::buffer(head), asio::buffer(*text)};
+    SharedText text = page.text;
+    Sending sending{.length = text->size(), .keep_alive = manner.keep_alive};
+    if (const SharedText packed = manner.packed ? packer_.packed(text) : nullptr) {
+      text = packed;
+      sending.length = text->size();
+      sending.is_packed = true;
+    }
+    const std::string head = head_of(page, sending);
+    const auto body = manner.with_text ? asio::buffer(*text) : asio::const_buffer();
+    const std::array<asio::const_buffer, 2> parts{asio::buffer(head), body};
     co_return co_await write(stream, parts);
+  }
+
+  /// The reply may come in another thread, before or after, or never.
+  asio::awaitable<Page, Executor> run_errand(const Errand& errand) {
+    if (errands_ >= kMostErrands) co_return refusal(503, "too many ask at once; ask again in a moment");
+    const Count under_way(errands_);
+    struct Wait {
+      explicit Wait(asio::io_context& io) : timer(io) {}
+      Timer timer;
+      std::optional<Page> page;
+    };
+    const auto wait = std::make_shared<Wait>(io_);
+    wait->timer.expires_after(patience_);
+    (*errand.service)(errand.call, [this, wait](Page page) {
+      asio::post(io_, [wait, page = std::move(page)]() mutable {
+        wait->page = std::move(page);
+        wait->timer.cancel();
+      });
+    });
+    co_await wait->timer.async_wait(kAwait);
+    if (wait->page) co_return std::move(*wait->page);
+    co_return refusal(504, "the answer took too long; ask for less, or later");
   }
 
   template <class Stream, class Buffers>
@@ -307,28 +313,49 @@ class HttpServer::Body {
     co_return !error;
   }
 
-  /// Each client gets the newest when it has taken the one before: a slow one misses some, and holds up
+  /// Each client gets the newest when it has taken what came before: a slow one misses some, and holds up
   /// nobody.
   template <class Stream>
-  Task send_events(Stream& stream, bool with_text) {
-    const Answer answer{Answer::Kind::event_stream, {200, "text/event-stream", nullptr, ""}};
-    const std::string head = head_of(answer, std::nullopt, false);
+  Task send_events(Stream& stream, const Subscription& subscription, bool with_text) {
+    const Page page{200, "text/event-stream", nullptr};
+    const std::string head = head_of(page, {.length = std::nullopt, .keep_alive = false});
     const asio::const_buffer start = asio::buffer(head);
     if (!co_await write(stream, start) || !with_text) co_return;
-    std::uint64_t sent = 0;
+    std::uint64_t sent = subscription.after <= published_->number ? subscription.after : 0;
+    auto last_word = std::chrono::steady_clock::now();
     while (!ending_) {
+      std::vector<SharedText> texts = frames_after(subscription.path, sent);
+      const auto now = std::chrono::steady_clock::now();
       static const auto kComment = std::make_shared<const std::string>(":\n\n");
-      const SharedText text = published_->number == sent ? kComment : published_->event;
-      sent = published_->number;
-      const asio::const_buffer event = asio::buffer(*text);
-      if (!co_await write(stream, event)) co_return;
+      if (texts.empty() && now - last_word >= kSilence) texts.push_back(kComment);
+      if (!texts.empty()) {
+        std::vector<asio::const_buffer> buffers;
+        for (const SharedText& text : texts) buffers.push_back(asio::buffer(*text));
+        if (!co_await write(stream, buffers)) co_return;
+        last_word = now;
+        continue;
+      }
       beast::get_lowest_layer(stream).expires_never();
-      if (published_->number != sent) continue;
-      if (bell_.expiry() <= std::chrono::steady_clock::now()) bell_.expires_after(kSilence);
+      if (bell_.expiry() <= now) bell_.expires_after(kSilence);
       co_await bell_.async_wait(kAwait);
     }
   }
 
+  /// The next frames of a stream; `sent` becomes the number of the last of them.
+  std::vector<SharedText> frames_after(const std::string& path, std::uint64_t& sent) const {
+    std::vector<SharedText> texts;
+    const auto stream = published_->streams.find(path);
+    if (stream == published_->streams.end()) return texts;
+    const auto& frames = stream->second;
+    auto next = std::ranges::upper_bound(frames, sent, {}, &Frame::number);
+    for (; next != frames.end() && texts.size() < kMostFramesAtOnce; ++next) {
+      texts.push_back(next->text);
+      sent = next->number;
+    }
+    return texts;
+  }
+
+  Site site_;
   asio::io_context io_{1};
   asio::basic_signal_set<Executor> signals_{io_, SIGTERM, SIGINT, SIGHUP};
   Timer bell_{io_};
@@ -340,10 +367,12 @@ class HttpServer::Body {
   std::shared_ptr<const Published> published_ = std::make_shared<const Published>();
   std::size_t connections_ = 0;
   std::size_t answering_ = 0;
+  std::size_t errands_ = 0;
+  Packer packer_;
   bool ending_ = false;
 };
 
-HttpServer::HttpServer() : body_(std::make_unique<Body>()) {}
+HttpServer::HttpServer(Site site) : body_(std::make_unique<Body>(std::move(site))) {}
 HttpServer::~HttpServer() = default;
 
 Result<void> HttpServer::apply(const Settings& settings) {

@@ -13,7 +13,7 @@ namespace berth::serve {
 /// Answers HTTP/1.1 from what was published last. One thread, one event loop; a client costs a few kilobytes.
 class HttpServer {
  public:
-  HttpServer();
+  explicit HttpServer(Site site);
   ~HttpServer();
 
   /// Listens where the settings say, and nowhere else any more. Reads token and certificates. Error: nothing

@@ -44,7 +44,7 @@ def test_the_document_is_openapi():
 
 
 def test_the_document_names_every_path_and_each_answers_as_it_says(agent):
-    known = agent.get("/")[2]
+    known = agent.get("/none")[2]
     for path in OPENAPI["paths"]:
         assert path in known
         if path != "/api/v1/events":
@@ -52,6 +52,16 @@ def test_the_document_names_every_path_and_each_answers_as_it_says(agent):
             documented(path, status, text)
             assert status == 200, path
     assert len(known.split("there are ")[1].split('"')[0].split()) == len(OPENAPI["paths"])
+
+
+def test_who_takes_it_gets_a_long_answer_compressed(agent):
+    url = f"http://127.0.0.1:{agent.port}/api/v1/snapshot"
+    plain = curl("-D-", url).stdout
+    packed = curl("--compressed", "-D-", "-w", "%{size_download}", url).stdout
+    assert "Content-Encoding" not in plain
+    assert "Content-Encoding: gzip" in packed
+    assert '"kind":"berth-list"' in packed
+    assert int(packed.rsplit("\n", 1)[1]) < len(plain) / 4
 
 
 def test_it_says_what_the_command_line_says(lab, agent):
