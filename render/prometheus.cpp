@@ -10,6 +10,9 @@
 #include <map>
 #include <optional>
 
+#include "berth/core/conduct.h"
+#include "berth/core/device_memory.h"
+
 namespace berth::render {
 namespace {
 
@@ -115,9 +118,10 @@ Labels key_of(const Device& device) {
   return {{"uuid", device.uuid}, {"gpu", label(device)}};
 }
 
-std::size_t outsiders_on(const Device& device, const Facts& facts) {
+std::size_t outsiders_on(const Device& device, const Listing& listing) {
+  const auto leases = leases_holding(device, listing.ledger);
   return static_cast<std::size_t>(std::ranges::count_if(*device.processes, [&](const Process& process) {
-    return process.kind != ProcessKind::graphics && !facts.process_leases.contains(process.pid);
+    return is_outsider(process, leases, listing.facts);
   }));
 }
 
@@ -139,10 +143,11 @@ void write_devices(Writer& writer, const Listing& listing) {
   for (const Device& device : devices) {
     if (device.processes) writer.sample(key_of(device), static_cast<double>(device.processes->size()));
   }
-  writer.metric("device_outsiders", "gauge", "Processes that compute on the device and belong to no lease.");
+  writer.metric(
+      "device_outsiders", "gauge",
+      "Processes that compute on the device without a lease for it, and that the site does not ignore.");
   for (const Device& device : devices) {
-    if (device.processes)
-      writer.sample(key_of(device), static_cast<double>(outsiders_on(device, listing.facts)));
+    if (device.processes) writer.sample(key_of(device), static_cast<double>(outsiders_on(device, listing)));
   }
 }
 
@@ -157,6 +162,21 @@ void write_verdicts(Writer& writer, const Listing& listing) {
   for (const Verdict& verdict : listing.verdicts) {
     if (const Device* device = find_device(listing.facts.snapshot, verdict.uuid))
       writer.sample(key_of(*device), scaled(verdict.free_bytes));
+  }
+}
+
+void write_idleness(Writer& writer, const Listing& listing, std::int64_t now_s) {
+  const std::vector<Device>& devices = listing.facts.snapshot.devices;
+  writer.metric("device_lease_idle", "gauge",
+                "Whether nothing of the leases that hold the device computes on it.");
+  for (const Device& device : devices)
+    writer.sample(key_of(device), scaled(is_idle(device, listing.ledger, listing.facts)));
+  writer.metric(
+      "device_lease_idle_seconds", "gauge",
+      "How long that has been so; absent while it is not, and when the agent did not see it begin.");
+  for (const Device& device : devices) {
+    if (const auto since_s = listing.idle.since(device, listing.ledger))
+      writer.sample(key_of(device), static_cast<double>(std::max<std::int64_t>(0, now_s - *since_s)));
   }
 }
 
@@ -240,6 +260,7 @@ std::string prometheus_text(const Metrics& metrics) {
   write_devices(writer, *metrics.listing);
   write_verdicts(writer, *metrics.listing);
   write_leases(writer, *metrics.listing);
+  write_idleness(writer, *metrics.listing, metrics.now_s);
   write_queue(writer, metrics);
   return writer.take();
 }
