@@ -62,6 +62,7 @@ install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.json"
         PATTERN "*.yaml")
+install(FILES deploy/grafana-board.json deploy/prometheus-rules.yml DESTINATION ${CMAKE_INSTALL_DATADIR}/berth)
 install(FILES cmake/tmpfiles.conf DESTINATION lib/tmpfiles.d RENAME berth.conf)
 if(BERTH_SERVE)
   install(TARGETS berth-serve RUNTIME)

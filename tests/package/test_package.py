@@ -103,6 +103,7 @@ def test_what_is_installed_lies_where_a_debian_user_expects_it(installed):
         lib/cmake/berth/berth-config.cmake lib/berth/sim/r550/libnvidia-ml.so.1 lib/berth/sim/bin/nvidia-smi
         lib/tmpfiles.d/berth.conf share/man/man1/berth.1.gz share/man/man1/berth-sim.1.gz share/bash-completion/completions/berth
         share/zsh/vendor-completions/_berth share/fish/vendor_completions.d/berth.fish
+        share/berth/grafana-board.json share/berth/prometheus-rules.yml
         share/doc/berth/README.md share/doc/berth/copyright share/doc/berth/manual.md""".split():
         assert (installed / path).exists(), path
 

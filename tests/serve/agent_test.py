@@ -5,15 +5,12 @@ import fcntl
 import json
 import os
 import pathlib
-import shutil
 import signal
 import socket
 import subprocess
 import termios
-import urllib.request
 
 import jsonschema
-import pytest
 import yaml
 from agent import Agent, curl
 from jobs import Lines, eventually, holder, waiter
@@ -120,59 +117,6 @@ def test_nvgpu_answers_as_it_did(make_lab):
     ]
     assert (gpu["type"], gpu["is_available"], gpu["pids"]) == ("Tesla T4", False, str(os.getpid()))
     assert agent.json("/cluster_status") == [agent.json("/gpu_status")]
-
-
-def test_promtool_finds_no_fault(lab, agent):
-    job = holder(lab, "--note", 'a "note"\\ of\nmine')
-    eventually(lambda: agent.json("/api/v1/leases")["leases"])
-    checked = subprocess.run(
-        ["promtool", "check", "metrics"], input=agent.get("/metrics")[2], capture_output=True, text=True
-    )
-    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
-    job.ends()
-
-
-def test_an_absent_value_is_an_absent_series(make_lab):
-    agent = Agent(make_lab('[[device]]\nmodel = "T4"\n[[device]]\nmodel = "T4"\nlost = true\n'))
-    text = agent.get("/metrics")[2]
-    assert text.count("\nberth_device_up{") == 2
-    assert text.count("\nberth_device_temperature_celsius{") == 1
-
-
-@pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs Prometheus")
-def test_a_real_prometheus_scrapes_it(agent, tmp_path):
-    (tmp_path / "prometheus.yml").write_text(
-        "scrape_configs:\n"
-        "  - job_name: berth\n"
-        "    scrape_interval: 100ms\n"
-        "    scrape_timeout: 100ms\n"
-        f"    static_configs: [{{targets: ['127.0.0.1:{agent.port}']}}]\n"
-    )
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    prometheus = subprocess.Popen(
-        [
-            *("prometheus", f"--config.file={tmp_path}/prometheus.yml"),
-            *(f"--storage.tsdb.path={tmp_path}/data", f"--web.listen-address={address}"),
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-    def scraped():
-        try:
-            with urllib.request.urlopen(
-                f"http://{address}/api/v1/query?query=sum(berth_device_free)"
-            ) as answer:
-                return json.load(answer)["data"]["result"]
-        except OSError:
-            return []
-
-    try:
-        assert eventually(scraped)[0]["value"][1] == "8"
-    finally:
-        prometheus.terminate()
-        prometheus.wait(DEADLINE_S)
 
 
 HANG = '[[fault]]\ncall = "nvmlDeviceGetMemoryInfo*"\nhang = true\n'

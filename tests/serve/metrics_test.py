@@ -1,0 +1,150 @@
+"""The metrics, the board and the alerts that ship, judged by Prometheus itself."""
+
+import contextlib
+import getpass
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import urllib.parse
+import urllib.request
+
+import pytest
+from agent import Agent
+from jobs import eventually, holder, waiter
+from lab import DEADLINE_S
+
+DEPLOY = pathlib.Path(__file__).parents[2] / "deploy"
+BOARD = json.loads((DEPLOY / "grafana-board.json").read_text())
+RULES = DEPLOY / "prometheus-rules.yml"
+TARGETS = [(panel, target) for panel in BOARD["panels"] for target in panel["targets"]]
+# What a person chooses on the board.
+CHOSEN = {"$instance": ".*", "$window": "1d"}
+
+
+def expression(target: dict) -> str:
+    """As Grafana sends it."""
+    text = target["expr"]
+    for name, value in CHOSEN.items():
+        text = text.replace(name, value)
+    assert "$" not in text
+    return text
+
+
+@pytest.fixture
+def busy(make_lab):
+    """The agent of a machine with an idle lease, somebody who waits, and an outsider."""
+    lab = make_lab(
+        '[[device]]\nmodel = "H100"\ncount = 2\n'
+        f'[[device]]\nmodel = "H100"\nprocess = [{{pid = {os.getpid()}, used_mib = 1000}}]\n'
+    )
+    agent = Agent(lab)
+    job = holder(lab, "-n", "2", "--note", 'a "note"\\ of\nmine')
+    waiter(lab, "-n", "3")
+    eventually(lambda: "\nberth_queue_waiters 1\n" in agent.get("/metrics")[2])
+    yield agent
+    job.ends()
+
+
+class Prometheus:
+    """A real one that scrapes one agent, with the rules that ship."""
+
+    def __init__(self, agent: Agent, folder: pathlib.Path):
+        (folder / "prometheus.yml").write_text(
+            f"rule_files: [{RULES}]\n"
+            "scrape_configs:\n"
+            "  - job_name: berth\n"
+            "    scrape_interval: 100ms\n"
+            "    scrape_timeout: 100ms\n"
+            f"    static_configs: [{{targets: ['127.0.0.1:{agent.port}']}}]\n"
+        )
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        self.process = subprocess.Popen(
+            [
+                *("prometheus", f"--config.file={folder}/prometheus.yml"),
+                *(f"--storage.tsdb.path={folder}/data", f"--web.listen-address={self.address}"),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def ask(self, query: str) -> list:
+        """The series; none while it is not up."""
+        words = urllib.parse.urlencode({"query": query})
+        try:
+            with urllib.request.urlopen(f"http://{self.address}/api/v1/query?{words}") as answer:
+                return json.load(answer)["data"]["result"]
+        except OSError:
+            return []
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait(DEADLINE_S)
+
+
+@pytest.fixture
+def prometheus(busy, tmp_path):
+    if shutil.which("prometheus") is None:
+        pytest.skip("needs Prometheus")
+    with contextlib.closing(Prometheus(busy, tmp_path)) as started:
+        yield started
+
+
+def test_promtool_finds_no_fault(busy):
+    checked = subprocess.run(
+        ["promtool", "check", "metrics"], input=busy.get("/metrics")[2], capture_output=True, text=True
+    )
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+
+
+def test_an_absent_value_is_an_absent_series(make_lab):
+    agent = Agent(make_lab('[[device]]\nmodel = "T4"\n[[device]]\nmodel = "T4"\nlost = true\n'))
+    text = agent.get("/metrics")[2]
+    assert text.count("\nberth_device_up{") == 2
+    assert text.count("\nberth_device_temperature_celsius{") == 1
+
+
+def test_whom_the_site_file_ignores_is_no_outsider(make_lab):
+    lab = make_lab(f'[[device]]\nmodel = "T4"\nprocess = [{{pid = {os.getpid()}, used_mib = 1000}}]\n')
+    agent = Agent(lab)
+    assert "\nberth_device_outsiders{" in agent.get("/metrics")[2]
+    eventually(lambda: re.search(r"\nberth_device_outsiders{.*} 1\n", agent.get("/metrics")[2]))
+    (lab.directory / "site.toml").write_text(f'ignored_users = ["{getpass.getuser()}"]\n')
+    eventually(lambda: re.search(r"\nberth_device_outsiders{.*} 0\n", agent.get("/metrics")[2]))
+    assert re.search(r"\nberth_device_processes{.*} 1\n", agent.get("/metrics")[2])
+
+
+def test_a_real_prometheus_finds_something_for_all_that_the_board_shows(prometheus):
+    assert eventually(lambda: prometheus.ask("sum(berth_device_free)"))[0]["value"][1] == "0"
+    for panel, target in TARGETS:
+        series = eventually(lambda asked=expression(target): prometheus.ask(asked))
+        labels = set(series[0]["metric"])
+        assert set(re.findall(r"{{(\w+)}}", target.get("legendFormat", ""))) <= labels, panel["title"]
+        if panel["type"] == "table":
+            (filtered, _) = panel["transformations"]
+            assert set(filtered["options"]["include"]["names"]) <= labels | {"Value"}, panel["title"]
+
+
+def test_what_board_alerts_and_documentation_name_is_served(busy):
+    served = set(re.findall(r"^# TYPE (\w+)", busy.get("/metrics")[2], re.MULTILINE))
+    for text in (json.dumps(TARGETS), RULES.read_text(), (DEPLOY.parent / "docs/serve.md").read_text()):
+        named = set(re.findall(r"\bberth_[a-z_]+[a-z]\b", text))
+        assert named
+        assert {re.sub("_(bucket|sum|count)$", "", name) for name in named} <= served
+
+
+def test_each_alert_comes_when_it_should_and_not_before(tmp_path):
+    plays = tmp_path / "alerts.yml"
+    plays.write_text(
+        (pathlib.Path(__file__).parent / "alerts_test.yml").read_text().replace("RULES", str(RULES))
+    )
+    assert set(re.findall(r"alert: (\w+)", RULES.read_text())) == set(
+        re.findall(r"alertname: (\w+)$", plays.read_text(), re.MULTILINE)
+    )
+    for words in (("check", "rules", RULES), ("test", "rules", plays)):
+        checked = subprocess.run(["promtool", *words], capture_output=True, text=True)
+        assert checked.returncode == 0, checked.stdout + checked.stderr
