@@ -132,7 +132,7 @@ class GPUScheduler:
         return berth.lease(
             self.num_gpus,
             where=where or None,
-            wait=None if math.isinf(wait) else wait,
+            wait=wait,
             on_wait=self._report_wait,
             note="gpu_scheduler",
             **asked,

@@ -300,7 +300,7 @@ def lease(
 
     The arguments beside those of every request (see `help(berth)`):
 
-    wait         None: for ever; 0: not at all; seconds, or a time such as "10m"
+    wait         None, math.inf: for ever; 0: not at all; seconds, or a time such as "10m"
     note         shown to others beside the lease
     on_wait      called with a `Waiting` when the wait begins, when it changes, and every few seconds
     set_environ  whether CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER and BERTH_LEASE are set in os.environ, and restored

@@ -123,6 +123,10 @@ def request(
     return made
 
 
+# What people write for ever in seconds: math.inf, sys.maxsize. Thirty years are as good.
+_FOR_EVER_S = 1e9
+
+
 def wait_ms(value: object) -> int | None:
     """Milliseconds for `wait`: None for ever, seconds, or a text like "10m"."""
     if value is None:
@@ -134,6 +138,6 @@ def wait_ms(value: object) -> int | None:
             raise Usage(f"wait: {error}") from None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"wait must be None, seconds, or a time like '10m', not {value!r}")
-    if not 0 <= value < 1e12:
+    if not value >= 0:
         raise ValueError(f"wait must be 0 or more, not {value}")
-    return int(value * 1000)
+    return int(value * 1000) if value < _FOR_EVER_S else None

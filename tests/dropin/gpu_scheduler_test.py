@@ -144,6 +144,15 @@ def test_who_waits_gets_the_gpu_when_the_block_ends(make_desk):
     assert second.stdout.readline() == "0\n"
 
 
+@pytest.mark.parametrize("for_ever", ["math.inf", "sys.maxsize"])
+def test_a_wait_for_ever_however_it_is_written(make_desk, for_ever):
+    desk = make_desk("1xH100")
+    answer = desk.python(
+        prelude(desk) + f"import math, sys\nwith GPUScheduler(max_wait_time={for_ever}) as ids: print(ids)"
+    )
+    assert answer.out == "[0]\n", answer.err
+
+
 def test_a_wait_that_runs_out(make_desk):
     desk = make_desk("1xH100")
     holding(desk).stdout.readline()
