@@ -102,6 +102,8 @@ class HttpServer::Body {
     return names;
   }
 
+  asio::io_context& loop() { return io_; }
+
   void publish(std::shared_ptr<const Published> published) {
     asio::post(io_, [this, published = std::move(published)]() mutable {
       published_ = std::move(published);
@@ -381,6 +383,10 @@ Result<void> HttpServer::apply(const Settings& settings) {
 
 std::vector<std::string> HttpServer::addresses() const {
   return body_->addresses();
+}
+
+asio::io_context& HttpServer::loop() {
+  return body_->loop();
 }
 
 void HttpServer::publish(std::shared_ptr<const Published> published) {

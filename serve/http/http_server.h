@@ -8,6 +8,10 @@
 #include "berth/serve/answer.h"
 #include "berth/serve/settings.h"
 
+namespace boost::asio {
+class io_context;
+}
+
 namespace berth::serve {
 
 /// Answers HTTP/1.1 from what was published last. One thread, one event loop; a client costs a few kilobytes.
@@ -21,6 +25,9 @@ class HttpServer {
   Result<void> apply(const Settings& settings);
   /// "http://127.0.0.1:8420", one an address, with the ports that the system chose.
   std::vector<std::string> addresses() const;
+
+  /// The one loop, for what else this thread does meanwhile.
+  boost::asio::io_context& loop();
 
   /// From any thread.
   void publish(std::shared_ptr<const Published> published);
