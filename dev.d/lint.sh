@@ -17,6 +17,11 @@ lint_tidy() {
 }
 
 lint_shell() { shell_files | xargs shellcheck -x; }
+# Types, checks and layout of the page.
+lint_page() (
+  cd web && node() { ../.node/bin/node "node_modules/.bin/$1" "${@:2}"; } && node tsc && node biome ci --colors=off .
+)
+
 lint_python() { .venv/bin/ruff check -q . && .venv/bin/ruff format -q --check .; }
 
 cmd_lint() {
@@ -31,4 +36,5 @@ cmd_format() {
   setup_to_test
   cxx_files | xargs -r clang-format-19 -i
   .venv/bin/ruff format -q .
+  (cd web && ../.node/bin/node node_modules/.bin/biome check --write --colors=off .)
 }

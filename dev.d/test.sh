@@ -77,6 +77,7 @@ run_part_lint() {
   check lint-format lint_format || true
   check lint-shell lint_shell || true
   check lint-python lint_python || true
+  check lint-page lint_page || true
   check lint-tidy lint_tidy "$@" || true
 }
 

@@ -8,6 +8,7 @@
 #include "berth/cli/program.h"
 #include "berth/cli/serve_options.h"
 #include "berth/serve/http/http_server.h"
+#include "berth/serve/page_files.h"
 #include "berth/serve/watcher.h"
 #include "berth/store/lease_directory.h"
 
@@ -49,7 +50,7 @@ Result<void> serve_until_told(std::span<char*> words) {
   auto probe = probe_options(**settings);
   if (!probe) return std::unexpected(probe.error());
 
-  serve::HttpServer server(serve::Site{});
+  serve::HttpServer server({.files = serve::page_site(), .services = {}});
   if (auto applied = server.apply(**settings); !applied) return applied;
   serve::Watcher watcher(std::move(*probe), [&](auto published) { server.publish(std::move(published)); });
   watcher.look();

@@ -1,0 +1,59 @@
+import type { History, Hosts, Match, Usage } from "./api";
+
+const kTokenKey = "berth-token";
+
+/// An answer that is none, with what the server says of it.
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/// Kept for this tab alone, and never in an address.
+export function keepToken(token: string): void {
+  sessionStorage.setItem(kTokenKey, token);
+}
+
+export function forgetToken(): void {
+  sessionStorage.removeItem(kTokenKey);
+}
+
+async function refusalOf(response: Response): Promise<Refusal> {
+  const text = await response.text().catch(() => "");
+  try {
+    const document = JSON.parse(text);
+    return new Refusal(response.status, document.message ?? text);
+  } catch {
+    return new Refusal(response.status, text.slice(0, 200) || response.statusText);
+  }
+}
+
+/// The paths are relative, so that the page works behind a proxy that gives it a folder.
+export async function ask(path: string, signal?: AbortSignal): Promise<Response> {
+  const token = sessionStorage.getItem(kTokenKey);
+  const response = await fetch(`api/v1/${path}`, {
+    headers: token === null ? {} : { Authorization: `Bearer ${token}` },
+    ...(signal && { signal }),
+  });
+  if (!response.ok) throw await refusalOf(response);
+  return response;
+}
+
+async function askFor<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await ask(path, signal)).json();
+}
+
+export const askHosts = (signal: AbortSignal) => askFor<Hosts>("hosts", signal);
+
+export const askMatch = (filter: string, signal: AbortSignal) =>
+  askFor<Match>(`match?filter=${encodeURIComponent(filter)}`, signal);
+
+export const askUsage = () => askFor<Usage>("usage?since=7d&by=user");
+
+export function askHistory(host: string, uuid: string, since: string, signal: AbortSignal): Promise<History> {
+  const query = new URLSearchParams({ device: uuid, since, points: "300" });
+  return askFor<History>(`hosts/${encodeURIComponent(host)}/history?${query}`, signal);
+}

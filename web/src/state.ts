@@ -1,0 +1,201 @@
+// From a document of the API to what is shown of it: pure functions, each called once when a host has news.
+import type { Device, Host, Lease, Process, Waiter } from "./api";
+
+export type DeviceState =
+  | "free"
+  | "leased"
+  | "idle"
+  | "outsider"
+  | "hidden"
+  | "draining"
+  | "closed"
+  | "split"
+  | "trouble";
+
+export interface DeviceView {
+  readonly host: string;
+  /// Unique among all hosts.
+  readonly key: string;
+  readonly device: Device;
+  readonly state: DeviceState;
+  readonly leases: readonly Lease[];
+  /// Those that compute on it and belong to no lease.
+  readonly outsiders: readonly Process[];
+  readonly warnings: readonly string[];
+}
+
+export interface WaiterView {
+  readonly host: string;
+  readonly waiter: Waiter;
+}
+
+export interface HostView {
+  readonly host: Host;
+  readonly devices: readonly DeviceView[];
+  readonly counts: ReadonlyMap<DeviceState, number>;
+  readonly waiters: readonly WaiterView[];
+  /// Its readings are not of now: it is down, or its driver does not answer.
+  readonly stale: boolean;
+}
+
+const kOfClause: Record<string, DeviceState> = {
+  healthy: "trouble",
+  not_leased: "leased",
+  not_draining: "draining",
+  no_outsider: "outsider",
+  no_hidden_holder: "hidden",
+};
+
+function stateOf(device: Device): DeviceState {
+  if (device.state !== "ok" || device.verdict?.clause === "healthy") return "trouble";
+  if (device.leases.length > 0) return device.idle === true ? "idle" : "leased";
+  if (device.verdict === null) return "split";
+  if (device.verdict.free) return "free";
+  return kOfClause[device.verdict.clause ?? ""] ?? "closed";
+}
+
+function warningsOf({ health }: Device): string[] {
+  const warnings = [];
+  if (health.row_remap_failed) warnings.push("row remap failed");
+  if (health.row_remap_pending) warnings.push("row remap pending");
+  if (health.retired_pages_pending) warnings.push("retired pages pending");
+  if (health.ecc_uncorrected) warnings.push(`${health.ecc_uncorrected} ECC errors`);
+  return warnings;
+}
+
+export function deviceKey(host: string, uuid: string | null, label: string): string {
+  return `${host}\n${uuid ?? label}`;
+}
+
+function viewDevice(host: string, device: Device, leases: ReadonlyMap<string, Lease>): DeviceView {
+  const state = stateOf(device);
+  const foreign = device.processes?.filter((each) => each.lease === null && each.kind !== "graphics") ?? [];
+  return {
+    host,
+    key: deviceKey(host, device.uuid, device.label),
+    device,
+    state,
+    leases: device.leases.flatMap((id) => leases.get(id) ?? []),
+    // On a free device they are some that the site does not count.
+    outsiders: state === "free" ? [] : foreign,
+    warnings: warningsOf(device),
+  };
+}
+
+export function viewHost(host: Host): HostView {
+  const leases = new Map(host.snapshot?.leases.map((lease) => [lease.id, lease]));
+  const devices = host.snapshot?.devices.map((device) => viewDevice(host.name, device, leases)) ?? [];
+  const counts = new Map<DeviceState, number>();
+  for (const { state } of devices) counts.set(state, (counts.get(state) ?? 0) + 1);
+  return {
+    host,
+    devices,
+    counts,
+    waiters: host.queue?.waiters.map((waiter) => ({ host: host.name, waiter })) ?? [],
+    stale: host.state === "down" || host.snapshot?.stale_reason != null,
+  };
+}
+
+export function userOf(owner: { user: string | null; uid: number | null }): string {
+  return owner.user ?? (owner.uid === null ? "unknown" : `uid ${owner.uid}`);
+}
+
+/// One lease with where it is, for lists over all hosts.
+export interface LeaseView {
+  readonly host: string;
+  readonly lease: Lease;
+  readonly devices: readonly DeviceView[];
+}
+
+export interface OutsiderView {
+  readonly on: DeviceView;
+  readonly process: Process;
+}
+
+export interface UserView {
+  readonly user: string;
+  readonly leases: readonly LeaseView[];
+  readonly waiters: readonly WaiterView[];
+  readonly devices: number;
+  readonly idle: number;
+}
+
+/// What is said of all hosts together.
+export interface Fleet {
+  readonly counts: ReadonlyMap<DeviceState, number>;
+  readonly down: number;
+  readonly users: readonly UserView[];
+  readonly waiters: readonly WaiterView[];
+  readonly outsiders: readonly OutsiderView[];
+}
+
+interface Tally {
+  leases: LeaseView[];
+  waiters: WaiterView[];
+  devices: Set<string>;
+  idle: Set<string>;
+}
+
+function leasesOf(view: HostView): LeaseView[] {
+  const holds = new Map<string, DeviceView[]>();
+  for (const device of view.devices)
+    for (const lease of device.leases) {
+      const held = holds.get(lease.id);
+      if (held) held.push(device);
+      else holds.set(lease.id, [device]);
+    }
+  const granted = view.host.snapshot?.leases.filter((lease) => lease.phase === "granted") ?? [];
+  return granted.map((lease) => ({ host: view.host.name, lease, devices: holds.get(lease.id) ?? [] }));
+}
+
+function tallyUsers(views: readonly HostView[]): UserView[] {
+  const users = new Map<string, Tally>();
+  const tally = (user: string): Tally => {
+    let found = users.get(user);
+    if (!found) {
+      found = { leases: [], waiters: [], devices: new Set(), idle: new Set() };
+      users.set(user, found);
+    }
+    return found;
+  };
+  for (const view of views) {
+    for (const held of leasesOf(view)) {
+      const of = tally(userOf(held.lease));
+      of.leases.push(held);
+      for (const { key, state } of held.devices) {
+        of.devices.add(key);
+        if (state === "idle") of.idle.add(key);
+      }
+    }
+    for (const waiting of view.waiters) tally(userOf(waiting.waiter)).waiters.push(waiting);
+  }
+  return [...users]
+    .map(([user, { leases, waiters, devices, idle }]) => ({
+      user,
+      leases,
+      waiters,
+      devices: devices.size,
+      idle: idle.size,
+    }))
+    .sort(
+      (a, b) => b.devices - a.devices || b.waiters.length - a.waiters.length || a.user.localeCompare(b.user),
+    );
+}
+
+export function viewFleet(views: readonly HostView[]): Fleet {
+  const counts = new Map<DeviceState, number>();
+  for (const view of views)
+    for (const [state, count] of view.counts) counts.set(state, (counts.get(state) ?? 0) + count);
+  return {
+    counts,
+    down: views.filter((view) => view.host.state === "down").length,
+    users: tallyUsers(views),
+    // Who waits longest is first; on one host that is the order of the queue.
+    waiters: views
+      .flatMap((view) => view.waiters)
+      .sort((a, b) => (a.waiter.since_s ?? 0) - (b.waiter.since_s ?? 0)),
+    outsiders: views.flatMap((view) =>
+      view.devices.flatMap((on) => on.outsiders.map((process) => ({ on, process }))),
+    ),
+  };
+}

@@ -1,0 +1,66 @@
+// Numbers and names as people read them.
+
+const kNumerals = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+
+export function counted(count: number, noun: string): string {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/// "two hosts", "12 hosts".
+export function spelled(count: number, noun: string): string {
+  return `${kNumerals[count] ?? count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/// "45 s", "26 min", "2 h", "3 d": as `berth list` says it.
+export function age(seconds: number): string {
+  const rest = Math.max(0, Math.floor(seconds));
+  if (rest < 60) return `${rest} s`;
+  if (rest < 3600) return `${Math.floor(rest / 60)} min`;
+  if (rest < 48 * 3600) return `${Math.floor(rest / 3600)} h`;
+  return `${Math.floor(rest / 86400)} d`;
+}
+
+const kGib = 1024 ** 3;
+
+export function gib(bytes: number | null): string {
+  if (bytes === null) return "–";
+  const amount = bytes / kGib;
+  return amount >= 100 ? amount.toFixed(0) : amount.toFixed(1);
+}
+
+export function percent(value: number | null): string {
+  return value === null ? "–" : `${value}%`;
+}
+
+export function degrees(value: number | null): string {
+  return value === null ? "–" : `${value} °C`;
+}
+
+export function watts(milliwatts: number | null): string {
+  return milliwatts === null ? "–" : `${Math.round(milliwatts / 1000)} W`;
+}
+
+export function hours(value: number | null | undefined): string {
+  if (value == null) return "–";
+  return value >= 100 ? Math.round(value).toLocaleString("en") : value.toFixed(1);
+}
+
+/// "NVIDIA A100-SXM4-80GB" is the A100-80 to those who share it.
+export function shortModel(name: string, totalBytes: number | null): string {
+  const words = name
+    .replace(/\b(NVIDIA|Tesla|GeForce|Quadro|Generation)\b/gi, " ")
+    .split(/[\s-]+/)
+    .filter((word) => word !== "" && !/^(SXM\d*|PCIe|HBM\w*|NVL|\d+GB)$/i.test(word))
+    .join(" ");
+  const said = /(\d+)GB\b/i.exec(name)?.[1];
+  const amount = said ?? (totalBytes === null ? null : Math.round(totalBytes / kGib).toString());
+  return said === undefined || amount === null ? words || name : `${words}-${amount}`;
+}
+
+/// The time of day, with the date when it is another day's.
+export function moment(epochSeconds: number, nowSeconds: number): string {
+  const then = new Date(epochSeconds * 1000);
+  const time = then.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  const isToday = then.toDateString() === new Date(nowSeconds * 1000).toDateString();
+  return isToday ? time : `${then.toLocaleDateString("en-GB", { day: "numeric", month: "short" })} ${time}`;
+}
