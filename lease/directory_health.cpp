@@ -167,4 +167,12 @@ std::vector<Finding> examine_lease_directory(const store::DirectoryChoice& choic
   return findings;
 }
 
+std::vector<Finding> examine_view(const store::DirectoryChoice& choice) {
+  std::vector<Finding> findings;
+  const auto directory = store::LeaseDirectory::open(choice);
+  if (directory && *directory) check_elsewhere(**directory, findings);
+  check_private_tmp(choice, findings);
+  return findings;
+}
+
 }  // namespace berth::leasing

@@ -23,6 +23,9 @@ struct Finding {
 /// Changes nothing.
 std::vector<Finding> examine_lease_directory(const store::DirectoryChoice& choice);
 
+/// Of these, what keeps whoever looks there from seeing everybody's leases.
+std::vector<Finding> examine_view(const store::DirectoryChoice& choice);
+
 /// Why files under /tmp are not the same for all users, from the text of /proc/self/mountinfo; "" when they
 /// are. Pure.
 std::string private_tmp_reason(std::string_view mountinfo);

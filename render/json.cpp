@@ -242,6 +242,7 @@ std::string health_json(const AgentHealth& health) {
   json["taken_at_s"] = snapshot == nullptr ? Json(nullptr) : taken_at(*snapshot);
   json["hostname"] = health.hostname;
   json["berth"] = health.version;
+  json["warnings"] = health.warnings;
   return dumped(json, Layout::line);
 }
 

@@ -43,6 +43,7 @@ struct AgentHealth {
   std::string_view hostname;
   const Snapshot* snapshot = nullptr;  ///< null: the last look failed, and `error` says why
   const Error* error = nullptr;
+  std::vector<std::string> warnings{};
 };
 std::string health_json(const AgentHealth& health);
 

@@ -7,6 +7,7 @@
 #include "berth/api/berth.h"
 #include "berth/cli/program.h"
 #include "berth/cli/serve_options.h"
+#include "berth/lease/blind_spots.h"
 #include "berth/serve/http/http_server.h"
 #include "berth/serve/page_files.h"
 #include "berth/serve/watcher.h"
@@ -54,6 +55,8 @@ Result<void> serve_until_told(std::span<char*> words) {
   if (auto applied = server.apply(**settings); !applied) return applied;
   serve::Watcher watcher(std::move(*probe), [&](auto published) { server.publish(std::move(published)); });
   watcher.look();
+  for (const std::string& spot : leasing::blind_spots(store::choose_lease_directory()))
+    cli::write_error(fmt::format("berth: {}\n", spot));
   for (const std::string& address : server.addresses())
     cli::write_error(fmt::format("berth: serving {}\n", address));
   watcher.go_on(std::chrono::seconds((*settings)->every_s));

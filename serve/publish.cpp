@@ -31,8 +31,8 @@ Published start(const Telling& telling, const Snapshot* snapshot, const Error* e
   const bool ready = snapshot != nullptr && !snapshot->stale_reason;
   published.pages["/readyz"] =
       make_page(ready ? 200 : 503, kPlain, ready ? "ready\n" : "the driver does not answer\n");
-  published.pages["/api/v1/health"] =
-      make_page(200, kJson, render::health_json({version(), telling.hostname, snapshot, error}));
+  published.pages["/api/v1/health"] = make_page(
+      200, kJson, render::health_json({version(), telling.hostname, snapshot, error, telling.warnings}));
   return published;
 }
 

@@ -19,6 +19,7 @@ struct Telling {
   std::set<TicketId> stopped;  ///< waiters
   IdleTimes idle;              ///< of the leases, as far as they were watched
   render::LeaseCounts counts;
+  std::vector<std::string> warnings{};  ///< of what cannot be seen from here
 };
 
 /// Every page and the event for this look. Where it failed, the pages say why. Pure.

@@ -9,6 +9,7 @@
 #include <ctime>
 #include <thread>
 
+#include "berth/lease/blind_spots.h"
 #include "berth/lease/place.h"
 #include "berth/lease/site_file.h"
 #include "berth/sys/clock.h"
@@ -50,6 +51,7 @@ Result<leasing::World> Watcher::look_at_machine() {
   if (!files) return std::unexpected(files.error());
   auto place = leasing::find_place([](const std::string&) {});
   if (!place) return std::unexpected(place.error());
+  warnings_.insert(warnings_.end(), place->warnings.begin(), place->warnings.end());
   if (!probe_) {
     auto probe = source::ProbeSource::start(options_);
     if (!probe) return std::unexpected(probe.error());
@@ -63,6 +65,7 @@ Result<leasing::World> Watcher::look_at_machine() {
 }
 
 void Watcher::look() {
+  warnings_ = leasing::blind_spots(store::choose_lease_directory());
   const auto world = look_at_machine();
   Telling telling;
   telling.hostname = hostname_;
@@ -78,6 +81,7 @@ void Watcher::look() {
   }
   telling.idle = idle_;
   telling.counts = counter_.counts();
+  telling.warnings = warnings_;
   publish_(std::make_shared<const Published>(publish(world, telling, ++looks_)));
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "berth/serve/publish.h"
 #include "berth/source/probe_source.h"
@@ -38,7 +39,8 @@ class Watcher {
   std::string hostname_;
   LeaseCounter counter_;
   IdleTimes idle_;
-  std::uint64_t looks_;  ///< from a number that no agent before reached
+  std::vector<std::string> warnings_;  // of the last look
+  std::uint64_t looks_;                ///< from a number that no agent before reached
   std::atomic<std::chrono::seconds> every_{std::chrono::seconds(1)};
 };
 

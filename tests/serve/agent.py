@@ -12,13 +12,16 @@ from lab import DEADLINE_S, Lab
 
 
 class Agent:
-    """Listens on a port that the system chose, and on a Unix socket."""
+    """Listens on a port that the system chose, and on a Unix socket. `within`: words that start it elsewhere."""
 
-    def __init__(self, lab: Lab, *options, listen: str = "127.0.0.1:0", **more):
+    def __init__(self, lab: Lab, *options, listen: str = "127.0.0.1:0", within: tuple = (), **more):
         self.socket = lab.directory / "agent.sock"
-        self.process = lab.start_berth("serve", "--listen", listen, "--socket", self.socket, *options, **more)
+        words = ("serve", "--listen", listen, "--socket", self.socket, *options)
+        self.process = lab.start(*within, lab.program, *words, **more)
         self.err = Lines(self.process.stderr)
-        line = self.err.line()
+        self.warnings = []
+        while not (line := self.err.line()).startswith("berth: serving ") and line:
+            self.warnings.append(line)
         found = re.fullmatch(r"berth: serving (https?)://(.*):(\d+)\n", line)
         assert found, line + self.err.rest()
         self.scheme, self.host, self.port = found[1], found[2], int(found[3])
