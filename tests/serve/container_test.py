@@ -1,0 +1,99 @@
+"""What the agent sees and says where a container begins, and the recipe that ships."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+import yaml
+from agent import Agent
+from jobs import eventually, holder
+
+DEPLOY = pathlib.Path(__file__).parents[2] / "deploy"
+PRIVATE_PIDS = ("unshare", "--pid", "--mount-proc", "--fork", "--kill-child")
+
+
+@pytest.fixture(scope="module")
+def namespaces():
+    """Words that give a command the right to make namespaces of its own."""
+    words = () if os.geteuid() == 0 else ("unshare", "--user", "--map-root-user")
+    tried = subprocess.run([*words, *PRIVATE_PIDS, "true"], capture_output=True, text=True)
+    if tried.returncode != 0:
+        pytest.skip("needs namespaces: " + tried.stderr)
+    return words
+
+
+def said(agent: Agent, words: str) -> bool:
+    """At its start, and to its clients."""
+    heard = any(words in line for line in agent.warnings)
+    assert heard == any(words in line for line in agent.json("/api/v1/health")["warnings"])
+    return heard
+
+
+def test_who_sees_all_says_nothing_of_pids(agent):
+    if os.readlink("/proc/self/ns/pid") != "pid:[4026531836]":
+        pytest.skip("needs to run outside of containers")
+    assert not said(agent, "process numbers here")
+
+
+def test_hidden_pids_are_said_and_leases_are_seen_all_the_same(namespaces, lab):
+    job = holder(lab)
+    agent = Agent(lab, within=(*namespaces, *PRIVATE_PIDS))
+    assert said(agent, "process numbers here are a container's own")
+    assert said(agent, "start it with --pid=host")
+    (lease,) = agent.json("/api/v1/leases")["leases"]
+    assert lease["devices"]
+    job.ends()
+    eventually(lambda: not agent.json("/api/v1/leases")["leases"])
+
+
+HIDDEN = 'mount -t proc -o hidepid=invisible proc /proc && exec "$@"'
+
+
+def test_a_proc_that_hides_others_is_said(as_user, open_lab):
+    within = ("unshare", "--mount", "sh", "-c", HIDDEN, "sh", *as_user(8420))
+    if subprocess.run([*within, "true"], capture_output=True).returncode != 0:
+        pytest.skip("needs to mount /proc")
+    open_lab.directory.chmod(0o777)
+    assert said(Agent(open_lab, within=within), "/proc hides the processes of other users (hidepid)")
+
+
+def test_a_container_without_the_lease_directory_says_so(lab):
+    if pathlib.Path("/run/berth").exists():
+        pytest.skip("needs a machine without /run/berth")
+    agent = Agent(lab, env={"BERTH_DIR": None, "container": "oci"})
+    assert said(agent, "this container has no /run/berth, so no lease of the machine is seen")
+    agent.ends()
+    assert not said(Agent(lab, env={"container": "oci"}), "this container has no /run/berth")
+
+
+READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+
+
+def test_the_lease_directory_need_only_be_readable(namespaces, lab):
+    lab.berth("run", "--", "true")
+    within = (*namespaces, "unshare", "--mount", "sh", "-c", READ_ONLY, lab.leases)
+    agent = Agent(lab, within=within)
+    job = holder(lab)
+    eventually(lambda: agent.json("/api/v1/leases")["leases"])
+    assert agent.json("/api/v1/health")["status"] == "ok"
+    devices = agent.json("/api/v1/snapshot")["devices"]
+    assert sum(not device["verdict"]["free"] for device in devices) == 1
+    job.ends()
+    eventually(lambda: not agent.json("/api/v1/leases")["leases"])
+
+
+def test_the_agent_takes_the_options_of_the_recipe(lab, tmp_path):
+    recipe = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    token = tmp_path / "token"
+    token.write_text("0123456789abcdef")
+    token.chmod(0o400)
+    (secret,) = recipe["secrets"]
+    options = [
+        word.replace(f"/run/secrets/{secret}", str(token)).replace(":8420", ":0")
+        for word in recipe["services"]["agent"]["command"]
+    ]
+    assert str(token) in options
+    listen = options.pop(options.index("--listen") + 1)
+    options.remove("--listen")
+    assert Agent(lab, *options, listen=listen).get("/api/v1/snapshot")[0] == 401
