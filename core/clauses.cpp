@@ -17,6 +17,10 @@ namespace {
 
 using Objection = std::optional<Failure>;
 
+constexpr std::array<std::string_view, 11> kClauses{
+    "healthy",      "not_excluded", "in_lease",         "in_mask",      "static_filters", "not_leased",
+    "not_draining", "no_outsider",  "no_hidden_holder", "compute_mode", "thresholds"};
+
 Failure because(std::string reason) {
   return Failure{std::move(reason), {}};
 }
@@ -229,10 +233,13 @@ Objection thresholds(const Case& subject) {
 }  // namespace
 
 std::string_view to_text(Clause clause) {
-  constexpr std::array<std::string_view, 11> kTexts{
-      "healthy",      "not_excluded", "in_lease",         "in_mask",      "static_filters", "not_leased",
-      "not_draining", "no_outsider",  "no_hidden_holder", "compute_mode", "thresholds"};
-  return kTexts[static_cast<std::size_t>(clause)];
+  return kClauses[static_cast<std::size_t>(clause)];
+}
+
+std::optional<Clause> clause_from_text(std::string_view text) {
+  const auto* found = std::ranges::find(kClauses, text);
+  if (found == kClauses.end()) return std::nullopt;
+  return static_cast<Clause>(found - kClauses.begin());
 }
 
 std::optional<std::pair<Clause, Failure>> first_failure(const Case& subject, Clause last) {

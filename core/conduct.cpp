@@ -89,6 +89,11 @@ void IdleTimes::look(const Ledger& ledger, const Facts& facts) {
   first_ = false;
 }
 
+void IdleTimes::adopt(const Device& device, const Ledger& ledger, std::int64_t since_s) {
+  const std::vector<const Ticket*> leases = leases_holding(device, ledger);
+  if (!leases.empty()) seen_[{leases.back()->id, device.uuid}] = {true, since_s};
+}
+
 Reading<std::int64_t> IdleTimes::since(const Device& device, const Ledger& ledger) const {
   const std::vector<const Ticket*> leases = leases_holding(device, ledger);
   const auto seen = leases.empty() ? seen_.end() : seen_.find({leases.back()->id, device.uuid});

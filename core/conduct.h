@@ -48,6 +48,8 @@ Reading<bool> is_idle(const Device& device, const Ledger& ledger, const Facts& f
 class IdleTimes {
  public:
   void look(const Ledger& ledger, const Facts& facts);
+  /// Takes over what somebody else has seen: that the device has been idle since then.
+  void adopt(const Device& device, const Ledger& ledger, std::int64_t since_s);
   /// Seconds since the epoch: the first look that saw it idle after one that saw it in use, or the grant
   /// where that came between two looks and it has not been seen in use. Absent: not idle, or not known.
   Reading<std::int64_t> since(const Device& device, const Ledger& ledger) const;

@@ -45,6 +45,10 @@ std::optional<ProcessKind> process_kind_from_text(std::string_view text) {
   return from_text<ProcessKind>(kProcessKinds, text);
 }
 
+std::optional<MemoryKind> memory_kind_from_text(std::string_view text) {
+  return from_text<MemoryKind>(kMemoryKinds, text);
+}
+
 bool is_split(const Device& device) {
   return !device.mig && device.mig_enabled.value_or(false);
 }

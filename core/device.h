@@ -121,6 +121,7 @@ std::string_view to_text(ProcessKind kind);
 std::optional<DeviceState> device_state_from_text(std::string_view text);
 std::optional<ComputeMode> compute_mode_from_text(std::string_view text);
 std::optional<ProcessKind> process_kind_from_text(std::string_view text);
+std::optional<MemoryKind> memory_kind_from_text(std::string_view text);
 
 /// Whether it is a GPU that is divided into MIG instances, and so itself not for use.
 bool is_split(const Device& device);

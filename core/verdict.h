@@ -30,6 +30,7 @@ enum class Clause {
   thresholds,  ///< conditions on what changes: free memory, utilisation …
 };
 std::string_view to_text(Clause clause);  ///< as in JSON: "not_leased"
+std::optional<Clause> clause_from_text(std::string_view text);
 
 /// Who stands in the way, where somebody does.
 struct Culprit {

@@ -203,21 +203,25 @@ std::string listing_json(const Listing& listing, Layout layout) {
   return dumped(json, layout);
 }
 
-std::string queue_json(const Queue& queue, const Style& style, Layout layout) {
+std::string queue_json(const std::vector<ToldWaiter>& waiters, Layout layout) {
   Json json = started("berth-queue");
   json["waiters"] = Json::array();
-  for (const Waiter& waiter : queue.waiters) {
+  for (const ToldWaiter& waiter : waiters) {
     Json row{{"position", waiter.position}};
-    row.update(ticket_json(*waiter.ticket));
+    row.update(ticket_json(waiter.ticket));
     row.erase("phase");
     row.erase("devices");
-    row["candidates"] = waiter.ticket->candidates;
-    row["behind"] = waiter.behind == nullptr ? Json(nullptr) : Json(to_text(waiter.behind->id));
+    row["candidates"] = waiter.ticket.candidates;
+    row["behind"] = waiter.behind ? Json(to_text(*waiter.behind)) : Json(nullptr);
     row["stopped"] = waiter.stopped;
-    row["reason"] = reason(waiter, queue.snapshot, style);
+    row["reason"] = waiter.reason;
     json["waiters"].push_back(std::move(row));
   }
   return dumped(json, layout);
+}
+
+std::string queue_json(const Queue& queue, const Style& style, Layout layout) {
+  return queue_json(told_waiters(queue, style), layout);
 }
 
 std::string leases_json(const Ledger& ledger, Layout layout) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "berth/core/error.h"
+#include "berth/core/host.h"
 #include "berth/core/ledger.h"
 #include "berth/core/request.h"
 #include "berth/core/select.h"
@@ -30,6 +31,8 @@ std::string listing_json(const Listing& listing, Layout layout);
 
 /// The reasons are in words for `style`.
 std::string queue_json(const Queue& queue, const Style& style, Layout layout);
+/// The same of a queue that another machine told of.
+std::string queue_json(const std::vector<ToldWaiter>& waiters, Layout layout);
 
 /// The leases alone, each as in a listing.
 std::string leases_json(const Ledger& ledger, Layout layout);

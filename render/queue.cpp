@@ -35,6 +35,18 @@ std::string reason(const Waiter& waiter, const Snapshot& snapshot, const Style& 
   return free >= waiter.ticket->count ? missing + "; it waits for its own conditions" : missing;
 }
 
+std::vector<ToldWaiter> told_waiters(const Queue& queue, const Style& style) {
+  std::vector<ToldWaiter> told;
+  for (const Waiter& waiter : queue.waiters) {
+    told.push_back({.ticket = *waiter.ticket,
+                    .position = waiter.position,
+                    .behind = waiter.behind == nullptr ? std::nullopt : std::optional(waiter.behind->id),
+                    .stopped = waiter.stopped,
+                    .reason = reason(waiter, queue.snapshot, style)});
+  }
+  return told;
+}
+
 std::string queue_table(const Queue& queue, const Style& style) {
   if (queue.waiters.empty()) return "nobody waits\n";
   const std::vector<Column> columns{{"POS", Align::right},           {"ID", Align::left},

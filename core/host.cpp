@@ -1,0 +1,94 @@
+#include "berth/core/host.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace berth {
+namespace {
+
+/// With the verdict on each. Split GPUs have none.
+template <class Use>
+void each_judged(const HostReport& report, Use use) {
+  auto verdict = report.verdicts.begin();
+  for (const Device& device : report.facts.snapshot.devices) {
+    if (is_split(device) || verdict == report.verdicts.end()) continue;
+    use(device, *verdict++);
+  }
+}
+
+std::string owner_of(const Ticket& ticket) {
+  return ticket.user.empty() ? "uid " + std::to_string(ticket.uid) : ticket.user;
+}
+
+/// Cards of one name come with different memory. What the driver tells of it differs by a few MiB from card
+/// to card.
+using ModelKey = std::pair<std::string, std::uint64_t>;
+ModelKey model_key(const Device& device) {
+  return {device.name, device.memory.total_bytes.value_or(0) >> 30U};
+}
+
+void add_models(const Host& host, std::map<ModelKey, ModelTotal>& models) {
+  std::set<ModelKey> with_free;
+  each_judged(*host.report, [&](const Device& device, const Verdict& verdict) {
+    const ModelKey key = model_key(device);
+    ModelTotal& model = models[key];
+    if (model.devices++ == 0) {
+      model.name = device.name;
+      model.memory_total_bytes = device.memory.total_bytes;
+    }
+    if (!host.is_up() || !verdict.free()) return;
+    ++model.free;
+    if (with_free.insert(key).second) ++model.hosts_with_free;
+  });
+}
+
+void add_users(const Host& host, std::map<std::string, UserTotal>& users) {
+  for (const Ticket& ticket : host.report->ledger.tickets) {
+    UserTotal& user = users[owner_of(ticket)];
+    if (ticket.phase == TicketPhase::waiting) {
+      ++user.waiting;
+      continue;
+    }
+    ++user.leases;
+    user.devices += ticket.devices.size();
+  }
+}
+
+}  // namespace
+
+Totals totals_of(std::span<const Host> hosts) {
+  std::map<ModelKey, ModelTotal> models;
+  std::map<std::string, UserTotal> users;
+  for (const Host& host : hosts) {
+    if (!host.report) continue;
+    add_models(host, models);
+    add_users(host, users);
+  }
+  Totals totals;
+  for (auto& [key, model] : models) {
+    totals.devices += model.devices;
+    totals.free += model.free;
+    totals.models.push_back(std::move(model));
+  }
+  for (auto& [name, user] : users) {
+    user.user = name;
+    totals.users.push_back(std::move(user));
+  }
+  std::ranges::stable_sort(totals.models, std::ranges::greater(), &ModelTotal::free);
+  std::ranges::stable_sort(totals.users, std::ranges::greater(), &UserTotal::devices);
+  return totals;
+}
+
+std::vector<PlacedDevice> matching(std::span<const Host> hosts, const Expression& expression) {
+  std::vector<PlacedDevice> found;
+  for (const Host& host : hosts) {
+    if (!host.report) continue;
+    each_judged(*host.report, [&](const Device& device, const Verdict& verdict) {
+      if (!expression.unmet_by({device, verdict.free_bytes})) found.push_back({&host, &device});
+    });
+  }
+  return found;
+}
+
+}  // namespace berth

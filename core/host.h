@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "berth/core/conduct.h"
+#include "berth/core/expression.h"
+#include "berth/core/ledger.h"
+#include "berth/core/verdict.h"
+
+namespace berth {
+
+/// A ticket that waits, as its machine told of it.
+struct ToldWaiter {
+  Ticket ticket;
+  std::size_t position = 1;
+  std::optional<TicketId> behind;  ///< the last rival before it
+  bool stopped = false;
+  std::string reason;
+
+  bool operator==(const ToldWaiter&) const = default;
+};
+
+/// What a machine told of itself: the values of its listing and of its queue.
+struct HostReport {
+  Facts facts;
+  Ledger ledger;  ///< those who wait are in it too
+  std::vector<Verdict> verdicts;
+  std::set<std::uint32_t> assumed;
+  IdleTimes idle;
+  std::vector<ToldWaiter> waiters;
+};
+
+/// A machine among others, as a hub knows it.
+struct Host {
+  std::string name;
+  std::optional<std::string> url;            ///< nullopt: the hub's own machine
+  std::string error;                         ///< why nothing is known of it now; "": it answers
+  std::optional<std::int64_t> seen_s;        ///< its last good answer, seconds since the epoch
+  std::shared_ptr<const HostReport> report;  ///< of that answer; null: there was none yet
+
+  bool is_up() const { return error.empty(); }
+};
+
+/// Devices of one model, over all hosts. A GPU that is split counts by its instances.
+struct ModelTotal {
+  std::string name;
+  Reading<std::uint64_t> memory_total_bytes;
+  std::size_t devices = 0;
+  std::size_t free = 0;
+  std::size_t hosts_with_free = 0;
+
+  bool operator==(const ModelTotal&) const = default;
+};
+
+struct UserTotal {
+  std::string user;         ///< "uid 1000" where the name is not known
+  std::size_t devices = 0;  ///< leased, whole or in part
+  std::size_t leases = 0;
+  std::size_t waiting = 0;
+
+  bool operator==(const UserTotal&) const = default;
+};
+
+struct Totals {
+  std::size_t devices = 0;
+  std::size_t free = 0;
+  std::vector<ModelTotal> models;  ///< the most free first, then by name
+  std::vector<UserTotal> users;    ///< who has the most first, then by name
+
+  bool operator==(const Totals&) const = default;
+};
+
+/// A host that does not answer counts with what it told last, but nothing of it is free: nobody could take
+/// it.
+Totals totals_of(std::span<const Host> hosts);
+
+/// A device on some host.
+struct PlacedDevice {
+  const Host* host = nullptr;
+  const Device* device = nullptr;
+};
+/// The devices on which the expression holds, those of hosts that do not answer included.
+std::vector<PlacedDevice> matching(std::span<const Host> hosts, const Expression& expression);
+
+}  // namespace berth

@@ -1,0 +1,81 @@
+#include "berth/core/host.h"
+
+#include <doctest/doctest.h>
+
+#include "machine.h"
+
+namespace berth {
+namespace {
+
+Host host(const std::string& name, unsigned gpus, unsigned leased, const std::string& user = "alice") {
+  auto report = std::make_shared<HostReport>();
+  report->facts = test::machine(gpus);
+  for (unsigned i = 0; i < leased; ++i) {
+    report->ledger.tickets.push_back(test::lease(i + 1, test::uuid_of(i)));
+    report->ledger.tickets.back().user = user;
+  }
+  report->verdicts = judge(Request(), report->ledger, report->facts).value();
+  return {name, "http://" + name, "", 1, std::move(report)};
+}
+
+TEST_CASE("free devices are counted by model, with the hosts that have some") {
+  const std::vector<Host> hosts{host("a", 4, 2), host("b", 2, 2), host("c", 1, 0)};
+  const Totals totals = totals_of(hosts);
+  CHECK(totals.devices == 7);
+  CHECK(totals.free == 3);
+  REQUIRE(totals.models.size() == 1);
+  CHECK(totals.models[0] == ModelTotal{"NVIDIA A100-SXM4-40GB", 40 * test::kGiB, 7, 3, 2});
+}
+
+TEST_CASE("what a host had when it was last heard of counts, but for what was free") {
+  std::vector<Host> hosts{host("a", 4, 1), host("b", 4, 1)};
+  hosts[1].error = "no answer";
+  const Totals totals = totals_of(hosts);
+  CHECK(totals.devices == 8);
+  CHECK(totals.free == 3);
+  CHECK(totals.users == std::vector{UserTotal{"alice", 2, 2, 0}});
+}
+
+TEST_CASE("a host that never answered counts for nothing") {
+  const std::vector<Host> hosts{{"a", "http://a", "no answer", std::nullopt, nullptr}};
+  CHECK(totals_of(hosts) == Totals{});
+}
+
+TEST_CASE("a split GPU counts by its instances") {
+  auto report = std::make_shared<HostReport>();
+  report->facts = test::machine(2);
+  test::split(report->facts.snapshot, 1, 3);
+  report->verdicts = judge(Request(), {}, report->facts).value();
+  const std::vector<Host> hosts{{"a", std::nullopt, "", 1, std::move(report)}};
+  const Totals totals = totals_of(hosts);
+  CHECK(totals.devices == 4);
+  REQUIRE(totals.models.size() == 2);
+  CHECK(totals.models[0].devices == 3);
+  CHECK(totals.models[0].name == "NVIDIA A100-SXM4-40GB MIG 1g.10gb");
+}
+
+TEST_CASE("users are counted over all hosts, who has the most first, and waiters with them") {
+  std::vector<Host> hosts{host("a", 4, 1, "alice"), host("b", 4, 3, "bob")};
+  auto report = std::make_shared<HostReport>(*hosts[1].report);
+  Ticket waiting = test::lease(9, "");
+  waiting.phase = TicketPhase::waiting;
+  waiting.user.clear();
+  waiting.uid = 1007;
+  report->ledger.tickets.push_back(waiting);
+  hosts[1].report = report;
+  CHECK(totals_of(hosts).users ==
+        std::vector{UserTotal{"bob", 3, 3, 0}, UserTotal{"alice", 1, 1, 0}, UserTotal{"uid 1007", 0, 0, 1}});
+}
+
+TEST_CASE("a filter finds devices on every host, by the number that leases count by") {
+  const std::vector<Host> hosts{host("a", 2, 1), host("b", 2, 0)};
+  CHECK(matching(hosts, test::condition("name~A100")).size() == 4);
+  const auto first = matching(hosts, test::condition("index=0"));
+  REQUIRE(first.size() == 2);
+  CHECK(first[1].host->name == "b");
+  CHECK(first[1].device->uuid == test::uuid_of(0));
+  CHECK(matching(hosts, test::condition("name~H100")).empty());
+}
+
+}  // namespace
+}  // namespace berth

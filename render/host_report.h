@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "berth/core/error.h"
+#include "berth/core/host.h"
+
+namespace berth::render {
+
+/// One host of a `berth-hosts` document, as another machine tells of it.
+struct ToldHost {
+  std::string name;
+  std::optional<std::string> url;
+  std::string error;  ///< "": it answers
+  std::optional<std::int64_t> seen_s;
+  std::shared_ptr<const HostReport> report;
+};
+struct ToldHosts {
+  bool is_hub = false;
+  std::vector<ToldHost> hosts;
+};
+
+/// Reads the document back into values. Whoever wrote it is not trusted: what is no value of ours, is longer
+/// or nested deeper than any of ours, or is of another version is an Error: `failure`, with the place. Keys
+/// that are not known are left out.
+Result<ToldHosts> read_hosts(std::string_view document);
+
+/// The same of the two documents of one machine, `berth list --json` and `berth queue --json`.
+Result<HostReport> read_report(std::string_view listing, std::string_view queue);
+
+}  // namespace berth::render

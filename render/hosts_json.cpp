@@ -1,0 +1,97 @@
+#include "berth/render/hosts_json.h"
+
+#include "berth/render/json_value.h"
+
+namespace berth::render {
+namespace {
+
+Json totals_json(const Totals& totals) {
+  Json models = Json::array();
+  for (const ModelTotal& model : totals.models) {
+    models.push_back({{"name", model.name},
+                      {"memory_total_bytes", nullable(model.memory_total_bytes)},
+                      {"devices", model.devices},
+                      {"free", model.free},
+                      {"hosts_with_free", model.hosts_with_free}});
+  }
+  Json users = Json::array();
+  for (const UserTotal& user : totals.users) {
+    users.push_back(
+        {{"user", user.user}, {"devices", user.devices}, {"leases", user.leases}, {"waiting", user.waiting}});
+  }
+  return {{"devices", totals.devices},
+          {"free", totals.free},
+          {"models", std::move(models)},
+          {"users", std::move(users)}};
+}
+
+Json head_json(const HostsHead& head) {
+  return {{"number", head.number}, {"time_s", head.time_s}, {"every_s", head.every_s}, {"hub", head.is_hub}};
+}
+
+std::string_view without_end(std::string_view line) {
+  return line.substr(0, line.find_last_not_of('\n') + 1);
+}
+
+std::string line_of(const Json& json) {
+  return std::string(without_end(dumped(json, Layout::line)));
+}
+
+}  // namespace
+
+std::string host_json(const Host& host, std::string_view listing, std::string_view queue) {
+  std::string text = line_of({{"name", host.name},
+                              {"url", nullable(host.url)},
+                              {"state", host.is_up() ? "up" : "down"},
+                              {"error", host.is_up() ? Json(nullptr) : Json(host.error)},
+                              {"seen_s", nullable(host.seen_s)}});
+  text.pop_back();  // documents that are written already are put in as they are
+  text += ",\"snapshot\":";
+  text += listing.empty() ? "null" : without_end(listing);
+  text += ",\"queue\":";
+  text += queue.empty() ? "null" : without_end(queue);
+  text += '}';
+  return text;
+}
+
+std::string host_json(const Host& host) {
+  if (!host.report) return host_json(host, "", "");
+  const HostReport& report = *host.report;
+  const Listing listing{report.facts, report.ledger, report.verdicts, report.assumed, report.idle};
+  return host_json(host, listing_json(listing, Layout::line), queue_json(report.waiters, Layout::line));
+}
+
+std::string hosts_json(const HostsHead& head, std::span<const std::string_view> entries,
+                       const Totals& totals) {
+  Json start{{"kind", "berth-hosts"}, {"version", 1}};
+  start.update(head_json(head));
+  std::string text = line_of(start);
+  text.pop_back();
+  std::size_t size = text.size();
+  for (const std::string_view entry : entries) size += entry.size() + 1;
+  text.reserve(size + (1U << 12U));
+  text += ",\"hosts\":[";
+  for (const std::string_view entry : entries) {
+    if (text.back() != '[') text += ',';
+    text += entry;
+  }
+  text += "],\"summary\":" + line_of(totals_json(totals)) + "}\n";
+  return text;
+}
+
+std::string hosts_summary_json(const HostsHead& head, std::span<const Host> hosts, const Totals& totals) {
+  Json json = head_json(head);
+  json["hosts"] = Json::array();
+  for (const Host& host : hosts) json["hosts"].push_back(host.name);
+  json["summary"] = totals_json(totals);
+  return dumped(json, Layout::line);
+}
+
+std::string match_json(const std::vector<PlacedDevice>& devices) {
+  Json json{{"kind", "berth-match"}, {"version", 1}, {"devices", Json::array()}};
+  for (const PlacedDevice& each : devices)
+    json["devices"].push_back({{"host", each.host->name}, {"uuid", each.device->uuid}});
+  return dumped(json, Layout::line);
+}
+
+}  // namespace berth::render

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/core/host.h"
+
+namespace berth::render {
+
+/// What a document about several hosts says of itself.
+struct HostsHead {
+  std::uint64_t number = 0;  ///< rises with each change
+  std::int64_t time_s = 0;
+  std::int64_t every_s = 0;  ///< how often each host is asked
+  bool is_hub = false;
+};
+
+/// One host, on one line: an entry of `hosts` in docs/schema/hosts.json. `listing` and `queue` are the two
+/// documents of its report, "" where there is none.
+std::string host_json(const Host& host, std::string_view listing, std::string_view queue);
+/// The same, with both documents made from the report.
+std::string host_json(const Host& host);
+
+/// The whole document, of entries that were made before.
+std::string hosts_json(const HostsHead& head, std::span<const std::string_view> entries,
+                       const Totals& totals);
+
+/// The document without its entries, which are only named, on one line: the event `summary`.
+std::string hosts_summary_json(const HostsHead& head, std::span<const Host> hosts, const Totals& totals);
+
+/// Where a filter holds.
+std::string match_json(const std::vector<PlacedDevice>& devices);
+
+}  // namespace berth::render

@@ -1,0 +1,118 @@
+#include "berth/render/json_reader.h"
+
+#include <fmt/format.h>
+
+namespace berth::render {
+namespace {
+
+/// Not in the middle of a character.
+std::string shortened(const std::string& text) {
+  if (text.size() <= JsonReader::kLongestText) return text;
+  std::size_t end = JsonReader::kLongestText;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return text.substr(0, end);
+}
+
+}  // namespace
+
+void JsonReader::mark(std::string_view key, std::string_view what) const {
+  if (!has_fault()) *fault_ = fmt::format("{}{}{} {}", place_, key.empty() ? "" : ".", key, what);
+}
+
+const Json* JsonReader::find(std::string_view key) const {
+  if (has_fault()) return nullptr;
+  const auto found = json_->find(key);
+  if (found != json_->end()) return &*found;
+  mark(key, "is missing");
+  return nullptr;
+}
+
+bool JsonReader::is_null(std::string_view key) const {
+  const Json* value = find(key);
+  return value == nullptr || value->is_null();
+}
+
+std::optional<std::string> JsonReader::maybe_text(std::string_view key) const {
+  const Json* value = find(key);
+  if (value == nullptr || value->is_null()) return std::nullopt;
+  if (value->is_string()) return shortened(value->get_ref<const std::string&>());
+  mark(key, "must be a text");
+  return std::nullopt;
+}
+
+std::optional<bool> JsonReader::maybe_flag(std::string_view key) const {
+  const Json* value = find(key);
+  if (value == nullptr || value->is_null()) return std::nullopt;
+  if (value->is_boolean()) return value->get<bool>();
+  mark(key, "must be true or false");
+  return std::nullopt;
+}
+
+std::optional<double> JsonReader::maybe_decimal(std::string_view key) const {
+  const Json* value = find(key);
+  if (value == nullptr || value->is_null()) return std::nullopt;
+  if (value->is_number()) return value->get<double>();
+  mark(key, "must be a number");
+  return std::nullopt;
+}
+
+std::optional<JsonReader> JsonReader::maybe_object(std::string_view key) const {
+  const Json* value = find(key);
+  if (value == nullptr || value->is_null()) return std::nullopt;
+  return JsonReader(*value, *fault_, place_ + "." + std::string(key));
+}
+
+bool JsonReader::flag(std::string_view key) const {
+  const auto value = maybe_flag(key);
+  if (!value) mark(key, "must be true or false");
+  return value.value_or(false);
+}
+
+JsonReader JsonReader::object(std::string_view key) const {
+  if (auto value = maybe_object(key)) return *value;
+  mark(key, "must be an object");
+  static const Json kNoObject = Json::object();
+  return {kNoObject, *fault_, place_};
+}
+
+std::vector<std::string> JsonReader::texts(std::string_view key) const {
+  std::vector<std::string> texts;
+  const Json* list = find(key);
+  if (list == nullptr) return texts;
+  if (!list->is_array() || list->size() > kLongestList) {
+    mark(key, "must be a list of texts, and not so long");
+    return texts;
+  }
+  for (const Json& entry : *list) {
+    if (!entry.is_string()) {
+      mark(key, "must be a list of texts");
+      return texts;
+    }
+    texts.push_back(shortened(entry.get_ref<const std::string&>()));
+  }
+  return texts;
+}
+
+bool is_deeper_than(std::string_view document, std::size_t levels) {
+  std::size_t depth = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < document.size(); ++i) {
+    const char c = document[i];
+    if (in_text) {
+      if (c == '\\') {
+        ++i;
+      } else if (c == '"') {
+        in_text = false;
+      }
+    } else if (c == '"') {
+      in_text = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > levels) return true;
+    } else if ((c == '}' || c == ']') && depth > 0) {
+      --depth;
+    }
+  }
+  return false;
+}
+
+}  // namespace berth::render

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "berth/render/json_value.h"
+
+namespace berth::render {
+
+/// Reads documents that another machine made, which may be anything. A key that is missing, or whose value is
+/// not what it must be, is a fault; the first one stays, and after it everything reads as not known. Texts
+/// are cut at kLongestText.
+class JsonReader {
+ public:
+  static constexpr std::size_t kLongestText = 4096;
+  static constexpr std::size_t kLongestList = 65'536;
+
+  /// `json` and `fault` must outlive it. `place`: how messages call it.
+  JsonReader(const Json& json, std::string& fault, std::string place)
+      : json_(&json), fault_(&fault), place_(std::move(place)) {
+    if (!json.is_object()) mark("", "must be an object");
+  }
+
+  bool has_fault() const { return !fault_->empty(); }
+  void mark(std::string_view key, std::string_view what) const;
+
+  /// Of a key that may be null.
+  std::optional<std::string> maybe_text(std::string_view key) const;
+  std::optional<bool> maybe_flag(std::string_view key) const;
+  std::optional<double> maybe_decimal(std::string_view key) const;
+  template <std::integral Number>
+  std::optional<Number> maybe(std::string_view key) const {
+    const Json* value = find(key);
+    if (value == nullptr || value->is_null()) return std::nullopt;
+    if (value->is_number_unsigned()) {
+      const auto number = value->get<std::uint64_t>();
+      if (std::in_range<Number>(number)) return static_cast<Number>(number);
+    } else if (value->is_number_integer()) {
+      const auto number = value->get<std::int64_t>();
+      if (std::in_range<Number>(number)) return static_cast<Number>(number);
+    }
+    mark(key, "must be a whole number, and not so large");
+    return std::nullopt;
+  }
+  std::optional<JsonReader> maybe_object(std::string_view key) const;
+
+  /// "" and 0 where it is null: that is how the core says that a thing is not known.
+  std::string text(std::string_view key) const { return maybe_text(key).value_or(""); }
+  template <std::integral Number>
+  Number number(std::string_view key) const {
+    return maybe<Number>(key).value_or(0);
+  }
+  /// Null is a fault.
+  bool flag(std::string_view key) const;
+  JsonReader object(std::string_view key) const;
+  std::vector<std::string> texts(std::string_view key) const;
+  template <class Use>
+  void each(std::string_view key, Use use) const {
+    const Json* list = find(key);
+    if (list == nullptr || list->is_null()) return;
+    if (!list->is_array() || list->size() > kLongestList) return mark(key, "must be a list, and not so long");
+    for (const Json& entry : *list) {
+      if (has_fault()) return;
+      use(JsonReader(entry, *fault_, place_ + "." + std::string(key)));
+    }
+  }
+  bool is_null(std::string_view key) const;
+
+  /// One of a closed set of words. `from_text` gives nullopt for others.
+  template <class FromText>
+  auto word(std::string_view key, FromText from_text) const {
+    const auto given = maybe_text(key);
+    decltype(from_text(std::string_view())) value;
+    if (!given) return value;
+    value = from_text(*given);
+    if (!value) mark(key, "has a word that this version does not know");
+    return value;
+  }
+
+ private:
+  /// Null and a fault where the key is missing; null after a fault.
+  const Json* find(std::string_view key) const;
+
+  const Json* json_;
+  std::string* fault_;
+  std::string place_;
+};
+
+/// Whether brackets are nested deeper than this, outside of texts. Asked before a document is parsed.
+bool is_deeper_than(std::string_view document, std::size_t levels);
+
+}  // namespace berth::render
