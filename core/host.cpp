@@ -57,13 +57,13 @@ void add_users(const Host& host, std::map<std::string, UserTotal>& users) {
 
 }  // namespace
 
-Totals totals_of(std::span<const Host> hosts) {
+Totals totals_of(const Hosts& hosts) {
   std::map<ModelKey, ModelTotal> models;
   std::map<std::string, UserTotal> users;
-  for (const Host& host : hosts) {
-    if (!host.report) continue;
-    add_models(host, models);
-    add_users(host, users);
+  for (const auto& host : hosts) {
+    if (!host->report) continue;
+    add_models(*host, models);
+    add_users(*host, users);
   }
   Totals totals;
   for (auto& [key, model] : models) {
@@ -80,12 +80,12 @@ Totals totals_of(std::span<const Host> hosts) {
   return totals;
 }
 
-std::vector<PlacedDevice> matching(std::span<const Host> hosts, const Expression& expression) {
+std::vector<PlacedDevice> matching(const Hosts& hosts, const Expression& expression) {
   std::vector<PlacedDevice> found;
-  for (const Host& host : hosts) {
-    if (!host.report) continue;
-    each_judged(*host.report, [&](const Device& device, const Verdict& verdict) {
-      if (!expression.unmet_by({device, verdict.free_bytes})) found.push_back({&host, &device});
+  for (const auto& host : hosts) {
+    if (!host->report) continue;
+    each_judged(*host->report, [&](const Device& device, const Verdict& verdict) {
+      if (!expression.unmet_by({device, verdict.free_bytes})) found.push_back({host.get(), &device});
     });
   }
   return found;

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -40,10 +39,10 @@ struct HostReport {
 /// A machine among others, as a hub knows it.
 struct Host {
   std::string name;
-  std::optional<std::string> url;            ///< nullopt: the hub's own machine
-  std::string error;                         ///< why nothing is known of it now; "": it answers
-  std::optional<std::int64_t> seen_s;        ///< its last good answer, seconds since the epoch
-  std::shared_ptr<const HostReport> report;  ///< of that answer; null: there was none yet
+  std::optional<std::string> url{};            ///< nullopt: the hub's own machine
+  std::string error{};                         ///< why nothing is known of it now; "": it answers
+  std::optional<std::int64_t> seen_s{};        ///< its last good answer, seconds since the epoch
+  std::shared_ptr<const HostReport> report{};  ///< of that answer; null: there was none yet
 
   bool is_up() const { return error.empty(); }
 };
@@ -77,9 +76,11 @@ struct Totals {
   bool operator==(const Totals&) const = default;
 };
 
+using Hosts = std::vector<std::shared_ptr<const Host>>;
+
 /// A host that does not answer counts with what it told last, but nothing of it is free: nobody could take
 /// it.
-Totals totals_of(std::span<const Host> hosts);
+Totals totals_of(const Hosts& hosts);
 
 /// A device on some host.
 struct PlacedDevice {
@@ -87,6 +88,6 @@ struct PlacedDevice {
   const Device* device = nullptr;
 };
 /// The devices on which the expression holds, those of hosts that do not answer included.
-std::vector<PlacedDevice> matching(std::span<const Host> hosts, const Expression& expression);
+std::vector<PlacedDevice> matching(const Hosts& hosts, const Expression& expression);
 
 }  // namespace berth

@@ -79,10 +79,10 @@ std::string hosts_json(const HostsHead& head, std::span<const std::string_view> 
   return text;
 }
 
-std::string hosts_summary_json(const HostsHead& head, std::span<const Host> hosts, const Totals& totals) {
+std::string hosts_summary_json(const HostsHead& head, const Hosts& hosts, const Totals& totals) {
   Json json = head_json(head);
   json["hosts"] = Json::array();
-  for (const Host& host : hosts) json["hosts"].push_back(host.name);
+  for (const auto& host : hosts) json["hosts"].push_back(host->name);
   json["summary"] = totals_json(totals);
   return dumped(json, Layout::line);
 }

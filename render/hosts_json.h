@@ -29,7 +29,7 @@ std::string hosts_json(const HostsHead& head, std::span<const std::string_view> 
                        const Totals& totals);
 
 /// The document without its entries, which are only named, on one line: the event `summary`.
-std::string hosts_summary_json(const HostsHead& head, std::span<const Host> hosts, const Totals& totals);
+std::string hosts_summary_json(const HostsHead& head, const Hosts& hosts, const Totals& totals);
 
 /// Where a filter holds.
 std::string match_json(const std::vector<PlacedDevice>& devices);

@@ -9,6 +9,7 @@
 #include "berth/core/waiters.h"
 #include "berth/render/json.h"
 #include "berth/render/nvgpu_report.h"
+#include "berth/serve/hosts_pages.h"
 
 namespace berth::serve {
 namespace {
@@ -36,6 +37,13 @@ Published start(const Telling& telling, const Snapshot* snapshot, const Error* e
   return published;
 }
 
+/// This machine as a hub shows its machines, so that whoever reads a hub can read an agent too.
+void publish_as_host(Host host, std::string_view entry, const Telling& telling, Published& published) {
+  const std::uint64_t number = published.number;
+  publish_hosts({post(std::move(host), entry, number - 1)},
+                {.number = number, .time_s = telling.now_s, .every_s = telling.every_s}, published);
+}
+
 Published publish_failure(const Error& error, const Telling& telling, std::uint64_t number) {
   Published published = start(telling, nullptr, &error, number);
   const std::string text = render::error_json(error);
@@ -49,6 +57,8 @@ Published publish_failure(const Error& error, const Telling& telling, std::uint6
   std::string frame;
   add_event(frame, "failure", number, text);
   published.streams["/api/v1/events"] = {{number, std::make_shared<const std::string>(std::move(frame))}};
+  const Host host{.name = telling.hostname, .error = error.message};
+  publish_as_host(host, render::host_json(host), telling, published);
   return published;
 }
 
@@ -63,9 +73,10 @@ Published publish(const Result<leasing::World>& look, const Telling& telling, st
   const render::Listing listing{facts, look->ledger, *verdicts, look->assumed, telling.idle};
   const auto waiting = waiters(look->ledger, facts, telling.stopped);
   const render::Style style{.now_s = telling.now_s, .utc_offset_s = telling.utc_offset_s};
+  const auto told = render::told_waiters({facts.snapshot, waiting, look->ledger}, style);
   const auto line = render::Layout::line;
   const std::string snapshot = render::listing_json(listing, line);
-  const std::string queue = render::queue_json({facts.snapshot, waiting, look->ledger}, style, line);
+  const std::string queue = render::queue_json(told, line);
   const std::string report = render::nvgpu_report(telling.hostname, facts.snapshot, telling.now_s);
 
   Published published = start(telling, &facts.snapshot, nullptr, number);
@@ -81,6 +92,10 @@ Published publish(const Result<leasing::World>& look, const Telling& telling, st
   published.pages["/metrics"] =
       make_page(200, kPrometheus,
                 render::prometheus_text({&listing, waiting, telling.counts, version(), telling.now_s}));
+  const Host host{telling.hostname, std::nullopt, "", telling.now_s,
+                  std::make_shared<const HostReport>(
+                      HostReport{facts, look->ledger, *verdicts, look->assumed, telling.idle, told})};
+  publish_as_host(host, render::host_json(host, snapshot, queue), telling, published);
   return published;
 }
 

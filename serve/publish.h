@@ -16,13 +16,15 @@ struct Telling {
   std::string hostname;
   std::int64_t now_s = 0;
   std::int32_t utc_offset_s = 0;
+  std::int64_t every_s = 1;
   std::set<TicketId> stopped;  ///< waiters
   IdleTimes idle;              ///< of the leases, as far as they were watched
   render::LeaseCounts counts;
   std::vector<std::string> warnings{};  ///< of what cannot be seen from here
 };
 
-/// Every page and the event for this look. Where it failed, the pages say why. Pure.
+/// Every page and the events for this look. Where it failed, the pages say why. `number` is larger by at
+/// least two than that of the look before. Pure.
 Published publish(const Result<leasing::World>& look, const Telling& telling, std::uint64_t number);
 
 /// Counts what was granted and has ended, from one look to the next.

@@ -43,7 +43,7 @@ Watcher::Watcher(source::ProbeOptions options, Publish publish)
     : options_(std::move(options)),
       publish_(std::move(publish)),
       hostname_(own_hostname()),
-      looks_(static_cast<std::uint64_t>(std::time(nullptr)) * 1000) {}
+      number_(static_cast<std::uint64_t>(std::time(nullptr)) * 1000) {}
 
 Result<leasing::World> Watcher::look_at_machine() {
   // Read anew each time, so that an edit counts at once, as it does for everybody else.
@@ -71,6 +71,7 @@ void Watcher::look() {
   telling.hostname = hostname_;
   const std::time_t now = std::time(nullptr);
   telling.now_s = now;
+  telling.every_s = every_.load().count();
   std::tm local{};
   if (::localtime_r(&now, &local) != nullptr)
     telling.utc_offset_s = static_cast<std::int32_t>(local.tm_gmtoff);
@@ -82,7 +83,7 @@ void Watcher::look() {
   telling.idle = idle_;
   telling.counts = counter_.counts();
   telling.warnings = warnings_;
-  publish_(std::make_shared<const Published>(publish(world, telling, ++looks_)));
+  publish_(std::make_shared<const Published>(publish(world, telling, number_ += 2)));
 }
 
 void Watcher::go_on(std::chrono::seconds every) {

@@ -40,7 +40,7 @@ class Watcher {
   LeaseCounter counter_;
   IdleTimes idle_;
   std::vector<std::string> warnings_;  // of the last look
-  std::uint64_t looks_;                ///< from a number that no agent before reached
+  std::uint64_t number_;  ///< of the look; from one that no agent before reached
   std::atomic<std::chrono::seconds> every_{std::chrono::seconds(1)};
 };
 

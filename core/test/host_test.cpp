@@ -7,7 +7,8 @@
 namespace berth {
 namespace {
 
-Host host(const std::string& name, unsigned gpus, unsigned leased, const std::string& user = "alice") {
+std::shared_ptr<Host> host(const std::string& name, unsigned gpus, unsigned leased,
+                           const std::string& user = "alice") {
   auto report = std::make_shared<HostReport>();
   report->facts = test::machine(gpus);
   for (unsigned i = 0; i < leased; ++i) {
@@ -15,11 +16,11 @@ Host host(const std::string& name, unsigned gpus, unsigned leased, const std::st
     report->ledger.tickets.back().user = user;
   }
   report->verdicts = judge(Request(), report->ledger, report->facts).value();
-  return {name, "http://" + name, "", 1, std::move(report)};
+  return std::make_shared<Host>(Host{name, "http://" + name, "", 1, std::move(report)});
 }
 
 TEST_CASE("free devices are counted by model, with the hosts that have some") {
-  const std::vector<Host> hosts{host("a", 4, 2), host("b", 2, 2), host("c", 1, 0)};
+  const Hosts hosts{host("a", 4, 2), host("b", 2, 2), host("c", 1, 0)};
   const Totals totals = totals_of(hosts);
   CHECK(totals.devices == 7);
   CHECK(totals.free == 3);
@@ -28,8 +29,9 @@ TEST_CASE("free devices are counted by model, with the hosts that have some") {
 }
 
 TEST_CASE("what a host had when it was last heard of counts, but for what was free") {
-  std::vector<Host> hosts{host("a", 4, 1), host("b", 4, 1)};
-  hosts[1].error = "no answer";
+  const auto silent = host("b", 4, 1);
+  silent->error = "no answer";
+  const Hosts hosts{host("a", 4, 1), silent};
   const Totals totals = totals_of(hosts);
   CHECK(totals.devices == 8);
   CHECK(totals.free == 3);
@@ -37,7 +39,7 @@ TEST_CASE("what a host had when it was last heard of counts, but for what was fr
 }
 
 TEST_CASE("a host that never answered counts for nothing") {
-  const std::vector<Host> hosts{{"a", "http://a", "no answer", std::nullopt, nullptr}};
+  const Hosts hosts{std::make_shared<Host>(Host{"a", "http://a", "no answer", std::nullopt, nullptr})};
   CHECK(totals_of(hosts) == Totals{});
 }
 
@@ -46,7 +48,7 @@ TEST_CASE("a split GPU counts by its instances") {
   report->facts = test::machine(2);
   test::split(report->facts.snapshot, 1, 3);
   report->verdicts = judge(Request(), {}, report->facts).value();
-  const std::vector<Host> hosts{{"a", std::nullopt, "", 1, std::move(report)}};
+  const Hosts hosts{std::make_shared<Host>(Host{"a", std::nullopt, "", 1, std::move(report)})};
   const Totals totals = totals_of(hosts);
   CHECK(totals.devices == 4);
   REQUIRE(totals.models.size() == 2);
@@ -55,20 +57,20 @@ TEST_CASE("a split GPU counts by its instances") {
 }
 
 TEST_CASE("users are counted over all hosts, who has the most first, and waiters with them") {
-  std::vector<Host> hosts{host("a", 4, 1, "alice"), host("b", 4, 3, "bob")};
-  auto report = std::make_shared<HostReport>(*hosts[1].report);
+  const auto busy = host("b", 4, 3, "bob");
+  auto report = std::make_shared<HostReport>(*busy->report);
   Ticket waiting = test::lease(9, "");
   waiting.phase = TicketPhase::waiting;
   waiting.user.clear();
   waiting.uid = 1007;
   report->ledger.tickets.push_back(waiting);
-  hosts[1].report = report;
-  CHECK(totals_of(hosts).users ==
+  busy->report = report;
+  CHECK(totals_of({host("a", 4, 1, "alice"), busy}).users ==
         std::vector{UserTotal{"bob", 3, 3, 0}, UserTotal{"alice", 1, 1, 0}, UserTotal{"uid 1007", 0, 0, 1}});
 }
 
 TEST_CASE("a filter finds devices on every host, by the number that leases count by") {
-  const std::vector<Host> hosts{host("a", 2, 1), host("b", 2, 0)};
+  const Hosts hosts{host("a", 2, 1), host("b", 2, 0)};
   CHECK(matching(hosts, test::condition("name~A100")).size() == 4);
   const auto first = matching(hosts, test::condition("index=0"));
   REQUIRE(first.size() == 2);

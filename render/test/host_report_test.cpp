@@ -58,7 +58,8 @@ std::string listing_of(const HostReport& report) {
 std::string document_of(const Host& host) {
   const std::string entry = host_json(host);
   const std::string_view entries[]{entry};
-  return hosts_json({.number = 7, .time_s = 9, .every_s = 1}, entries, totals_of({&host, 1}));
+  return hosts_json({.number = 7, .time_s = 9, .every_s = 1}, entries,
+                    totals_of({std::make_shared<const Host>(host)}));
 }
 
 std::string replaced(std::string text, std::string_view old, std::string_view fresh) {

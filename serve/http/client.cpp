@@ -42,7 +42,6 @@ using SecureStream = asio::ssl::stream<PlainStream&>;
 using Time = Resolver::Time;
 template <class T>
 using Awaited = asio::awaitable<T, Executor>;
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable_t<Executor>());
 constexpr std::uint32_t kMostHeaderBytes = 16U << 10U;
 
 /// What was being done when it failed.
@@ -116,7 +115,7 @@ std::string request_for(const Peer& peer, std::string_view target, std::string_v
   return text + "\r\n";
 }
 
-std::string view(beast::string_view text) {
+std::string copied(beast::string_view text) {
   return {text.data(), text.size()};
 }
 
@@ -234,8 +233,8 @@ class Client::Body {
     if (size > 0) response.status = parser.get().result_int();
     if (error) co_return Fault{Step::reading, error};
     auto& message = parser.get();
-    response.type = view(message[http::field::content_type]);
-    response.tag = view(message[http::field::etag]);
+    response.type = copied(message[http::field::content_type]);
+    response.tag = copied(message[http::field::etag]);
     response.body = std::move(message.body());
     if (!message.keep_alive() || input.size() > 0) disconnect();
     co_return std::nullopt;

@@ -24,11 +24,7 @@ using namespace std::chrono_literals;
 
 using PlainStream = beast::basic_stream<Protocol, Executor>;
 using SecureStream = asio::ssl::stream<PlainStream>;
-using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                         asio::wait_traits<std::chrono::steady_clock>, Executor>;
 using Task = asio::awaitable<void, Executor>;
-// Errors are values; a coroutine of ours never throws.
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable_t<Executor>());
 
 constexpr std::size_t kMostConnections = 4000;
 constexpr std::size_t kReadBytes = 4096;

@@ -2,6 +2,7 @@
 
 #include <boost/asio.hpp>
 #include <boost/asio/ssl.hpp>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,6 +18,10 @@ using Executor = asio::io_context::executor_type;
 using Protocol = asio::generic::stream_protocol;  ///< TCP and Unix sockets alike
 using Acceptor = asio::basic_socket_acceptor<Protocol, Executor>;
 using TlsContext = std::shared_ptr<asio::ssl::context>;
+using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
+                                         asio::wait_traits<std::chrono::steady_clock>, Executor>;
+/// Errors are values; a coroutine of ours never throws.
+inline constexpr auto kAwait = asio::as_tuple(asio::use_awaitable_t<Executor>());
 
 /// A listening socket.
 struct Listener {

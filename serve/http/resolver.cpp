@@ -19,7 +19,6 @@ constexpr std::size_t kMostThreads = 64;
 constexpr auto kFresh = 30s;
 /// How long an answer is waited for where an older one is known.
 constexpr auto kHesitation = 500ms;
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable_t<Executor>());
 
 struct Found {
   Resolver::Endpoints endpoints;

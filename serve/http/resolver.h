@@ -11,9 +11,6 @@
 
 namespace berth::serve {
 
-using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                         asio::wait_traits<std::chrono::steady_clock>, Executor>;
-
 /// Looks names up. The system's own call can hang as long as it likes and cannot be ended, so each name has a
 /// thread while it is looked up, and nobody waits for it longer than he said.
 class Resolver {

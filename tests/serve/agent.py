@@ -52,10 +52,10 @@ class Agent:
             connection.sendall(request)
             return b"".join(iter(lambda: connection.recv(65536), b""))
 
-    def events(self):
+    def events(self, path: str = "/api/v1/events"):
         """An event stream: lines without their ends."""
         connection = self.connect()
-        connection.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         stream = connection.makefile("r", newline="\n")
         while stream.readline().strip():
             pass

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import termios
+import urllib.parse
 
 import jsonschema
 import yaml
@@ -16,7 +17,7 @@ from agent import Agent, curl
 from jobs import Lines, eventually, holder, waiter
 from lab import DEADLINE_S
 from openapi_spec_validator import validate
-from schemas import FOLDER
+from schemas import FOLDER, checked_document
 
 OPENAPI = yaml.safe_load((FOLDER.parent / "openapi.yaml").read_text())
 
@@ -42,13 +43,60 @@ def test_the_document_is_openapi():
 
 def test_the_document_names_every_path_and_each_answers_as_it_says(agent):
     known = agent.get("/none")[2]
-    for path in OPENAPI["paths"]:
+    for path, described in OPENAPI["paths"].items():
         assert path in known
-        if path != "/api/v1/events":
-            status, _, text = agent.get(path)
-            documented(path, status, text)
-            assert status == 200, path
+        if path.endswith("/events"):
+            continue
+        parameters = described["get"].get("parameters", [])
+        query = urllib.parse.urlencode({each["name"]: each["example"] for each in parameters})
+        status, _, text = agent.get(f"{path}?{query}" if query else path)
+        documented(path, status, text)
+        assert status == 200, path
     assert len(known.split("there are ")[1].split('"')[0].split()) == len(OPENAPI["paths"])
+
+
+def test_an_agent_is_read_as_a_hub_with_one_host(lab, agent):
+    job = holder(lab)
+    hosts = eventually(
+        lambda: [agent.json("/api/v1/hosts")] if agent.json("/api/v1/leases")["leases"] else []
+    )[0]
+    (host,) = hosts["hosts"]
+    assert (hosts["hub"], host["state"], host["url"], host["name"]) == (
+        False,
+        "up",
+        None,
+        socket.gethostname(),
+    )
+    checked_document(host["snapshot"], "list")
+    checked_document(host["queue"], "queue")
+    (model,) = hosts["summary"]["models"]
+    assert (model["devices"], model["free"], model["hosts_with_free"]) == (8, 7, 1)
+    (user,) = hosts["summary"]["users"]
+    assert (user["devices"], user["leases"], user["waiting"]) == (1, 1, 0)
+    job.ends()
+
+
+def test_what_is_new_of_a_host_comes_as_an_event(agent):
+    events = agent.events("/api/v1/hosts/events")
+    assert events.next("host")["snapshot"]["kind"] == "berth-list"
+    summary = events.next("summary")
+    assert summary["hosts"] == [socket.gethostname()]
+    events.close()
+    again = agent.events(f"/api/v1/hosts/events?since={summary['number']}")
+    assert again.next("summary")["number"] > summary["number"]
+
+
+def test_a_filter_is_an_expression_and_a_wrong_one_is_told_where(agent):
+    def ask(filter_text: str):
+        status, _, text = agent.get("/api/v1/match?" + urllib.parse.urlencode({"filter": filter_text}))
+        documented("/api/v1/match", status, text)
+        return status, json.loads(text)
+
+    status, found = ask("name~H100 and (index=3 or index=5)")
+    assert (status, len(found["devices"])) == (200, 2)
+    status, error = ask("free>=20G and colour=red")
+    assert (status, "column 15" in error["message"]) == (400, True)
+    assert agent.get("/api/v1/match")[0] == 400
 
 
 def test_who_takes_it_gets_a_long_answer_compressed(agent):
