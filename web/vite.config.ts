@@ -54,6 +54,7 @@ export default defineConfig({
   base: "./",
   build: {
     target: "es2022",
+    cssTarget: ["chrome123", "firefox120", "safari17.5"],
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,

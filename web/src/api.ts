@@ -117,7 +117,7 @@ export interface Summary {
   free: number;
   models: {
     name: string;
-    memory_total_mib: number | null;
+    memory_total_bytes: number | null;
     devices: number;
     free: number;
     hosts_with_free: number;

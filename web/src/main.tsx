@@ -1,4 +1,9 @@
 import "./style.css";
 import { render } from "preact";
+import { followForEver } from "./connection";
+import { keepMatching } from "./narrowing";
+import { App } from "./views/App";
 
-render(<h1>Berth</h1>, document.body);
+render(<App />, document.body);
+keepMatching();
+void followForEver();

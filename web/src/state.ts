@@ -182,13 +182,15 @@ function tallyUsers(views: readonly HostView[]): UserView[] {
     );
 }
 
-export function viewFleet(views: readonly HostView[]): Fleet {
+/// A machine that is down is not counted: what it said last need not be so any more.
+export function viewFleet(all: readonly HostView[]): Fleet {
+  const views = all.filter((view) => view.host.state === "up");
   const counts = new Map<DeviceState, number>();
   for (const view of views)
     for (const [state, count] of view.counts) counts.set(state, (counts.get(state) ?? 0) + count);
   return {
     counts,
-    down: views.filter((view) => view.host.state === "down").length,
+    down: all.length - views.length,
     users: tallyUsers(views),
     // Who waits longest is first; on one host that is the order of the queue.
     waiters: views

@@ -1,0 +1,496 @@
+"""A made-up hub: as many machines of eight GPUs as wanted, the same at each run.
+
+It answers as docs/openapi.yaml has it, so that the page is tested and measured with a hundred machines without a
+hundred agents. What it says is tested against the schemas.
+"""
+
+import dataclasses
+import gzip
+import http.server
+import json
+import math
+import pathlib
+import random
+import threading
+import time
+import urllib.parse
+
+GIB = 1024**3
+MIB = 1024**2
+NOW_S = 1_790_000_000
+USERS = ["ada", "bob", "carla", "dmitri", "emre", "fatima", "goran", "hanna", "ivo", "jun", "kofi", "lena"]
+COMMANDS = [
+    "python train.py --config configs/llama3-8b.yaml",
+    "torchrun --nproc-per-node 4 pretrain.py --resume",
+    "python -m jupyterlab --no-browser",
+    "python eval.py --split test --batch 64",
+    "./build/simulate --steps 2e9",
+]
+NOTES = [None, None, "paper deadline, please ask", None, "sweep 3 of 8"]
+MODELS = [
+    ("NVIDIA H100 80GB HBM3", 81559, "9.0", 700),
+    ("NVIDIA A100-SXM4-80GB", 81920, "8.0", 400),
+    ("NVIDIA A100-SXM4-40GB", 40960, "8.0", 400),
+    ("NVIDIA L40S", 46068, "8.9", 350),
+]
+TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css"}
+
+
+def counted(devices: int) -> str:
+    return "1 whole GPU" if devices == 1 else f"{devices} whole GPUs"
+
+
+def ticket(number: int) -> str:
+    return f"{0x17F0_0000_0000_0000 + number * 7919:016x}"
+
+
+@dataclasses.dataclass
+class Machine:
+    """One host. `tick` is what changes: the readings, not who has what."""
+
+    number: int
+    down: bool = False
+    stale: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"node{self.number + 1:03}"
+
+    def host(self, tick: int) -> dict:
+        chance = random.Random(self.number)
+        snapshot = self._snapshot(chance, tick)
+        return {
+            "name": self.name,
+            "url": f"https://{self.name}.lab:8420",
+            "state": "down" if self.down else "up",
+            "error": "connecting to node.lab:8420: connection refused" if self.down else None,
+            "seen_s": NOW_S - 340 if self.down else NOW_S + tick,
+            "snapshot": snapshot,
+            "queue": {"kind": "berth-queue", "version": 1, "waiters": self._waiters(chance, snapshot)},
+        }
+
+    def _snapshot(self, chance: random.Random, tick: int) -> dict:
+        model = MODELS[(self.number // 3) % len(MODELS)]
+        leases, devices, index = [], [], 0
+        while index < 8:
+            kind = chance.choices(["leased", "idle", "free", "outsider"], [70, 10, 15, 5])[0]
+            count = min(chance.choice([1, 1, 2, 4]), 8 - index) if kind == "leased" else 1
+            lease = self._lease(chance, len(leases), [self.uuid(index + i) for i in range(count)])
+            if kind in ("leased", "idle"):
+                leases.append(lease)
+            for _ in range(count):
+                devices.append(self._device(chance, model, index, kind, lease, tick))
+                index += 1
+        return {
+            "kind": "berth-list",
+            "version": 1,
+            "taken_at_s": NOW_S - (340 if self.down or self.stale else -tick),
+            "source": "nvml",
+            "driver_version": "570.124.06",
+            "cuda_version": "12.8",
+            "stale_reason": "GPU 3: the driver does not respond since 14:02" if self.stale else None,
+            "inside_lease": False,
+            "notes": [],
+            "devices": devices,
+            "leases": leases,
+            "waiting": 0,
+            "odd_tickets": [],
+        }
+
+    def uuid(self, index: int) -> str:
+        return f"GPU-{random.Random(self.number * 64 + index).getrandbits(64):016x}-{self.number:04x}-{index}"
+
+    def _lease(self, chance: random.Random, number: int, devices: list) -> dict:
+        return {
+            "id": ticket(self.number * 100 + number),
+            "phase": "granted",
+            "uid": 1000,
+            "user": chance.choice(USERS),
+            "pid": 12000 + number,
+            "kept": False,
+            "job_pid": None,
+            "since_s": NOW_S - chance.randrange(60, 400_000),
+            "count": len(devices),
+            "shared": False,
+            "promise_bytes": None,
+            "devices": devices,
+            "command": chance.choice(COMMANDS),
+            "note": chance.choice(NOTES),
+            "request": counted(len(devices)),
+        }
+
+    def _device(
+        self, chance: random.Random, model: tuple, index: int, kind: str, lease: dict, tick: int
+    ) -> dict:
+        name, total_mib, capability, limit_w = model
+        base = chance.randrange(55, 100) if kind in ("leased", "outsider") else 0
+        busy = max(0, min(100, base + round(8 * math.sin(tick / 3 + index + self.number)))) if base else 0
+        used = round(total_mib * (chance.uniform(0.3, 0.95) if kind != "free" else 0.005))
+        user = {"leased": lease["user"], "outsider": chance.choice(USERS)}.get(kind)
+        process = {
+            "pid": 20_000 + index,
+            "kind": "compute",
+            "used_bytes": (used - 300) * MIB if kind != "free" else None,
+            "uid": 1000,
+            "user": user,
+            "command": chance.choice(COMMANDS),
+            "container": None,
+            "started_at_s": NOW_S - chance.randrange(60, 90_000),
+            "lease": lease["id"] if kind == "leased" else None,
+            "assumed": False,
+        }
+        held = [lease["id"]] if kind in ("leased", "idle") else []
+        return {
+            "index": index,
+            "label": str(index),
+            "uuid": self.uuid(index),
+            "name": name,
+            "pci_bus_id": f"0000:{index + 1:02X}:00.0",
+            "mig": None,
+            "mig_enabled": False,
+            "state": "ok",
+            "state_reason": None,
+            "compute_capability": capability,
+            "compute_mode": "shared",
+            "persistence": True,
+            "display_active": False,
+            "memory": {
+                "kind": "dedicated",
+                "total_bytes": total_mib * MIB,
+                "used_bytes": used * MIB,
+                "free_bytes": (total_mib - used) * MIB,
+                "reserved_bytes": 600 * MIB,
+            },
+            "utilization_percent": busy,
+            "memory_utilization_percent": busy // 2,
+            "temperature_c": 30 + busy // 2,
+            "power_mw": round((60 + (limit_w - 80) * busy / 100) * 1000),
+            "power_limit_mw": limit_w * 1000,
+            "sm_clock_mhz": 1410 if busy else 210,
+            "memory_clock_mhz": 1593,
+            "fan_percent": None,
+            "performance_state": 0,
+            "throttle_reasons": 0,
+            "pcie_generation": 4,
+            "pcie_width": 16,
+            "health": {
+                "row_remap_failed": False,
+                "row_remap_pending": self.number % 40 == 7 and index == 5,
+                "ecc_uncorrected": 0,
+                "retired_pages_pending": None,
+            },
+            "processes": [process] if kind in ("leased", "outsider") else [],
+            "leases": held,
+            "idle": (kind == "idle") if held else None,
+            "idle_since_s": NOW_S - chance.randrange(600, 40_000) if kind == "idle" else None,
+            "verdict": self._verdict(kind, index, lease, process, (total_mib - used) * MIB),
+        }
+
+    def _verdict(self, kind: str, index: int, lease: dict, process: dict, free_bytes: int) -> dict:
+        if kind == "free":
+            return {"free": True, "clause": None, "reason": None, "culprits": [], "free_bytes": free_bytes}
+        is_outsider = kind == "outsider"
+        who = process if is_outsider else lease
+        words = "used without a lease by" if is_outsider else "leased by"
+        culprit = {
+            "user": who["user"],
+            "pid": who["pid"],
+            "command": who["command"],
+            "since_s": NOW_S - 5000,
+            "lease": None if is_outsider else lease["id"],
+            "note": None,
+        }
+        return {
+            "free": False,
+            "clause": "no_outsider" if is_outsider else "not_leased",
+            "reason": f"{words} {who['user']}, {who['command'].split()[1]}",
+            "culprits": [culprit],
+            "free_bytes": free_bytes if is_outsider else 0,
+        }
+
+    def _waiters(self, chance: random.Random, snapshot: dict) -> list:
+        if self.number % 9:
+            return []
+        waiters = []
+        for position in range(1, chance.choice([2, 3])):
+            count = chance.choice([1, 2, 8])
+            waiters.append(
+                {
+                    "position": position,
+                    "id": ticket(self.number * 100 + 50 + position),
+                    "uid": 1000,
+                    "user": chance.choice(USERS),
+                    "pid": 30_000 + position,
+                    "kept": False,
+                    "job_pid": None,
+                    "since_s": NOW_S - chance.randrange(30, 20_000),
+                    "count": count,
+                    "shared": False,
+                    "promise_bytes": None,
+                    "command": chance.choice(COMMANDS),
+                    "note": None,
+                    "request": f"{counted(count)}, free >= 30G",
+                    "candidates": ["*"],
+                    "behind": None if position == 1 else ticket(self.number * 100 + 50 + position - 1),
+                    "stopped": False,
+                    "reason": f"{max(0, count - 1)} of 8 free; GPU 1 leased ada 2 h"
+                    if position == 1
+                    else "behind one earlier rival",
+                }
+            )
+        snapshot["waiting"] = len(waiters)
+        return waiters
+
+
+class Fleet:
+    """A hub over `count` machines, which has looked `tick` times."""
+
+    def __init__(self, count: int):
+        self.machines = [Machine(number) for number in range(count)]
+        self.tick = 0
+        self.has_history = True
+
+    def hosts(self) -> dict:
+        hosts = [machine.host(self.tick) for machine in self.machines]
+        return {"kind": "berth-hosts", "version": 1, **self._overview(hosts), "hosts": hosts}
+
+    def _overview(self, hosts: list) -> dict:
+        up = [host for host in hosts if host["state"] == "up"]
+        devices = [(host["name"], each) for host in up for each in host["snapshot"]["devices"]]
+        models = {}
+        for name, device in devices:
+            key = (device["name"], device["memory"]["total_bytes"])
+            row = models.setdefault(key, {"devices": 0, "free": 0, "hosts": set()})
+            row["devices"] += 1
+            if device["verdict"]["free"]:
+                row["free"] += 1
+                row["hosts"].add(name)
+        leases = [lease for host in up for lease in host["snapshot"]["leases"]]
+        waiters = [waiter for host in up for waiter in host["queue"]["waiters"]]
+        users = sorted({each["user"] for each in leases + waiters})
+        return {
+            "number": self.tick + 1,
+            "time_s": NOW_S + self.tick,
+            "every_s": 5,
+            "hub": True,
+            "summary": {
+                "devices": len(devices),
+                "free": sum(device["verdict"]["free"] for _, device in devices),
+                "models": [
+                    {
+                        "name": name,
+                        "memory_total_bytes": total,
+                        "devices": row["devices"],
+                        "free": row["free"],
+                        "hosts_with_free": len(row["hosts"]),
+                    }
+                    for (name, total), row in models.items()
+                ],
+                "users": [
+                    {
+                        "user": user,
+                        "devices": sum(lease["count"] for lease in leases if lease["user"] == user),
+                        "leases": sum(lease["user"] == user for lease in leases),
+                        "waiting": sum(waiter["user"] == user for waiter in waiters),
+                    }
+                    for user in users
+                ],
+            },
+        }
+
+    def events(self) -> str:
+        hosts = [machine.host(self.tick) for machine in self.machines]
+        summary = {**self._overview(hosts), "hosts": [host["name"] for host in hosts]}
+        number = summary["number"]
+        lines = [f"event: host\nid: {number}\ndata: {compact(host)}\n" for host in hosts]
+        return "\n".join([*lines, f"event: summary\nid: {number}\ndata: {compact(summary)}\n\n"])
+
+    def match(self, expression: str) -> dict:
+        """The model's name alone is understood: name~WORD. The real server has the language."""
+        word = expression.removeprefix("name~").lower()
+        return {
+            "kind": "berth-match",
+            "version": 1,
+            "devices": [
+                {"host": host["name"], "uuid": device["uuid"]}
+                for host in self.hosts()["hosts"]
+                for device in host["snapshot"]["devices"]
+                if word in device["name"].lower()
+            ],
+        }
+
+    def history(self, uuid: str, span_s: int) -> dict:
+        to_s, step_s = NOW_S + self.tick, max(10, span_s // 300)
+        rows = []
+        for time_s in range(to_s - span_s, to_s, step_s):
+            phase = 2 * math.pi * (time_s % 21_600) / 21_600
+            leased = math.sin(phase) > -0.4
+            use = round(70 + 25 * math.sin(9 * phase) + 5 * math.sin(41 * phase)) if leased else 0
+            rows.append([time_s, use, 52_000 if leased else 400, 32 + use // 2, 70 + 5.5 * use, int(leased)])
+        return {
+            "kind": "berth-history",
+            "version": 1,
+            "device": uuid,
+            "from_s": to_s - span_s,
+            "to_s": to_s,
+            "step_s": step_s,
+            "columns": [
+                "time_s",
+                "utilization_percent",
+                "memory_used_mib",
+                "temperature_c",
+                "power_w",
+                "leased",
+            ],
+            "rows": rows,
+        }
+
+    def usage(self) -> dict:
+        return {
+            "kind": "berth-usage",
+            "version": 1,
+            "from_s": NOW_S - 7 * 86400,
+            "to_s": NOW_S,
+            "by": "user",
+            "complete": True,
+            "missing": [],
+            "rows": [
+                {
+                    "user": user,
+                    "leases": 4 + i,
+                    "leased_gpu_hours": 310.5 - 20 * i,
+                    "used_gpu_hours": 250.0 - 19 * i,
+                }
+                for i, user in enumerate(USERS)
+            ],
+        }
+
+
+def compact(document: dict) -> str:
+    return json.dumps(document, separators=(",", ":"))
+
+
+class FleetServer:
+    """The fleet over HTTP, with the files of the page from the build."""
+
+    def __init__(self, fleet: Fleet, page: pathlib.Path, port: int = 0, token: str = ""):
+        self.fleet, self.page, self.token = fleet, page, token
+        self.news = threading.Condition()
+        self.ended = False
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), self._handler())
+        self.server.daemon_threads = True
+        self.port = self.server.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}/"
+        threading.Thread(
+            target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        ).start()
+
+    def look(self) -> None:
+        """All machines have news."""
+        with self.news:
+            self.fleet.tick += 1
+            self.news.notify_all()
+
+    def end(self) -> None:
+        with self.news:
+            self.ended = True
+            self.news.notify_all()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def _handler(owner):  # noqa: N805
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                owner._answer(self)
+
+        return Handler
+
+    def _answer(self, request) -> None:
+        url = urllib.parse.urlsplit(request.path)
+        query = dict(urllib.parse.parse_qsl(url.query))
+        if not url.path.startswith("/api/"):
+            file = self.page / (url.path.strip("/") or "index.html")
+            if file.is_file():
+                send(request, 200, TYPES[file.suffix], file.read_bytes())
+            else:
+                refuse(request, 404, "no such path")
+        elif self.token and request.headers.get("Authorization") != f"Bearer {self.token}":
+            refuse(request, 401, "needs the header Authorization: Bearer TOKEN")
+        elif url.path == "/api/v1/hosts/events":
+            self._stream(request, int(query.get("since", 0)))
+        else:
+            self._answer_api(request, url.path.removeprefix("/api/v1/"), query)
+
+    def _answer_api(self, request, path: str, query: dict) -> None:
+        if path == "hosts":
+            document = self.fleet.hosts()
+        elif path == "match" and query["filter"].startswith("name~"):
+            document = self.fleet.match(query["filter"])
+        elif path == "match":
+            return refuse(request, 400, 'expression, column 1: "x" is not a field\n  x\n  ^')
+        elif path.endswith("/history") and self.fleet.has_history:
+            spans = {"1h": 3600, "24h": 86400, "7d": 604_800, "30d": 2_592_000}
+            document = self.fleet.history(query["device"], spans[query["since"]])
+        elif path == "usage" and self.fleet.has_history:
+            document = self.fleet.usage()
+        else:
+            return refuse(request, 404, "no such path")
+        send(request, 200, "application/json", compact(document).encode())
+
+    def _stream(self, request, since: int) -> None:
+        request.send_response(200)
+        request.send_header("Content-Type", "text/event-stream")
+        request.send_header("Connection", "close")
+        request.end_headers()
+        request.close_connection = True
+        while not self.ended:
+            with self.news:
+                self.news.wait_for(lambda: self.ended or self.fleet.tick + 1 > since)
+                text = "" if self.ended else self.fleet.events()
+                since = self.fleet.tick + 1
+            try:
+                request.wfile.write(text.encode())
+                request.wfile.flush()
+            except OSError:
+                return
+
+
+def send(request, status: int, kind: str, text: bytes) -> None:
+    is_packed = "gzip" in request.headers.get("Accept-Encoding", "")
+    body = gzip.compress(text, 6) if is_packed else text
+    request.send_response(status)
+    request.send_header("Content-Type", kind)
+    request.send_header("Content-Length", str(len(body)))
+    if is_packed:
+        request.send_header("Content-Encoding", "gzip")
+    request.end_headers()
+    request.wfile.write(body)
+
+
+def refuse(request, status: int, message: str) -> None:
+    error = {"kind": "berth-error", "version": 1, "code": "usage", "message": message}
+    send(request, status, "application/json", compact(error).encode())
+
+
+def main() -> None:
+    import sys
+
+    count, page = int(sys.argv[1]), pathlib.Path(sys.argv[2])
+    fleet = Fleet(count)
+    if count > 20:
+        fleet.machines[4].down = True
+        fleet.machines[11].stale = True
+    server = FleetServer(fleet, page, int(sys.argv[3]))
+    print(server.url, flush=True)
+    while True:
+        time.sleep(5)
+        server.look()
+
+
+if __name__ == "__main__":
+    main()

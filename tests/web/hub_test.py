@@ -1,0 +1,231 @@
+"""The page over a hundred machines of eight GPUs, in a real browser."""
+
+import pytest
+from fleet import Fleet
+from lab import BUILD
+from playwright.sync_api import expect
+from schemas import checked_document
+
+pytestmark = pytest.mark.release_only
+LONG_TASKS = """
+() => new Promise(resolve => {
+  window.longTasks = [];
+  new PerformanceObserver(list => window.longTasks.push(...list.getEntries().map(each => each.duration)))
+    .observe({type: "longtask"});
+  resolve();
+})"""
+
+
+def chips(page):
+    return page.get_by_role("group", name="Show only the GPUs that are")
+
+
+def test_the_made_up_hub_speaks_as_a_real_one():
+    hub = Fleet(20)
+    hub.machines[3].down = hub.machines[4].stale = True
+    document = hub.hosts()
+    checked_document(document, "hosts")
+    for host in document["hosts"]:
+        checked_document(host["snapshot"], "list")
+        checked_document(host["queue"], "queue")
+    checked_document(hub.match("name~H100"), "match")
+
+
+def test_a_hundred_machines_are_there_and_what_is_free_is_said(make_fleet, open_page):
+    fleet = make_fleet(100)
+    page = open_page(fleet.url)
+    expect(page.get_by_role("region", name="node100")).to_be_attached()
+    assert page.locator(".machine").count() == 100
+    free = fleet.fleet.hosts()["summary"]["free"]
+    expect(page.locator(".figure")).to_have_text(f"{free} of 800 free")
+    expect(page.locator(".models")).to_contain_text("A100-40 free on")
+    expect(page).to_have_title(f"{free} free – Berth")
+
+
+def test_updates_come_and_block_nothing(make_fleet, open_page):
+    fleet = make_fleet(100)
+    page = open_page(fleet.url)
+    page.evaluate(LONG_TASKS)
+    tile = page.locator(".tile.is-leased").first
+    for _ in range(3):
+        before = tile.get_attribute("title")
+        fleet.look()
+        expect(tile).not_to_have_attribute("title", before)
+    # `./dev bench` has the bound that is promised; this one holds on a machine that does other things too.
+    assert max(page.evaluate("window.longTasks"), default=0) < 250
+
+
+def test_only_what_is_near_is_drawn(make_fleet, open_page):
+    fleet = make_fleet(100)
+    page = open_page(fleet.url)
+    expect(page.locator(".tile").first).to_be_visible()
+    assert page.locator(".tile").count() < 400
+    last = page.get_by_role("region", name="node100")
+    expect(last.locator(".tile")).to_have_count(0)
+    last.scroll_into_view_if_needed()
+    expect(last.locator(".tile")).to_have_count(8)
+
+
+def test_a_machine_opens_to_its_table(fleet, open_page):
+    page = open_page(fleet.url)
+    opener = page.get_by_role("button", name="node002")
+    expect(opener).to_have_attribute("aria-expanded", "false")
+    opener.click()
+    table = page.get_by_role("table", name="GPUs of node002")
+    expect(table.get_by_role("row")).to_have_count(9)
+    expect(table.get_by_role("columnheader")).to_have_text(
+        ["GPU", "Model", "State", "Use", "Memory (GiB)", "Temp", "Power", "Who, since, what"]
+    )
+    opener.click()
+    expect(table).to_have_count(0)
+
+
+def test_one_glance_at_the_idle_ones_and_back(fleet, open_page):
+    page = open_page(fleet.url)
+    chip = chips(page).get_by_role("button", name="idle")
+    count = int(chip.locator("b").inner_text())
+    chip.click()
+    expect(chip).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".narrowed")).to_contain_text(f"Shown: {count} GPUs of 96 on")
+    assert page.locator(".machine").count() < 12
+    assert page.locator(".tile:not(.gap):not(.is-idle)").count() == 0
+    page.get_by_role("button", name="Show all", exact=True).click()
+    expect(page.locator(".machine")).to_have_count(12)
+
+
+def test_a_user_and_what_is_theirs(fleet, open_page):
+    page = open_page(fleet.url)
+    user = page.locator(".users").get_by_role("button").first
+    name = user.inner_text()
+    user.click()
+    drawer = page.get_by_role("dialog", name=name)
+    expect(drawer).to_contain_text("GPU-hours leased")
+    expect(drawer.get_by_role("heading", name="Leases")).to_be_visible()
+    drawer.get_by_role("button", name="Show only these GPUs").click()
+    expect(drawer).to_have_count(0)
+    expect(page.locator(".narrowed")).to_contain_text(f"{name}'s")
+    assert set(page.locator(".tile .word").all_inner_texts()) == {name}
+
+
+def test_a_machine_that_is_down_says_why_and_since_when(fleet, open_page):
+    fleet.fleet.machines[4].down = True
+    page = open_page(fleet.url)
+    down = page.get_by_role("region", name="node005")
+    expect(down).to_contain_text("down")
+    expect(down).to_contain_text("connection refused; last word 5 min ago")
+    expect(page.locator(".figure")).to_contain_text("of 88 free")
+    chips(page).get_by_role("button", name="in trouble").click()
+    expect(page.locator(".machine")).to_have_count(1)
+    fleet.fleet.machines[4].down = False
+    fleet.look()
+    expect(page.locator(".figure")).to_contain_text("of 96 free")
+
+
+def test_a_machine_whose_driver_hangs_shows_old_readings_as_such(fleet, open_page):
+    fleet.fleet.machines[2].stale = True
+    page = open_page(fleet.url)
+    expect(page.get_by_role("region", name="node003")).to_contain_text(
+        "old readings: GPU 3: the driver does not respond since 14:02, from 5 min ago"
+    )
+
+
+def test_a_filter_stands_in_the_address(fleet, open_page):
+    page = open_page(fleet.url)
+    page.get_by_role("searchbox", name="Filter the GPUs").fill("name~L40S")
+    expect(page.locator(".narrowed")).to_contain_text("Shown: 24 GPUs of 96 on 3 machines")
+    again = open_page(page.url)
+    expect(again.get_by_role("searchbox")).to_have_value("name~L40S")
+    expect(again.locator(".narrowed")).to_contain_text("Shown: 24 GPUs of 96 on 3 machines")
+
+
+def test_the_history_of_a_device(fleet, open_page):
+    page = open_page(fleet.url)
+    page.locator(".tile").first.click()
+    drawer = page.get_by_role("dialog", name="GPU 0 of node001")
+    expect(drawer).to_contain_text("leased 63% of the time (shaded)")
+    expect(drawer.locator("canvas")).to_have_count(2)
+    drawer.get_by_role("button", name="7 days").click()
+    expect(drawer.get_by_role("button", name="7 days")).to_have_attribute("aria-pressed", "true")
+    expect(drawer.locator("canvas")).to_have_count(2)
+
+
+def test_where_no_history_is_kept_a_sentence_says_so(fleet, open_page):
+    fleet.fleet.has_history = False
+    page = open_page(fleet.url, expected="404")
+    page.locator(".tile").first.click()
+    expect(page.get_by_role("dialog")).to_contain_text("This machine keeps no history.")
+    expect(page.locator("canvas")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(page.locator(".users")).not_to_contain_text("7 d")
+
+
+def test_a_lost_connection_is_said_and_mends_itself(fleet, open_page):
+    page = open_page(fleet.url, expected="ERR_")
+    expect(page.locator(".connection")).to_have_text("live")
+    page.context.set_offline(True)
+    fleet.ended = True
+    fleet.look()
+    expect(page.locator(".connection")).to_contain_text("connection lost, last data")
+    assert page.locator(".machine").count() == 12
+    fleet.ended = False
+    page.context.set_offline(False)
+    page.evaluate("dispatchEvent(new Event('online'))")
+    expect(page.locator(".connection")).to_have_text("live")
+
+
+def test_the_keyboard_alone_reaches_a_device_and_comes_back(fleet, open_page):
+    page = open_page(fleet.url)
+    page.get_by_role("button", name="node001").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".tile").nth(2)).to_be_focused()
+    page.keyboard.press("Enter")
+    drawer = page.get_by_role("dialog", name="GPU 2 of node001")
+    expect(drawer).to_be_visible()
+    expect(drawer.locator(":focus")).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(drawer).to_have_count(0)
+    expect(page.locator(".tile").nth(2)).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="node002")).to_be_focused()
+
+
+@pytest.mark.parametrize(("colours", "width"), [("light", 1440), ("dark", 390)])
+def test_nothing_bars_those_who_see_or_hear_it_otherwise(fleet, open_page, violations, colours, width):
+    fleet.fleet.machines[4].down = True
+    fleet.fleet.machines[2].stale = True
+    page = open_page(
+        fleet.url, color_scheme=colours, viewport={"width": width, "height": 850}, reduced_motion="reduce"
+    )
+    page.get_by_role("button", name="node002").click()
+    expect(page.get_by_role("table", name="GPUs of node002")).to_be_visible()
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator(".tile").first.click()
+    expect(page.locator("canvas")).to_have_count(2)
+    assert violations(page) == []
+
+
+def test_it_has_the_colours_of_the_system_until_others_are_chosen(fleet, open_page):
+    page = open_page(fleet.url, color_scheme="dark")
+    background = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(background) == "rgb(14, 18, 23)"
+    page.get_by_role("button", name="Use light colours").click()
+    assert page.evaluate(background) == "rgb(243, 245, 248)"
+    page.reload()
+    page.wait_for_selector(".machine")
+    assert page.evaluate(background) == "rgb(243, 245, 248)"
+
+
+def test_what_crosses_the_network_for_all_of_it_is_small(make_fleet, open_page):
+    fleet = make_fleet(100)
+    page = open_page(fleet.url)
+    size = page.evaluate(
+        "performance.getEntries().filter(each => each.name.includes('http')).reduce((sum, each) => sum + each.transferSize, 0)"
+    )
+    assert 20_000 < size < 150_000
+
+
+def test_the_build_under_test_has_a_page():
+    assert (BUILD / "page/index.html").is_file()

@@ -1,0 +1,180 @@
+"""The page of a real agent on a simulated machine, in a real browser: what a person sees and does."""
+
+import re
+import subprocess
+
+import pytest
+from agent import Agent
+from jobs import holder, waiter
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.release_only
+SCRIPT = "<script>document.title='broken'</script><img src=x>"
+BUSY = """
+[[device]]
+model = "H100"
+utilization = 97
+temperature = 61
+power_w = 512.4
+[[device.process]]
+pid = {pid}
+used_mib = 40960
+
+[[device]]
+model = "H100"
+
+[[device]]
+model = "L40S"
+lost = true
+
+[[device]]
+model = "L40S"
+hidden_mib = 700
+remap_pending = true
+"""
+
+
+def url(agent: Agent) -> str:
+    return f"http://127.0.0.1:{agent.port}/"
+
+
+def row(page, gpu: int):
+    return page.locator(".devices tbody tr").nth(gpu)
+
+
+def cells(page, gpu: int) -> list:
+    return [text for text in row(page, gpu).locator("th, td").all_inner_texts()]
+
+
+def test_who_has_what_what_is_wrong_and_where_is_a_free_one(make_lab, open_page):
+    process = subprocess.Popen(["sleep", "600"])
+    lab = make_lab(BUSY.format(pid=process.pid))
+    page = open_page(url(Agent(lab)), expected="404")
+    expect(row(page, 0)).to_contain_text("outsider")
+    gpu, model, state, use, memory, temperature, power, who = cells(page, 0)
+    assert (gpu, model, use, temperature, power) == ("0", "H100-80", "97%", "61 °C", "512 W")
+    assert memory == "40.0 / 79.6"
+    assert "no lease" in who
+    assert "sleep 600" in who
+    assert cells(page, 1)[2] == "free"
+    expect(row(page, 2)).to_contain_text("trouble")
+    expect(row(page, 3)).to_contain_text("hidden holder")
+    expect(row(page, 3)).to_contain_text("row remap pending")
+    expect(row(page, 3)).to_contain_text("700 MiB in use beyond the listed processes")
+    expect(page.locator(".figure")).to_have_text("1 of 4 free")
+    expect(page.locator(".models")).to_contain_text("1 × H100-80 free")
+    expect(page.locator(".models")).to_contain_text("no L40S free")
+    expect(page.get_by_role("region", name="Without a lease")).to_contain_text("sleep 600")
+    process.kill()
+    expect(row(page, 0)).not_to_contain_text("outsider")
+    process.wait()
+
+
+def test_a_lease_and_a_wait_come_and_go_before_ones_eyes(lab, open_page):
+    page = open_page(url(Agent(lab)), expected="404")
+    expect(page.locator(".figure")).to_have_text("8 of 8 free")
+    expect(page.get_by_role("region", name="Waiting")).to_contain_text("Nobody waits.")
+    job = holder(lab, "-n", "2", "--note", "for the paper")
+    expect(row(page, 0)).to_contain_text("for the paper")
+    expect(row(page, 0)).to_contain_text("idle")
+    expect(page.locator(".figure")).to_have_text("6 of 8 free")
+    waiting = waiter(lab, "-n", "8")
+    expect(page.get_by_role("region", name="Waiting")).to_contain_text("8 whole GPUs")
+    expect(page.get_by_role("region", name="Waiting")).to_contain_text("6 of 8 free; GPU 0 leased")
+    page.locator(".users").get_by_role("button").click()
+    expect(page.get_by_role("dialog")).to_contain_text("2 GPUs in 1 lease, 2 idle, 1 waiting")
+    page.keyboard.press("Escape")
+    job.ends()
+    expect(page.locator(".figure")).to_have_text("0 of 8 free")
+    waiting.ends()
+    expect(page.locator(".figure")).to_have_text("8 of 8 free")
+
+
+def test_what_workloads_call_themselves_stays_text(lab, open_page):
+    holder(lab, "--note", SCRIPT)
+    process = subprocess.Popen(["bash", "-c", "read", SCRIPT], stdin=subprocess.PIPE)
+    lab.change(
+        f'[[device]]\nmodel = "H100"\n[[device]]\nmodel = "H100"\n[[device.process]]\npid = {process.pid}\n'
+    )
+    page = open_page(url(Agent(lab)), expected="404")
+    expect(row(page, 0)).to_contain_text(SCRIPT)
+    expect(row(page, 1)).to_contain_text(SCRIPT)
+    row(page, 1).get_by_role("button").click()
+    expect(page.get_by_role("dialog").locator(".processes")).to_contain_text(SCRIPT)
+    assert page.locator("body img, body script").count() == 0
+    expect(page).to_have_title("0 free – Berth")
+    process.communicate()
+
+
+def test_the_filter_is_the_language_of_requests_and_a_mistake_has_its_column(make_lab, open_page):
+    page = open_page(url(Agent(make_lab("2xH100+6xL40S"))), expected="40")
+    field = page.get_by_role("searchbox", name="Filter the GPUs")
+    field.fill("name~h100 and free>=20G")
+    expect(page.locator(".narrowed")).to_contain_text("Shown: 2 GPUs of 8 on 1 machine")
+    expect(page.locator(".devices tbody tr")).to_have_count(2)
+    field.fill("name~h100 and fre>=20G")
+    error = page.get_by_role("alert")
+    expect(error).to_contain_text('column 15: "fre" is not a field; did you mean "free"?')
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(field).to_have_accessible_description(re.compile("column 15"))
+    field.fill("")
+    expect(error).to_have_count(0)
+    expect(page.locator(".devices tbody tr")).to_have_count(8)
+
+
+def test_what_matches_is_asked_again_as_readings_change(lab, open_page):
+    page = open_page(url(Agent(lab)), expected="404")
+    page.get_by_role("searchbox").fill("util>50")
+    expect(page.locator(".nothing").first).to_have_text("No GPU is so.")
+    lab.change('[[device]]\nmodel = "H100"\ncount = 7\n[[device]]\nmodel = "H100"\nutilization = 90\n')
+    expect(page.locator(".devices tbody tr")).to_have_count(1)
+    expect(row(page, 0)).to_contain_text("90%")
+
+
+def test_a_token_is_asked_for_kept_for_the_tab_and_never_in_the_address(lab, tmp_path, open_page):
+    token = tmp_path / "token"
+    token.write_text("a-secret-of-one-word\n")
+    token.chmod(0o600)
+    agent = Agent(lab, "--token-file", token)
+    page = open_page(url(agent), expected="40", wait_for=".token")
+    field = page.get_by_label("Token")
+    expect(field).to_be_focused()
+    field.fill("another-word-altogether")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_have_text("That is not the token.")
+    field.fill("a-secret-of-one-word")
+    page.get_by_role("button", name="Continue").click()
+    expect(page.locator(".figure")).to_have_text("8 of 8 free")
+    page.reload()
+    expect(page.locator(".figure")).to_have_text("8 of 8 free")
+    assert "secret" not in page.url
+    assert page.evaluate("JSON.stringify([localStorage, document.cookie])") == '[{},""]'
+
+
+def test_an_agent_that_ends_is_said_and_its_successor_found(lab, open_page):
+    agent = Agent(lab)
+    page = open_page(url(agent), expected="Failed to load")
+    expect(page.locator(".connection")).to_have_text("live")
+    agent.ends()
+    expect(page.locator(".connection")).to_contain_text("connection lost, last data")
+    assert page.locator(".devices tbody tr").count() == 8
+    Agent(lab, listen=f"127.0.0.1:{agent.port}")
+    expect(page.locator(".connection")).to_have_text("live")
+
+
+def test_a_driver_that_is_not_there_is_said_with_its_reason(make_lab, open_page):
+    page = open_page(
+        url(Agent(make_lab('library_missing = true\n[[device]]\nmodel = "T4"\n'))), expected="404"
+    )
+    expect(page.locator(".machine")).to_contain_text("down")
+    expect(page.locator(".host-trouble")).to_contain_text("libnvidia-ml.so.1")
+
+
+def test_the_phone_shows_all_of_it_without_scrolling_sideways(lab, open_page, violations):
+    holder(lab, "-n", "3", "--note", "a long note about what this is for, " * 4)
+    page = open_page(url(Agent(lab)), expected="404", viewport={"width": 360, "height": 740}, has_touch=True)
+    expect(row(page, 0)).to_contain_text("a long note")
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    row(page, 0).get_by_role("button").tap()
+    expect(page.get_by_role("dialog", name="GPU 0")).to_be_visible()
+    assert violations(page) == []

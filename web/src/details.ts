@@ -1,0 +1,8 @@
+import { signal } from "@preact/signals";
+
+/// What the open dialog is about.
+export type Subject =
+  | { readonly kind: "device"; readonly host: string; readonly key: string }
+  | { readonly kind: "user"; readonly user: string };
+
+export const subject = signal<Subject | null>(null);

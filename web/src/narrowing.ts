@@ -1,0 +1,96 @@
+// Which devices are shown: those that the filter admits, which the server knows to judge, and of these the ones with a
+// state or an owner.
+import { computed, effect, signal } from "@preact/signals";
+import { askMatch, Refusal } from "./client";
+import { changes } from "./fleet";
+import { type DeviceState, type DeviceView, deviceKey, type HostView, userOf } from "./state";
+
+export type Quick = { readonly state: DeviceState } | { readonly user: string };
+
+const kTypingMs = 250;
+const kBetweenAsksMs = 2000;
+
+function filterOfAddress(): string {
+  return new URLSearchParams(location.hash.slice(1)).get("filter") ?? "";
+}
+
+/// As typed. It stands in the address, so that a view can be passed on.
+export const filter = signal(filterOfAddress());
+export const filterError = signal<string | null>(null);
+export const quick = signal<Quick | null>(null);
+const matched = signal<ReadonlySet<string> | null>(null);
+
+export const isNarrowed = computed(() => matched.value !== null || quick.value !== null);
+
+function hasQuick(view: DeviceView, wanted: Quick): boolean {
+  if ("user" in wanted) return view.leases.some((lease) => userOf(lease) === wanted.user);
+  return view.state === wanted.state || (wanted.state === "outsider" && view.outsiders.length > 0);
+}
+
+export function isShown(view: DeviceView): boolean {
+  if (matched.value && !matched.value.has(view.key)) return false;
+  return quick.value === null || hasQuick(view, quick.value);
+}
+
+export function isHostShown(view: HostView): boolean {
+  if (!isNarrowed.value) return true;
+  // A host that is down is trouble, and nothing else, whatever its devices were.
+  if (view.host.state === "down" && quick.value && "state" in quick.value)
+    return quick.value.state === "trouble" && matched.value === null;
+  return view.devices.some(isShown);
+}
+
+let asking: AbortController | undefined;
+let timer: ReturnType<typeof setTimeout> | undefined;
+let askedAt = Number.NEGATIVE_INFINITY;
+
+async function askServer(): Promise<void> {
+  const wanted = filter.peek().trim();
+  asking?.abort();
+  const mine = new AbortController();
+  asking = mine;
+  askedAt = performance.now();
+  try {
+    const { devices } = await askMatch(wanted, mine.signal);
+    matched.value = new Set(devices.map(({ host, uuid }) => deviceKey(host, uuid, "")));
+    filterError.value = null;
+  } catch (error) {
+    if (mine.signal.aborted || (error instanceof Refusal && error.status === 401)) return;
+    // What cannot be understood narrows nothing; where nothing answered, the last answer stands.
+    if (error instanceof Refusal) {
+      matched.value = null;
+      filterError.value = error.message;
+    }
+  }
+}
+
+function askIn(milliseconds: number): void {
+  clearTimeout(timer);
+  timer = setTimeout(() => void askServer(), milliseconds);
+}
+
+export function setFilter(text: string): void {
+  filter.value = text;
+  history.replaceState(
+    null,
+    "",
+    text.trim() ? `#${new URLSearchParams({ filter: text })}` : location.pathname,
+  );
+  if (text.trim()) {
+    askIn(kTypingMs);
+    return;
+  }
+  clearTimeout(timer);
+  asking?.abort();
+  matched.value = null;
+  filterError.value = null;
+}
+
+/// Once, at the start: what matches changes with the readings.
+export function keepMatching(): void {
+  addEventListener("hashchange", () => setFilter(filterOfAddress()));
+  effect(() => {
+    if (changes.value === 0 || !filter.peek().trim() || filterError.peek() !== null) return;
+    askIn(Math.max(0, askedAt + kBetweenAsksMs - performance.now()));
+  });
+}

@@ -1,0 +1,22 @@
+import { useComputed } from "@preact/signals";
+import { serverNow, slowNow } from "../clock";
+import { age, moment } from "../words";
+
+/// How long ago something was; the moment itself where one points.
+export function Age({
+  since,
+  before = "",
+  after = "",
+}: {
+  since: number | null;
+  before?: string;
+  after?: string;
+}) {
+  const text = useComputed(() => `${before}${age(slowNow.value - (since ?? 0))}${after}`);
+  if (since === null) return null;
+  return (
+    <time dateTime={new Date(since * 1000).toISOString()} title={`since ${moment(since, serverNow())}`}>
+      {text}
+    </time>
+  );
+}

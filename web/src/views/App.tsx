@@ -1,0 +1,53 @@
+import { useSignalEffect } from "@preact/signals";
+import { connection } from "../connection";
+import { overview } from "../fleet";
+import { Details } from "./Details";
+import { Header } from "./Header";
+import { Machines } from "./Machines";
+import { Rail } from "./Rail";
+import { Summary } from "./Summary";
+import { TokenPrompt } from "./TokenPrompt";
+
+function Waiting() {
+  const said = connection.value;
+  return (
+    <main class="empty">
+      {said.phase === "lost" ? (
+        <p role="alert">No data: {said.reason}. It is tried again.</p>
+      ) : (
+        <p>Asking the server …</p>
+      )}
+    </main>
+  );
+}
+
+function Content() {
+  const said = connection.value;
+  if (said.phase === "token") return <TokenPrompt wasWrong={said.wasWrong} />;
+  if (overview.value === null) return <Waiting />;
+  return (
+    <>
+      <main>
+        <Summary />
+        <Machines />
+      </main>
+      <Rail />
+    </>
+  );
+}
+
+export function App() {
+  useSignalEffect(() => {
+    const summary = overview.value?.summary;
+    document.title = summary ? `${summary.free} free – Berth` : "Berth";
+  });
+  return (
+    <>
+      <Header />
+      <div class="columns">
+        <Content />
+      </div>
+      <Details />
+    </>
+  );
+}

@@ -1,0 +1,102 @@
+import { fleet, overview } from "../fleet";
+import { quick } from "../narrowing";
+import type { DeviceState } from "../state";
+import { shortModel, spelled } from "../words";
+import { Glyph } from "./Glyph";
+
+function Models() {
+  const models = overview.value?.summary.models ?? [];
+  const rows = models
+    .map((model) => ({
+      ...model,
+      short: shortModel(model.name, model.memory_total_bytes),
+    }))
+    .sort((a, b) => b.free - a.free || b.devices - a.devices);
+  return (
+    <ul class="models">
+      {rows.map(({ name, memory_total_bytes, short, free, devices, hosts_with_free }) => (
+        <li
+          key={`${name} ${memory_total_bytes}`}
+          class={free === 0 ? "none" : ""}
+          title={`${name}: ${free} of ${devices} free`}
+        >
+          {free === 0 ? (
+            <>no {short} free</>
+          ) : (
+            <>
+              <b>
+                {free} × {short}
+              </b>{" "}
+              free{overview.value?.hub && ` on ${spelled(hosts_with_free, "host")}`}
+            </>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const kAlwaysShown: readonly DeviceState[] = ["free", "leased", "idle"];
+const kShownIfAny: readonly DeviceState[] = ["outsider", "hidden", "draining", "closed", "trouble"];
+const kChipWords: Partial<Record<DeviceState, string>> = {
+  outsider: "without a lease",
+  leased: "in use",
+  trouble: "in trouble",
+};
+const kTitles: Partial<Record<DeviceState, string>> = {
+  idle: "leased, and nothing of the lease computes on them",
+  outsider: "used by processes that belong to no lease",
+  trouble: "GPUs that do not work, and machines that are down",
+};
+
+function Chip({ state, words, count }: { state: DeviceState; words: string; count: number }) {
+  const wanted = quick.value;
+  const isOn = wanted !== null && "state" in wanted && wanted.state === state;
+  return (
+    <button
+      type="button"
+      class={`chip ${count === 0 ? "zero" : ""}`}
+      aria-pressed={isOn}
+      title={kTitles[state]}
+      onClick={() => {
+        quick.value = isOn ? null : { state };
+      }}
+    >
+      <Glyph state={state} />
+      <b>{count.toLocaleString("en")}</b> {words}
+    </button>
+  );
+}
+
+function goToWaiting(): void {
+  const heading = document.getElementById("waiting");
+  heading?.scrollIntoView({ block: "start" });
+  heading?.focus({ preventScroll: true });
+}
+
+export function Summary() {
+  const said = overview.value;
+  if (!said) return null;
+  const { counts, down, waiters } = fleet.value;
+  const count = (state: DeviceState) => (counts.get(state) ?? 0) + (state === "trouble" ? down : 0);
+  const chips = [...kAlwaysShown, ...kShownIfAny.filter((state) => count(state) > 0)];
+  return (
+    <section class="summary" aria-label="Summary">
+      <p class="figure">
+        <b>{said.summary.free.toLocaleString("en")}</b> of {said.summary.devices.toLocaleString("en")} free
+      </p>
+      <Models />
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for what is sent */}
+      <div class="chips" role="group" aria-label="Show only the GPUs that are">
+        {chips.map((state) => (
+          <Chip key={state} state={state} words={kChipWords[state] ?? state} count={count(state)} />
+        ))}
+        {waiters.length > 0 && (
+          <button type="button" class="chip" onClick={goToWaiting}>
+            <b>{waiters.length.toLocaleString("en")}</b> waiting
+          </button>
+        )}
+      </div>
+    </section>
+  );
+}
