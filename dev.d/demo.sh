@@ -4,6 +4,11 @@
 cmd_demo() {
   setup_to_build
   say "Building Berth (the first time takes some minutes) …"
+  if [[ ${1-} == --serve ]]; then
+    shift
+    build release berth berth-serve simulator
+    exec /usr/bin/python3 dev.d/living_machine.py build/release/berth "$@"
+  fi
   build release berth simulator
   demo build/release/berth
 }

@@ -8,7 +8,7 @@ import { type DeviceState, type DeviceView, deviceKey, type HostView, userOf } f
 export type Quick = { readonly state: DeviceState } | { readonly user: string };
 
 const kTypingMs = 250;
-const kBetweenAsksMs = 2000;
+const kBetweenAsksMs = 1000;
 
 function filterOfAddress(): string {
   return new URLSearchParams(location.hash.slice(1)).get("filter") ?? "";

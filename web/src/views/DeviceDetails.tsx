@@ -133,7 +133,8 @@ function Processes({ processes }: { processes: readonly Process[] | null }) {
 
 export function DeviceDetails({ view, host }: { view: DeviceView; host: HostView }) {
   const { device, state } = view;
-  const reason = device.state_reason ?? device.verdict?.reason;
+  const word = kStateWords[state];
+  const reason = device.state_reason ?? device.verdict?.reason ?? "";
   return (
     <>
       <h2 id="details-title">
@@ -141,8 +142,8 @@ export function DeviceDetails({ view, host }: { view: DeviceView; host: HostView
       </h2>
       <p class="model">{device.name ?? "model not known"}</p>
       <p class="state">
-        <Glyph state={state} /> <b>{kStateWords[state]}</b>
-        {reason && `: ${reason}`}
+        <Glyph state={state} /> <b>{word}</b>
+        {reason.startsWith(word) ? reason.slice(word.length) : reason && `: ${reason}`}
       </p>
       {host.stale && (
         <p class="host-trouble">
