@@ -1,0 +1,201 @@
+#include "berth/render/usage.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "berth/core/units.h"
+#include "berth/render/json_value.h"
+#include "berth/render/table.h"
+
+namespace berth::render {
+namespace {
+
+constexpr std::int64_t kWorthTelling = 60;  // seconds that nobody looked: less is a restart
+
+/// To a third of a second, so that sums of doubles do not show as such.
+double four_places(double hours) {
+  return static_cast<double>(static_cast<std::int64_t>(hours * 10'000 + 0.5)) / 10'000;
+}
+
+Json usage_row_json(const UsageRow& row, UsageBy by) {
+  Json json;
+  if (by == UsageBy::user) {
+    json["user"] = row.who;
+  } else {
+    json["device"] = row.who;
+    json["gpu"] = row.gpu.empty() ? Json(nullptr) : Json(row.gpu);
+    json["name"] = row.name.empty() ? Json(nullptr) : Json(row.name);
+    json["host"] = row.host.empty() ? Json(nullptr) : Json(row.host);
+  }
+  json["leases"] = row.leases;
+  json["leased_gpu_hours"] = four_places(row.leased_gpu_hours);
+  json["used_gpu_hours"] = four_places(row.used_gpu_hours);
+  return json;
+}
+
+std::string text_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+double number_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+std::int64_t whole_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
+const Json& list_of(const Json& object, const char* key) {
+  static const Json kNone = Json::array();
+  const auto found = object.find(key);
+  return found != object.end() && found->is_array() ? *found : kNone;
+}
+
+UsageRow usage_row_from(const Json& json, UsageBy by) {
+  return {.who = text_of(json, by == UsageBy::user ? "user" : "device"),
+          .gpu = text_of(json, "gpu"),
+          .name = text_of(json, "name"),
+          .host = text_of(json, "host"),
+          .leases = static_cast<std::uint64_t>(std::max<std::int64_t>(0, whole_of(json, "leases"))),
+          .leased_gpu_hours = number_of(json, "leased_gpu_hours"),
+          .used_gpu_hours = number_of(json, "used_gpu_hours")};
+}
+
+std::string hours_text(double hours) {
+  return fmt::format("{:.1f} h", hours);
+}
+
+std::string share_text(const UsageRow& row) {
+  if (row.leased_gpu_hours < 0.0001) return std::string(kUnknown);
+  return fmt::format("{:.0f} %", 100 * row.used_gpu_hours / row.leased_gpu_hours);
+}
+
+Cell usage_cell(std::string_view text) {
+  return {text.empty() ? std::string(kUnknown) : printable(text)};
+}
+
+std::string sums_of(const Usage& usage) {
+  double leased = 0;
+  double used = 0;
+  for (const UsageRow& row : usage.rows) {
+    leased += row.leased_gpu_hours;
+    used += row.used_gpu_hours;
+  }
+  return fmt::format("{:.1f} GPU-hours leased, {:.1f} of them used", leased, used);
+}
+
+}  // namespace
+
+std::string_view to_text(UsageBy by) {
+  constexpr std::array<std::string_view, 2> kTexts{"user", "device"};
+  return kTexts[static_cast<std::size_t>(by)];
+}
+
+std::string usage_json(const Usage& usage, Layout layout) {
+  Json rows = Json::array();
+  for (const UsageRow& row : usage.rows) rows.push_back(usage_row_json(row, usage.by));
+  const Json json{{"kind", "berth-usage"},    {"version", 1},
+                  {"from_s", usage.from_s},   {"to_s", usage.to_s},
+                  {"by", to_text(usage.by)},  {"complete", usage.missing.empty()},
+                  {"missing", usage.missing}, {"unwatched_s", usage.unwatched_s},
+                  {"rows", std::move(rows)}};
+  return dumped(json, layout);
+}
+
+Result<Usage> usage_from_json(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object() || text_of(json, "kind") != "berth-usage")
+    return fail(ErrorCode::failure, "what came is not a document of Berth's about usage");
+  if (whole_of(json, "version") != 1)
+    return fail(ErrorCode::failure, "what came is of another version: use the same Berth on both sides");
+  Usage usage;
+  usage.by = text_of(json, "by") == to_text(UsageBy::device) ? UsageBy::device : UsageBy::user;
+  usage.from_s = whole_of(json, "from_s");
+  usage.to_s = whole_of(json, "to_s");
+  usage.unwatched_s = whole_of(json, "unwatched_s");
+  for (const Json& host : list_of(json, "missing")) {
+    if (host.is_string()) usage.missing.push_back(host.get<std::string>());
+  }
+  for (const Json& row : list_of(json, "rows")) {
+    if (row.is_object()) usage.rows.push_back(usage_row_from(row, usage.by));
+  }
+  return usage;
+}
+
+std::string usage_table(const Usage& usage, const Style& style) {
+  const bool by_user = usage.by == UsageBy::user;
+  std::vector<Column> columns;
+  if (by_user) {
+    columns = {{"USER", Align::left, 8}};
+  } else {
+    columns = {{"HOST", Align::left, 8},
+               {"GPU", Align::right},
+               {"NAME", Align::left, 12, 1},
+               {"UUID", Align::left, 12, 2}};
+  }
+  for (const std::string_view title : {"LEASES", "LEASED", "USED", "USED"})
+    columns.push_back({title, Align::right});
+  const bool several_hosts =
+      !by_user && std::ranges::any_of(usage.rows, [](const UsageRow& row) { return !row.host.empty(); });
+  if (!by_user && !several_hosts) columns.erase(columns.begin());
+  std::vector<Row> rows;
+  for (const UsageRow& each : usage.rows) {
+    Row row;
+    if (several_hosts) row.push_back(usage_cell(each.host));
+    if (!by_user) {
+      row.push_back(usage_cell(each.gpu));
+      row.push_back(usage_cell(each.name));
+    }
+    row.push_back(usage_cell(each.who));
+    row.push_back({std::to_string(each.leases)});
+    row.push_back({hours_text(each.leased_gpu_hours)});
+    row.push_back({hours_text(each.used_gpu_hours)});
+    row.push_back({share_text(each)});
+    rows.push_back(std::move(row));
+  }
+  std::string text = rows.empty() ? std::string() : table(columns, rows, style);
+  text += fmt::format("from {} to {}: {}\n", clock_time(usage.from_s, style), clock_time(usage.to_s, style),
+                      rows.empty() ? "nothing was leased" : sums_of(usage));
+  if (usage.unwatched_s >= kWorthTelling) {
+    text += fmt::format(
+        "Nobody looked for {} of it: what was used then, and leases that began and\nended then, are not in "
+        "it.\n",
+        duration_for_people(usage.unwatched_s));
+  }
+  for (const std::string& host : usage.missing) text += fmt::format("{} is not in it\n", printable(host));
+  return text;
+}
+
+std::string device_history_json(const DeviceHistory& history, Layout layout) {
+  Json rows = Json::array();
+  for (const HistoryRow& row : history.rows) {
+    const Json leased = row.leased_percent ? Json(*row.leased_percent / 100.0) : Json(nullptr);
+    rows.push_back(Json::array({row.time_s, nullable(row.utilization_percent), nullable(row.memory_used_mib),
+                                nullable(row.temperature_c), nullable(row.power_w), leased}));
+  }
+  Json leases = Json::array();
+  for (const PastLease& lease : history.leases) {
+    leases.push_back({{"id", to_text(lease.id)},
+                      {"user", lease.user},
+                      {"begun_s", lease.begun_s},
+                      {"ended_s", nullable(lease.ended_s)},
+                      {"end_seen", lease.end_seen}});
+  }
+  const Json json{
+      {"kind", "berth-history"},
+      {"version", 1},
+      {"device", history.uuid},
+      {"from_s", history.from_s},
+      {"to_s", history.to_s},
+      {"step_s", history.step_s},
+      {"columns", {"time_s", "utilization_percent", "memory_used_mib", "temperature_c", "power_w", "leased"}},
+      {"rows", std::move(rows)},
+      {"leases", std::move(leases)}};
+  return dumped(json, layout);
+}
+
+}  // namespace berth::render
