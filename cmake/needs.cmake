@@ -2,7 +2,7 @@
 # stumbles over it in its own words. README.md has the same line for the Python package, which has no agent.
 set(berth_packages "g++ libfmt-dev nlohmann-json3-dev libtomlplusplus-dev python3-dev python3-venv")
 if(BERTH_SERVE)
-  string(APPEND berth_packages " libboost1.81-dev libssl-dev zlib1g-dev")
+  string(APPEND berth_packages " libboost1.81-dev libssl-dev zlib1g-dev libsqlite3-dev")
 endif()
 
 function(berth_lacks what)
@@ -35,8 +35,11 @@ function(berth_needs_libraries)
     find_package(OpenSSL 3 QUIET)
     set(ZLIB_USE_STATIC_LIBS ON)
     find_package(ZLIB QUIET)
-    if(NOT Boost_FOUND OR NOT OPENSSL_FOUND OR NOT ZLIB_FOUND)
-      berth_lacks("Boost 1.81, OpenSSL 3 and zlib for the agent (not with -DBERTH_SERVE=OFF)")
+    # Linked in: docs/dependencies.md says why.
+    find_path(SQLITE_INCLUDE sqlite3.h)
+    find_library(SQLITE_LIBRARY libsqlite3.a)
+    if(NOT Boost_FOUND OR NOT OPENSSL_FOUND OR NOT ZLIB_FOUND OR NOT SQLITE_INCLUDE OR NOT SQLITE_LIBRARY)
+      berth_lacks("Boost 1.81, OpenSSL 3, zlib and SQLite 3 for the agent (not with -DBERTH_SERVE=OFF)")
     endif()
   endif()
 endfunction()

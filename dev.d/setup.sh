@@ -3,7 +3,7 @@
 
 build_packages=(
   g++ cmake ninja-build
-  libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libboost1.81-dev libssl-dev zlib1g-dev
+  libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libboost1.81-dev libssl-dev zlib1g-dev libsqlite3-dev
   doctest-dev librapidcheck-dev
   python3 python3-venv ca-certificates
 )

@@ -10,9 +10,7 @@ import pytest
 pytestmark = pytest.mark.release_only
 
 ROOT = pathlib.Path(__file__).parents[1]
-LAYERS = (
-    "core sys source store lease render api serve cli sim/machine sim/nvml sim/cuda sim/smi sim/tool".split()
-)
+LAYERS = "core sys source store lease render api serve history cli sim/machine sim/nvml sim/cuda sim/smi sim/tool".split()
 UNNAMED = re.compile(r"^namespace \{\n(.*?)^\}  // namespace$", re.S | re.M)
 # At the beginning of a line: inside an unnamed namespace that is a definition, or its `template`.
 NAME = re.compile(

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace berth::history {
+
+/// Why the database did not do what it was asked.
+struct Fault {
+  enum class Kind {
+    corrupt,  ///< what is in the file makes no sense
+    foreign,  ///< it is the file of another program, or of a newer version of this
+    taken,    ///< another process has it
+    other,    ///< the disk is full, cannot be written …: what is tried again may work
+  };
+  Kind kind = Kind::other;
+  std::string message;
+};
+template <class T>
+using Done = std::expected<T, Fault>;
+
+/// A prepared statement, bound and read from left to right.
+class Statement {
+ public:
+  explicit Statement(sqlite3_stmt* prepared) : prepared_(prepared) {}
+
+  Statement& bind(std::int64_t value);
+  Statement& bind(double value);
+  Statement& bind(std::string_view value);  ///< which must live until the statement ran
+  template <class Number>
+  Statement& bind(const std::optional<Number>& value) {
+    return value ? bind(static_cast<std::int64_t>(*value)) : bind_null();
+  }
+  /// To the next row. False: there is none.
+  Done<bool> next();
+  /// Runs a statement that gives no row.
+  Done<void> run();
+
+  std::int64_t number(int column) const;
+  double real(int column) const;
+  std::string text(int column) const;
+  bool is_null(int column) const;
+  template <class Number>
+  std::optional<Number> optional(int column) const {
+    if (is_null(column)) return std::nullopt;
+    return static_cast<Number>(number(column));
+  }
+
+ private:
+  Statement& bind_null();
+  sqlite3_stmt* prepared_;
+  int bound_ = 0;
+};
+
+/// One open SQLite file. Its lock is this process's alone for as long as it is open: so the write-ahead log
+/// needs no shared memory (which network file systems lack), and no reader can make it grow.
+class Database {
+ public:
+  /// REQUIRES: the file is there, and may be empty.
+  static Done<Database> open(const std::string& path, std::int64_t most_bytes);
+
+  /// `sql` must live as long as this: it names the statement, which is prepared once.
+  Done<Statement> statement(std::string_view sql);
+  /// Statements that give nothing, once.
+  Done<void> execute(const std::string& sql);
+  Done<std::int64_t> number(const std::string& sql);
+  Done<std::string> text(const std::string& sql);
+  std::int64_t last_row_id() const;
+
+ private:
+  struct Close {
+    void operator()(sqlite3* handle) const;
+  };
+  struct Finalize {
+    void operator()(sqlite3_stmt* prepared) const;
+  };
+  explicit Database(sqlite3* handle) : handle_(handle) {}
+
+  std::unique_ptr<sqlite3, Close> handle_;
+  std::map<std::string_view, std::unique_ptr<sqlite3_stmt, Finalize>> prepared_;  // ends before the handle
+};
+
+}  // namespace berth::history

@@ -1,0 +1,153 @@
+#include "berth/history/history.h"
+
+#include <condition_variable>
+#include <csignal>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "berth/render/json.h"
+#include "berth/sys/clock.h"
+
+namespace berth::history {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kWriteEvery = 30s;        // what kill -9 may cost at most
+constexpr std::size_t kMostLooks = 256;  // that may wait for the thread
+constexpr std::size_t kMostQuestions = 64;
+
+struct Asked {
+  Question question;
+  std::function<void(HistoryAnswer)> answer;
+};
+
+std::int64_t wall_now_s() {
+  return std::chrono::floor<std::chrono::seconds>(sys::wall_now()).count();
+}
+
+}  // namespace
+
+class History::Body {
+ public:
+  explicit Body(HistoryWriter::Say say) : writer_(std::move(say)) {}
+
+  void keep_in(std::optional<std::string> path) {
+    const std::scoped_lock lock(mutex_);
+    is_off_ = !path;
+    keep_in_ = std::move(path);
+    bell_.notify_one();
+  }
+
+  void see(Observation observation) {
+    const std::scoped_lock lock(mutex_);
+    if (is_off_) return;
+    if (looks_.size() >= kMostLooks) looks_.pop_front();
+    looks_.push_back(std::move(observation));
+    if (looks_.size() == kMostLooks / 2) bell_.notify_one();
+  }
+
+  bool ask(Asked asked) {
+    const std::scoped_lock lock(mutex_);
+    if (questions_.size() >= kMostQuestions) return false;
+    questions_.push_back(std::move(asked));
+    bell_.notify_one();
+    return true;
+  }
+
+  render::HistoryHealth health() const {
+    const std::scoped_lock lock(mutex_);
+    return health_;
+  }
+
+  bool finish(std::chrono::milliseconds patience) {
+    std::unique_lock lock(mutex_);
+    ending_ = true;
+    bell_.notify_one();
+    return finished_.wait_for(lock, patience, [&] { return has_finished_; });
+  }
+
+  void work() {
+    for (bool goes_on = true; goes_on;) goes_on = take_a_turn();
+  }
+
+ private:
+  struct Turn {
+    std::deque<Observation> looks;
+    std::deque<Asked> questions;
+    std::optional<std::optional<std::string>> keep_in;
+    bool ending = false;
+  };
+
+  Turn next_turn() {
+    std::unique_lock lock(mutex_);
+    bell_.wait_until(lock, next_write_, [&] {
+      return ending_ || keep_in_ || !questions_.empty() || looks_.size() >= kMostLooks / 2;
+    });
+    return {std::exchange(looks_, {}), std::exchange(questions_, {}), std::exchange(keep_in_, std::nullopt),
+            ending_};
+  }
+
+  bool take_a_turn() {
+    Turn turn = next_turn();
+    if (turn.keep_in) writer_.keep_in(std::move(*turn.keep_in), wall_now_s());
+    for (const Observation& look : turn.looks) writer_.see(look);
+    writer_.write(wall_now_s());
+    next_write_ = std::chrono::steady_clock::now() + kWriteEvery;
+    for (const Asked& asked : turn.questions) asked.answer(writer_.answer(asked.question, wall_now_s()));
+    const std::scoped_lock lock(mutex_);
+    health_ = writer_.health();
+    has_finished_ = turn.ending;
+    if (turn.ending) finished_.notify_all();
+    return !turn.ending;
+  }
+
+  HistoryWriter writer_;  // of the thread
+  std::chrono::steady_clock::time_point next_write_ = std::chrono::steady_clock::now() + kWriteEvery;
+
+  mutable std::mutex mutex_;  // of what follows; never held while the disk is at work
+  std::condition_variable bell_, finished_;
+  std::deque<Observation> looks_;
+  std::deque<Asked> questions_;
+  std::optional<std::optional<std::string>> keep_in_;
+  bool is_off_ = true;
+  bool ending_ = false;
+  bool has_finished_ = false;
+  render::HistoryHealth health_;
+};
+
+History::History(std::function<void(const std::string&)> say)
+    : body_(std::make_shared<Body>(std::move(say))) {
+  std::thread([body = body_] {
+    sigset_t all{};
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    body->work();
+  }).detach();
+}
+
+void History::keep_in(std::optional<std::string> path) {
+  body_->keep_in(std::move(path));
+}
+
+void History::see(Observation observation) {
+  body_->see(std::move(observation));
+}
+
+void History::ask(Question question, std::function<void(HistoryAnswer)> answer) {
+  if (body_->ask({std::move(question), answer})) return;
+  answer({503, render::error_json({ErrorCode::failure, "the history is slow; ask again in a moment"})});
+}
+
+render::HistoryHealth History::health() const {
+  return body_->health();
+}
+
+bool History::finish(std::chrono::milliseconds patience) {
+  return body_->finish(patience);
+}
+
+}  // namespace berth::history

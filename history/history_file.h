@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "berth/history/database.h"
+#include "berth/history/question.h"
+#include "berth/history/recorder.h"
+#include "berth/history/thinning.h"
+#include "berth/render/usage.h"
+
+namespace berth::history {
+
+/// The history of a machine in one file (docs/serve.md). One process at a time has it.
+class HistoryFile {
+ public:
+  /// The most that the file grows to; while it is written, a log of a few MiB lies beside it.
+  static constexpr std::int64_t kMostBytes = 64LL << 20U;
+
+  /// Makes it when it is not there (claim_file).
+  static Done<HistoryFile> open(const std::string& path, std::int64_t most_bytes = kMostBytes);
+  /// Leases without an end, and until when somebody looked; at `now_s` none has yet.
+  Done<Known> known(std::int64_t now_s);
+  /// All of it or nothing.
+  Done<void> write(const Batch& batch);
+  /// Merges and drops what has grown old, a bit at a time: to be called every kThinningEvery.
+  Done<void> thin(std::int64_t now_s);
+  /// Drops the oldest where the file comes near to its bound. To be called after each write.
+  Done<void> make_room(std::int64_t now_s);
+  /// False: another file has this name now, or none.
+  bool is_still_there() const;
+
+  /// nullopt: nothing is known of the device.
+  Done<std::optional<render::DeviceHistory>> device_history(const DeviceQuestion& question,
+                                                            std::int64_t now_s);
+  Done<std::vector<std::string>> device_uuids();
+  /// Of the hours that begin in this span.
+  Done<render::Usage> usage(render::UsageBy by, Span span);
+
+ private:
+  HistoryFile(Database database, std::string path, std::int64_t most_bytes);
+  Done<void> prepare();
+  template <class Steps>
+  Done<void> as_one(const Steps& steps);
+  Done<std::int64_t> device_id(const std::string& uuid);
+  Done<std::int64_t> user_id(const std::string& user);
+  Done<void> write_rows(const Batch& batch);
+  Done<void> write_lease(const LeaseKey& key, const LeaseChange& change);
+  Done<void> write_hour(const HourKey& key, const Counted& counted);
+  Done<void> write_sample(std::int64_t step_s, const SampleRow& row);
+  Done<void> thin_samples(std::size_t tier, Span span);
+  Done<void> drop_accounts(std::int64_t before_s);
+  Done<Oldest> oldest();
+  Done<Room> room();
+  Done<void> forget(std::size_t kind, const Room& room);
+  Done<std::vector<SampleRow>> samples(std::size_t tier, Span span, std::optional<std::int64_t> device);
+  Done<std::vector<render::PastLease>> leases_of(std::int64_t device, Span span);
+  Done<std::int64_t> unwatched_s(Span span);
+
+  Database database_;
+  std::string path_;
+  std::int64_t most_bytes_;
+  std::uint64_t inode_ = 0;
+  std::map<std::string, std::int64_t> devices_;  ///< ids, as far as they were asked for
+  std::map<std::string, std::int64_t> users_;
+};
+
+}  // namespace berth::history

@@ -1,0 +1,147 @@
+#include <algorithm>
+
+#include "berth/history/history_file.h"
+#include "berth/history/resample.h"
+
+namespace berth::history {
+namespace {
+
+// The hours that begin in the span from ?1 to ?2, and how many leases had any of it.
+constexpr std::string_view kUsageByUser = R"(
+SELECT name, '', '', leased, used, coalesce(leases, 0) FROM
+  (SELECT user AS who, sum(leased_s) AS leased, sum(used_s) AS used FROM hour
+   WHERE hour_s >= ?1 AND hour_s < ?2 GROUP BY user)
+  JOIN user ON user.id = who
+  LEFT JOIN (SELECT user AS had, count(*) AS leases FROM
+    (SELECT DISTINCT user, begun_s, id FROM lease WHERE begun_s < ?2 AND (ended_s IS NULL OR ended_s >= ?1))
+    GROUP BY user) ON had = who
+ORDER BY leased DESC, name)";
+constexpr std::string_view kUsageByDevice = R"(
+SELECT uuid, label, name, leased, used, coalesce(leases, 0) FROM
+  (SELECT device AS who, sum(leased_s) AS leased, sum(used_s) AS used FROM hour
+   WHERE hour_s >= ?1 AND hour_s < ?2 GROUP BY device)
+  JOIN device ON device.id = who
+  LEFT JOIN (SELECT device AS had, count(*) AS leases FROM lease
+    WHERE begun_s < ?2 AND (ended_s IS NULL OR ended_s >= ?1) GROUP BY device) ON had = who
+ORDER BY leased DESC, uuid)";
+
+}  // namespace
+
+Done<std::vector<SampleRow>> HistoryFile::samples(std::size_t tier, Span span,
+                                                  std::optional<std::int64_t> device) {
+  auto statement = database_.statement(
+      "SELECT time_s, uuid, utilization_percent, memory_used_mib, temperature_c, power_w, leased_percent "
+      "FROM sample JOIN device ON device = device.id "
+      "WHERE step_s = ? AND time_s >= ? AND time_s < ? AND (?4 IS NULL OR device = ?4)");
+  if (!statement) return std::unexpected(statement.error());
+  statement->bind(kTiers[tier].step_s).bind(span.from_s).bind(span.to_s).bind(device);
+  std::vector<SampleRow> rows;
+  auto row = statement->next();
+  for (; row && *row; row = statement->next()) {
+    rows.push_back({statement->number(0),
+                    statement->text(1),
+                    {statement->optional<int>(2), statement->optional<int>(3), statement->optional<int>(4),
+                     statement->optional<int>(5), statement->optional<int>(6)}});
+  }
+  if (!row) return std::unexpected(row.error());
+  return rows;
+}
+
+Done<std::vector<render::PastLease>> HistoryFile::leases_of(std::int64_t device, Span span) {
+  auto statement = database_.statement(
+      "SELECT lease.id, user.name, begun_s, ended_s, end_seen FROM lease JOIN user ON user = user.id "
+      "WHERE device = ? AND begun_s < ? AND (ended_s IS NULL OR ended_s >= ?) ORDER BY begun_s DESC LIMIT "
+      "1000");
+  if (!statement) return std::unexpected(statement.error());
+  statement->bind(device).bind(span.to_s).bind(span.from_s);
+  std::vector<render::PastLease> leases;
+  auto row = statement->next();
+  for (; row && *row; row = statement->next()) {
+    leases.push_back({{static_cast<std::uint64_t>(statement->number(0))},
+                      statement->text(1),
+                      statement->number(2),
+                      statement->optional<std::int64_t>(3),
+                      statement->number(4) != 0});
+  }
+  if (!row) return std::unexpected(row.error());
+  std::ranges::reverse(leases);
+  return leases;
+}
+
+Done<std::vector<std::string>> HistoryFile::device_uuids() {
+  auto statement = database_.statement("SELECT uuid FROM device ORDER BY uuid");
+  if (!statement) return std::unexpected(statement.error());
+  std::vector<std::string> uuids;
+  auto row = statement->next();
+  for (; row && *row; row = statement->next()) uuids.push_back(statement->text(0));
+  if (!row) return std::unexpected(row.error());
+  return uuids;
+}
+
+Done<std::optional<render::DeviceHistory>> HistoryFile::device_history(const DeviceQuestion& question,
+                                                                       std::int64_t now_s) {
+  auto statement = database_.statement("SELECT id FROM device WHERE uuid = ?");
+  if (!statement) return std::unexpected(statement.error());
+  const auto found = statement->bind(question.uuid).next();
+  if (!found) return std::unexpected(found.error());
+  if (!*found) return std::nullopt;
+  const std::int64_t device = statement->number(0);
+  if (auto end = statement->next(); !end) return std::unexpected(end.error());
+
+  const Grid grid = grid_for(now_s, question.since_s, question.points, question.least_step_s);
+  std::vector<SampleRow> rows;
+  for (std::size_t tier = 0; tier < kTiers.size(); ++tier) {
+    const auto of_tier = samples(tier, grid.span, device);
+    if (!of_tier) return std::unexpected(of_tier.error());
+    rows.insert(rows.end(), of_tier->begin(), of_tier->end());
+  }
+  auto leases = leases_of(device, grid.span);
+  if (!leases) return std::unexpected(leases.error());
+  render::DeviceHistory history{question.uuid,     grid.span.from_s, grid.span.to_s, grid.step_s, {},
+                                std::move(*leases)};
+  std::int64_t time_s = grid.span.from_s;
+  for (const Sample& sample : resampled(rows, grid)) {
+    history.rows.push_back({time_s, sample.utilization_percent, sample.memory_used_mib, sample.temperature_c,
+                            sample.power_w, sample.leased_percent});
+    time_s += grid.step_s;
+  }
+  return history;
+}
+
+Done<std::int64_t> HistoryFile::unwatched_s(Span span) {
+  auto statement =
+      database_.statement("SELECT from_s, to_s FROM watched WHERE to_s > ? AND from_s < ? ORDER BY from_s");
+  if (!statement) return std::unexpected(statement.error());
+  statement->bind(span.from_s).bind(span.to_s);
+  std::vector<Span> watched;
+  auto row = statement->next();
+  for (; row && *row; row = statement->next())
+    watched.push_back({statement->number(0), statement->number(1)});
+  if (!row) return std::unexpected(row.error());
+  return uncovered_s(watched, span);
+}
+
+Done<render::Usage> HistoryFile::usage(render::UsageBy by, Span span) {
+  const bool by_user = by == render::UsageBy::user;
+  auto statement = database_.statement(by_user ? kUsageByUser : kUsageByDevice);
+  if (!statement) return std::unexpected(statement.error());
+  statement->bind(span.from_s).bind(span.to_s);
+  render::Usage usage{.by = by, .from_s = span.from_s, .to_s = span.to_s, .missing = {}, .rows = {}};
+  auto row = statement->next();
+  for (; row && *row; row = statement->next()) {
+    usage.rows.push_back({.who = statement->text(0),
+                          .gpu = statement->text(1),
+                          .name = statement->text(2),
+                          .host = "",
+                          .leases = static_cast<std::uint64_t>(statement->number(5)),
+                          .leased_gpu_hours = statement->real(3) / 3600,
+                          .used_gpu_hours = statement->real(4) / 3600});
+  }
+  if (!row) return std::unexpected(row.error());
+  const auto unwatched = unwatched_s(span);
+  if (!unwatched) return std::unexpected(unwatched.error());
+  usage.unwatched_s = *unwatched;
+  return usage;
+}
+
+}  // namespace berth::history

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "berth/core/ledger.h"
+#include "berth/core/verdict.h"
+#include "berth/history/sample.h"
+
+namespace berth::history {
+
+/// A moment by two clocks: the wall's may be set, the boot clock goes on also while the machine sleeps.
+struct Moment {
+  std::int64_t wall_s = 0;
+  std::chrono::nanoseconds boot{};
+};
+
+struct DeviceSeen {
+  std::string uuid;
+  std::string label;  ///< "3", "3:1"
+  std::string name;
+  Sample sample;
+};
+
+struct LeasedSeen {
+  std::string uuid;
+  double share = 1;    ///< of the device's time: what several leases share counts once
+  Reading<bool> used;  ///< whether a process of the lease computes on it. Absent: not known
+};
+
+struct LeaseSeen {
+  TicketId id;
+  std::int64_t since_s = 0;  ///< when it was granted, seconds since the epoch
+  std::string user;
+  std::vector<LeasedSeen> devices;
+};
+
+/// What the history needs of one look.
+struct Observation {
+  Moment at;
+  std::int64_t every_s = 1;  ///< when the next is to be expected
+  std::vector<DeviceSeen> devices;
+  std::vector<LeaseSeen> leases;
+};
+
+/// Pure. Of readings that are stale only the leases are told.
+Observation observe(const Facts& facts, const Ledger& ledger, Moment at, std::int64_t every_s);
+
+}  // namespace berth::history

@@ -1,0 +1,70 @@
+#include "berth/history/question.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "berth/core/record.h"
+#include "berth/core/units.h"
+#include "berth/history/thinning.h"
+
+namespace berth::history {
+namespace {
+
+constexpr std::int64_t kMostPoints = 2000;
+
+Result<void> check_names(const Parameters& parameters, std::initializer_list<std::string_view> allowed) {
+  for (const auto& [name, value] : parameters) {
+    if (std::ranges::find(allowed, name) != allowed.end()) continue;
+    return fail(ErrorCode::usage,
+                fmt::format("unknown parameter '{}'; allowed: {}", name, fmt::join(allowed, ", ")));
+  }
+  return {};
+}
+
+Result<void> read_since(const Parameters& parameters, std::int64_t& since_s) {
+  const auto given = parameters.find("since");
+  if (given == parameters.end()) return {};
+  const auto seconds = seconds_from_text(given->second);
+  if (!seconds) return std::unexpected(context(seconds.error(), "since"));
+  if (*seconds < 1 || *seconds > kAccountsKept)
+    return fail(ErrorCode::usage, "since: must be from 1s to 400d, like 24h or 7d");
+  since_s = *seconds;
+  return {};
+}
+
+}  // namespace
+
+Result<DeviceQuestion> device_question(const Parameters& parameters) {
+  if (auto checked = check_names(parameters, {"device", "since", "points"}); !checked)
+    return std::unexpected(checked.error());
+  DeviceQuestion question;
+  const auto device = parameters.find("device");
+  if (device == parameters.end() || device->second.empty())
+    return fail(ErrorCode::usage, "device: must be the UUID of a device, as in /api/v1/snapshot");
+  question.uuid = device->second;
+  if (auto read = read_since(parameters, question.since_s); !read) return std::unexpected(read.error());
+  if (const auto points = parameters.find("points"); points != parameters.end()) {
+    const auto number = number_from_text<std::int64_t>(points->second);
+    if (!number || *number < 2 || *number > kMostPoints)
+      return fail(ErrorCode::usage, fmt::format("points: must be a number from 2 to {}", kMostPoints));
+    question.points = *number;
+  }
+  return question;
+}
+
+Result<UsageQuestion> usage_question(const Parameters& parameters) {
+  if (auto checked = check_names(parameters, {"since", "by"}); !checked)
+    return std::unexpected(checked.error());
+  UsageQuestion question;
+  if (auto read = read_since(parameters, question.since_s); !read) return std::unexpected(read.error());
+  if (const auto by = parameters.find("by"); by != parameters.end()) {
+    if (by->second != "user" && by->second != "device")
+      return fail(ErrorCode::usage, "by: must be user or device");
+    question.by = by->second == "user" ? render::UsageBy::user : render::UsageBy::device;
+  }
+  return question;
+}
+
+}  // namespace berth::history

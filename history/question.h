@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "berth/core/error.h"
+#include "berth/render/usage.h"
+
+namespace berth::history {
+
+using Parameters = std::map<std::string, std::string, std::less<>>;
+
+/// What one device did lately.
+struct DeviceQuestion {
+  std::string uuid;
+  std::int64_t since_s = 24LL * 3600;  ///< so long ago it begins
+  std::int64_t points = 300;
+  std::int64_t least_step_s = 1;  ///< as often somebody looks
+};
+/// Of `device`, `since` and `points`. Error: `usage`, with what is allowed.
+Result<DeviceQuestion> device_question(const Parameters& parameters);
+
+/// Who had how many GPU-hours.
+struct UsageQuestion {
+  render::UsageBy by = render::UsageBy::user;
+  std::int64_t since_s = 7LL * 24 * 3600;
+};
+/// Of `by` and `since`. Error: `usage`, with what is allowed.
+Result<UsageQuestion> usage_question(const Parameters& parameters);
+
+}  // namespace berth::history

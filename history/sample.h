@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "berth/core/device.h"
+
+namespace berth::history {
+
+/// What a device did over a step of time. Whole numbers: more would be noise.
+struct Sample {
+  Reading<int> utilization_percent;  ///< mean
+  Reading<int> memory_used_mib;      ///< most
+  Reading<int> temperature_c;        ///< most
+  Reading<int> power_w;              ///< mean
+  Reading<int> leased_percent;       ///< of the time
+
+  bool operator==(const Sample&) const = default;
+};
+
+/// Makes one of several that cover the same time each. What some lack is that of the others.
+class SampleMerger {
+ public:
+  void add(const Sample& sample);
+  Sample merged() const;
+
+ private:
+  struct Mean {
+    std::int64_t sum = 0;
+    int count = 0;
+    void add(const Reading<int>& value);
+    Reading<int> value() const;
+  };
+  Mean utilization_, power_, leased_;
+  Reading<int> memory_used_mib_, temperature_c_;
+};
+
+struct SampleRow {
+  std::int64_t time_s = 0;  ///< at which the step begins, seconds since the epoch; a multiple of the step
+  std::string uuid;
+  Sample sample;
+
+  bool operator==(const SampleRow&) const = default;
+};
+
+/// The beginning of the step that a time is in.
+constexpr std::int64_t step_of(std::int64_t time_s, std::int64_t step_s) {
+  const std::int64_t rest = time_s % step_s;
+  return time_s - (rest < 0 ? rest + step_s : rest);
+}
+
+/// The rows in steps of `step_s`, by time and device.
+std::vector<SampleRow> merged_rows(std::span<const SampleRow> rows, std::int64_t step_s);
+
+}  // namespace berth::history

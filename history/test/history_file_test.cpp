@@ -1,0 +1,242 @@
+#include "berth/history/history_file.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "scratch.h"
+
+namespace berth::history {
+namespace {
+
+constexpr std::int64_t kNow = 1'800'000'000;
+
+HistoryFile opened(const Scratch& scratch, std::int64_t most_bytes = HistoryFile::kMostBytes) {
+  auto file = HistoryFile::open(scratch.path(), most_bytes);
+  REQUIRE_MESSAGE(file, file.error().message);
+  return std::move(*file);
+}
+
+LeaseKey lease(std::int64_t begun_s, std::uint64_t id = 1, std::string uuid = "gpu0") {
+  return {begun_s, {id}, std::move(uuid)};
+}
+
+/// Samples of two devices in the finest steps.
+Batch samples(std::int64_t from_s, std::int64_t to_s) {
+  Batch batch;
+  for (std::int64_t time_s = from_s; time_s < to_s; time_s += kTiers[0].step_s) {
+    const int percent = static_cast<int>(time_s / 10 % 101);
+    for (const char* uuid : {"gpu0", "gpu1"})
+      batch.samples.push_back({time_s, uuid, {percent, 1000, 40, 300, 50}});
+  }
+  return batch;
+}
+
+std::vector<render::HistoryRow> known_rows(HistoryFile& file, std::int64_t since_s,
+                                           std::int64_t now_s = kNow) {
+  const auto history = file.device_history({.uuid = "gpu0", .since_s = since_s, .points = 2000}, now_s);
+  REQUIRE(history);
+  std::vector<render::HistoryRow> rows = *history ? (*history)->rows : std::vector<render::HistoryRow>();
+  std::erase_if(rows, [](const render::HistoryRow& row) { return !row.memory_used_mib; });
+  return rows;
+}
+
+std::int64_t size_of(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_size : 0;
+}
+
+TEST_CASE("what is written is read, also after the file was closed") {
+  const Scratch scratch;
+  {
+    HistoryFile file = opened(scratch);
+    Batch batch = samples(kNow - 100, kNow);
+    batch.devices["gpu0"] = {"3", "H100"};
+    batch.leases[lease(kNow - 90)] = {"alice", std::nullopt, true, {80, 40}};
+    batch.hours[{step_of(kNow - 90, 3600), "alice", "gpu0"}] = {80, 40};
+    batch.watched[kNow - 100] = kNow - 50;
+    REQUIRE(file.write(batch));
+  }
+  HistoryFile file = opened(scratch);
+  CHECK(known_rows(file, 100).size() == 10);
+  const auto known = file.known(kNow);
+  REQUIRE(known);
+  CHECK(known->open == std::map<LeaseKey, std::string>{{lease(kNow - 90), "alice"}});
+  CHECK(known->watched_until_s == kNow - 50);
+  CHECK(file.known(kNow - 60)->watched_until_s == 0);
+  const auto usage = file.usage(render::UsageBy::device, {kNow - 3600, kNow});
+  REQUIRE(usage);
+  REQUIRE(usage->rows.size() == 1);
+  CHECK(usage->rows[0] == render::UsageRow{"gpu0", "3", "H100", "", 1, 80.0 / 3600, 40.0 / 3600});
+  CHECK(usage->unwatched_s == 3600 - 50);
+  CHECK_FALSE(*file.device_history({.uuid = "other"}, kNow));
+}
+
+TEST_CASE("of a lease on several devices the user has one, and each device its hours") {
+  const Scratch scratch;
+  HistoryFile file = opened(scratch);
+  const std::int64_t hour_s = step_of(kNow, 3600);
+  Batch batch;
+  for (const char* uuid : {"gpu0", "gpu1"}) {
+    batch.leases[lease(hour_s, 1, uuid)] = {"alice", hour_s + 100, true, {100, 0}};
+    batch.hours[{hour_s, "alice", uuid}] = {100, 0};
+  }
+  batch.leases[lease(hour_s + 5, 2)] = {"bob", std::nullopt, true, {}};
+  batch.hours[{hour_s, "bob", "gpu0"}] = {};
+  REQUIRE(file.write(batch));
+  REQUIRE(file.write(batch));  // hours are added, a lease stays one
+  const auto users = file.usage(render::UsageBy::user, {hour_s, hour_s + 3600});
+  REQUIRE(users);
+  REQUIRE(users->rows.size() == 2);
+  CHECK(users->rows[0] == render::UsageRow{"alice", "", "", "", 1, 400.0 / 3600, 0});
+  CHECK(users->rows[1].leases == 1);
+  CHECK(file.usage(render::UsageBy::device, {hour_s, hour_s + 3600})->rows.at(0).leases == 2);
+  CHECK(file.usage(render::UsageBy::user, {hour_s + 3600, hour_s + 7200})->rows.empty());
+  const auto history = file.device_history({.uuid = "gpu0", .since_s = 600}, hour_s + 60);
+  REQUIRE(*history);
+  REQUIRE((*history)->leases.size() == 2);
+  CHECK((*history)->leases[0].ended_s == hour_s + 100);
+  CHECK((*history)->leases[1].ended_s == std::nullopt);
+}
+
+TEST_CASE("a batch is written as a whole or not at all") {
+  const Scratch scratch;
+  HistoryFile file = opened(scratch);
+  const Batch batch = samples(kNow - 50'000, kNow);
+  {
+    const FullDisk full(200'000);
+    const auto written = file.write(batch);
+    REQUIRE_FALSE(written);
+    CHECK(written.error().kind == Fault::Kind::other);
+    CHECK(known_rows(file, 60'000).empty());
+  }
+  REQUIRE(file.write(batch));
+  CHECK_FALSE(known_rows(file, 60'000).empty());
+}
+
+TEST_CASE("a statement that fails in the middle takes back the rest of its batch") {
+  const Scratch scratch;
+  HistoryFile file = opened(scratch, 128 << 10U);
+  REQUIRE_FALSE(file.write(samples(kNow - 100'000, kNow)));
+  CHECK(known_rows(file, 60'000).empty());
+  REQUIRE(file.write(samples(kNow - 1000, kNow)));
+  CHECK(known_rows(file, 1000).size() == 100);
+}
+
+TEST_CASE("old samples become coarser, and nothing else changes") {
+  const Scratch scratch;
+  HistoryFile file = opened(scratch);
+  const std::int64_t old_s = kNow - 3 * kDay;
+  REQUIRE(file.write(samples(old_s - 600, old_s + 600)));
+  REQUIRE(file.thin(kNow));
+  const auto coarse = file.device_history({.uuid = "gpu0", .since_s = 4 * kDay, .points = 2000}, kNow);
+  REQUIRE(*coarse);
+  CHECK((*coarse)->step_s == 300);
+  const auto rows = known_rows(file, 4 * kDay);
+  REQUIRE(rows.size() == 4);
+  for (const auto& row : rows) CHECK(row.memory_used_mib == 1000);
+  // What is young enough is as fine as before.
+  CHECK(known_rows(file, 1200, old_s + 600).size() == 60 + 2);
+  REQUIRE(file.thin(kNow + 50 * kDay));
+  CHECK(known_rows(file, 4 * kDay).size() == 4);
+  REQUIRE(file.thin(kNow + 60 * kDay));
+  CHECK(known_rows(file, 4 * kDay).empty());
+}
+
+TEST_CASE("the file does not grow beyond its bound, and what is new is kept") {
+  const Scratch scratch;
+  constexpr std::int64_t kMost = 512 << 10U;
+  HistoryFile file = opened(scratch, kMost);
+  std::int64_t now_s = kNow;
+  std::int64_t largest = 0;
+  for (int i = 0; i < 200; ++i, now_s += 3000) {
+    Batch batch = samples(now_s - 3000, now_s);
+    for (std::uint64_t id = 1; id < 50; ++id) {
+      batch.leases[lease(now_s - 10, id)] = {"alice", now_s, true, {10, 0}};
+      batch.hours[{step_of(now_s, 3600), "alice" + std::to_string(id), "gpu0"}] = {10, 0};
+    }
+    const auto written = file.write(batch);
+    REQUIRE_MESSAGE(written, written.error().message);
+    REQUIRE(file.make_room(now_s));
+    largest = std::max(largest, size_of(scratch.path()));
+  }
+  CHECK(largest <= kMost);
+  CHECK(size_of(scratch.path() + "-wal") <= 8 << 20U);
+  CHECK(known_rows(file, 3000, now_s - 3000).size() >= 300);
+  CHECK_FALSE(file.usage(render::UsageBy::user, {now_s - 7200, now_s})->rows.empty());
+}
+
+TEST_CASE("when room is needed, what a wrong clock put into the future goes first") {
+  const Scratch scratch;
+  HistoryFile file = opened(scratch, 512 << 10U);
+  REQUIRE(file.write(samples(kNow - 10'000, kNow)));
+  const std::int64_t future_s = kNow + 1000 * kDay;
+  REQUIRE(file.write(samples(future_s, future_s + 70'000)));
+  REQUIRE(file.make_room(kNow));
+  CHECK(known_rows(file, 10'000).size() == 1000);
+  CHECK(known_rows(file, 70'000, future_s + 70'000).empty());
+}
+
+TEST_CASE("one process at a time has the file") {
+  const Scratch scratch;
+  const HistoryFile file = opened(scratch);
+  // A process of its own: SQLite knows what this one has open.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto second = HistoryFile::open(scratch.path());
+    ::_exit(!second && second.error().kind == Fault::Kind::taken ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
+}
+
+void make_other(const std::string& path, const std::string& sql) {
+  REQUIRE_FALSE(size_of(path) > 0);
+  std::ofstream(path).close();
+  auto database = Database::open(path, 1 << 20U);
+  REQUIRE(database);
+  REQUIRE(database->execute(sql));
+}
+
+TEST_CASE("a file of another version, or of another program, is left alone") {
+  struct Case {
+    const char* sql;
+    const char* words;
+  };
+  for (const Case& each :
+       {Case{"CREATE TABLE mine (x)", "another program's database"},
+        Case{"CREATE TABLE mine (x); PRAGMA application_id=0x42727468; PRAGMA user_version=2",
+             "another version of Berth (its tables are 2, ours 1)"},
+        Case{"CREATE TABLE mine (x); PRAGMA application_id=0x42727468; PRAGMA user_version=0",
+             "another version of Berth (its tables are 0, ours 1)"}}) {
+    const Scratch scratch;
+    make_other(scratch.path(), each.sql);
+    const auto file = HistoryFile::open(scratch.path());
+    REQUIRE_FALSE(file);
+    CHECK(file.error().kind == Fault::Kind::foreign);
+    CHECK_MESSAGE(file.error().message.find(each.words) != std::string::npos, file.error().message);
+    auto database = Database::open(scratch.path(), 1 << 20U);
+    CHECK(database->number("SELECT count(*) FROM mine") == 0);
+  }
+}
+
+TEST_CASE("a name that others could have prepared is refused") {
+  const Scratch scratch;
+  std::filesystem::create_symlink("/etc/passwd", scratch.path());
+  CHECK(HistoryFile::open(scratch.path()).error().message == "it is no file: name another");
+  const Scratch open_to_all;
+  ::chmod(open_to_all.folder().c_str(), 01777);
+  CHECK(HistoryFile::open(open_to_all.path()).error().message.starts_with("everybody may put files into"));
+  CHECK(HistoryFile::open(scratch.folder() + "/none/history.db").error().kind == Fault::Kind::other);
+  CHECK(HistoryFile::open(scratch.folder()).error().kind == Fault::Kind::foreign);
+  const Scratch fine;
+  (void)opened(fine);
+  struct stat status{};
+  REQUIRE(::stat(fine.path().c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0600);
+}
+
+}  // namespace
+}  // namespace berth::history

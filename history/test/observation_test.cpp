@@ -1,0 +1,101 @@
+#include "berth/history/observation.h"
+
+#include <doctest/doctest.h>
+
+namespace berth::history {
+namespace {
+
+struct Scene {
+  Facts facts;
+  Ledger ledger;
+
+  Scene() {
+    Device device;
+    device.uuid = "gpu0";
+    device.name = "H100";
+    device.memory.used_bytes = (100ULL << 20U) + 1;
+    device.utilization_percent = 7;
+    device.temperature_c = 40;
+    device.power_mw = 99'600;
+    device.processes = std::vector<Process>();
+    facts.snapshot.devices.push_back(std::move(device));
+  }
+
+  void lease(std::uint64_t id) {
+    Ticket ticket;
+    ticket.id = {id};
+    ticket.phase = TicketPhase::granted;
+    ticket.user = "alice";
+    ticket.since_s = 1000;
+    ticket.devices = {"gpu0"};
+    ledger.tickets.push_back(ticket);
+  }
+
+  void process(std::uint32_t pid, std::uint64_t lease_id, Reading<std::uint32_t> uid = 1000) {
+    Process process;
+    process.pid = pid;
+    process.uid = uid;
+    facts.snapshot.devices[0].processes->push_back(process);
+    if (lease_id != 0) facts.process_leases[pid] = {lease_id};
+  }
+
+  Observation observed() const { return observe(facts, ledger, {5000, std::chrono::seconds(1)}, 1); }
+};
+
+TEST_CASE("of a device its readings are kept, in whole units") {
+  Scene scene;
+  const Observation observation = scene.observed();
+  REQUIRE(observation.devices.size() == 1);
+  CHECK(observation.devices[0].sample == Sample{7, 100, 40, 100, 0});
+  CHECK(observation.devices[0].label == "0");
+  CHECK(observation.leases.empty());
+}
+
+TEST_CASE("of readings that are old only the leases are told") {
+  Scene scene;
+  scene.lease(1);
+  scene.process(10, 1);
+  scene.facts.snapshot.stale_reason = "the driver hangs";
+  const Observation observation = scene.observed();
+  CHECK(observation.devices[0].sample == Sample{{}, {}, {}, {}, 100});
+  CHECK(observation.leases.at(0).devices.at(0).used == std::nullopt);
+}
+
+TEST_CASE("a lease is used by the processes that are its own") {
+  Scene idle;
+  idle.lease(1);
+  CHECK(idle.observed().leases.at(0).devices.at(0).used == false);
+  idle.process(10, 0);
+  CHECK(idle.observed().leases.at(0).devices.at(0).used == false);
+  idle.process(11, 1);
+  CHECK(idle.observed().leases.at(0).devices.at(0).used == true);
+
+  Scene nameless;
+  nameless.lease(1);
+  nameless.process(10, 0, std::nullopt);
+  CHECK(nameless.observed().leases.at(0).devices.at(0).used == std::nullopt);
+  nameless.facts.snapshot.devices[0].processes.reset();
+  CHECK(nameless.observed().leases.at(0).devices.at(0).used == std::nullopt);
+}
+
+TEST_CASE("each of several leases on a device has its share, and its own use") {
+  Scene scene;
+  scene.lease(1);
+  scene.lease(2);
+  scene.process(10, 2);
+  const Observation observation = scene.observed();
+  REQUIRE(observation.leases.size() == 2);
+  CHECK(observation.leases[0].devices.at(0).share == 0.5);
+  CHECK(observation.leases[0].devices.at(0).used == false);
+  CHECK(observation.leases[1].devices.at(0).used == true);
+}
+
+TEST_CASE("who waits has nothing") {
+  Scene scene;
+  scene.lease(1);
+  scene.ledger.tickets[0].phase = TicketPhase::waiting;
+  CHECK(scene.observed().leases.empty());
+}
+
+}  // namespace
+}  // namespace berth::history
