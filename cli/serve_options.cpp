@@ -59,6 +59,8 @@ Syntax serve_syntax(serve::Settings& settings, std::string& config_file) {
       seconds_option("every", "look at the GPUs every SECS seconds (default 1)", settings.every_s),
       seconds_option("patience", "how long a client may take over a request (default 10)",
                      settings.patience_s),
+      text_option("history", "FILE", "keep the history in this file", settings.history_file),
+      {"Options", 0, "no-history", "", "keep no history", {}, raise_flag(settings.no_history)},
       text_option("config", "FILE", "a TOML file with these options as keys", config_file),
       source_option(settings.source),
   };

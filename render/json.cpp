@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "berth/core/waiters.h"
 #include "berth/render/json_value.h"
 
@@ -247,6 +249,10 @@ std::string health_json(const AgentHealth& health) {
   json["hostname"] = health.hostname;
   json["berth"] = health.version;
   json["warnings"] = health.warnings;
+  constexpr std::array<std::string_view, 3> kHistory{"off", "ok", "failing"};
+  json["history"] = {{"status", kHistory[static_cast<std::size_t>(health.history.status)]},
+                     {"reason", text_or_null(health.history.reason)},
+                     {"lost_samples", health.history.lost}};
   return dumped(json, Layout::line);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +41,16 @@ std::string leases_json(const Ledger& ledger, Layout layout);
 /// What the agent answers where it has no answer.
 std::string error_json(const Error& error);
 
+/// How the agent's history is.
+struct HistoryHealth {
+  enum class Status { off, ok, failing };
+  Status status = Status::off;
+  std::string reason;      ///< why it fails, or what became of the file before; "" for nothing to tell
+  std::uint64_t lost = 0;  ///< samples that could not be kept until there was room
+
+  bool operator==(const HistoryHealth&) const = default;
+};
+
 /// How the agent is.
 struct AgentHealth {
   std::string_view version;
@@ -47,6 +58,7 @@ struct AgentHealth {
   const Snapshot* snapshot = nullptr;  ///< null: the last look failed, and `error` says why
   const Error* error = nullptr;
   std::vector<std::string> warnings{};
+  HistoryHealth history{};
 };
 std::string health_json(const AgentHealth& health);
 

@@ -2,20 +2,27 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 
 #include "berth/api/berth.h"
 #include "berth/cli/program.h"
 #include "berth/cli/serve_options.h"
+#include "berth/history/history.h"
+#include "berth/history/place.h"
 #include "berth/lease/blind_spots.h"
+#include "berth/serve/http/history_services.h"
 #include "berth/serve/http/http_server.h"
 #include "berth/serve/page_files.h"
 #include "berth/serve/watcher.h"
 #include "berth/store/lease_directory.h"
+#include "berth/sys/clock.h"
 
 namespace {
 
 using namespace berth;
+
+constexpr std::chrono::seconds kFinishing{2};  // for the last of the history to be written
 
 /// nullopt: help was asked for, and given.
 Result<std::optional<serve::Settings>> read_settings(std::span<char*> words) {
@@ -44,6 +51,34 @@ Result<source::ProbeOptions> probe_options(const serve::Settings& settings) {
   return options;
 }
 
+/// What is kept of the looks, and where.
+history::History start_history() {
+  // A limit on the size of files is a fault of writing then, which is told and tried again.
+  std::signal(SIGXFSZ, SIG_IGN);
+  return history::History([](const std::string& text) { cli::write_error("berth: " + text + "\n"); });
+}
+
+std::optional<std::string> history_path(const serve::Settings& settings) {
+  if (settings.no_history) return std::nullopt;
+  if (!settings.history_file.empty()) return settings.history_file;
+  auto path = history::standard_path(cli::variable);
+  if (path) {
+    history::make_folders_of(*path);
+  } else {
+    cli::write_error("berth: keeping no history: there is no home for it; name a file with --history\n");
+  }
+  return path;
+}
+
+serve::Watcher::Remember remember_in(history::History& history) {
+  return [&history](const Result<leasing::World>& look, std::chrono::seconds every) {
+    const history::Moment now{std::chrono::floor<std::chrono::seconds>(sys::wall_now()).count(),
+                              sys::since_boot()};
+    if (look) history.see(history::observe(look->facts, look->ledger, now, every.count()));
+    return history.health();
+  };
+}
+
 Result<void> serve_until_told(std::span<char*> words) {
   const auto settings = read_settings(words);
   if (!settings) return std::unexpected(settings.error());
@@ -51,9 +86,13 @@ Result<void> serve_until_told(std::span<char*> words) {
   auto probe = probe_options(**settings);
   if (!probe) return std::unexpected(probe.error());
 
-  serve::HttpServer server({.files = serve::page_site(), .services = {}});
+  history::History history = start_history();
+  serve::HttpServer server(
+      {.files = serve::page_site(), .services = serve::history_services(history, serve::own_hostname())});
   if (auto applied = server.apply(**settings); !applied) return applied;
-  serve::Watcher watcher(std::move(*probe), [&](auto published) { server.publish(std::move(published)); });
+  history.keep_in(history_path(**settings));
+  serve::Watcher watcher(std::move(*probe), remember_in(history),
+                         [&](auto published) { server.publish(std::move(published)); });
   watcher.look();
   for (const std::string& spot : leasing::blind_spots(store::choose_lease_directory()))
     cli::write_error(fmt::format("berth: {}\n", spot));
@@ -63,11 +102,15 @@ Result<void> serve_until_told(std::span<char*> words) {
   server.run([&] {
     const auto fresh = read_settings(words);
     const auto applied = fresh ? server.apply(**fresh) : std::unexpected(fresh.error());
-    if (applied) watcher.set_interval(std::chrono::seconds((*fresh)->every_s));
+    if (applied) {
+      watcher.set_interval(std::chrono::seconds((*fresh)->every_s));
+      history.keep_in(history_path(**fresh));
+    }
     cli::write_error(
         applied ? "berth: read the settings again\n"
                 : fmt::format("berth: went on with the old settings: {}\n", applied.error().message));
   });
+  history.finish(kFinishing);
   // The watcher may be in a look that does not end.
   std::_Exit(0);
 }

@@ -33,7 +33,8 @@ Published start(const Telling& telling, const Snapshot* snapshot, const Error* e
   published.pages["/readyz"] =
       make_page(ready ? 200 : 503, kPlain, ready ? "ready\n" : "the driver does not answer\n");
   published.pages["/api/v1/health"] = make_page(
-      200, kJson, render::health_json({version(), telling.hostname, snapshot, error, telling.warnings}));
+      200, kJson,
+      render::health_json({version(), telling.hostname, snapshot, error, telling.warnings, telling.history}));
   return published;
 }
 

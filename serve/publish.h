@@ -6,6 +6,7 @@
 #include "berth/core/conduct.h"
 #include "berth/core/error.h"
 #include "berth/lease/look.h"
+#include "berth/render/json.h"
 #include "berth/render/prometheus.h"
 #include "berth/serve/answer.h"
 
@@ -21,6 +22,7 @@ struct Telling {
   IdleTimes idle;              ///< of the leases, as far as they were watched
   render::LeaseCounts counts;
   std::vector<std::string> warnings{};  ///< of what cannot be seen from here
+  render::HistoryHealth history{};
 };
 
 /// Every page and the events for this look. Where it failed, the pages say why. `number` is larger by at

@@ -54,6 +54,8 @@ Result<void> check(const Settings& settings) {
     return fail(ErrorCode::usage, "--tls-cert and --tls-key belong together: give both or neither");
   if (!settings.tls_clients.empty() && !tls)
     return fail(ErrorCode::usage, "--tls-clients needs TLS: give --tls-cert and --tls-key");
+  if (settings.no_history && !settings.history_file.empty())
+    return fail(ErrorCode::usage, "--history and --no-history contradict each other: give one of them");
   const bool guarded = !settings.token_file.empty() || !settings.tls_clients.empty() || settings.insecure;
   for (const std::string& text : settings.listen) {
     const auto address = tcp_address(text);

@@ -17,12 +17,6 @@
 namespace berth::serve {
 namespace {
 
-std::string own_hostname() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
-}
-
 /// Signals are for the thread that serves.
 void block_signals() {
   sigset_t all{};
@@ -39,8 +33,15 @@ void sleep_until(std::chrono::nanoseconds monotonic) {
 
 }  // namespace
 
-Watcher::Watcher(source::ProbeOptions options, Publish publish)
+std::string own_hostname() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+  return name.data();
+}
+
+Watcher::Watcher(source::ProbeOptions options, Remember remember, Publish publish)
     : options_(std::move(options)),
+      remember_(std::move(remember)),
       publish_(std::move(publish)),
       hostname_(own_hostname()),
       number_(static_cast<std::uint64_t>(std::time(nullptr)) * 1000) {}
@@ -83,6 +84,7 @@ void Watcher::look() {
   telling.idle = idle_;
   telling.counts = counter_.counts();
   telling.warnings = warnings_;
+  telling.history = remember_(world, every_.load());
   publish_(std::make_shared<const Published>(publish(world, telling, number_ += 2)));
 }
 

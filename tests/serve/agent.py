@@ -20,12 +20,16 @@ class Agent:
         self.process = lab.start(*within, lab.program, *words, **more)
         self.err = Lines(self.process.stderr)
         self.warnings = []
-        while not (line := self.err.line()).startswith("berth: serving ") and line:
-            self.warnings.append(line)
+        line = self._serving()
         found = re.fullmatch(r"berth: serving (https?)://(.*):(\d+)\n", line)
         assert found, line + self.err.rest()
         self.scheme, self.host, self.port = found[1], found[2], int(found[3])
-        assert self.err.line() == f"berth: serving unix:{self.socket}\n"
+        assert self._serving() == f"berth: serving unix:{self.socket}\n"
+
+    def _serving(self) -> str:
+        while not (line := self.err.line()).startswith("berth: serving ") and line:
+            self.warnings.append(line)
+        return line
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE_S)

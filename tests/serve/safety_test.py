@@ -206,7 +206,7 @@ def test_a_thousand_streams_each_get_every_event_from_one_thread(lab):
             return all(text.count(b"event: snapshot") >= count for text in seen.values())
 
         eventually(lambda: all_have(3))
-        assert len(os.listdir(f"/proc/{agent.process.pid}/task")) == 2
+        assert len(os.listdir(f"/proc/{agent.process.pid}/task")) == 3
         assert agent.get("/healthz")[0] == 200
     selector.close()
 
