@@ -6,6 +6,7 @@ import shlex
 import sys
 
 import pytest
+from clock import Clock
 from jobs import DEADLINE_S, eventually, holder, queue, waiter
 
 # Preloaded into the program.
@@ -81,20 +82,6 @@ def test_out_of_inotify_instances_a_waiter_looks_every_few_seconds(open_lab, as_
 
 
 # Clocks
-
-
-class Clock:
-    """For programs that are started with `env`: how far the wall clock and the boot clock are ahead, in seconds."""
-
-    def __init__(self, lab, wall: int = 0, boot: int = 0):
-        self.file = lab.directory / f"clock{wall}{boot}"
-        self.env = {"LD_PRELOAD": lab.build / "other_clock.so", "OTHER_CLOCK": self.file}
-        self.set(wall, boot)
-
-    def set(self, wall: int, boot: int) -> None:
-        fresh = self.file.with_suffix(".new")
-        fresh.write_text(f"{wall} {boot}\n")
-        fresh.rename(self.file)
 
 
 @pytest.mark.parametrize("jump_s", [86_400, -86_400])

@@ -20,3 +20,10 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct ti
   if (id == CLOCK_BOOTTIME) now->tv_sec += boot;
   return status;
 }
+
+__attribute__((visibility("default"))) time_t time(time_t* copy) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (copy != NULL) *copy = now.tv_sec;
+  return now.tv_sec;
+}

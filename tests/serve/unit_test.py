@@ -7,14 +7,29 @@ import pytest
 from lab import BUILD, DEADLINE_S
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
-def test_systemd_finds_no_fault_in_the_unit(tmp_path):
+pytestmark = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+
+
+@pytest.fixture
+def unit(tmp_path):
     text = (BUILD / "generated/berth-serve.service").read_text()
     program = text.split("ExecStart=")[1].split()[0]
     unit = tmp_path / "berth-serve.service"
     # It is not installed here, and the manual page neither.
     unit.write_text(text.replace(program, str(BUILD / "berth")).replace("Documentation=man:berth(1)\n", ""))
-    checked = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, timeout=DEADLINE_S
-    )
+    return unit
+
+
+def analyze(*words) -> subprocess.CompletedProcess:
+    return subprocess.run(["systemd-analyze", *words], capture_output=True, text=True, timeout=DEADLINE_S)
+
+
+def test_systemd_finds_no_fault_in_the_unit(unit):
+    checked = analyze("verify", "--man=no", unit)
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_systemd_finds_little_that_the_unit_could_reach(unit):
+    """Of 10.0; what is left are the network, the devices, and the processes of others, which it is about."""
+    checked = analyze("security", "--offline=yes", "--threshold=20", unit)
+    assert checked.returncode == 0, checked.stdout
