@@ -8,11 +8,10 @@
 
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <list>
 #include <optional>
 
 #include "berth/serve/http/gzip.h"
-#include "berth/serve/http/listener.h"
+#include "berth/serve/http/listeners.h"
 #include "berth/serve/http/wire.h"
 
 namespace berth::serve {
@@ -27,24 +26,22 @@ using SecureStream = asio::ssl::stream<PlainStream>;
 using Task = asio::awaitable<void, Executor>;
 
 constexpr std::size_t kMostConnections = 4000;
+constexpr std::size_t kMostLocalConnections = 500;  // through the Unix socket, which no network can fill
 constexpr std::size_t kReadBytes = 4096;
 constexpr auto kIdle = 75s;  // between two requests: longer than Prometheus' usual interval
 constexpr auto kSeeingOff = 2s;
-constexpr auto kSilence = 15s;                 // of an event stream, then a comment shows that it lives
 constexpr std::size_t kMostErrands = 64;       // at a time: each may read much
 constexpr std::size_t kMostFramesAtOnce = 16;  // what is newer meanwhile takes the place of the rest
-constexpr auto kDraining = 2s;                 // for answers under way when the server is told to end
+constexpr auto kDraining = 2000ms;             // for answers under way when the server is told to end
+constexpr auto kDrainingStep = 10ms;
 
-bool is_any(std::string_view host) {
-  return host == "0.0.0.0" || host == "::";
-}
-
-/// As many descriptors as the system lets this process have.
-void raise_descriptor_limit() {
+/// As many descriptors as the system lets this process have. Returns how many that is.
+std::size_t raise_descriptor_limit() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMostConnections;
   limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 2 * kMostConnections);
   ::setrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
 }
 
 class Count {
@@ -62,7 +59,12 @@ class Count {
 
 class HttpServer::Body {
  public:
-  explicit Body(Site site) : site_(std::move(site)) { raise_descriptor_limit(); }
+  explicit Body(Site site) : site_(std::move(site)) {
+    // The rest is for the looks at the machine, which clients must not be able to stop.
+    const std::size_t descriptors = raise_descriptor_limit();
+    network_.most = std::min(kMostConnections, descriptors / 8 * 5);
+    local_.most = std::min(kMostLocalConnections, descriptors / 8);
+  }
 
   Result<void> apply(const Settings& settings) {
     std::string token;
@@ -77,26 +79,17 @@ class HttpServer::Body {
       if (!context) return std::unexpected(context.error());
       tls = std::move(*context);
     }
-    if (auto opened = listen(settings); !opened) return opened;
-    network_door_ = {.token = token,
-                     .checks_host = token.empty() && settings.tls_clients.empty() && !settings.insecure};
+    if (auto opened = listeners_.listen(settings); !opened) return opened;
+    const bool checks_host = token.empty() && settings.tls_clients.empty() && !settings.insecure;
+    if (tls || tls_ || token != network_.door.token || checks_host != network_.door.checks_host)
+      show_out_the_network();
+    network_.door = {.token = token, .checks_host = checks_host};
     tls_ = std::move(tls);
     patience_ = std::chrono::seconds(settings.patience_s);
     return {};
   }
 
-  std::vector<std::string> addresses() const {
-    std::vector<std::string> names;
-    for (const Listener& each : listeners_) {
-      if (!each.network) {
-        names.push_back("unix:" + each.address);
-        continue;
-      }
-      names.push_back(fmt::format("{}://{}:{}", tls_ ? "https" : "http",
-                                  each.address.substr(0, each.address.rfind(':')), each.port()));
-    }
-    return names;
-  }
+  std::vector<std::string> addresses() const { return listeners_.names(tls_ != nullptr); }
 
   asio::io_context& loop() { return io_; }
 
@@ -104,62 +97,38 @@ class HttpServer::Body {
     asio::post(io_, [this, published = std::move(published)]() mutable {
       published_ = std::move(published);
       packer_.forget_what_is_gone();
-      bell_.expires_after(kSilence);  // wakes all who wait for it
+      bell_.expires_after(silence());  // wakes all who wait for it
     });
   }
 
   void run(const std::function<void()>& reload) {
     asio::co_spawn(io_, obey_signals(reload), asio::detached);
     io_.run();
-    close_all();
+    listeners_.close();
   }
 
  private:
-  /// Once: later, the file of a Unix socket may be a successor's.
-  void close_all() {
-    for (const Listener& each : listeners_) each.close();
-    listeners_.clear();
-  }
+  /// Clients of the network, or of the Unix socket.
+  struct Side {
+    Door door{};
+    std::size_t most = 0;
+    std::size_t connections = 0;
+    std::uint64_t admission = 0;  // rises when who may ask has changed
+  };
 
-  Result<void> listen(const Settings& settings) {
-    std::vector<std::pair<std::string, bool>> wanted;
-    for (const std::string& address : settings.listen) wanted.emplace_back(address, true);
-    if (wanted.empty()) wanted.emplace_back(kDefaultAddress, true);
-    if (!settings.socket.empty()) wanted.emplace_back(settings.socket, false);
-    std::list<Listener> fresh;
-    for (const auto& [address, network] : wanted) {
-      if (std::ranges::find(listeners_, address, &Listener::address) != listeners_.end()) continue;
-      auto listener = network ? listen_on_network(io_, address) : listen_on_socket(io_, address);
-      if (!listener) {
-        for (const Listener& each : fresh) each.close();
-        if (network && is_in_our_way(address))
-          return fail(ErrorCode::failure,
-                      fmt::format("{}: this server has the port at another address; such a change needs a "
-                                  "restart",
-                                  address));
-        return std::unexpected(listener.error());
-      }
-      fresh.push_back(std::move(*listener));
-    }
-    std::erase_if(listeners_, [&](const Listener& each) {
-      const bool stays = std::ranges::find(wanted, std::pair(each.address, each.network)) != wanted.end();
-      if (!stays) each.close();
-      return !stays;
-    });
-    for (const Listener& each : fresh)
-      asio::co_spawn(io_, accept_at(each.acceptor, each.network), asio::detached);
-    listeners_.splice(listeners_.end(), fresh);
-    return {};
-  }
+  struct Visit {
+    const Side& side;
+    std::uint64_t admission;  // under which the client was let in
+    bool is_admitted() const { return admission == side.admission; }
+  };
 
-  /// Whether a listener of ours is what keeps this address from being listened at.
-  bool is_in_our_way(const std::string& text) const {
-    const auto wanted = tcp_address(text);
-    return wanted && std::ranges::any_of(listeners_, [&](const Listener& each) {
-             if (!each.network || each.port() != wanted->port) return false;
-             const std::string host = tcp_address(each.address)->host;
-             return host == wanted->host || is_any(host) || is_any(wanted->host);
-           });
+  /// Of an event stream; then a comment shows that it lives.
+  std::chrono::seconds silence() const { return patience_ + patience_ / 2; }
+
+  /// Whoever was let in under other rules must knock again: streams end, kept connections are closed.
+  void show_out_the_network() {
+    ++network_.admission;
+    bell_.cancel();
   }
 
   Task obey_signals(std::function<void()> reload) {
@@ -169,41 +138,45 @@ class HttpServer::Body {
       reload();
     }
     ending_ = true;
-    close_all();
+    listeners_.close();
     bell_.cancel();
-    Timer patience(io_, kDraining);
-    if (answering_ > 0) co_await patience.async_wait(kAwait);
+    Timer pause(io_);
+    for (auto waited = 0ms; answering_ > 0 && waited < kDraining; waited += kDrainingStep) {
+      pause.expires_after(kDrainingStep);
+      co_await pause.async_wait(kAwait);
+    }
     io_.stop();
   }
 
-  Task accept_at(std::shared_ptr<Acceptor> acceptor, bool network) {
+  Task accept_at(std::shared_ptr<Acceptor> acceptor, Side& side) {
     while (true) {
       auto [error, socket] = co_await acceptor->async_accept(kAwait);
       if (!acceptor->is_open()) co_return;
       if (error) {  // no descriptors left: clients wait in the kernel's queue until some are
         Timer pause(io_, 100ms);
         co_await pause.async_wait(kAwait);
-      } else if (connections_ < kMostConnections) {
-        asio::co_spawn(io_, attend(PlainStream(std::move(socket)), network), asio::detached);
+      } else if (side.connections < side.most) {
+        asio::co_spawn(io_, attend(PlainStream(std::move(socket)), side), asio::detached);
       }
     }
   }
 
-  Task attend(PlainStream stream, bool network) {
-    const Count connection(connections_);
-    if (!network || !tls_) {
-      co_await converse(stream, network);
+  Task attend(PlainStream stream, Side& side) {
+    const Count connection(side.connections);
+    const Visit visit{side, side.admission};
+    if (&side == &local_ || !tls_) {
+      co_await converse(stream, visit);
       co_return;
     }
     const TlsContext context = tls_;  // a reload may put another in its place
     SecureStream secure(std::move(stream), *context);
     beast::get_lowest_layer(secure).expires_after(patience_);
     const auto [error] = co_await secure.async_handshake(asio::ssl::stream_base::server, kAwait);
-    if (!error) co_await converse(secure, network);
+    if (!error) co_await converse(secure, visit);
   }
 
   template <class Stream>
-  Task converse(Stream& stream, bool network) {
+  Task converse(Stream& stream, const Visit& visit) {
     beast::flat_buffer input(kMostHeaderBytes);
     for (bool keep_alive = true; keep_alive && !ending_;) {
       if (input.size() == 0 && !co_await read_more(stream, input)) co_return;
@@ -211,6 +184,8 @@ class HttpServer::Body {
       parser.header_limit(kMostHeaderBytes);
       beast::get_lowest_layer(stream).expires_after(patience_);
       const auto [error, size] = co_await http::async_read_header(stream, input, parser, kAwait);
+      if (!visit.is_admitted()) co_return;
+      const Count under_way(answering_);
       if (error) {
         const auto refusal = refusal_of(error);
         if (refusal && co_await send(stream, *refusal, {.keep_alive = false}))
@@ -224,10 +199,9 @@ class HttpServer::Body {
       const Manner manner{.with_text = header.method() != http::verb::head,
                           .packed = takes_gzip(header),
                           .keep_alive = keep_alive};
-      Answer answer =
-          serve::answer(request_of(header), network ? network_door_ : socket_door_, site_, *published_);
+      Answer answer = serve::answer(request_of(header), visit.side.door, site_, *published_);
       if (const auto* subscription = std::get_if<Subscription>(&answer)) {
-        co_await send_events(stream, *subscription, manner.with_text);
+        co_await send_events(stream, *subscription, manner.with_text, visit);
         co_return;
       }
       if (const auto* errand = std::get_if<Errand>(&answer)) answer = co_await run_errand(*errand);
@@ -268,7 +242,6 @@ class HttpServer::Body {
 
   template <class Stream>
   asio::awaitable<bool, Executor> send(Stream& stream, const Page& page, Manner manner) {
-    const Count under_way(answering_);
     SharedText text = page.text;
     Sending sending{.length = text->size(), .keep_alive = manner.keep_alive};
     if (const SharedText packed = manner.packed ? packer_.packed(text) : nullptr) {
@@ -314,28 +287,28 @@ class HttpServer::Body {
   /// Each client gets the newest when it has taken what came before: a slow one misses some, and holds up
   /// nobody.
   template <class Stream>
-  Task send_events(Stream& stream, const Subscription& subscription, bool with_text) {
+  Task send_events(Stream& stream, const Subscription& subscription, bool with_text, const Visit& visit) {
     const Page page{200, "text/event-stream", nullptr};
     const std::string head = head_of(page, {.length = std::nullopt, .keep_alive = false});
     const asio::const_buffer start = asio::buffer(head);
     if (!co_await write(stream, start) || !with_text) co_return;
     std::uint64_t sent = subscription.after <= published_->number ? subscription.after : 0;
-    auto last_word = std::chrono::steady_clock::now();
-    while (!ending_) {
+    bool silent = false;
+    while (!ending_ && visit.is_admitted()) {
       std::vector<SharedText> texts = frames_after(subscription.path, sent);
-      const auto now = std::chrono::steady_clock::now();
       static const auto kComment = std::make_shared<const std::string>(":\n\n");
-      if (texts.empty() && now - last_word >= kSilence) texts.push_back(kComment);
+      if (texts.empty() && silent) texts.push_back(kComment);
       if (!texts.empty()) {
         std::vector<asio::const_buffer> buffers;
         for (const SharedText& text : texts) buffers.push_back(asio::buffer(*text));
         if (!co_await write(stream, buffers)) co_return;
-        last_word = now;
+        silent = false;
         continue;
       }
       beast::get_lowest_layer(stream).expires_never();
-      if (bell_.expiry() <= now) bell_.expires_after(kSilence);
-      co_await bell_.async_wait(kAwait);
+      if (bell_.expiry() <= std::chrono::steady_clock::now()) bell_.expires_after(silence());
+      const auto [rung] = co_await bell_.async_wait(kAwait);
+      silent = !rung;
     }
   }
 
@@ -357,13 +330,15 @@ class HttpServer::Body {
   asio::io_context io_{1};
   asio::basic_signal_set<Executor> signals_{io_, SIGTERM, SIGINT, SIGHUP};
   Timer bell_{io_};
-  std::list<Listener> listeners_;
-  Door network_door_;
-  Door socket_door_{.token = "", .checks_host = false};
+  Listeners listeners_{io_, [this](const Listener& each) {
+                         asio::co_spawn(io_, accept_at(each.acceptor, each.network ? network_ : local_),
+                                        asio::detached);
+                       }};
+  Side network_;
+  Side local_{.door = {.token = "", .checks_host = false}};
   TlsContext tls_;
   std::chrono::seconds patience_{};
   std::shared_ptr<const Published> published_ = std::make_shared<const Published>();
-  std::size_t connections_ = 0;
   std::size_t answering_ = 0;
   std::size_t errands_ = 0;
   Packer packer_;

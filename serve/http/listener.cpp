@@ -28,6 +28,9 @@ Result<Listener> open_listener(asio::io_context& io, std::string address, bool n
         ErrorCode::failure,
         fmt::format("{} is taken by another program (ss -lntxp shows it){}: end that, or choose another",
                     address, network ? "" : " or is no socket"));
+  if (error == boost::system::errc::address_not_available)
+    return fail(ErrorCode::failure,
+                fmt::format("{} is no address of this machine, or not yet (ip address shows them)", address));
   if (error) return std::unexpected(broken("listening on " + address, error));
   return Listener{std::move(address), network, std::move(acceptor)};
 }

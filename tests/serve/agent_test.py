@@ -14,7 +14,7 @@ import urllib.parse
 import jsonschema
 import yaml
 from agent import Agent, curl
-from jobs import Lines, eventually, holder, waiter
+from jobs import eventually, holder, waiter
 from lab import DEADLINE_S
 from openapi_spec_validator import validate
 from schemas import FOLDER, checked_document
@@ -246,19 +246,3 @@ def test_who_ends_slowly_leaves_the_socket_of_a_successor_alone(agent):
             successor.bind(str(agent.socket))
             assert agent.process.wait(DEADLINE_S) == 0
             assert agent.socket.exists()
-
-
-def test_another_address_at_the_same_port_needs_a_restart(lab):
-    file = lab.directory / "serve.toml"
-    file.write_text('listen = ["127.0.0.1:0"]\n')
-    process = lab.start_berth("serve", "--config", file)
-    err = Lines(process.stderr)
-    port = int(err.line().rpartition(":")[2])
-    file.write_text(f'listen = ["0.0.0.0:{port}"]\ninsecure = true\n')
-    process.send_signal(signal.SIGHUP)
-    assert (
-        f"went on with the old settings: 0.0.0.0:{port}: this server has the port at another address; such a "
-        "change needs a restart" in err.line()
-    )
-    with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE_S):
-        pass
