@@ -20,11 +20,6 @@ constexpr auto kWriteEvery = 30s;        // what kill -9 may cost at most
 constexpr std::size_t kMostLooks = 256;  // that may wait for the thread
 constexpr std::size_t kMostQuestions = 64;
 
-struct Asked {
-  Question question;
-  std::function<void(HistoryAnswer)> answer;
-};
-
 std::int64_t wall_now_s() {
   return std::chrono::floor<std::chrono::seconds>(sys::wall_now()).count();
 }
@@ -33,6 +28,11 @@ std::int64_t wall_now_s() {
 
 class History::Body {
  public:
+  struct Asked {
+    Question question;
+    std::function<void(HistoryAnswer)> answer;
+  };
+
   explicit Body(HistoryWriter::Say say) : writer_(std::move(say)) {}
 
   void keep_in(std::optional<std::string> path) {
