@@ -54,6 +54,7 @@ std::unique_ptr<Command> make_queue();
 std::unique_ptr<Command> make_release();
 std::unique_ptr<Command> make_verify();
 std::unique_ptr<Command> make_serve();
+std::unique_ptr<Command> make_usage();
 std::unique_ptr<Command> make_pick();
 std::unique_ptr<Command> make_why();
 std::unique_ptr<Command> make_run();

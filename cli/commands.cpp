@@ -6,7 +6,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::array<Row, 21> kRows{{
+constexpr std::array<Row, 22> kRows{{
     {"list", "ls", "show the GPUs, who has them, and what runs on them", true, make_list},
     {"pick", "", "print the GPUs to use, for CUDA_VISIBLE_DEVICES; hold nothing", true, make_pick},
     {"why", "", "explain for every GPU why it would be granted or not", true, make_why},
@@ -16,6 +16,7 @@ constexpr std::array<Row, 21> kRows{{
     {"adopt", "", "lease the GPUs that a process of yours already uses", true, make_adopt},
     {"queue", "", "show who waits, in which place, and for what", true, make_queue},
     {"serve", "", "show this machine over HTTP: JSON, live events, metrics", true, make_serve, true},
+    {"usage", "", "show who had how many GPU-hours, leased and used", false, make_usage},
     {"release", "", "end a lease of yours", false, make_release},
     {"verify", "", "check that the job of a lease keeps to its GPUs", true, make_verify},
     {"init", "", "make the lease directory that all users share (root)", true, make_init},

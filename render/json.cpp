@@ -239,6 +239,13 @@ std::string error_json(const Error& error) {
   return dumped(json, Layout::line);
 }
 
+std::string message_of_error(std::string_view document) {
+  const Json json = Json::parse(document, nullptr, false);
+  if (!json.is_object()) return "";
+  const auto message = json.find("message");
+  return message != json.end() && message->is_string() ? message->get<std::string>() : "";
+}
+
 std::string health_json(const AgentHealth& health) {
   const Snapshot* snapshot = health.snapshot;
   const bool stale = snapshot != nullptr && snapshot->stale_reason;

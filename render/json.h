@@ -40,6 +40,8 @@ std::string leases_json(const Ledger& ledger, Layout layout);
 
 /// What the agent answers where it has no answer.
 std::string error_json(const Error& error);
+/// The message of such a document, "" when it is none.
+std::string message_of_error(std::string_view document);
 
 /// How the agent's history is.
 struct HistoryHealth {

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "berth/core/units.h"
+#include "berth/render/json_reader.h"
 #include "berth/render/json_value.h"
 #include "berth/render/table.h"
 
@@ -34,44 +36,34 @@ Json usage_row_json(const UsageRow& row, UsageBy by) {
   return json;
 }
 
-std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+UsageRow usage_row_from(const JsonReader& row, UsageBy by) {
+  UsageRow read;
+  read.who = row.text(by == UsageBy::user ? "user" : "device");
+  if (by == UsageBy::device) {
+    read.gpu = row.text("gpu");
+    read.name = row.text("name");
+    read.host = row.text("host");
+  }
+  read.leases = row.number<std::uint64_t>("leases");
+  read.leased_gpu_hours = row.maybe_decimal("leased_gpu_hours").value_or(0);
+  read.used_gpu_hours = row.maybe_decimal("used_gpu_hours").value_or(0);
+  return read;
 }
 
-double number_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0;
-}
-
-std::int64_t whole_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
-}
-
-const Json& list_of(const Json& object, const char* key) {
-  static const Json kNone = Json::array();
-  const auto found = object.find(key);
-  return found != object.end() && found->is_array() ? *found : kNone;
-}
-
-UsageRow usage_row_from(const Json& json, UsageBy by) {
-  return {.who = text_of(json, by == UsageBy::user ? "user" : "device"),
-          .gpu = text_of(json, "gpu"),
-          .name = text_of(json, "name"),
-          .host = text_of(json, "host"),
-          .leases = static_cast<std::uint64_t>(std::max<std::int64_t>(0, whole_of(json, "leases"))),
-          .leased_gpu_hours = number_of(json, "leased_gpu_hours"),
-          .used_gpu_hours = number_of(json, "used_gpu_hours")};
+std::optional<UsageBy> usage_by_from_text(std::string_view text) {
+  for (const UsageBy by : {UsageBy::user, UsageBy::device}) {
+    if (text == to_text(by)) return by;
+  }
+  return std::nullopt;
 }
 
 std::string hours_text(double hours) {
-  return fmt::format("{:.1f} h", hours);
+  return fmt::format("{:.{}f} h", hours, hours < 1 ? 2 : 1);
 }
 
 std::string share_text(const UsageRow& row) {
   if (row.leased_gpu_hours < 0.0001) return std::string(kUnknown);
-  return fmt::format("{:.0f} %", 100 * row.used_gpu_hours / row.leased_gpu_hours);
+  return fmt::format("{:.0f}", 100 * row.used_gpu_hours / row.leased_gpu_hours);
 }
 
 Cell usage_cell(std::string_view text) {
@@ -85,7 +77,38 @@ std::string sums_of(const Usage& usage) {
     leased += row.leased_gpu_hours;
     used += row.used_gpu_hours;
   }
-  return fmt::format("{:.1f} GPU-hours leased, {:.1f} of them used", leased, used);
+  return fmt::format("{} leased on all GPUs, {} of it used", hours_text(leased), hours_text(used));
+}
+
+Row usage_cells(const UsageRow& each, bool by_user, bool several_hosts) {
+  Row row;
+  if (several_hosts) row.push_back(usage_cell(each.host));
+  if (!by_user) {
+    row.push_back(usage_cell(each.gpu));
+    row.push_back(usage_cell(each.name));
+  }
+  row.push_back(usage_cell(each.who));
+  row.push_back({std::to_string(each.leases)});
+  row.push_back({hours_text(each.leased_gpu_hours)});
+  row.push_back({hours_text(each.used_gpu_hours)});
+  row.push_back({share_text(each)});
+  return row;
+}
+
+/// What the table is about, and what is not in it.
+std::string notes_on(const Usage& usage, const Style& style) {
+  std::string text =
+      fmt::format("from {} to {}: {}\n", clock_time(usage.from_s, style), clock_time(usage.to_s, style),
+                  usage.rows.empty() ? "nothing was leased" : sums_of(usage));
+  if (usage.unwatched_s >= kWorthTelling) {
+    text += fmt::format(
+        "Nobody looked for {} of it: what was used then is not known, and leases that\nbegan and ended then "
+        "are not "
+        "counted.\n",
+        duration_for_people(usage.unwatched_s));
+  }
+  for (const std::string& host : usage.missing) text += fmt::format("{} is not in it\n", printable(host));
+  return text;
 }
 
 }  // namespace
@@ -107,67 +130,43 @@ std::string usage_json(const Usage& usage, Layout layout) {
 }
 
 Result<Usage> usage_from_json(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object() || text_of(json, "kind") != "berth-usage")
+  constexpr std::size_t kDeepest = 8;
+  const Json json = is_deeper_than(text, kDeepest) ? Json() : Json::parse(text, nullptr, false);
+  std::string fault;
+  const JsonReader document(json, fault, "usage");
+  if (document.text("kind") != "berth-usage")
     return fail(ErrorCode::failure, "what came is not a document of Berth's about usage");
-  if (whole_of(json, "version") != 1)
+  if (document.number<int>("version") != 1)
     return fail(ErrorCode::failure, "what came is of another version: use the same Berth on both sides");
   Usage usage;
-  usage.by = text_of(json, "by") == to_text(UsageBy::device) ? UsageBy::device : UsageBy::user;
-  usage.from_s = whole_of(json, "from_s");
-  usage.to_s = whole_of(json, "to_s");
-  usage.unwatched_s = whole_of(json, "unwatched_s");
-  for (const Json& host : list_of(json, "missing")) {
-    if (host.is_string()) usage.missing.push_back(host.get<std::string>());
-  }
-  for (const Json& row : list_of(json, "rows")) {
-    if (row.is_object()) usage.rows.push_back(usage_row_from(row, usage.by));
-  }
+  usage.by = document.word("by", usage_by_from_text).value_or(UsageBy::user);
+  usage.from_s = document.number<std::int64_t>("from_s");
+  usage.to_s = document.number<std::int64_t>("to_s");
+  usage.unwatched_s = document.number<std::int64_t>("unwatched_s");
+  usage.missing = document.texts("missing");
+  document.each("rows", [&](const JsonReader& row) { usage.rows.push_back(usage_row_from(row, usage.by)); });
+  if (!fault.empty()) return fail(ErrorCode::failure, fault);
   return usage;
 }
 
 std::string usage_table(const Usage& usage, const Style& style) {
   const bool by_user = usage.by == UsageBy::user;
-  std::vector<Column> columns;
-  if (by_user) {
-    columns = {{"USER", Align::left, 8}};
-  } else {
-    columns = {{"HOST", Align::left, 8},
-               {"GPU", Align::right},
-               {"NAME", Align::left, 12, 1},
-               {"UUID", Align::left, 12, 2}};
-  }
-  for (const std::string_view title : {"LEASES", "LEASED", "USED", "USED"})
-    columns.push_back({title, Align::right});
   const bool several_hosts =
       !by_user && std::ranges::any_of(usage.rows, [](const UsageRow& row) { return !row.host.empty(); });
-  if (!by_user && !several_hosts) columns.erase(columns.begin());
+  std::vector<Column> columns;
+  if (by_user) columns.push_back({"USER", Align::left, 8});
+  if (several_hosts) columns.push_back({"HOST", Align::left, 8});
+  if (!by_user) {
+    columns.push_back({"GPU", Align::right});
+    columns.push_back({"NAME", Align::left, 12});
+    columns.push_back({"UUID", Align::left, 12, 1});
+  }
+  for (const std::string_view title : {"LEASES", "LEASED", "USED", "%"})
+    columns.push_back({title, Align::right});
   std::vector<Row> rows;
-  for (const UsageRow& each : usage.rows) {
-    Row row;
-    if (several_hosts) row.push_back(usage_cell(each.host));
-    if (!by_user) {
-      row.push_back(usage_cell(each.gpu));
-      row.push_back(usage_cell(each.name));
-    }
-    row.push_back(usage_cell(each.who));
-    row.push_back({std::to_string(each.leases)});
-    row.push_back({hours_text(each.leased_gpu_hours)});
-    row.push_back({hours_text(each.used_gpu_hours)});
-    row.push_back({share_text(each)});
-    rows.push_back(std::move(row));
-  }
+  for (const UsageRow& each : usage.rows) rows.push_back(usage_cells(each, by_user, several_hosts));
   std::string text = rows.empty() ? std::string() : table(columns, rows, style);
-  text += fmt::format("from {} to {}: {}\n", clock_time(usage.from_s, style), clock_time(usage.to_s, style),
-                      rows.empty() ? "nothing was leased" : sums_of(usage));
-  if (usage.unwatched_s >= kWorthTelling) {
-    text += fmt::format(
-        "Nobody looked for {} of it: what was used then, and leases that began and\nended then, are not in "
-        "it.\n",
-        duration_for_people(usage.unwatched_s));
-  }
-  for (const std::string& host : usage.missing) text += fmt::format("{} is not in it\n", printable(host));
-  return text;
+  return text + notes_on(usage, style);
 }
 
 std::string device_history_json(const DeviceHistory& history, Layout layout) {

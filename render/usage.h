@@ -18,10 +18,10 @@ std::string_view to_text(UsageBy by);
 
 /// What one user, or one device, had in a span of time.
 struct UsageRow {
-  std::string who;   ///< the user, or the device's UUID
-  std::string gpu;   ///< of a device: "3", "" when not known
-  std::string name;  ///< of a device, "" when not known
-  std::string host;  ///< of a device, where several machines are told of; else ""
+  std::string who{};   ///< the user, or the device's UUID
+  std::string gpu{};   ///< of a device: "3", "" when not known
+  std::string name{};  ///< of a device, "" when not known
+  std::string host{};  ///< of a device, where several machines are told of; else ""
   std::uint64_t leases = 0;
   double leased_gpu_hours = 0;  ///< leases that share a device share its time
   double used_gpu_hours = 0;    ///< of these, with a process of the lease computing on the device
@@ -33,9 +33,9 @@ struct Usage {
   UsageBy by = UsageBy::user;
   std::int64_t from_s = 0;
   std::int64_t to_s = 0;
-  std::int64_t unwatched_s = 0;      ///< of this time nobody looked; on several machines, the longest
-  std::vector<std::string> missing;  ///< machines that did not answer
-  std::vector<UsageRow> rows;        ///< most hours first
+  std::int64_t unwatched_s = 0;        ///< of this time nobody looked; on several machines, the longest
+  std::vector<std::string> missing{};  ///< machines that did not answer
+  std::vector<UsageRow> rows{};        ///< most hours first
 
   bool operator==(const Usage&) const = default;
 };

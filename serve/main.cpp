@@ -8,11 +8,13 @@
 #include "berth/api/berth.h"
 #include "berth/cli/program.h"
 #include "berth/cli/serve_options.h"
+#include "berth/cli/serve_program.h"
 #include "berth/history/history.h"
 #include "berth/history/place.h"
 #include "berth/lease/blind_spots.h"
 #include "berth/serve/http/history_services.h"
 #include "berth/serve/http/http_server.h"
+#include "berth/serve/http/usage_command.h"
 #include "berth/serve/page_files.h"
 #include "berth/serve/watcher.h"
 #include "berth/store/lease_directory.h"
@@ -119,6 +121,9 @@ Result<void> serve_until_told(std::span<char*> words) {
 
 int main(int argc, char** argv) {
   cli::keep_standard_descriptors();
-  const auto done = serve_until_told({argv + 1, argc > 0 ? static_cast<std::size_t>(argc - 1) : 0});
+  const std::span<char*> words(argv + 1, argc > 0 ? static_cast<std::size_t>(argc - 1) : 0);
+  if (!words.empty() && words[0] == cli::kUsageWord)
+    return cli::report(serve::usage_command(words.subspan(1)));
+  const auto done = serve_until_told(words);
   return done ? 0 : cli::report(std::unexpected(done.error()));
 }

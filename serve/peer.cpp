@@ -11,6 +11,7 @@
 namespace berth::serve {
 namespace {
 
+constexpr std::string_view kUnix = "unix:";
 constexpr std::uint16_t kHttpPort = 80;
 constexpr std::uint16_t kHttpsPort = 443;
 
@@ -27,7 +28,7 @@ bool is_path(std::string_view text) {
 }
 
 bool is_this_machine(const Peer& peer) {
-  if (peer.host == "localhost") return true;
+  if (!peer.socket.empty() || peer.host == "localhost") return true;
   const auto address = tcp_address(fmt::format("[{}]:{}", peer.host, peer.port));
   return address && address->loopback;
 }
@@ -67,6 +68,11 @@ Result<Peer> peer_from_url(std::string_view url) {
   constexpr std::string_view kTls = "https://";
   Peer peer;
   std::string_view rest = url;
+  if (rest.starts_with(kUnix) && rest.size() > kUnix.size()) {
+    peer.socket = rest.substr(kUnix.size());
+    peer.host = "localhost";
+    return peer;
+  }
   if (rest.starts_with(kPlain)) {
     rest.remove_prefix(kPlain.size());
     peer.port = kHttpPort;
@@ -86,6 +92,7 @@ Result<Peer> peer_from_url(std::string_view url) {
 }
 
 std::string url_of(const Peer& peer) {
+  if (!peer.socket.empty()) return fmt::format("{}{}", kUnix, peer.socket);
   const bool bracketed = is_bracketed(peer.host);
   const bool usual = peer.port == (peer.tls ? kHttpsPort : kHttpPort);
   return fmt::format("{}://{}{}{}{}{}", peer.tls ? "https" : "http", bracketed ? "[" : "", peer.host,

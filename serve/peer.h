@@ -10,6 +10,8 @@ namespace berth::serve {
 
 /// Where another server of ours answers, and how this one proves who it is.
 struct Peer {
+  std::string
+      socket;  ///< path of the Unix socket of an agent on this machine; "": it is asked over the network
   bool tls = false;
   std::string host;  ///< a name or an address, without brackets
   std::uint16_t port = 0;
@@ -23,7 +25,7 @@ struct Peer {
   bool operator==(const Peer&) const = default;
 };
 
-/// "http://node01:8420", "https://[fd00::1]/gpus". Error: `usage`.
+/// "http://node01:8420", "https://[fd00::1]/gpus", "unix:/run/agent.sock". Error: `usage`.
 Result<Peer> peer_from_url(std::string_view url);
 /// Without what is secret.
 std::string url_of(const Peer& peer);

@@ -134,7 +134,7 @@ std::string sentence(const Fault& fault, const Peer& peer, std::chrono::millisec
   if (error == beast::error::timeout)
     return fmt::format("no answer within {:g} s ({})", static_cast<double>(patience.count()) / 1000.0,
                        to_text(fault.step));
-  if (error == asio::error::connection_refused)
+  if (error == asio::error::connection_refused || error == boost::system::errc::no_such_file_or_directory)
     return fmt::format("nobody listens at {}; start `berth serve` there", url_of(peer));
   if (!fault.certificate.empty())
     return fmt::format("its certificate is not accepted: {}", fault.certificate);
@@ -193,8 +193,15 @@ class Client::Body {
     plain_.reset();
   }
 
+  Awaited<Result<std::vector<Protocol::endpoint>>> find_peer(Time until) {
+    if (peer_.socket.empty()) co_return co_await sharing_->resolver.find(peer_.host, peer_.port, until);
+    if (peer_.socket.size() >= sizeof(sockaddr_un::sun_path))
+      co_return fail(ErrorCode::usage, fmt::format("{}: the path is too long for a socket", peer_.socket));
+    co_return std::vector<Protocol::endpoint>{asio::local::stream_protocol::endpoint(peer_.socket)};
+  }
+
   Awaited<Result<void>> connect(Time until, std::chrono::milliseconds patience) {
-    const auto endpoints = co_await sharing_->resolver.find(peer_.host, peer_.port, until);
+    const auto endpoints = co_await find_peer(until);
     if (!endpoints) co_return std::unexpected(endpoints.error());
     Fault fault;
     for (const Protocol::endpoint& each : *endpoints) {

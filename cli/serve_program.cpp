@@ -1,0 +1,33 @@
+#include "berth/cli/serve_program.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "berth/cli/environment.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::cli {
+
+Error become_berth_serve(std::string_view task, std::span<char* const> words) {
+  const auto self = own_path();
+  if (!self) return self.error();
+  const std::string program = self->substr(0, self->rfind('/')) + "/berth-serve";
+  std::string name = "berth-serve";
+  std::string first(task);
+  std::vector<char*> arguments{name.data()};
+  if (!first.empty()) arguments.push_back(first.data());
+  arguments.insert(arguments.end(), words.begin(), words.end());
+  arguments.push_back(nullptr);
+  ::execv(program.c_str(), arguments.data());
+  if (errno == ENOENT) {
+    return {ErrorCode::failure,
+            program + " is missing: the tarball and the Debian package have it, the Python package does not"};
+  }
+  return sys::system_error(errno, fmt::format("starting {}", program));
+}
+
+}  // namespace berth::cli

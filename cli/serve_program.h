@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "berth/core/error.h"
+
+namespace berth::cli {
+
+/// First word for berth-serve, when it is to ask for usage and not to serve.
+inline constexpr std::string_view kUsageWord = "__usage";
+
+/// Goes on as berth-serve, which has what only a few commands need: the network, and SQLite. `task` is its
+/// first word, "" for none. Returns only when that fails.
+Error become_berth_serve(std::string_view task, std::span<char* const> words);
+
+}  // namespace berth::cli

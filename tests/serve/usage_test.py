@@ -1,0 +1,102 @@
+"""`berth usage`: whom it asks, and what it says when nobody answers."""
+
+import subprocess
+
+import pytest
+from agent import Agent
+from jobs import eventually, holder
+from schemas import checked
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture
+def lab(make_lab):
+    return make_lab("2xH100")
+
+
+@pytest.fixture
+def file(lab):
+    return lab.directory / "history.db"
+
+
+@pytest.fixture
+def used(lab, file):
+    """An agent that has seen a lease."""
+    agent = Agent(lab, "--history", file)
+    agent.url = f"http://127.0.0.1:{agent.port}"
+    job = holder(lab, "-n", "2")
+    eventually(lambda: agent.json("/api/v1/usage")["rows"])
+    job.ends()
+    return agent
+
+
+def refusal(answer) -> str:
+    assert answer.status in (1, 2) and answer.out == ""
+    return " ".join(answer.err.split())
+
+
+def test_an_agent_is_asked_over_the_network_and_on_its_socket(lab, used):
+    for url in (used.url, f"unix:{used.socket}"):
+        document = checked(lab.berth("usage", "--json", "--url", url), "usage")
+        (row,) = document["rows"]
+        assert row["leases"] == 1 and row["leased_gpu_hours"] > 0
+    devices = checked(lab.berth("usage", "--json", "--by", "device", "--hub", used.url), "usage")["rows"]
+    assert [row["gpu"] for row in devices] == ["0", "1"]
+    table = lab.berth("usage", "--url", used.url)
+    assert table.status == 0 and table.err == ""
+    head, line, last, *notes = table.out.splitlines()
+    assert head.split() == ["USER", "LEASES", "LEASED", "USED", "%"]
+    assert line.split()[:2] == [row["user"], "1"]
+    assert "leased on all GPUs" in last and "Nobody looked for 7 d of it" in notes[0]
+
+
+def test_a_file_is_read_when_no_agent_has_it(lab, used, file):
+    assert "an agent has it; ask that one, without --file" in refusal(lab.berth("usage", "--file", file))
+    used.ends()
+    assert checked(lab.berth("usage", "--json", "--file", file), "usage")["rows"][0]["leases"] == 1
+
+
+def test_a_token_is_asked_for_and_given(lab, tmp_path):
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o600)
+    agent = Agent(lab, "--token-file", token)
+    url = f"http://127.0.0.1:{agent.port}"
+    assert "it wants a token; give it with --token-file FILE" in refusal(lab.berth("usage", "--url", url))
+    assert lab.berth("usage", "--url", url, "--token-file", token).status == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--since", "soon"], '"soon" is not a time'),
+        (["--since", "500d"], "since: must be from 1s to 400d"),
+        (["--by", "host"], "--by host: must be one of user, device"),
+        (["--url", "node01"], "'node01' must be a URL like http://node01:8420"),
+        (["--url", "http://192.0.2.1:1"], "plain HTTP over the network"),
+        (["--url", "http://127.0.0.1:1"], "nobody listens at http://127.0.0.1:1; start `berth serve` there"),
+        (["--url", "unix:/none"], "nobody listens at unix:/none"),
+        (["--file", "/none"], "reading /none: No such file or directory"),
+        (["--file", "x", "--url", "http://x"], "--file and --url contradict each other"),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_to_do(lab, words, said):
+    assert said in refusal(lab.berth("usage", *words))
+
+
+def test_the_agent_that_keeps_no_history_says_so(lab):
+    agent = Agent(lab, "--no-history")
+    said = refusal(lab.berth("usage", "--url", f"http://127.0.0.1:{agent.port}"))
+    assert "no history is kept here: the agent was started with --no-history" in said
+
+
+def can_leave_the_network() -> bool:
+    return subprocess.run(["unshare", "-Urn", "true"], capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not can_leave_the_network(), reason="needs a network namespace of its own")
+def test_unless_told_otherwise_it_asks_the_agent_of_this_machine(lab):
+    said = refusal(lab.run("unshare", "-Urn", lab.program, "usage"))
+    assert "asking http://127.0.0.1:8420: " in said
+    assert "read the file of an agent that does not run with --file FILE" in said
