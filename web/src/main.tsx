@@ -1,4 +1,4 @@
-import "./style.css";
+import "./style/index.css";
 import { render } from "preact";
 import { followForEver } from "./connection";
 import { keepMatching } from "./narrowing";

@@ -100,6 +100,16 @@ export function userOf(owner: { user: string | null; uid: number | null }): stri
   return owner.user ?? (owner.uid === null ? "unknown" : `uid ${owner.uid}`);
 }
 
+/// null: not known.
+export function memoryShare({ device }: DeviceView): number | null {
+  const { used_bytes, total_bytes } = device.memory;
+  return used_bytes === null || !total_bytes ? null : used_bytes / total_bytes;
+}
+
+export function useShare({ device }: DeviceView): number | null {
+  return device.utilization_percent === null ? null : device.utilization_percent / 100;
+}
+
 /// One lease with where it is, for lists over all hosts.
 export interface LeaseView {
   readonly host: string;

@@ -52,6 +52,7 @@ export function shortModel(name: string, totalBytes: number | null): string {
     .split(/[\s-]+/)
     .filter((word) => word !== "" && !/^(SXM\d*|PCIe|HBM\w*|NVL|\d+GB)$/i.test(word))
     .join(" ");
+  if (/\bMIG\b/.test(name)) return words;
   const said = /(\d+)GB\b/i.exec(name)?.[1];
   const amount = said ?? (totalBytes === null ? null : Math.round(totalBytes / kGib).toString());
   return said === undefined || amount === null ? words || name : `${words}-${amount}`;

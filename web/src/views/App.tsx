@@ -8,7 +8,7 @@ import { Rail } from "./Rail";
 import { Summary } from "./Summary";
 import { TokenPrompt } from "./TokenPrompt";
 
-function Waiting() {
+function NoData() {
   const said = connection.value;
   return (
     <main class="empty">
@@ -24,7 +24,7 @@ function Waiting() {
 function Content() {
   const said = connection.value;
   if (said.phase === "token") return <TokenPrompt wasWrong={said.wasWrong} />;
-  if (overview.value === null) return <Waiting />;
+  if (overview.value === null) return <NoData />;
   return (
     <>
       <main>

@@ -21,7 +21,7 @@ function colour(name: string): string {
   return color;
 }
 
-/// Behind the curves: when the device was leased.
+/// Behind the curves: the steps in which the device was leased, be it for a part of them.
 function shadeLeases(history: History): (plot: uPlot) => void {
   const times = columnOf(history, "time_s");
   const leased = columnOf(history, "leased");

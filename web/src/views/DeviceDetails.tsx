@@ -34,16 +34,17 @@ function Facts({ view }: { view: DeviceView }) {
       <Fact name="Fan">{percent(device.fan_percent)}</Fact>
       <Fact name="Capability">{device.compute_capability ?? "–"}</Fact>
       <Fact name="PCI bus">{device.pci_bus_id ?? "–"}</Fact>
-      <Fact name="Health">{view.warnings.join(", ") || "nothing known against it"}</Fact>
+      <Fact name="Health">{view.warnings.join(", ") || "no fault known"}</Fact>
     </dl>
   );
 }
 
-export function LeaseFacts({ lease }: { lease: Lease }) {
+/// `children`: what it is said of, where that is not its owner.
+export function LeaseFacts({ lease, children }: { lease: Lease; children?: ComponentChildren }) {
   return (
     <>
       <span class="line">
-        <b>{userOf(lease)}</b>
+        {children ?? <b>{userOf(lease)}</b>}
         <span>
           {lease.promise_bytes === null
             ? lease.shared

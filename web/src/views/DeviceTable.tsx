@@ -1,20 +1,11 @@
 import { subject } from "../details";
 import { isShown } from "../narrowing";
-import type { DeviceView, HostView } from "../state";
+import { type DeviceView, type HostView, memoryShare, useShare } from "../state";
 import { degrees, gib, percent, shortModel, watts } from "../words";
 import { Age } from "./Age";
 import { Glyph, kStateWords } from "./Glyph";
 import { Holder } from "./Holder";
 import { Meter } from "./Meter";
-
-export function memoryShare({ device }: DeviceView): number | null {
-  const { used_bytes, total_bytes } = device.memory;
-  return used_bytes === null || !total_bytes ? null : used_bytes / total_bytes;
-}
-
-export function useShare({ device }: DeviceView): number | null {
-  return device.utilization_percent === null ? null : device.utilization_percent / 100;
-}
 
 const kHot = 85;
 

@@ -45,10 +45,12 @@ function Counts({ view }: { view: HostView }) {
   const free = view.counts.get("free") ?? 0;
   const idle = view.counts.get("idle") ?? 0;
   const waiting = view.waiters.length;
+  // Of a split GPU its instances count.
+  const all = view.devices.length - (view.counts.get("split") ?? 0);
   return (
     <span class="host-counts">
       <span class={free > 0 && !view.stale ? "some-free" : ""}>
-        {free} of {view.devices.length} free
+        {free} of {all} free
       </span>
       {idle > 0 && <span> · {idle} idle</span>}
       {waiting > 0 && <span> · {waiting} waiting</span>}

@@ -1,10 +1,10 @@
 /// A share as a bar. The number stands beside it, or in the name of what it is in.
 export function Meter({ share, kind }: { share: number | null; kind: "use" | "memory" }) {
+  if (share === null) return <span class="meter is-unknown" aria-hidden="true" />;
+  const scale = Math.min(1, Math.max(0, share)).toFixed(3);
   return (
     <span class={`meter ${kind}`} aria-hidden="true">
-      {share !== null && (
-        <span style={{ transform: `scaleX(${Math.min(1, Math.max(0, share)).toFixed(3)})` }} />
-      )}
+      <span style={{ transform: `scaleX(${scale})` }} />
     </span>
   );
 }

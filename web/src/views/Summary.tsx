@@ -2,7 +2,7 @@ import { fleet, overview } from "../fleet";
 import { quick } from "../narrowing";
 import type { DeviceState } from "../state";
 import { shortModel, spelled } from "../words";
-import { Glyph } from "./Glyph";
+import { Glyph, kStateWords } from "./Glyph";
 
 function Models() {
   const models = overview.value?.summary.models ?? [];
@@ -89,7 +89,12 @@ export function Summary() {
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for what is sent */}
       <div class="chips" role="group" aria-label="Show only the GPUs that are">
         {chips.map((state) => (
-          <Chip key={state} state={state} words={kChipWords[state] ?? state} count={count(state)} />
+          <Chip
+            key={state}
+            state={state}
+            words={kChipWords[state] ?? kStateWords[state]}
+            count={count(state)}
+          />
         ))}
         {waiters.length > 0 && (
           <button type="button" class="chip" onClick={goToWaiting}>

@@ -1,9 +1,8 @@
 import { subject } from "../details";
 import { isShown } from "../narrowing";
 import type { DeviceView, HostView } from "../state";
-import { userOf } from "../state";
+import { memoryShare, userOf, useShare } from "../state";
 import { gib, percent } from "../words";
-import { memoryShare, useShare } from "./DeviceTable";
 import { Glyph, kStateWords } from "./Glyph";
 import { Meter } from "./Meter";
 

@@ -1,10 +1,11 @@
 import { subject } from "../details";
 import { quick } from "../narrowing";
 import type { UserView } from "../state";
+import { usage } from "../usage";
 import { counted, hours } from "../words";
 import { Age } from "./Age";
 import { LeaseFacts } from "./DeviceDetails";
-import { usage, wishOf } from "./Rail";
+import { wishOf } from "./Waiting";
 
 function Spent({ user }: { user: string }) {
   if (usage.value === null)
@@ -52,12 +53,11 @@ export function UserDetails({ user, view }: { user: string; view: UserView | und
           <ul class="waiters">
             {view.leases.map(({ host, lease, devices }) => (
               <li key={`${host} ${lease.id}`}>
-                <span class="line">
+                <LeaseFacts lease={lease}>
                   <b>{host}</b>
                   <span>GPU {devices.map((each) => each.device.label).join(", ") || "–"}</span>
                   {devices.some((each) => each.state === "idle") && <span class="some-idle">idle</span>}
-                </span>
-                <LeaseFacts lease={lease} />
+                </LeaseFacts>
               </li>
             ))}
           </ul>

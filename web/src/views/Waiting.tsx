@@ -1,0 +1,54 @@
+import { fleet, isOne } from "../fleet";
+import { userOf, type WaiterView } from "../state";
+import { counted, gib } from "../words";
+import { Age } from "./Age";
+import { useFold } from "./fold";
+
+/// As `berth queue` says it, for whom it is known.
+export function wishOf({ waiter }: WaiterView): string {
+  if (waiter.request !== null) return waiter.request;
+  const what = counted(waiter.count, "GPU");
+  return waiter.promise_bytes === null ? what : `${what}, ${gib(waiter.promise_bytes)} GiB each`;
+}
+
+export function Waiting() {
+  const all = fleet.value.waiters;
+  const { shown, more } = useFold("waiting", all, 5);
+  return (
+    <section aria-labelledby="waiting">
+      <h2 id="waiting" tabIndex={-1}>
+        Waiting {all.length > 0 && <span class="count">{all.length}</span>}
+      </h2>
+      {all.length === 0 && <p class="nothing">Nobody waits.</p>}
+      <ol class="waiters">
+        {shown.map((each) => (
+          <Waiter key={`${each.host} ${each.waiter.id}`} view={each} />
+        ))}
+      </ol>
+      {more}
+    </section>
+  );
+}
+
+function Waiter({ view }: { view: WaiterView }) {
+  const { waiter, host } = view;
+  return (
+    <li>
+      <span class="line">
+        <b>{userOf(waiter)}</b>
+        {!isOne.value && <span class="place">{host}</span>}
+        <span class="end">
+          <Age since={waiter.since_s} />
+        </span>
+      </span>
+      <span class="wish">{wishOf(view)}</span>
+      <span class="why">{waiter.reason}</span>
+      {(waiter.note || waiter.command) && (
+        <span class="what">
+          {waiter.note && <q>{waiter.note}</q>}{" "}
+          {waiter.command && <code title={waiter.command}>{waiter.command}</code>}
+        </span>
+      )}
+    </li>
+  );
+}
