@@ -159,7 +159,10 @@ def command_of(pid: int) -> str:
 
 def serve(machine: Machine, listen: str) -> str:
     """The address of the page."""
-    server = machine.berth("serve", "--listen", listen, person=False, stderr=subprocess.PIPE, text=True)
+    history = str(machine.folder / "history.db")
+    server = machine.berth(
+        *("serve", "--listen", listen, "--history", history), person=False, stderr=subprocess.PIPE, text=True
+    )
     line = server.stderr.readline()
     found = re.search(r"serving (\S+)", line)
     if not found:

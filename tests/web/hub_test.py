@@ -31,6 +31,8 @@ def test_the_made_up_hub_speaks_as_a_real_one():
         checked_document(host["snapshot"], "list")
         checked_document(host["queue"], "queue")
     checked_document(hub.match("name~H100"), "match")
+    checked_document(hub.history("GPU-1", 86400), "history")
+    checked_document(hub.usage(), "usage")
 
 
 def test_a_hundred_machines_are_there_and_what_is_free_is_said(make_fleet, open_page):
@@ -150,16 +152,6 @@ def test_the_history_of_a_device(fleet, open_page):
     drawer.get_by_role("button", name="7 days").click()
     expect(drawer.get_by_role("button", name="7 days")).to_have_attribute("aria-pressed", "true")
     expect(drawer.locator("canvas")).to_have_count(2)
-
-
-def test_where_no_history_is_kept_a_sentence_says_so(fleet, open_page):
-    fleet.fleet.has_history = False
-    page = open_page(fleet.url, expected="404")
-    page.locator(".tile").first.click()
-    expect(page.get_by_role("dialog")).to_contain_text("This machine keeps no history.")
-    expect(page.locator("canvas")).to_have_count(0)
-    page.keyboard.press("Escape")
-    expect(page.locator(".users")).not_to_contain_text("7 d")
 
 
 def test_a_lost_connection_is_said_and_mends_itself(fleet, open_page):

@@ -49,7 +49,7 @@ def cells(page, gpu: int) -> list:
 def test_who_has_what_what_is_wrong_and_where_is_a_free_one(make_lab, open_page):
     process = subprocess.Popen(["sleep", "600"])
     lab = make_lab(BUSY.format(pid=process.pid))
-    page = open_page(url(Agent(lab)), expected="404")
+    page = open_page(url(Agent(lab)))
     expect(row(page, 0)).to_contain_text("outsider")
     gpu, model, state, use, memory, temperature, power, who = cells(page, 0)
     assert (gpu, model, use, temperature, power) == ("0", "H100-80", "97%", "61 °C", "512 W")
@@ -71,7 +71,7 @@ def test_who_has_what_what_is_wrong_and_where_is_a_free_one(make_lab, open_page)
 
 
 def test_a_lease_and_a_wait_come_and_go_before_ones_eyes(lab, open_page):
-    page = open_page(url(Agent(lab)), expected="404")
+    page = open_page(url(Agent(lab)))
     expect(page.locator(".figure")).to_have_text("8 of 8 free")
     expect(page.get_by_role("region", name="Waiting")).to_contain_text("Nobody waits.")
     job = holder(lab, "-n", "2", "--note", "for the paper")
@@ -95,7 +95,7 @@ def test_what_workloads_call_themselves_stays_text(lab, open_page):
     lab.change(
         f'[[device]]\nmodel = "H100"\n[[device]]\nmodel = "H100"\n[[device.process]]\npid = {process.pid}\n'
     )
-    page = open_page(url(Agent(lab)), expected="404")
+    page = open_page(url(Agent(lab)))
     expect(row(page, 0)).to_contain_text(SCRIPT)
     expect(row(page, 1)).to_contain_text(SCRIPT)
     row(page, 1).get_by_role("button").click()
@@ -122,7 +122,7 @@ def test_the_filter_is_the_language_of_requests_and_a_mistake_has_its_column(mak
 
 
 def test_what_matches_is_asked_again_as_readings_change(lab, open_page):
-    page = open_page(url(Agent(lab)), expected="404")
+    page = open_page(url(Agent(lab)))
     page.get_by_role("searchbox").fill("util>50")
     expect(page.locator(".nothing").first).to_have_text("No GPU is so.")
     lab.change('[[device]]\nmodel = "H100"\ncount = 7\n[[device]]\nmodel = "H100"\nutilization = 90\n')
@@ -150,6 +150,14 @@ def test_a_token_is_asked_for_kept_for_the_tab_and_never_in_the_address(lab, tmp
     assert page.evaluate("JSON.stringify([localStorage, document.cookie])") == '[{},""]'
 
 
+def test_where_nothing_is_remembered_a_sentence_says_so(lab, open_page):
+    holder(lab)
+    page = open_page(url(Agent(lab, "--no-history")), expected="status of")
+    row(page, 0).get_by_role("button").click()
+    expect(page.get_by_role("dialog")).to_contain_text("No history is kept here")
+    assert page.get_by_text("h / 7 d").count() == 0
+
+
 def test_an_agent_that_ends_is_said_and_its_successor_found(lab, open_page):
     agent = Agent(lab)
     page = open_page(url(agent), expected="Failed to load")
@@ -162,16 +170,14 @@ def test_an_agent_that_ends_is_said_and_its_successor_found(lab, open_page):
 
 
 def test_a_driver_that_is_not_there_is_said_with_its_reason(make_lab, open_page):
-    page = open_page(
-        url(Agent(make_lab('library_missing = true\n[[device]]\nmodel = "T4"\n'))), expected="404"
-    )
+    page = open_page(url(Agent(make_lab('library_missing = true\n[[device]]\nmodel = "T4"\n'))), expected="")
     expect(page.locator(".machine")).to_contain_text("down")
     expect(page.locator(".host-trouble")).to_contain_text("libnvidia-ml.so.1")
 
 
 def test_the_phone_shows_all_of_it_without_scrolling_sideways(lab, open_page, violations):
     holder(lab, "-n", "3", "--note", "a long note about what this is for, " * 4)
-    page = open_page(url(Agent(lab)), expected="404", viewport={"width": 360, "height": 740}, has_touch=True)
+    page = open_page(url(Agent(lab)), viewport={"width": 360, "height": 740}, has_touch=True)
     expect(row(page, 0)).to_contain_text("a long note")
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     row(page, 0).get_by_role("button").tap()

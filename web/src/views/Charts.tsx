@@ -11,6 +11,16 @@ function columnOf(history: History, name: string): Column {
   return history.rows.map((row) => (place < 0 ? null : (row[place] ?? null)));
 }
 
+function isUnknown(row: readonly (number | null)[]): boolean {
+  return row.slice(1).every((value) => value === null);
+}
+
+/// Where something is known first: what is before that would only be empty.
+function knownSince(history: History): number {
+  const first = history.rows.find((row) => !isUnknown(row));
+  return Math.min(first?.[0] ?? history.from_s, history.to_s - 6 * history.step_s);
+}
+
 /// A colour of the style sheet as the canvas takes it.
 function colour(name: string): string {
   const probe = document.createElement("span");
@@ -49,7 +59,7 @@ interface Curve {
 
 /// Hours of one or two days, else days.
 function timeLabels(history: History): uPlot.Axis.DynamicValues {
-  const isShort = history.to_s - history.from_s <= 2 * 86_400;
+  const isShort = history.to_s - knownSince(history) <= 2 * 86_400;
   const format: Intl.DateTimeFormatOptions = isShort
     ? { hour: "2-digit", minute: "2-digit" }
     : { day: "numeric", month: "short" };
@@ -78,7 +88,7 @@ function options(
     legend: { markers: { width: 0, fill: (_, i) => colour(curves[i - 1]?.colour ?? "muted") } },
     cursor: { sync: { key: "history" }, y: false },
     scales: {
-      x: { range: [history.from_s, history.to_s] },
+      x: { range: [knownSince(history), history.to_s] },
       ...(isPercent && { "%": { range: [0, 100] as [number, number] } }),
     },
     axes: [
@@ -109,7 +119,7 @@ function options(
         scale,
         stroke: colour(name),
         width: 1.5,
-        points: { show: false },
+        points: { size: 4 },
         value: (_: uPlot, value: number | null) => (value === null ? "–" : `${Math.round(value)}${unit}`),
       })),
     ],
@@ -173,7 +183,7 @@ function Gist({ history }: { history: History }) {
 }
 
 export function Charts({ history, totalBytes }: { history: History; totalBytes: number | null }) {
-  if (history.rows.length === 0) return <p class="nothing">Nothing is on record for this time.</p>;
+  if (history.rows.every(isUnknown)) return <p class="nothing">Nothing is on record for this time.</p>;
   const totalMib = totalBytes === null ? null : totalBytes / 1024 ** 2;
   const memory = columnOf(history, "memory_used_mib").map((used) =>
     used === null || !totalMib ? null : (100 * used) / totalMib,

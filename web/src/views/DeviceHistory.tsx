@@ -11,8 +11,8 @@ const kSpans = [
 const kRefreshMs = 30_000;
 
 function sentenceFor(error: unknown): string {
-  if (error instanceof Refusal && error.status === 404) return "This machine keeps no history.";
-  return `The history cannot be had: ${error instanceof Error ? error.message : error}`;
+  const said = error instanceof Refusal ? error.message : "the server does not answer";
+  return `${said.charAt(0).toUpperCase()}${said.slice(1)}.`;
 }
 
 /// Loaded when first wanted: the page is there sooner without.
