@@ -15,20 +15,62 @@ constexpr std::string_view kAbout =
     "on "
     "127.0.0.1:8420 unless told otherwise. Another address needs a token, client certificates, or "
     "--insecure. "
-    "SIGHUP makes it read its file, token and certificates again.";
+    "SIGHUP makes it read its file, token and certificates again. With --hub it asks the agents of other "
+    "machines, and shows them all.";
 
-Option text_option(std::string_view name, std::string_view value, std::string_view help, std::string& text) {
-  return {"Options", 0, name, value, help, {}, store_text(text)};
+constexpr std::string_view kOptions = "Options";
+constexpr std::string_view kHub = "Hub";
+
+Option text_option(std::string_view group, std::string_view name, std::string_view value,
+                   std::string_view help, std::string& text) {
+  return {group, 0, name, value, help, {}, store_text(text)};
 }
 
-Option seconds_option(std::string_view name, std::string_view help, std::int64_t& seconds) {
-  return {"Options", 0, name, "SECS", help, {}, [&seconds](std::string_view value) -> Result<void> {
+Option seconds_option(std::string_view group, std::string_view name, std::string_view help,
+                      std::int64_t& seconds) {
+  return {group, 0, name, "SECS", help, {}, [&seconds](std::string_view value) -> Result<void> {
             const auto given = seconds_from_text(value);
             if (!given) return std::unexpected(given.error());
             if (*given < 1 || *given > 3600) return fail(ErrorCode::usage, "must be from 1s to 1h");
             seconds = *given;
             return {};
           }};
+}
+
+std::vector<Option> hub_options(serve::HubSettings& hub) {
+  return {
+      {kHub,
+       0,
+       "hub",
+       "",
+       "show other machines too: those that the agents below are on",
+       {},
+       raise_flag(hub.is_hub)},
+      text_option(kHub, "agents", "FILE", "the agents: [[agent]] in TOML, or nvgpu's AGENTS = [...]",
+                  hub.agents_file),
+      {kHub,
+       0,
+       "agent",
+       "NAME=URL",
+       "one more agent (a URL alone, or `self`); may be repeated",
+       {},
+       [&hub](std::string_view value) -> Result<void> {
+         hub.agents.emplace_back(value);
+         return {};
+       }},
+      text_option(kHub, "agent-token", "FILE", "the token that agents are shown", hub.access.token_file),
+      text_option(kHub, "agent-ca", "FILE", "who may sign agents' certificates", hub.access.ca_file),
+      text_option(kHub, "agent-cert", "FILE", "the certificate that agents are shown", hub.access.cert_file),
+      text_option(kHub, "agent-key", "FILE", "that certificate's key", hub.access.key_file),
+      {kHub,
+       0,
+       "agent-insecure",
+       "",
+       "ask agents of --agent and of nvgpu's file in the clear too",
+       {},
+       raise_flag(hub.access.insecure)},
+      seconds_option(kHub, "agent-wait", "how long an agent may take to answer (default 5)", hub.patience_s),
+  };
 }
 
 }  // namespace
@@ -49,21 +91,23 @@ Syntax serve_syntax(serve::Settings& settings, std::string& config_file) {
          settings.listen.emplace_back(value);
          return {};
        }},
-      text_option("socket", "PATH", "listen on this Unix socket too", settings.socket),
-      text_option("token-file", "FILE", "the token that clients must show", settings.token_file),
-      text_option("tls-cert", "FILE", "speak TLS with this certificate chain", settings.tls_certificate),
-      text_option("tls-key", "FILE", "the certificate's key", settings.tls_key),
-      text_option("tls-clients", "FILE", "let in only clients whose certificate these sign",
+      text_option(kOptions, "socket", "PATH", "listen on this Unix socket too", settings.socket),
+      text_option(kOptions, "token-file", "FILE", "the token that clients must show", settings.token_file),
+      text_option(kOptions, "tls-cert", "FILE", "speak TLS with this certificate chain",
+                  settings.tls_certificate),
+      text_option(kOptions, "tls-key", "FILE", "the certificate's key", settings.tls_key),
+      text_option(kOptions, "tls-clients", "FILE", "let in only clients whose certificate these sign",
                   settings.tls_clients),
       {"Options", 0, "insecure", "", "let anybody on the network in", {}, raise_flag(settings.insecure)},
-      seconds_option("every", "look at the GPUs every SECS seconds (default 1)", settings.every_s),
-      seconds_option("patience", "how long a client may take over a request (default 10)",
+      seconds_option(kOptions, "every", "look every SECS seconds (default 1; a hub: 5)", settings.every_s),
+      seconds_option(kOptions, "patience", "how long a client may take over a request (default 10)",
                      settings.patience_s),
-      text_option("history", "FILE", "keep the history in this file", settings.history_file),
+      text_option(kOptions, "history", "FILE", "keep the history in this file", settings.history_file),
       {"Options", 0, "no-history", "", "keep no history", {}, raise_flag(settings.no_history)},
-      text_option("config", "FILE", "a TOML file with these options as keys", config_file),
+      text_option(kOptions, "config", "FILE", "a TOML file with these options as keys", config_file),
       source_option(settings.source),
   };
+  for (Option& each : hub_options(settings.hub)) syntax.options.push_back(std::move(each));
   return syntax;
 }
 

@@ -1,5 +1,7 @@
 #include "berth/render/hosts_json.h"
 
+#include <fmt/format.h>
+
 #include "berth/render/json_value.h"
 
 namespace berth::render {
@@ -84,6 +86,29 @@ std::string hosts_summary_json(const HostsHead& head, const Hosts& hosts, const 
   json["hosts"] = Json::array();
   for (const auto& host : hosts) json["hosts"].push_back(host->name);
   json["summary"] = totals_json(totals);
+  return dumped(json, Layout::line);
+}
+
+std::string hub_health_json(const HubHealth& health, const Hosts& hosts) {
+  constexpr std::ptrdiff_t kMostNamed = 20;
+  Json warnings = Json::array();
+  std::ptrdiff_t down = 0;
+  for (const auto& host : hosts) {
+    if (host->is_up()) continue;
+    if (++down <= kMostNamed) warnings.push_back(fmt::format("{}: {}", host->name, host->error));
+  }
+  const bool all = !hosts.empty() && static_cast<std::size_t>(down) == hosts.size();
+  Json json{{"kind", "berth-health"}, {"version", 1}};
+  json["status"] = down == 0 ? "ok" : all ? "failed" : "stale";
+  json["reason"] = down == 0 ? Json(nullptr)
+                             : Json(fmt::format("{} of {} hosts {} no answer", down, hosts.size(),
+                                                down == 1 ? "gives" : "give"));
+  json["taken_at_s"] = health.time_s;
+  json["hostname"] = health.hostname;
+  json["berth"] = health.version;
+  json["warnings"] = std::move(warnings);
+  json["history"] = {
+      {"status", "off"}, {"reason", "each agent keeps that of its machine"}, {"lost_samples", 0}};
   return dumped(json, Layout::line);
 }
 

@@ -34,4 +34,12 @@ std::string hosts_summary_json(const HostsHead& head, const Hosts& hosts, const 
 /// Where a filter holds.
 std::string match_json(const std::vector<PlacedDevice>& devices);
 
+/// How a hub is: as /api/v1/health of an agent says it of its driver, it says it of its agents.
+struct HubHealth {
+  std::string_view version;
+  std::string_view hostname;
+  std::int64_t time_s = 0;
+};
+std::string hub_health_json(const HubHealth& health, const Hosts& hosts);
+
 }  // namespace berth::render

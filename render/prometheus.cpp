@@ -12,49 +12,10 @@
 
 #include "berth/core/conduct.h"
 #include "berth/core/device_memory.h"
+#include "berth/render/metric_writer.h"
 
 namespace berth::render {
 namespace {
-
-using Labels = std::vector<std::pair<std::string_view, std::string>>;
-
-class Writer {
- public:
-  /// What follows belongs to this metric. Nothing is written until it has a sample.
-  void metric(std::string_view name, std::string_view type, std::string_view help) {
-    name_ = name;
-    head_ = fmt::format("# HELP berth_{0} {2}\n# TYPE berth_{0} {1}\n", name, type, help);
-  }
-
-  void sample(const Labels& labels, std::optional<double> value, std::string_view suffix = "") {
-    if (!value) return;
-    text_ += head_;
-    head_.clear();
-    text_ += fmt::format("berth_{}{}", name_, suffix);
-    char before = '{';
-    for (const auto& [name, text] : labels) {
-      text_ += fmt::format("{}{}=\"", before, name);
-      add_escaped(text);
-      text_ += '"';
-      before = ',';
-    }
-    text_ += fmt::format("{} {}\n", labels.empty() ? "" : "}", *value);
-  }
-
-  std::string take() { return std::move(text_); }
-
- private:
-  void add_escaped(std::string_view text) {
-    for (const char c : printable(text)) {
-      if (c == '\\' || c == '"') text_ += '\\';
-      text_ += c;
-    }
-  }
-
-  std::string text_;
-  std::string head_;
-  std::string_view name_;
-};
 
 template <class T>
 std::optional<double> scaled(const Reading<T>& value, double factor = 1) {
@@ -114,7 +75,7 @@ constexpr std::array kDeviceMetrics{
                  [](const Device& d) { return scaled(d.health.row_remap_pending); }},
 };
 
-Labels key_of(const Device& device) {
+MetricLabels key_of(const Device& device) {
   return {{"uuid", device.uuid}, {"gpu", label(device)}};
 }
 
@@ -125,11 +86,11 @@ std::size_t outsiders_on(const Device& device, const Listing& listing) {
   }));
 }
 
-void write_devices(Writer& writer, const Listing& listing) {
+void write_devices(MetricWriter& writer, const Listing& listing) {
   const std::vector<Device>& devices = listing.facts.snapshot.devices;
   writer.metric("device_info", "gauge", "What the device is; always 1.");
   for (const Device& device : devices) {
-    Labels labels = key_of(device);
+    MetricLabels labels = key_of(device);
     labels.insert(labels.end(), {{"name", device.name},
                                  {"pci_bus_id", device.pci_bus_id},
                                  {"parent_uuid", device.mig ? device.mig->parent_uuid : ""}});
@@ -151,7 +112,7 @@ void write_devices(Writer& writer, const Listing& listing) {
   }
 }
 
-void write_verdicts(Writer& writer, const Listing& listing) {
+void write_verdicts(MetricWriter& writer, const Listing& listing) {
   writer.metric("device_free", "gauge", "Whether a request for one whole device could have it now.");
   for (const Verdict& verdict : listing.verdicts) {
     if (const Device* device = find_device(listing.facts.snapshot, verdict.uuid))
@@ -165,7 +126,7 @@ void write_verdicts(Writer& writer, const Listing& listing) {
   }
 }
 
-void write_idleness(Writer& writer, const Listing& listing, std::int64_t now_s) {
+void write_idleness(MetricWriter& writer, const Listing& listing, std::int64_t now_s) {
   const std::vector<Device>& devices = listing.facts.snapshot.devices;
   writer.metric("device_lease_idle", "gauge",
                 "Whether nothing of the leases that hold the device computes on it.");
@@ -180,7 +141,7 @@ void write_idleness(Writer& writer, const Listing& listing, std::int64_t now_s) 
   }
 }
 
-void write_leases(Writer& writer, const Listing& listing) {
+void write_leases(MetricWriter& writer, const Listing& listing) {
   const Snapshot& snapshot = listing.facts.snapshot;
   const auto each_lease = [&](auto&& write) {
     for (const Ticket& ticket : listing.ledger.tickets) {
@@ -193,7 +154,7 @@ void write_leases(Writer& writer, const Listing& listing) {
   writer.metric("lease_info", "gauge", "Whose lease is on which device; always 1.");
   each_lease([&](const Ticket& lease) {
     for (const std::string& uuid : lease.devices) {
-      Labels labels{{"lease", to_text(lease.id)}, {"user", lease.user}, {"uuid", uuid}};
+      MetricLabels labels{{"lease", to_text(lease.id)}, {"user", lease.user}, {"uuid", uuid}};
       if (const Device* device = find_device(snapshot, uuid)) labels.emplace_back("gpu", label(*device));
       writer.sample(labels, 1);
     }
@@ -211,7 +172,7 @@ void write_leases(Writer& writer, const Listing& listing) {
   for (const auto& [user, count] : devices_of_users) writer.sample({{"user", user}}, count);
 }
 
-void write_queue(Writer& writer, const Metrics& metrics) {
+void write_queue(MetricWriter& writer, const Metrics& metrics) {
   std::map<std::string, double> of_users;
   double longest_s = 0;
   for (const Waiter& waiter : metrics.waiters) {
@@ -226,7 +187,7 @@ void write_queue(Writer& writer, const Metrics& metrics) {
   for (const auto& [user, count] : of_users) writer.sample({{"user", user}}, count);
 }
 
-void write_counts(Writer& writer, const LeaseCounts& counts) {
+void write_counts(MetricWriter& writer, const LeaseCounts& counts) {
   writer.metric("leases_granted_total", "counter", "Leases granted since the agent began.");
   writer.sample({}, static_cast<double>(counts.granted));
   writer.metric("leases_ended_total", "counter", "Leases ended since the agent began.");
@@ -244,7 +205,7 @@ void write_counts(Writer& writer, const LeaseCounts& counts) {
 }  // namespace
 
 std::string prometheus_text(const Metrics& metrics) {
-  Writer writer;
+  MetricWriter writer;
   writer.metric("build_info", "gauge", "The Berth that answers; always 1.");
   writer.sample({{"version", std::string(metrics.version)}}, 1);
   const bool answers = metrics.listing != nullptr && !metrics.listing->facts.snapshot.stale_reason;

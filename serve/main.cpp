@@ -1,6 +1,7 @@
-// berth-serve: all wiring of the agent. `berth serve` starts it.
+// berth-serve: all wiring of agent and hub. `berth serve` starts it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include "berth/lease/blind_spots.h"
 #include "berth/serve/http/history_services.h"
 #include "berth/serve/http/http_server.h"
+#include "berth/serve/http/hub.h"
 #include "berth/serve/http/usage_command.h"
 #include "berth/serve/page_files.h"
 #include "berth/serve/watcher.h"
@@ -26,9 +28,23 @@ using namespace berth;
 
 constexpr std::chrono::seconds kFinishing{2};  // for the last of the history to be written
 
-/// nullopt: help was asked for, and given.
-Result<std::optional<serve::Settings>> read_settings(std::span<char*> words) {
+/// What an admin wants, with what the files say that he names.
+struct Wanted {
   serve::Settings settings;
+  std::vector<serve::Agent> agents;  ///< of a hub
+
+  /// A hub has a machine of its own only where that is one of its agents.
+  bool looks_here() const {
+    return !settings.hub.is_hub || std::ranges::any_of(agents, [](const auto& each) { return !each.peer; });
+  }
+  std::chrono::seconds every() const { return std::chrono::seconds(serve::interval_s(settings)); }
+  serve::Hub::Plan plan() const { return {agents, every(), std::chrono::seconds(settings.hub.patience_s)}; }
+};
+
+/// nullopt: help was asked for, and given.
+Result<std::optional<Wanted>> read_settings(std::span<char*> words) {
+  Wanted wanted;
+  serve::Settings& settings = wanted.settings;
   std::string config_file;
   const cli::Syntax syntax = cli::serve_syntax(settings, config_file);
   const auto parsed = cli::parse(syntax, "berth serve", words);
@@ -39,7 +55,12 @@ Result<std::optional<serve::Settings>> read_settings(std::span<char*> words) {
   }
   if (auto read = cli::read_serve_file(config_file, syntax); !read) return std::unexpected(read.error());
   if (auto checked = serve::check(settings); !checked) return std::unexpected(checked.error());
-  return settings;
+  if (settings.hub.is_hub) {
+    auto agents = serve::read_agents(settings.hub);
+    if (!agents) return std::unexpected(agents.error());
+    wanted.agents = std::move(*agents);
+  }
+  return wanted;
 }
 
 Result<source::ProbeOptions> probe_options(const serve::Settings& settings) {
@@ -60,8 +81,9 @@ history::History start_history() {
   return history::History([](const std::string& text) { cli::write_error("berth: " + text + "\n"); });
 }
 
-std::optional<std::string> history_path(const serve::Settings& settings) {
-  if (settings.no_history) return std::nullopt;
+std::optional<std::string> history_path(const Wanted& wanted) {
+  const serve::Settings& settings = wanted.settings;
+  if (settings.no_history || !wanted.looks_here()) return std::nullopt;
   if (!settings.history_file.empty()) return settings.history_file;
   auto path = history::standard_path(cli::variable);
   if (path) {
@@ -81,40 +103,81 @@ serve::Watcher::Remember remember_in(history::History& history) {
   };
 }
 
-Result<void> serve_until_told(std::span<char*> words) {
-  const auto settings = read_settings(words);
-  if (!settings) return std::unexpected(settings.error());
-  if (!*settings) return {};
-  auto probe = probe_options(**settings);
-  if (!probe) return std::unexpected(probe.error());
+class Program {
+ public:
+  Program(std::span<char*> words, bool is_hub) : words_(words), is_hub_(is_hub) {}
 
-  history::History history = start_history();
-  serve::HttpServer server(
-      {.files = serve::page_site(), .services = serve::history_services(history, serve::own_hostname())});
-  if (auto applied = server.apply(**settings); !applied) return applied;
-  history.keep_in(history_path(**settings));
-  serve::Watcher watcher(std::move(*probe), remember_in(history),
-                         [&](auto published) { server.publish(std::move(published)); });
-  watcher.look();
-  for (const std::string& spot : leasing::blind_spots(store::choose_lease_directory()))
-    cli::write_error(fmt::format("berth: {}\n", spot));
-  for (const std::string& address : server.addresses())
-    cli::write_error(fmt::format("berth: serving {}\n", address));
-  watcher.go_on(std::chrono::seconds((*settings)->every_s));
-  server.run([&] {
-    const auto fresh = read_settings(words);
-    const auto applied = fresh ? server.apply(**fresh) : std::unexpected(fresh.error());
-    if (applied) {
-      watcher.set_interval(std::chrono::seconds((*fresh)->every_s));
-      history.keep_in(history_path(**fresh));
+  Result<void> serve(const Wanted& wanted) {
+    if (auto applied = server_.apply(wanted.settings); !applied) return applied;
+    if (auto begun = apply(wanted); !begun) return begun;
+    for (const std::string& address : server_.addresses())
+      cli::write_error(fmt::format("berth: serving {}\n", address));
+    server_.run([this] { read_again(); });
+    history_.finish(kFinishing);
+    // The watcher may be in a look that does not end.
+    std::_Exit(0);
+  }
+
+ private:
+  Result<void> apply(const Wanted& wanted) {
+    history_.keep_in(history_path(wanted));
+    if (watcher_) {
+      watcher_->set_interval(wanted.every());
+    } else if (wanted.looks_here()) {
+      if (auto begun = look_here(wanted); !begun) return begun;
     }
+    if (is_hub_) hub_.apply(wanted.plan());
+    return {};
+  }
+
+  Result<void> look_here(const Wanted& wanted) {
+    auto probe = probe_options(wanted.settings);
+    if (!probe) return std::unexpected(probe.error());
+    watcher_.emplace(std::move(*probe), remember_in(history_), [this](auto published) {
+      if (is_hub_) {
+        hub_.take_own(std::move(published));
+      } else {
+        server_.publish(std::move(published));
+      }
+    });
+    watcher_->look();
+    for (const std::string& spot : leasing::blind_spots(store::choose_lease_directory()))
+      cli::write_error(fmt::format("berth: {}\n", spot));
+    watcher_->go_on(wanted.every());
+    return {};
+  }
+
+  Result<void> apply_again() {
+    const auto fresh = read_settings(words_);
+    if (!fresh) return std::unexpected(fresh.error());
+    if ((*fresh)->settings.hub.is_hub != is_hub_)
+      return fail(ErrorCode::failure, "an agent becomes a hub, or a hub an agent, only with a restart");
+    if (auto applied = server_.apply((*fresh)->settings); !applied) return applied;
+    return apply(**fresh);
+  }
+
+  void read_again() {
+    const auto applied = apply_again();
     cli::write_error(
         applied ? "berth: read the settings again\n"
                 : fmt::format("berth: went on with the old settings: {}\n", applied.error().message));
-  });
-  history.finish(kFinishing);
-  // The watcher may be in a look that does not end.
-  std::_Exit(0);
+  }
+
+  std::span<char*> words_;
+  bool is_hub_;
+  history::History history_ = start_history();
+  serve::HttpServer server_{
+      {.files = serve::page_site(), .services = serve::history_services(history_, serve::own_hostname())}};
+  serve::Hub hub_{server_.loop(), [this](auto published) { server_.publish(std::move(published)); }};
+  std::optional<serve::Watcher> watcher_;
+};
+
+Result<void> serve_until_told(std::span<char*> words) {
+  const auto wanted = read_settings(words);
+  if (!wanted) return std::unexpected(wanted.error());
+  if (!*wanted) return {};
+  Program program(words, (*wanted)->settings.hub.is_hub);
+  return program.serve(**wanted);
 }
 
 }  // namespace

@@ -105,8 +105,8 @@ Result<void> check(const Peer& peer) {
   if (peer.tls || !peer.token.empty() || peer.insecure || is_this_machine(peer)) return {};
   return fail(
       ErrorCode::usage,
-      fmt::format("not asked: {} is plain HTTP over the network, without a token, so anybody there could "
-                  "answer in its place. Let it speak https or want a token; or say that this is meant",
+      fmt::format("not asked: {} is plain HTTP over the network, where anybody could answer in its place. "
+                  "Let it speak https, or give both a token",
                   url_of(peer)));
 }
 

@@ -25,6 +25,14 @@ struct Peer {
   bool operator==(const Peer&) const = default;
 };
 
+/// What a peer answered, whatever it was.
+struct Response {
+  int status = 0;
+  std::string type{};  ///< of the content
+  std::string tag{};   ///< its ETag
+  std::string body{};
+};
+
 /// "http://node01:8420", "https://[fd00::1]/gpus", "unix:/run/agent.sock". Error: `usage`.
 Result<Peer> peer_from_url(std::string_view url);
 /// Without what is secret.

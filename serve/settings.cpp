@@ -48,7 +48,20 @@ Result<TcpAddress> tcp_address(std::string_view text) {
   return address;
 }
 
+std::int64_t interval_s(const Settings& settings) {
+  constexpr std::int64_t kAgent_s = 1;
+  constexpr std::int64_t kHub_s = 5;
+  if (settings.every_s != 0) return settings.every_s;
+  return settings.hub.is_hub ? kHub_s : kAgent_s;
+}
+
 Result<void> check(const Settings& settings) {
+  const bool names_agents = !settings.hub.agents.empty() || !settings.hub.agents_file.empty();
+  if (settings.hub.is_hub && !names_agents)
+    return fail(ErrorCode::usage,
+                "--hub needs to know whom to ask: --agents FILE, or --agent URL (`self` is this machine)");
+  if (!settings.hub.is_hub && names_agents)
+    return fail(ErrorCode::usage, "--agent and --agents are for a hub: add --hub");
   const bool tls = !settings.tls_certificate.empty();
   if (tls != !settings.tls_key.empty())
     return fail(ErrorCode::usage, "--tls-cert and --tls-key belong together: give both or neither");

@@ -12,6 +12,26 @@ namespace berth::serve {
 
 inline constexpr std::string_view kDefaultAddress = "127.0.0.1:8420";
 
+/// How the hub shows its agents who it is, and how it knows them.
+struct AgentAccess {
+  std::string token_file{};
+  std::string ca_file{};    ///< of the authorities that may sign an agent's certificate; "": the system's
+  std::string cert_file{};  ///< of the certificate that the agents are shown
+  std::string key_file{};
+  bool insecure = false;  ///< they may be asked in the clear without a token
+
+  bool operator==(const AgentAccess&) const = default;
+};
+
+/// What makes it a hub.
+struct HubSettings {
+  bool is_hub = false;
+  std::vector<std::string> agents{};  ///< [NAME=]URL, or "self"
+  std::string agents_file{};          ///< TOML, or of nvgpu's master
+  AgentAccess access{};               ///< for agents that do not say it themselves
+  std::int64_t patience_s = 5;        ///< with an agent
+};
+
 /// What an admin says, on the command line or in the file.
 struct Settings {
   std::vector<std::string> listen;  ///< ADDRESS:PORT; empty: kDefaultAddress
@@ -21,12 +41,16 @@ struct Settings {
   std::string tls_key;
   std::string tls_clients;  ///< file of the authorities whose certificates let a client in
   bool insecure = false;
-  std::int64_t every_s = 1;
+  std::int64_t every_s = 0;      ///< 0: 1 of an agent, 5 of a hub
   std::int64_t patience_s = 10;  ///< for a client to send the whole of a request, or to take an answer
   std::string history_file;      ///< "": where the system or the user keeps what programs remember
   bool no_history = false;
   source::SourceKind source = source::SourceKind::automatic;
+  HubSettings hub;
 };
+
+/// How often machines are looked at or asked.
+std::int64_t interval_s(const Settings& settings);
 
 /// An address as numbers: a name could come to mean another machine.
 struct TcpAddress {

@@ -177,8 +177,12 @@ class Client::Body {
       }
       plain_->expires_at(until);
       Response response;
-      const auto fault = secure_ ? co_await exchange(*secure_, request, response)
-                                 : co_await exchange(*plain_, request, response);
+      std::optional<Fault> fault;
+      if (secure_) {
+        fault = co_await exchange(*secure_, request, response);
+      } else {
+        fault = co_await exchange(*plain_, request, response);
+      }
       if (!fault) co_return response;
       disconnect();
       // The peer may end a kept connection at any time, also while it is asked: that is no failure of its.

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -12,14 +11,6 @@
 #include "berth/serve/peer.h"
 
 namespace berth::serve {
-
-/// What a peer answered, whatever it was.
-struct Response {
-  int status = 0;
-  std::string type;  ///< of the content
-  std::string tag;   ///< its ETag
-  std::string body;
-};
 
 /// The most that is read of an answer.
 inline constexpr std::size_t kMostBodyBytes = 4U << 20U;

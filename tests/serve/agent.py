@@ -14,8 +14,10 @@ from lab import DEADLINE_S, Lab
 class Agent:
     """Listens on a port that the system chose, and on a Unix socket. `within`: words that start it elsewhere."""
 
+    SOCKET = "agent.sock"
+
     def __init__(self, lab: Lab, *options, listen: str = "127.0.0.1:0", within: tuple = (), **more):
-        self.socket = lab.directory / "agent.sock"
+        self.socket = lab.directory / self.SOCKET
         words = ("serve", "--listen", listen, "--socket", self.socket, *options)
         self.process = lab.start(*within, lab.program, *words, **more)
         self.err = Lines(self.process.stderr)

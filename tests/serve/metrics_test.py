@@ -14,6 +14,7 @@ import urllib.request
 
 import pytest
 from agent import Agent
+from hub import Hub
 from jobs import eventually, holder, waiter
 from lab import DEADLINE_S
 
@@ -129,8 +130,11 @@ def test_a_real_prometheus_finds_something_for_all_that_the_board_shows(promethe
             assert set(filtered["options"]["include"]["names"]) <= labels | {"Value"}, panel["title"]
 
 
-def test_what_board_alerts_and_documentation_name_is_served(busy):
-    served = set(re.findall(r"^# TYPE (\w+)", busy.get("/metrics")[2], re.MULTILINE))
+def test_what_board_alerts_and_documentation_name_is_served(busy, make_lab):
+    hub = Hub(make_lab("1xT4"), f"busy=http://127.0.0.1:{busy.port}")
+    eventually(lambda: hub.json("/api/v1/hosts")["summary"]["users"])
+    texts = busy.get("/metrics")[2] + hub.get("/metrics")[2]
+    served = set(re.findall(r"^# TYPE (\w+)", texts, re.MULTILINE))
     for text in (json.dumps(TARGETS), RULES.read_text(), (DEPLOY.parent / "docs/serve.md").read_text()):
         named = set(re.findall(r"\bberth_[a-z_]+[a-z]\b", text))
         assert named

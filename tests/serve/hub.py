@@ -1,0 +1,49 @@
+"""A running `berth serve --hub`, as its clients see it."""
+
+import pathlib
+
+from agent import Agent
+from jobs import eventually
+from lab import Lab
+
+
+class Hub(Agent):
+    """Asks each second, and waits a second for an answer."""
+
+    SOCKET = "hub.sock"
+
+    def __init__(self, lab: Lab, *agents, options=(), **more):
+        words = [word for each in agents for word in ("--agent", each)]
+        super().__init__(lab, "--hub", "--every", "1", "--agent-wait", "1", *words, *options, **more)
+
+    def hosts(self) -> dict[str, dict]:
+        return {host["name"]: host for host in self.json("/api/v1/hosts")["hosts"]}
+
+    def row(self, name: str) -> dict:
+        return self.hosts()[name]
+
+    def error(self, name: str) -> str:
+        """What is told of a host that is down."""
+        return eventually(lambda: (error := self.row(name)["error"]) != NOT_YET and error)
+
+    def sees(self, name: str) -> dict:
+        """The host as soon as it is up."""
+        return eventually(lambda: (host := self.row(name))["state"] == "up" and host)
+
+
+NOT_YET = "it has not been asked yet"
+
+
+def agents_file(path: pathlib.Path, *agents: dict) -> pathlib.Path:
+    """A TOML file with these agents."""
+
+    def written(value) -> str:
+        return str(value).lower() if isinstance(value, bool) else f'"{value}"'
+
+    path.write_text(
+        "".join(
+            "[[agent]]\n" + "".join(f"{key} = {written(value)}\n" for key, value in agent.items())
+            for agent in agents
+        )
+    )
+    return path

@@ -1,0 +1,363 @@
+"""What a hub shows of good agents, and of bad ones."""
+
+import json
+import pathlib
+import signal
+import socket
+import subprocess
+import threading
+
+import pytest
+from agent import Agent
+from fake_agent import FakeAgent, answering, dripping, saying, silent
+from hub import Hub, agents_file
+from jobs import eventually, holder, waiter
+from lab import DEADLINE_S
+from schemas import checked_document
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture
+def document(agent) -> dict:
+    """What a good agent answers."""
+    return agent.json("/api/v1/hosts")
+
+
+@pytest.fixture
+def fake():
+    made = []
+
+    def make(*arguments, **more) -> FakeAgent:
+        made.append(FakeAgent(*arguments, **more))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def test_it_shows_its_own_machine_and_others(make_lab):
+    lab, other = make_lab("2xA100"), make_lab("8xH100")
+    far = Agent(other)
+    job = holder(other, "-n", "3", "--note", "</script>\x1b[2J")
+    waiting = waiter(other, "-n", "8")
+    hub = Hub(lab, "self", f"far=http://127.0.0.1:{far.port}")
+    eventually(lambda: hub.sees("far")["snapshot"]["leases"] and hub.sees("far")["queue"]["waiters"])
+    hosts = checked_document(hub.json("/api/v1/hosts"), "hosts")
+    assert [host["name"] for host in hosts["hosts"]] == [socket.gethostname(), "far"]
+    for host in hosts["hosts"]:
+        checked_document(host["snapshot"], "list")
+        checked_document(host["queue"], "queue")
+    assert hosts["hub"]
+    assert hosts["hosts"][0]["url"] is None
+    assert hosts["hosts"][1]["url"] == f"http://127.0.0.1:{far.port}"
+    told, of_agent = hosts["hosts"][1]["snapshot"], far.json("/api/v1/snapshot")
+    assert told["leases"] == of_agent["leases"]
+    assert told["leases"][0]["note"] == "</script>\x1b[2J"
+    summary = hosts["summary"]
+    assert (summary["devices"], summary["free"]) == (10, 7)
+    assert [(each["devices"], each["free"], each["hosts_with_free"]) for each in summary["models"]] == [
+        (8, 5, 1),
+        (2, 2, 1),
+    ]
+    (user,) = summary["users"]
+    assert (user["devices"], user["leases"], user["waiting"]) == (3, 1, 1)
+    found = checked_document(hub.json("/api/v1/match?filter=name~A100+or+index%3D7"), "match")
+    assert [device["host"] for device in found["devices"]] == [socket.gethostname()] * 2 + ["far"]
+    assert [report["hostname"] for report in hub.json("/cluster_status")] == [socket.gethostname(), "far"]
+    assert len(hub.json("/gpu_status")["gpus"]) == len(hub.json("/api/v1/snapshot")["devices"]) == 2
+    job.ends()
+    waiting.starts()
+    waiting.ends()
+
+
+def test_events_tell_what_is_new_of_each_host(make_lab):
+    other = make_lab("2xT4")
+    hub = Hub(make_lab("2xA100"), "self", f"far=http://127.0.0.1:{Agent(other).port}")
+    hub.sees("far")
+    events = hub.events("/api/v1/hosts/events")
+    first = [events.next("host") for _ in range(2)]
+    assert {host["name"] for host in first} == {socket.gethostname(), "far"}
+    assert events.next("summary")["hosts"] == [socket.gethostname(), "far"]
+    job = holder(other)
+    eventually(lambda: (host := events.next("host"))["name"] == "far" and host["snapshot"]["leases"])
+    assert [user["devices"] for user in events.next("summary")["summary"]["users"]] == [1]
+    job.ends()
+    events.close()
+
+
+def test_metrics_tell_who_answers(make_lab, agent):
+    hub = Hub(make_lab("2xA100"), "self", f"far=http://127.0.0.1:{agent.port}", "gone=http://127.0.0.1:1")
+    hub.sees("far")
+    hub.error("gone")
+    text = hub.get("/metrics")[2]
+    assert '\nberth_host_up{host="far"} 1\n' in text
+    assert '\nberth_host_up{host="gone"} 0\n' in text
+    assert '\nberth_host_seen_timestamp_seconds{host="far"} ' in text
+    assert 'seen_timestamp_seconds{host="gone"}' not in text
+    assert '\nberth_hub_free_devices{name="NVIDIA H100 80GB HBM3"} 8\n' in text
+    assert text.count("\nberth_device_up{") == 2  # its own
+    checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+    health = checked_document(hub.json("/api/v1/health"), "health")
+    assert (health["status"], health["reason"]) == ("stale", "1 of 3 hosts gives no answer")
+    assert health["warnings"][0].startswith("gone: nobody listens at http://127.0.0.1:1; start `berth serve`")
+
+
+def test_no_bad_agent_is_more_than_a_row_with_its_error(lab, agent, document, fake):
+    good = json.dumps(document)
+    later = json.dumps(document | {"version": 2})
+    hub_itself = json.dumps(document | {"hub": True})
+    nobody = json.dumps(document | {"hosts": []})
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(good)}\r\n\r\n".encode()
+    worlds = {
+        "bytes": (saying(b"\0\xff" * 50 + b"\r\n\r\n"), "what it answers is no HTTP"),
+        "page": (answering("<html>"), "its answer: it is no JSON"),
+        "other": (answering('{"kind": "dog"}'), 'document.kind must be "berth-hosts"'),
+        "later": (answering(later), "document.version is 2, and this Berth reads 1"),
+        "deep": (answering("[" * 100_000), "nested too deep"),
+        "huge": (answering(b" " * 10_000_000), "its answer is longer than 4 MiB, and was not read"),
+        "half": (saying(head + good[:1000].encode()), "it ended the connection before its answer was whole"),
+        "short": (saying(b""), "it ended the connection before its answer was whole"),
+        "silent": (silent, "no answer within 1 s (connected, and waiting for the answer)"),
+        "dripping": (dripping, "no answer within 1 s"),
+        "locked": (answering("", "401 Unauthorized"), "it wants a token"),
+        "nvgpu": (answering("", "404 Not Found"), "no agent of this version of Berth answers there"),
+        "broken": (answering("", "500 Oops"), "it answers with the HTTP status 500"),
+        "hub": (answering(hub_itself), "that is a hub; name the agents"),
+        "nobody": (answering(nobody), "it tells not of one host"),
+        "moved": (answering("", "302 Found", "Location: http://127.0.0.1:1/\r\n"), "HTTP status 302"),
+        "unasked": (answering("", "304 Not Modified"), "HTTP status 304"),
+    }
+    bad = [f"{name}={fake(reply).url}" for name, (reply, _) in worlds.items()]
+    hub = Hub(lab, *bad, f"good=http://127.0.0.1:{agent.port}")
+    seen = hub.sees("good")["seen_s"]
+    for name, (_, words) in worlds.items():
+        error = hub.error(name)
+        assert words in error, name
+        assert hub.row(name)["state"] == "down"
+        assert hub.row(name)["snapshot"] is None
+    # All that has held up nobody.
+    eventually(lambda: hub.row("good")["seen_s"] > seen)
+    assert hub.row("good")["state"] == "up"
+    assert hub.get("/readyz")[0] == 200
+    checked_document(hub.json("/api/v1/hosts"), "hosts")
+    assert [("error" in each) for each in hub.json("/cluster_status")] == [True] * len(worlds) + [False]
+
+
+def test_a_host_that_goes_keeps_its_last_word_and_comes_back(make_lab):
+    other = make_lab("2xT4")
+    far = Agent(other)
+    hub = Hub(make_lab("1xA100"), f"far=http://127.0.0.1:{far.port}")
+    seen = hub.sees("far")["seen_s"]
+    far.process.kill()
+    far.process.wait()
+    host = eventually(lambda: (host := hub.row("far"))["state"] == "down" and host)
+    assert "nobody listens" in host["error"] or "ended the connection" in host["error"]
+    assert len(host["snapshot"]["devices"]) == 2
+    assert host["seen_s"] >= seen
+    summary = hub.json("/api/v1/hosts")["summary"]
+    assert (summary["devices"], summary["free"]) == (2, 0)
+    again = Agent(other, listen=f"127.0.0.1:{far.port}")
+    assert hub.sees("far")["seen_s"] >= host["seen_s"]
+    assert hub.json("/api/v1/hosts")["summary"]["free"] == 2
+    again.ends()
+
+
+def test_a_driver_that_fails_is_told_in_the_words_of_its_agent(make_lab):
+    far = Agent(make_lab("2xT4"), env={"LD_LIBRARY_PATH": None, "PATH": "/usr/bin:/bin"})
+    hub = Hub(make_lab("1xA100"), f"far=http://127.0.0.1:{far.port}")
+    assert "driver" in hub.error("far")
+    assert hub.row("far")["seen_s"] is None
+
+
+def test_all_are_asked_at_once(lab, document, fake):
+    """None answers before all have been asked."""
+    asked = threading.Barrier(20)
+    answer = answering(json.dumps(document))
+
+    def together(agent, connection, request):
+        asked.wait(DEADLINE_S)
+        answer(agent, connection, request)
+
+    hub = Hub(lab, *(f"n{i}={fake(together).url}" for i in range(20)), options=["--agent-wait", "20"])
+    eventually(lambda: all(host["state"] == "up" for host in hub.hosts().values()))
+
+
+def test_connections_are_kept_and_what_has_not_changed_is_not_sent_again(lab, document, fake):
+    whole = answering(json.dumps(document), header='ETag: "7"\r\n')
+    unchanged = answering("", "304 Not Modified", 'ETag: "7"\r\n')
+
+    def reply(agent, connection, request):
+        (unchanged if b'If-None-Match: "7"' in request else whole)(agent, connection, request)
+
+    agent = fake(reply)
+    hub = Hub(lab, f"far={agent.url}")
+    events = hub.events("/api/v1/hosts/events")
+    eventually(lambda: events.next("host")["state"] == "up")
+    eventually(lambda: len(agent.requests) >= 3)
+    assert agent.connections == 1
+    assert all(b"If-None-Match" in request for request in agent.requests[1:])
+    assert hub.row("far")["state"] == "up"
+    events.connection.settimeout(0.3)
+    with pytest.raises(TimeoutError):
+        events.next("host")
+
+
+def test_a_kept_connection_that_the_agent_has_ended_is_no_failure(lab, document, fake):
+    answer = answering(json.dumps(document))
+
+    def once_a_connection(agent, connection, request):
+        answer(agent, connection, request)
+        connection.shutdown(socket.SHUT_RDWR)
+
+    agent = fake(once_a_connection)
+    hub = Hub(lab, f"far={agent.url}")
+    events = hub.events("/api/v1/hosts/events")
+    eventually(lambda: events.next("host")["state"] == "up")
+    for _ in range(2):
+        assert events.next("host")["state"] == "up"
+    assert agent.connections >= 3
+    events.close()
+
+
+def test_plain_http_over_the_network_needs_a_token_or_a_word(lab, tmp_path):
+    file = agents_file(
+        tmp_path / "agents.toml",
+        {"name": "bare", "url": "http://192.0.2.1:8420"},
+        {"name": "meant", "url": "http://192.0.2.2:8420", "insecure": True},
+    )
+    hub = Hub(lab, "near=http://127.0.0.1:1", options=["--agents", file])
+    assert "not asked: http://192.0.2.1:8420 is plain HTTP" in hub.error("bare")
+    assert "insecure = true, or --agent-insecure" in hub.error("bare")
+    assert "nobody listens" in hub.error("near")
+    assert "not asked" not in hub.error("meant")
+
+
+def test_nvgpus_master_file_is_read(make_lab, agent, tmp_path):
+    file = tmp_path / "nvgpu_master.cfg"
+    file.write_text(
+        "# nvgpu_master.cfg\nimport_name = 'x'\nAGENTS = [\n"
+        "  'self', # node01 - master - direct access without using HTTP\n"
+        f"  'http://127.0.0.1:{agent.port}',\n  'http://192.0.2.1:1080',\n]\n"
+    )
+    hub = Hub(make_lab("2xT4"), options=["--agents", file])
+    hub.sees("127.0.0.1")
+    assert list(hub.hosts()) == [socket.gethostname(), "127.0.0.1", "192.0.2.1"]
+    assert "not asked" in hub.error("192.0.2.1")
+    # Such a file cannot say that it is meant.
+    allowed = Hub(make_lab("2xT4"), options=["--agents", file, "--agent-insecure"])
+    assert "not asked" not in allowed.error("192.0.2.1")
+
+
+def test_the_token_is_shown_and_never_told(lab, make_lab, tmp_path):
+    token, wrong = tmp_path / "token", tmp_path / "wrong"
+    token.write_text(TOKEN + "\n")
+    wrong.write_text(TOKEN[::-1] + "\n")
+    for file in (token, wrong):
+        file.chmod(0o600)
+    far = Agent(make_lab("2xT4"), "--token-file", token)
+    file = agents_file(
+        tmp_path / "agents.toml",
+        {"name": "right", "url": f"http://127.0.0.1:{far.port}", "token-file": token},
+        {"name": "wrong", "url": f"http://127.0.0.1:{far.port}", "token-file": wrong},
+        {"name": "none", "url": f"http://127.0.0.1:{far.port}"},
+    )
+    hub = Hub(lab, options=["--agents", file])
+    hub.sees("right")
+    assert "it wants a token" in hub.error("wrong")
+    assert "it wants a token" in hub.error("none")
+    told = "".join(hub.get(path)[2] for path in ("/api/v1/hosts", "/metrics", "/api/v1/health"))
+    assert TOKEN not in told
+    assert TOKEN[::-1] not in told
+
+
+BAD_FILES = {
+    "unknown key": ("a.toml", '[[agent]]\nurl = "self"\nurk = 1\n', "a.toml:3: unknown key 'urk' in [[agent]]; allowed: name, url, token-file,"),
+    "unknown head": ("a.toml", "insecure = true\n", "a.toml:1: unknown key 'insecure'; allowed: token-file, ca-file"),
+    "no url": ("a.toml", '\n[[agent]]\nname = "x"\n', 'a.toml:2: [[agent]] needs url = "https://node01:8420", or "self"'),
+    "no table": ("a.toml", "agent = 3\n", "a.toml:1: agents are a list of tables: [[agent]]"),
+    "number": ("a.toml", '[[agent]]\nurl = 3\n', "a.toml:2: url: must be a text in quotes"),
+    "flag": ("a.toml", '[[agent]]\nurl = "self"\ninsecure = "yes"\n', "a.toml:3: insecure: must be true or false"),
+    "no TOML": ("a.toml", "[[agent\n", "a.toml:1: "),
+    "url": ("a.toml", '[[agent]]\nurl = "node01"\n', "a.toml:1: url: 'node01' must be a URL like http://node01:8420"),
+    "secret": ("a.toml", '[[agent]]\nurl = "http://me:secret@node"\n', "a.toml:1: url: '…@…' must be a URL"),
+    "token": ("a.toml", '[[agent]]\nurl = "https://n"\ntoken-file = "/none"\n', "a.toml:1: token-file: reading the token from /none: No such file"),
+    "twice": ("a.toml", '[[agent]]\nurl = "self"\nname = "a"\n[[agent]]\nurl = "http://b"\nname = "a"\n', "a.toml:4: name: 'a' is taken by a.toml:1; give another"),
+    "name": ("a.toml", '[[agent]]\nurl = "self"\nname = "a/b"\n', "a.toml:1: name: 'a/b' must be one word"),
+    "code": ("a.cfg", "AGENTS = []\nimport os\n", "a.cfg:2: allowed are assignments of lists and texts: AGENTS = ['self',"),
+    "open text": ("a.cfg", "AGENTS = ['self\n]\n", "a.cfg:1: a text has no end"),
+    "no list": ("a.cfg", "\nAGENTS = 'self'\n", "a.cfg:2: AGENTS must be a list of texts"),
+    "no text": ("a.cfg", "AGENTS = ['self',\n 3]\n", "a.cfg:2: an entry of AGENTS must be a text"),
+    "no comma": ("a.cfg", "AGENTS = [\n'self' x]\n", "a.cfg:2: entries of AGENTS are divided by commas"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "words"), BAD_FILES.values(), ids=BAD_FILES)
+def test_a_file_at_fault_is_named_with_its_line(lab, tmp_path, name, text, words):
+    (tmp_path / name).write_text(text)
+    answer = lab.berth("serve", "--hub", "--agents", name, cwd=tmp_path)
+    assert answer.status in (1, 2)
+    assert words in " ".join(answer.err.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--hub"], "--hub needs to know whom to ask: --agents FILE, or --agent URL"),
+        (["--agent", "self"], "--agent and --agents are for a hub: add --hub"),
+        (["--hub", "--agents", "/none"], "reading the agents in /none: No such file or directory"),
+        (["--hub", "--agent", "ftp://x"], "--agent ftp://x: url: 'ftp://x' must be a URL"),
+        (["--hub", "--agent", "x=y"], "--agent x=y: url: 'y' must be a URL"),
+    ],
+)
+def test_options_at_fault_are_named(lab, options, words):
+    answer = lab.berth("serve", *options)
+    assert answer.status in (1, 2)
+    assert words in " ".join(answer.err.split())
+
+
+def test_sighup_reads_the_agents_again_and_a_bad_file_changes_nothing(lab, agent, fake, document, tmp_path):
+    near = fake(answering(json.dumps(document)))
+    stays = {"name": "stays", "url": near.url}
+    file = agents_file(tmp_path / "agents.toml", stays, {"name": "goes", "url": "http://127.0.0.1:1"})
+    hub = Hub(lab, options=["--agents", file])
+    hub.sees("stays")
+    file.write_text("[[agent]]\n")
+    hub.process.send_signal(signal.SIGHUP)
+    assert f"went on with the old settings: {file}:1: [[agent]] needs url" in hub.err.line()
+    agents_file(file, {"name": "comes", "url": f"http://127.0.0.1:{agent.port}"}, stays)
+    events = hub.events("/api/v1/hosts/events")
+    hub.process.send_signal(signal.SIGHUP)
+    assert hub.err.line() == "berth: read the settings again\n"
+    hub.sees("comes")
+    assert hub.row("stays")["snapshot"]
+    assert list(hub.hosts()) == ["comes", "stays"]
+    eventually(lambda: events.next("summary")["hosts"] == ["comes", "stays"])
+    events.close()
+
+
+def test_a_name_that_is_looked_up_for_ever_holds_up_nobody(lab, agent, build):
+    preload = build / "slow_names.so"
+    inherited = lab.env.get("LD_PRELOAD", "")
+    hub = Hub(
+        lab,
+        f"slow=http://slow.example:{agent.port}",
+        f"good=http://localhost:{agent.port}",
+        options=["--agent-insecure"],
+        env={"SLOW_NAME": "slow.example", "LD_PRELOAD": f"{preload} {inherited}".strip()},
+    )
+    assert "the name service does not say in time where 'slow.example' is" in hub.error("slow")
+    assert hub.sees("good")
+    assert hub.ends() == 0
+
+
+def test_it_needs_no_driver_where_it_is_no_machine_of_its_own(lab, agent):
+    hub = Hub(
+        lab, f"far=http://127.0.0.1:{agent.port}", env={"LD_LIBRARY_PATH": None, "PATH": "/usr/bin:/bin"}
+    )
+    assert hub.sees("far")
+    assert hub.get("/api/v1/snapshot")[0] == 404
+    children = f"/proc/{hub.process.pid}/task/{hub.process.pid}/children"
+    assert pathlib.Path(children).read_text() == ""
