@@ -50,7 +50,8 @@ class History::Body {
     if (looks_.size() == kMostLooks / 2) bell_.notify_one();
   }
 
-  bool ask(Asked asked) {
+  /// False: too many ask, and this one was not taken.
+  bool ask(Asked& asked) {
     const std::scoped_lock lock(mutex_);
     if (questions_.size() >= kMostQuestions) return false;
     questions_.push_back(std::move(asked));
@@ -138,8 +139,9 @@ void History::see(Observation observation) {
 }
 
 void History::ask(Question question, std::function<void(HistoryAnswer)> answer) {
-  if (body_->ask({std::move(question), answer})) return;
-  answer({503, render::error_json({ErrorCode::failure, "the history is slow; ask again in a moment"})});
+  Body::Asked asked{std::move(question), std::move(answer)};
+  if (body_->ask(asked)) return;
+  asked.answer({503, render::error_json({ErrorCode::failure, "the history is slow; ask again in a moment"})});
 }
 
 render::HistoryHealth History::health() const {

@@ -225,8 +225,10 @@ Done<void> HistoryFile::thin(std::int64_t now_s) {
     if (plan.samples[tier].empty()) continue;
     if (auto done = as_one([&] { return thin_samples(tier, plan.samples[tier]); }); !done) return done;
   }
-  if (plan.accounts.empty()) return {};
-  return as_one([&] { return drop_accounts(plan.accounts.to_s); });
+  if (!plan.accounts.empty()) {
+    if (auto done = as_one([&] { return drop_accounts(plan.accounts.to_s); }); !done) return done;
+  }
+  return database_.execute("PRAGMA wal_checkpoint(PASSIVE)");
 }
 
 Done<void> HistoryFile::thin_samples(std::size_t tier, Span span) {

@@ -26,7 +26,8 @@ class HistoryFile {
   Done<Known> known(std::int64_t now_s);
   /// All of it or nothing.
   Done<void> write(const Batch& batch);
-  /// Merges and drops what has grown old, a bit at a time: to be called every kThinningEvery.
+  /// Merges and drops what has grown old, a bit at a time, and lets no power cut undo what was written. To be
+  /// called every kThinningEvery.
   Done<void> thin(std::int64_t now_s);
   /// Drops the oldest where the file comes near to its bound. To be called after each write.
   Done<void> make_room(std::int64_t now_s);
