@@ -95,14 +95,14 @@ Result<ClientContext> read_context(const Peer& peer) {
   return context;
 }
 
-/// The certificate must be the host's own, and not only signed by somebody trusted.
-void expect(SSL* ssl, const std::string& host) {
-  if (is_numeric(host)) {
-    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str());
-    return;
-  }
-  SSL_set1_host(ssl, host.c_str());
-  SSL_set_tlsext_host_name(ssl, host.c_str());
+/// The certificate must be the host's own, and not only signed by somebody trusted. False: that cannot be
+/// asked for; OpenSSL would go on without.
+bool expect(SSL* ssl, const std::string& host) {
+  if (!is_numeric(host))
+    return SSL_set1_host(ssl, host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, host.c_str()) == 1;
+  // The zone of "fe80::1%eth0" is this machine's way to the address, and no part of it.
+  const std::string address = host.substr(0, host.find('%'));
+  return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), address.c_str()) == 1;
 }
 
 std::string request_for(const Peer& peer, std::string_view target, std::string_view tag) {
@@ -222,7 +222,8 @@ class Client::Body {
     const auto context = sharing_->context_for(peer_);
     if (!context) co_return std::unexpected(context.error());
     secure_ = std::make_unique<SecureStream>(*plain_, **context);
-    expect(secure_->native_handle(), peer_.host);
+    if (!expect(secure_->native_handle(), peer_.host))
+      co_return fail(ErrorCode::failure, fmt::format("no certificate can be expected of '{}'", peer_.host));
     const auto [error] = co_await secure_->async_handshake(asio::ssl::stream_base::client, kAwait);
     if (!error) co_return Result<void>();
     fault = {Step::securing, error};
