@@ -174,6 +174,9 @@ Result<void> read_assignment(PythonText& python, NvgpuFile& file) {
   } else if (name == kToken && python.at_text()) {
     auto token = take_texts(python, false);
     if (!token) return std::unexpected(token.error());
+    // It stands in the header of a request.
+    if (std::ranges::any_of(*token, [](unsigned char c) { return c <= ' ' || c == 0x7f; }))
+      return python.wrong("TOKEN must be one word");
     file.token = std::move(*token);
   } else if (name == kToken && !python.take_if("None")) {
     return python.wrong("TOKEN must be a text in quotes, or None");

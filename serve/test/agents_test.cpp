@@ -52,6 +52,7 @@ TEST_CASE("what is no list of texts is refused with its line") {
   CHECK(why_not("AGENTS = [").starts_with("m.cfg:1: an entry of AGENTS"));
   CHECK(why_not("AGENTS = [f'{x}']").starts_with("m.cfg:1: an entry of AGENTS"));
   CHECK(why_not("TOKEN = 3\n").starts_with("m.cfg:1: TOKEN must be a text"));
+  CHECK(why_not("TOKEN = 'a\\r\\nHost: b'\n").starts_with("m.cfg:1: TOKEN must be one word"));
 }
 
 TEST_CASE("no text makes the reading of Python hang or break") {
