@@ -1,5 +1,6 @@
 #include "berth/serve/http/listener.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,7 +43,9 @@ bool is_left_over(asio::io_context& io, const asio::local::stream_protocol::endp
   if (::lstat(endpoint.path().c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
   asio::local::stream_protocol::socket socket(io);
   boost::system::error_code error;
-  (void)socket.connect(endpoint, error);
+  (void)socket.open(endpoint.protocol(), error);
+  if (!error) (void)socket.non_blocking(true, error);  // a server that is stuck takes no connection
+  if (!error) (void)socket.connect(endpoint, error);
   return error == asio::error::connection_refused;
 }
 
@@ -78,7 +81,7 @@ Result<Listener> listen_on_socket(asio::io_context& io, const std::string& path)
   if (is_left_over(io, endpoint)) ::unlink(path.c_str());
   auto listener = open_listener(io, path, false, endpoint);
   // Whoever can log in could ask `berth list` as well.
-  if (listener) ::chmod(path.c_str(), 0666);
+  if (listener) ::fchmodat(AT_FDCWD, path.c_str(), 0666, AT_SYMLINK_NOFOLLOW);
   return listener;
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace berth::serve {
 namespace {
 
@@ -26,7 +28,12 @@ Request request_of(const Header& header) {
 
 bool takes_gzip(const Header& header) {
   for (const auto& coding : http::ext_list(header[http::field::accept_encoding])) {
-    if (view(coding.first) == "gzip") return true;
+    if (view(coding.first) != "gzip") continue;
+    // "gzip;q=0" is a refusal.
+    return std::ranges::all_of(coding.second, [](const auto& parameter) {
+      return parameter.first != "q" ||
+             view(parameter.second).find_first_not_of("0.") != std::string_view::npos;
+    });
   }
   return false;
 }

@@ -108,6 +108,7 @@ def test_who_takes_it_gets_a_long_answer_compressed(agent):
     plain = curl("-D-", url).stdout
     packed = curl("--compressed", "-D-", "-w", "%{size_download}", url).stdout
     assert "Content-Encoding" not in plain
+    assert "Content-Encoding" not in curl("-D-", "-H", "Accept-Encoding: br, gzip;q=0.0", url).stdout
     assert "Content-Encoding: gzip" in packed
     assert '"kind":"berth-list"' in packed
     assert int(packed.rsplit("\n", 1)[1]) < len(plain) / 4

@@ -6,7 +6,8 @@ import os
 import pathlib
 import resource
 import selectors
-import subprocess
+import socket
+import stat
 
 import pytest
 from agent import Agent, curl
@@ -72,6 +73,24 @@ def test_the_socket_of_a_killed_server_is_taken_over_and_that_of_a_living_one_is
     assert curl("--unix-socket", Agent(lab).socket, "http://berth/healthz").stdout == "ok\n"
 
 
+def test_a_socket_whose_server_is_stuck_is_taken_and_holds_up_nobody(lab):
+    path = lab.directory / "stuck.sock"
+    with socket.socket(socket.AF_UNIX) as stuck, contextlib.ExitStack() as stack:
+        stuck.bind(str(path))
+        stuck.listen(0)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                client = stack.enter_context(socket.socket(socket.AF_UNIX))
+                client.setblocking(False)
+                client.connect(str(path))
+        assert "is taken by another program" in refusal(lab, "--listen", "127.0.0.1:0", "--socket", path)
+        assert path.exists()
+
+
+def test_every_user_of_the_machine_may_ask_through_the_socket(agent):
+    assert stat.S_IMODE(agent.socket.stat().st_mode) == 0o666
+
+
 def test_a_file_that_is_no_socket_is_left_alone(lab):
     notes = lab.directory / "notes"
     notes.write_text("mine")
@@ -96,23 +115,6 @@ def test_a_page_of_another_site_cannot_read_it(agent):
         assert agent.get("/healthz", Host=host)[0] == 200
     for host in ("evil.example", f"evil.example:{agent.port}", "127.0.0.1.evil.example"):
         assert agent.get("/healthz", Host=host)[0] == 421
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    """A lab's own authority, and what it signed: a server and a client."""
-    folder = tmp_path_factory.mktemp("tls")
-
-    def openssl(*words):
-        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
-
-    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
-    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=lab")
-    for name in ("server", "client"):
-        signed = ("-CA", "ca.pem", "-CAkey", "ca.key", "-addext", "subjectAltName=IP:127.0.0.1")
-        files = ("-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}")
-        openssl("req", "-x509", *key, *signed, *files)
-    return folder
 
 
 def test_tls_with_client_certificates(lab, authority):
