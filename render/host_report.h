@@ -30,4 +30,7 @@ Result<ToldHosts> read_hosts(std::string_view document);
 /// The same of the two documents of one machine, `berth list --json` and `berth queue --json`.
 Result<HostReport> read_report(std::string_view listing, std::string_view queue);
 
+/// Another document of this kind, checked no further than that it is one, with what is no UTF-8 replaced.
+Result<std::string> rewritten(std::string_view document, std::string_view kind);
+
 }  // namespace berth::render

@@ -38,6 +38,8 @@ struct Frame {
 using Parameters = std::map<std::string, std::string, std::less<>>;
 /// nullopt: it cannot be decoded, or names something twice.
 std::optional<Parameters> parameters_of(std::string_view query);
+/// The other way: "?since=24h", "" for none.
+std::string query_of(const Parameters& parameters);
 
 template <class Value>
 using ByPath = std::map<std::string, Value, std::less<>>;

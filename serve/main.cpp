@@ -119,6 +119,19 @@ class Program {
   }
 
  private:
+  /// The server is made before the hub is, which needs its loop; whoever asks comes after both.
+  serve::ByPath<serve::Service> services() {
+    if (!is_hub_) return serve::history_services(history_, serve::own_hostname());
+    serve::ByPath<serve::Service> services;
+    services["/api/v1/hosts/"] = [this](const serve::Call& call, serve::Reply reply) {
+      hub_.ask_host(call, std::move(reply));
+    };
+    services["/api/v1/usage"] = [this](const serve::Call& call, const serve::Reply& reply) {
+      hub_.ask_usage(call, reply);
+    };
+    return services;
+  }
+
   Result<void> apply(const Wanted& wanted) {
     history_.keep_in(history_path(wanted));
     if (watcher_) {
@@ -166,9 +179,9 @@ class Program {
   std::span<char*> words_;
   bool is_hub_;
   history::History history_ = start_history();
-  serve::HttpServer server_{
-      {.files = serve::page_site(), .services = serve::history_services(history_, serve::own_hostname())}};
-  serve::Hub hub_{server_.loop(), [this](auto published) { server_.publish(std::move(published)); }};
+  serve::HttpServer server_{{.files = serve::page_site(), .services = services()}};
+  serve::Hub hub_{server_.loop(), [this](auto published) { server_.publish(std::move(published)); },
+                  serve::history_services(history_, serve::own_hostname())};
   std::optional<serve::Watcher> watcher_;
 };
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "berth/serve/answer.h"
 
 namespace berth::serve {
@@ -28,6 +30,19 @@ std::optional<std::string> decoded(std::string_view text) {
   return plain;
 }
 
+std::string encoded(std::string_view text) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+  std::string safe;
+  for (const char c : text) {
+    if (kPlain.find(c) != std::string_view::npos) {
+      safe += c;
+    } else {
+      safe += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return safe;
+}
+
 }  // namespace
 
 std::optional<Parameters> parameters_of(std::string_view query) {
@@ -43,6 +58,13 @@ std::optional<Parameters> parameters_of(std::string_view query) {
     if (!name || !value || !parameters.emplace(*name, *value).second) return std::nullopt;
   }
   return parameters;
+}
+
+std::string query_of(const Parameters& parameters) {
+  std::string query;
+  for (const auto& [name, value] : parameters)
+    query += fmt::format("{}{}={}", query.empty() ? "?" : "&", encoded(name), encoded(value));
+  return query;
 }
 
 }  // namespace berth::serve

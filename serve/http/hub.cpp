@@ -7,6 +7,7 @@
 #include <random>
 
 #include "berth/serve/http/client.h"
+#include "berth/serve/http/hub_services.h"
 #include "berth/serve/hub_pages.h"
 #include "berth/serve/watcher.h"
 
@@ -39,9 +40,10 @@ struct Polled {
 
 class Hub::Body : public std::enable_shared_from_this<Body> {
  public:
-  Body(asio::io_context& loop, Publish publish)
+  Body(asio::io_context& loop, Publish publish, ByPath<Service> own)
       : loop_(loop),
         publish_(std::move(publish)),
+        services_(loop, std::move(own)),
         gathering_(loop),
         number_(static_cast<std::uint64_t>(std::time(nullptr)) * 1000) {}
 
@@ -49,6 +51,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     every_ = plan.every;
     patience_ = plan.patience;
     sharing_ = client_sharing(loop_);
+    services_.use(sharing_, patience_);
     std::map<std::string, std::shared_ptr<Polled>> before;
     for (const auto& each : polled_) before.emplace(each->agent.name, each);
     polled_.clear();
@@ -69,6 +72,14 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     }
     begin(fresh);
     publish_all();
+  }
+
+  HubServices& services() { return services_; }
+
+  std::vector<AgentNow> agents() const {
+    std::vector<AgentNow> agents;
+    for (const auto& each : polled_) agents.push_back({&each->agent, each->posted.host->is_up()});
+    return agents;
   }
 
   void take_own(std::shared_ptr<const Published> own) {
@@ -167,6 +178,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
 
   asio::io_context& loop_;
   Publish publish_;
+  HubServices services_;
   Timer gathering_;
   bool is_gathering_ = false;
   std::uint64_t number_;  ///< of events; from one that no hub before reached
@@ -178,11 +190,20 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   std::minstd_rand random_{std::random_device()()};
 };
 
-Hub::Hub(asio::io_context& loop, Publish publish) : body_(std::make_shared<Body>(loop, std::move(publish))) {}
+Hub::Hub(asio::io_context& loop, Publish publish, ByPath<Service> own)
+    : body_(std::make_shared<Body>(loop, std::move(publish), std::move(own))) {}
 Hub::~Hub() = default;
 
 void Hub::apply(Plan plan) {
   body_->apply(std::move(plan));
+}
+
+void Hub::ask_host(const Call& call, Reply reply) {
+  body_->services().ask_host(body_->agents(), call, std::move(reply));
+}
+
+void Hub::ask_usage(const Call& call, const Reply& reply) {
+  body_->services().ask_usage(body_->agents(), call, reply);
 }
 
 void Hub::take_own(std::shared_ptr<const Published> own) {

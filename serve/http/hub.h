@@ -26,7 +26,8 @@ class Hub {
   };
   using Publish = std::function<void(std::shared_ptr<const Published>)>;
 
-  Hub(boost::asio::io_context& loop, Publish publish);
+  /// `own`: what is served of this machine's history, for the agent that is "self".
+  Hub(boost::asio::io_context& loop, Publish publish, ByPath<Service> own);
   ~Hub();
 
   /// From now on. Agents that were there before keep what they told. Reads certificates anew. To be called in
@@ -34,6 +35,10 @@ class Hub {
   void apply(Plan plan);
   /// What was published of this machine, for the agent that is "self". From any thread.
   void take_own(std::shared_ptr<const Published> own);
+  /// What is asked of agents through the hub: /api/v1/hosts/NAME/history, and /api/v1/usage of all. In the
+  /// loop's thread.
+  void ask_host(const Call& call, Reply reply);
+  void ask_usage(const Call& call, const Reply& reply);
 
  private:
   class Body;

@@ -353,6 +353,45 @@ def test_a_name_that_is_looked_up_for_ever_holds_up_nobody(lab, agent, build):
     assert hub.ends() == 0
 
 
+def test_history_and_usage_are_asked_of_the_agents(make_lab, fake, document):
+    other, own = make_lab("2xT4"), make_lab("1xA100")
+    far = Agent(other)
+    jobs = [holder(other), holder(own)]
+    silly = fake(answering(json.dumps(document)))
+    gone = "gone=http://127.0.0.1:1"
+    hub = Hub(own, "own=self", f"far=http://127.0.0.1:{far.port}", f"silly={silly.url}", gone)
+    device = hub.sees("far")["snapshot"]["devices"][0]["uuid"]
+    silly.reply = answering("{}")
+    eventually(lambda: len(far.json("/api/v1/usage?since=1h")["rows"]) == 1)
+
+    usage = eventually(
+        lambda: (usage := checked_document(hub.json("/api/v1/usage?since=1h"), "usage"))["rows"] and usage
+    )
+    assert (usage["complete"], usage["missing"]) == (False, ["gone", "silly"])
+    (row,) = usage["rows"]
+    assert row["leases"] == 2
+    rows = hub.json("/api/v1/usage?since=1h&by=device")["rows"]
+    assert {row["host"] for row in rows} == {"own", "far"}
+
+    asked = f"history?device={device}&since=1h&points=10"
+    history = checked_document(hub.json(f"/api/v1/hosts/far/{asked}"), "history")
+    assert history["device"] == device
+    mine = hub.sees("own")["snapshot"]["devices"][0]["uuid"]
+    assert hub.json(f"/api/v1/hosts/own/history?device={mine}")["device"] == mine
+    for path, status, words in (
+        (f"/api/v1/hosts/gone/{asked}", 502, "gone: nobody listens"),
+        (f"/api/v1/hosts/silly/{asked}", 502, "silly: it is no document of Berth's"),
+        (f"/api/v1/hosts/none/{asked}", 404, "no host has this name"),
+        ("/api/v1/hosts/far/leases", 404, "of a host there is"),
+        ("/api/v1/hosts/far/history?since=x", 400, "device"),
+        ("/api/v1/usage?by=colour", 400, "by"),
+    ):
+        answer = hub.get(path)
+        assert (answer[0], words in json.loads(answer[2])["message"]) == (status, True), answer
+    for job in jobs:
+        job.ends()
+
+
 def test_it_needs_no_driver_where_it_is_no_machine_of_its_own(lab, agent):
     hub = Hub(
         lab, f"far=http://127.0.0.1:{agent.port}", env={"LD_LIBRARY_PATH": None, "PATH": "/usr/bin:/bin"}
