@@ -83,17 +83,19 @@ def test_the_lease_directory_need_only_be_readable(namespaces, lab):
     eventually(lambda: not agent.json("/api/v1/leases")["leases"])
 
 
-def test_the_agent_takes_the_options_of_the_recipe(lab, tmp_path):
+@pytest.mark.parametrize("service", ["agent", "hub"])
+def test_what_the_recipe_starts_takes_its_options(lab, tmp_path, service):
     recipe = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    (secret,) = recipe["secrets"]
     token = tmp_path / "token"
     token.write_text("0123456789abcdef")
     token.chmod(0o400)
-    (secret,) = recipe["secrets"]
-    options = [
-        word.replace(f"/run/secrets/{secret}", str(token)).replace(":8420", ":0")
-        for word in recipe["services"]["agent"]["command"]
-    ]
-    assert str(token) in options
-    listen = options.pop(options.index("--listen") + 1)
-    options.remove("--listen")
-    assert Agent(lab, *options, listen=listen).get("/api/v1/snapshot")[0] == 401
+    agents = tmp_path / "agents.toml"
+    agents.write_text('[[agent]]\nurl = "self"\n')
+    here = {f"/run/secrets/{secret}": token, "/etc/berth-agents.toml": agents}
+    options = [here.get(word, word) for word in recipe["services"][service]["command"]]
+    at = options.index("--listen")
+    listen = options[at + 1].replace(":8420", ":0")
+    del options[at : at + 2]
+    assert token in options
+    assert Agent(lab, *options, listen=listen).get("/api/v1/hosts")[0] == 401
