@@ -33,7 +33,8 @@ class History::Body {
     std::function<void(HistoryAnswer)> answer;
   };
 
-  explicit Body(HistoryWriter::Say say) : writer_(std::move(say)) {}
+  Body(HistoryWriter::Say say, std::chrono::milliseconds patience)
+      : writer_(std::move(say)), patience_(patience) {}
 
   void keep_in(std::optional<std::string> path) {
     const std::scoped_lock lock(mutex_);
@@ -61,7 +62,12 @@ class History::Body {
 
   render::HistoryHealth health() const {
     const std::scoped_lock lock(mutex_);
-    return health_;
+    render::HistoryHealth health = health_;
+    if (busy_since_ && std::chrono::steady_clock::now() - *busy_since_ > patience_) {
+      health.status = render::HistoryHealth::Status::failing;
+      health.reason = "the disk does not answer; what is seen meanwhile is kept for a while";
+    }
+    return health;
   }
 
   bool finish(std::chrono::milliseconds patience) {
@@ -88,6 +94,7 @@ class History::Body {
     bell_.wait_until(lock, next_write_, [&] {
       return ending_ || keep_in_ || !questions_.empty() || looks_.size() >= kMostLooks / 2;
     });
+    busy_since_ = std::chrono::steady_clock::now();
     return {std::exchange(looks_, {}), std::exchange(questions_, {}), std::exchange(keep_in_, std::nullopt),
             ending_};
   }
@@ -101,6 +108,7 @@ class History::Body {
     for (const Asked& asked : turn.questions) asked.answer(writer_.answer(asked.question, wall_now_s()));
     const std::scoped_lock lock(mutex_);
     health_ = writer_.health();
+    busy_since_.reset();
     has_finished_ = turn.ending;
     if (turn.ending) finished_.notify_all();
     return !turn.ending;
@@ -118,10 +126,12 @@ class History::Body {
   bool ending_ = false;
   bool has_finished_ = false;
   render::HistoryHealth health_;
+  std::optional<std::chrono::steady_clock::time_point> busy_since_;
+  const std::chrono::milliseconds patience_;
 };
 
-History::History(std::function<void(const std::string&)> say)
-    : body_(std::make_shared<Body>(std::move(say))) {
+History::History(std::function<void(const std::string&)> say, std::chrono::milliseconds patience)
+    : body_(std::make_shared<Body>(std::move(say), patience)) {
   std::thread([body = body_] {
     sigset_t all{};
     sigfillset(&all);

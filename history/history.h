@@ -15,8 +15,10 @@ namespace berth::history {
 /// disk. What the disk does not take is kept for a while and tried again.
 class History {
  public:
-  /// `say` gets a line for the admin whenever it stops or goes on being written, in that thread.
-  explicit History(std::function<void(const std::string&)> say);
+  /// `say` gets a line for the admin whenever it stops or goes on being written, in that thread. A disk that
+  /// takes longer than `patience` is told as a fault by `health`.
+  explicit History(std::function<void(const std::string&)> say,
+                   std::chrono::milliseconds patience = std::chrono::seconds(30));
 
   /// From any thread: keeps it in this file from now on; nullopt: nowhere.
   void keep_in(std::optional<std::string> path);

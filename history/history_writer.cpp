@@ -53,7 +53,10 @@ void HistoryWriter::write(std::int64_t now_s) {
 
 Done<void> HistoryWriter::write_and_thin(std::int64_t now_s) {
   if (!recorder_->pending().empty()) {
-    if (auto done = file_->write(recorder_->pending()); !done) return done;
+    if (auto done = file_->write(recorder_->pending()); !done) {
+      (void)file_->make_room(now_s);  // for the next time, where its bound is what it met
+      return done;
+    }
     recorder_->written();
     if (auto done = file_->make_room(now_s); !done) return done;
   }

@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <ctime>
 #include <future>
+#include <thread>
 #include <vector>
 
 #include "berth/history/history.h"
@@ -160,6 +162,27 @@ TEST_CASE("the history's thread answers, and writes what is left at the end") {
   CHECK(history.health().status == Status::ok);
   auto database = Database::open(scratch.path(), 1 << 20U);
   CHECK_FALSE(database);  // the thread's writer has it for as long as it lives
+}
+
+TEST_CASE("a disk that hangs holds up nobody, and is told") {
+  const Scratch scratch;
+  std::promise<void> disk;
+  // The line that says that there is no such folder is as slow as a disk that hangs.
+  History history([hang = disk.get_future().share()](const std::string&) { hang.wait(); },
+                  std::chrono::milliseconds(1));
+  history.keep_in(scratch.folder() + "/none/history.db");
+  while (history.health().status != Status::failing) std::this_thread::yield();
+  CHECK(history.health().reason.starts_with("the disk does not answer"));
+  for (int i = 0; i < 1000; ++i) history.see({{kNow + i, std::chrono::seconds(i)}, 1, {}, {}});
+  std::atomic<int> refused = 0;
+  for (int i = 0; i < 100; ++i)
+    history.ask(UsageQuestion(),
+                [&](const HistoryAnswer& answer) { refused += answer.http_status == 503 ? 1 : 0; });
+  CHECK(refused == 36);
+  CHECK_FALSE(history.finish(std::chrono::milliseconds(1)));
+  disk.set_value();
+  CHECK(history.finish(std::chrono::seconds(20)));
+  CHECK(refused == 100);
 }
 
 }  // namespace
