@@ -187,7 +187,9 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   std::shared_ptr<ClientSharing> sharing_;
   std::vector<std::shared_ptr<Polled>> polled_;
   std::shared_ptr<const Published> own_;
-  std::minstd_rand random_{std::random_device()()};
+  // std::random_device asks for glibc 2.36. Nothing secret hangs on it.
+  std::minstd_rand random_{static_cast<std::minstd_rand::result_type>(
+      std::chrono::steady_clock::now().time_since_epoch().count())};
 };
 
 Hub::Hub(asio::io_context& loop, Publish publish, ByPath<Service> own)
