@@ -137,8 +137,9 @@ Answer answer(const Request& request, const Door& door, const Site& site, const 
   if (find(published.streams, path) != nullptr) return subscribe(path, *parameters);
   if (const auto* question = find(published.questions, path))
     return unless_unchanged((*question)(*parameters), request.if_none_match);
-  if (const Service* service = find_service(site, path))
-    return Errand{service, {std::string(path), *parameters}};
+  const auto plain = path_of(path);
+  if (const Service* service = plain ? find_service(site, *plain) : nullptr)
+    return Errand{service, {*plain, *parameters}};
   return refusal(404, fmt::format("no such path; there are {}", known_paths(site, published)));
 }
 

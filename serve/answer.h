@@ -34,6 +34,9 @@ struct Frame {
   SharedText text;
 };
 
+/// A path, decoded. nullopt: it cannot be.
+std::optional<std::string> path_of(std::string_view path);
+
 /// What stands after the question mark of a path, decoded.
 using Parameters = std::map<std::string, std::string, std::less<>>;
 /// nullopt: it cannot be decoded, or names something twice.
@@ -54,7 +57,7 @@ struct Published {
 
 /// Something that is asked and takes its time.
 struct Call {
-  std::string path;
+  std::string path;  ///< decoded
   Parameters parameters;
 };
 /// May be called once, in any thread, and need not be called.

@@ -12,12 +12,12 @@ int value_of_digit(char digit) {
   return -1;
 }
 
-/// As forms write it: %XX is a byte, and + a blank.
-std::optional<std::string> decoded(std::string_view text) {
+/// %XX is a byte. A + is `plus`: in what forms write it is a blank.
+std::optional<std::string> decoded(std::string_view text, char plus) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
-      plain += text[i] == '+' ? ' ' : text[i];
+      plain += text[i] == '+' ? plus : text[i];
       continue;
     }
     if (i + 2 >= text.size()) return std::nullopt;
@@ -45,6 +45,10 @@ std::string encoded(std::string_view text) {
 
 }  // namespace
 
+std::optional<std::string> path_of(std::string_view path) {
+  return decoded(path, '+');
+}
+
 std::optional<Parameters> parameters_of(std::string_view query) {
   Parameters parameters;
   while (!query.empty()) {
@@ -53,8 +57,8 @@ std::optional<Parameters> parameters_of(std::string_view query) {
     query.remove_prefix(std::min(end + 1, query.size()));
     if (word.empty()) continue;
     const auto equals = std::min(word.find('='), word.size());
-    const auto name = decoded(word.substr(0, equals));
-    const auto value = decoded(word.substr(std::min(equals + 1, word.size())));
+    const auto name = decoded(word.substr(0, equals), ' ');
+    const auto value = decoded(word.substr(std::min(equals + 1, word.size())), ' ');
     if (!name || !value || !parameters.emplace(*name, *value).second) return std::nullopt;
   }
   return parameters;

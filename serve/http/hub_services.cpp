@@ -17,6 +17,7 @@ constexpr std::string_view kHistoryEnd = "/history";
 constexpr const char* kHistoryPath = "/api/v1/history";
 constexpr const char* kUsagePath = "/api/v1/usage";
 constexpr int kBadGateway = 502;
+constexpr std::size_t kMostGatherings = 2;
 
 /// The agent's words for why not, under its own status where that is one of a refusal.
 Page refusal_by(const std::string& name, const Response& response) {
@@ -36,13 +37,16 @@ Page history_page(const std::string& name, const Result<Response>& answer) {
   return make_page(200, kJson, std::move(*text));
 }
 
+}  // namespace
+
 /// What has come of a question to many.
-struct UsageGathering {
+struct HubServices::UsageGathering {
   render::UsageBy by = render::UsageBy::user;
   std::vector<std::pair<std::string, render::Usage>> told;
   std::vector<std::string> missing;
   std::size_t awaited = 0;
-  Reply reply;
+  std::vector<Reply> replies;  // of all who ask the same meanwhile
+  std::function<void()> when_done;
 
   void take(const std::string& name, const Result<Response>& answer) {
     auto usage = answer && answer->status == 200
@@ -58,12 +62,12 @@ struct UsageGathering {
 
   void end() {
     std::ranges::sort(missing);
-    reply(make_page(200, kJson,
-                    render::usage_json(total_usage(by, told, std::move(missing)), render::Layout::line)));
+    const Page page = make_page(
+        200, kJson, render::usage_json(total_usage(by, told, std::move(missing)), render::Layout::line));
+    for (const Reply& reply : replies) reply(page);
+    when_done();
   }
 };
-
-}  // namespace
 
 void HubServices::ask(const Agent& agent, const std::string& path, const Parameters& parameters,
                       Answered answered) {
@@ -110,9 +114,18 @@ void HubServices::ask_host(const std::vector<AgentNow>& agents, const Call& call
 void HubServices::ask_usage(const std::vector<AgentNow>& agents, const Call& call, const Reply& reply) {
   const auto question = history::usage_question(call.parameters);
   if (!question) return reply(refusal(400, question.error().message));
-  const auto gathering = std::make_shared<UsageGathering>();
+  // Each is a connection to every agent.
+  const std::string asked = query_of(call.parameters);
+  if (const auto same = gatherings_.find(asked); same != gatherings_.end()) {
+    same->second->replies.push_back(reply);
+    return;
+  }
+  if (gatherings_.size() >= kMostGatherings)
+    return reply(refusal(503, "too many ask at once; ask again in a moment"));
+  const auto gathering = gatherings_[asked] = std::make_shared<UsageGathering>();
   gathering->by = question->by;
-  gathering->reply = reply;
+  gathering->replies.push_back(reply);
+  gathering->when_done = [this, asked] { gatherings_.erase(asked); };
   gathering->awaited = 1;  // so that it cannot end before all are asked
   for (const auto& [agent, is_up] : agents) {
     if (!is_up) {

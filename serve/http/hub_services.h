@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ class HubServices {
 
  private:
   using Answered = std::function<void(const Result<Response>&)>;
+  struct UsageGathering;
 
   /// Asks one agent once, over a connection of its own: the kept one is for the hub's own questions.
   void ask(const Agent& agent, const std::string& path, const Parameters& parameters, Answered answered);
@@ -45,6 +47,7 @@ class HubServices {
   ByPath<Service> own_;
   std::shared_ptr<ClientSharing> sharing_;
   std::chrono::milliseconds patience_{};
+  std::map<std::string, std::shared_ptr<UsageGathering>> gatherings_;  // under way, by what is asked
 };
 
 }  // namespace berth::serve

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import threading
+import urllib.parse
 
 import pytest
 from agent import Agent
@@ -390,6 +391,33 @@ def test_history_and_usage_are_asked_of_the_agents(make_lab, fake, document):
         assert (answer[0], words in json.loads(answer[2])["message"]) == (status, True), answer
     for job in jobs:
         job.ends()
+
+
+def test_a_host_is_named_in_a_path_as_browsers_write_it(make_lab):
+    agents = [Agent(make_lab("1xT4")) for _ in range(2)]
+    hub = Hub(make_lab("1xT4"), *(f"http://127.0.0.1:{agent.port}" for agent in agents))
+    name = f"127.0.0.1:{agents[1].port}"
+    device = hub.sees(name)["snapshot"]["devices"][0]["uuid"]
+    path = f"/api/v1/hosts/{urllib.parse.quote(name, safe='')}/history?device={device}"
+    assert "%3A" in path
+    assert eventually(lambda: (found := hub.get(path))[0] == 200 and json.loads(found[2]))["device"] == device
+    assert hub.get("/api/v1/hosts/%/history")[0] == 404
+
+
+def test_many_who_ask_for_hours_cost_an_agent_one_question(make_lab, fake, document):
+    healthy = answering(json.dumps(document))
+    agent = fake(lambda *words: (silent if b"/usage" in words[2] else healthy)(*words))
+    hub = Hub(make_lab("1xT4"), f"slow={agent.url}")
+    hub.sees("slow")
+    asked = [hub.connect() for _ in range(20)]
+    for connection in asked:
+        connection.sendall(
+            b"GET /api/v1/usage?since=1h HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        )
+    for connection in asked:
+        with connection, connection.makefile("rb") as answer:
+            assert b'"missing":["slow"]' in answer.read()
+    assert sum(b"/api/v1/usage" in request for request in agent.requests) == 1
 
 
 def test_it_needs_no_driver_where_it_is_no_machine_of_its_own(lab, agent):
