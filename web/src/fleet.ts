@@ -5,7 +5,7 @@ import type { Host, Hosts, Summary, SummaryEvent } from "./api";
 import { setServerTime } from "./clock";
 import { type Fleet, type HostView, viewFleet, viewHost } from "./state";
 
-const kHostsAFrame = 8;
+const kHostsAFrame = 6;
 const kBetweenSumsMs = 1000;
 
 export interface Overview {

@@ -11,6 +11,12 @@ export function spelled(count: number, noun: string): string {
   return `${kNumerals[count] ?? count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/// "a, b or c".
+export function eitherOf(names: readonly string[]): string {
+  if (names.length < 2) return names.join();
+  return `${names.slice(0, -1).join(", ")} or ${names[names.length - 1]}`;
+}
+
 /// "45 s", "26 min", "2 h", "3 d": as `berth list` says it.
 export function age(seconds: number): string {
   const rest = Math.max(0, Math.floor(seconds));

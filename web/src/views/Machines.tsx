@@ -59,7 +59,7 @@ function Counts({ view }: { view: HostView }) {
 }
 
 function Notes({ view }: { view: HostView }) {
-  const { snapshot } = view.host;
+  const { snapshot, url } = view.host;
   if (!snapshot) return null;
   const odd = snapshot.odd_tickets.map(({ name, reason }) => `ticket ${name}: ${reason}`);
   const notes = [...snapshot.notes, ...odd];
@@ -76,6 +76,12 @@ function Notes({ view }: { view: HostView }) {
         {counted(view.devices.length, "GPU")}
         {snapshot.driver_version && ` · driver ${snapshot.driver_version}`}
         {snapshot.cuda_version && ` · CUDA ${snapshot.cuda_version}`}
+        {url?.startsWith("http") && (
+          <>
+            {" · "}
+            <a href={url}>its own page</a>
+          </>
+        )}
       </p>
     </>
   );

@@ -1,37 +1,31 @@
 import { fleet, overview } from "../fleet";
 import { quick } from "../narrowing";
 import type { DeviceState } from "../state";
-import { shortModel, spelled } from "../words";
+import { eitherOf, shortModel, spelled } from "../words";
 import { Glyph, kStateWords } from "./Glyph";
 
+/// "3 × A100-80 free on two hosts", and in one line what has none.
 function Models() {
-  const models = overview.value?.summary.models ?? [];
-  const rows = models
-    .map((model) => ({
-      ...model,
-      short: shortModel(model.name, model.memory_total_bytes),
-    }))
+  const models = (overview.value?.summary.models ?? [])
+    .map((model) => ({ ...model, short: shortModel(model.name, model.memory_total_bytes) }))
     .sort((a, b) => b.free - a.free || b.devices - a.devices);
+  // A lost GPU says no name.
+  const without = new Set(
+    models.filter((model) => model.free === 0 && model.short).map((model) => model.short),
+  );
   return (
     <ul class="models">
-      {rows.map(({ name, memory_total_bytes, short, free, devices, hosts_with_free }) => (
-        <li
-          key={`${name} ${memory_total_bytes}`}
-          class={free === 0 ? "none" : ""}
-          title={`${name}: ${free} of ${devices} free`}
-        >
-          {free === 0 ? (
-            <>no {short} free</>
-          ) : (
-            <>
-              <b>
-                {free} × {short}
-              </b>{" "}
-              free{overview.value?.hub && ` on ${spelled(hosts_with_free, "host")}`}
-            </>
-          )}
-        </li>
-      ))}
+      {models
+        .filter((model) => model.free > 0)
+        .map(({ name, memory_total_bytes, short, free, devices, hosts_with_free }) => (
+          <li key={`${name} ${memory_total_bytes}`} title={`${name}: ${free} of ${devices} free`}>
+            <b>
+              {free} × {short}
+            </b>{" "}
+            free{overview.value?.hub && ` on ${spelled(hosts_with_free, "host")}`}
+          </li>
+        ))}
+      {without.size > 0 && <li class="none">no {eitherOf([...without])} free</li>}
     </ul>
   );
 }
