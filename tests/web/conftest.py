@@ -69,7 +69,7 @@ def make_fleet():
     with contextlib.ExitStack() as stack:
 
         def make(machines: int, **options) -> FleetServer:
-            server = FleetServer(Fleet(machines), BUILD / "page", **options)
+            server = FleetServer(Fleet(range(machines)), BUILD / "page", **options)
             stack.callback(server.end)
             return server
 

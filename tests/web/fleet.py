@@ -243,10 +243,11 @@ class Machine:
 
 
 class Fleet:
-    """A hub over `count` machines, which has looked `tick` times."""
+    """A hub over these machines, or an agent of one, which has looked `tick` times."""
 
-    def __init__(self, count: int):
-        self.machines = [Machine(number) for number in range(count)]
+    def __init__(self, machines, is_hub: bool = True):
+        self.machines = [Machine(number) for number in machines]
+        self.is_hub = is_hub
         self.tick = 0
 
     def hosts(self) -> dict:
@@ -254,27 +255,30 @@ class Fleet:
         return {"kind": "berth-hosts", "version": 1, **self._overview(hosts), "hosts": hosts}
 
     def _overview(self, hosts: list) -> dict:
-        up = [host for host in hosts if host["state"] == "up"]
-        devices = [(host["name"], each) for host in up for each in host["snapshot"]["devices"]]
+        devices = [(host, each) for host in hosts for each in host["snapshot"]["devices"]]
+
+        def is_free(host: dict, device: dict) -> bool:
+            return host["state"] == "up" and device["verdict"]["free"]
+
         models = {}
-        for name, device in devices:
+        for host, device in devices:
             key = (device["name"], device["memory"]["total_bytes"])
             row = models.setdefault(key, {"devices": 0, "free": 0, "hosts": set()})
             row["devices"] += 1
-            if device["verdict"]["free"]:
+            if is_free(host, device):
                 row["free"] += 1
-                row["hosts"].add(name)
-        leases = [lease for host in up for lease in host["snapshot"]["leases"]]
-        waiters = [waiter for host in up for waiter in host["queue"]["waiters"]]
+                row["hosts"].add(host["name"])
+        leases = [lease for host in hosts for lease in host["snapshot"]["leases"]]
+        waiters = [waiter for host in hosts for waiter in host["queue"]["waiters"]]
         users = sorted({each["user"] for each in leases + waiters})
         return {
             "number": self.tick + 1,
             "time_s": NOW_S + self.tick,
             "every_s": 5,
-            "hub": True,
+            "hub": self.is_hub,
             "summary": {
                 "devices": len(devices),
-                "free": sum(device["verdict"]["free"] for _, device in devices),
+                "free": sum(is_free(host, device) for host, device in devices),
                 "models": [
                     {
                         "name": name,
@@ -482,7 +486,7 @@ def main() -> None:
     import sys
 
     count, page = int(sys.argv[1]), pathlib.Path(sys.argv[2])
-    fleet = Fleet(count)
+    fleet = Fleet(range(count))
     if count > 20:
         fleet.machines[4].down = True
         fleet.machines[11].stale = True

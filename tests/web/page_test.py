@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from agent import Agent
+from hub import Hub
 from jobs import holder, waiter
 from playwright.sync_api import expect
 
@@ -167,6 +168,24 @@ def test_an_agent_that_ends_is_said_and_its_successor_found(lab, open_page):
     assert page.locator(".devices tbody tr").count() == 8
     Agent(lab, listen=f"127.0.0.1:{agent.port}")
     expect(page.locator(".connection")).to_have_text("live")
+
+
+def test_a_hub_shows_its_machines_and_the_one_that_ends(make_lab, open_page):
+    lab, other = make_lab("2xL40S"), make_lab("2xL40S+1xH100")
+    far = Agent(other, "--no-history")
+    holder(other, "--name", "H100", "--note", "far away")
+    page = open_page(
+        url(Hub(lab, "near=self", f"far=http://127.0.0.1:{far.port}", options=["--no-history"])),
+        expected="status of",
+    )
+    expect(page.locator(".models")).to_contain_text("4 × L40S free on two hosts")
+    expect(page.get_by_role("table", name="GPUs of far")).to_contain_text("far away")
+    page.get_by_role("searchbox").fill("name~H100")
+    expect(page.locator(".narrowed")).to_contain_text("Shown: 1 GPU of 5 on 1 machine")
+    page.get_by_role("button", name="Show all").click()
+    far.ends()
+    expect(page.get_by_role("region", name="far")).to_contain_text("last word")
+    expect(page.locator(".figure")).to_have_text("2 of 5 free")
 
 
 def test_a_driver_that_is_not_there_is_said_with_its_reason(make_lab, open_page):

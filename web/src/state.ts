@@ -192,7 +192,8 @@ function tallyUsers(views: readonly HostView[]): UserView[] {
     );
 }
 
-/// A machine that is down is not counted: what it said last need not be so any more.
+/// Of a machine that is down nothing is free, idle or without a lease now; its leases and its queue live, for all one
+/// knows, and are counted as the server counts them.
 export function viewFleet(all: readonly HostView[]): Fleet {
   const views = all.filter((view) => view.host.state === "up");
   const counts = new Map<DeviceState, number>();
@@ -201,9 +202,9 @@ export function viewFleet(all: readonly HostView[]): Fleet {
   return {
     counts,
     down: all.length - views.length,
-    users: tallyUsers(views),
+    users: tallyUsers(all),
     // Who waits longest is first; on one host that is the order of the queue.
-    waiters: views
+    waiters: all
       .flatMap((view) => view.waiters)
       .sort((a, b) => (a.waiter.since_s ?? 0) - (b.waiter.since_s ?? 0)),
     outsiders: views.flatMap((view) =>

@@ -7,7 +7,7 @@ const observer = new IntersectionObserver(
   (entries) => {
     for (const entry of entries) listeners.get(entry.target)?.(entry.isIntersecting);
   },
-  { rootMargin: "700px 0px" },
+  { rootMargin: "400px 0px" },
 );
 
 /// Whether an element is in view or will soon be. What is not need not be drawn: a hub may have a thousand hosts.
