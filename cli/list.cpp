@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "berth/cli/command.h"
-#include "berth/cli/question.h"
-#include "berth/cli/watch.h"
+#include "berth/cli/list_options.h"
+#include "berth/cli/serve_program.h"
 #include "berth/render/json.h"
 #include "berth/render/listing.h"
 
@@ -18,46 +18,63 @@ constexpr std::string_view kListAbout =
     "\n"
     "Then a line a lease, with the digits that `berth verify` and `berth release` take, and a line a "
     "process, "
-    "with the lease that it belongs to; stray: that one is not for this GPU.";
+    "with the lease that it belongs to; stray: that one is not for this GPU.\n"
+    "\n"
+    "With --hub it shows the machines of a hub (berth serve --hub), or of one agent: a line a machine, with "
+    "the GPUs that are free there and who has the others.";
 
 class List : public Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
-    syntax.about = kListAbout;
-    add_watch_options(syntax, watch_, "as JSON (docs/schema/list.json)");
-    syntax.options.push_back(source_option(options_.source));
-    return syntax;
-  }
+  Syntax syntax() override { return list_syntax(options_); }
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
-    options_.ignore_mask = true;  // a listing shows the machine, whatever this shell may use
-    return show(watch_, [&](render::Layout layout) { return look(environment, layout); });
+    // Who asks a hub is berth-serve, which has a client.
+    if (!options_.hub.url.empty())
+      return std::unexpected(become_berth_serve(kListWord, environment.words().subspan(1)));
+    options_.request.ignore_mask = true;  // a listing shows the machine, whatever this shell may use
+    return show(options_.watch, [&](render::Layout layout) { return look(environment, layout); });
   }
 
  private:
   Result<Output> look(Environment& environment, render::Layout layout) {
-    const auto world = look_at_machine(environment, options_,
-                                       watch_.json ? readings_for_listing() : render::readings_for_table());
+    const bool as_json = options_.watch.json;
+    const auto world = look_at_machine(environment, options_.request,
+                                       as_json ? readings_for_listing() : render::readings_for_table());
     if (!world) return std::unexpected(world.error());
     idle_.look(world->ledger, world->facts);
-    const auto verdicts = judge(options_.request, world->ledger, world->facts);
+    const auto verdicts = judge(options_.request.request, world->ledger, world->facts);
     if (!verdicts) return std::unexpected(verdicts.error());
     const render::Listing listing{world->facts, world->ledger, *verdicts, world->assumed, idle_};
     Output output;
-    output.out = watch_.json ? render::listing_json(listing, layout)
-                             : render::listing_table(listing, Environment::style_of(1));
+    output.out = as_json ? render::listing_json(listing, layout)
+                         : render::listing_table(listing, Environment::style_of(1));
     output.err = notes_on(*world);
     if (world->facts.snapshot.devices.empty()) output.err += "berth: the driver works, and lists no GPU\n";
     return output;
   }
 
-  RequestOptions options_;
-  WatchOptions watch_;
+  ListOptions options_;
   IdleTimes idle_;
 };
 
 }  // namespace
+
+Syntax list_syntax(ListOptions& options) {
+  constexpr std::string_view kOther = "Other machines";
+  Syntax syntax;
+  syntax.about = kListAbout;
+  add_watch_options(syntax, options.watch, "as JSON (docs/schema/list.json; with --hub, hosts.json)");
+  syntax.options.push_back(source_option(options.request.source));
+  syntax.options.push_back({kOther,
+                            0,
+                            "hub",
+                            "URL",
+                            "all machines of this hub: http://hub:8420",
+                            {},
+                            store_text(options.hub.url)});
+  add_asking_options(syntax, kOther, options.hub);
+  return syntax;
+}
 
 std::unique_ptr<Command> make_list() {
   return std::make_unique<List>();

@@ -7,8 +7,9 @@
 
 namespace berth::cli {
 
-/// First word for berth-serve, when it is to ask for usage and not to serve.
+/// First words for berth-serve, when it is to ask somebody and not to serve.
 inline constexpr std::string_view kUsageWord = "__usage";
+inline constexpr std::string_view kListWord = "__list";
 
 /// Goes on as berth-serve, which has what only a few commands need: the network, and SQLite. `task` is its
 /// first word, "" for none. Returns only when that fails.

@@ -37,15 +37,11 @@ Syntax usage_syntax(UsageOptions& options) {
       text("since", "TIME", "from so long ago: 24h, 7d (default), 30d", options.since),
       {"Options", 0, "by", "WHAT", "user (default) or device", {"user", "device"}, store_text(options.by)},
       {"Options", 0, "json", "", "as JSON (docs/schema/usage.json)", {}, raise_flag(options.json)},
-      text("url", "URL", "ask this agent or hub: https://node01:8420", options.url),
-      text("hub", "URL", "the same", options.url),
-      text("token-file", "FILE", "the token that it wants", options.token_file),
-      text("ca-file", "FILE", "who may sign its certificate", options.trust.authorities),
-      text("cert-file", "FILE", "the certificate that it wants", options.trust.certificate),
-      text("key-file", "FILE", "that certificate's key", options.trust.key),
-      {"Options", 0, "insecure", "", "ask it in the clear without a token", {}, raise_flag(options.insecure)},
+      text("url", "URL", "ask this agent or hub: https://node01:8420", options.asking.url),
+      text("hub", "URL", "the same", options.asking.url),
       text("file", "FILE", "read this history; no agent may have it", options.file),
   };
+  add_asking_options(syntax, "Options", options.asking);
   return syntax;
 }
 

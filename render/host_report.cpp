@@ -271,13 +271,13 @@ Result<HostReport> read_report(std::string_view listing, std::string_view queue)
   return report;
 }
 
-Result<std::string> rewritten(std::string_view document, std::string_view kind) {
+Result<std::string> rewritten(std::string_view document, std::string_view kind, Layout layout) {
   const auto parsed = parse(document);
   if (!parsed) return std::unexpected(parsed.error());
   std::string fault;
   if (!is_ours(JsonReader(*parsed, fault, "document"), kind))
     return fail(ErrorCode::failure, "it is no document of Berth's: " + fault);
-  return dumped(*parsed, Layout::line);
+  return dumped(*parsed, layout);
 }
 
 }  // namespace berth::render

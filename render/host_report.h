@@ -6,6 +6,7 @@
 
 #include "berth/core/error.h"
 #include "berth/core/host.h"
+#include "berth/render/json.h"
 
 namespace berth::render {
 
@@ -31,6 +32,6 @@ Result<ToldHosts> read_hosts(std::string_view document);
 Result<HostReport> read_report(std::string_view listing, std::string_view queue);
 
 /// Another document of this kind, checked no further than that it is one, with what is no UTF-8 replaced.
-Result<std::string> rewritten(std::string_view document, std::string_view kind);
+Result<std::string> rewritten(std::string_view document, std::string_view kind, Layout layout);
 
 }  // namespace berth::render

@@ -16,6 +16,7 @@
 #include "berth/serve/http/history_services.h"
 #include "berth/serve/http/http_server.h"
 #include "berth/serve/http/hub.h"
+#include "berth/serve/http/list_command.h"
 #include "berth/serve/http/usage_command.h"
 #include "berth/serve/page_files.h"
 #include "berth/serve/watcher.h"
@@ -198,6 +199,7 @@ Result<void> serve_until_told(std::span<char*> words) {
 int main(int argc, char** argv) {
   cli::keep_standard_descriptors();
   const std::span<char*> words(argv + 1, argc > 0 ? static_cast<std::size_t>(argc - 1) : 0);
+  if (!words.empty() && words[0] == cli::kListWord) return cli::report(serve::list_command(words.subspan(1)));
   if (!words.empty() && words[0] == cli::kUsageWord)
     return cli::report(serve::usage_command(words.subspan(1)));
   const auto done = serve_until_told(words);

@@ -129,10 +129,16 @@ bool has_ended(const boost::system::error_code& error) {
          error == asio::error::broken_pipe || error == asio::ssl::error::stream_truncated;
 }
 
-std::string sentence(const Fault& fault, const Peer& peer, std::chrono::milliseconds patience) {
+/// What a peer was allowed to take.
+struct Bounds {
+  std::chrono::milliseconds patience;
+  std::size_t most_bytes;
+};
+
+std::string sentence(const Fault& fault, const Peer& peer, const Bounds& bounds) {
   const boost::system::error_code& error = fault.error;
   if (error == beast::error::timeout)
-    return fmt::format("no answer within {:g} s ({})", static_cast<double>(patience.count()) / 1000.0,
+    return fmt::format("no answer within {:g} s ({})", static_cast<double>(bounds.patience.count()) / 1000.0,
                        to_text(fault.step));
   if (error == asio::error::connection_refused || error == boost::system::errc::no_such_file_or_directory)
     return fmt::format("nobody listens at {}; start `berth serve` there", url_of(peer));
@@ -142,7 +148,7 @@ std::string sentence(const Fault& fault, const Peer& peer, std::chrono::millisec
     return fmt::format("no TLS could be agreed on with {} ({}); does it speak http://?", url_of(peer),
                        error.message());
   if (error == http::error::body_limit)
-    return fmt::format("its answer is longer than {} MiB, and was not read", kMostBodyBytes >> 20U);
+    return fmt::format("its answer is longer than {} MiB, and was not read", bounds.most_bytes >> 20U);
   if (has_ended(error)) return "it ended the connection before its answer was whole";
   if (is_of_http(error)) return fmt::format("what it answers is no HTTP ({})", error.message());
   return fmt::format("{}: {}", to_text(fault.step), error.message());
@@ -160,16 +166,17 @@ Result<ClientContext> ClientSharing::context_for(const Peer& peer) {
 
 class Client::Body {
  public:
-  Body(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, Peer peer)
-      : loop_(loop), sharing_(std::move(sharing)), peer_(std::move(peer)) {}
+  Body(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, Peer peer, std::size_t most_bytes)
+      : loop_(loop), sharing_(std::move(sharing)), peer_(std::move(peer)), most_bytes_(most_bytes) {}
 
   Awaited<Result<Response>> get(std::string target, std::string tag, std::chrono::milliseconds patience) {
     const Time until = std::chrono::steady_clock::now() + patience;
+    const Bounds bounds{patience, most_bytes_};
     const std::string request = request_for(peer_, target, tag);
     while (true) {
       const bool was_kept = plain_.has_value();
       if (!was_kept) {
-        const Result<void> connected = co_await connect(until, patience);
+        const Result<void> connected = co_await connect(until, bounds);
         if (!connected) {
           disconnect();
           co_return std::unexpected(connected.error());
@@ -187,7 +194,7 @@ class Client::Body {
       disconnect();
       // The peer may end a kept connection at any time, also while it is asked: that is no failure of its.
       if (was_kept && has_ended(fault->error) && response.status == 0) continue;
-      co_return fail(ErrorCode::failure, sentence(*fault, peer_, patience));
+      co_return fail(ErrorCode::failure, sentence(*fault, peer_, bounds));
     }
   }
 
@@ -204,7 +211,7 @@ class Client::Body {
     co_return std::vector<Protocol::endpoint>{asio::local::stream_protocol::endpoint(peer_.socket)};
   }
 
-  Awaited<Result<void>> connect(Time until, std::chrono::milliseconds patience) {
+  Awaited<Result<void>> connect(Time until, Bounds bounds) {
     const auto endpoints = co_await find_peer(until);
     if (!endpoints) co_return std::unexpected(endpoints.error());
     Fault fault;
@@ -215,7 +222,7 @@ class Client::Body {
       fault.error = error;
       if (!error) break;
     }
-    if (fault.error) co_return fail(ErrorCode::failure, sentence(fault, peer_, patience));
+    if (fault.error) co_return fail(ErrorCode::failure, sentence(fault, peer_, bounds));
     boost::system::error_code ignored;
     (void)plain_->socket().set_option(asio::ip::tcp::no_delay(true), ignored);
     if (!peer_.tls) co_return Result<void>();
@@ -229,7 +236,7 @@ class Client::Body {
     fault = {Step::securing, error};
     if (const long verdict = SSL_get_verify_result(secure_->native_handle()); verdict != X509_V_OK)
       fault.certificate = X509_verify_cert_error_string(verdict);
-    co_return fail(ErrorCode::failure, sentence(fault, peer_, patience));
+    co_return fail(ErrorCode::failure, sentence(fault, peer_, bounds));
   }
 
   template <class Stream>
@@ -240,7 +247,7 @@ class Client::Body {
     beast::flat_buffer input;
     http::response_parser<http::string_body> parser;
     parser.header_limit(kMostHeaderBytes);
-    parser.body_limit(kMostBodyBytes);
+    parser.body_limit(most_bytes_);
     const auto [error, size] = co_await http::async_read(stream, input, parser, kAwait);
     if (size > 0) response.status = parser.get().result_int();
     if (error) co_return Fault{Step::reading, error};
@@ -255,6 +262,7 @@ class Client::Body {
   asio::io_context& loop_;
   std::shared_ptr<ClientSharing> sharing_;
   Peer peer_;
+  std::size_t most_bytes_;
   std::optional<PlainStream> plain_;
   std::unique_ptr<SecureStream> secure_;
 };
@@ -263,8 +271,9 @@ std::shared_ptr<ClientSharing> client_sharing(asio::io_context& loop) {
   return std::make_shared<ClientSharing>(loop);
 }
 
-Client::Client(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, Peer peer)
-    : body_(std::make_unique<Body>(loop, std::move(sharing), std::move(peer))) {}
+Client::Client(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, Peer peer,
+               std::size_t most_bytes)
+    : body_(std::make_unique<Body>(loop, std::move(sharing), std::move(peer), most_bytes)) {}
 Client::~Client() = default;
 
 asio::awaitable<Result<Response>, Executor> Client::get(std::string target, std::string tag,
@@ -272,9 +281,10 @@ asio::awaitable<Result<Response>, Executor> Client::get(std::string target, std:
   return body_->get(std::move(target), std::move(tag), patience);
 }
 
-Result<Response> get_once(const Peer& peer, const std::string& target, std::chrono::milliseconds patience) {
+Result<Response> get_once(const Peer& peer, const std::string& target, std::chrono::milliseconds patience,
+                          std::size_t most_bytes) {
   asio::io_context loop{1};
-  Client client(loop, client_sharing(loop), peer);
+  Client client(loop, client_sharing(loop), peer, most_bytes);
   Result<Response> answer = fail(ErrorCode::failure, "it was not asked");
   const auto ask = [&]() -> asio::awaitable<void, Executor> {
     answer = co_await client.get(target, "", patience);

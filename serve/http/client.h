@@ -12,7 +12,7 @@
 
 namespace berth::serve {
 
-/// The most that is read of an answer.
+/// The most that is read of an answer, where nobody says otherwise.
 inline constexpr std::size_t kMostBodyBytes = 4U << 20U;
 
 /// What clients of one loop share: names that were looked up, certificates that were read. A name that is
@@ -22,7 +22,8 @@ class ClientSharing;
 /// Asks one peer, again and again, over a connection that is kept. Not for two questions at a time.
 class Client {
  public:
-  Client(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, Peer peer);
+  Client(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, Peer peer,
+         std::size_t most_bytes = kMostBodyBytes);
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
   ~Client();
@@ -40,6 +41,7 @@ class Client {
 std::shared_ptr<ClientSharing> client_sharing(asio::io_context& loop);
 
 /// One question on a loop of its own, for a program that waits for it. Error: as above.
-Result<Response> get_once(const Peer& peer, const std::string& target, std::chrono::milliseconds patience);
+Result<Response> get_once(const Peer& peer, const std::string& target, std::chrono::milliseconds patience,
+                          std::size_t most_bytes = kMostBodyBytes);
 
 }  // namespace berth::serve

@@ -32,7 +32,7 @@ Page refusal_by(const std::string& name, const Response& response) {
 Page history_page(const std::string& name, const Result<Response>& answer) {
   if (!answer) return refusal(kBadGateway, fmt::format("{}: {}", name, answer.error().message));
   if (answer->status != 200) return refusal_by(name, *answer);
-  auto text = render::rewritten(answer->body, "berth-history");
+  auto text = render::rewritten(answer->body, "berth-history", render::Layout::line);
   if (!text) return refusal(kBadGateway, fmt::format("{}: {}", name, text.error().message));
   return make_page(200, kJson, std::move(*text));
 }

@@ -10,6 +10,7 @@
 #include "berth/history/history_file.h"
 #include "berth/history/question.h"
 #include "berth/render/usage.h"
+#include "berth/serve/http/asking.h"
 #include "berth/serve/http/client.h"
 #include "berth/serve/settings.h"
 #include "berth/sys/system_error.h"
@@ -19,7 +20,6 @@ namespace {
 
 constexpr std::chrono::seconds kUsagePatience{30};  // longer than an agent itself waits for its disk
 constexpr std::string_view kServiceSocket = "/run/berth-serve/agent.sock";
-constexpr int kRefused = 401;
 
 std::string own_agent() {
   struct stat status{};
@@ -28,25 +28,9 @@ std::string own_agent() {
   return fmt::format("http://{}", kDefaultAddress);
 }
 
-Result<Peer> peer_to_ask(const cli::UsageOptions& options) {
-  auto peer = peer_from_url(options.url.empty() ? own_agent() : options.url);
-  if (!peer) return peer;
-  peer->authorities = options.trust.authorities;
-  peer->certificate = options.trust.certificate;
-  peer->key = options.trust.key;
-  peer->insecure = options.insecure;
-  if (!options.token_file.empty()) {
-    auto token = read_token(options.token_file);
-    if (!token) return std::unexpected(token.error());
-    peer->token = std::move(*token);
-  }
-  if (auto checked = check(*peer); !checked)
-    return fail(ErrorCode::usage, checked.error().message + " (here with --insecure)");
-  return peer;
-}
-
-Result<render::Usage> asked(const cli::UsageOptions& options, const history::UsageQuestion& question) {
-  const auto peer = peer_to_ask(options);
+Result<render::Usage> asked(cli::AskingOptions options, const history::UsageQuestion& question) {
+  if (options.url.empty()) options.url = own_agent();
+  const auto peer = cli::peer_of(options);
   if (!peer) return std::unexpected(peer.error());
   const std::string target =
       fmt::format("/api/v1/usage?since={}s&by={}", question.since_s, to_text(question.by));
@@ -57,16 +41,9 @@ Result<render::Usage> asked(const cli::UsageOptions& options, const history::Usa
                 fmt::format("{}: {}, or read the file of an agent that does not run with --file FILE", asking,
                             response.error().message));
   }
-  if (response->status == kRefused)
-    return fail(ErrorCode::failure, asking + ": it wants a token; give it with --token-file FILE");
-  if (response->status != 200) {
-    const std::string message = render::message_of_error(response->body);
-    return fail(ErrorCode::failure,
-                fmt::format("{}: {}", asking,
-                            message.empty() ? fmt::format("it answers with HTTP status {}", response->status)
-                                            : render::printable(message)));
-  }
-  auto usage = render::usage_from_json(response->body);
+  const auto text = document_in(*response, asking);
+  if (!text) return std::unexpected(text.error());
+  auto usage = render::usage_from_json(*text);
   if (!usage) return std::unexpected(context(usage.error(), asking));
   return usage;
 }
@@ -98,9 +75,9 @@ Result<cli::Output> usage_command(std::span<char*> words) {
     return std::unexpected(parsed.error());
   const auto question = history::usage_question({{"since", options.since}, {"by", options.by}});
   if (!question) return std::unexpected(question.error());
-  if (!options.file.empty() && !options.url.empty())
+  if (!options.file.empty() && !options.asking.url.empty())
     return fail(ErrorCode::usage, "--file and --url contradict each other: give one of them");
-  const auto usage = options.file.empty() ? asked(options, *question) : read(options.file, *question);
+  const auto usage = options.file.empty() ? asked(options.asking, *question) : read(options.file, *question);
   if (!usage) return std::unexpected(usage.error());
   return cli::Output{.out = options.json ? render::usage_json(*usage, render::Layout::lines)
                                          : render::usage_table(*usage, cli::Environment::style_of(1))};

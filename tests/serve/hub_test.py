@@ -354,6 +354,47 @@ def test_a_name_that_is_looked_up_for_ever_holds_up_nobody(lab, agent, build):
     assert hub.ends() == 0
 
 
+def test_berth_list_shows_the_machines_of_a_hub(make_lab):
+    other = make_lab("2xT4")
+    far = Agent(other)
+    job = holder(other)
+    hub = Hub(make_lab("1xA100"), "own=self", f"far=http://127.0.0.1:{far.port}", "gone=http://127.0.0.1:1")
+    eventually(lambda: hub.sees("far")["snapshot"]["leases"])
+    hub.sees("own")
+    hub.error("gone")
+    lab, url = make_lab("1xT4"), f"http://127.0.0.1:{hub.port}"
+    answer = lab.berth("list", "--hub", url)
+    assert (answer.status, answer.err) == (0, "")
+    lines = answer.out.splitlines()
+    assert lines[0] == "3 hosts (1 down): 3 GPUs, 2 free"
+    assert lines[1:3] == ["1 × A100-SXM4-40GB free on 1 host", "1 × Tesla T4 free on 1 host"]
+    assert [line.split()[0] for line in lines[4:8]] == ["HOST", "own", "far", "gone"]
+    assert lines[7].split(maxsplit=4)[4].startswith("down, never seen: nobody listens at")
+    checked_document(lab.berth("list", "--json", "--hub", url).json, "hosts")
+    # An agent is asked in the same way, also at its socket.
+    assert lab.berth("list", "--hub", f"unix:{far.socket}").out.startswith("1 host: 2 GPUs, 1 free\n")
+    job.ends()
+
+
+def test_berth_list_says_why_a_hub_cannot_be_asked(lab, fake, tmp_path):
+    token = tmp_path / "token"
+    token.write_text(TOKEN + "\n")
+    token.chmod(0o600)
+    hub = Hub(lab, "gone=http://127.0.0.1:1", options=["--token-file", token])
+    url = f"http://127.0.0.1:{hub.port}"
+    assert lab.berth("list", "--hub", url, "--token-file", token).status == 0
+    for words, status, text in (
+        ([url], 1, "it wants a token; give it with --token-file FILE"),
+        (["http://127.0.0.1:1"], 1, "nobody listens at http://127.0.0.1:1"),
+        (["http://192.0.2.1"], 2, "plain HTTP over the network"),
+        (["node01"], 2, "must be a URL like"),
+        ([fake(answering("<html>")).url], 1, "it is no JSON"),
+    ):
+        answer = lab.berth("list", "--hub", *words)
+        assert (answer.status, answer.out) == (status, "")
+        assert text in " ".join(answer.err.split())
+
+
 def test_history_and_usage_are_asked_of_the_agents(make_lab, fake, document):
     other, own = make_lab("2xT4"), make_lab("1xA100")
     far = Agent(other)

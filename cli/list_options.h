@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string_view>
+
+#include "berth/cli/asking_options.h"
+#include "berth/cli/question.h"
+#include "berth/cli/watch.h"
+
+namespace berth::cli {
+
+/// What `berth list` takes.
+struct ListOptions {
+  RequestOptions request;
+  WatchOptions watch;
+  AskingOptions hub;  ///< url "": this machine is looked at
+};
+
+/// The options write into `options`, which must outlive the syntax.
+Syntax list_syntax(ListOptions& options);
+
+}  // namespace berth::cli
