@@ -1,9 +1,24 @@
 // The limit of `berth pick`: the driver calls that it makes when the topology is known, in its order, and one
 // line printed. No deadline, no lease, no reason for a refusal, no second process. tests/counts compares the
 // calls of both.
+//
+//     bare                  says which device
+//     bare FILE COMMAND…    locks FILE and becomes the command on that device: the limit of `berth run`
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include "driver.h"
 
-int main(void) {
+static int become(char** words, const char* device) {
+  const int file = open(words[0], O_RDWR | O_CREAT, 0666);
+  if (file < 0 || flock(file, LOCK_EX | LOCK_NB) != 0) return 1;
+  setenv("CUDA_VISIBLE_DEVICES", device, 1);
+  execvp(words[1], words + 1);
+  return 127;
+}
+
+int main(int words, char** arguments) {
   load_driver();
   Return (*init)(void) = find("nvmlInit_v2");
   Return (*driver_version)(char*, unsigned) = find("nvmlSystemGetDriverVersion");
@@ -46,6 +61,8 @@ int main(void) {
     if (picked < 0 && computing == 0 && a == 0) picked = (int)index;
   }
   driver_version(text, sizeof text);
-  printf("%d\n", picked);
+  snprintf(text, sizeof text, "%d", picked);
+  if (words > 2) return become(arguments + 1, text);
+  puts(text);
   return 0;
 }

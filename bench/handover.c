@@ -2,16 +2,23 @@
 // the holder of the lock is gone.
 //
 //     handover wait FILE    waits for the lock of FILE and becomes `handover stamp`, which then holds it
-//     handover stamp        says "PID PARENT NANOSECONDS" (CLOCK_MONOTONIC) and sleeps until it is killed
+//     handover stamp        says "PID PARENT NANOSECONDS" (CLOCK_MONOTONIC) and sleeps until it is killed,
+//                           or, by SIGTERM, ends in order
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
+static void end(int signal) {
+  _exit(signal != SIGTERM);
+}
+
 static int stamp(void) {
+  signal(SIGTERM, end);
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   char line[96];

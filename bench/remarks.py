@@ -1,0 +1,199 @@
+"""The words of the page that go with figures: each appears only while what it explains is so."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+from collections.abc import Callable
+
+from results import FLOOR, LIMIT, OURS, Table
+
+NEAR_LIMIT = 2.0
+README_BEGIN = "<!-- ./dev bench writes this table, from docs/benchmarks.md. -->"
+README_END = "<!-- end of the table -->"
+
+INTRODUCTION = (
+    "Berth, the programs that people use instead, and the limit: a bare program that does only what cannot be avoided."
+    " All of them on the same simulated machine in the same run, in turn (A B A B …), each from its start to its end as"
+    " a user meets it, with the settings that suit it best. The simulated driver answers in about half a millisecond,"
+    " where a real one may take tens; it is the same for all, `nvidia-smi` included. A peer that does not install,"
+    " crashes, hangs or answers wrongly has a row that says so. What must not depend on a machine is counted in"
+    " `tests/counts/`."
+)
+
+# Key of a table -> what it is called in short.
+HEADLINES = {
+    "look-8": "list 8 GPUs and 32 processes",
+    "pick": "pick one of 8 GPUs",
+    "start": "pick one and start a command on it",
+    "python": "import and pick in Python",
+    "killed-1": "the holder is killed, the next one starts",
+    "killed-1000": "the same with 1,000 waiting",
+    "runs-8": "leases a second by 8 competitors",
+    "idle-cpu-1000": "1,000 waiting: processor time",
+    "collide": "two at once get the same GPU",
+    "serve-rps": "requests to the agent",
+    "hub-1000": "a hub asks 1,000 agents",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Remark:
+    tables: str  # a pattern of keys
+    when: Callable[[Table], bool]
+    text: str
+
+
+def far(table: Table) -> bool:
+    """Over twice the limit."""
+    return table.to_limit is not None and table.to_limit > NEAR_LIMIT
+
+
+def behind_peer(name: str) -> Callable[[Table], bool]:
+    def is_so(table: Table) -> bool:
+        ours, peer = table.first(OURS), table.named(name)
+        worse = table.worse_by(ours, peer) if ours and peer else None
+        return worse is not None and worse >= 1
+
+    return is_so
+
+
+def behind_floor(name: str) -> Callable[[Table], bool]:
+    return lambda table: any(each.role == FLOOR for each in table.figures) and behind_peer(name)(table)
+
+
+def ours_is_zero(table: Table) -> bool:
+    ours = table.first(OURS)
+    return ours is not None and ours.median == 0
+
+
+def limit_is_zero(table: Table) -> bool:
+    limit, ours = table.first(LIMIT), table.first(OURS)
+    return limit is not None and ours is not None and limit.median == 0 < ours.median
+
+
+REMARKS = [
+    Remark(
+        "look-*",
+        far,
+        "What is left is one more process: the driver is asked by a probe of its own, so that a driver that hangs or"
+        " crashes takes no user's program with it.",
+    ),
+    Remark(
+        "pick",
+        far,
+        "What is left is the probe: a second process, started beside the first, because a driver may hang, crash or fork"
+        " badly. Of both processes the instructions are counted in tests/counts, and the two start at once.",
+    ),
+    Remark(
+        "start",
+        far,
+        "What is left over bare is the probe, the ticket with its locks, and `berth run` itself, which stays as the"
+        " command's parent to pass on its signals and to name whatever it leaves behind.",
+    ),
+    Remark(
+        "killed-*",
+        far,
+        "The next one in line is woken by the kernel, as the limit is; then it asks the driver whether the device's"
+        " memory is back before it starts the command, which the limit does not.",
+    ),
+    Remark(
+        "ended-*",
+        far,
+        "The holder's `berth run` looks whether its command left processes behind before the lease ends, and the next one"
+        " asks the driver whether the device's memory is back. The limit does neither.",
+    ),
+    Remark(
+        "killed-*", behind_floor("task-spooler"), "task-spooler forks its child at once: it asks no driver."
+    ),
+    Remark(
+        "ended-*", behind_floor("task-spooler"), "task-spooler forks its child at once: it asks no driver."
+    ),
+    Remark(
+        "cycles-*",
+        far,
+        "Each of Berth's cycles asks the driver, writes a ticket, stands in the queue, and wakes exactly the next one in"
+        " line; the limit keeps no order, and the kernel lets one process take the lock again and again.",
+    ),
+    Remark(
+        "cycles-*",
+        behind_floor("filelock"),
+        "filelock's cycle is two system calls: it asks no driver and keeps no order, and who finds it taken sleeps 50 ms.",
+    ),
+    Remark(
+        "runs-*",
+        far,
+        "Each command starts a probe, asks the driver, and asks again when its turn has come, since only then it can know"
+        " that the device's memory is back: that is processor time, which competitors share. flock(1) asks nobody.",
+    ),
+    Remark(
+        "runs-*",
+        behind_floor("task-spooler"),
+        "task-spooler's server starts a client's command at once: it asks no driver.",
+    ),
+    Remark(
+        "idle-cpu-*",
+        lambda table: far(table) or limit_is_zero(table),
+        "All of it is the first in line: it looks at the driver now and then, for what has no event (an outsider's memory,"
+        " a lock taken by hand), and the others look every few seconds whether the one before them was stopped."
+        " The limit sleeps in the kernel and would notice neither.",
+    ),
+    Remark(
+        "idle-memory-*",
+        far,
+        "A waiter of Berth's is a whole program with its standard library, ready to look, to explain, and to be the"
+        " parent of its command; the limit is sixty lines of C.",
+    ),
+    Remark(
+        "idle-memory-*",
+        lambda table: behind_peer("Slurm")(table) or behind_peer("gflow")(table),
+        "A server keeps a waiter as a record and has no process for it; its own memory is divided among them.",
+    ),
+    Remark(
+        "idle-wakeups-*",
+        lambda table: far(table) or limit_is_zero(table),
+        "Each waiter wakes every few seconds to see whether the one before it was stopped by SIGSTOP, of which no event"
+        " tells.",
+    ),
+    Remark(
+        "idle-wakeups-*",
+        lambda table: any(behind_peer(name)(table) for name in ("Slurm", "gflow", "canhazgpu")),
+        "A server wakes for all its jobs at once, a queue without server once for each of its waiters.",
+    ),
+    Remark(
+        "idle-cpu-*",
+        lambda table: any(behind_peer(name)(table) for name in ("Slurm", "gflow", "canhazgpu")),
+        "A server sees to all its jobs at once; it asks no driver while they wait.",
+    ),
+    Remark(
+        "collide",
+        ours_is_zero,
+        "A lease is a lock of the kernel's that is taken before the command starts: the two cannot both have it."
+        " A program that only looks cannot know what another that looked at the same moment will take.",
+    ),
+    Remark(
+        "instructions-*",
+        far,
+        "Two processes are started where the limit is one; the rest reads and writes what is between them, and says why"
+        " a device was not taken.",
+    ),
+    Remark(
+        "instructions-lease",
+        behind_floor("task-spooler"),
+        "task-spooler's client only sends the command to its server.",
+    ),
+    Remark(
+        "serve-p50",
+        far,
+        "Half of it is the HTTP of a real server: it reads the header that the limit only skips.",
+    ),
+    Remark(
+        "hub-*",
+        far,
+        "The limit only reads the answers; the hub reads what is in them, totals it, and publishes it.",
+    ),
+]
+
+
+def on(table: Table) -> list[str]:
+    return [each.text for each in REMARKS if fnmatch.fnmatch(table.key, each.tables) and each.when(table)]

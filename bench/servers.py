@@ -1,0 +1,309 @@
+"""The servers that some peers need, as plain processes of the run: on loopback, with all their files in the
+machine's directory, ended with the run."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import pathlib
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+
+import shelf
+from machines import Machine
+from running import run
+
+PATIENCE_S = 10
+STARTED_S = 0.05  # between two looks whether a server answers
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """Some processes. `commands`: in the order in which they are started."""
+
+    name = ""
+
+    def __init__(self, machine: Machine):
+        self.machine = machine
+        self.environment = machine.environment
+        self.processes: list[subprocess.Popen] = []
+
+    def spawn(self, words: list[str], **more: str) -> None:
+        log = self.machine.directory / f"{pathlib.Path(words[0]).name}.log"
+        with log.open("w") as out:
+            self.processes.append(
+                subprocess.Popen(
+                    words, env=self.environment | more, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+                )
+            )
+
+    def tell(self, words: list[str]) -> str:
+        """Runs one of its clients. Raises NotHad when that fails."""
+        try:
+            done = run(words, self.environment, PATIENCE_S)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise shelf.NotHad(f"{pathlib.Path(words[0]).name} fails: {shelf.last_line(error)}") from error
+        if done.returncode != 0:
+            raise shelf.NotHad(
+                f"{pathlib.Path(words[0]).name} fails: {shelf.last_line(ValueError(done.stderr))}"
+            )
+        return done.stdout
+
+    def await_answer(self, words: list[str]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not self.answers(words):
+            if time.monotonic() > deadline or any(each.poll() is not None for each in self.processes):
+                raise shelf.NotHad(f"{self.name} does not start")
+            time.sleep(STARTED_S)
+
+    def answers(self, words: list[str]) -> bool:
+        try:
+            return run(words, self.environment, PATIENCE_S).returncode == 0
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+
+    def pids(self) -> list[int]:
+        return [process.pid for process in self.processes]
+
+    def close(self) -> None:
+        for process in reversed(self.processes):
+            process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    # A queue of jobs, where it keeps one ---------------------------------------------------------------------
+
+    def submit(self, job: pathlib.Path, count: int) -> None:
+        raise NotImplementedError
+
+
+class Canhazgpu(Server):
+    """With a Redis of its own: on a port of loopback, as it speaks to no Unix socket."""
+
+    name = "canhazgpu"
+
+    def __init__(self, machine: Machine, devices: int):
+        super().__init__(machine)
+        self.program = shelf.canhazgpu()
+        port = free_port()
+        # Its supervisor reads no other file.
+        (machine.home / ".canhazgpu.yaml").write_text(f"redis:\n  host: 127.0.0.1\n  port: {port}\n")
+        place = ["--bind", "127.0.0.1", "--port", str(port), "--dir", str(machine.directory)]
+        self.spawn([shelf.program("redis"), *place, "--save", "", "--appendonly", "no"])
+        self.await_answer([self.program, "admin", "--gpus", str(devices), "--provider", "fake"])
+
+    def run(self, words: list[str]) -> list[str]:
+        return [self.program, "run", "--gpus", "1", "--", *words]
+
+
+SLURM = """ClusterName=bench
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={controller_port}
+SlurmdPort={port}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.sock
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+ReturnToService=2
+SchedulerType=sched/builtin
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,sched_interval=1
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+JobCompType=jobcomp/none
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+MaxJobCount=5000
+MinJobAge=2
+GresTypes=gpu
+SlurmdParameters=config_overrides
+NodeName={host} NodeAddr=127.0.0.1 CPUs=128 RealMemory=1000 Gres=gpu:{devices} State=UNKNOWN
+PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+class Slurm(Server):
+    """One node. Its GPUs are links to /dev/null: it asks no driver. Its settings schedule as soon as they can."""
+
+    name = "Slurm"
+
+    def __init__(self, machine: Machine, devices: int):
+        super().__init__(machine)
+        munged, controller = shelf.program("munge"), shelf.program("Slurm")
+        daemon = str(pathlib.Path(controller).with_name("slurmd"))
+        folder = machine.directory / "slurm"
+        for name in ("state", "spool", "dev"):
+            (folder / name).mkdir(parents=True)
+        for index in range(devices):
+            (folder / f"dev/nvidia{index}").symlink_to("/dev/null")
+        host = socket.gethostname().split(".")[0]
+        (folder / "slurm.conf").write_text(
+            SLURM.format(
+                host=host,
+                folder=folder,
+                devices=devices,
+                user=getpass.getuser(),
+                port=free_port(),
+                controller_port=free_port(),
+            )
+        )
+        files = "nvidia0" if devices == 1 else f"nvidia[0-{devices - 1}]"
+        (folder / "gres.conf").write_text(f"NodeName={host} Name=gpu File={folder}/dev/{files}\n")
+        key = folder / "munge.key"
+        key.write_bytes(os.urandom(128))
+        key.chmod(0o400)
+        own = [
+            f"--{name}={folder}/munge.{name.split('-')[0]}" for name in ("pid-file", "log-file", "seed-file")
+        ]
+        self.spawn(
+            [munged, "--foreground", "--force", f"--key-file={key}", f"--socket={folder}/munge.sock", *own]
+        )
+        self.await_answer(["munge", "-n", "-S", f"{folder}/munge.sock"])
+        self.spawn([controller, "-D", "-i"])
+        self.spawn([daemon, "-D", "-N", host])
+        self.await_answer(self.srun(["true"]))
+
+    def srun(self, words: list[str]) -> list[str]:
+        return ["srun", "-Q", "--gres=gpu:1", *words]
+
+    def submit(self, job: pathlib.Path, count: int) -> None:
+        self.tell(
+            [
+                "sbatch",
+                "-Q",
+                f"--array=1-{count}",
+                "--gres=gpu:1",
+                "-o",
+                "/dev/null",
+                "-e",
+                "/dev/null",
+                str(job),
+            ]
+        )
+
+    def close(self) -> None:
+        with contextlib.suppress(shelf.NotHad):
+            self.tell(["scancel", "-u", getpass.getuser()])
+        super().close()
+
+
+class Spooler(Server):
+    """A queue of one slot. It knows no GPUs: its users start a spooler for each."""
+
+    name = "task-spooler"
+
+    def __init__(self, machine: Machine):
+        super().__init__(machine)
+        self.program = shelf.program("task-spooler")
+        self.environment = self.environment | {"TS_MAXCONN": "2000", "TS_MAXFINISHED": "10"}
+        self.tell([self.program, "-S", "1"])
+
+    def wait(self, words: list[str]) -> list[str]:
+        return [self.program, "-n", "-f", *words]
+
+    def submit(self, job: pathlib.Path, count: int) -> None:
+        for _ in range(count):
+            self.tell([self.program, "-n", str(job)])
+
+    def pids(self) -> list[int]:
+        """The server, and the client that stays for each job."""
+        wanted = self.environment["TS_SOCKET"].encode()
+        found = []
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                name = (folder / "comm").read_text().strip()
+                if name == "tsp" and wanted in (folder / "environ").read_bytes():
+                    found.append(int(folder.name))
+        return found
+
+    def close(self) -> None:
+        for words in (["-k"], ["-K"]):
+            self.answers([self.program, *words])
+
+
+class Gflow(Server):
+    """Runs its jobs in tmux. It asks the driver (the simulated one), as often as it can be told to: each second."""
+
+    name = "gflow"
+
+    def __init__(self, machine: Machine):
+        super().__init__(machine)
+        self.folder = shelf.environment("gflow") / "bin"
+        # Its jobs call it by name, from a login shell of tmux.
+        path = f"{self.folder}:{machine.environment['PATH']}"
+        (machine.home / ".profile").write_text(f"export PATH='{path}'\n")
+        self.environment = self.environment | {"PATH": path}
+        settings = machine.home / ".config/gflow/gflow.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text(f'[daemon]\nhost = "127.0.0.1"\nport = {free_port()}\n')
+        self.spawn([str(self.folder / "gflowd"), "--gpu-poll-interval-secs-internal", "1"])
+        self.await_answer([str(self.folder / "ginfo")])
+
+    def submit(self, job: pathlib.Path, count: int) -> None:
+        for _ in range(count):
+            self.tell([str(self.folder / "gbatch"), "-g", "1", "--auto-close", str(job)])
+
+    def close(self) -> None:
+        super().close()
+        self.answers(["tmux", "kill-server"])
+
+
+class Servers:
+    """Each is started when it is first asked for. One that does not start is not tried again."""
+
+    def __init__(self, machine: Machine, devices: int):
+        self.machine, self.devices = machine, devices
+        self.had: dict[str, Server | shelf.NotHad] = {}
+
+    def get(self, name: str, make: Callable[[], Server]) -> Server:
+        if name not in self.had:
+            try:
+                self.had[name] = make()
+            except (shelf.NotHad, OSError) as error:
+                self.had[name] = error if isinstance(error, shelf.NotHad) else shelf.NotHad(str(error))
+        found = self.had[name]
+        if isinstance(found, shelf.NotHad):
+            raise found
+        return found
+
+    def canhazgpu(self) -> Canhazgpu:
+        return self.get("canhazgpu", lambda: Canhazgpu(self.machine, self.devices))
+
+    def slurm(self) -> Slurm:
+        return self.get("slurm", lambda: Slurm(self.machine, self.devices))
+
+    def spooler(self) -> Spooler:
+        return self.get("spooler", lambda: Spooler(self.machine))
+
+    def gflow(self) -> Gflow:
+        return self.get("gflow", lambda: Gflow(self.machine))
+
+
+@contextlib.contextmanager
+def servers(machine: Machine, devices: int) -> Iterator[Servers]:
+    started = Servers(machine, devices)
+    try:
+        yield started
+    finally:
+        for each in started.had.values():
+            if isinstance(each, Server):
+                each.close()
