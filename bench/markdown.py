@@ -87,9 +87,17 @@ def verdict(table: Table) -> str:
             said.append(f"ahead of every peer, {times(table.lead)} of the best ({peer.name})")
         else:
             said.append(f"behind {peer.name} by {times(1 / table.lead) if table.lead else 'all'}")
+    elif peer is not None and ours_is_best(table):
+        said.append("ahead of every peer")
     if table.to_limit is not None:
         said.append(f"{times(table.to_limit)} the limit")
     return f"Berth is {', '.join(said)}." if said else ""
+
+
+def ours_is_best(table: Table) -> bool:
+    """Where a figure is 0 there is no ratio."""
+    ours, peer = table.first(OURS), table.best_peer
+    return bool(ours and peer and not table.more_is_better and ours.median < peer.median)
 
 
 def falls_short(table: Table) -> bool:
@@ -131,8 +139,8 @@ def row_lines(row: Row, chart: str) -> list[str]:
         if said := words_on(table):
             lines += [" ".join(said), ""]
     for fact in row.facts:
-        lines += [fact, ""]
-    return lines + commands(row)
+        lines += [fact] if fact.startswith("- ") else [fact, ""]
+    return [*lines, "", *commands(row)] if row.facts else lines + commands(row)
 
 
 # The whole ---------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ HEADLINES = {
     "idle-cpu-1000": "1,000 waiting: processor time",
     "collide": "two at once get the same GPU",
     "serve-rps": "requests to the agent",
-    "hub-1000": "a hub asks 1,000 agents",
+    "hub-first-100": "a hub tells of 100 machines",
 }
 
 
@@ -188,9 +188,10 @@ REMARKS = [
         "Half of it is the HTTP of a real server: it reads the header that the limit only skips.",
     ),
     Remark(
-        "hub-*",
+        "serve-p99",
         far,
-        "The limit only reads the answers; the hub reads what is in them, totals it, and publishes it.",
+        "Once a second the probe and the look take their processor time from the same processors; the limit has one"
+        " answer for ever.",
     ),
 ]
 

@@ -16,6 +16,7 @@ import re
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -24,6 +25,7 @@ from collections.abc import Callable
 import charts
 import collisions
 import cycles
+import hubs
 import instructions
 import look
 import markdown
@@ -34,17 +36,20 @@ from results import OURS, Report, Row
 from setting import ROOT, Bench
 
 Part = Callable[[Bench], "Row | list[Row]"]
-PARTS: dict[str, Part] = {
-    "look": look.look,
-    "pick": look.pick,
-    "start": look.start,
-    "python": look.import_and_pick,
-    "handover": waiting.hand_over,
-    "cycles": cycles.cycles,
-    "idle": waiting.idle,
-    "collide": collisions.collide,
-    "serve": serving.serve,
-    "instructions": instructions.execute,
+# The number of the (first) row of each.
+PARTS: dict[str, tuple[int, Part]] = {
+    "look": (1, look.look),
+    "pick": (2, look.pick),
+    "start": (3, look.start),
+    "python": (4, look.import_and_pick),
+    "handover": (5, waiting.hand_over),
+    "cycles": (7, cycles.cycles),
+    "idle": (8, waiting.idle),
+    "collide": (9, collisions.collide),
+    "serve": (10, serving.serve),
+    "hub": (11, hubs.hub),
+    "page": (13, serving.page),
+    "instructions": (12, instructions.execute),
 }
 RUNS = 40
 QUICK_RUNS, QUICK_SHARE = 6, 0.1
@@ -101,7 +106,11 @@ def ask(bench: Bench, names: list[str]) -> list[Row]:
     for name in names:
         print(f"{name} …", file=sys.stderr, flush=True)
         begin = time.monotonic()
-        asked = PARTS[name](bench)
+        number, part = PARTS[name]
+        try:
+            asked = part(bench)
+        except (OSError, ValueError, subprocess.SubprocessError, shelf.NotHad) as error:
+            asked = Row(number, name, name.capitalize(), "It could not be asked.", trouble=str(error))
         rows += asked if isinstance(asked, list) else [asked]
         print(f"{name}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
     return sorted(rows, key=lambda row: row.number)
@@ -124,7 +133,7 @@ def write(report: Report, folder: pathlib.Path) -> pathlib.Path:
 
 
 def failures_of_ours(rows: list[Row]) -> list[str]:
-    return [
+    return [f"{row.part}: {row.trouble}" for row in rows if row.trouble] + [
         f"{row.part}: {figure.name}: {figure.trouble}"
         for row in rows
         for table in row.tables

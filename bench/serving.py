@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import os
 import pathlib
 import re
 import selectors
@@ -18,7 +19,7 @@ from machines import MODEL, Machine
 from results import LIMIT, OURS, PEER, Figure, Row, Table
 from running import run
 from servers import free_port
-from setting import Bench
+from setting import ROOT, Bench
 from upkeep import observe
 
 ROUNDS = 3
@@ -241,3 +242,29 @@ def streams_table(bench: Bench, agent: Agent) -> Table:
     one = Figure(agent.name, OURS, "GET /api/v1/events", [cost.core_percent], more=more)
     return Table("serve-streams", f"{STREAMS:,} event streams held, one event a second", "% of a core", [one], counts=True,
                  compared=False)  # fmt: skip
+
+
+# Row 13 ------------------------------------------------------------------------------------------------------
+
+PAGE_PATIENCE_S = 180
+# "what    figure   how it came", as bench/page.py says it.
+PAGE_LINE = re.compile(r"(\S.*?)\s{2,}([\d.]+ \S+)\s{2,}(.+)")
+
+
+def page(bench: Bench) -> Row:
+    row = Row(
+        13,
+        "page",
+        "The page",
+        "100 machines of eight GPUs in Debian's Chromium. No peer has one of that kind.",
+    )
+    python = ROOT / ".venv/bin/python"
+    done = run(
+        [str(python), str(ROOT / "bench/page.py"), "--build", str(bench.build)],
+        dict(os.environ),
+        PAGE_PATIENCE_S,
+    )
+    row.facts = [f"- {what}: **{figure}** {how}" for what, figure, how in PAGE_LINE.findall(done.stdout)]
+    if done.returncode != 0 or not row.facts:
+        row.trouble = shelf.last_line(ValueError(done.stderr))
+    return row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import pathlib
 import re
 import time
@@ -17,12 +18,16 @@ class Upkeep:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Of all its threads, to the nanosecond."""
-    total = 0
+    """Of all its threads. The living ones tell nanoseconds; with those that have ended it is known in ticks."""
+    living = 0
     for task in tasks(pid):
         with contextlib.suppress(OSError):
-            total += int((task / "schedstat").read_text().split()[0])
-    return total / 1e9
+            living += int((task / "schedstat").read_text().split()[0])
+    ticks = 0
+    with contextlib.suppress(OSError):
+        words = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        ticks = int(words[11]) + int(words[12])
+    return max(living / 1e9, ticks / os.sysconf("SC_CLK_TCK"))
 
 
 def switches(pid: int) -> int:
@@ -60,7 +65,7 @@ def observe(groups: dict[str, list[int]], seconds: float) -> dict[str, Upkeep]:
         cpu, woken = sum(map(cpu_seconds, pids)), sum(map(switches, pids))
         took = time.monotonic() - begin
         told[name] = Upkeep(
-            100 * (cpu - before[name][0]) / took,
+            max(0.0, 100 * (cpu - before[name][0]) / took),
             sum(map(pss_mib, pids)),
             (woken - before[name][1]) / took,
         )

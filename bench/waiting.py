@@ -94,7 +94,7 @@ def rivals(bench: Bench) -> list[Rival]:
               note="woken; `berth run` and its command are killed"),
         Rival("filelock", FLOOR, filelock, (1, 10), (100,), 12, 0.05, "with FileLock(FILE)",
               "knows no GPUs; looks every 50 ms, in no order"),
-        Rival("task-spooler", FLOOR, jobs("spooler"), (1, 100), IDLE_LENGTHS, 12, 0, "tsp -n COMMAND",
+        Rival("task-spooler", FLOOR, jobs("spooler"), (1, 100), (100,), 12, 0, "tsp -n COMMAND",
               "knows no GPUs; a server that waits for its child"),
         Rival("canhazgpu", PEER, canhazgpu, (1, 10), (100,), 4, 2, "canhazgpu run --gpus 1 -- COMMAND",
               "looks every 2 s. Only the command is killed: where its supervisor is killed too, the GPU stays"
