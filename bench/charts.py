@@ -79,7 +79,7 @@ def panel(table: Table, top: float) -> tuple[list[str], float]:
         at = scale.at(value)
         parts.append(f'<path class="grid" d="M{at:.1f} {begin - 4:.1f}V{end:.1f}"/>')
         parts.append(
-            f'<text class="quiet" x="{at:.1f}" y="{end + 12:.1f}" text-anchor="middle">{number(value)}</text>'
+            f'<text class="quiet" x="{at:.1f}" y="{end + 12:.1f}" text-anchor="middle">{value:,g}</text>'
         )
     for index, figure in enumerate(figures):
         parts += bar(figure, begin + index * (BAR + GAP), scale)

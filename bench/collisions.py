@@ -15,7 +15,7 @@ from servers import servers
 from setting import Bench
 
 ROUNDS = 1000
-PEER_BUDGET_S = 8
+PEER_BUDGET_S = 6
 OUR_BUDGET_S = 60
 NOBODY = "-"
 PATIENCE_S = 60
@@ -122,6 +122,6 @@ def collide(bench: Bench) -> Row:
     with Machine(bench, "collide", devices=8) as machine, servers(machine, 8) as started:
         figures = [play(bench, script, machine) for script in scripts(bench, started)]
     row.tables.append(
-        Table("collide", f"8 × {MODEL}, all free", "% the same", figures, counts=True, compared=False)
+        Table("collide", f"8 × {MODEL}, all free", "% get the same", figures, counts=True, compared=False)
     )
     return row

@@ -16,7 +16,7 @@ from running import run
 # Far beyond any of them: only against one that hangs.
 PATIENCE_S = 60
 # A peer is given this long in all, and at least so many runs.
-PEER_BUDGET_S = 4.0
+PEER_BUDGET_S = 2.5
 LEAST_RUNS = 5
 # Traced, all of them end within it but for those that leave a process behind.
 TRACED_S = 10

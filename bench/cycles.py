@@ -136,13 +136,14 @@ def by_commands(bench: Bench, machine: Machine, started) -> list[Competition]:
         Competition("canhazgpu", PEER, of(lambda: started.canhazgpu().run(["true"])), "canhazgpu run --gpus 1 -- true",
                     "asks no driver; its waiters look every 2 s", most=8, rounds=1),
         Competition("Slurm srun", PEER, of(lambda: started.slurm().srun(["true"])), "srun --gres=gpu:1 true",
-                    "asks no driver", rounds=1),
+                    "asks no driver", most=8, rounds=1),
         Competition("task-spooler", FLOOR, of(lambda: started.spooler().wait(["true"])), "tsp -n -f true",
                     "knows no GPUs"),
     ]  # fmt: skip
 
 
 def compete(bench: Bench, competitions: list[Competition], competitors: int) -> list[Figure]:
+    competitions = [each for each in competitions if each.role != OURS or competitors <= each.most]
     for _ in range(bench.times(ROUNDS, 1)):
         for each in competitions:
             each.round(competitors)

@@ -19,7 +19,7 @@ from upkeep import Upkeep, observe
 SIZES = (10, 100, 1000)
 NVGPU_SIZES = (10, 100)
 FIRST_PORT = 21000  # below those that the kernel gives away
-ROUNDS = 5
+ROUNDS = 3
 OBSERVED_S = 15
 QUESTIONS = 3
 QUESTION = "/cluster_status"

@@ -176,7 +176,7 @@ def page(report: Report, charts: dict[int, str]) -> str:
         lines += row_lines(row, charts.get(row.number, ""))
     lines += ["## The machine and the versions", "", line("", ""), "|---|---|"]
     lines += [line(*pair) for pair in report.machine]
-    lines += [line("measured", f"{report.made}, in {report.minutes:.0f} minutes, by `./dev bench`"), ""]
+    lines += [line("measured", f"{report.made}, in {report.minutes:.0f} minutes, by `{report.command}`"), ""]
     lines += [line("", "version", "from"), "|---|---|---|", *(line(*words) for words in report.versions), ""]
     return "\n".join(lines)
 

@@ -100,3 +100,4 @@ class Report:
     versions: list[tuple[str, str, str]]  # name, version, where from or why not
     rows: list[Row]
     minutes: float = 0
+    command: str = "./dev bench"

@@ -170,7 +170,8 @@ def main(words: list[str]) -> int:
         runs, share = (QUICK_RUNS, QUICK_SHARE) if options.quick else (RUNS, 1.0)
         bench = Bench(options.build.resolve(), pathlib.Path(directory), runs, share)
         rows = ask(bench, options.parts or list(PARTS))
-    report = Report(made, facts, shelf.versions(), rows, (time.monotonic() - begin) / 60)
+    command = " ".join(["./dev bench", *words])
+    report = Report(made, facts, shelf.versions(), rows, (time.monotonic() - begin) / 60, command)
     is_whole = not options.parts and not options.quick
     page = write(report, options.out or (ROOT / "docs" if is_whole else ROOT / "build/bench"))
     if is_whole and not options.out:

@@ -96,12 +96,12 @@ def rivals(bench: Bench) -> list[Rival]:
               "knows no GPUs; looks every 50 ms, in no order"),
         Rival("task-spooler", FLOOR, jobs("spooler"), (1, 100), (100,), 12, 0, "tsp -n COMMAND",
               "knows no GPUs; a server that waits for its child"),
-        Rival("canhazgpu", PEER, canhazgpu, (1, 10), (100,), 4, 2, "canhazgpu run --gpus 1 -- COMMAND",
+        Rival("canhazgpu", PEER, canhazgpu, (1,), (100,), 4, 2, "canhazgpu run --gpus 1 -- COMMAND",
               "looks every 2 s. Only the command is killed: where its supervisor is killed too, the GPU stays"
               " reserved for 5 min"),
-        Rival("gpu_scheduler", PEER, scheduler, (1,), (), 3, 10, "with GPUScheduler()",
+        Rival("gpu_scheduler", PEER, scheduler, (1,), (), 2, 10, "with GPUScheduler()",
               "looks every 10 s; a stand-in for PyTorch"),
-        Rival("gflow", PEER, jobs("gflow"), (1, 10), (100,), 4, 1, "gbatch -g 1 JOB", "jobs in tmux"),
+        Rival("gflow", PEER, jobs("gflow"), (1,), (100,), 4, 1, "gbatch -g 1 JOB", "jobs in tmux"),
         Rival("Slurm", PEER, jobs("slurm"), (1, 100), IDLE_LENGTHS, 6, 1, "sbatch --gres=gpu:1 JOB",
               "sched/builtin, without its pauses"),
     ]  # fmt: skip
