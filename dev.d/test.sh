@@ -48,7 +48,7 @@ unit_tests() {
 program_tests() {
   local name=$1 preset=$2
   shift 2
-  BERTH_BUILD=$PWD/build/$preset step "$name" without_aslr timeout -k 10 900 .venv/bin/python -m pytest tests -q -rs \
+  BERTH_BUILD=$PWD/build/$preset step "$name" without_aslr timeout -k 10 900 .venv/bin/python -m pytest "${suite:-tests}" -q -rs \
     --junitxml="build/results/$name.xml" "$@" || true
   [[ -f build/results/$name.xml ]] || printf 'failed 1\n' >"build/results/$name.count"
 }
@@ -63,6 +63,14 @@ run_part_debug() {
   check build-debug build debug || return 0
   unit_tests debug
   program_tests program-debug debug -m "not package and not python and not release_only"
+}
+
+# The agent and the hub under load, a report ends them. Not a part of the whole: the build alone takes two minutes.
+run_part_threads() {
+  check build-threads build tsan berth berth-serve simulator other_clock slow_names || return 0
+  # A name service that is preloaded comes before TSan itself.
+  suite=tests/serve TSAN_OPTIONS=halt_on_error=1 program_tests program-threads tsan -m "not release_only" \
+    -k "not looked_up_for_ever"
 }
 
 # Berth starts no thread; the hosts of its library do.

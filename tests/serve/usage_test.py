@@ -26,7 +26,8 @@ def used(lab, file):
     agent = Agent(lab, "--history", file)
     agent.url = f"http://127.0.0.1:{agent.port}"
     job = holder(lab, "-n", "2")
-    eventually(lambda: agent.json("/api/v1/usage")["rows"])
+    # The first look that sees it knows of no time yet.
+    eventually(lambda: sum(row["leased_gpu_hours"] for row in agent.json("/api/v1/usage")["rows"]))
     job.ends()
     return agent
 
