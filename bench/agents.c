@@ -191,18 +191,7 @@ static void send_what_is_due(void) {
   }
 }
 
-int main(int count, char** words) {
-  if (count < 4) {
-    fprintf(stderr, "usage: agents FIRST COUNT FILE [OTHER [SLOW MS]]\n");
-    return 2;
-  }
-  const unsigned first = (unsigned)atoi(words[1]);
-  const unsigned agents = (unsigned)atoi(words[2]);
-  own = read_file(words[3]);
-  if (count > 4) nvgpus = read_file(words[4]);
-  slow_from = first + agents - (count > 5 ? (unsigned)atoi(words[5]) : 0);
-  slow_ms = count > 6 ? atoi(words[6]) : 0;
-
+static void prepare(void) {
   struct rlimit limit;
   getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
@@ -211,10 +200,9 @@ int main(int count, char** words) {
   struct sigaction action = {.sa_handler = end};
   sigaction(SIGTERM, &action, NULL);
   events = epoll_create1(EPOLL_CLOEXEC);
-  for (unsigned i = 0; i < agents; ++i) listen_at(first + i);
-  printf("ready\n");
-  fflush(stdout);
+}
 
+static void serve(void) {
   struct epoll_event happened[kEvents];
   while (!ended) {
     const int number = epoll_wait(events, happened, kEvents, milliseconds_to_wait());
@@ -228,6 +216,24 @@ int main(int count, char** words) {
     }
     send_what_is_due();
   }
+}
+
+int main(int count, char** words) {
+  if (count < 4) {
+    fprintf(stderr, "usage: agents FIRST COUNT FILE [OTHER [SLOW MS]]\n");
+    return 2;
+  }
+  const unsigned first = (unsigned)atoi(words[1]);
+  const unsigned agents = (unsigned)atoi(words[2]);
+  own = read_file(words[3]);
+  if (count > 4) nvgpus = read_file(words[4]);
+  slow_from = first + agents - (count > 5 ? (unsigned)atoi(words[5]) : 0);
+  slow_ms = count > 6 ? atoi(words[6]) : 0;
+  prepare();
+  for (unsigned i = 0; i < agents; ++i) listen_at(first + i);
+  printf("ready\n");
+  fflush(stdout);
+  serve();
   printf("%lu answers\n", answered);
   return 0;
 }

@@ -178,9 +178,9 @@ void read_devices(const JsonReader& json, HostReport& report) {
 void read_listing(const JsonReader& json, HostReport& report) {
   if (!is_ours(json, "berth-list")) return;
   Snapshot& snapshot = report.facts.snapshot;
-  constexpr double kLatest_s = 1e11;
+  constexpr double kLatestSeconds = 1e11;
   const double taken_at_s = json.maybe_decimal("taken_at_s").value_or(-1);
-  if (!(taken_at_s >= 0 && taken_at_s < kLatest_s)) return json.mark("taken_at_s", "is no time");
+  if (!(taken_at_s >= 0 && taken_at_s < kLatestSeconds)) return json.mark("taken_at_s", "is no time");
   snapshot.taken_at_ns = std::llround(taken_at_s * 1000) * 1'000'000;
   snapshot.source = json.text("source");
   snapshot.driver_version = json.text("driver_version");

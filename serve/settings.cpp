@@ -49,10 +49,10 @@ Result<TcpAddress> tcp_address(std::string_view text) {
 }
 
 std::int64_t interval_s(const Settings& settings) {
-  constexpr std::int64_t kAgent_s = 1;
-  constexpr std::int64_t kHub_s = 5;
+  constexpr std::int64_t kOfAgentSeconds = 1;
+  constexpr std::int64_t kOfHubSeconds = 5;
   if (settings.every_s != 0) return settings.every_s;
-  return settings.hub.is_hub ? kHub_s : kAgent_s;
+  return settings.hub.is_hub ? kOfHubSeconds : kOfAgentSeconds;
 }
 
 Result<void> check(const Settings& settings) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/asio/io_context.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -7,10 +8,6 @@
 #include "berth/core/error.h"
 #include "berth/serve/answer.h"
 #include "berth/serve/settings.h"
-
-namespace boost::asio {
-class io_context;
-}
 
 namespace berth::serve {
 

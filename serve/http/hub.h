@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -8,10 +9,6 @@
 
 #include "berth/serve/agents.h"
 #include "berth/serve/answer.h"
-
-namespace boost::asio {
-class io_context;
-}
 
 namespace berth::serve {
 
