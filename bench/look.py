@@ -11,7 +11,7 @@ import running
 import shelf
 from setting import Bench, ROOT
 from contest import PATIENCE_S, Contest, Contestant
-from machines import MODEL, Machine
+from machines import MODEL, Machine, RealMachine, has_driver
 from markdown import number
 from results import FLOOR, LIMIT, OURS, PEER, Row, Table
 from servers import Servers, servers
@@ -63,7 +63,7 @@ def listers(bench: Bench, machine: Machine) -> list[Contestant]:
         Contestant("list_bare", LIMIT, lambda: [bench.program("list_bare")], shows_all,
                    note="a C program: the same driver calls, the same files of /proc"),
         Contestant("berth list", OURS, lambda: [berth, "list"], shows_all, shown_by=[berth, "list", "--json"]),
-        Contestant("nvidia-smi", FLOOR, lambda: ["nvidia-smi"], note="the simulator's own: no peer"),
+        Contestant("nvidia-smi", FLOOR, lambda: ["nvidia-smi"], note="the driver's own tool, on a simulated machine the simulator's: no peer"),
         Contestant("gpustat", PEER, program_of("gpustat", "gpustat", "--json"), shows_all),
         Contestant("nvitop", PEER, program_of("nvitop", "nvitop", "-1"), shows_all),
         Contestant("nvgpu", PEER, program_of("nvgpu", "nvgpu", "list"), shows_all),
@@ -79,12 +79,24 @@ def listers(bench: Bench, machine: Machine) -> list[Contestant]:
     ]  # fmt: skip
 
 
+def on_real_driver(
+    bench: Bench, key: str, entrants: Callable[[Machine, Servers], list[Contestant]]
+) -> list[Table]:
+    """The same on this machine's own GPUs, where it has some."""
+    if not has_driver():
+        return []
+    with RealMachine(bench, f"{key}-real") as machine, servers(machine, devices=8) as started:
+        figures = Contest(bench.measure, machine.environment, bench.runs).hold(entrants(machine, started))
+    return [Table(f"{key}-real", "this machine's own driver", "ms", figures)]
+
+
 def look(bench: Bench) -> Row:
     row = Row(1, "look", "Look", "One listing of all devices, with their readings and the processes on them.")
     for size, processes in SIZES:
         with Machine(bench, f"look{size}", devices=size, busy=size, process_count=processes) as machine:
             figures = Contest(bench.measure, machine.environment, bench.runs).hold(listers(bench, machine))
         row.tables.append(Table(f"look-{size}", f"{size} × {MODEL}, {processes} processes", "ms", figures))
+    row.tables += on_real_driver(bench, "look", lambda machine, _: listers(bench, machine))
     return row
 
 
@@ -142,6 +154,7 @@ def pick(bench: Bench) -> Row:
             pickers(bench, free_of(machine))
         )
     row.tables.append(Table("pick", f"one of 8 × {MODEL}, 4 in use", "ms", figures))
+    row.tables += on_real_driver(bench, "pick", lambda machine, _: pickers(bench, free_of(machine)))
     row.facts += choices(bench)
     return row
 
@@ -207,6 +220,7 @@ def start(bench: Bench) -> Row:
     ):
         figures = Contest(bench.measure, machine.environment, bench.runs).hold(starters(bench, started))
     row.tables.append(Table("start", f"on one of 8 × {MODEL}, 4 in use", "ms", figures))
+    row.tables += on_real_driver(bench, "start", lambda _, started: starters(bench, started))
     return row
 
 
@@ -260,4 +274,5 @@ def import_and_pick(bench: Bench) -> Row:
             importers(bench, free_of(machine))
         )
     row.tables.append(Table("python", f"one of 8 × {MODEL}, 4 in use", "ms", figures))
+    row.tables += on_real_driver(bench, "python", lambda machine, _: importers(bench, free_of(machine)))
     return row

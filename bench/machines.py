@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pathlib
 import subprocess
@@ -83,13 +84,22 @@ def own_places(directory: pathlib.Path) -> dict[str, str]:
     }
 
 
+def has_driver() -> bool:
+    """Whether this machine has GPUs and a driver of its own that works."""
+    try:
+        return ctypes.CDLL("libnvidia-ml.so.1").nvmlInit_v2() == 0
+    except (OSError, AttributeError):
+        return False
+
+
 class RealMachine(Machine):
     """This machine, as it is."""
 
     def __init__(self, bench: Bench, name: str):
         self.devices = self.free = self.pids = None
         self.directory = bench.directory / name
-        (self.directory / "home").mkdir(parents=True)
+        self.home = self.directory / "home"
+        self.home.mkdir(parents=True)
         self.processes = []
         self.environment = (
             os.environ | own_places(self.directory) | {"BERTH_DIR": str(self.directory / "leases")}

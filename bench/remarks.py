@@ -80,13 +80,13 @@ REMARKS = [
         " crashes takes no user's program with it.",
     ),
     Remark(
-        "pick",
+        "pick*",
         far,
         "What is left is the probe: a second process, started beside the first, because a driver may hang, crash or fork"
         " badly. Of both processes the instructions are counted in tests/counts, and the two start at once.",
     ),
     Remark(
-        "start",
+        "start*",
         far,
         "What is left over bare is the probe, the ticket with its locks, and `berth run` itself, which stays as the"
         " command's parent to pass on its signals and to name whatever it leaves behind.",
@@ -134,9 +134,9 @@ REMARKS = [
     Remark(
         "idle-cpu-*",
         lambda table: far(table) or limit_is_zero(table),
-        "All of it is the first in line: it looks at the driver now and then, for what has no event (an outsider's memory,"
-        " a lock taken by hand), and the others look every few seconds whether the one before them was stopped."
-        " The limit sleeps in the kernel and would notice neither.",
+        "The first in line looks at the driver now and then, for what has no event (an outsider's memory, a lock taken by"
+        " hand), and each waiter looks every few seconds whether the one before it was stopped. The limit sleeps in the"
+        " kernel and would notice neither.",
     ),
     Remark(
         "idle-memory-*",

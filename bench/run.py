@@ -32,6 +32,7 @@ import markdown
 import serving
 import shelf
 import waiting
+from machines import has_driver
 from results import OURS, Report, Row
 from setting import ROOT, Bench
 
@@ -94,6 +95,12 @@ def machine_facts() -> list[tuple[str, str]]:
         ("memory", f"{memory:.0f} GiB"),
         ("system", f"{system[1] if system else 'Linux'}, kernel {platform.release()}"),
         ("Python", platform.python_version()),
+        (
+            "GPU",
+            "its own, beside the simulated ones"
+            if has_driver()
+            else "none: rows 1 to 4 lack the real driver",
+        ),
         ("load before", f"{os.getloadavg()[0]:.1f}"),
     ]
 
@@ -147,6 +154,7 @@ def options_of(words: list[str]) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all by default")
+    parser.add_argument("--real", action="store_true", help="fail where no real driver works")
     parser.add_argument("--quick", action="store_true", help="few runs: to see that it works")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", help="a release build")
     parser.add_argument("--out", type=pathlib.Path, help="the folder for the page and its charts")
@@ -158,9 +166,12 @@ def options_of(words: list[str]) -> argparse.Namespace:
 
 def main(words: list[str]) -> int:
     options = options_of(words)
+    if options.real and not has_driver():
+        sys.exit("no real driver works here")
     if short := shortages():
         sys.exit("\n".join(["too little for a run:", *short]))
     allow_many_files()
+    shelf.install_all()
     # So that all that was started is ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended; the page is as it was"))
     begin = time.monotonic()

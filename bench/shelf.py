@@ -3,6 +3,8 @@ module through the Go proxy, and Debian's programs. What cannot be had here is a
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import pathlib
 import shutil
@@ -65,6 +67,13 @@ def environment(name: str) -> pathlib.Path:
         raise NotHad(f"PyPI's {wanted.split()[0]} does not install: {last_line(error)}") from error
     mark.write_text(wanted)
     return home
+
+
+def install_all() -> None:
+    """Before anything is measured. What cannot be had says so where it is asked for."""
+    for make in (*(functools.partial(environment, name) for name in PYPI), canhazgpu):
+        with contextlib.suppress(NotHad):
+            make()
 
 
 def program(name: str) -> str:
