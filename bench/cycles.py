@@ -15,7 +15,7 @@ from setting import Bench
 
 COMPETITORS = (1, 8, 64)
 ROUNDS = 3
-WINDOW_S = 1.5
+WINDOW_S = 1.0
 PATIENCE_S = 40
 
 FILELOCK = """

@@ -21,7 +21,7 @@ from upkeep import Upkeep, observe
 LENGTHS = (1, 10, 100, 1000)
 IDLE_LENGTHS = (100, 1000)
 IDLE_S = 15
-ROUNDS = 30
+ROUNDS = 24
 # In Python: says that it waits, then who has the device and since when, and ends in order by SIGTERM.
 SAY = "print(os.getpid(), os.getppid(), time.monotonic_ns(), flush=True); time.sleep(1e6)"
 WAIT = "import os, signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); os.write(2, b'waiting\\n'); "
