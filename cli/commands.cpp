@@ -15,7 +15,7 @@ constexpr std::array<Row, 22> kRows{{
     {"claim", "", "lease GPUs for the shell or notebook that calls it", true, make_claim},
     {"adopt", "", "lease the GPUs that a process of yours already uses", true, make_adopt},
     {"queue", "", "show who waits, in which place, and for what", true, make_queue},
-    {"serve", "", "show this machine over HTTP: JSON, live events, metrics", true, make_serve, true},
+    {"serve", "", "show this machine over HTTP: a page, JSON, events, metrics", true, make_serve, true},
     {"usage", "", "show who had how many GPU-hours, leased and used", false, make_usage},
     {"release", "", "end a lease of yours", false, make_release},
     {"verify", "", "check that the job of a lease keeps to its GPUs", true, make_verify},

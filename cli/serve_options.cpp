@@ -9,13 +9,11 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kAbout =
-    "Shows this machine to programs: who has which GPU, who waits, and the readings, as JSON under /api/v1/, "
-    "as "
-    "live events, and as metrics for Prometheus. Nothing that is asked here can change a lease. It listens "
-    "on "
-    "127.0.0.1:8420 unless told otherwise. Another address needs a token, client certificates, or "
-    "--insecure. "
-    "SIGHUP makes it read its file, token and certificates again. With --hub it asks the agents of other "
+    "Shows who has which GPU, who waits, and the readings: as a page for a browser, and to programs as JSON "
+    "under /api/v1/, as live events, and as metrics for Prometheus. Nothing that is asked here can change a "
+    "lease. It listens on 127.0.0.1:8420 unless told otherwise. Another address needs a token, client "
+    "certificates, or --insecure. SIGHUP makes it read its file, token and certificates again. With --hub it "
+    "asks the agents of other "
     "machines, and shows them all.";
 
 constexpr std::string_view kOptions = "Options";
