@@ -165,6 +165,7 @@ def test_a_lost_connection_is_said_and_mends_itself(fleet, open_page):
     page.context.set_offline(True)
     fleet.ended = True
     fleet.look()
+    expect(page.locator("header [role=status]")).to_have_text("Connection lost.")
     expect(page.locator(".connection")).to_contain_text("connection lost, last data")
     assert page.locator(".machine").count() == 12
     fleet.ended = False
