@@ -384,6 +384,7 @@ class FleetServer:
         self.ended = False
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), self._handler())
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # a client that goes is no error
         self.port = self.server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}/"
         threading.Thread(
