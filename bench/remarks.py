@@ -135,7 +135,7 @@ REMARKS = [
         "idle-cpu-*",
         lambda table: far(table) or limit_is_zero(table),
         "The first in line looks at the driver now and then, for what has no event (an outsider's memory, a lock taken by"
-        " hand), and each waiter looks every few seconds whether the one before it was stopped. The limit sleeps in the"
+        " hand), and each waiter looks every 5 s, far back every 30 s, whether the one before it was stopped. The limit sleeps in the"
         " kernel and would notice neither.",
     ),
     Remark(
@@ -152,8 +152,8 @@ REMARKS = [
     Remark(
         "idle-wakeups-*",
         lambda table: far(table) or limit_is_zero(table),
-        "Each waiter wakes every few seconds to see whether the one before it was stopped by SIGSTOP, of which no event"
-        " tells.",
+        "Each waiter wakes every 5 s, far back in the queue every 30 s, to see whether the one before it was stopped by"
+        " SIGSTOP, of which no event tells.",
     ),
     Remark(
         "idle-wakeups-*",

@@ -203,6 +203,10 @@ class Slurm(Server):
     def close(self) -> None:
         with contextlib.suppress(shelf.NotHad):
             self.tell(["scancel", "-u", getpass.getuser()])
+            deadline = time.monotonic() + PATIENCE_S
+            # A job's slurmstepd ends when it has told the servers.
+            while self.tell(["squeue", "-h"]) and time.monotonic() < deadline:
+                time.sleep(STARTED_S)
         super().close()
 
 
