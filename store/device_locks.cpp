@@ -18,19 +18,13 @@ constexpr mode_t kDeviceFileMode = 0666;
 // How often a device file may be replaced under our hands before we give up.
 constexpr int kReplacements = 16;
 
-std::string owner_of(int directory) {
+// Who can help: whose file or directory this is.
+Fault with_owner(Error error, int directory, const char* name, const char* belongs, const char* can_help) {
   struct stat status{};
-  if (::fstat(directory, &status) != 0) return "its owner";
-  return sys::user_name(status.st_uid);
-}
-
-// A file that cannot be a device's lock. Nobody but these may take it away.
-Error not_usable(int directory, const std::string& name, Error error) {
-  struct stat status{};
-  if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
-    error.message +=
-        fmt::format("; it belongs to {}: its owner or root can remove it", sys::user_name(status.st_uid));
-  return context(std::move(error), "the device file");
+  if (::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) != 0) return error;
+  return {std::move(error), [=, uid = status.st_uid] {
+            return fmt::format("{} {}{}", belongs, sys::user_name(uid), can_help);
+          }};
 }
 
 }  // namespace
@@ -45,19 +39,20 @@ std::string device_file_name(std::string_view uuid) {
   return name;
 }
 
-Result<sys::Descriptor> DeviceLocks::open_device(const std::string& name) const {
+Step<sys::Descriptor> DeviceLocks::open_device(const std::string& name) const {
   for (int attempt = 0; attempt < kReplacements; ++attempt) {
     // For writing, so that the close is an event. A file that somebody made with a narrow umask can still be
     // locked.
     auto file = sys::open_prepared(devices_, name, O_RDWR);
     if (!file) file = sys::open_prepared(devices_, name, O_RDONLY);
-    if (!file) return std::unexpected(not_usable(devices_, name, file.error()));
+    if (!file)
+      return std::unexpected(with_owner(context(file.error(), "the device file"), devices_, name.c_str(),
+                                        "it belongs to", ": its owner or root can remove it"));
     if (*file) return file;
     auto made = sys::make_unnamed(devices_, kDeviceFileMode);
     if (!made)
-      return std::unexpected(
-          context(made.error(), fmt::format("making the device file {}, which {} can do with berth init",
-                                            name, owner_of(devices_))));
+      return std::unexpected(with_owner(context(made.error(), "making the device file " + name), devices_, "",
+                                        "the directory belongs to", ", who can make it with berth init"));
     const auto named = sys::give_name(made->get(), devices_, name);
     if (!named) return std::unexpected(named.error());
     if (*named) return made;
@@ -65,7 +60,7 @@ Result<sys::Descriptor> DeviceLocks::open_device(const std::string& name) const 
   return fail(ErrorCode::failure, fmt::format("the device file {} is removed again and again", name));
 }
 
-Result<bool> DeviceLocks::take_one(const DeviceLock& lock) {
+Step<bool> DeviceLocks::take_one(const DeviceLock& lock) {
   const std::string name = device_file_name(lock.uuid);
   Held& held = files_[name];
   for (int attempt = 0; attempt < kReplacements; ++attempt) {
@@ -89,7 +84,7 @@ Result<bool> DeviceLocks::take_one(const DeviceLock& lock) {
   return fail(ErrorCode::failure, fmt::format("the device file {} is replaced again and again", name));
 }
 
-Result<std::optional<std::string>> DeviceLocks::take(const std::vector<DeviceLock>& locks) {
+Step<std::optional<std::string>> DeviceLocks::take(const std::vector<DeviceLock>& locks) {
   for (const DeviceLock& lock : locks) {
     const auto taken = take_one(lock);
     if (taken && *taken) continue;

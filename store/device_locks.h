@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "berth/core/error.h"
+#include "berth/store/fault.h"
 #include "berth/store/lease_store.h"
 #include "berth/sys/descriptor.h"
 
@@ -22,7 +23,7 @@ class DeviceLocks {
 
   /// Takes all of them or none. The UUID of one that somebody else has, or nullopt when all are taken. Makes
   /// device files that are missing.
-  Result<std::optional<std::string>> take(const std::vector<DeviceLock>& locks);
+  Step<std::optional<std::string>> take(const std::vector<DeviceLock>& locks);
 
   /// Ends the locks, for all who share them.
   void unlock();
@@ -36,8 +37,8 @@ class DeviceLocks {
     sys::Descriptor file;
     bool locked = false;
   };
-  Result<bool> take_one(const DeviceLock& lock);
-  Result<sys::Descriptor> open_device(const std::string& name) const;
+  Step<bool> take_one(const DeviceLock& lock);
+  Step<sys::Descriptor> open_device(const std::string& name) const;
 
   int devices_;
   /// Also those that were tried and not taken: closing one is an event for all who watch it, this ticket's

@@ -115,12 +115,16 @@ Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide) {
     }
     auto own = DirectoryTicket::prepare(directory_, draft, tell_);
     if (!own) return std::unexpected(own.error());
-    const auto gate = enter_gate(*directory_, tell_);
+    auto gate = enter_gate(*directory_, tell_);
     if (!gate) return std::unexpected(gate.error());
     // The gate of a directory that was removed keeps nobody out of the one that took its place.
     if (!directory_->is_current()) continue;
     auto outcome = (*own)->join_under_gate(decide);
-    if (!outcome) return std::unexpected(outcome.error());
+    gate->close();
+    if (!outcome) {
+      own->reset();  // nobody shall wait behind it while names are asked for
+      return std::unexpected(told(outcome.error()));
+    }
     if (std::holds_alternative<Withdrawn>(*outcome)) return Joined{nullptr, *outcome};
     return Joined{std::move(*own), *outcome};
   }

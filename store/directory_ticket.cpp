@@ -36,10 +36,15 @@ std::int64_t wall_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
 }
 
-Error in_directory(Error error, const LeaseDirectory& directory) {
-  if (error.message.ends_with(strerrordesc_np(ENOSPC)) || error.message.ends_with(strerrordesc_np(EDQUOT)))
-    error.message += "; most of the files there are of " + biggest_owner(directory);
-  return context(std::move(error), "the lease directory " + directory.choice.path);
+std::string in_words(const LeaseDirectory& directory) {
+  return "the lease directory " + directory.choice.path;
+}
+
+Fault in_directory(Fault fault, const std::shared_ptr<const LeaseDirectory>& directory) {
+  const std::string& message = fault.error.message;
+  if (message.ends_with(strerrordesc_np(ENOSPC)) || message.ends_with(strerrordesc_np(EDQUOT)))
+    fault.remedy = [directory] { return "most of the files there are of " + biggest_owner(*directory); };
+  return context(std::move(fault), in_words(*directory));
 }
 
 void tell_who_holds_gate(const LeaseDirectory& directory, const Tell& tell) {
@@ -58,10 +63,10 @@ Result<sys::Descriptor> enter_gate(const LeaseDirectory& directory, const Tell& 
   // A descriptor of its own: a flock belongs to the open file, and two tickets of one process shall exclude
   // each other.
   sys::Descriptor gate(::openat(directory.root.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!gate) return std::unexpected(in_directory(sys::system_error(errno, "opening"), directory));
+  if (!gate) return std::unexpected(context(sys::system_error(errno, "opening"), in_words(directory)));
   const auto name_holder = [&] { tell_who_holds_gate(directory, tell); };
   const auto entered = sys::wait_flock(gate.get(), tell ? std::function<void()>(name_holder) : nullptr);
-  if (!entered) return std::unexpected(in_directory(entered.error(), directory));
+  if (!entered) return std::unexpected(context(entered.error(), in_words(directory)));
   return gate;
 }
 
@@ -81,9 +86,9 @@ Result<std::unique_ptr<DirectoryTicket>> DirectoryTicket::prepare(
     std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft, Tell tell) {
   std::unique_ptr<DirectoryTicket> own(new DirectoryTicket(std::move(directory), draft, std::move(tell)));
   auto file = sys::make_unnamed(own->directory_->queue.get(), kTicketMode);
-  if (!file) return std::unexpected(in_directory(file.error(), *own->directory_));
+  if (!file) return std::unexpected(told(in_directory(file.error(), own->directory_)));
   const auto locked = sys::try_lock_bytes(file->get(), kAliveByte, 2);
-  if (!locked) return std::unexpected(in_directory(locked.error(), *own->directory_));
+  if (!locked) return std::unexpected(told(in_directory(locked.error(), own->directory_)));
   own->file_ = std::move(*file);
   return own;
 }
@@ -141,7 +146,7 @@ Result<void> DirectoryTicket::enter_queue(TicketId newest) {
   return fail(ErrorCode::failure, "every name for a ticket is taken");
 }
 
-Result<Outcome> DirectoryTicket::join_under_gate(const Decide& decide) {
+Step<Outcome> DirectoryTicket::join_under_gate(const Decide& decide) {
   auto before = ids_in_queue(*directory_);
   if (!before) return std::unexpected(before.error());
   auto scan = scan_leases(*directory_);
@@ -150,13 +155,13 @@ Result<Outcome> DirectoryTicket::join_under_gate(const Decide& decide) {
   if (auto entered = enter_queue(newest); !entered) {
     ticket_.id = {};
     if (entered.error().code == ErrorCode::usage) return std::unexpected(entered.error());
-    return std::unexpected(in_directory(entered.error(), *directory_));
+    return std::unexpected(in_directory(entered.error(), directory_));
   }
   earlier_rivals_.note(std::move(*before));
   return decide_on(std::move(scan->ledger), decide);
 }
 
-Result<Outcome> DirectoryTicket::decide_on(Ledger leases, const Decide& decide) {
+Step<Outcome> DirectoryTicket::decide_on(Ledger leases, const Decide& decide) {
   leases.tickets.push_back(ticket_);
   for (;;) {
     Ledger ledger = leases;
@@ -172,8 +177,16 @@ Result<Outcome> DirectoryTicket::decide_on(Ledger leases, const Decide& decide) 
 }
 
 Result<Outcome> DirectoryTicket::decide(const Decide& decide) {
-  const auto gate = enter_gate(*directory_, tell_);
+  auto gate = enter_gate(*directory_, tell_);
   if (!gate) return std::unexpected(gate.error());
+  auto outcome = decide_under_gate(decide);
+  gate->close();
+  if (outcome) return *outcome;
+  release();  // nobody shall wait behind it while names are asked for
+  return std::unexpected(told(outcome.error()));
+}
+
+Step<Outcome> DirectoryTicket::decide_under_gate(const Decide& decide) {
   if (!directory_->is_current() || !still_waits_here())
     return fail(ErrorCode::failure,
                 fmt::format("this ticket was removed from {} by somebody who may do so: its owner or root",
@@ -190,24 +203,24 @@ bool DirectoryTicket::still_waits_here() const {
          sys::identity_of(directory_->queue.get(), to_text(ticket_.id)) == sys::identity_of(status);
 }
 
-Result<Outcome> DirectoryTicket::act(const Result<Decision>& decision, const Ledger& ledger) {
+Step<Outcome> DirectoryTicket::act(const Result<Decision>& decision, const Ledger& ledger) {
   if (!decision) return std::unexpected(decision.error());
   if (std::holds_alternative<Withdraw>(*decision)) {
     release();
     return Withdrawn{};
   }
   const auto* wanted = std::get_if<Take>(&*decision);
-  return wanted != nullptr ? take(*wanted, ledger) : Result<Outcome>(Stayed{});
+  return wanted != nullptr ? take(*wanted, ledger) : Step<Outcome>(Stayed{});
 }
 
-Result<Outcome> DirectoryTicket::take(const Take& take, const Ledger& ledger) {
+Step<Outcome> DirectoryTicket::take(const Take& take, const Ledger& ledger) {
   if (const auto uuid = contradiction(take, ledger)) return Conflict{*uuid};
   const auto conflict = locks_.take(take.locks);
-  if (!conflict) return std::unexpected(in_directory(conflict.error(), *directory_));
+  if (!conflict) return std::unexpected(in_directory(conflict.error(), directory_));
   if (*conflict) return Conflict{**conflict};
   if (auto lease = become_lease(take); !lease) {
     locks_.unlock();
-    return std::unexpected(in_directory(lease.error(), *directory_));
+    return std::unexpected(in_directory(lease.error(), directory_));
   }
   return Taken{};
 }

@@ -7,6 +7,7 @@
 
 #include "berth/store/device_locks.h"
 #include "berth/store/earlier_rivals.h"
+#include "berth/store/fault.h"
 #include "berth/store/lease_directory.h"
 #include "berth/store/lease_store.h"
 #include "berth/store/release_watch.h"
@@ -30,7 +31,7 @@ class DirectoryTicket : public OwnTicket {
   ~DirectoryTicket() override;
 
   /// Gives it the next id and its place in the queue, and decides. REQUIRES: the gate is held.
-  Result<Outcome> join_under_gate(const Decide& decide);
+  Step<Outcome> join_under_gate(const Decide& decide);
 
   const Ticket& ticket() const override { return ticket_; }
   Result<Outcome> decide(const Decide& decide) override;
@@ -47,9 +48,10 @@ class DirectoryTicket : public OwnTicket {
  private:
   DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft, Tell tell);
   Result<void> enter_queue(TicketId newest);
-  Result<Outcome> decide_on(Ledger leases, const Decide& decide);
-  Result<Outcome> act(const Result<Decision>& decision, const Ledger& ledger);
-  Result<Outcome> take(const Take& take, const Ledger& ledger);
+  Step<Outcome> decide_under_gate(const Decide& decide);
+  Step<Outcome> decide_on(Ledger leases, const Decide& decide);
+  Step<Outcome> act(const Result<Decision>& decision, const Ledger& ledger);
+  Step<Outcome> take(const Take& take, const Ledger& ledger);
   Result<void> become_lease(const Take& take);
   void unlink_file() const;
   bool still_waits_here() const;

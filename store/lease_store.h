@@ -69,7 +69,7 @@ class OwnTicket {
   virtual const Ticket& ticket() const = 0;
 
   /// Decides again, as one step that no other decision of this store overlaps. REQUIRES: the ticket waits.
-  /// Error: what `decide` says, or `failure` when the store broke; the ticket waits on.
+  /// Error: what `decide` says, or `failure` when the store broke; the ticket has ended.
   virtual Result<Outcome> decide(const Decide& decide) = 0;
 
   /// Sleeps until the earlier ticket `rival` no longer waits (granted, withdrawn or dead), or `sleep_on` says

@@ -24,7 +24,10 @@ class MemoryTicket : public OwnTicket {
   Result<Outcome> decide(const Decide& decide) override {
     const Ledger ledger = ledger_of(*books_);
     const auto decision = decide(ledger, id_);
-    if (!decision) return std::unexpected(decision.error());
+    if (!decision) {
+      release();
+      return std::unexpected(decision.error());
+    }
     if (std::holds_alternative<Stay>(*decision)) return Stayed{};
     if (std::holds_alternative<Withdraw>(*decision)) {
       release();

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pathlib
+import subprocess
 import tempfile
 
 import pytest
@@ -29,6 +30,17 @@ def make_lab(tmp_path):
 def lab(make_lab) -> Lab:
     """Eight H100."""
     return make_lab()
+
+
+@pytest.fixture
+def small_lab(make_lab) -> Lab:
+    """Two H100, and a lease directory with a small file system of its own."""
+    lab = make_lab("2xH100")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=128k,mode=1777", "tmpfs", str(lab.leases)]
+    if subprocess.run(mount, stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("needs the right to mount")
+    yield lab
+    subprocess.run(["umount", "-l", str(lab.leases)], check=True)
 
 
 @pytest.fixture

@@ -158,5 +158,14 @@ def device_file(lab: Lab) -> pathlib.Path:
     return path
 
 
+def fill(lab: Lab) -> pathlib.Path:
+    """A file that leaves no room in the lease directory, which has a file system of its own."""
+    path = lab.leases / "queue" / "filler"
+    with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    return path
+
+
 def kill(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)

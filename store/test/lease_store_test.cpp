@@ -290,6 +290,9 @@ TEST_CASE("a decision that fails is the answer, and leaves no ticket behind") {
     REQUIRE_FALSE(joined.has_value());
     CHECK(joined.error() == Error{ErrorCode::usage, "no such device"});
     CHECK(ledger_of(*store) == Ledger{});
+    const auto waiter = waiting(*store, {"GPU-a"});
+    CHECK_FALSE(waiter->decide(refuse).has_value());
+    CHECK(ledger_of(*store) == Ledger{});
   });
 }
 

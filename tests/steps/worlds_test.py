@@ -1,7 +1,6 @@
 """The lease directory goes wrong while a request is at work in it, after each of its system calls in turn."""
 
 import concurrent.futures
-import contextlib
 import os
 import pathlib
 import shutil
@@ -9,7 +8,7 @@ import signal
 import subprocess
 
 import pytest
-from jobs import holder
+from jobs import fill, holder
 from lab import DEADLINE_S, Lab
 from steps.steps import AT_ONCE, MOST, Victim
 
@@ -79,25 +78,6 @@ def test_what_is_made_in_anothers_directory_is_never_changed_by_its_name(tmp_pat
             pool.map(lambda step: mode_of_what_a_link_leads_to(tmp_path / str(step), step), range(40))
         )
     assert modes == [0o600] * 40
-
-
-@pytest.fixture
-def small_lab(make_lab):
-    """A machine whose lease directory has a small file system of its own."""
-    lab = make_lab("2xH100")
-    mount = ["mount", "-t", "tmpfs", "-o", "size=128k,mode=1777", "tmpfs", str(lab.leases)]
-    if subprocess.run(mount, stderr=subprocess.DEVNULL).returncode != 0:
-        pytest.skip("needs the right to mount")
-    yield lab
-    subprocess.run(["umount", "-l", str(lab.leases)], check=True)
-
-
-def fill(lab: Lab) -> pathlib.Path:
-    path = lab.leases / "queue" / "filler"
-    with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
-        while file.write(bytes(4096)):
-            pass
-    return path
 
 
 def test_when_the_directory_is_full_a_request_ends_well_or_says_whose_files_fill_it(small_lab):
