@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "berth/core/plan.h"
+#include "berth/lease/noted_leases.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::leasing {
@@ -88,6 +89,7 @@ class Acquisition {
   Result<void> look_again() {
     const auto source = source_.open();
     if (!source) return std::unexpected(source.error());
+    if (auto noted = noted_.note(store_, own_ != nullptr); !noted) return noted;
     auto world = look(**source, store_, request_, options_);
     if (!world) return std::unexpected(world.error());
     world_ = std::move(*world);
@@ -129,9 +131,9 @@ class Acquisition {
       if (depends_on_unread(ledger)) return store::Decision(store::ReadOn{});
       // The facts may be older than a lease that has come or gone since.
       const auto* granted = std::get_if<Granted>(&plan_);
-      const bool is_old = granted != nullptr ? has_been_leased(granted->choice, ledger)
+      const bool is_old = granted != nullptr ? noted_.may_have_ended_on(granted->choice, ledger, store_)
                                              : !same_leases(ledger, world_.ledger) || hides_a_lock(ledger);
-      must_look_again_ = !last_attempt_ && is_old;
+      must_look_again_ = is_old && (granted != nullptr || !last_attempt_);
       if (granted != nullptr && !must_look_again_) return store::Decision(take(granted->choice));
       judged_ = ledger;
       if (must_look_again_ || patience_.wait) return store::Decision(store::Stay{});
@@ -143,13 +145,6 @@ class Acquisition {
   // less.
   bool depends_on_unread(const Ledger& ledger) const {
     return ledger.unread > 0 && !std::holds_alternative<Behind>(plan_);
-  }
-
-  // A lease that was there when the driver was asked and has ended since may have left memory behind.
-  bool has_been_leased(const Choice& choice, const Ledger& ledger) const {
-    return std::ranges::any_of(choice.uuids, [&](const std::string& uuid) {
-      return leases_on(world_.ledger, uuid).size() > leases_on(ledger, uuid).size();
-    });
   }
 
   // What is free and yet not to be had may be locked by somebody without a ticket. The kernel takes its time
@@ -354,6 +349,7 @@ class Acquisition {
   const Request& request_;
   const Patience& patience_;
   LookOptions options_;
+  NotedLeases noted_;  ///< before the driver was asked for what `world_` has
   World world_;
   std::unique_ptr<store::OwnTicket> own_;
   std::chrono::steady_clock::time_point joined_at_ = std::chrono::steady_clock::now();

@@ -20,6 +20,7 @@ class DirectoryStore : public LeaseStore {
   using LeaseStore::look;
   Result<Books> look(Extent extent) override;
   Result<Joined> join(const Ticket& draft, const Decide& decide) override;
+  std::int64_t lease_changes() override;
   void sweep(const std::vector<TicketId>& keep) override;
   std::optional<sys::FileIdentity> file_of(TicketId lease) override;
   Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) override;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -139,6 +140,10 @@ class LeaseStore {
   /// Puts a ticket at the end of the queue and decides for it, in one step. Of `draft`, id, phase, owner and
   /// times are filled in.
   virtual Result<Joined> join(const Ticket& draft, const Decide& decide) = 0;
+
+  /// A number that is another one when a ticket has since become a lease, or the name of one has gone. 0:
+  /// there has never been one.
+  virtual std::int64_t lease_changes() = 0;
 
   /// Removes what the dead tickets of this user that the last `look` found have left, except those in `keep`.
   virtual void sweep(const std::vector<TicketId>& keep) = 0;

@@ -59,6 +59,7 @@ class MemoryTicket : public OwnTicket {
     if (ended_) return;
     for (auto& [uuid, holders] : books_->locks) holders.erase(id_);
     last_ = books_->tickets.at(id_);
+    if (last_.phase == TicketPhase::granted) ++books_->lease_changes;
     books_->tickets.erase(id_);
     ended_ = true;
   }
@@ -76,6 +77,7 @@ class MemoryTicket : public OwnTicket {
     for (const DeviceLock& lock : take.locks) books_->locks[lock.uuid].insert(id_);
     Ticket& own = books_->tickets.at(id_);
     own.phase = TicketPhase::granted;
+    ++books_->lease_changes;
     own.devices = take.devices;
     return Taken{};
   }

@@ -18,6 +18,7 @@ struct MemoryBooks {
   std::map<std::string, bool> foreign_locks;        ///< UUID → whole, of holders without a ticket
   std::map<TicketId, std::shared_ptr<MemoryBooks>> inside;
   std::uint64_t last_id = 0;
+  std::int64_t lease_changes = 1;
 };
 
 /// The same contract as the directory's, in memory: for tests of what stands above a store. It never sleeps:
@@ -29,6 +30,7 @@ class MemoryStore : public LeaseStore {
   using LeaseStore::look;
   Result<Books> look(Extent extent) override;
   Result<Joined> join(const Ticket& draft, const Decide& decide) override;
+  std::int64_t lease_changes() override { return books_->lease_changes; }
   void sweep(const std::vector<TicketId>& keep) override;
   std::optional<sys::FileIdentity> file_of(TicketId) override { return std::nullopt; }
   Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) override;

@@ -4,66 +4,10 @@
 
 #include <functional>
 
-#include "berth/lease/look.h"
-#include "berth/store/memory_store.h"
+#include "berth/lease/test/scene.h"
 
 namespace berth::leasing {
 namespace {
-
-constexpr std::uint64_t kGiB = 1ULL << 30;
-
-/// Answers with whatever `machine` is at that moment.
-class FakeSource : public source::Source {
- public:
-  Snapshot machine;
-  std::function<void()> on_read = [] {};
-  int reads = 0;
-
-  Result<Snapshot> read(ReadingSet) override {
-    ++reads;
-    on_read();
-    return machine;
-  }
-};
-
-Device gpu(unsigned index) {
-  Device device;
-  device.index = index;
-  device.uuid = std::string("GPU-") + static_cast<char>('a' + index);
-  device.name = "NVIDIA H100";
-  device.memory = {.total_bytes = 80 * kGiB, .used_bytes = 0, .free_bytes = 80 * kGiB, .reserved_bytes = 0};
-  device.compute_mode = ComputeMode::shared;
-  device.processes = std::vector<Process>{};
-  return device;
-}
-
-struct Scene {
-  std::shared_ptr<store::MemoryBooks> books = std::make_shared<store::MemoryBooks>();
-  store::MemoryStore store{books};
-  FakeSource source;
-  Request request;
-  LookOptions options;
-
-  explicit Scene(unsigned devices = 2) {
-    for (unsigned index = 0; index < devices; ++index) source.machine.devices.push_back(gpu(index));
-    request.order = Order::index;
-  }
-  Result<Acquired> acquire() {
-    return leasing::acquire(source, store, request, options, {"train.py", "note", "1 GPU"});
-  }
-  HeldLease held() {
-    auto acquired = acquire();
-    REQUIRE(acquired.has_value());
-    REQUIRE(std::holds_alternative<HeldLease>(*acquired));
-    return std::get<HeldLease>(std::move(*acquired));
-  }
-  Refused refused() {
-    auto acquired = acquire();
-    REQUIRE(acquired.has_value());
-    REQUIRE(std::holds_alternative<Refused>(*acquired));
-    return std::get<Refused>(std::move(*acquired));
-  }
-};
 
 TEST_CASE("a free device is leased, and the ticket says for what") {
   Scene scene;
@@ -153,51 +97,6 @@ TEST_CASE("a lock that nobody can see costs its device, and no other") {
   auto acquired = leasing::acquire(scene.source, store, scene.request, scene.options, {});
   REQUIRE(std::holds_alternative<HeldLease>(*acquired));
   CHECK(std::get<HeldLease>(*acquired).ticket().devices == std::vector<std::string>{"GPU-b"});
-}
-
-// A lease ends after the driver and the books were read, and before the decision.
-class Late : public store::MemoryStore {
- public:
-  using MemoryStore::MemoryStore;
-  std::function<void()> after_look;
-  using MemoryStore::look;
-  Result<store::Books> look(store::Extent extent) override {
-    auto books = MemoryStore::look(extent);
-    after_look();
-    return books;
-  }
-};
-
-TEST_CASE("facts that are older than a lease's end are read again before anybody is refused") {
-  Scene scene(1);
-  auto other = std::make_unique<HeldLease>(scene.held());
-  Process worker;
-  worker.pid = 999'999'999;
-  worker.used_bytes = kGiB;
-  scene.source.machine.devices[0].processes = {worker};
-  scene.source.machine.devices[0].memory.used_bytes = kGiB;
-  Late store{scene.books};
-  store.after_look = [&] {
-    if (!other) return;
-    other.reset();
-    scene.source.machine.devices[0] = gpu(0);
-  };
-  auto acquired = leasing::acquire(scene.source, store, scene.request, scene.options, {});
-  REQUIRE(acquired.has_value());
-  CHECK(std::holds_alternative<HeldLease>(*acquired));
-}
-
-TEST_CASE("no device is granted by facts that are older than the end of its lease") {
-  Scene scene(1);
-  auto other = std::make_unique<HeldLease>(scene.held());
-  Late store{scene.books};
-  store.after_look = [&] {
-    other.reset();
-    scene.source.machine.devices[0].memory.used_bytes = 30 * kGiB;
-  };
-  auto acquired = leasing::acquire(scene.source, store, scene.request, scene.options, {});
-  REQUIRE(acquired.has_value());
-  CHECK_FALSE(std::holds_alternative<HeldLease>(*acquired));
 }
 
 TEST_CASE("inside a lease only its devices exist") {
