@@ -4,10 +4,14 @@
 #include "berth/api/berth.h"
 
 #include <doctest/doctest.h>
+#include <linux/sched.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 
 #include "berth/api/test/simulated_machine.h"
@@ -110,6 +114,86 @@ TEST_CASE("a host waits in the queue without blocking") {
   }
   CHECK(second->lease()->ordinals() == std::vector<std::optional<std::size_t>>{0});
   CHECK(lease(*request(2), {.wait = std::chrono::milliseconds(1)}).error().code == ErrorCode::timed_out);
+}
+
+/// Waits until what earlier scenes have started has ended, so that the next to end is of this one.
+void collect_all_children() {
+  while (::waitpid(-1, nullptr, 0) > 0) {
+  }
+}
+
+TEST_CASE("a grant that comes as the wait is cancelled is held by no fork that has the socket") {
+  collect_all_children();
+  const SimulatedMachine machine;
+  auto wait = LeaseWait::start(*request(2), {});
+  REQUIRE(wait.has_value());
+  siginfo_t helper{};
+  REQUIRE(::waitid(P_ALL, 0, &helper, WEXITED | WNOWAIT) == 0);
+  const pid_t fork_of_host = ::fork();
+  if (fork_of_host == 0) {
+    for (;;) ::pause();
+  }
+  wait->cancel();
+  CHECK(lease(*request(2)).has_value());
+  ::kill(fork_of_host, SIGKILL);
+  ::waitpid(fork_of_host, nullptr, 0);
+}
+
+/// A process with a pid of one's choice, which is not a child of ours and answers until it is killed.
+class Stranger {
+ public:
+  /// Choosing a pid needs root.
+  explicit Stranger(pid_t pid) {
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_) != 0) return;
+    const pid_t between = ::fork();
+    if (between == 0) start(pid);
+    int status = 0;
+    ::waitpid(between, &status, 0);
+    ::close(ends_[1]);
+    started_ = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+  ~Stranger() { ::close(ends_[0]); }
+  Stranger(const Stranger&) = delete;
+  Stranger& operator=(const Stranger&) = delete;
+
+  bool has_started() const { return started_; }
+  bool answers() const {
+    char byte = '?';
+    return ::send(ends_[0], &byte, 1, MSG_NOSIGNAL) == 1 && ::read(ends_[0], &byte, 1) == 1;
+  }
+
+ private:
+  [[noreturn]] void start(pid_t pid) const {
+    ::close(ends_[0]);
+    clone_args how{};
+    how.exit_signal = SIGCHLD;
+    how.set_tid = reinterpret_cast<std::uintptr_t>(&pid);
+    how.set_tid_size = 1;
+    const auto made = ::syscall(SYS_clone3, &how, sizeof how);
+    char byte = '?';
+    while (made == 0 && ::read(ends_[1], &byte, 1) == 1 && ::write(ends_[1], &byte, 1) == 1) {
+    }
+    ::_exit(made >= 0 ? 0 : 1);
+  }
+
+  int ends_[2] = {-1, -1};
+  bool started_ = false;
+};
+
+TEST_CASE("cancelling a wait signals nobody who has got the pid of its helper") {
+  collect_all_children();
+  const SimulatedMachine machine;
+  auto wait = LeaseWait::start(*request(1), {});
+  REQUIRE(wait.has_value());
+  const pid_t helper = ::waitpid(-1, nullptr, 0);  // as a host does that waits for any child
+  REQUIRE(helper > 0);
+  const Stranger stranger(helper);
+  if (!stranger.has_started()) {
+    MESSAGE("skipped: needs the right to choose a pid");
+    return;
+  }
+  wait->cancel();
+  CHECK(stranger.answers());
 }
 
 TEST_CASE("a missing program is an error that says which") {
