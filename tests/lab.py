@@ -1,9 +1,11 @@
 """A simulated machine with Berth on it, as the tests of the program see both."""
 
+import contextlib
 import dataclasses
 import json
 import os
 import pathlib
+import signal
 import subprocess
 
 BUILD = pathlib.Path(
@@ -104,7 +106,23 @@ class Lab:
         return self.start(self.program, *words, **options)
 
     def close(self) -> None:
+        """Ends what was started here and what that has left, deaf to signals or not."""
         for process in self.running:
             if process.poll() is None:
                 process.kill()
+        while left := self._inhabitants():
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        for process in self.running:
             process.communicate(timeout=DEADLINE_S)
+
+    def _inhabitants(self) -> list[int]:
+        """Those whose environment is this machine's, and who have not ended."""
+        found = []
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it has ended, or is another user's
+                # A zombie has none.
+                if os.fsencode(self.file) in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+        return found
