@@ -1,101 +1,22 @@
-// What only real processes, users and files show.
+// What only real processes and files show: how a lease lives and ends.
 
 #include "berth/store/directory_store.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <set>
 
-#include "berth/core/ticket_codec.h"
+#include "berth/store/test/directory_lab.h"
 #include "berth/store/test/forked.h"
-#include "berth/store/test/scratch_directory.h"
-#include "berth/store/ticket_file.h"
-#include "berth/sys/clock.h"
-#include "berth/sys/lock.h"
 
 namespace berth::store {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr uid_t kAlice = 1001;
-constexpr uid_t kBob = 1002;
-
-class Lab {
- public:
-  std::unique_ptr<DirectoryStore> open(Tell tell = {}) const {
-    auto opened = DirectoryStore::open({path, DirectoryOrigin::environment}, std::move(tell));
-    if (!opened) FAIL(opened.error().message);
-    return std::move(*opened);
-  }
-  Ledger ledger() const { return open()->look()->ledger; }
-  std::string file(const std::string& name) const { return path + "/" + name; }
-
- private:
-  ScratchDirectory scratch_;
-
- public:
-  const std::string path = scratch_.path("leases");
-};
-
-Ticket draft(const std::string& uuid) {
-  Ticket ticket;
-  ticket.pid = static_cast<std::uint32_t>(::getpid());
-  ticket.candidates = {uuid};
-  return ticket;
-}
-
-Result<Joined> try_take(LeaseStore& store, const std::string& uuid) {
-  return store.join(draft(uuid), [&](const Ledger&, TicketId) -> Result<Decision> {
-    return Decision(Take{{uuid}, {{uuid, true}}});
-  });
-}
-std::unique_ptr<OwnTicket> take(LeaseStore& store, const std::string& uuid) {
-  auto joined = try_take(store, uuid);
-  if (!joined || !std::holds_alternative<Taken>(joined->outcome)) return nullptr;
-  return std::move(joined->own);
-}
-std::unique_ptr<OwnTicket> wait_for(LeaseStore& store, const std::string& uuid) {
-  auto joined =
-      store.join(draft(uuid), [](const Ledger&, TicketId) -> Result<Decision> { return Decision(Stay{}); });
-  return joined ? std::move(joined->own) : nullptr;
-}
-
-/// A process that holds a lease on `uuid` until it is killed. It never ends its objects in good order.
-std::function<bool()> hold(const Lab& lab, const std::string& uuid) {
-  return [&lab, uuid] {
-    auto* store = lab.open().release();
-    return take(*store, uuid).release() != nullptr;
-  };
-}
-std::function<bool()> queue_for(const Lab& lab, const std::string& uuid) {
-  return [&lab, uuid] {
-    auto* store = lab.open().release();
-    return wait_for(*store, uuid).release() != nullptr;
-  };
-}
-
-void write_file(const std::string& path, const std::string& text) {
-  std::ofstream(path) << text;
-}
-
-std::string ticket_name(std::uint64_t id) {
-  return to_text(TicketId{id});
-}
-
-bool is_odd(const Ledger& ledger, const std::string& name) {
-  return std::ranges::any_of(ledger.odd,
-                             [&](const OddTicket& odd) { return odd.name == name && !odd.reason.empty(); });
-}
 
 TEST_CASE("a lease ends when its holder is killed, and the device can be leased at once") {
   const Lab lab;
@@ -260,130 +181,6 @@ TEST_CASE("a lease's own lock is nobody else's") {
   CHECK(lab.open()->look()->foreign_locks.empty());
 }
 
-TEST_CASE("files that are no tickets are named, count for nothing, and hang nobody") {
-  const Lab lab;
-  const auto store = lab.open();
-  const auto own = take(*store, "GPU-a");
-  const std::string ticket = lab.file("leases/" + to_text(own->ticket().id));
-  write_file(lab.file("queue/README"), "hello");
-  REQUIRE(::mkfifo(lab.file("queue/" + ticket_name(1)).c_str(), 0666) == 0);
-  REQUIRE(::symlink(ticket.c_str(), lab.file("leases/" + ticket_name(2)).c_str()) == 0);
-  REQUIRE(::mkdir(lab.file("leases/" + ticket_name(3)).c_str(), 0777) == 0);
-  REQUIRE(::link(ticket.c_str(), lab.file("leases/" + ticket_name(4)).c_str()) == 0);
-  REQUIRE(::link(ticket.c_str(), lab.file("queue/" + to_text(own->ticket().id)).c_str()) == 0);
-
-  const Ledger ledger = lab.ledger();
-  CHECK(ledger.tickets.size() == 1);
-  CHECK(ledger.odd.size() == 6);
-  for (const std::string& name :
-       {std::string("README"), ticket_name(1), ticket_name(2), ticket_name(3), ticket_name(4)}) {
-    CAPTURE(name);
-    CHECK(is_odd(ledger, name));
-  }
-  CHECK(take(*store, "GPU-b") != nullptr);
-}
-
-/// A live ticket of any text: what a newer, a broken or a hostile program would make.
-Forked live_file(const std::string& path, const std::string& text) {
-  return Forked([&] {
-    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    return ::pwrite(file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()) &&
-           sys::try_lock_bytes(file, kAliveByte, 2).value_or(false);
-  });
-}
-
-TEST_CASE("a live ticket that cannot be understood is named with the reason") {
-  const Lab lab;
-  take(*lab.open(), "GPU-a").reset();
-  const std::uint64_t now = static_cast<std::uint64_t>(sys::since_boot().count());
-  Ticket ticket = draft("GPU-a");
-  ticket.id.value = now;
-  ticket.joined_s = 1;
-  const std::string good = encode_ticket(ticket);
-  Ticket future = ticket;
-  future.id.value = now + 2 * kFarFutureNs;
-  struct Bad {
-    std::uint64_t name;
-    std::string text;
-    const char* reason;
-  };
-  const Bad table[] = {
-      {now + 1, "", "line 1"},
-      {now + 2, good.substr(0, good.size() / 2), ""},
-      {now + 3, std::string(5000, 'x'), "longer than any ticket"},
-      {now + 4, "berth-ticket 2\nid=" + ticket_name(now + 4) + "\nend\n", "version 2"},
-      {now + 5, good, "the id inside is another"},
-      {future.id.value, encode_ticket(future), "in the future"},
-  };
-  for (const Bad& bad : table) {
-    CAPTURE(bad.text);
-    const Forked owner = live_file(lab.file("queue/" + ticket_name(bad.name)), bad.text);
-    REQUIRE(owner.succeeded());
-    const Ledger ledger = lab.ledger();
-    CHECK(ledger.tickets.empty());
-    REQUIRE(ledger.odd.size() == 1);
-    CHECK(ledger.odd[0].name == ticket_name(bad.name));
-    CHECK(ledger.odd[0].reason.find(bad.reason) != std::string::npos);
-    std::filesystem::remove(lab.file("queue/" + ticket_name(bad.name)));
-  }
-}
-
-TEST_CASE("an id in the far future does not raise the ids of those who join") {
-  const Lab lab;
-  take(*lab.open(), "GPU-a").reset();
-  const std::uint64_t now = static_cast<std::uint64_t>(sys::since_boot().count());
-  write_file(lab.file("queue/" + ticket_name(now + 2 * kFarFutureNs)), "");
-  write_file(lab.file("queue/" + ticket_name(now + kFarFutureNs / 2)), "");
-  const auto own = wait_for(*lab.open(), "GPU-a");
-  CHECK(own->ticket().id.value > now + kFarFutureNs / 2);
-  CHECK(own->ticket().id.value < now + kFarFutureNs / 2 + 1'000'000);
-}
-
-TEST_CASE("an id comes once, also behind a file whose name is ahead of the clock") {
-  const Lab lab;
-  take(*lab.open(), "GPU-a").reset();
-  const std::uint64_t now = static_cast<std::uint64_t>(sys::since_boot().count());
-  write_file(lab.file("queue/" + ticket_name(now + kFarFutureNs / 2)), "");
-  std::set<TicketId> ids;
-  for (int lease = 0; lease < 4; ++lease) ids.insert(take(*lab.open(), "GPU-a")->ticket().id);
-  CHECK(ids.size() == 4);
-}
-
-TEST_CASE("a ticket under somebody's file lease is named at once") {
-  const Lab lab;
-  const auto store = lab.open();
-  take(*store, "GPU-a").reset();
-  const std::string path = lab.file("queue/" + ticket_name(7));
-  write_file(path, "");
-  Forked owner([&] {
-    ::signal(SIGIO, SIG_IGN);
-    return ::fcntl(::open(path.c_str(), O_RDWR), F_SETLEASE, F_WRLCK) == 0;
-  });
-  REQUIRE(owner.succeeded());
-  const auto began = std::chrono::steady_clock::now();
-  CHECK(is_odd(lab.ledger(), ticket_name(7)));
-  // The kernel would make a plain open wait for 45 s.
-  CHECK(std::chrono::steady_clock::now() - began < 10s);
-}
-
-TEST_CASE("a reader cannot make a dead ticket look alive") {
-  const Lab lab;
-  std::string path;
-  {
-    Forked holder(hold(lab, "GPU-a"));
-    path = lab.file("leases/" + to_text(lab.ledger().tickets.at(0).id));
-  }
-  Forked forger([&] {
-    struct flock lock{};
-    lock.l_type = F_RDLCK;
-    lock.l_len = 2;
-    const int file = ::open(path.c_str(), O_RDONLY);
-    return ::fcntl(file, F_OFD_SETLK, &lock) == 0 && ::flock(file, LOCK_EX) == 0;
-  });
-  REQUIRE(forger.succeeded());
-  CHECK(lab.ledger().tickets.empty());
-}
-
 TEST_CASE("a process that is stopped in the gate delays the others, and is named") {
   const Lab lab;
   take(*lab.open(), "GPU-a").reset();
@@ -438,124 +235,6 @@ TEST_CASE("a sleeper behind a rival wakes when the rival is killed") {
   CHECK(ticks == 3);
   first.kill();
   CHECK(own->sleep_behind(rival, 1h, never) == Woken::changed);
-}
-
-TEST_CASE("users with a narrow umask work together" * doctest::skip(::geteuid() != 0)) {
-  const Lab lab;
-  const mode_t before = ::umask(077);
-  {
-    Forked alice(hold(lab, "GPU-a"), kAlice);
-    CHECK(alice.succeeded());
-    Forked bob(
-        [&] {
-          auto store = lab.open();
-          return take(*store, "GPU-a") == nullptr && take(*store, "GPU-b") != nullptr;
-        },
-        kBob);
-    CHECK(bob.succeeded());
-    CHECK(lab.ledger().tickets.at(0).uid == kAlice);
-  }
-  Forked bob(hold(lab, "GPU-a"), kBob);
-  CHECK(bob.succeeded());
-  ::umask(before);
-}
-
-TEST_CASE("in root's directory nobody can remove, edit or end another user's ticket" *
-          doctest::skip(::geteuid() != 0)) {
-  const Lab lab;
-  take(*lab.open(), "GPU-a").reset();
-  Forked alice(hold(lab, "GPU-a"), kAlice);
-  REQUIRE(alice.succeeded());
-  const std::string ticket = lab.file("leases/" + to_text(lab.ledger().tickets.at(0).id));
-  Forked bob(
-      [&] {
-        const bool removed =
-            ::unlink(ticket.c_str()) == 0 || ::unlink(lab.file("devices/GPU-a").c_str()) == 0;
-        const bool moved = ::rename(ticket.c_str(), lab.file("queue/x").c_str()) == 0;
-        const bool edited = ::open(ticket.c_str(), O_RDWR) >= 0;
-        lab.open()->sweep({});
-        return !removed && !moved && !edited;
-      },
-      kBob);
-  CHECK(bob.succeeded());
-  CHECK(lab.ledger().tickets.size() == 1);
-}
-
-TEST_CASE("another user's directory is used, and its owner is named" * doctest::skip(::geteuid() != 0)) {
-  const Lab lab;
-  {
-    Forked alice(hold(lab, "GPU-a"), kAlice);
-  }
-  Forked bob(
-      [&] {
-        auto store = lab.open();
-        return store->notes().size() == 1 && store->notes()[0].find("trusts uid 1001") != std::string::npos;
-      },
-      kBob);
-  CHECK(bob.succeeded());
-}
-
-TEST_CASE("a directory that is not safe is refused, with the reason") {
-  const ScratchDirectory scratch;
-  const auto reason = [&](const std::string& name) {
-    const auto opened = DirectoryStore::open({scratch.path(name), DirectoryOrigin::environment});
-    return opened ? std::string("none") : opened.error().message;
-  };
-  REQUIRE(::mkdir(scratch.path("open").c_str(), 0700) == 0);
-  REQUIRE(::chmod(scratch.path("open").c_str(), 0777) == 0);
-  CHECK(reason("open").find("lacks the sticky bit") != std::string::npos);
-  write_file(scratch.path("file"), "");
-  CHECK(reason("file").find("is not a directory") != std::string::npos);
-  REQUIRE(::symlink("open", scratch.path("link").c_str()) == 0);
-  CHECK(reason("link").find("is not a directory") != std::string::npos);
-  REQUIRE(::mkdir(scratch.path("mine").c_str(), 0700) == 0);
-  CHECK(reason("mine") == "none");
-  CHECK(reason("missing") == "none");
-}
-
-TEST_CASE("a directory made by hand is left as it is by a look, and made whole by a lease") {
-  const Lab lab;
-  REQUIRE(::mkdir(lab.path.c_str(), 0755) == 0);
-  CHECK(lab.ledger() == Ledger{});
-  CHECK(std::filesystem::is_empty(lab.path));
-  CHECK(take(*lab.open(), "GPU-a") != nullptr);
-}
-
-TEST_CASE("network file systems are refused by name, local ones are not") {
-  CHECK(untrusted_file_system(0x6969) == "NFS");
-  CHECK(untrusted_file_system(0xFF534D42) == "CIFS");
-  CHECK(untrusted_file_system(static_cast<std::int32_t>(0xFF534D42)) == "CIFS");
-  CHECK(untrusted_file_system(0x0BD00BD0) == "Lustre");
-  CHECK_FALSE(untrusted_file_system(0xEF53).has_value());
-  CHECK_FALSE(untrusted_file_system(0x01021994).has_value());
-}
-
-TEST_CASE("when the directory is full a join says whose files fill it, and what is held stays held") {
-  const ScratchDirectory scratch;
-  const std::string path = scratch.path("small");
-  REQUIRE(::mkdir(path.c_str(), 0700) == 0);
-  if (::mount("tmpfs", path.c_str(), "tmpfs", 0, "size=64k,mode=1777") != 0) {
-    MESSAGE("skipped: needs the right to mount");
-    return;
-  }
-  {
-    auto store = DirectoryStore::open({path, DirectoryOrigin::environment});
-    REQUIRE(store.has_value());
-    const auto own = take(**store, "GPU-a");
-    const auto waiter = wait_for(**store, "GPU-b");
-    write_file(path + "/queue/filler", std::string(100'000, 'x'));
-    const auto refused = try_take(**store, "GPU-c");
-    REQUIRE_FALSE(refused.has_value());
-    CHECK(refused.error().message.find("No space left") != std::string::npos);
-    CHECK(refused.error().message.find("most of the files there are of") != std::string::npos);
-    CHECK((*store)->look()->ledger.tickets.size() == 2);
-    const auto outcome = waiter->decide([](const Ledger&, TicketId) -> Result<Decision> {
-      return Decision(Take{{"GPU-b"}, {{"GPU-b", true}}});
-    });
-    REQUIRE(outcome.has_value());
-    CHECK(std::holds_alternative<Taken>(*outcome));
-  }
-  ::umount(path.c_str());
 }
 
 }  // namespace
