@@ -37,8 +37,18 @@ std::string rough_command(const std::string& command) {
   return command.size() <= kWidth ? command : command.substr(0, kWidth) + "...";
 }
 
+/// Whoever has leased it; "?" has locked it without a ticket.
+std::vector<std::string> lessees(const Device& device, const Facts& facts, const Ledger& ledger) {
+  std::vector<std::string> users;
+  for (const Ticket* lease : leases_on(ledger, device.uuid))
+    users.push_back(lease->user.empty() ? fmt::format("uid {}", lease->uid) : lease->user);
+  if (users.empty() && std::ranges::find(facts.foreign_locks, device.uuid) != facts.foreign_locks.end())
+    users.emplace_back("?");
+  return users;
+}
+
 /// A row of nvgpu's: it lists the processes that compute, and "memory in use" includes the driver's reserve.
-Json gpu_status(const Device& device, std::int64_t now_s) {
+Json gpu_status(const Device& device, const std::vector<std::string>& lessees, std::int64_t now_s) {
   std::vector<std::string> pids;
   std::vector<std::string> users;
   std::optional<std::int64_t> oldest_s;
@@ -55,9 +65,9 @@ Json gpu_status(const Device& device, std::int64_t now_s) {
   const auto used =
       memory.used_bytes ? Json(*memory.used_bytes + memory.reserved_bytes.value_or(0)) : Json(nullptr);
   return {{"type", device.name},
-          {"is_available", pids.empty() && device.state == DeviceState::ok},
+          {"is_available", pids.empty() && lessees.empty() && device.state == DeviceState::ok},
           {"pids", fmt::format("{}", fmt::join(pids, ","))},
-          {"users", fmt::format("{}", fmt::join(users, ","))},
+          {"users", fmt::format("{}", fmt::join(users.empty() ? lessees : users, ","))},
           {"running_since", oldest_s ? Json(humanized(now_s - *oldest_s)) : Json(nullptr)},
           {"utilization", nullable(device.utilization_percent)},
           {"memory",
@@ -73,10 +83,11 @@ std::string nvgpu_error(std::string_view message) {
   return dumped({{"error", message}}, Layout::line);
 }
 
-std::string nvgpu_report(std::string_view hostname, const Snapshot& snapshot, std::int64_t now_s) {
+std::string nvgpu_report(std::string_view hostname, const Facts& facts, const Ledger& ledger,
+                         std::int64_t now_s) {
   Json json{{"hostname", hostname}, {"gpus", Json::array()}};
-  for (const Device& device : snapshot.devices) {
-    if (!device.mig) json["gpus"].push_back(gpu_status(device, now_s));
+  for (const Device& device : facts.snapshot.devices) {
+    if (!device.mig) json["gpus"].push_back(gpu_status(device, lessees(device, facts, ledger), now_s));
   }
   return dumped(json, Layout::line);
 }

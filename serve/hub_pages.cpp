@@ -20,7 +20,7 @@ std::string nvgpu_list(const Hosts& hosts, std::int64_t now_s) {
   std::string text;
   for (const auto& host : hosts) {
     text += text.empty() ? "[" : ",";
-    text += host->is_up() ? render::nvgpu_report(host->name, host->report->facts.snapshot, now_s)
+    text += host->is_up() ? render::nvgpu_report(host->name, host->report->facts, host->report->ledger, now_s)
                           : render::nvgpu_error(fmt::format("{}: {}", host->name, host->error));
   }
   return text.empty() ? "[]\n" : text + "]\n";

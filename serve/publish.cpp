@@ -78,7 +78,7 @@ Published publish(const Result<leasing::World>& look, const Telling& telling, st
   const auto line = render::Layout::line;
   const std::string snapshot = render::listing_json(listing, line);
   const std::string queue = render::queue_json(told, line);
-  const std::string report = render::nvgpu_report(telling.hostname, facts.snapshot, telling.now_s);
+  const std::string report = render::nvgpu_report(telling.hostname, facts, look->ledger, telling.now_s);
 
   Published published = start(telling, &facts.snapshot, nullptr, number);
   std::string frame;

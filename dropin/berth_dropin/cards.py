@@ -24,6 +24,15 @@ def not_on_offer() -> dict[str, str]:
     }
 
 
+def lessees() -> dict[str, list[str]]:
+    """UUID -> names of those who have leased it; "?" has locked it without a ticket."""
+    return {
+        verdict.device.uuid: [culprit.user or "?" for culprit in verdict.culprits] or ["?"]
+        for verdict in berth.why(mask=False)
+        if verdict.clause == "not_leased"
+    }
+
+
 def on_offer() -> list[berth.Device]:
     taken = not_on_offer()
     return [gpu for gpu in gpus() if gpu.state == "ok" and gpu.uuid not in taken]

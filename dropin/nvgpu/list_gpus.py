@@ -54,16 +54,16 @@ def humanized(age_s: float) -> str:
     return f"{count} {unit}s ago"
 
 
-def _status(gpu) -> dict:
+def _status(gpu, lessees: list[str]) -> dict:
     processes = cards.computing(gpu)
     started = [process.started_at_s for process in processes if process.started_at_s is not None]
     commands = [process.command for process in processes if process.command is not None]
     memory = gpu.memory
     return {
         "type": gpu.name,
-        "is_available": not processes,
+        "is_available": not processes and not lessees,
         "pids": ",".join(str(process.pid) for process in processes),
-        "users": ",".join(process.user or "?" for process in processes),
+        "users": ",".join([process.user or "?" for process in processes] or lessees),
         "running_since": humanized(time.time() - min(started)) if started else None,
         "utilization": gpu.utilization_percent,
         "memory": Memory(memory.total_bytes, memory.free_bytes, cards.used_with_reserve(gpu)),
@@ -74,8 +74,10 @@ def _status(gpu) -> dict:
 
 
 def device_statuses() -> list[dict]:
-    """A dict a GPU, in the order of their indices. Raises berth.NoDriver."""
-    return [_status(gpu) for gpu in cards.gpus()]
+    """A dict a GPU, in the order of their indices. A leased one is not available, and its lease's owner uses it
+    where no process shows. Raises berth.NoDriver."""
+    lessees = cards.lessees()
+    return [_status(gpu, lessees.get(gpu.uuid, [])) for gpu in cards.gpus()]
 
 
 def device_status(device_index: int) -> dict:

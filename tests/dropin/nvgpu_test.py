@@ -2,8 +2,11 @@
 
 import ast
 import contextlib
+import fcntl
 import http.server
 import json
+import os
+import pwd
 import select
 import socket
 import subprocess
@@ -13,6 +16,7 @@ import time
 
 import pytest
 from desk import example
+from jobs import device_file
 from simulated import as_nobody
 
 OLD_LAB = """
@@ -66,6 +70,22 @@ def test_a_leased_gpu_is_not_available(desk):
     holder = desk.lab.start("berth", "run", "--devices", "1", "--", "sh", "-c", "echo; read x", stdin=-1)
     holder.stdout.readline()
     assert desk.run("nvgpu", "available").out == "0,2,3\n"
+    asking = "[(row['is_available'], row['users'], row['pids']) for row in device_statuses()]"
+    (told,) = desk.ask("from nvgpu.list_gpus import device_statuses", asking)
+    user = pwd.getpwuid(os.getuid()).pw_name
+    assert [tuple(row) for row in told] == [
+        (index != 1, user if index == 1 else "", "") for index in range(4)
+    ]
+    assert desk.run("nvgpu", "list").out.splitlines()[3].split()[:2] == ["1", "[~]"]
+
+
+def test_a_gpu_that_is_locked_without_a_ticket_is_not_available(make_desk):
+    desk = make_desk("1xT4")
+    path = device_file(desk.lab)
+    with path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert desk.run("nvgpu", "available").out == "\n"
+        assert desk.run("nvgpu", "list").out.splitlines()[2].split()[:2] == ["0", "[!]"]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pathlib
+import pwd
 import signal
 import socket
 import subprocess
@@ -170,6 +171,15 @@ def test_nvgpu_answers_as_it_did(make_lab):
     ]
     assert (gpu["type"], gpu["is_available"], gpu["pids"]) == ("Tesla T4", False, str(os.getpid()))
     assert agent.json("/cluster_status") == [agent.json("/gpu_status")]
+
+
+def test_for_nvgpu_a_leased_gpu_is_not_available_and_its_lessee_uses_it(make_lab):
+    lab = make_lab("2xT4")
+    holder(lab, "--devices", "1")
+    free, leased = Agent(lab).json("/gpu_status")["gpus"]
+    assert (free["is_available"], free["users"]) == (True, "")
+    user = pwd.getpwuid(os.getuid()).pw_name
+    assert (leased["is_available"], leased["users"], leased["pids"]) == (False, user, "")
 
 
 HANG = '[[fault]]\ncall = "nvmlDeviceGetMemoryInfo*"\nhang = true\n'
