@@ -1,5 +1,6 @@
 // One kept connection to one peer. What a peer may take of time and memory is bounded here. As in
-// http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
+// http_server.cpp, what is handed to a coroutine is a variable, never a temporary, and no co_await stands in
+// a conditional expression.
 #include "berth/serve/http/client.h"
 
 #include <fmt/format.h>
