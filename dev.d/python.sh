@@ -17,7 +17,7 @@ install_wheel() {
       --config-settings build-dir=build/release --config-settings cmake.define.BUILD_TESTING=ON \
       --config-settings cmake.define.BERTH_SERVE=ON . &&
     "$python" -m venv --without-pip "$folder/env" &&
-    .venv/bin/pip --python "$folder/env/bin/python" install -q --disable-pip-version-check --no-index --no-deps \
+    "$tools/bin/pip" --python "$folder/env/bin/python" install -q --disable-pip-version-check --no-index --no-deps \
       "$folder"/wheel/*.whl || return 1
   # The build is ours again: where the wheel was made is not where `cmake --install` shall put things.
   cmake -S . -B build/release -DCMAKE_INSTALL_PREFIX=/usr/local

@@ -55,13 +55,14 @@ import sys
 before = set(sys.modules)
 import berth
 berth.pick()
-print(sorted({name.split(".")[0] for name in set(sys.modules) - before}))
+print(*{name.split(".")[0] for name in set(sys.modules) - before})
 with berth.lease(): pass
-print(sorted({name.split(".")[0] for name in set(sys.modules) - before}))
+print(*{name.split(".")[0] for name in set(sys.modules) - before})
 """
-    loaded, and_then = lab.run(PYTHON, "-I", "-c", code).out.splitlines()
-    assert loaded == "['__future__', 'atexit', 'berth']"
-    assert and_then == "['__future__', '_contextvars', 'atexit', 'berth', 'contextvars']"
+    # Some of it newer interpreters have loaded by themselves.
+    loaded, and_then = (set(line.split()) for line in lab.run(PYTHON, "-I", "-c", code).out.splitlines())
+    assert {"berth"} <= loaded <= {"__future__", "atexit", "berth"}
+    assert {"berth"} <= and_then <= {"__future__", "_contextvars", "atexit", "berth", "contextvars"}
 
 
 def test_the_extension_asks_for_the_c_library_only(installed):
@@ -73,10 +74,8 @@ def test_the_extension_asks_for_the_c_library_only(installed):
 
 def test_the_stub_is_what_the_extension_says(installed, tmp_path):
     (extension,) = installed.glob("_berth.*.so")
-    if (
-        sys.implementation.cache_tag[len("cpython-") :] not in extension.name
-        and ".abi3." not in extension.name
-    ):
+    stable = ".abi3." in extension.name and sys.version_info >= (3, 12)
+    if not stable and sys.implementation.cache_tag[len("cpython-") :] not in extension.name:
         pytest.skip("needs the interpreter of the tests: the extension is for another")
     (tmp_path / extension.name).write_bytes(extension.read_bytes())
     fresh = tmp_path / "fresh.pyi"
