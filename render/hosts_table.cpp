@@ -56,16 +56,20 @@ std::string models_text(const Totals& totals) {
   return text.empty() ? std::string(kUnknown) : text;
 }
 
-/// Who has how many: "alice 4, bob 1"; of a host that is down, since when and why.
+/// Why a host is not as it should be; "" if it is.
+std::string trouble_of(const Host& host) {
+  if (!host.is_up()) return printable(host.error);
+  return printable(host.report->facts.snapshot.stale_reason.value_or(""));
+}
+
+/// Who has how many: "alice 4, bob 1"; of a host that is down, since when.
 Cell state_cell(const Host& host, const Totals& totals, const Style& style) {
   if (!host.is_up()) {
-    const std::string since =
-        host.seen_s ? "down for " + duration_for_people(std::max<std::int64_t>(0, style.now_s - *host.seen_s))
-                    : std::string("down, never seen");
-    return {fmt::format("{}: {}", since, printable(host.error)), Tone::bad};
+    if (!host.seen_s) return {"down, never seen", Tone::bad};
+    const auto age_s = std::max<std::int64_t>(0, style.now_s - *host.seen_s);
+    return {"down for " + duration_for_people(age_s), Tone::bad};
   }
-  if (host.report->facts.snapshot.stale_reason)
-    return {"stale: " + printable(*host.report->facts.snapshot.stale_reason), Tone::bad};
+  if (host.report->facts.snapshot.stale_reason) return {"stale", Tone::bad};
   std::string text;
   for (const UserTotal& user : totals.users) {
     if (user.devices > 0)
@@ -96,6 +100,17 @@ std::string host_lines(const Hosts& hosts, const Style& style) {
   return table(columns, rows, style);
 }
 
+/// The reasons have lines of their own: in the table they would be cut down to nothing.
+std::string trouble_lines(const Hosts& hosts, const Style& style) {
+  std::string text;
+  for (const auto& host : hosts) {
+    const std::string trouble = trouble_of(*host);
+    if (trouble.empty()) continue;
+    text += wrapped(fmt::format("{}: {}", printable(host->name), trouble), style.width, 2) + "\n";
+  }
+  return text.empty() ? "" : "\n" + text;
+}
+
 std::string user_lines(const Totals& totals, const Style& style) {
   if (totals.users.empty()) return "";
   const std::vector<Column> columns{
@@ -115,7 +130,8 @@ std::string user_lines(const Totals& totals, const Style& style) {
 std::string hosts_table(const Hosts& hosts, const Style& style) {
   if (hosts.empty()) return "";
   const Totals totals = totals_of(hosts);
-  return hosts_summary(hosts, totals, style) + host_lines(hosts, style) + user_lines(totals, style);
+  return hosts_summary(hosts, totals, style) + host_lines(hosts, style) + trouble_lines(hosts, style) +
+         user_lines(totals, style);
 }
 
 }  // namespace berth::render
