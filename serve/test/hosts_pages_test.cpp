@@ -23,7 +23,7 @@ Published two_hosts() {
 
 TEST_CASE("hosts keep their order in the document, and events come by their numbers") {
   const Published published = two_hosts();
-  const std::string& text = *published.questions.at("/api/v1/hosts")({}).text;
+  const std::string text = *published.questions.at("/api/v1/hosts")({}).text;
   CHECK(text.find("\"name\":\"b\"") < text.find("\"name\":\"a\""));
   const auto& events = published.streams.at("/api/v1/hosts/events");
   REQUIRE(events.size() == 3);
