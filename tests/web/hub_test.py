@@ -87,7 +87,7 @@ def test_a_machine_opens_to_its_table(fleet, open_page):
 
 def test_one_glance_at_the_idle_ones_and_back(fleet, open_page):
     page = open_page(fleet.url)
-    chip = chips(page).get_by_role("button", name="idle")
+    chip = chips(page).get_by_role("button", name="leased, idle")
     count = int(chip.locator("b").inner_text())
     chip.click()
     expect(chip).to_have_attribute("aria-pressed", "true")
@@ -217,3 +217,21 @@ def test_it_has_the_colours_of_the_system_until_others_are_chosen(fleet, open_pa
     page.reload()
     page.wait_for_selector(".machine")
     assert page.evaluate(background) == "rgb(243, 245, 248)"
+
+
+def test_none_free_is_no_good_news(make_fleet, open_page):
+    fleet = make_fleet(1)
+    hosts = fleet.fleet.hosts
+
+    def without_free() -> dict:
+        document = hosts()
+        document["summary"]["free"] = 0
+        return document
+
+    colour = "element => getComputedStyle(element).color"
+    some = open_page(fleet.url).locator(".figure b")
+    green = some.evaluate(colour)
+    fleet.fleet.hosts = without_free
+    none = open_page(fleet.url).locator(".figure b")
+    expect(none).to_have_text("0")
+    assert none.evaluate(colour) != green

@@ -136,6 +136,8 @@ export function DeviceDetails({ view, host }: { view: DeviceView; host: HostView
   const { device, state } = view;
   const word = kStateWords[state];
   const reason = device.state_reason ?? device.verdict?.reason ?? "";
+  // "leased, idle" and "leased by ada": not twice.
+  const said = word.split(",", 1)[0] ?? word;
   return (
     <>
       <h2 id="details-title">
@@ -144,7 +146,7 @@ export function DeviceDetails({ view, host }: { view: DeviceView; host: HostView
       <p class="model">{device.name ?? "model not known"}</p>
       <p class="state">
         <Glyph state={state} /> <b>{word}</b>
-        {reason.startsWith(word) ? reason.slice(word.length) : reason && `: ${reason}`}
+        {reason.startsWith(said) ? reason.slice(said.length) : reason && `: ${reason}`}
       </p>
       {host.stale && (
         <p class="host-trouble">

@@ -1,11 +1,11 @@
 import type { JSX } from "preact";
 import type { DeviceState } from "../state";
 
-/// The words for a state, as `berth list` has them.
+/// The words for a state, as `berth list` has them: a mere "idle" would be taken for "free".
 export const kStateWords: Record<DeviceState, string> = {
   free: "free",
   leased: "leased",
-  idle: "idle",
+  idle: "leased, idle",
   outsider: "outsider",
   hidden: "hidden holder",
   draining: "draining",

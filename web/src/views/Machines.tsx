@@ -52,7 +52,7 @@ function Counts({ view }: { view: HostView }) {
       <span class={free > 0 && !view.stale ? "some-free" : ""}>
         {free} of {all} free
       </span>
-      {idle > 0 && <span> · {idle} idle</span>}
+      {idle > 0 && <span> · {idle} leased, idle</span>}
       {waiting > 0 && <span> · {waiting} waiting</span>}
     </span>
   );

@@ -77,7 +77,8 @@ export function Summary() {
   return (
     <section class="summary" aria-label="Summary">
       <p class="figure">
-        <b>{said.summary.free.toLocaleString("en")}</b> of {said.summary.devices.toLocaleString("en")} free
+        <b class={said.summary.free === 0 ? "zero" : ""}>{said.summary.free.toLocaleString("en")}</b> of{" "}
+        {said.summary.devices.toLocaleString("en")} free
       </p>
       <Models />
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for what is sent */}

@@ -15,7 +15,7 @@ function wordOf({ state, leases, outsiders }: DeviceView): string {
 
 function nameOf(view: DeviceView, word: string): string {
   const { device, state } = view;
-  const who = word === kStateWords[state] ? "" : ` ${word}`;
+  const who = word === kStateWords[state] ? "" : `, ${word}`;
   const memory = `${gib(device.memory.used_bytes)} of ${gib(device.memory.total_bytes)} GiB`;
   return `GPU ${device.label}: ${kStateWords[state]}${who}, use ${percent(device.utilization_percent)}, ${memory}`;
 }

@@ -32,7 +32,7 @@ export function UserDetails({ user, view }: { user: string; view: UserView | und
       <h2 id="details-title">{user}</h2>
       <p>
         {counted(view?.devices ?? 0, "GPU")} in {counted(view?.leases.length ?? 0, "lease")}
-        {view !== undefined && view.idle > 0 && <span class="some-idle">, {view.idle} idle</span>}
+        {view !== undefined && view.idle > 0 && <span class="some-idle">, {view.idle} of them idle</span>}
         {view !== undefined && view.waiters.length > 0 && `, ${view.waiters.length} waiting`}
       </p>
       <Spent user={user} />
