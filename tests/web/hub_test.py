@@ -235,3 +235,14 @@ def test_none_free_is_no_good_news(make_fleet, open_page):
     none = open_page(fleet.url).locator(".figure b")
     expect(none).to_have_text("0")
     assert none.evaluate(colour) != green
+
+
+def test_a_time_that_is_none_costs_its_own_words_and_not_the_page(make_fleet, open_page):
+    """Whoever has a ticket writes into it what he likes."""
+    fleet = make_fleet(1)
+    lease = fleet.fleet.machines[0]._lease
+    fleet.fleet.machines[0]._lease = lambda *words: lease(*words) | {"since_s": 9 * 10**18}
+    page = open_page(fleet.url)
+    expect(page.locator(".devices tbody tr")).to_have_count(8)
+    fleet.look()
+    expect(page.locator(".devices tbody tr")).to_have_count(8)

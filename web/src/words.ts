@@ -64,6 +64,12 @@ export function shortModel(name: string, totalBytes: number | null): string {
   return said === undefined || amount === null ? words || name : `${words}-${amount}`;
 }
 
+/// null: no date is so far off. Times are also what others wrote into their tickets.
+export function dateOf(epochSeconds: number): Date | null {
+  const date = new Date(epochSeconds * 1000);
+  return Number.isNaN(date.getTime()) ? null : date;
+}
+
 /// The time of day, with the date when it is another day's.
 export function moment(epochSeconds: number, nowSeconds: number): string {
   const then = new Date(epochSeconds * 1000);

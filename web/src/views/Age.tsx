@@ -1,6 +1,6 @@
 import { useComputed } from "@preact/signals";
 import { serverNow, slowNow } from "../clock";
-import { age, moment } from "../words";
+import { age, dateOf, moment } from "../words";
 
 /// How long ago something was; the moment itself where one points.
 export function Age({
@@ -13,9 +13,10 @@ export function Age({
   after?: string;
 }) {
   const text = useComputed(() => `${before}${age(slowNow.value - (since ?? 0))}${after}`);
-  if (since === null) return null;
+  const date = since === null ? null : dateOf(since);
+  if (since === null || date === null) return null;
   return (
-    <time dateTime={new Date(since * 1000).toISOString()} title={`since ${moment(since, serverNow())}`}>
+    <time dateTime={date.toISOString()} title={`since ${moment(since, serverNow())}`}>
       {text}
     </time>
   );
