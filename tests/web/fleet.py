@@ -382,6 +382,7 @@ class FleetServer:
         self.fleet, self.page, self.token = fleet, page, token
         self.news = threading.Condition()
         self.ended = False
+        self.calls = 0
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), self._handler())
         self.server.daemon_threads = True
         self.server.handle_error = lambda *_: None  # a client that goes is no error
@@ -395,6 +396,12 @@ class FleetServer:
         """All machines have news."""
         with self.news:
             self.fleet.tick += 1
+            self.news.notify_all()
+
+    def hang_up(self) -> None:
+        """Whoever listens to events must ask again."""
+        with self.news:
+            self.calls += 1
             self.news.notify_all()
 
     def end(self) -> None:
@@ -436,7 +443,10 @@ class FleetServer:
         if path == "hosts":
             document = self.fleet.hosts()
         elif path == "match" and query["filter"].startswith("name~"):
-            document = self.fleet.match(query["filter"])
+            try:
+                document = self.fleet.match(query["filter"])
+            except LookupError:  # as a proxy answers for a server that is away
+                return refuse(request, 502, "Bad Gateway")
         elif path == "match":
             return refuse(request, 400, 'expression, column 1: "x" is not a field\n  x\n  ^')
         elif path.endswith("/history"):
@@ -454,9 +464,10 @@ class FleetServer:
         request.send_header("Connection", "close")
         request.end_headers()
         request.close_connection = True
-        while not self.ended:
+        calls = self.calls
+        while not self.ended and self.calls == calls:
             with self.news:
-                self.news.wait_for(lambda: self.ended or self.fleet.tick + 1 > since)
+                self.news.wait_for(lambda: self.ended or self.calls != calls or self.fleet.tick + 1 > since)
                 text = "" if self.ended else self.fleet.events()
                 since = self.fleet.tick + 1
             try:

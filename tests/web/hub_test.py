@@ -1,5 +1,7 @@
 """The page over a hundred machines of eight GPUs, in a real browser."""
 
+import time
+
 import pytest
 from fleet import Fleet
 from playwright.sync_api import expect
@@ -246,3 +248,39 @@ def test_a_time_that_is_none_costs_its_own_words_and_not_the_page(make_fleet, op
     expect(page.locator(".devices tbody tr")).to_have_count(8)
     fleet.look()
     expect(page.locator(".devices tbody tr")).to_have_count(8)
+
+
+def test_an_answer_that_is_slower_than_the_news_still_narrows(fleet, open_page):
+    answer = fleet.fleet.match
+
+    def slow(expression: str) -> dict:
+        for _ in range(4):
+            time.sleep(0.5)
+            fleet.look()
+        return answer(expression)
+
+    fleet.fleet.match = slow
+    page = open_page(fleet.url)
+    page.get_by_role("searchbox").fill("name~H100")
+    expect(page.locator(".narrowed")).to_contain_text("Shown: 24 GPUs of 96")
+    # Of the news that came meanwhile is asked as soon as there is an answer.
+    fleet.fleet.match = lambda _: answer("name~none")
+    expect(page.locator(".narrowed")).to_contain_text("Shown: 0 GPUs of 96")
+
+
+def test_a_filter_outlives_a_server_that_is_away(fleet, open_page):
+    page = open_page(f"{fleet.url}#filter=name~H100", expected="status of")
+    expect(page.locator(".narrowed")).to_contain_text("Shown: 24 GPUs of 96")
+    answer = fleet.fleet.match
+
+    def away(expression: str) -> dict:
+        raise LookupError(expression)
+
+    fleet.fleet.match = away
+    with page.expect_response(lambda response: response.status == 502):
+        fleet.look()
+    expect(page.locator(".narrowed")).to_contain_text("Shown: 24 GPUs of 96")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    fleet.fleet.match = lambda _: answer("name~L40S")
+    fleet.look()
+    expect(page.locator(".narrowed")).to_contain_text("Shown: 24 GPUs of 96 on 3 machines")

@@ -43,12 +43,15 @@ export function isHostShown(view: HostView): boolean {
 let asking: AbortController | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
 let askedAt = Number.NEGATIVE_INFINITY;
+/// There is news since the filter was asked for.
+let hasNews = false;
 
 async function askServer(): Promise<void> {
   const wanted = filter.peek().trim();
   asking?.abort();
   const mine = new AbortController();
   asking = mine;
+  hasNews = false;
   askedAt = performance.now();
   try {
     const { devices } = await askMatch(wanted, mine.signal);
@@ -56,11 +59,15 @@ async function askServer(): Promise<void> {
     filterError.value = null;
   } catch (error) {
     if (mine.signal.aborted || (error instanceof Refusal && error.status === 401)) return;
-    // What cannot be understood narrows nothing; where nothing answered, the last answer stands.
-    if (error instanceof Refusal) {
+    // What cannot be understood narrows nothing; where nothing answered, or a proxy for a server that is away, the last
+    // answer stands, and the next news ask again.
+    if (error instanceof Refusal && error.status < 500) {
       matched.value = null;
       filterError.value = error.message;
     }
+  } finally {
+    if (asking === mine) asking = undefined;
+    if (hasNews) askOfNews();
   }
 }
 
@@ -86,11 +93,17 @@ export function setFilter(text: string): void {
   filterError.value = null;
 }
 
+/// News waits for an answer that is under way: where answers take longer than news, none would ever come else.
+function askOfNews(): void {
+  hasNews = asking !== undefined;
+  if (hasNews || !filter.peek().trim() || filterError.peek() !== null) return;
+  askIn(Math.max(0, askedAt + kBetweenAsksMs - performance.now()));
+}
+
 /// Once, at the start: what matches changes with the readings.
 export function keepMatching(): void {
   addEventListener("hashchange", () => setFilter(filterOfAddress()));
   effect(() => {
-    if (changes.value === 0 || !filter.peek().trim() || filterError.peek() !== null) return;
-    askIn(Math.max(0, askedAt + kBetweenAsksMs - performance.now()));
+    if (changes.value > 0) askOfNews();
   });
 }
