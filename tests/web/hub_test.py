@@ -284,3 +284,29 @@ def test_a_filter_outlives_a_server_that_is_away(fleet, open_page):
     fleet.fleet.match = lambda _: answer("name~L40S")
     fleet.look()
     expect(page.locator(".narrowed")).to_contain_text("Shown: 24 GPUs of 96 on 3 machines")
+
+
+def test_a_token_that_no_header_can_carry_is_not_the_token(make_fleet, open_page):
+    page = open_page(make_fleet(2, token="right").url, expected="40", wait_for=".token")
+    field = page.get_by_label("Token")
+    field.fill("right\u200b")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_have_text("That is not the token.")
+    field.fill("right")
+    page.keyboard.press("Enter")
+    expect(page.locator(".machine")).to_have_count(2)
+
+
+def test_a_browser_that_keeps_nothing_shows_the_page_and_takes_a_token(make_fleet, browser):
+    context = browser.new_context()
+    context.add_init_script(
+        """for (const name of ["localStorage", "sessionStorage"])
+             Object.defineProperty(window, name, {get() { throw new DOMException("no", "SecurityError"); }});"""
+    )
+    page = context.new_page()
+    page.goto(make_fleet(2, token="right").url)
+    page.get_by_label("Token").fill("right")
+    page.keyboard.press("Enter")
+    expect(page.locator(".machine")).to_have_count(2)
+    page.get_by_role("button", name="colours").click()
+    context.close()

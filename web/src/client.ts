@@ -1,6 +1,14 @@
 import type { History, Hosts, Match, Usage } from "./api";
 
 const kTokenKey = "berth-token";
+// What a header can carry: fetch throws at anything else, as if nobody answered.
+const kTokenPattern = /^[\x21-\x7e]+$/;
+
+// A browser that is to keep nothing throws at the mere name of its storage: then the token lasts as long as the page.
+let token: string | null = null;
+try {
+  token = sessionStorage.getItem(kTokenKey);
+} catch {}
 
 /// An answer that is none, with what the server says of it.
 export class Refusal extends Error {
@@ -13,12 +21,18 @@ export class Refusal extends Error {
 }
 
 /// Kept for this tab alone, and never in an address.
-export function keepToken(token: string): void {
-  sessionStorage.setItem(kTokenKey, token);
+export function keepToken(given: string): void {
+  token = given;
+  try {
+    sessionStorage.setItem(kTokenKey, given);
+  } catch {}
 }
 
 export function forgetToken(): void {
-  sessionStorage.removeItem(kTokenKey);
+  token = null;
+  try {
+    sessionStorage.removeItem(kTokenKey);
+  } catch {}
 }
 
 async function refusalOf(response: Response): Promise<Refusal> {
@@ -33,7 +47,7 @@ async function refusalOf(response: Response): Promise<Refusal> {
 
 /// The paths are relative, so that the page works behind a proxy that gives it a folder.
 export async function ask(path: string, signal?: AbortSignal): Promise<Response> {
-  const token = sessionStorage.getItem(kTokenKey);
+  if (token !== null && !kTokenPattern.test(token)) throw new Refusal(401, "that is no token");
   const response = await fetch(`api/v1/${path}`, {
     headers: token === null ? {} : { Authorization: `Bearer ${token}` },
     ...(signal && { signal }),
