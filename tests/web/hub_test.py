@@ -310,3 +310,19 @@ def test_a_browser_that_keeps_nothing_shows_the_page_and_takes_a_token(make_flee
     expect(page.locator(".machine")).to_have_count(2)
     page.get_by_role("button", name="colours").click()
     context.close()
+
+
+def test_an_open_drawer_gives_way_to_the_question_for_a_token(make_fleet, open_page):
+    fleet = make_fleet(2, token="first")
+    page = open_page(fleet.url, expected="40", wait_for=".token")
+    page.get_by_label("Token").fill("first")
+    page.keyboard.press("Enter")
+    page.locator(".devices").get_by_role("button").first.click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    fleet.token = "second"
+    fleet.hang_up()
+    field = page.get_by_label("Token")
+    expect(field).to_be_focused()
+    field.fill("second")
+    page.keyboard.press("Enter")
+    expect(page.locator(".machine")).to_have_count(2)

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import type { Host, SummaryEvent } from "./api";
 import { ask, askHosts, forgetToken, keepToken, Refusal } from "./client";
+import { subject } from "./details";
 import { overview, takeHost, takeHosts, takeSummary } from "./fleet";
 import { events } from "./stream";
 
@@ -87,6 +88,8 @@ export function giveToken(token: string): void {
 
 async function askPerson(wasWrong: boolean): Promise<void> {
   forgetToken();
+  // A drawer would keep the focus from the question.
+  subject.value = null;
   connection.value = { phase: "token", wasWrong };
   await new Promise<void>((resolve) => {
     onToken = resolve;

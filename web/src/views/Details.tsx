@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { subject } from "../details";
 import { fleet, hostView, isKnown, order } from "../fleet";
 import { DeviceDetails } from "./DeviceDetails";
@@ -22,7 +22,8 @@ function Content() {
 export function Details() {
   const ref = useRef<HTMLDialogElement>(null);
   const isOpen = subject.value !== null;
-  useEffect(() => {
+  // At once: what takes its place may want the focus, which an open dialog keeps.
+  useLayoutEffect(() => {
     const dialog = ref.current;
     if (isOpen && !dialog?.open) dialog?.showModal();
     if (!isOpen && dialog?.open) dialog?.close();

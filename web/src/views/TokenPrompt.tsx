@@ -1,9 +1,11 @@
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { giveToken } from "../connection";
 
 /// The token is kept for this tab and sent as a header; it never stands in an address.
 export function TokenPrompt({ wasWrong }: { wasWrong: boolean }) {
   const field = useRef<HTMLInputElement>(null);
+  // A browser heeds `autofocus` once a document, and this may come later, and again.
+  useEffect(() => field.current?.focus(), []);
   const submit = (event: Event) => {
     event.preventDefault();
     const token = field.current?.value.trim();
@@ -25,8 +27,6 @@ export function TokenPrompt({ wasWrong }: { wasWrong: boolean }) {
           autocomplete="current-password"
           aria-invalid={wasWrong}
           aria-describedby={wasWrong ? "token-error" : undefined}
-          // biome-ignore lint/a11y/noAutofocus: the page has nothing else
-          autoFocus
         />
         {wasWrong && (
           <p id="token-error" class="field-error" role="alert">
