@@ -1,5 +1,6 @@
 """The page over a hundred machines of eight GPUs, in a real browser."""
 
+import re
 import time
 
 import pytest
@@ -174,6 +175,17 @@ def test_a_lost_connection_is_said_and_mends_itself(fleet, open_page):
     page.context.set_offline(False)
     page.evaluate("dispatchEvent(new Event('online'))")
     expect(page.locator(".connection")).to_have_text("live")
+
+
+def test_a_server_without_news_is_not_taken_for_lost(fleet, open_page):
+    """It breaks a silence of 15 s with a comment."""
+    page = open_page(fleet.url)
+    connection = page.locator(".connection")
+    page.clock.install()
+    page.clock.fast_forward(16_000)
+    expect(connection).to_have_attribute("title", re.compile(r"data 1[67] s old"))
+    page.clock.fast_forward(10_000)
+    expect(connection).to_contain_text("connection lost, last data")
 
 
 def test_the_keyboard_alone_reaches_a_device_and_comes_back(fleet, open_page):

@@ -15,11 +15,14 @@ function Mark() {
   );
 }
 
+// The server breaks a silence of 15 s with a comment: less than that is no sign.
+const kUsualSeconds = 20;
+
 /// A silence that is longer than usual is told before the connection is given up.
 function useDataAge() {
   return useComputed(() => {
     const seconds = now.value === 0 ? 0 : (Date.now() - lastWordMs) / 1000;
-    return { seconds, isOld: seconds > Math.max(10, 3 * (overview.value?.everySeconds ?? 1)) };
+    return { seconds, isOld: seconds > Math.max(kUsualSeconds, 3 * (overview.value?.everySeconds ?? 1)) };
   });
 }
 
