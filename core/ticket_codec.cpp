@@ -63,6 +63,13 @@ bool read_number(std::string_view text, auto& number) {
 }
 
 // False when the value is not of the form that the key asks for. Keys of newer writers are passed over.
+/// Seconds since the epoch. Anybody writes his own ticket: what others compute of it and show of it must stay
+/// a time.
+bool read_time(const std::string& text, std::int64_t& seconds) {
+  constexpr std::int64_t kLatest = 100'000'000'000;
+  return read_number(text, seconds) && seconds >= 0 && seconds < kLatest;
+}
+
 bool read_line(const RecordLine& line, Ticket& ticket) {
   const std::string_view key = line.key;
   const std::string& value = line.value;
@@ -77,7 +84,7 @@ bool read_line(const RecordLine& line, Ticket& ticket) {
   if (key == "kept") ticket.kept = value == "1";
   if (key == "job_pid") return read_number(value, ticket.job_pid);
   if (key == "job_pid_start") return read_number(value, ticket.job_start_ticks);
-  if (key == "joined_at") return read_number(value, ticket.joined_s);
+  if (key == "joined_at") return read_time(value, ticket.joined_s);
   if (key == "count") return read_number(value, ticket.count);
   if (key == "shared") ticket.shared = value == "1";
   if (key == "promise_bytes") return read_number(value, ticket.promise_bytes);
@@ -88,7 +95,7 @@ bool read_line(const RecordLine& line, Ticket& ticket) {
   if (key == "device") ticket.devices.push_back(value);
   if (key == "granted_at") {
     ticket.phase = TicketPhase::granted;
-    return read_number(value, ticket.since_s);
+    return read_time(value, ticket.since_s);
   }
   return true;
 }

@@ -1,6 +1,7 @@
 #include "berth/core/ticket_codec.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <rapidcheck.h>
 
 #include <algorithm>
@@ -100,6 +101,20 @@ TEST_CASE("a ticket fits into its file from the start, however long its words an
     RC_ASSERT(decoded->devices == lease.devices);
     RC_ASSERT(is_candidate(*decoded, ticket.candidates.front()));
   }));
+}
+
+TEST_CASE("what is no time of a clock makes a ticket malformed") {
+  for (const auto& [key, time] : {std::pair{"joined_at", "-1"},
+                                  {"joined_at", "9000000000000000000"},
+                                  {"granted_at", "-9000000000000000000"},
+                                  {"granted_at", "100000000000"}}) {
+    std::string text = encode_ticket(granted(example()));
+    const std::size_t begin = text.find(key) + std::string_view(key).size() + 1;
+    text.replace(begin, text.find('\n', begin) - begin, time);
+    const auto decoded = decode_ticket(text);
+    REQUIRE(!decoded.has_value());
+    CHECK(decoded.error().message == fmt::format("the value of \"{}\" is malformed", key));
+  }
 }
 
 TEST_CASE("a long command is cut between characters") {
