@@ -21,11 +21,11 @@ std::string owner_of(const Ticket& ticket) {
   return ticket.user.empty() ? "uid " + std::to_string(ticket.uid) : ticket.user;
 }
 
-/// Cards of one name come with different memory. What the driver tells of it differs by a few MiB from card
-/// to card.
+/// Cards of one name come with different memory. What the driver tells of it differs by some MiB from card to
+/// card, so it is rounded: as a rule a little is missing to a whole GiB.
 using ModelKey = std::pair<std::string, std::uint64_t>;
 ModelKey model_key(const Device& device) {
-  return {device.name, device.memory.total_bytes.value_or(0) >> 30U};
+  return {device.name, ((device.memory.total_bytes.value_or(0) >> 29U) + 1) >> 1U};
 }
 
 void add_models(const Host& host, std::map<ModelKey, ModelTotal>& models) {

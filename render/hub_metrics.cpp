@@ -1,5 +1,9 @@
 #include "berth/render/hub_metrics.h"
 
+#include <map>
+#include <string>
+#include <utility>
+
 #include "berth/render/metric_writer.h"
 
 namespace berth::render {
@@ -10,6 +14,17 @@ double gauge_of(std::size_t count) {
 }
 
 }  // namespace
+
+/// Cards of one name with different memory are one series: Prometheus takes no second one.
+std::map<std::string, std::pair<std::size_t, std::size_t>> devices_and_free(const Totals& totals) {
+  std::map<std::string, std::pair<std::size_t, std::size_t>> counts;
+  for (const ModelTotal& model : totals.models) {
+    auto& [devices, free] = counts[model.name];
+    devices += model.devices;
+    free += model.free;
+  }
+  return counts;
+}
 
 std::string hub_metrics(const Hosts& hosts) {
   MetricWriter writer;
@@ -22,10 +37,10 @@ std::string hub_metrics(const Hosts& hosts) {
   }
   const Totals totals = totals_of(hosts);
   writer.metric("hub_devices", "gauge", "Devices of the model on all hosts.");
-  for (const ModelTotal& model : totals.models)
-    writer.sample({{"name", model.name}}, gauge_of(model.devices));
+  const auto models = devices_and_free(totals);
+  for (const auto& [name, counts] : models) writer.sample({{"name", name}}, gauge_of(counts.first));
   writer.metric("hub_free_devices", "gauge", "Those of them that a request could have now.");
-  for (const ModelTotal& model : totals.models) writer.sample({{"name", model.name}}, gauge_of(model.free));
+  for (const auto& [name, counts] : models) writer.sample({{"name", name}}, gauge_of(counts.second));
   writer.metric("hub_user_leased_devices", "gauge", "Devices that the user has leased on all hosts.");
   for (const UserTotal& user : totals.users) writer.sample({{"user", user.user}}, gauge_of(user.devices));
   writer.metric("hub_user_waiters", "gauge", "Requests of the user that wait on all hosts.");

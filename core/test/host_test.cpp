@@ -28,6 +28,18 @@ TEST_CASE("free devices are counted by model, with the hosts that have some") {
   CHECK(totals.models[0] == ModelTotal{"NVIDIA A100-SXM4-40GB", 40 * test::kGiB, 7, 3, 2});
 }
 
+TEST_CASE(
+    "cards whose memory is told a little differently are one model, and those of another size are not") {
+  auto one = host("a", 3, 0);
+  auto report = std::make_shared<HostReport>(*one->report);
+  report->facts.snapshot.devices[1].memory.total_bytes = 40 * test::kGiB - (64U << 20U);
+  report->facts.snapshot.devices[2].memory.total_bytes = 80 * test::kGiB;
+  one->report = report;
+  const Totals totals = totals_of({one});
+  REQUIRE(totals.models.size() == 2);
+  CHECK(totals.models[0].devices == 2);
+}
+
 TEST_CASE("what a host had when it was last heard of counts, but for what was free") {
   const auto silent = host("b", 4, 1);
   silent->error = "no answer";
