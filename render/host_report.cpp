@@ -60,7 +60,7 @@ Process read_process(const JsonReader& json, HostReport& report) {
   process.user = json.text("user");
   process.command = json.text("command");
   process.container = json.text("container");
-  process.started_at_s = json.maybe<std::int64_t>("started_at_s");
+  process.started_at_s = json.maybe_time("started_at_s");
   if (!json.is_null("lease")) report.facts.process_leases[process.pid] = read_id(json, "lease");
   if (json.flag("assumed")) report.assumed.insert(process.pid);
   return process;
@@ -108,7 +108,7 @@ Device read_device(const JsonReader& json, HostReport& report) {
 
 Culprit read_culprit(const JsonReader& json) {
   Culprit culprit{json.text("user"),    json.number<std::uint32_t>("pid"),
-                  json.text("command"), json.number<std::int64_t>("since_s"),
+                  json.text("command"), json.time("since_s"),
                   std::nullopt,         json.text("note")};
   if (!json.is_null("lease")) culprit.lease = read_id(json, "lease");
   return culprit;
@@ -135,7 +135,7 @@ Ticket read_ticket(const JsonReader& json, TicketPhase phase) {
   ticket.pid = json.number<std::uint32_t>("pid");
   ticket.kept = json.flag("kept");
   ticket.job_pid = json.number<std::uint32_t>("job_pid");
-  ticket.since_s = json.number<std::int64_t>("since_s");
+  ticket.since_s = json.time("since_s");
   ticket.count = json.number<unsigned>("count");
   ticket.shared = json.flag("shared");
   ticket.promise_bytes = json.number<std::uint64_t>("promise_bytes");
@@ -164,7 +164,7 @@ void read_devices(const JsonReader& json, HostReport& report) {
   std::vector<Reading<std::int64_t>> idle_since;
   json.each("devices", [&](const JsonReader& each) {
     const Device& device = report.facts.snapshot.devices.emplace_back(read_device(each, report));
-    idle_since.push_back(each.maybe<std::int64_t>("idle_since_s"));
+    idle_since.push_back(each.maybe_time("idle_since_s"));
     const auto verdict = each.maybe_object("verdict");
     if (verdict.has_value() == is_split(device))
       each.mark("verdict", "must be there, but for a GPU that is split");
@@ -178,9 +178,9 @@ void read_devices(const JsonReader& json, HostReport& report) {
 void read_listing(const JsonReader& json, HostReport& report) {
   if (!is_ours(json, "berth-list")) return;
   Snapshot& snapshot = report.facts.snapshot;
-  constexpr double kLatestSeconds = 1e11;
   const double taken_at_s = json.maybe_decimal("taken_at_s").value_or(-1);
-  if (!(taken_at_s >= 0 && taken_at_s < kLatestSeconds)) return json.mark("taken_at_s", "is no time");
+  if (!(taken_at_s >= 0 && taken_at_s < JsonReader::kLatestSeconds))
+    return json.mark("taken_at_s", "is no time");
   snapshot.taken_at_ns = std::llround(taken_at_s * 1000) * 1'000'000;
   snapshot.source = json.text("source");
   snapshot.driver_version = json.text("driver_version");
@@ -224,7 +224,7 @@ ToldHost read_host(const JsonReader& json) {
   host.name = json.text("name");
   host.url = json.maybe_text("url");
   host.error = json.text("error");
-  host.seen_s = json.maybe<std::int64_t>("seen_s");
+  host.seen_s = json.maybe_time("seen_s");
   const bool is_up = json.text("state") == "up";
   if (is_up != host.error.empty()) json.mark("error", "and state must say the same");
   const auto snapshot = json.maybe_object("snapshot");

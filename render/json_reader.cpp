@@ -56,6 +56,13 @@ std::optional<double> JsonReader::maybe_decimal(std::string_view key) const {
   return std::nullopt;
 }
 
+std::optional<std::int64_t> JsonReader::maybe_time(std::string_view key) const {
+  const auto value = maybe<std::int64_t>(key);
+  if (!value || (*value >= 0 && *value < kLatestSeconds)) return value;
+  mark(key, "is no time");
+  return std::nullopt;
+}
+
 std::optional<JsonReader> JsonReader::maybe_object(std::string_view key) const {
   const Json* value = find(key);
   if (value == nullptr || value->is_null()) return std::nullopt;

@@ -20,6 +20,7 @@ class JsonReader {
  public:
   static constexpr std::size_t kLongestText = 4096;
   static constexpr std::size_t kLongestList = 65'536;
+  static constexpr std::int64_t kLatestSeconds = 100'000'000'000;
 
   /// `json` and `fault` must outlive it. `place`: how messages call it.
   JsonReader(const Json& json, std::string& fault, std::string place)
@@ -34,6 +35,9 @@ class JsonReader {
   std::optional<std::string> maybe_text(std::string_view key) const;
   std::optional<bool> maybe_flag(std::string_view key) const;
   std::optional<double> maybe_decimal(std::string_view key) const;
+  /// Seconds since the epoch, such that sums and differences of times stay numbers, and a browser can show
+  /// them.
+  std::optional<std::int64_t> maybe_time(std::string_view key) const;
   template <std::integral Number>
   std::optional<Number> maybe(std::string_view key) const {
     const Json* value = find(key);
@@ -56,6 +60,7 @@ class JsonReader {
   Number number(std::string_view key) const {
     return maybe<Number>(key).value_or(0);
   }
+  std::int64_t time(std::string_view key) const { return maybe_time(key).value_or(0); }
   /// Null is a fault.
   bool flag(std::string_view key) const;
   JsonReader object(std::string_view key) const;

@@ -36,6 +36,14 @@ Json usage_row_json(const UsageRow& row, UsageBy by) {
   return json;
 }
 
+/// So that sums of what many tell stay numbers.
+double hours_in(const JsonReader& row, std::string_view key) {
+  constexpr double kMostHours = 1e9;
+  const double hours = row.maybe_decimal(key).value_or(0);
+  if (!(hours >= 0 && hours <= kMostHours)) row.mark(key, "is no number of hours");
+  return hours;
+}
+
 UsageRow usage_row_from(const JsonReader& row, UsageBy by) {
   UsageRow read;
   read.who = row.text(by == UsageBy::user ? "user" : "device");
@@ -44,9 +52,9 @@ UsageRow usage_row_from(const JsonReader& row, UsageBy by) {
     read.name = row.text("name");
     read.host = row.text("host");
   }
-  read.leases = row.number<std::uint64_t>("leases");
-  read.leased_gpu_hours = row.maybe_decimal("leased_gpu_hours").value_or(0);
-  read.used_gpu_hours = row.maybe_decimal("used_gpu_hours").value_or(0);
+  read.leases = row.number<std::uint32_t>("leases");
+  read.leased_gpu_hours = hours_in(row, "leased_gpu_hours");
+  read.used_gpu_hours = hours_in(row, "used_gpu_hours");
   return read;
 }
 
@@ -140,9 +148,9 @@ Result<Usage> usage_from_json(std::string_view text) {
     return fail(ErrorCode::failure, "what came is of another version: use the same Berth on both sides");
   Usage usage;
   usage.by = document.word("by", usage_by_from_text).value_or(UsageBy::user);
-  usage.from_s = document.number<std::int64_t>("from_s");
-  usage.to_s = document.number<std::int64_t>("to_s");
-  usage.unwatched_s = document.number<std::int64_t>("unwatched_s");
+  usage.from_s = document.time("from_s");
+  usage.to_s = document.time("to_s");
+  usage.unwatched_s = document.time("unwatched_s");
   usage.missing = document.texts("missing");
   document.each("rows", [&](const JsonReader& row) { usage.rows.push_back(usage_row_from(row, usage.by)); });
   if (!fault.empty()) return fail(ErrorCode::failure, fault);

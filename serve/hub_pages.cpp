@@ -107,6 +107,18 @@ Host after_asking(const Host& before, const Result<Response>& answer, std::int64
   return after;
 }
 
+std::size_t most_of_answer(std::size_t agents) {
+  constexpr std::size_t kMostOfAll = 128U << 20U;
+  constexpr std::size_t kEnough = 256U << 10U;
+  constexpr std::size_t kMost = 4U << 20U;
+  return std::clamp(kMostOfAll / std::max<std::size_t>(agents, 1), kEnough, kMost);
+}
+
+std::chrono::nanoseconds pause_before_second(std::chrono::nanoseconds every, std::size_t index,
+                                             std::size_t count) {
+  return every * (static_cast<std::int64_t>(index) + 1) / static_cast<std::int64_t>(count);
+}
+
 std::chrono::milliseconds pause_after(std::chrono::milliseconds every, unsigned failures, double chance) {
   constexpr std::chrono::milliseconds kLongest = std::chrono::seconds(30);
   constexpr unsigned kMostDoublings = 10;

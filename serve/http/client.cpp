@@ -44,6 +44,8 @@ using Time = Resolver::Time;
 template <class T>
 using Awaited = asio::awaitable<T, Executor>;
 constexpr std::uint32_t kMostHeaderBytes = 16U << 10U;
+/// Of what is not understood yet: also the line that begins a chunk may have no end.
+constexpr std::size_t kMostUnread = 64U << 10U;
 
 /// What was being done when it failed.
 enum class Step { connecting, securing, asking, reading };
@@ -149,7 +151,7 @@ std::string sentence(const Fault& fault, const Peer& peer, const Bounds& bounds)
     return fmt::format("no TLS could be agreed on with {} ({}); does it speak http://?", url_of(peer),
                        error.message());
   if (error == http::error::body_limit)
-    return fmt::format("its answer is longer than {} MiB, and was not read", bounds.most_bytes >> 20U);
+    return fmt::format("its answer is longer than {} KiB, and was not read", bounds.most_bytes >> 10U);
   if (has_ended(error)) return "it ended the connection before its answer was whole";
   if (is_of_http(error)) return fmt::format("what it answers is no HTTP ({})", error.message());
   return fmt::format("{}: {}", to_text(fault.step), error.message());
@@ -216,14 +218,18 @@ class Client::Body {
     const auto endpoints = co_await find_peer(until);
     if (!endpoints) co_return std::unexpected(endpoints.error());
     Fault fault;
-    for (const Protocol::endpoint& each : *endpoints) {
+    for (std::size_t left = endpoints->size(); left > 0; --left) {
+      // One that is silent must leave time for the others.
+      const Time now = std::chrono::steady_clock::now();
       plain_.emplace(loop_.get_executor());
-      plain_->expires_at(until);
+      plain_->expires_at(now + (until - now) / left);
+      const Protocol::endpoint& each = (*endpoints)[endpoints->size() - left];
       const auto [error] = co_await plain_->async_connect(each, kAwait);
       fault.error = error;
       if (!error) break;
     }
     if (fault.error) co_return fail(ErrorCode::failure, sentence(fault, peer_, bounds));
+    plain_->expires_at(until);
     boost::system::error_code ignored;
     (void)plain_->socket().set_option(asio::ip::tcp::no_delay(true), ignored);
     if (!peer_.tls) co_return Result<void>();
@@ -245,7 +251,7 @@ class Client::Body {
     const asio::const_buffer text = asio::buffer(request);
     const auto [not_sent, sent] = co_await asio::async_write(stream, text, kAwait);
     if (not_sent) co_return Fault{Step::asking, not_sent};
-    beast::flat_buffer input;
+    beast::flat_buffer input(kMostUnread);
     http::response_parser<http::string_body> parser;
     parser.header_limit(kMostHeaderBytes);
     parser.body_limit(most_bytes_);

@@ -34,6 +34,8 @@ SharedText Packer::packed(const SharedText& text) {
   if (text->size() < kWorthIt) return nullptr;
   const auto known = packed_.find(text);
   if (known != packed_.end()) return known->second;
+  // Answers to questions are texts of their own, and come also while nothing new is published.
+  forget_what_is_gone();
   return packed_[text] = gzip(*text);
 }
 

@@ -18,6 +18,8 @@ using namespace std::chrono_literals;
 
 /// What is told by many hosts at once is published once.
 constexpr auto kGathering = 200ms;
+/// More than a hub can use up, so that one started anew begins above; below 2^53 for centuries.
+constexpr std::uint64_t kNumbersPerSecond = 1'000'000;
 constexpr const char* kAskedPath = "/api/v1/hosts";
 using Moment = std::chrono::steady_clock::time_point;
 
@@ -45,13 +47,14 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
         publish_(std::move(publish)),
         services_(loop, std::move(own)),
         gathering_(loop),
-        number_(static_cast<std::uint64_t>(std::time(nullptr)) * 1000) {}
+        number_(static_cast<std::uint64_t>(std::time(nullptr)) * kNumbersPerSecond) {}
 
   void apply(Plan plan) {
     every_ = plan.every;
     patience_ = plan.patience;
     sharing_ = client_sharing(loop_);
-    services_.use(sharing_, patience_);
+    most_bytes_ = most_of_answer(plan.agents.size());
+    services_.use(sharing_, patience_, most_bytes_);
     std::map<std::string, std::shared_ptr<Polled>> before;
     for (const auto& each : polled_) before.emplace(each->agent.name, each);
     polled_.clear();
@@ -97,7 +100,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     const Moment now = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < fresh.size(); ++i) {
       Polled& each = *fresh[i];
-      each.second = now + (every_ * (i + 1)) / fresh.size();
+      each.second = now + pause_before_second(every_, i, fresh.size());
       Host host{.name = each.agent.name};
       if (each.agent.peer) host.url = url_of(*each.agent.peer);
       host.error = each.agent.refusal.empty() ? kNotAskedYet : each.agent.refusal;
@@ -114,15 +117,18 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
                                                              std::shared_ptr<Polled> polled) {
     while (polled->is_wanted) {
       if (!polled->client || polled->is_renewed)
-        polled->client = std::make_unique<Client>(body->loop_, body->sharing_, *polled->agent.peer);
+        polled->client =
+            std::make_unique<Client>(body->loop_, body->sharing_, *polled->agent.peer, body->most_bytes_);
       polled->is_renewed = false;
       const Moment asked = std::chrono::steady_clock::now();
       std::string path = kAskedPath;
       std::string tag = polled->posted.host->is_up() ? polled->tag : "";
       const std::chrono::milliseconds patience = body->patience_;
-      const auto answer = co_await polled->client->get(std::move(path), std::move(tag), patience);
-      if (!polled->is_wanted) co_return;
-      body->take(*polled, answer);
+      {  // the text of the answer goes before the wait
+        const auto answer = co_await polled->client->get(std::move(path), std::move(tag), patience);
+        if (!polled->is_wanted) co_return;
+        body->take(*polled, answer);
+      }
       polled->bell.expires_at(body->next_time(*polled, asked));
       co_await polled->bell.async_wait(kAwait);
     }
@@ -139,7 +145,8 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     const Host& before = *polled.posted.host;
     Host after = after_asking(before, answer, std::time(nullptr));
     polled.failures = after.is_up() ? 0 : polled.failures + 1;
-    if (answer && after.is_up() && !answer->tag.empty()) polled.tag = answer->tag;
+    // Without a tag, the one of an answer before says nothing of this one.
+    if (answer && answer->status == 200) polled.tag = answer->tag;
     // An unchanged host is not sent again, but for the time when it was seen, which is told with what is new
     // next.
     const bool is_news = after.report != before.report || after.error != before.error;
@@ -173,7 +180,10 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     posted.reserve(polled_.size());
     for (const auto& each : polled_) posted.push_back(each->posted);
     const render::HostsHead head{++number_, std::time(nullptr), every_.count(), true};
-    publish_(std::make_shared<const Published>(publish_hub(posted, head, own_hostname(), own_.get())));
+    // A watcher goes on after a reload that left its machine out.
+    const bool shows_own = std::ranges::any_of(polled_, [](const auto& each) { return !each->agent.peer; });
+    const Published* own = shows_own ? own_.get() : nullptr;
+    publish_(std::make_shared<const Published>(publish_hub(posted, head, own_hostname(), own)));
   }
 
   asio::io_context& loop_;
@@ -184,6 +194,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   std::uint64_t number_;  ///< of events; from one that no hub before reached
   std::chrono::seconds every_{};
   std::chrono::seconds patience_{};
+  std::size_t most_bytes_ = kMostBodyBytes;  ///< of an answer
   std::shared_ptr<ClientSharing> sharing_;
   std::vector<std::shared_ptr<Polled>> polled_;
   std::shared_ptr<const Published> own_;

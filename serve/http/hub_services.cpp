@@ -69,18 +69,29 @@ struct HubServices::UsageGathering {
   }
 };
 
+/// It may answer in a thread of its own, and never: its disk can hang.
+void HubServices::ask_own(const std::string& path, const Parameters& parameters, Answered answered) {
+  struct Wait {
+    explicit Wait(asio::io_context& loop) : timer(loop) {}
+    Timer timer;
+    Result<Response> response = fail(ErrorCode::failure, "its history does not answer in time");
+  };
+  const auto wait = std::make_shared<Wait>(loop_);
+  wait->timer.expires_after(patience_);
+  wait->timer.async_wait(
+      [wait, answered = std::move(answered)](const boost::system::error_code&) { answered(wait->response); });
+  own_.at(path)({path, parameters}, [&loop = loop_, wait](const Page& page) {
+    asio::post(loop, [wait, response = Response{.status = page.status, .body = *page.text}]() mutable {
+      wait->response = std::move(response);
+      wait->timer.cancel();
+    });
+  });
+}
+
 void HubServices::ask(const Agent& agent, const std::string& path, const Parameters& parameters,
                       Answered answered) {
-  if (!agent.peer) {
-    own_.at(path)({path, parameters}, [this, answered = std::move(answered)](const Page& page) {
-      // It may answer in a thread of its own.
-      asio::post(loop_, [answered, response = Response{.status = page.status, .body = *page.text}] {
-        answered(response);
-      });
-    });
-    return;
-  }
-  const auto client = std::make_shared<Client>(loop_, sharing_, *agent.peer);
+  if (!agent.peer) return ask_own(path, parameters, std::move(answered));
+  const auto client = std::make_shared<Client>(loop_, sharing_, *agent.peer, most_bytes_);
   const auto question = [](std::shared_ptr<Client> one, std::string target,
                            std::chrono::milliseconds patience,
                            Answered then) -> asio::awaitable<void, Executor> {

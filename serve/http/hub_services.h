@@ -31,9 +31,12 @@ class HubServices {
   /// /api/v1/usage. Hosts that do not answer are missing in it.
   void ask_usage(const std::vector<AgentNow>& agents, const Call& call, const Reply& reply);
 
-  void use(std::shared_ptr<ClientSharing> sharing, std::chrono::milliseconds patience) {
+  /// `most_bytes`: of an answer.
+  void use(std::shared_ptr<ClientSharing> sharing, std::chrono::milliseconds patience,
+           std::size_t most_bytes) {
     sharing_ = std::move(sharing);
     patience_ = patience;
+    most_bytes_ = most_bytes;
   }
 
  private:
@@ -43,10 +46,13 @@ class HubServices {
   /// Asks one agent once, over a connection of its own: the kept one is for the hub's own questions.
   void ask(const Agent& agent, const std::string& path, const Parameters& parameters, Answered answered);
 
+  void ask_own(const std::string& path, const Parameters& parameters, Answered answered);
+
   asio::io_context& loop_;
   ByPath<Service> own_;
   std::shared_ptr<ClientSharing> sharing_;
   std::chrono::milliseconds patience_{};
+  std::size_t most_bytes_ = kMostBodyBytes;
   std::map<std::string, std::shared_ptr<UsageGathering>> gatherings_;  // under way, by what is asked
 };
 

@@ -90,6 +90,19 @@ TEST_CASE("a hub tells of every host, and is ready when each was asked") {
   CHECK(publish_hub(posted, {.number = 11}, "hub", nullptr).pages.at("/readyz").status == 200);
 }
 
+TEST_CASE("after the first time agents are asked one by one, evenly over the interval") {
+  CHECK(pause_before_second(1s, 0, 1000) == 1ms);
+  CHECK(pause_before_second(1s, 499, 1000) == 500ms);
+  CHECK(pause_before_second(5s, 999, 1000) == 5s);
+}
+
+TEST_CASE("of many agents less is read of each, and all together stay within bounds") {
+  CHECK(most_of_answer(0) == 4U << 20U);
+  CHECK(most_of_answer(32) == 4U << 20U);
+  CHECK(most_of_answer(128) == 1U << 20U);
+  CHECK(most_of_answer(10'000) == 256U << 10U);
+}
+
 TEST_CASE("a host that does not answer is asked less and less often, and not together with others") {
   CHECK(pause_after(5s, 0, 0.5) == 5s);
   CHECK(pause_after(5s, 1, 0.5) == 5s);

@@ -2,6 +2,7 @@ import subprocess
 
 import pytest
 from agent import Agent
+from fake_agent import FakeAgent
 
 
 @pytest.fixture
@@ -25,3 +26,22 @@ def authority(tmp_path_factory):
         files = ("-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}")
         openssl("req", "-x509", *key, *signed, *files)
     return folder
+
+
+@pytest.fixture
+def document(agent) -> dict:
+    """What a good agent answers."""
+    return agent.json("/api/v1/hosts")
+
+
+@pytest.fixture
+def fake():
+    made = []
+
+    def make(*arguments, **more) -> FakeAgent:
+        made.append(FakeAgent(*arguments, **more))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()

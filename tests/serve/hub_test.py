@@ -10,32 +10,13 @@ import urllib.parse
 
 import pytest
 from agent import Agent
-from fake_agent import FakeAgent, answering, dripping, saying, silent
+from fake_agent import answering, dripping, saying, silent
 from hub import Hub, agents_file
 from jobs import eventually, holder, waiter
 from lab import DEADLINE_S
 from schemas import checked_document
 
 TOKEN = "0123456789abcdef0123456789abcdef"
-
-
-@pytest.fixture
-def document(agent) -> dict:
-    """What a good agent answers."""
-    return agent.json("/api/v1/hosts")
-
-
-@pytest.fixture
-def fake():
-    made = []
-
-    def make(*arguments, **more) -> FakeAgent:
-        made.append(FakeAgent(*arguments, **more))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
 
 
 def test_it_shows_its_own_machine_and_others(make_lab):
@@ -118,7 +99,7 @@ def test_no_bad_agent_is_more_than_a_row_with_its_error(lab, agent, document, fa
         "other": (answering('{"kind": "dog"}'), 'document.kind must be "berth-hosts"'),
         "later": (answering(later), "document.version is 2, and this Berth reads 1"),
         "deep": (answering("[" * 100_000), "nested too deep"),
-        "huge": (answering(b" " * 10_000_000), "its answer is longer than 4 MiB, and was not read"),
+        "huge": (answering(b" " * 10_000_000), "its answer is longer than 4096 KiB, and was not read"),
         "half": (saying(head + good[:1000].encode()), "it ended the connection before its answer was whole"),
         "short": (saying(b""), "it ended the connection before its answer was whole"),
         "silent": (silent, "no answer within 1 s (connected, and waiting for the answer)"),

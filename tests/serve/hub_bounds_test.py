@@ -1,0 +1,145 @@
+"""What agents and clients can make a hub do is bounded."""
+
+import contextlib
+import json
+import pathlib
+import re
+import signal
+import socket
+
+from agent import Agent
+from fake_agent import FakeAgent, answering
+from hub import Hub, agents_file
+from jobs import eventually, holder
+from schemas import checked_document
+
+KIB = 1024
+
+
+def most_resident_kib(hub: Hub) -> int:
+    status = pathlib.Path(f"/proc/{hub.process.pid}/status").read_text()
+    return int(re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)[1])
+
+
+def endless_line(agent: FakeAgent, connection: socket.socket, request: bytes) -> None:
+    """What says how long a piece of the answer is goes on and on."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;")
+    while not agent.ended.is_set():
+        connection.sendall(b"a" * (64 * KIB))
+
+
+def test_a_line_without_an_end_is_not_kept(lab, fake):
+    hub = Hub(lab, f"far={fake(endless_line).url}")
+    assert "what it answers is no HTTP" in hub.error("far")
+    assert most_resident_kib(hub) < 48 * KIB
+
+
+def test_the_more_agents_the_less_is_read_of_each(lab, fake):
+    long = answering(b" " * (1024 * KIB))
+    hub = Hub(lab, f"far={fake(long).url}", *(f"n{i}=http://127.0.0.1:1" for i in range(600)))
+    assert hub.error("far") == "its answer is longer than 256 KiB, and was not read"
+
+
+def test_a_compressed_answer_is_forgotten_also_while_nothing_new_is_told(lab):
+    agents = [f"n{i}=http://127.0.0.1:1" for i in range(300)]
+    hub = Hub(lab, *agents)
+    eventually(lambda: hub.get("/readyz")[0] == 200)
+
+    def ask(times: int) -> int:
+        for _ in range(times):
+            hub.raw(b"GET /api/v1/hosts HTTP/1.0\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n")
+        return most_resident_kib(hub)
+
+    before = ask(50)
+    assert ask(400) - before < 4 * KIB
+
+
+def test_a_machine_that_is_no_agent_any_more_is_not_shown(lab, tmp_path):
+    file = agents_file(tmp_path / "agents.toml", {"name": "own", "url": "self"})
+    hub = Hub(lab, options=["--agents", file])
+    hub.sees("own")
+    assert hub.get("/api/v1/snapshot")[0] == 200
+    agents_file(file, {"name": "gone", "url": "http://127.0.0.1:1"})
+    hub.process.send_signal(signal.SIGHUP)
+    assert hub.err.line() == "berth: read the settings again\n"
+    eventually(lambda: hub.get("/api/v1/snapshot")[0] == 404)
+    assert "berth_device_up" not in hub.get("/metrics")[2]
+
+
+def test_a_time_that_no_browser_could_show_is_no_answer(lab, fake, document):
+    document["hosts"][0]["seen_s"] = 9_000_000_000_000_000_000
+    hub = Hub(lab, f"far={fake(answering(json.dumps(document))).url}")
+    assert "document.hosts.seen_s is no time" in hub.error("far")
+
+
+def test_cards_of_one_name_are_one_series(lab, fake, document):
+    devices = document["hosts"][0]["snapshot"]["devices"]
+    devices[0]["memory"]["total_bytes"] //= 2
+    hub = Hub(lab, f"far={fake(answering(json.dumps(document))).url}")
+    hub.sees("far")
+    text = hub.get("/metrics")[2]
+    lines = [line for line in text.splitlines() if line.startswith("berth_hub_devices{")]
+    assert lines == ['berth_hub_devices{name="NVIDIA H100 80GB HBM3"} 8']
+
+
+def test_an_answer_without_a_tag_ends_that_of_the_one_before(lab, fake, document):
+    whole = json.dumps(document)
+    tagged, plain = answering(whole, header='ETag: "7"\r\n'), answering(whole)
+    agent = fake(lambda agent, *words: (tagged if len(agent.requests) == 1 else plain)(agent, *words))
+    Hub(lab, f"far={agent.url}")
+    eventually(lambda: len(agent.requests) >= 3)
+    assert ["If-None-Match" in request.decode() for request in agent.requests[:3]] == [False, True, False]
+
+
+def test_numbers_of_events_are_exact_in_javascript_and_rise_with_each_start(lab):
+    hub = Hub(lab, "gone=http://127.0.0.1:1")
+    hosts = hub.json("/api/v1/hosts")
+    assert hosts["time_s"] - 60 < hosts["number"] / 1_000_000 <= hosts["time_s"] + 1
+    assert hosts["number"] < 2**53
+
+
+def test_hours_that_are_none_are_missing(lab, fake, document):
+    usage = {"kind": "berth-usage", "version": 1, "by": "user", "from_s": 1, "to_s": 2, "unwatched_s": 0}
+    row = {"user": "u", "leases": 1, "leased_gpu_hours": 1e300, "used_gpu_hours": 0}
+    healthy = answering(json.dumps(document))
+    told = answering(json.dumps(usage | {"missing": [], "rows": [row]}))
+    agent = fake(lambda *words: (told if b"/usage" in words[2] else healthy)(*words))
+    hub = Hub(lab, f"far={agent.url}")
+    hub.sees("far")
+    answer = checked_document(hub.json("/api/v1/usage?since=1h"), "usage")
+    assert (answer["missing"], answer["rows"]) == (["far"], [])
+
+
+def test_a_disk_that_hangs_leaves_its_machine_out_of_the_hours_and_no_other(lab, build, tmp_path):
+    hangs = tmp_path / "hangs"
+    inherited = lab.env.get("LD_PRELOAD", "")
+    preload = f"{build / 'slow_disk.so'} {inherited}".strip()
+    hub = Hub(lab, "own=self", env={"SLOW_DISK": str(hangs), "LD_PRELOAD": preload})
+    hub.sees("own")
+    job = holder(lab)  # of whom there is something to write
+    eventually(lambda: hub.json("/api/v1/usage?since=1h")["rows"])
+    hangs.touch()
+    eventually(lambda: hub.json("/api/v1/usage?since=1h")["missing"] == ["own"])
+    for since in ("2h", "3h", "1h"):
+        assert hub.json(f"/api/v1/usage?since={since}")["missing"] == ["own"]
+    device = hub.row("own")["snapshot"]["devices"][0]["uuid"]
+    status, _, text = hub.get(f"/api/v1/hosts/own/history?device={device}")
+    assert (status, "does not answer in time" in text) == (502, True)
+    hangs.unlink()
+    eventually(lambda: hub.json("/api/v1/usage?since=1h")["missing"] == [])
+    job.ends()
+
+
+def test_an_address_that_is_silent_leaves_time_for_the_next(lab, build):
+    agent = Agent(lab, "--insecure")
+    with contextlib.ExitStack() as stack:
+        full = stack.enter_context(socket.create_server(("127.0.0.2", agent.port), backlog=0))
+        for _ in range(3):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        preload = f"{build / 'slow_names.so'} {lab.env.get('LD_PRELOAD', '')}".strip()
+        env = {"TWO_NAME": "two.example", "LD_PRELOAD": preload}
+        url = f"far=http://two.example:{agent.port}"
+        hub = Hub(lab, url, options=["--agent-insecure"], env=env)
+        assert hub.sees("far")
