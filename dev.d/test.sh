@@ -49,6 +49,7 @@ program_tests() {
   local name=$1 preset=$2
   shift 2
   BERTH_BUILD=$PWD/build/$preset step "$name" without_aslr timeout -k 10 900 .venv/bin/python -m pytest "${suite:-tests}" -q -rs \
+    -n "$(nproc)" --dist loadfile \
     --junitxml="build/results/$name.xml" "$@" || true
   [[ -f build/results/$name.xml ]] || printf 'failed 1\n' >"build/results/$name.count"
 }

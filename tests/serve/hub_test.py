@@ -320,6 +320,7 @@ def test_sighup_reads_the_agents_again_and_a_bad_file_changes_nothing(lab, agent
     events.close()
 
 
+@pytest.mark.release_only  # the resolver is preloaded, and a sanitizer would have to come before it
 def test_a_name_that_is_looked_up_for_ever_holds_up_nobody(lab, agent, build):
     preload = build / "slow_names.so"
     inherited = lab.env.get("LD_PRELOAD", "")

@@ -1,7 +1,9 @@
 """Fixtures for the tests of the simulated driver."""
 
+import pathlib
 import signal
 import subprocess
+import tempfile
 
 import pytest
 from simulated import Machine
@@ -12,7 +14,9 @@ def machine(tmp_path, monkeypatch) -> Machine:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("BERTH_SIM", "")
     # Another user's process must be able to reach the scenario in some tests.
-    for directory in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+    for directory in (tmp_path, *tmp_path.parents):
+        if directory == pathlib.Path(tempfile.gettempdir()):
+            break
         directory.chmod(0o755)
     return Machine(tmp_path)
 
