@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from desk import ENVIRONMENT, example
-from simulated import as_nobody
+from simulated import as_nobody, let_others_in
 
 LAB = """
 [[device]]
@@ -243,8 +243,7 @@ def test_the_lock_is_for_all_users_whatever_the_umask(make_desk, tmp_path):
     assert make_desk(LAB).python(code).status == 0
     assert (place.stat().st_mode & 0o7777, (place / "lock").stat().st_mode & 0o7777) == (0o777, 0o666)
     prefix = as_nobody()
-    for directory in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        directory.chmod(0o755)
+    let_others_in(tmp_path)
     opened = subprocess.run(
         [*prefix, sys.executable, "-c", f"open({str(place / 'lock')!r}, 'a')"], capture_output=True
     )

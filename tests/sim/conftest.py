@@ -1,12 +1,10 @@
 """Fixtures for the tests of the simulated driver."""
 
-import pathlib
 import signal
 import subprocess
-import tempfile
 
 import pytest
-from simulated import Machine
+from simulated import Machine, let_others_in
 
 
 @pytest.fixture
@@ -14,10 +12,7 @@ def machine(tmp_path, monkeypatch) -> Machine:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("BERTH_SIM", "")
     # Another user's process must be able to reach the scenario in some tests.
-    for directory in (tmp_path, *tmp_path.parents):
-        if directory == pathlib.Path(tempfile.gettempdir()):
-            break
-        directory.chmod(0o755)
+    let_others_in(tmp_path)
     return Machine(tmp_path)
 
 

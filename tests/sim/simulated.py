@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -34,6 +35,14 @@ def eventually(condition, deadline_s=DEADLINE_S):
             return value
         assert time.monotonic() < end, "did not become true in time"
         time.sleep(0.005)
+
+
+def let_others_in(folder: pathlib.Path) -> None:
+    """Opens it to other users, and what it lies in: pytest closes its directories."""
+    for directory in (folder, *folder.parents):
+        if directory == pathlib.Path(tempfile.gettempdir()):
+            return
+        directory.chmod(0o755)
 
 
 def as_nobody() -> list:
