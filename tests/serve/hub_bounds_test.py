@@ -7,6 +7,8 @@ import re
 import signal
 import socket
 
+import pytest
+
 from agent import Agent
 from fake_agent import FakeAgent, answering
 from hub import Hub, agents_file
@@ -28,6 +30,7 @@ def endless_line(agent: FakeAgent, connection: socket.socket, request: bytes) ->
         connection.sendall(b"a" * (64 * KIB))
 
 
+@pytest.mark.release_only  # a sanitizer keeps memory of its own
 def test_a_line_without_an_end_is_not_kept(lab, fake):
     hub = Hub(lab, f"far={fake(endless_line).url}")
     assert "what it answers is no HTTP" in hub.error("far")
@@ -40,6 +43,7 @@ def test_the_more_agents_the_less_is_read_of_each(lab, fake):
     assert hub.error("far") == "its answer is longer than 256 KiB, and was not read"
 
 
+@pytest.mark.release_only  # a sanitizer keeps memory of its own
 def test_a_compressed_answer_is_forgotten_also_while_nothing_new_is_told(lab):
     agents = [f"n{i}=http://127.0.0.1:1" for i in range(300)]
     hub = Hub(lab, *agents)
@@ -110,6 +114,7 @@ def test_hours_that_are_none_are_missing(lab, fake, document):
     assert (answer["missing"], answer["rows"]) == (["far"], [])
 
 
+@pytest.mark.release_only  # a sanitizer would have to be preloaded first
 def test_a_disk_that_hangs_leaves_its_machine_out_of_the_hours_and_no_other(lab, build, tmp_path):
     hangs = tmp_path / "hangs"
     inherited = lab.env.get("LD_PRELOAD", "")
@@ -130,6 +135,7 @@ def test_a_disk_that_hangs_leaves_its_machine_out_of_the_hours_and_no_other(lab,
     job.ends()
 
 
+@pytest.mark.release_only  # a sanitizer would have to be preloaded first
 def test_an_address_that_is_silent_leaves_time_for_the_next(lab, build):
     agent = Agent(lab, "--insecure")
     with contextlib.ExitStack() as stack:
