@@ -26,7 +26,7 @@ def folder(request):
 
 
 def test_the_demo_shows_the_main_job_and_two_who_want_one_gpu(folder):
-    script = "set -euo pipefail; . dev.d/setup.sh; . dev.d/demo.sh; demo $0"
+    script = "set -euo pipefail; . tools/setup.sh; . tools/demo.sh; demo $0"
     shown = subprocess.run(
         ["bash", "-c", script, BUILD / "berth"],
         cwd=pathlib.Path(__file__).parents[1],
@@ -47,7 +47,7 @@ def test_the_demo_shows_the_main_job_and_two_who_want_one_gpu(folder):
 
 def test_the_living_machine_has_one_of_each_and_ends_with_ctrl_c(tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "dev.d/living_machine.py", BUILD / "berth", "--listen", "127.0.0.1:0"],
+        [sys.executable, "tools/living_machine.py", BUILD / "berth", "--listen", "127.0.0.1:0"],
         cwd=pathlib.Path(__file__).parents[1],
         env=os.environ | {"TMPDIR": str(tmp_path)},
         stdout=subprocess.PIPE,

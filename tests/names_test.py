@@ -10,7 +10,11 @@ import pytest
 pytestmark = pytest.mark.release_only
 
 ROOT = pathlib.Path(__file__).parents[1]
-LAYERS = "core sys source store lease render api serve history cli sim/machine sim/nvml sim/cuda sim/smi sim/tool".split()
+LAYERS = [
+    *(f"src/berth/{name}" for name in "core sys source store lease render api agent net history cli".split()),
+    "programs/berth-serve",
+    *(f"sim/{name}" for name in "machine nvml cuda smi tool".split()),
+]
 UNNAMED = re.compile(r"^namespace \{\n(.*?)^\}  // namespace$", re.S | re.M)
 # At the beginning of a line: inside an unnamed namespace that is a definition, or its `template`.
 NAME = re.compile(

@@ -15,7 +15,7 @@ function typeOf(file: string): string {
   return type;
 }
 
-/// Writes the C++ source that holds the built files: serve/page_files.h has what it defines.
+/// Writes the C++ source that holds the built files: programs/berth-serve/page_files.h has what it defines.
 function embed(source: string): Plugin {
   return {
     name: "embed",
@@ -36,7 +36,7 @@ extern "C" const char page_${i}[], page_${i}_end[];
       });
       writeFileSync(
         source,
-        `#include "berth/serve/page_files.h"\n\n${held.join("")}
+        `#include "page_files.h"\n\n${held.join("")}
 namespace berth::serve {
 const std::vector<PageFile>& page_files() {
   static const std::vector<PageFile> files{\n${rows.join("")}  };

@@ -9,7 +9,7 @@ import yaml
 from agent import Agent
 from jobs import eventually, holder
 
-DEPLOY = pathlib.Path(__file__).parents[2] / "deploy"
+DEPLOY = pathlib.Path(__file__).parents[2] / "packaging/deploy"
 PRIVATE_PIDS = ("unshare", "--pid", "--mount-proc", "--fork", "--kill-child")
 
 

@@ -18,7 +18,8 @@ from hub import Hub
 from jobs import eventually, holder, waiter
 from lab import DEADLINE_S
 
-DEPLOY = pathlib.Path(__file__).parents[2] / "deploy"
+ROOT = pathlib.Path(__file__).parents[2]
+DEPLOY = ROOT / "packaging/deploy"
 BOARD = json.loads((DEPLOY / "grafana-board.json").read_text())
 RULES = DEPLOY / "prometheus-rules.yml"
 TARGETS = [(panel, target) for panel in BOARD["panels"] for target in panel["targets"]]
@@ -135,7 +136,7 @@ def test_what_board_alerts_and_documentation_name_is_served(busy, make_lab):
     eventually(lambda: hub.json("/api/v1/hosts")["summary"]["users"])
     texts = busy.get("/metrics")[2] + hub.get("/metrics")[2]
     served = set(re.findall(r"^# TYPE (\w+)", texts, re.MULTILINE))
-    for text in (json.dumps(TARGETS), RULES.read_text(), (DEPLOY.parent / "docs/serve.md").read_text()):
+    for text in (json.dumps(TARGETS), RULES.read_text(), (ROOT / "docs/serve.md").read_text()):
         named = set(re.findall(r"\bberth_[a-z_]+[a-z]\b", text))
         assert named
         assert {re.sub("_(bucket|sum|count)$", "", name) for name in named} <= served

@@ -5,7 +5,7 @@ import enum
 
 
 class Reading(enum.IntFlag):
-    """As ReadingKind in core/snapshot.h."""
+    """As ReadingKind in src/berth/core/snapshot.h."""
 
     NAME = enum.auto()
     MEMORY = enum.auto()

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 def configure(source: pathlib.Path, node: str) -> str:
     """What a build without one of the page's tools says."""
     script = source / "needs.cmake"
-    script.write_text(f"include({ROOT}/cmake/page.cmake)\nberth_needs_page_tools()\n")
+    script.write_text(f"include({ROOT}/packaging/cmake/page.cmake)\nberth_needs_page_tools()\n")
     done = subprocess.run(
         ["cmake", f"-DPROJECT_SOURCE_DIR={source}", f"-DBERTH_NODE={node}", "-P", script],
         capture_output=True,

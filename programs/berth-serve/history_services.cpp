@@ -1,0 +1,33 @@
+#include "history_services.h"
+
+namespace berth::serve {
+namespace {
+
+/// `read` makes a question of the parameters.
+template <class Read>
+Service service(history::History& history, const Read& read) {
+  return [&history, read](const Call& call, Reply reply) {
+    auto question = read(call.parameters);
+    if (!question) {
+      reply(refusal(400, question.error().message));
+      return;
+    }
+    history.ask(std::move(*question), [reply = std::move(reply)](history::HistoryAnswer answer) {
+      Page page = make_page(answer.http_status, kJson, std::move(answer.json));
+      if (page.status != 200) page.tag.clear();
+      reply(std::move(page));
+    });
+  };
+}
+
+}  // namespace
+
+ByPath<Service> history_services(history::History& history, const std::string& hostname) {
+  ByPath<Service> services;
+  services["/api/v1/history"] = service(history, history::device_question);
+  services["/api/v1/hosts/" + hostname + "/history"] = services["/api/v1/history"];
+  services["/api/v1/usage"] = service(history, history::usage_question);
+  return services;
+}
+
+}  // namespace berth::serve

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "berth/agent/answer.h"
+#include "berth/history/history.h"
+
+namespace berth::serve {
+
+/// What is asked of the history: of this machine, and by its own name, as a hub asks. `history` must outlive
+/// them.
+ByPath<Service> history_services(history::History& history, const std::string& hostname);
+
+}  // namespace berth::serve

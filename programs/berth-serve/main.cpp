@@ -1,0 +1,207 @@
+// berth-serve: all wiring of agent and hub. `berth serve` starts it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+
+#include "berth/agent/watcher.h"
+#include "berth/api/berth.h"
+#include "berth/cli/program.h"
+#include "berth/cli/serve_options.h"
+#include "berth/cli/serve_program.h"
+#include "berth/history/history.h"
+#include "berth/history/place.h"
+#include "berth/lease/blind_spots.h"
+#include "berth/net/http_server.h"
+#include "berth/net/hub.h"
+#include "berth/store/lease_directory.h"
+#include "berth/sys/clock.h"
+#include "history_services.h"
+#include "list_command.h"
+#include "page_files.h"
+#include "usage_command.h"
+
+namespace {
+
+using namespace berth;
+
+constexpr std::chrono::seconds kFinishing{2};  // for the last of the history to be written
+
+/// What an admin wants, with what the files say that he names.
+struct Wanted {
+  serve::Settings settings;
+  std::vector<serve::Agent> agents;  ///< of a hub
+
+  /// A hub has a machine of its own only where that is one of its agents.
+  bool looks_here() const {
+    return !settings.hub.is_hub || std::ranges::any_of(agents, [](const auto& each) { return !each.peer; });
+  }
+  std::chrono::seconds every() const { return std::chrono::seconds(serve::interval_s(settings)); }
+  serve::Hub::Plan plan() const { return {agents, every(), std::chrono::seconds(settings.hub.patience_s)}; }
+};
+
+/// nullopt: help was asked for, and given.
+Result<std::optional<Wanted>> read_settings(std::span<char*> words) {
+  Wanted wanted;
+  serve::Settings& settings = wanted.settings;
+  std::string config_file;
+  const cli::Syntax syntax = cli::serve_syntax(settings, config_file);
+  const auto parsed = cli::parse(syntax, "berth serve", words);
+  if (!parsed) return std::unexpected(parsed.error());
+  if (parsed->help) {
+    cli::report(cli::Output{.out = cli::help_text(syntax, "berth serve", "show this machine over HTTP")});
+    return std::nullopt;
+  }
+  if (auto read = cli::read_serve_file(config_file, syntax); !read) return std::unexpected(read.error());
+  if (auto checked = serve::check(settings); !checked) return std::unexpected(checked.error());
+  if (settings.hub.is_hub) {
+    auto agents = serve::read_agents(settings.hub);
+    if (!agents) return std::unexpected(agents.error());
+    wanted.agents = std::move(*agents);
+  }
+  return wanted;
+}
+
+Result<source::ProbeOptions> probe_options(const serve::Settings& settings) {
+  source::ProbeOptions options = cli::probe_options();
+  const auto self = cli::own_path();
+  if (!self) return std::unexpected(self.error());
+  if (cli::variable("BERTH_PROGRAM").empty()) options.program = self->substr(0, self->rfind('/')) + "/berth";
+  options.version = version();
+  options.keep = true;
+  options.kind = settings.source;
+  return options;
+}
+
+/// What is kept of the looks, and where.
+history::History start_history() {
+  // A limit on the size of files is a fault of writing then, which is told and tried again.
+  std::signal(SIGXFSZ, SIG_IGN);
+  return history::History([](const std::string& text) { cli::write_error("berth: " + text + "\n"); });
+}
+
+std::optional<std::string> history_path(const Wanted& wanted) {
+  const serve::Settings& settings = wanted.settings;
+  if (settings.no_history || !wanted.looks_here()) return std::nullopt;
+  if (!settings.history_file.empty()) return settings.history_file;
+  auto path = history::standard_path(cli::variable);
+  if (path) {
+    history::make_folders_of(*path);
+  } else {
+    cli::write_error("berth: keeping no history: there is no home for it; name a file with --history\n");
+  }
+  return path;
+}
+
+serve::Watcher::Remember remember_in(history::History& history) {
+  return [&history](const Result<leasing::World>& look, std::chrono::seconds every) {
+    const history::Moment now{std::chrono::floor<std::chrono::seconds>(sys::wall_now()).count(),
+                              sys::since_boot()};
+    if (look) history.see(history::observe(look->facts, look->ledger, now, every.count()));
+    return history.health();
+  };
+}
+
+class Program {
+ public:
+  Program(std::span<char*> words, bool is_hub) : words_(words), is_hub_(is_hub) {}
+
+  Result<void> serve(const Wanted& wanted) {
+    if (auto applied = server_.apply(wanted.settings); !applied) return applied;
+    if (auto begun = apply(wanted); !begun) return begun;
+    for (const std::string& address : server_.addresses())
+      cli::write_error(fmt::format("berth: serving {}\n", address));
+    server_.run([this] { read_again(); });
+    history_.finish(kFinishing);
+    // The watcher may be in a look that does not end.
+    std::_Exit(0);
+  }
+
+ private:
+  /// The server is made before the hub is, which needs its loop; whoever asks comes after both.
+  serve::ByPath<serve::Service> services() {
+    if (!is_hub_) return serve::history_services(history_, serve::own_hostname());
+    serve::ByPath<serve::Service> services;
+    services["/api/v1/hosts/"] = [this](const serve::Call& call, serve::Reply reply) {
+      hub_.ask_host(call, std::move(reply));
+    };
+    services["/api/v1/usage"] = [this](const serve::Call& call, const serve::Reply& reply) {
+      hub_.ask_usage(call, reply);
+    };
+    return services;
+  }
+
+  Result<void> apply(const Wanted& wanted) {
+    history_.keep_in(history_path(wanted));
+    if (watcher_) {
+      watcher_->set_interval(wanted.every());
+    } else if (wanted.looks_here()) {
+      if (auto begun = look_here(wanted); !begun) return begun;
+    }
+    if (is_hub_) hub_.apply(wanted.plan());
+    return {};
+  }
+
+  Result<void> look_here(const Wanted& wanted) {
+    auto probe = probe_options(wanted.settings);
+    if (!probe) return std::unexpected(probe.error());
+    watcher_.emplace(std::move(*probe), remember_in(history_), [this](auto published) {
+      if (is_hub_) {
+        hub_.take_own(std::move(published));
+      } else {
+        server_.publish(std::move(published));
+      }
+    });
+    watcher_->look();
+    for (const std::string& spot : leasing::blind_spots(store::choose_lease_directory()))
+      cli::write_error(fmt::format("berth: {}\n", spot));
+    watcher_->go_on(wanted.every());
+    return {};
+  }
+
+  Result<void> apply_again() {
+    const auto fresh = read_settings(words_);
+    if (!fresh) return std::unexpected(fresh.error());
+    if ((*fresh)->settings.hub.is_hub != is_hub_)
+      return fail(ErrorCode::failure, "an agent becomes a hub, or a hub an agent, only with a restart");
+    if (auto applied = server_.apply((*fresh)->settings); !applied) return applied;
+    return apply(**fresh);
+  }
+
+  void read_again() {
+    const auto applied = apply_again();
+    cli::write_error(
+        applied ? "berth: read the settings again\n"
+                : fmt::format("berth: went on with the old settings: {}\n", applied.error().message));
+  }
+
+  std::span<char*> words_;
+  bool is_hub_;
+  history::History history_ = start_history();
+  serve::HttpServer server_{{.files = serve::page_site(), .services = services()}};
+  serve::Hub hub_{server_.loop(), [this](auto published) { server_.publish(std::move(published)); },
+                  serve::history_services(history_, serve::own_hostname())};
+  std::optional<serve::Watcher> watcher_;
+};
+
+Result<void> serve_until_told(std::span<char*> words) {
+  const auto wanted = read_settings(words);
+  if (!wanted) return std::unexpected(wanted.error());
+  if (!*wanted) return {};
+  Program program(words, (*wanted)->settings.hub.is_hub);
+  return program.serve(**wanted);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cli::keep_standard_descriptors();
+  const std::span<char*> words(argv + 1, argc > 0 ? static_cast<std::size_t>(argc - 1) : 0);
+  if (!words.empty() && words[0] == cli::kListWord) return cli::report(serve::list_command(words.subspan(1)));
+  if (!words.empty() && words[0] == cli::kUsageWord)
+    return cli::report(serve::usage_command(words.subspan(1)));
+  const auto done = serve_until_told(words);
+  return done ? 0 : cli::report(std::unexpected(done.error()));
+}

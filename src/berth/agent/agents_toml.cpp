@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "berth/agent/agents.h"
+#include "berth/lease/toml.h"
+
+namespace berth::serve {
+namespace {
+
+/// Where in the file something is read, and who may say it: an agent, or the head of the file for all of
+/// them.
+struct AgentTable {
+  std::string_view path;
+  AgentEntry& entry;
+  bool is_head = false;
+};
+
+std::unexpected<Error> wrong_value(const AgentTable& table, const toml::node& node, std::string_view what) {
+  return fail(ErrorCode::failure, fmt::format("{}:{}: {}", table.path, node.source().begin.line, what));
+}
+
+struct TextKey {
+  std::string_view name;
+  std::string& (*place)(AgentEntry&);
+  bool in_head;
+};
+constexpr std::array kTextKeys{
+    TextKey{"name", [](AgentEntry& e) -> std::string& { return e.name; }, false},
+    TextKey{"url", [](AgentEntry& e) -> std::string& { return e.url; }, false},
+    TextKey{"token-file", [](AgentEntry& e) -> std::string& { return e.access.token_file; }, true},
+    TextKey{"ca-file", [](AgentEntry& e) -> std::string& { return e.access.ca_file; }, true},
+    TextKey{"cert-file", [](AgentEntry& e) -> std::string& { return e.access.cert_file; }, true},
+    TextKey{"key-file", [](AgentEntry& e) -> std::string& { return e.access.key_file; }, true}};
+
+std::string allowed_in(const AgentTable& table) {
+  std::string names;
+  for (const TextKey& key : kTextKeys) {
+    if (!table.is_head || key.in_head) names += fmt::format("{}{}", names.empty() ? "" : ", ", key.name);
+  }
+  return names + (table.is_head ? ", [[agent]]" : ", insecure");
+}
+
+Result<void> read_key(const AgentTable& table, std::string_view key, const toml::node& node) {
+  if (key == "insecure" && !table.is_head) {
+    const auto* flag = node.as_boolean();
+    if (flag == nullptr) return wrong_value(table, node, "insecure: must be true or false");
+    table.entry.access.insecure = flag->get();
+    return {};
+  }
+  for (const TextKey& each : kTextKeys) {
+    if (each.name != key || (table.is_head && !each.in_head)) continue;
+    const auto* text = node.as_string();
+    if (text == nullptr || text->get().empty())
+      return wrong_value(table, node, fmt::format("{}: must be a text in quotes", key));
+    each.place(table.entry) = text->get();
+    return {};
+  }
+  return wrong_value(table, node,
+                     fmt::format("unknown key '{}'{}; allowed: {}", key, table.is_head ? "" : " in [[agent]]",
+                                 allowed_in(table)));
+}
+
+Result<AgentEntry> read_agent(std::string_view path, const toml::node& node, const AgentAccess& access) {
+  AgentEntry entry{fmt::format("{}:{}", path, node.source().begin.line), "", "", access};
+  const AgentTable table{path, entry};
+  const auto* keys = node.as_table();
+  if (keys == nullptr) return wrong_value(table, node, "each agent is a table: [[agent]]");
+  for (const auto& [key, value] : *keys) {
+    if (auto read = read_key(table, key.str(), value); !read) return std::unexpected(read.error());
+  }
+  if (entry.url.empty())
+    return wrong_value(table, node, "[[agent]] needs url = \"https://node01:8420\", or \"self\"");
+  return entry;
+}
+
+}  // namespace
+
+Result<std::vector<AgentEntry>> agents_from_toml(std::string_view path, std::string_view text,
+                                                 const AgentAccess& access) {
+  const toml::parse_result parsed = toml::parse(text);
+  if (!parsed)
+    return fail(ErrorCode::failure, fmt::format("{}:{}: {}", path, parsed.error().source().begin.line,
+                                                parsed.error().description()));
+  AgentEntry head{"", "", "", access};
+  head.access.insecure = false;
+  const toml::array* list = nullptr;
+  for (const auto& [key, value] : parsed.table()) {
+    const AgentTable table{path, head, true};
+    if (key.str() == "agent") {
+      list = value.as_array();
+      if (list == nullptr) return wrong_value(table, value, "agents are a list of tables: [[agent]]");
+    } else if (auto read = read_key(table, key.str(), value); !read) {
+      return std::unexpected(read.error());
+    }
+  }
+  std::vector<AgentEntry> entries;
+  if (list == nullptr) return entries;
+  for (const toml::node& each : *list) {
+    auto entry = read_agent(path, each, head.access);
+    if (!entry) return std::unexpected(entry.error());
+    entries.push_back(std::move(*entry));
+  }
+  return entries;
+}
+
+}  // namespace berth::serve

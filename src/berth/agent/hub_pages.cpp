@@ -1,0 +1,132 @@
+#include "berth/agent/hub_pages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "berth/api/berth.h"
+#include "berth/render/host_report.h"
+#include "berth/render/hub_metrics.h"
+#include "berth/render/nvgpu_report.h"
+
+namespace berth::serve {
+namespace {
+
+constexpr std::string_view kText = "text/plain; charset=utf-8";
+constexpr std::string_view kMetricsText = "text/plain; version=0.0.4; charset=utf-8";
+
+/// As nvgpu's master lists its agents.
+std::string nvgpu_list(const Hosts& hosts, std::int64_t now_s) {
+  std::string text;
+  for (const auto& host : hosts) {
+    text += text.empty() ? "[" : ",";
+    text += host->is_up() ? render::nvgpu_report(host->name, host->report->facts, host->report->ledger, now_s)
+                          : render::nvgpu_error(fmt::format("{}: {}", host->name, host->error));
+  }
+  return text.empty() ? "[]\n" : text + "]\n";
+}
+
+bool is_asked(const std::shared_ptr<const Host>& host) {
+  return host->error != kNotAskedYet;
+}
+
+std::string refusal_of(int status) {
+  switch (status) {
+    case 401:
+      return "it wants a token, and that which it was shown (token-file) is none or another";
+    case 404:
+      return "no agent of this version of Berth answers there (404 for /api/v1/hosts); start `berth serve` "
+             "on it";
+    case 421:
+      return "it answers to addresses only, for it wants no token: name its address in the URL, or give it a "
+             "token";
+    default:
+      return fmt::format("it answers with the HTTP status {}", status);
+  }
+}
+
+Result<render::ToldHost> told_by(const Response& response) {
+  if (response.status != 200) return fail(ErrorCode::failure, refusal_of(response.status));
+  auto told = render::read_hosts(response.body);
+  if (!told) return std::unexpected(context(told.error(), "its answer"));
+  if (told->is_hub) return fail(ErrorCode::failure, "that is a hub; name the agents of its hosts instead");
+  if (told->hosts.size() != 1) return fail(ErrorCode::failure, "its answer: it tells not of one host");
+  return std::move(told->hosts.front());
+}
+
+}  // namespace
+
+Published publish_hub(const std::vector<PostedHost>& posted, const render::HostsHead& head,
+                      const std::string& hostname, const Published* own) {
+  Published published;
+  if (own != nullptr) {
+    published = *own;
+    published.streams.erase("/api/v1/hosts/events");
+  }
+  published.number = head.number;
+  publish_hosts(posted, head, published);
+  Hosts hosts;
+  for (const PostedHost& each : posted) hosts.push_back(each.host);
+  const bool ready = std::ranges::all_of(hosts, is_asked);
+  published.pages["/healthz"] = make_page(200, kText, "ok\n");
+  published.pages["/readyz"] =
+      make_page(ready ? 200 : 503, kText, ready ? "ready\n" : "some hosts have not been asked yet\n");
+  const render::HubHealth health{version(), hostname, head.time_s};
+  published.pages["/api/v1/health"] = make_page(200, kJson, render::hub_health_json(health, hosts));
+
+  const std::string of_own = own == nullptr ? "" : *own->pages.at("/metrics").text;
+  published.pages.erase("/metrics");
+  published.pages.erase("/cluster_status");
+  published.questions["/metrics"] = [hosts, of_own](const Parameters&) {
+    return make_page(200, kMetricsText, of_own + render::hub_metrics(hosts));
+  };
+  published.questions["/cluster_status"] = [hosts, now_s = head.time_s](const Parameters&) {
+    return make_page(200, kJson, nvgpu_list(hosts, now_s));
+  };
+  return published;
+}
+
+Host after_asking(const Host& before, const Result<Response>& answer, std::int64_t now_s) {
+  Host after = before;
+  if (!answer) {
+    after.error = answer.error().message;
+    return after;
+  }
+  if (answer->status == 304 && before.is_up()) {
+    after.seen_s = now_s;
+    return after;
+  }
+  auto told = told_by(*answer);
+  if (!told) {
+    after.error = told.error().message;
+    return after;
+  }
+  after.error = std::move(told->error);
+  if (told->report) after.report = std::move(told->report);
+  if (after.is_up()) after.seen_s = now_s;
+  return after;
+}
+
+std::size_t most_of_answer(std::size_t agents) {
+  constexpr std::size_t kMostOfAll = 128U << 20U;
+  constexpr std::size_t kEnough = 256U << 10U;
+  constexpr std::size_t kMost = 4U << 20U;
+  return std::clamp(kMostOfAll / std::max<std::size_t>(agents, 1), kEnough, kMost);
+}
+
+std::chrono::nanoseconds pause_before_second(std::chrono::nanoseconds every, std::size_t index,
+                                             std::size_t count) {
+  return every * (static_cast<std::int64_t>(index) + 1) / static_cast<std::int64_t>(count);
+}
+
+std::chrono::milliseconds pause_after(std::chrono::milliseconds every, unsigned failures, double chance) {
+  constexpr std::chrono::milliseconds kLongest = std::chrono::seconds(30);
+  constexpr unsigned kMostDoublings = 10;
+  if (failures < 2) return every;
+  const auto doubled = every * (1 << std::min(failures - 1, kMostDoublings));
+  const auto pause = std::max(every, std::min(doubled, kLongest));
+  return std::chrono::milliseconds(
+      static_cast<std::int64_t>(static_cast<double>(pause.count()) * (0.75 + 0.5 * chance)));
+}
+
+}  // namespace berth::serve

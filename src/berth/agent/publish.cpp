@@ -1,0 +1,121 @@
+#include "berth/agent/publish.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "berth/agent/hosts_pages.h"
+#include "berth/api/berth.h"
+#include "berth/core/waiters.h"
+#include "berth/render/json.h"
+#include "berth/render/nvgpu_report.h"
+
+namespace berth::serve {
+namespace {
+
+constexpr std::string_view kPlain = "text/plain; charset=utf-8";
+constexpr std::string_view kPrometheus = "text/plain; version=0.0.4; charset=utf-8";
+constexpr std::initializer_list<const char*> kMachinePaths{"/api/v1/snapshot", "/api/v1/leases",
+                                                           "/api/v1/queue", "/gpu_status"};
+
+/// One JSON line each, as an event of its own, so that a client takes what it shows.
+void add_event(std::string& frame, std::string_view name, std::uint64_t number, std::string_view json_line) {
+  frame += fmt::format("event: {}\nid: {}\ndata: {}\n", name, number, json_line);
+}
+
+/// The pages that need no machine.
+Published start(const Telling& telling, const Snapshot* snapshot, const Error* error, std::uint64_t number) {
+  Published published;
+  published.number = number;
+  published.pages["/healthz"] = make_page(200, kPlain, "ok\n");
+  const bool ready = snapshot != nullptr && !snapshot->stale_reason;
+  published.pages["/readyz"] =
+      make_page(ready ? 200 : 503, kPlain, ready ? "ready\n" : "the driver does not answer\n");
+  published.pages["/api/v1/health"] = make_page(
+      200, kJson,
+      render::health_json({version(), telling.hostname, snapshot, error, telling.warnings, telling.history}));
+  return published;
+}
+
+/// This machine as a hub shows its machines, so that whoever reads a hub can read an agent too.
+void publish_as_host(Host host, std::string_view entry, const Telling& telling, Published& published) {
+  const std::uint64_t number = published.number;
+  publish_hosts({post(std::move(host), entry, number - 1)},
+                {.number = number, .time_s = telling.now_s, .every_s = telling.every_s}, published);
+}
+
+Published publish_failure(const Error& error, const Telling& telling, std::uint64_t number) {
+  Published published = start(telling, nullptr, &error, number);
+  const std::string text = render::error_json(error);
+  const int status = outcome_of(error.code).http_status;
+  for (const char* path : kMachinePaths) published.pages[path] = make_page(status, kJson, text);
+  // nvgpu's master shows such a host with the error in its row.
+  published.pages["/cluster_status"] =
+      make_page(200, kJson, "[" + render::nvgpu_error(error.message) + "]\n");
+  published.pages["/metrics"] = make_page(
+      200, kPrometheus, render::prometheus_text({nullptr, {}, telling.counts, version(), telling.now_s}));
+  std::string frame;
+  add_event(frame, "failure", number, text);
+  published.streams["/api/v1/events"] = {{number, std::make_shared<const std::string>(std::move(frame))}};
+  const Host host{.name = telling.hostname, .error = error.message};
+  publish_as_host(host, render::host_json(host), telling, published);
+  return published;
+}
+
+}  // namespace
+
+Published publish(const Result<leasing::World>& look, const Telling& telling, std::uint64_t number) {
+  if (!look) return publish_failure(look.error(), telling, number);
+  const Facts& facts = look->facts;
+  const auto verdicts = judge(berth::Request(), look->ledger, facts);
+  if (!verdicts) return publish_failure(verdicts.error(), telling, number);
+
+  const render::Listing listing{facts, look->ledger, *verdicts, look->assumed, telling.idle};
+  const auto waiting = waiters(look->ledger, facts, telling.stopped);
+  const render::Style style{.now_s = telling.now_s, .utc_offset_s = telling.utc_offset_s};
+  const auto told = render::told_waiters({facts.snapshot, waiting, look->ledger}, style);
+  const auto line = render::Layout::line;
+  const std::string snapshot = render::listing_json(listing, line);
+  const std::string queue = render::queue_json(told, line);
+  const std::string report = render::nvgpu_report(telling.hostname, facts, look->ledger, telling.now_s);
+
+  Published published = start(telling, &facts.snapshot, nullptr, number);
+  std::string frame;
+  add_event(frame, "snapshot", number, snapshot);
+  add_event(frame, "queue", number, queue);
+  published.streams["/api/v1/events"] = {{number, std::make_shared<const std::string>(std::move(frame))}};
+  published.pages["/cluster_status"] = make_page(200, kJson, "[" + report + "]\n");
+  published.pages["/gpu_status"] = make_page(200, kJson, report);
+  published.pages["/api/v1/snapshot"] = make_page(200, kJson, snapshot);
+  published.pages["/api/v1/queue"] = make_page(200, kJson, queue);
+  published.pages["/api/v1/leases"] = make_page(200, kJson, render::leases_json(look->ledger, line));
+  published.pages["/metrics"] =
+      make_page(200, kPrometheus,
+                render::prometheus_text({&listing, waiting, telling.counts, version(), telling.now_s}));
+  const Host host{telling.hostname, std::nullopt, "", telling.now_s,
+                  std::make_shared<const HostReport>(
+                      HostReport{facts, look->ledger, *verdicts, look->assumed, telling.idle, told})};
+  publish_as_host(host, render::host_json(host, snapshot, queue), telling, published);
+  return published;
+}
+
+void LeaseCounter::see(const Ledger& ledger) {
+  std::set<TicketId> live;
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.phase != TicketPhase::granted) continue;
+    live.insert(ticket.id);
+    if (first_ || live_.contains(ticket.id)) continue;
+    const auto waited_s = static_cast<double>(std::max<std::int64_t>(0, ticket.since_s - ticket.joined_s));
+    ++counts_.granted;
+    counts_.waited_s += waited_s;
+    for (std::size_t i = 0; i < counts_.waited_at_most.size(); ++i) {
+      if (waited_s <= render::LeaseCounts::kWaitBounds[i]) ++counts_.waited_at_most[i];
+    }
+  }
+  for (const TicketId id : live_) counts_.ended += live.contains(id) ? 0 : 1;
+  live_ = std::move(live);
+  first_ = false;
+}
+
+}  // namespace berth::serve

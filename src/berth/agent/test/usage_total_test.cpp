@@ -1,0 +1,45 @@
+#include "berth/agent/usage_total.h"
+
+#include <doctest/doctest.h>
+
+namespace berth::serve {
+namespace {
+
+using render::Usage;
+using render::UsageBy;
+
+Usage usage(UsageBy by, std::vector<render::UsageRow> rows) {
+  return {.by = by, .from_s = 100, .to_s = 200, .unwatched_s = 7, .missing = {}, .rows = std::move(rows)};
+}
+
+TEST_CASE("the hours of a user on several machines are one row, and who has the most is first") {
+  Usage later = usage(UsageBy::user, {{"bob", "", "", "", 1, 4, 2}, {"alice", "", "", "", 2, 1, 0.5}});
+  later.from_s = 90;
+  later.to_s = 210;
+  later.unwatched_s = 30;
+  const Usage total = total_usage(
+      UsageBy::user, {{"a", usage(UsageBy::user, {{"alice", "", "", "", 3, 2, 1}})}, {"b", later}}, {"c"});
+  CHECK(total == Usage{.by = UsageBy::user,
+                       .from_s = 90,
+                       .to_s = 210,
+                       .unwatched_s = 30,
+                       .missing = {"c"},
+                       .rows = {{"bob", "", "", "", 1, 4, 2}, {"alice", "", "", "", 5, 3, 1.5}}});
+}
+
+TEST_CASE("devices stay apart, each with its machine, whatever the machines call themselves") {
+  const auto of = [](const std::string& uuid) {
+    return usage(UsageBy::device, {{uuid, "0", "A100", "itself", 1, 1, 1}});
+  };
+  const Usage total = total_usage(UsageBy::device, {{"b", of("GPU-1")}, {"a", of("GPU-1")}}, {});
+  REQUIRE(total.rows.size() == 2);
+  CHECK(total.rows[0].host == "a");
+  CHECK(total.rows[1].host == "b");
+}
+
+TEST_CASE("where no machine told anything, nothing was had") {
+  CHECK(total_usage(UsageBy::user, {}, {"a"}).rows.empty());
+}
+
+}  // namespace
+}  // namespace berth::serve

@@ -1,0 +1,44 @@
+#include "berth/agent/usage_total.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace berth::serve {
+namespace {
+
+bool has_more_hours(const render::UsageRow& a, const render::UsageRow& b) {
+  return std::tuple(-a.leased_gpu_hours, a.who, a.host) < std::tuple(-b.leased_gpu_hours, b.who, b.host);
+}
+
+}  // namespace
+
+render::Usage total_usage(render::UsageBy by, const std::vector<std::pair<std::string, render::Usage>>& told,
+                          std::vector<std::string> missing) {
+  render::Usage total;
+  total.by = by;
+  total.missing = std::move(missing);
+  std::map<std::string, render::UsageRow> of_users;
+  for (const auto& [host, usage] : told) {
+    total.from_s = total.from_s == 0 ? usage.from_s : std::min(total.from_s, usage.from_s);
+    total.to_s = std::max(total.to_s, usage.to_s);
+    total.unwatched_s = std::max(total.unwatched_s, usage.unwatched_s);
+    for (const render::UsageRow& row : usage.rows) {
+      if (by == render::UsageBy::device) {
+        total.rows.push_back(row);
+        total.rows.back().host = host;
+        continue;
+      }
+      render::UsageRow& sum = of_users[row.who];
+      sum.who = row.who;
+      sum.leases += row.leases;
+      sum.leased_gpu_hours += row.leased_gpu_hours;
+      sum.used_gpu_hours += row.used_gpu_hours;
+    }
+  }
+  for (auto& [user, row] : of_users) total.rows.push_back(std::move(row));
+  std::ranges::sort(total.rows, has_more_hours);
+  return total;
+}
+
+}  // namespace berth::serve

@@ -1,0 +1,111 @@
+#include "berth/agent/watcher.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <ctime>
+#include <thread>
+
+#include "berth/lease/blind_spots.h"
+#include "berth/lease/place.h"
+#include "berth/lease/site_file.h"
+#include "berth/sys/clock.h"
+
+namespace berth::serve {
+namespace {
+
+/// Signals are for the thread that serves.
+void block_signals() {
+  sigset_t all{};
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+void sleep_until(std::chrono::nanoseconds monotonic) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(monotonic);
+  const timespec until{seconds.count(), (monotonic - seconds).count()};
+  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  }
+}
+
+}  // namespace
+
+std::string own_hostname() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+  return name.data();
+}
+
+Watcher::Watcher(source::ProbeOptions options, Remember remember, Publish publish)
+    : options_(std::move(options)),
+      remember_(std::move(remember)),
+      publish_(std::move(publish)),
+      hostname_(own_hostname()),
+      number_(static_cast<std::uint64_t>(std::time(nullptr)) * 1000) {}
+
+Result<leasing::World> Watcher::look_at_machine() {
+  // Read anew each time, so that an edit counts at once, as it does for everybody else.
+  auto files = leasing::read_site_files(leasing::standard_site_file_paths());
+  if (!files) return std::unexpected(files.error());
+  auto place = leasing::find_place([](const std::string&) {});
+  if (!place) return std::unexpected(place.error());
+  warnings_.insert(warnings_.end(), place->warnings.begin(), place->warnings.end());
+  if (!probe_) {
+    auto probe = source::ProbeSource::start(options_);
+    if (!probe) return std::unexpected(probe.error());
+    probe_.emplace(std::move(*probe));
+  }
+  leasing::LookOptions options;
+  options.policy = std::move(files->policy);
+  options.within = place->within;
+  options.also = readings_for_listing();
+  return leasing::look(*probe_, *place->store, berth::Request(), options);
+}
+
+void Watcher::look() {
+  warnings_ = leasing::blind_spots(store::choose_lease_directory());
+  const auto world = look_at_machine();
+  Telling telling;
+  telling.hostname = hostname_;
+  const std::time_t now = std::time(nullptr);
+  telling.now_s = now;
+  telling.every_s = every_.load().count();
+  std::tm local{};
+  if (::localtime_r(&now, &local) != nullptr)
+    telling.utc_offset_s = static_cast<std::int32_t>(local.tm_gmtoff);
+  if (world) {
+    telling.stopped = leasing::stopped_waiters(world->ledger, leasing::system_processes());
+    counter_.see(world->ledger);
+    idle_.look(world->ledger, world->facts);
+  }
+  telling.idle = idle_;
+  telling.counts = counter_.counts();
+  telling.warnings = warnings_;
+  telling.history = remember_(world, every_.load());
+  publish_(std::make_shared<const Published>(publish(world, telling, number_ += 2)));
+}
+
+void Watcher::go_on(std::chrono::seconds every) {
+  every_ = every;
+  std::thread([this] { keep_looking(); }).detach();
+}
+
+void Watcher::set_interval(std::chrono::seconds every) {
+  every_ = every;
+}
+
+void Watcher::keep_looking() {
+  block_signals();
+  auto next = sys::monotonic_now();
+  while (true) {
+    // Looks that took too long are left out, not made up for.
+    next = std::max(next + every_.load(), sys::monotonic_now());
+    sleep_until(next);
+    look();
+  }
+}
+
+}  // namespace berth::serve

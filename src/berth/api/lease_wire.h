@@ -1,0 +1,64 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "berth/core/ledger.h"
+#include "berth/core/request.h"
+#include "berth/core/snapshot.h"
+#include "berth/core/verdict.h"
+
+// What goes over the socket between a host and the program that queues on its behalf, `berth __lease`. The
+// host sends one LeaseAsk. Back come any number of LeaseWaiting, then a snapshot and one LeaseGranted, whose
+// first byte carries the descriptors, or one LeaseRefused, with a snapshot before it when it speaks of
+// devices. All are records (src/berth/core/record.h), which end with the line "end", so nothing else frames
+// them.
+namespace berth::api {
+
+struct LeaseAsk {
+  std::string version;  ///< of the host's Berth: another one is refused
+  Request request;
+  std::string note;
+  std::optional<std::chrono::milliseconds> wait;  ///< nullopt: for ever
+  bool ignore_mask = false;
+};
+
+struct LeaseWaiting {
+  std::size_t position = 1;
+  std::chrono::seconds waited{0};
+  std::string text;  ///< how it stands, one line
+  std::optional<Ticket> behind;
+};
+
+struct LeaseGranted {
+  TicketId id;
+  std::string directory;  ///< path of the lease directory that it is in
+  std::string path;       ///< value for BERTH_LEASE
+  std::vector<std::string> uuids;
+  std::vector<std::string> notes;
+};
+
+struct LeaseRefused {
+  Error error;
+  std::vector<Verdict> verdicts;  ///< `reason` is in words
+};
+
+/// A message to the host.
+using LeaseMessage = std::variant<LeaseWaiting, Snapshot, LeaseGranted, LeaseRefused>;
+
+std::string encode(const LeaseAsk& ask);
+/// Error: `failure`. REQUIRES: nothing; the text may be anything.
+Result<LeaseAsk> decode_ask(std::string_view text);
+
+std::string encode(const LeaseMessage& message);
+Result<LeaseMessage> decode_message(std::string_view text);
+
+/// The length of the first whole record in the text; 0: there is none yet.
+std::size_t first_record(std::string_view text);
+
+}  // namespace berth::api

@@ -1,0 +1,181 @@
+// `berth __lease` stands in the queue for a host program, which has it on a socket as its standard input
+// (src/berth/api/lease_wire.h). The lease is the host's from the start: its ticket names the host, and the
+// descriptors go to the host with the grant. This process then ends, so that nobody but the host and its
+// forks holds the lease.
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+
+#include "berth/api/berth.h"
+#include "berth/api/lease_wire.h"
+#include "berth/cli/choice.h"
+#include "berth/cli/command.h"
+#include "berth/cli/lease_options.h"
+#include "berth/cli/question.h"
+#include "berth/lease/site_file.h"
+#include "berth/render/explain.h"
+#include "berth/render/waiting.h"
+#include "berth/source/probe/protocol.h"
+#include "berth/sys/message.h"
+#include "berth/sys/process_identity.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr int kSocket = STDIN_FILENO;
+
+void end_without_host(int) {
+  const int before = errno;
+  char byte = 0;
+  const ssize_t length = ::recv(kSocket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (length == 0 || (length < 0 && errno == ECONNRESET)) ::_exit(0);
+  errno = before;
+}
+
+// Whatever this process sleeps in, the host's leaving ends it: the kernel ends its ticket with it.
+Result<void> end_with_host() {
+  struct sigaction action{};
+  action.sa_handler = end_without_host;
+  action.sa_flags = SA_RESTART;
+  if (::sigaction(SIGIO, &action, nullptr) != 0 || ::fcntl(kSocket, F_SETOWN, ::getpid()) != 0 ||
+      ::fcntl(kSocket, F_SETFL, ::fcntl(kSocket, F_GETFL) | O_ASYNC) != 0)
+    return sys::fail_errno("watching the process that asks for a lease");
+  end_without_host(SIGIO);
+  return {};
+}
+
+Result<api::LeaseAsk> read_ask() {
+  std::string text;
+  while (api::first_record(text) == 0) {
+    pollfd ready{kSocket, POLLIN, 0};
+    ::poll(&ready, 1, -1);
+    const auto received = sys::receive_message(kSocket);
+    if (!received) return std::unexpected(received.error());
+    text += received->text;
+    if (received->ended)
+      return fail(ErrorCode::usage, "__lease is for Berth's libraries: it is asked over a socket");
+  }
+  auto ask = api::decode_ask(text);
+  if (!ask) return ask;
+  if (auto fit = source::check_version(ask->version, version()); !fit) return std::unexpected(fit.error());
+  return ask;
+}
+
+class LeaseHelper : public Command {
+ public:
+  Syntax syntax() override { return {}; }
+
+  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+    auto answered = answer(environment);
+    // Whoever cannot be told has gone.
+    if (!answered) (void)send(api::LeaseRefused{answered.error(), {}});
+    return Output{};
+  }
+
+ private:
+  static Result<void> send(const api::LeaseMessage& message, std::span<const int> descriptors = {}) {
+    return sys::send_message(kSocket, api::encode(message), descriptors);
+  }
+
+  Result<void> answer(Environment& environment) {
+    const auto ask = read_ask();
+    if (!ask) return std::unexpected(ask.error());
+    if (auto watched = end_with_host(); !watched) return watched;
+    auto files = leasing::read_site_files(leasing::standard_site_file_paths());
+    if (!files) return std::unexpected(files.error());
+    auto place = leasing::find_place({});
+    if (!place) return std::unexpected(place.error());
+    const leasing::LookOptions look = look_by(*ask, *place, std::move(files->policy));
+    const leasing::TicketWords words{
+        .command = sys::process_command(host_),
+        .note = ask->note,
+        .request = render::request_in_words(ask->request),
+        .host = static_cast<std::uint32_t>(host_),
+    };
+    const leasing::SourceAccess source{[&] { return environment.source(source::SourceKind::automatic); },
+                                       [&] { environment.end_probe(); }};
+    auto acquired =
+        leasing::acquire_in_turn(source, *place->store, ask->request, look, words, patience_of(*ask));
+    if (!acquired) return std::unexpected(acquired.error());
+    if (const auto* refusal = std::get_if<leasing::Refused>(&*acquired)) return refuse(*ask, *refusal);
+    return hand_over(*place, std::get<leasing::HeldLease>(*acquired));
+  }
+
+  static leasing::LookOptions look_by(const api::LeaseAsk& ask, const leasing::Place& place,
+                                      SitePolicy policy) {
+    leasing::LookOptions look;
+    look.policy = std::move(policy);
+    look.within = place.within;
+    if (place.believe_mask && !ask.ignore_mask) look.mask = variable_if_set("CUDA_VISIBLE_DEVICES");
+    look.device_order = variable_if_set("CUDA_DEVICE_ORDER");
+    return look;
+  }
+
+  leasing::Patience patience_of(const api::LeaseAsk& ask) const {
+    leasing::Patience patience;
+    patience.wait = !ask.wait || ask.wait->count() > 0;
+    patience.limit = ask.wait;
+    patience.on_wait = [this](const leasing::Waiting& waiting) { tell(waiting); };
+    patience.tell_time = true;
+    return patience;
+  }
+
+  void tell(const leasing::Waiting& waiting) const {
+    // A fork of the host may still have the other end.
+    if (::getppid() != host_) ::_exit(0);
+    // A host that does not listen is not written to, until it does.
+    if (!sys::is_all_read(kSocket)) return;
+    const render::Queueing queueing{waiting.world.facts.snapshot, waiting.verdicts, waiting.position,
+                                    waiting.behind};
+    api::LeaseWaiting message{waiting.position, waiting.waited, "", {}};
+    message.text = render::waiting_line(queueing, waiting.waited, Environment::style_of(STDOUT_FILENO));
+    if (waiting.behind != nullptr) message.behind = *waiting.behind;
+    (void)send(message);
+  }
+
+  static Result<void> refuse(const api::LeaseAsk& ask, const leasing::Refused& refusal) {
+    const Facts& facts = refusal.world.facts;
+    api::LeaseRefused message{refused(ask.request, refusal.verdicts, facts), refusal.verdicts};
+    if (refusal.waited && message.error.code == ErrorCode::not_now) {
+      message.error.code = ErrorCode::timed_out;
+      message.error.message = "the wait ran out; " + message.error.message;
+    }
+    while (message.error.message.ends_with('\n')) message.error.message.pop_back();
+    const render::Style style = Environment::style_of(STDOUT_FILENO);
+    const auto devices = render::devices_of(message.verdicts, facts.snapshot);
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      Verdict& verdict = message.verdicts[i];
+      if (devices[i] != nullptr && !verdict.free())
+        verdict.reason = render::sentence(verdict, *devices[i], style);
+    }
+    if (auto sent = send(facts.snapshot); !sent) return sent;
+    return send(message);
+  }
+
+  Result<void> hand_over(const leasing::Place& place, const leasing::HeldLease& lease) const {
+    if (::getppid() != host_) ::_exit(0);
+    const Ticket& ticket = lease.ticket();
+    const std::vector<int> descriptors = lease.descriptors();
+    if (auto sent = send(lease.world().facts.snapshot); !sent) return sent;
+    const api::LeaseGranted granted{ticket.id, std::filesystem::absolute(place.store->path()),
+                                    place.path_of(ticket.id), ticket.devices, lease.notes()};
+    return send(granted, descriptors);
+  }
+
+  pid_t host_ = ::getppid();
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_lease_helper() {
+  return std::make_unique<LeaseHelper>();
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "berth/agent/settings.h"
+#include "berth/cli/syntax.h"
+
+namespace berth::cli {
+
+/// What `berth serve` takes. The options write into `settings`, which must outlive the syntax.
+Syntax serve_syntax(serve::Settings& settings, std::string& config_file);
+
+/// Sets what the TOML file says, by the names of the options. "": no file. Error: file, line and what is
+/// allowed.
+Result<void> read_serve_file(const std::string& path, const Syntax& syntax);
+
+}  // namespace berth::cli

@@ -1,0 +1,23 @@
+#include "berth/net/asking.h"
+
+#include <fmt/format.h>
+
+#include "berth/render/json.h"
+#include "berth/render/text.h"
+
+namespace berth::serve {
+
+Result<std::string> document_in(Response response, std::string_view asking) {
+  constexpr int kWantsToken = 401;
+  if (response.status == 200) return std::move(response.body);
+  if (response.status == kWantsToken)
+    return fail(ErrorCode::failure,
+                fmt::format("{}: it wants a token; give it with --token-file FILE", asking));
+  const std::string message = render::message_of_error(response.body);
+  return fail(ErrorCode::failure,
+              fmt::format("{}: {}", asking,
+                          message.empty() ? fmt::format("it answers with HTTP status {}", response.status)
+                                          : render::printable(message)));
+}
+
+}  // namespace berth::serve

@@ -1,0 +1,304 @@
+// One kept connection to one peer. What a peer may take of time and memory is bounded here. As in
+// http_server.cpp, what is handed to a coroutine is a variable, never a temporary, and no co_await stands in
+// a conditional expression.
+#include "berth/net/client.h"
+
+#include <fmt/format.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <array>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "berth/net/resolver.h"
+
+namespace berth::serve {
+
+using ClientContext = std::shared_ptr<asio::ssl::context>;
+
+class ClientSharing {
+ public:
+  explicit ClientSharing(asio::io_context& loop) : resolver(loop) {}
+
+  /// Read once for all who have the same files.
+  Result<ClientContext> context_for(const Peer& peer);
+
+  Resolver resolver;
+
+ private:
+  std::map<std::tuple<std::string, std::string, std::string>, ClientContext> contexts_;
+};
+
+namespace {
+
+namespace beast = boost::beast;
+namespace http = beast::http;
+
+using PlainStream = beast::basic_stream<Protocol, Executor>;
+using SecureStream = asio::ssl::stream<PlainStream&>;
+using Time = Resolver::Time;
+template <class T>
+using Awaited = asio::awaitable<T, Executor>;
+constexpr std::uint32_t kMostHeaderBytes = 16U << 10U;
+/// Of what is not understood yet: also the line that begins a chunk may have no end.
+constexpr std::size_t kMostUnread = 64U << 10U;
+
+/// What was being done when it failed.
+enum class Step { connecting, securing, asking, reading };
+
+std::string_view to_text(Step step) {
+  switch (step) {
+    case Step::connecting:
+      return "connecting";
+    case Step::securing:
+      return "agreeing on TLS";
+    case Step::asking:
+    case Step::reading:
+      return "connected, and waiting for the answer";
+  }
+  return "";
+}
+
+struct Fault {
+  Step step = Step::connecting;
+  boost::system::error_code error;
+  std::string certificate{};  ///< what is wrong with it
+};
+
+bool is_numeric(const std::string& host) {
+  boost::system::error_code error;
+  (void)asio::ip::make_address(host, error);
+  return !error;
+}
+
+Result<ClientContext> read_context(const Peer& peer) {
+  auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_client);
+  SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
+  SSL_CTX_set_mode(context->native_handle(), SSL_MODE_RELEASE_BUFFERS);
+  boost::system::error_code error;
+  const auto broken = [&](std::string_view what, const std::string& file) {
+    return fail(ErrorCode::failure, fmt::format("reading the {} {}: {}", what, file, error.message()));
+  };
+  (void)context->set_verify_mode(asio::ssl::verify_peer, error);
+  if (peer.authorities.empty()) {
+    (void)context->set_default_verify_paths(error);
+  } else {
+    (void)context->load_verify_file(peer.authorities, error);
+  }
+  if (error) return broken("authorities", peer.authorities);
+  if (peer.certificate.empty()) return context;
+  (void)context->use_certificate_chain_file(peer.certificate, error);
+  if (error) return broken("certificate", peer.certificate);
+  (void)context->use_private_key_file(peer.key, asio::ssl::context::pem, error);
+  if (error) return broken("key", peer.key);
+  return context;
+}
+
+/// The certificate must be the host's own, and not only signed by somebody trusted. False: that cannot be
+/// asked for; OpenSSL would go on without.
+bool expect(SSL* ssl, const std::string& host) {
+  if (!is_numeric(host))
+    return SSL_set1_host(ssl, host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, host.c_str()) == 1;
+  // The zone of "fe80::1%eth0" is this machine's way to the address, and no part of it.
+  const std::string address = host.substr(0, host.find('%'));
+  return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), address.c_str()) == 1;
+}
+
+std::string request_for(const Peer& peer, std::string_view target, std::string_view tag) {
+  const bool bracketed = peer.host.find(':') != std::string::npos;
+  std::string text =
+      fmt::format("GET {}{} HTTP/1.1\r\nHost: {}{}{}:{}\r\nUser-Agent: berth\r\nAccept: application/json\r\n",
+                  peer.prefix, target, bracketed ? "[" : "", peer.host, bracketed ? "]" : "", peer.port);
+  if (!peer.token.empty()) text += fmt::format("Authorization: Bearer {}\r\n", peer.token);
+  if (!tag.empty()) text += fmt::format("If-None-Match: {}\r\n", tag);
+  return text + "\r\n";
+}
+
+std::string copied(beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+bool is_of_http(const boost::system::error_code& error) {
+  return error.category() == http::make_error_code(http::error::end_of_stream).category();
+}
+
+bool has_ended(const boost::system::error_code& error) {
+  return error == http::error::end_of_stream || error == http::error::partial_message ||
+         error == asio::error::eof || error == asio::error::connection_reset ||
+         error == asio::error::broken_pipe || error == asio::ssl::error::stream_truncated;
+}
+
+/// What a peer was allowed to take.
+struct Bounds {
+  std::chrono::milliseconds patience;
+  std::size_t most_bytes;
+};
+
+std::string sentence(const Fault& fault, const Peer& peer, const Bounds& bounds) {
+  const boost::system::error_code& error = fault.error;
+  if (error == beast::error::timeout)
+    return fmt::format("no answer within {:g} s ({})", static_cast<double>(bounds.patience.count()) / 1000.0,
+                       to_text(fault.step));
+  if (error == asio::error::connection_refused || error == boost::system::errc::no_such_file_or_directory)
+    return fmt::format("nobody listens at {}; start `berth serve` there", url_of(peer));
+  if (!fault.certificate.empty())
+    return fmt::format("its certificate is not accepted: {}", fault.certificate);
+  if (fault.step == Step::securing)
+    return fmt::format("no TLS could be agreed on with {} ({}); does it speak http://?", url_of(peer),
+                       error.message());
+  if (error == http::error::body_limit)
+    return fmt::format("its answer is longer than {} KiB, and was not read", bounds.most_bytes >> 10U);
+  if (has_ended(error)) return "it ended the connection before its answer was whole";
+  if (is_of_http(error)) return fmt::format("what it answers is no HTTP ({})", error.message());
+  return fmt::format("{}: {}", to_text(fault.step), error.message());
+}
+
+}  // namespace
+
+Result<ClientContext> ClientSharing::context_for(const Peer& peer) {
+  ClientContext& context = contexts_[{peer.authorities, peer.certificate, peer.key}];
+  if (context) return context;
+  auto read = read_context(peer);
+  if (read) context = *read;
+  return read;
+}
+
+class Client::Body {
+ public:
+  Body(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, Peer peer, std::size_t most_bytes)
+      : loop_(loop), sharing_(std::move(sharing)), peer_(std::move(peer)), most_bytes_(most_bytes) {}
+
+  Awaited<Result<Response>> get(std::string target, std::string tag, std::chrono::milliseconds patience) {
+    const Time until = std::chrono::steady_clock::now() + patience;
+    const Bounds bounds{patience, most_bytes_};
+    const std::string request = request_for(peer_, target, tag);
+    while (true) {
+      const bool was_kept = plain_.has_value();
+      if (!was_kept) {
+        const Result<void> connected = co_await connect(until, bounds);
+        if (!connected) {
+          disconnect();
+          co_return std::unexpected(connected.error());
+        }
+      }
+      plain_->expires_at(until);
+      Response response;
+      std::optional<Fault> fault;
+      if (secure_) {
+        fault = co_await exchange(*secure_, request, response);
+      } else {
+        fault = co_await exchange(*plain_, request, response);
+      }
+      if (!fault) co_return response;
+      disconnect();
+      // The peer may end a kept connection at any time, also while it is asked: that is no failure of its.
+      if (was_kept && has_ended(fault->error) && response.status == 0) continue;
+      co_return fail(ErrorCode::failure, sentence(*fault, peer_, bounds));
+    }
+  }
+
+ private:
+  void disconnect() {
+    secure_.reset();
+    plain_.reset();
+  }
+
+  Awaited<Result<std::vector<Protocol::endpoint>>> find_peer(Time until) {
+    if (peer_.socket.empty()) co_return co_await sharing_->resolver.find(peer_.host, peer_.port, until);
+    if (peer_.socket.size() >= sizeof(sockaddr_un::sun_path))
+      co_return fail(ErrorCode::usage, fmt::format("{}: the path is too long for a socket", peer_.socket));
+    co_return std::vector<Protocol::endpoint>{asio::local::stream_protocol::endpoint(peer_.socket)};
+  }
+
+  Awaited<Result<void>> connect(Time until, Bounds bounds) {
+    const auto endpoints = co_await find_peer(until);
+    if (!endpoints) co_return std::unexpected(endpoints.error());
+    Fault fault;
+    for (std::size_t left = endpoints->size(); left > 0; --left) {
+      // One that is silent must leave time for the others.
+      const Time now = std::chrono::steady_clock::now();
+      plain_.emplace(loop_.get_executor());
+      plain_->expires_at(now + (until - now) / left);
+      const Protocol::endpoint& each = (*endpoints)[endpoints->size() - left];
+      const auto [error] = co_await plain_->async_connect(each, kAwait);
+      fault.error = error;
+      if (!error) break;
+    }
+    if (fault.error) co_return fail(ErrorCode::failure, sentence(fault, peer_, bounds));
+    plain_->expires_at(until);
+    boost::system::error_code ignored;
+    (void)plain_->socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+    if (!peer_.tls) co_return Result<void>();
+    const auto context = sharing_->context_for(peer_);
+    if (!context) co_return std::unexpected(context.error());
+    secure_ = std::make_unique<SecureStream>(*plain_, **context);
+    if (!expect(secure_->native_handle(), peer_.host))
+      co_return fail(ErrorCode::failure, fmt::format("no certificate can be expected of '{}'", peer_.host));
+    const auto [error] = co_await secure_->async_handshake(asio::ssl::stream_base::client, kAwait);
+    if (!error) co_return Result<void>();
+    fault = {Step::securing, error};
+    if (const long verdict = SSL_get_verify_result(secure_->native_handle()); verdict != X509_V_OK)
+      fault.certificate = X509_verify_cert_error_string(verdict);
+    co_return fail(ErrorCode::failure, sentence(fault, peer_, bounds));
+  }
+
+  template <class Stream>
+  Awaited<std::optional<Fault>> exchange(Stream& stream, const std::string& request, Response& response) {
+    const asio::const_buffer text = asio::buffer(request);
+    const auto [not_sent, sent] = co_await asio::async_write(stream, text, kAwait);
+    if (not_sent) co_return Fault{Step::asking, not_sent};
+    beast::flat_buffer input(kMostUnread);
+    http::response_parser<http::string_body> parser;
+    parser.header_limit(kMostHeaderBytes);
+    parser.body_limit(most_bytes_);
+    const auto [error, size] = co_await http::async_read(stream, input, parser, kAwait);
+    if (size > 0) response.status = parser.get().result_int();
+    if (error) co_return Fault{Step::reading, error};
+    auto& message = parser.get();
+    response.type = copied(message[http::field::content_type]);
+    response.tag = copied(message[http::field::etag]);
+    response.body = std::move(message.body());
+    if (!message.keep_alive() || input.size() > 0) disconnect();
+    co_return std::nullopt;
+  }
+
+  asio::io_context& loop_;
+  std::shared_ptr<ClientSharing> sharing_;
+  Peer peer_;
+  std::size_t most_bytes_;
+  std::optional<PlainStream> plain_;
+  std::unique_ptr<SecureStream> secure_;
+};
+
+std::shared_ptr<ClientSharing> client_sharing(asio::io_context& loop) {
+  return std::make_shared<ClientSharing>(loop);
+}
+
+Client::Client(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, Peer peer,
+               std::size_t most_bytes)
+    : body_(std::make_unique<Body>(loop, std::move(sharing), std::move(peer), most_bytes)) {}
+Client::~Client() = default;
+
+asio::awaitable<Result<Response>, Executor> Client::get(std::string target, std::string tag,
+                                                        std::chrono::milliseconds patience) {
+  return body_->get(std::move(target), std::move(tag), patience);
+}
+
+Result<Response> get_once(const Peer& peer, const std::string& target, std::chrono::milliseconds patience,
+                          std::size_t most_bytes) {
+  asio::io_context loop{1};
+  Client client(loop, client_sharing(loop), peer, most_bytes);
+  Result<Response> answer = fail(ErrorCode::failure, "it was not asked");
+  const auto ask = [&]() -> asio::awaitable<void, Executor> {
+    answer = co_await client.get(target, "", patience);
+  };
+  asio::co_spawn(loop, ask(), asio::detached);
+  loop.run();
+  return answer;
+}
+
+}  // namespace berth::serve

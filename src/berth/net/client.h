@@ -1,0 +1,47 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "berth/agent/peer.h"
+#include "berth/core/error.h"
+#include "berth/net/listener.h"
+
+namespace berth::serve {
+
+/// The most that is read of an answer, where nobody says otherwise.
+inline constexpr std::size_t kMostBodyBytes = 4U << 20U;
+
+/// What clients of one loop share: names that were looked up, certificates that were read. A name that is
+/// looked up in vain holds up nobody but who asked for it.
+class ClientSharing;
+
+/// Asks one peer, again and again, over a connection that is kept. Not for two questions at a time.
+class Client {
+ public:
+  Client(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, Peer peer,
+         std::size_t most_bytes = kMostBodyBytes);
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client();
+
+  /// GET, with everything that goes before it, within `patience`. `tag`: answer 304 while it has not changed;
+  /// "" for none. Error: `failure`, with what happened and what to do; there was no whole answer.
+  asio::awaitable<Result<Response>, Executor> get(std::string target, std::string tag,
+                                                  std::chrono::milliseconds patience);
+
+ private:
+  class Body;
+  std::unique_ptr<Body> body_;
+};
+
+std::shared_ptr<ClientSharing> client_sharing(asio::io_context& loop);
+
+/// One question on a loop of its own, for a program that waits for it. Error: as above.
+Result<Response> get_once(const Peer& peer, const std::string& target, std::chrono::milliseconds patience,
+                          std::size_t most_bytes = kMostBodyBytes);
+
+}  // namespace berth::serve

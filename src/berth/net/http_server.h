@@ -1,0 +1,40 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "berth/agent/answer.h"
+#include "berth/agent/settings.h"
+#include "berth/core/error.h"
+
+namespace berth::serve {
+
+/// Answers HTTP/1.1 from what was published last. One thread, one event loop; a client costs a few kilobytes.
+class HttpServer {
+ public:
+  explicit HttpServer(Site site);
+  ~HttpServer();
+
+  /// Listens where the settings say, and nowhere else any more. Reads token and certificates. Error: nothing
+  /// has changed; the message says which file or address is at fault. REQUIRES: check(settings).
+  Result<void> apply(const Settings& settings);
+  /// "http://127.0.0.1:8420", one an address, with the ports that the system chose.
+  std::vector<std::string> addresses() const;
+
+  /// The one loop, for what else this thread does meanwhile.
+  boost::asio::io_context& loop();
+
+  /// From any thread.
+  void publish(std::shared_ptr<const Published> published);
+
+  /// Serves until SIGTERM or SIGINT, then lets the answers under way end. SIGHUP calls `reload`.
+  void run(const std::function<void()>& reload);
+
+ private:
+  class Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace berth::serve

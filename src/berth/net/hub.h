@@ -1,0 +1,45 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "berth/agent/agents.h"
+#include "berth/agent/answer.h"
+
+namespace berth::serve {
+
+/// Asks agents again and again, each on its own, and publishes what they tell. All of it happens on the loop;
+/// a host that answers late, badly or never holds up no other.
+class Hub {
+ public:
+  struct Plan {
+    std::vector<Agent> agents;
+    std::chrono::seconds every{5};
+    std::chrono::seconds patience{5};
+  };
+  using Publish = std::function<void(std::shared_ptr<const Published>)>;
+
+  /// `own`: what is served of this machine's history, for the agent that is "self".
+  Hub(boost::asio::io_context& loop, Publish publish, ByPath<Service> own);
+  ~Hub();
+
+  /// From now on. Agents that were there before keep what they told. Reads certificates anew. To be called in
+  /// the loop's thread, or before it runs.
+  void apply(Plan plan);
+  /// What was published of this machine, for the agent that is "self". From any thread.
+  void take_own(std::shared_ptr<const Published> own);
+  /// What is asked of agents through the hub: /api/v1/hosts/NAME/history, and /api/v1/usage of all. In the
+  /// loop's thread.
+  void ask_host(const Call& call, Reply reply);
+  void ask_usage(const Call& call, const Reply& reply);
+
+ private:
+  class Body;
+  std::shared_ptr<Body> body_;
+};
+
+}  // namespace berth::serve

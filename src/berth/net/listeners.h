@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "berth/net/listener.h"
+
+namespace berth::serve {
+
+/// All that a server listens at.
+class Listeners {
+ public:
+  /// `accept` is given each that is opened, and takes its clients until it is closed.
+  Listeners(asio::io_context& io, std::function<void(const Listener&)> accept);
+
+  /// Listens where the settings say, and nowhere else any more. Error: nothing has changed.
+  Result<void> listen(const Settings& settings);
+  /// "http://127.0.0.1:8420", one an address, with the ports that the system chose.
+  std::vector<std::string> names(bool tls) const;
+  /// Once: later, the file of a Unix socket may be a successor's.
+  void close();
+
+ private:
+  using Wanted = std::vector<std::pair<std::string, bool>>;  // address, and whether it is the network's
+
+  struct Left {
+    std::string address;            // as in the settings
+    std::string address_with_port;  // where the settings leave the port to the system
+  };
+
+  Result<std::list<Listener>> open_missing(const Wanted& wanted) const;
+  std::vector<Left> leave_ports_of(const Wanted& wanted);
+  void take_back(const std::vector<Left>& left);
+  void take(std::list<Listener> fresh);
+
+  asio::io_context& io_;
+  std::function<void(const Listener&)> accept_;
+  std::list<Listener> open_;
+};
+
+}  // namespace berth::serve

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "berth/net/listener.h"
+
+namespace berth::serve {
+
+/// Looks names up. The system's own call can hang as long as it likes and cannot be ended, so each name has a
+/// thread while it is looked up, and nobody waits for it longer than he said.
+class Resolver {
+ public:
+  using Endpoints = std::vector<Protocol::endpoint>;
+  using Time = std::chrono::steady_clock::time_point;
+
+  explicit Resolver(asio::io_context& loop);
+  Resolver(const Resolver&) = delete;
+  Resolver& operator=(const Resolver&) = delete;
+  ~Resolver();
+
+  /// Where `host` is; never empty. Where the name service does not answer in time: where it last was. Error:
+  /// `failure`.
+  asio::awaitable<Result<Endpoints>, Executor> find(std::string host, std::uint16_t port, Time until);
+
+ private:
+  struct Name {
+    Endpoints endpoints;
+    std::string error;
+    Time looked_up{};
+    bool under_way = false;
+    std::vector<std::shared_ptr<Timer>> waiting;
+  };
+  /// Outlives this object with a thread that does not come back.
+  struct Mailbox;
+
+  void look_up(const std::string& host);
+  void take(const std::string& host, Endpoints endpoints, std::string error);
+
+  asio::io_context& loop_;
+  std::shared_ptr<Mailbox> mailbox_;
+  std::map<std::string, Name> names_;
+  std::deque<std::string> in_line_;
+  std::size_t under_way_ = 0;
+};
+
+}  // namespace berth::serve

@@ -1,0 +1,68 @@
+#include "berth/net/wire.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace berth::serve {
+namespace {
+
+namespace http = boost::beast::http;
+
+const boost::system::error_category& kHttpErrors =
+    http::make_error_code(http::error::end_of_stream).category();
+
+std::string_view view(boost::beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+}  // namespace
+
+Request request_of(const Header& header) {
+  return {.method = view(header.method_string()),
+          .target = view(header.target()),
+          .host = view(header[http::field::host]),
+          .authorization = view(header[http::field::authorization]),
+          .if_none_match = view(header[http::field::if_none_match])};
+}
+
+bool takes_gzip(const Header& header) {
+  for (const auto& coding : http::ext_list(header[http::field::accept_encoding])) {
+    if (view(coding.first) != "gzip") continue;
+    // "gzip;q=0" is a refusal.
+    return std::ranges::all_of(coding.second, [](const auto& parameter) {
+      return parameter.first != "q" ||
+             view(parameter.second).find_first_not_of("0.") != std::string_view::npos;
+    });
+  }
+  return false;
+}
+
+std::string head_of(const Page& page, const Sending& sending) {
+  std::string head =
+      fmt::format("HTTP/1.1 {} {}\r\nServer: berth\r\nX-Content-Type-Options: nosniff\r\n", page.status,
+                  view(http::obsolete_reason(static_cast<http::status>(page.status))));
+  // Else to be asked about each time, and then often answered with 304.
+  head += page.is_forever ? "Cache-Control: public, max-age=31536000, immutable\r\n"
+                          : "Cache-Control: no-cache\r\n";
+  head += "Vary: Accept-Encoding\r\n";
+  if (!page.tag.empty()) head += fmt::format("ETag: W/{}\r\n", page.tag);
+  head += page.more_headers;
+  if (page.status != 304) {
+    head += fmt::format("Content-Type: {}\r\n", page.type);
+    if (sending.is_packed) head += "Content-Encoding: gzip\r\n";
+    if (sending.length) head += fmt::format("Content-Length: {}\r\n", *sending.length);
+  }
+  head += sending.keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
+  return head;
+}
+
+std::optional<Page> refusal_of(const boost::system::error_code& error) {
+  if (error.category() != kHttpErrors || error == http::error::end_of_stream) return std::nullopt;
+  if (error == http::error::header_limit || error == http::error::buffer_overflow)
+    return refusal(431, fmt::format("the header is longer than {} bytes", kMostHeaderBytes));
+  if (error == http::error::body_limit) return refusal(413, "a request has no body here");
+  return refusal(400, "this is no HTTP request: " + error.message());
+}
+
+}  // namespace berth::serve

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <boost/beast/http.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "berth/agent/answer.h"
+
+namespace berth::serve {
+
+inline constexpr std::uint32_t kMostHeaderBytes = 16U << 10U;
+
+using Header = boost::beast::http::request_header<>;
+
+/// Its views last as long as the header.
+Request request_of(const Header& header);
+bool takes_gzip(const Header& header);
+
+/// How an answer is sent.
+struct Sending {
+  std::optional<std::size_t> length;  ///< nullopt for a stream, which ends with its connection
+  bool keep_alive = true;
+  bool is_packed = false;
+};
+/// Status line and header.
+std::string head_of(const Page& page, const Sending& sending);
+
+/// Why a header could not be read. nullopt: the connection is at its end, there is nobody to tell.
+std::optional<Page> refusal_of(const boost::system::error_code& error);
+
+}  // namespace berth::serve

@@ -1,0 +1,164 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "berth/core/error.h"
+#include "berth/core/ledger.h"
+#include "berth/sys/file.h"
+
+namespace berth::store {
+
+/// Told something that the user should know now, as a sentence.
+using Tell = std::function<void(const std::string&)>;
+
+/// A device to lock: whole (nobody else), or in part (with others who take a part).
+struct DeviceLock {
+  std::string uuid;
+  bool whole = true;
+
+  bool operator==(const DeviceLock&) const = default;
+};
+
+/// What a decision function wants done with the ticket that it decides on.
+struct Take {
+  std::vector<std::string> devices;  ///< what the ticket then says that it holds
+  std::vector<DeviceLock> locks;     ///< to be taken, all or none; the parent of a MIG instance too
+};
+struct Stay {};      ///< in the queue
+struct Withdraw {};  ///< leave the queue, and end the ticket
+/// To be asked again with those who stand further ahead. REQUIRES: the ledger has some `unread`.
+struct ReadOn {};
+using Decision = std::variant<Take, Stay, Withdraw, ReadOn>;
+
+/// Decides for the ticket `me` of the ledger. Pure: a store may call it again on another ledger, and then
+/// only the last answer counts. The ledger has all leases and, of the tickets that stand before me in the
+/// queue, the nearest; `unread` are those that nobody has looked at yet, since most waiters need to know only
+/// who is right before them.
+using Decide = std::function<Result<Decision>(const Ledger& ledger, TicketId me)>;
+
+/// What came of a decision.
+struct Taken {};
+struct Stayed {};
+struct Withdrawn {};
+/// It said Take, and somebody has a lock whom the ledger does not know. Nothing was taken; the ticket waits
+/// on.
+struct Conflict {
+  std::string uuid;
+};
+using Outcome = std::variant<Taken, Stayed, Withdrawn, Conflict>;
+
+/// What ended a sleep.
+enum class Woken {
+  changed,  ///< what it slept for has happened, or may have
+  tick,     ///< the time was up: look whether something happened that has no event
+};
+
+/// One's own ticket, from joining the queue to its end. When this object goes, the ticket ends, unless
+/// another process has been given its descriptors and still has them.
+class OwnTicket {
+ public:
+  virtual ~OwnTicket() = default;
+
+  /// As it stands: phase, id, and the devices once it is granted.
+  virtual const Ticket& ticket() const = 0;
+
+  /// Decides again, as one step that no other decision of this store overlaps. REQUIRES: the ticket waits.
+  /// Error: what `decide` says, or `failure` when the store broke; the ticket has ended.
+  virtual Result<Outcome> decide(const Decide& decide) = 0;
+
+  /// Sleeps until the earlier ticket `rival` no longer waits (granted, withdrawn or dead), or `sleep_on` says
+  /// no, which is asked after each tick.
+  virtual Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds tick,
+                                     const std::function<bool()>& sleep_on) = 0;
+
+  /// Whether so many stand before it that its turn cannot be near. Cheap, and a guess.
+  virtual bool is_far_back() const = 0;
+
+  /// Sleeps until a lock of these devices or one of these leases may have ended, or for one tick. What ended
+  /// since the last decision counts, so a release between the decision and the sleep is not lost.
+  /// Also wakes when one of the `exits` is readable.
+  virtual Result<Woken> sleep_until_released(const std::vector<std::string>& uuids,
+                                             const std::vector<TicketId>& leases,
+                                             const std::vector<int>& exits,
+                                             std::chrono::milliseconds tick) = 0;
+
+  /// Gives back what only a wait needs. A grant does not: the kernel takes some milliseconds for it, which is
+  /// time that the job has been waiting for. REQUIRES: it does not wait.
+  virtual void end_watch() {}
+
+  /// Ends the ticket for all who share it, and lets the waiters know.
+  virtual void release() = 0;
+
+  /// Whoever has a copy of these keeps the ticket alive. All are close-on-exec. Empty for a store that knows
+  /// another life.
+  virtual std::vector<int> descriptors() const = 0;
+};
+
+struct Joined {
+  std::unique_ptr<OwnTicket> own;  ///< null when the first decision was to withdraw
+  Outcome outcome;
+};
+
+/// A device that somebody without a ticket has locked, as far as the kernel tells.
+struct ForeignLock {
+  std::string uuid;
+  bool whole = true;
+  std::uint32_t pid = 0;  ///< who took it; may have ended while a child still holds it
+
+  bool operator==(const ForeignLock&) const = default;
+};
+
+struct Books {
+  Ledger ledger;
+  std::vector<ForeignLock> foreign_locks;
+};
+
+/// How much of the books is read.
+enum class Extent {
+  leases,            ///< what a request is judged by, at a cost that does not grow with the queue
+  leases_and_locks,  ///< and the locks of those without a ticket, which may take the kernel 10 ms to tell
+  everything,        ///< and who waits
+};
+
+/// Where tickets are. What it needs of a back end: an order of creation, a lock per device, a life that the
+/// back end ends when the client is gone, and a way to sleep until one given key changes.
+class LeaseStore {
+ public:
+  virtual ~LeaseStore() = default;
+
+  /// As it stands now. Takes no lock and waits for nobody.
+  virtual Result<Books> look(Extent extent) = 0;
+  Result<Books> look() { return look(Extent::everything); }
+
+  /// Puts a ticket at the end of the queue and decides for it, in one step. Of `draft`, id, phase, owner and
+  /// times are filled in.
+  virtual Result<Joined> join(const Ticket& draft, const Decide& decide) = 0;
+
+  /// A number that is another one when a ticket has since become a lease, or the name of one has gone. 0:
+  /// there has never been one.
+  virtual std::int64_t lease_changes() = 0;
+
+  /// Removes what the dead tickets of this user that the last `look` found have left, except those in `keep`.
+  virtual void sweep(const std::vector<TicketId>& keep) = 0;
+
+  /// The file behind a live lease, for finding who has it open. nullopt: none, or the store has no files.
+  virtual std::optional<sys::FileIdentity> file_of(TicketId lease) = 0;
+
+  /// The store for requests made inside this lease: its own, and only for the lease's owner.
+  virtual Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) = 0;
+
+  /// Where it is, for HandedLease (src/berth/store/handed_lease.h); "" when it is nowhere.
+  virtual std::string path() const = 0;
+
+  /// What those who use it should know, one sentence each: "trusts alice …".
+  virtual std::vector<std::string> notes() const = 0;
+};
+
+}  // namespace berth::store

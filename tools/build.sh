@@ -1,0 +1,39 @@
+# shellcheck shell=bash
+
+# What is precompiled is told by its content.
+use_ccache() {
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+}
+
+# build [PRESET [TARGET…]]: quiet when all is well.
+build() {
+  local preset=${1:-release}
+  shift || true
+  local log=build/log/build-$preset.log
+  mkdir -p build/log
+  if command -v ccache >/dev/null; then
+    use_ccache
+  fi
+  {
+    { [[ -f build/$preset/build.ninja ]] || cmake --preset "$preset"; } &&
+      cmake --build --preset "$preset" ${1:+--target "$@"}
+  } >"$log" 2>&1 || {
+    grep -E -A 12 'error:|^FAILED|CMake Error' "$log" | head -n 80 >&2 || tail -n 40 "$log" >&2
+    printf 'the %s build failed; all of it is in %s\n' "$preset" "$log" >&2
+    return 1
+  }
+}
+
+make_packages() {
+  build release && rm -rf dist && (cd build/release && cpack) && ls -l dist
+}
+
+cmd_package() {
+  setup_to_test
+  make_packages >build/log/package.log 2>&1 || {
+    tail -n 40 build/log/package.log >&2
+    die "could not make the packages (build/log/package.log)"
+  }
+  printf '%s\n' dist/*.tar.gz dist/*.deb
+}

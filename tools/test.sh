@@ -1,0 +1,108 @@
+# shellcheck shell=bash
+# Every step leaves a log and one file of results; report.py adds them up.
+
+begin_report() {
+  rm -rf build/results
+  mkdir -p build/results build/log
+}
+
+end_report() { /usr/bin/python3 tools/report.py build/results; }
+
+# step NAME COMMAND…: one line on the terminal, the whole in build/log/NAME.log, the log's end when it fails.
+step() {
+  local name=$1 start=$SECONDS status=0
+  shift
+  "$@" >"build/log/$name.log" 2>&1 || status=$?
+  if ((status == 0)); then
+    printf '  %-22s ok %5ds\n' "$name" $((SECONDS - start))
+    return 0
+  fi
+  printf '  %-22s FAILED %ds (build/log/%s.log)\n' "$name" $((SECONDS - start)) "$name"
+  tail -n "${lines_shown:-60}" "build/log/$name.log" | sed 's/^/    | /'
+  return "$status"
+}
+
+# A step that is itself one check.
+check() {
+  local status=0
+  step "$@" || status=$?
+  if ((status == 0)); then echo passed 1; else echo failed 1; fi >"build/results/$1.count"
+  return "$status"
+}
+
+# Sanitizers of GCC 12 lose their way when the kernel spreads addresses widely.
+without_aslr() {
+  if setarch -R true 2>/dev/null; then setarch -R "$@"; else "$@"; fi
+}
+
+unit_tests() {
+  local preset=$1
+  shift
+  local log=build/log/unit-$preset.log
+  step "unit-$preset" without_aslr ctest --test-dir "build/$preset" -L unit -j "$(nproc)" --no-tests=error -V "$@" || true
+  cp "$log" "build/results/unit-$preset.doctest"
+}
+
+# program_tests NAME PRESET [PYTEST ARGUMENT…]: the black box. What a sanitized build cannot do (be loaded by a
+# foreign program, be counted) is marked release_only.
+program_tests() {
+  local name=$1 preset=$2
+  shift 2
+  BERTH_BUILD=$PWD/build/$preset step "$name" without_aslr timeout -k 10 900 .venv/bin/python -m pytest "${suite:-tests}" -q -rs \
+    -n "$(nproc)" --dist loadfile \
+    --junitxml="build/results/$name.xml" "$@" || true
+  [[ -f build/results/$name.xml ]] || printf 'failed 1\n' >"build/results/$name.count"
+}
+
+run_part_release() {
+  check build-release build release || return 0
+  unit_tests release
+  program_tests program-release release -m "not package and not python"
+}
+
+run_part_debug() {
+  check build-debug build debug || return 0
+  unit_tests debug
+  program_tests program-debug debug -m "not package and not python and not release_only"
+}
+
+# The agent and the hub under load, a report ends them. Not a part of the whole: the build alone takes two minutes.
+run_part_threads() {
+  check build-threads build tsan berth berth-serve simulator other_clock slow_names || return 0
+  # A name service that is preloaded comes before TSan itself.
+  suite=tests/serve TSAN_OPTIONS=halt_on_error=1 program_tests program-threads tsan -m "not release_only" \
+    -k "not looked_up_for_ever"
+}
+
+# Berth starts no thread; the hosts of its library do.
+run_part_tsan() {
+  check build-tsan build tsan berth_api_test berth simulator || return 0
+  unit_tests tsan -R '^api$'
+}
+
+run_part_model() { check model tests/model/run --quick || true; }
+
+run_part_lint() {
+  check lint-format lint_format || true
+  check lint-shell lint_shell || true
+  check lint-python lint_python || true
+  check lint-page lint_page || true
+  check lint-tidy lint_tidy "$@" || true
+}
+
+run_part_package() {
+  check package make_packages || return 0
+  program_tests program-package release -m package
+}
+
+cmd_test() {
+  local parts=("$@") part
+  ((${#parts[@]})) || parts=(release python lint package model debug tsan)
+  for part in "${parts[@]}"; do
+    declare -F "run_part_$part" >/dev/null || die "no such part: $part"
+  done
+  setup_to_test
+  begin_report
+  for part in "${parts[@]}"; do "run_part_$part"; done
+  end_report
+}
