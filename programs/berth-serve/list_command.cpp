@@ -29,13 +29,12 @@ Result<cli::Output> list_once(const Peer& peer, bool as_json, render::Layout lay
   const std::string asking = fmt::format("asking {}", url_of(peer));
   auto response = get_once(peer, "/api/v1/hosts", kListPatience, kMostOfHub);
   if (!response) return std::unexpected(context(response.error(), asking));
-  const auto text = document_in(std::move(*response), asking);
-  if (!text) return std::unexpected(text.error());
-  auto told = render::read_hosts(*text);
+  BERTH_LET(const auto text, document_in(std::move(*response), asking));
+  auto told = render::read_hosts(text);
   if (!told) return std::unexpected(context(told.error(), asking));
   if (!as_json)
     return cli::Output{.out = render::hosts_table(hosts_of(std::move(*told)), cli::Environment::style_of(1))};
-  auto json = render::rewritten(*text, "berth-hosts", layout);
+  auto json = render::rewritten(text, "berth-hosts", layout);
   if (!json) return std::unexpected(context(json.error(), asking));
   return cli::Output{.out = std::move(*json)};
 }
@@ -47,10 +46,9 @@ Result<cli::Output> list_command(std::span<char*> words) {
   const cli::Syntax syntax = cli::list_syntax(options);
   if (const auto parsed = cli::parse(syntax, "berth list", words); !parsed)
     return std::unexpected(parsed.error());
-  const auto peer = cli::peer_of(options.hub);
-  if (!peer) return std::unexpected(peer.error());
+  BERTH_LET(const auto peer, cli::peer_of(options.hub));
   return cli::show(options.watch,
-                   [&](render::Layout layout) { return list_once(*peer, options.watch.json, layout); });
+                   [&](render::Layout layout) { return list_once(peer, options.watch.json, layout); });
 }
 
 }  // namespace berth::serve

@@ -48,27 +48,24 @@ Result<std::optional<Wanted>> read_settings(std::span<char*> words) {
   serve::Settings& settings = wanted.settings;
   std::string config_file;
   const cli::Syntax syntax = cli::serve_syntax(settings, config_file);
-  const auto parsed = cli::parse(syntax, "berth serve", words);
-  if (!parsed) return std::unexpected(parsed.error());
-  if (parsed->help) {
+  BERTH_LET(const auto parsed, cli::parse(syntax, "berth serve", words));
+  if (parsed.help) {
     cli::report(cli::Output{.out = cli::help_text(syntax, "berth serve", "show this machine over HTTP")});
     return std::nullopt;
   }
-  if (auto read = cli::read_serve_file(config_file, syntax); !read) return std::unexpected(read.error());
-  if (auto checked = serve::check(settings); !checked) return std::unexpected(checked.error());
+  BERTH_DO(cli::read_serve_file(config_file, syntax));
+  BERTH_DO(serve::check(settings));
   if (settings.hub.is_hub) {
-    auto agents = serve::read_agents(settings.hub);
-    if (!agents) return std::unexpected(agents.error());
-    wanted.agents = std::move(*agents);
+    BERTH_LET(auto agents, serve::read_agents(settings.hub));
+    wanted.agents = std::move(agents);
   }
   return wanted;
 }
 
 Result<source::ProbeOptions> probe_options(const serve::Settings& settings) {
   source::ProbeOptions options = cli::probe_options();
-  const auto self = cli::own_path();
-  if (!self) return std::unexpected(self.error());
-  if (cli::variable("BERTH_PROGRAM").empty()) options.program = self->substr(0, self->rfind('/')) + "/berth";
+  BERTH_LET(const auto self, cli::own_path());
+  if (cli::variable("BERTH_PROGRAM").empty()) options.program = self.substr(0, self.rfind('/')) + "/berth";
   options.version = version();
   options.keep = true;
   options.kind = settings.source;
@@ -109,8 +106,8 @@ class Program {
   Program(std::span<char*> words, bool is_hub) : words_(words), is_hub_(is_hub) {}
 
   Result<void> serve(const Wanted& wanted) {
-    if (auto applied = server_.apply(wanted.settings); !applied) return applied;
-    if (auto begun = apply(wanted); !begun) return begun;
+    BERTH_DO(server_.apply(wanted.settings));
+    BERTH_DO(apply(wanted));
     for (const std::string& address : server_.addresses())
       cli::write_error(fmt::format("berth: serving {}\n", address));
     server_.run([this] { read_again(); });
@@ -138,16 +135,15 @@ class Program {
     if (watcher_) {
       watcher_->set_interval(wanted.every());
     } else if (wanted.looks_here()) {
-      if (auto begun = look_here(wanted); !begun) return begun;
+      BERTH_DO(look_here(wanted));
     }
     if (is_hub_) hub_.apply(wanted.plan());
     return {};
   }
 
   Result<void> look_here(const Wanted& wanted) {
-    auto probe = probe_options(wanted.settings);
-    if (!probe) return std::unexpected(probe.error());
-    watcher_.emplace(std::move(*probe), remember_in(history_), [this](auto published) {
+    BERTH_LET(auto probe, probe_options(wanted.settings));
+    watcher_.emplace(std::move(probe), remember_in(history_), [this](auto published) {
       if (is_hub_) {
         hub_.take_own(std::move(published));
       } else {
@@ -162,12 +158,12 @@ class Program {
   }
 
   Result<void> apply_again() {
-    const auto fresh = read_settings(words_);
-    if (!fresh) return std::unexpected(fresh.error());
-    if ((*fresh)->settings.hub.is_hub != is_hub_)
+    BERTH_LET(const auto fresh, read_settings(words_));
+    if (!fresh) return {};  // --help among the words: then it was given, and this did not start
+    if (fresh->settings.hub.is_hub != is_hub_)
       return fail(ErrorCode::failure, "an agent becomes a hub, or a hub an agent, only with a restart");
-    if (auto applied = server_.apply((*fresh)->settings); !applied) return applied;
-    return apply(**fresh);
+    BERTH_DO(server_.apply(fresh->settings));
+    return apply(*fresh);
   }
 
   void read_again() {
@@ -187,11 +183,10 @@ class Program {
 };
 
 Result<void> serve_until_told(std::span<char*> words) {
-  const auto wanted = read_settings(words);
-  if (!wanted) return std::unexpected(wanted.error());
-  if (!*wanted) return {};
-  Program program(words, (*wanted)->settings.hub.is_hub);
-  return program.serve(**wanted);
+  BERTH_LET(const auto wanted, read_settings(words));
+  if (!wanted) return {};
+  Program program(words, wanted->settings.hub.is_hub);
+  return program.serve(*wanted);
 }
 
 }  // namespace

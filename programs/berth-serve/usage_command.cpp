@@ -30,20 +30,18 @@ std::string own_agent() {
 
 Result<render::Usage> asked(cli::AskingOptions options, const history::UsageQuestion& question) {
   if (options.url.empty()) options.url = own_agent();
-  const auto peer = cli::peer_of(options);
-  if (!peer) return std::unexpected(peer.error());
+  BERTH_LET(const auto peer, cli::peer_of(options));
   const std::string target =
       fmt::format("/api/v1/usage?since={}s&by={}", question.since_s, to_text(question.by));
-  const auto response = get_once(*peer, target, kUsagePatience);
-  const std::string asking = fmt::format("asking {}", url_of(*peer));
+  const auto response = get_once(peer, target, kUsagePatience);
+  const std::string asking = fmt::format("asking {}", url_of(peer));
   if (!response) {
     return fail(ErrorCode::failure,
                 fmt::format("{}: {}, or read the file of an agent that does not run with --file FILE", asking,
                             response.error().message));
   }
-  const auto text = document_in(*response, asking);
-  if (!text) return std::unexpected(text.error());
-  auto usage = render::usage_from_json(*text);
+  BERTH_LET(const auto text, document_in(*response, asking));
+  auto usage = render::usage_from_json(text);
   if (!usage) return std::unexpected(context(usage.error(), asking));
   return usage;
 }
@@ -55,7 +53,7 @@ Result<render::Usage> read(const std::string& path, const history::UsageQuestion
   if (::stat(path.c_str(), &status) != 0) return sys::fail_errno(reading);
   auto file = history::HistoryFile::open(path);
   if (!file) {
-    const bool taken = file.error().kind == history::Fault::Kind::taken;
+    const bool taken = file.error().kind == history::DatabaseError::Kind::taken;
     return fail(ErrorCode::failure,
                 fmt::format("{}: {}", reading,
                             taken ? "an agent has it; ask that one, without --file" : file.error().message));
@@ -73,14 +71,13 @@ Result<cli::Output> usage_command(std::span<char*> words) {
   const cli::Syntax syntax = cli::usage_syntax(options);
   if (const auto parsed = cli::parse(syntax, "berth usage", words); !parsed)
     return std::unexpected(parsed.error());
-  const auto question = history::usage_question({{"since", options.since}, {"by", options.by}});
-  if (!question) return std::unexpected(question.error());
+  BERTH_LET(const auto question, history::usage_question({{"since", options.since}, {"by", options.by}}));
   if (!options.file.empty() && !options.asking.url.empty())
     return fail(ErrorCode::usage, "--file and --url contradict each other: give one of them");
-  const auto usage = options.file.empty() ? asked(options.asking, *question) : read(options.file, *question);
-  if (!usage) return std::unexpected(usage.error());
-  return cli::Output{.out = options.json ? render::usage_json(*usage, render::Layout::lines)
-                                         : render::usage_table(*usage, cli::Environment::style_of(1))};
+  BERTH_LET(const auto usage,
+            options.file.empty() ? asked(options.asking, question) : read(options.file, question));
+  return cli::Output{.out = options.json ? render::usage_json(usage, render::Layout::lines)
+                                         : render::usage_table(usage, cli::Environment::style_of(1))};
 }
 
 }  // namespace berth::serve

@@ -34,14 +34,12 @@ Result<std::string> read_whole(const std::string& path) {
 }
 
 Result<std::vector<AgentEntry>> entries_of_file(const std::string& path, const AgentAccess& access) {
-  const auto text = read_whole(path);
-  if (!text) return std::unexpected(text.error());
-  if (!is_nvgpu_file(path, *text)) return agents_from_toml(path, *text, access);
-  const auto file = read_nvgpu_file(path, *text);
-  if (!file) return std::unexpected(file.error());
+  BERTH_LET(const auto text, read_whole(path));
+  if (!is_nvgpu_file(path, text)) return agents_from_toml(path, text, access);
+  BERTH_LET(const auto file, read_nvgpu_file(path, text));
   std::vector<AgentEntry> entries;
-  for (const auto& [url, line] : file->agents)
-    entries.push_back({fmt::format("{}:{}", path, line), "", url, access, file->token});
+  for (const auto& [url, line] : file.agents)
+    entries.push_back({fmt::format("{}:{}", path, line), "", url, access, file.token});
   return entries;
 }
 
@@ -105,9 +103,8 @@ AgentEntry agent_from_word(std::string_view word, const AgentAccess& access) {
 Result<std::vector<Agent>> read_agents(const HubSettings& settings) {
   std::vector<AgentEntry> entries;
   if (!settings.agents_file.empty()) {
-    auto of_file = entries_of_file(settings.agents_file, settings.access);
-    if (!of_file) return std::unexpected(of_file.error());
-    entries = std::move(*of_file);
+    BERTH_LET(auto of_file, entries_of_file(settings.agents_file, settings.access));
+    entries = std::move(of_file);
   }
   for (const std::string& word : settings.agents) entries.push_back(agent_from_word(word, settings.access));
 

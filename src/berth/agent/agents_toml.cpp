@@ -67,7 +67,7 @@ Result<AgentEntry> read_agent(std::string_view path, const toml::node& node, con
   const auto* keys = node.as_table();
   if (keys == nullptr) return wrong_value(table, node, "each agent is a table: [[agent]]");
   for (const auto& [key, value] : *keys) {
-    if (auto read = read_key(table, key.str(), value); !read) return std::unexpected(read.error());
+    BERTH_DO(read_key(table, key.str(), value));
   }
   if (entry.url.empty())
     return wrong_value(table, node, "[[agent]] needs url = \"https://node01:8420\", or \"self\"");
@@ -97,9 +97,8 @@ Result<std::vector<AgentEntry>> agents_from_toml(std::string_view path, std::str
   std::vector<AgentEntry> entries;
   if (list == nullptr) return entries;
   for (const toml::node& each : *list) {
-    auto entry = read_agent(path, each, head.access);
-    if (!entry) return std::unexpected(entry.error());
-    entries.push_back(std::move(*entry));
+    BERTH_LET(auto entry, read_agent(path, each, head.access));
+    entries.push_back(std::move(entry));
   }
   return entries;
 }

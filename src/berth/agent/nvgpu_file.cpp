@@ -134,9 +134,8 @@ Result<std::vector<NvgpuFile::Entry>> take_list(PythonText& python) {
     if (!python.at_text())
       return python.wrong("an entry of AGENTS must be a text: 'self' or a URL in quotes");
     const unsigned line = python.line();
-    auto text = take_texts(python, true);
-    if (!text) return std::unexpected(text.error());
-    entries.push_back({std::move(*text), line});
+    BERTH_LET(auto text, take_texts(python, true));
+    entries.push_back({std::move(text), line});
     if (!python.take_if(",") && python.next() != end)
       return python.wrong("entries of AGENTS are divided by commas");
   }
@@ -150,7 +149,7 @@ Result<void> skip_value(PythonText& python) {
   for (python.skip_blank(false); !python.at_end() && (python.next() != '\n' || depth > 0);
        python.skip_blank(depth > 0)) {
     if (python.at_text()) {
-      if (auto text = python.take_text(); !text) return std::unexpected(text.error());
+      BERTH_DO(python.take_text());
       continue;
     }
     const char c = python.next();
@@ -168,16 +167,14 @@ Result<void> read_assignment(PythonText& python, NvgpuFile& file) {
   if (name.empty() || !python.take_if("=") || python.next() == '=') return python.wrong(kAllowed);
   python.skip_blank(false);
   if (name == kAgents) {
-    auto entries = take_list(python);
-    if (!entries) return std::unexpected(entries.error());
-    file.agents = std::move(*entries);
+    BERTH_LET(auto entries, take_list(python));
+    file.agents = std::move(entries);
   } else if (name == kToken && python.at_text()) {
-    auto token = take_texts(python, false);
-    if (!token) return std::unexpected(token.error());
+    BERTH_LET(auto token, take_texts(python, false));
     // It stands in the header of a request.
-    if (std::ranges::any_of(*token, [](unsigned char c) { return c <= ' ' || c == 0x7f; }))
+    if (std::ranges::any_of(token, [](unsigned char c) { return c <= ' ' || c == 0x7f; }))
       return python.wrong("TOKEN must be one word");
-    file.token = std::move(*token);
+    file.token = std::move(token);
   } else if (name == kToken && !python.take_if("None")) {
     return python.wrong("TOKEN must be a text in quotes, or None");
   } else {
@@ -195,7 +192,7 @@ Result<NvgpuFile> read_nvgpu_file(std::string_view path, std::string_view text) 
   PythonText python(path, text);
   for (python.skip_blank(true); !python.at_end(); python.skip_blank(true)) {
     if (python.take_if(";")) continue;
-    if (auto read = read_assignment(python, file); !read) return std::unexpected(read.error());
+    BERTH_DO(read_assignment(python, file));
   }
   return file;
 }

@@ -71,9 +71,8 @@ Result<void> check(const Settings& settings) {
     return fail(ErrorCode::usage, "--history and --no-history contradict each other: give one of them");
   const bool guarded = !settings.token_file.empty() || !settings.tls_clients.empty() || settings.insecure;
   for (const std::string& text : settings.listen) {
-    const auto address = tcp_address(text);
-    if (!address) return std::unexpected(address.error());
-    if (address->loopback || guarded) continue;
+    BERTH_LET(const auto address, tcp_address(text));
+    if (address.loopback || guarded) continue;
     return fail(
         ErrorCode::usage,
         fmt::format("{} is reached from other machines, and everybody there could read who runs what: give "

@@ -48,21 +48,18 @@ Watcher::Watcher(source::ProbeOptions options, Remember remember, Publish publis
 
 Result<leasing::World> Watcher::look_at_machine() {
   // Read anew each time, so that an edit counts at once, as it does for everybody else.
-  auto files = leasing::read_site_files(leasing::standard_site_file_paths());
-  if (!files) return std::unexpected(files.error());
-  auto place = leasing::find_place([](const std::string&) {});
-  if (!place) return std::unexpected(place.error());
-  warnings_.insert(warnings_.end(), place->warnings.begin(), place->warnings.end());
+  BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
+  BERTH_LET(auto place, leasing::find_place([](const std::string&) {}));
+  warnings_.insert(warnings_.end(), place.warnings.begin(), place.warnings.end());
   if (!probe_) {
-    auto probe = source::ProbeSource::start(options_);
-    if (!probe) return std::unexpected(probe.error());
-    probe_.emplace(std::move(*probe));
+    BERTH_LET(auto probe, source::ProbeSource::start(options_));
+    probe_.emplace(std::move(probe));
   }
   leasing::LookOptions options;
-  options.policy = std::move(files->policy);
-  options.within = place->within;
+  options.policy = std::move(files.policy);
+  options.within = place.within;
   options.also = readings_for_listing();
-  return leasing::look(*probe_, *place->store, berth::Request(), options);
+  return leasing::look(*probe_, *place.store, berth::Request(), options);
 }
 
 void Watcher::look() {

@@ -34,15 +34,13 @@ class HostProbe : public source::ProbeSource {
 };
 
 Result<HostProbe> start_probe() {
-  auto program = api::find_program();
-  if (!program) return std::unexpected(program.error());
+  BERTH_LET(auto program, api::find_program());
   source::ProbeOptions options;
-  options.program = std::move(*program);
+  options.program = std::move(program);
   options.version = version();
   options.state_directory = store::choose_lease_directory().path;
-  auto probe = source::ProbeSource::start(std::move(options));
-  if (!probe) return std::unexpected(probe.error());
-  return HostProbe(std::move(*probe));
+  BERTH_LET(auto probe, source::ProbeSource::start(std::move(options)));
+  return HostProbe(std::move(probe));
 }
 
 /// Everything that a question is answered from.
@@ -53,19 +51,16 @@ struct Scene {
 };
 
 Result<Scene> set_scene(MaskUse mask) {
-  auto source = start_probe();
-  if (!source) return std::unexpected(source.error());
-  auto site = leasing::read_site_files(leasing::standard_site_file_paths());
-  if (!site) return std::unexpected(site.error());
+  BERTH_LET(auto source, start_probe());
+  BERTH_LET(auto site, leasing::read_site_files(leasing::standard_site_file_paths()));
   // Nobody is told anything on the way: what a host prints is its own affair.
-  auto place = leasing::find_place({});
-  if (!place) return std::unexpected(place.error());
+  BERTH_LET(auto place, leasing::find_place({}));
   leasing::LookOptions look;
-  look.policy = std::move(site->policy);
-  look.within = place->within;
-  if (place->believe_mask && mask == MaskUse::inherit) look.mask = variable("CUDA_VISIBLE_DEVICES");
+  look.policy = std::move(site.policy);
+  look.within = place.within;
+  if (place.believe_mask && mask == MaskUse::inherit) look.mask = variable("CUDA_VISIBLE_DEVICES");
   look.device_order = variable("CUDA_DEVICE_ORDER");
-  return Scene{std::move(*source), std::move(*place), std::move(look)};
+  return Scene{std::move(source), std::move(place), std::move(look)};
 }
 
 Refusal refused(const Request& request, const std::vector<Verdict>& verdicts, const Facts& facts) {
@@ -88,16 +83,14 @@ Result<Request> request(unsigned count, std::string_view where) {
   Request wanted;
   wanted.count = count;
   if (where.empty()) return wanted;
-  auto expression = Expression::parse(where);
-  if (!expression) return std::unexpected(expression.error());
-  wanted.conditions = expression->conjuncts();
+  BERTH_LET(auto expression, Expression::parse(where));
+  wanted.conditions = expression.conjuncts();
   return wanted;
 }
 
 Result<Snapshot> snapshot(ReadingSet readings) {
-  auto source = start_probe();
-  if (!source) return std::unexpected(source.error());
-  return source->read(readings);
+  BERTH_LET(auto source, start_probe());
+  return source.read(readings);
 }
 
 std::expected<Picked, Refusal> pick(const Request& asked, MaskUse mask) {
@@ -120,13 +113,10 @@ std::expected<Picked, Refusal> pick(const Request& asked, MaskUse mask) {
 }
 
 Result<std::vector<Finding>> why(const Request& request, MaskUse mask) {
-  auto scene = set_scene(mask);
-  if (!scene) return std::unexpected(scene.error());
-  auto world = leasing::look(scene->source, *scene->place.store, request, scene->look);
-  if (!world) return std::unexpected(world.error());
-  const auto verdicts = judge(request, world->ledger, world->facts);
-  if (!verdicts) return std::unexpected(verdicts.error());
-  return api::findings(*verdicts, world->facts.snapshot);
+  BERTH_LET(auto scene, set_scene(mask));
+  BERTH_LET(auto world, leasing::look(scene.source, *scene.place.store, request, scene.look));
+  BERTH_LET(const auto verdicts, judge(request, world.ledger, world.facts));
+  return api::findings(verdicts, world.facts.snapshot);
 }
 
 }  // namespace berth

@@ -92,20 +92,17 @@ bool cuda_is_up() {
 }
 
 Result<CudaPlaceholder> CudaPlaceholder::take(const std::vector<std::size_t>& ordinals) {
-  const auto driver = Driver::load();
-  if (!driver) return std::unexpected(driver.error());
-  if (auto up = driver->check(driver->init(0), "bringing CUDA up"); !up) return std::unexpected(up.error());
+  BERTH_LET(const auto driver, Driver::load());
+  BERTH_DO(driver.check(driver.init(0), "bringing CUDA up"));
   CudaPlaceholder placeholder;
   placeholder.taker_ = ::getpid();
   for (const std::size_t ordinal : ordinals) {
     int device = 0;
-    if (auto found =
-            driver->check(driver->device_get(&device, static_cast<int>(ordinal)), "finding a device");
+    if (auto found = driver.check(driver.device_get(&device, static_cast<int>(ordinal)), "finding a device");
         !found)
       return std::unexpected(found.error());
-    const auto address = allocate(*driver, device);
-    if (!address) return std::unexpected(address.error());
-    placeholder.blocks_.push_back({device, *address});
+    BERTH_LET(const auto address, allocate(driver, device));
+    placeholder.blocks_.push_back({device, address});
   }
   return placeholder;
 }

@@ -210,7 +210,7 @@ Result<std::optional<Standing>> LeaseWait::Body::take(api::LeaseMessage message)
   if (auto* seen = std::get_if<Snapshot>(&message)) snapshot = std::move(*seen);
   if (auto* no = std::get_if<api::LeaseRefused>(&message)) refused = std::move(*no);
   if (auto* granted = std::get_if<api::LeaseGranted>(&message)) {
-    if (auto held = grant(std::move(*granted)); !held) return std::unexpected(held.error());
+    BERTH_DO(grant(std::move(*granted)));
   }
   auto* waiting = std::get_if<api::LeaseWaiting>(&message);
   if (waiting == nullptr) return std::nullopt;
@@ -251,7 +251,7 @@ std::expected<Lease, Refusal> lease(const Request& request, const LeaseTerms& te
   if (!wait) return std::unexpected(Refusal{wait.error()});
   while (wait->lease() == nullptr) {
     wait->sleep();
-    if (auto seen = wait->look(); !seen) return std::unexpected(seen.error());
+    BERTH_DO(wait->look());
   }
   return std::move(*wait->lease());
 }

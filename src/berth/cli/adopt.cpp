@@ -54,7 +54,7 @@ class Adopt : public Command {
     until.process = pid_;
     return leave_keeper(environment, until, [&]() -> Result<Kept> {
       // The keeper watches that process by now: asked before, its number could have become another's.
-      if (auto own = check_owner(); !own) return std::unexpected(own.error());
+      BERTH_DO(check_owner());
       return take(environment);
     });
   }
@@ -72,39 +72,34 @@ class Adopt : public Command {
   Result<Kept> take(Environment& environment) {
     options_.ignore_mask = true;  // where it computes is settled
     const std::set<std::uint32_t> tree = tree_of(pid_);
-    auto place = leasing::find_place(tell);
-    if (!place) return std::unexpected(place.error());
-    for (const std::string& warning : place->warnings) tell(warning);
-    const auto source = environment.source(options_.source);
-    if (!source) return std::unexpected(source.error());
-    auto request = request_for(**source, *place, tree);
-    if (!request) return std::unexpected(request.error());
-    leasing::TicketWords words{sys::process_command(pid_), note_, request->request_words};
+    BERTH_LET(auto place, leasing::find_place(tell));
+    for (const std::string& warning : place.warnings) tell(warning);
+    BERTH_LET(const auto source, environment.source(options_.source));
+    BERTH_LET(auto request, request_for(*source, place, tree));
+    leasing::TicketWords words{sys::process_command(pid_), note_, request.request_words};
     words.kept = true;
     words.job = static_cast<std::uint32_t>(pid_);
     const leasing::SourceAccess access{[&] { return environment.source(options_.source); },
                                        [&] { environment.end_probe(); }};
-    auto lease = take_lease(access, *place, *request, words);
+    auto lease = take_lease(access, place, request, words);
     environment.end_probe();
     if (!lease) return std::unexpected(lease.error());
-    Output answer = answer_for(*place, *lease);
+    Output answer = answer_for(place, *lease);
     return Kept{std::move(*lease), std::move(answer)};
   }
 
   // The devices that it computes on, now or not at all. Error: there are none; it has a lease.
   Result<LeaseRequest> request_for(source::Source& source, const leasing::Place& place,
                                    const std::set<std::uint32_t>& tree) {
-    auto look = look_options(options_, ReadingKind::processes);
-    if (!look) return std::unexpected(look.error());
-    const auto world = leasing::look(source, *place.store, options_.request, *look);
-    if (!world) return std::unexpected(world.error());
-    for (const auto& [pid, lease] : world->facts.process_leases) {
+    BERTH_LET(auto look, look_options(options_, ReadingKind::processes));
+    BERTH_LET(const auto world, leasing::look(source, *place.store, options_.request, look));
+    for (const auto& [pid, lease] : world.facts.process_leases) {
       if (tree.contains(pid))
         return fail(ErrorCode::failure,
                     fmt::format("process {} has the lease {} already", pid, to_text(lease)));
     }
     Request& request = options_.request;
-    for (const Device& device : world->facts.snapshot.devices) {
+    for (const Device& device : world.facts.snapshot.devices) {
       // The driver may list what is on an instance for its GPU, too.
       const bool split = !device.mig && device.mig_enabled.value_or(false);
       const bool here =
@@ -118,8 +113,8 @@ class Adopt : public Command {
                   fmt::format("process {} ({}) computes on no GPU, and nothing that it started does", pid_,
                               sys::process_command(pid_)));
     request.count = static_cast<unsigned>(request.devices.size());
-    look->adopted = tree;
-    return LeaseRequest{request, "what it uses", std::move(*look), false, 0, note_};
+    look.adopted = tree;
+    return LeaseRequest{request, "what it uses", std::move(look), false, 0, note_};
   }
 
   Output answer_for(const leasing::Place& place, const leasing::HeldLease& lease) const {

@@ -24,9 +24,8 @@ Result<serve::Peer> peer_of(const AskingOptions& options) {
   peer->key = options.trust.key;
   peer->insecure = options.insecure;
   if (!options.token_file.empty()) {
-    auto token = serve::read_token(options.token_file);
-    if (!token) return std::unexpected(token.error());
-    peer->token = std::move(*token);
+    BERTH_LET(auto token, serve::read_token(options.token_file));
+    peer->token = std::move(token);
   }
   if (auto checked = serve::check(*peer); !checked)
     return fail(ErrorCode::usage, checked.error().message + " (here with --insecure)");

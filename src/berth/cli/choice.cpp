@@ -40,21 +40,18 @@ Error refused(const Request& request, const std::vector<Verdict>& verdicts, cons
 
 Result<Choice> choose_from(Environment& environment, leasing::World& world, const RequestOptions& options) {
   const Request& request = options.request;
-  const auto verdicts = judge(request, world.ledger, world.facts);
-  if (!verdicts) return std::unexpected(verdicts.error());
-  const auto free = static_cast<std::size_t>(std::ranges::count_if(*verdicts, &Verdict::free));
+  BERTH_LET(const auto verdicts, judge(request, world.ledger, world.facts));
+  const auto free = static_cast<std::size_t>(std::ranges::count_if(verdicts, &Verdict::free));
   if (free < request.count) {
-    return std::unexpected(refused(request, *verdicts, world.facts, looser_requests(request, world)));
+    return std::unexpected(refused(request, verdicts, world.facts, looser_requests(request, world)));
   }
-  const ReadingSet more = readings_to_choose(request, *verdicts);
+  const ReadingSet more = readings_to_choose(request, verdicts);
   if (more != ReadingSet() && !world.facts.snapshot.topology) {
-    const auto source = environment.source(options.source);
-    if (!source) return std::unexpected(source.error());
-    auto read = (*source)->read(more);
-    if (!read) return std::unexpected(read.error());
-    world.facts.snapshot.topology = std::move(read->topology);
+    BERTH_LET(const auto source, environment.source(options.source));
+    BERTH_LET(auto read, source->read(more));
+    world.facts.snapshot.topology = std::move(read.topology);
   }
-  return choose(request, *verdicts, world.facts.snapshot);
+  return choose(request, verdicts, world.facts.snapshot);
 }
 
 bool counts_by_index(const Choice& choice, const Snapshot& snapshot, bool uuids) {

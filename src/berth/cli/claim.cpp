@@ -43,10 +43,9 @@ class Claim : public Command {
                               "end the lease after so long (4h) at the latest",
                               {},
                               [this](std::string_view value) -> Result<void> {
-                                const auto seconds = seconds_from_text(value);
-                                if (!seconds) return std::unexpected(seconds.error());
-                                if (*seconds < 1) return fail(ErrorCode::usage, "must be a second or more");
-                                until_.time = std::chrono::seconds(*seconds);
+                                BERTH_LET(const auto seconds, seconds_from_text(value));
+                                if (seconds < 1) return fail(ErrorCode::usage, "must be a second or more");
+                                until_.time = std::chrono::seconds(seconds);
                                 return {};
                               }});
     syntax.options.push_back({kLeaseGroup,
@@ -56,9 +55,8 @@ class Claim : public Command {
                               "end it with this process (default: the shell that calls)",
                               {},
                               [this](std::string_view value) -> Result<void> {
-                                const auto pid = number_at_least(value, 1);
-                                if (!pid) return std::unexpected(pid.error());
-                                until_.process = static_cast<pid_t>(*pid);
+                                BERTH_LET(const auto pid, number_at_least(value, 1));
+                                until_.process = static_cast<pid_t>(pid);
                                 return {};
                               }});
     syntax.options.push_back(
@@ -67,13 +65,12 @@ class Claim : public Command {
   }
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
-    auto asked = settle(lease_);
-    if (!asked) return std::unexpected(asked.error());
+    BERTH_LET(auto asked, settle(lease_));
     if (!until_.process) until_.process = calling_shell();
     const auto owner = sys::process_owner(*until_.process);
     if (owner && *owner != ::geteuid() && ::geteuid() != 0)
       return fail(ErrorCode::failure, fmt::format("process {} is another user's", *until_.process));
-    return leave_keeper(environment, until_, [&] { return take(environment, *asked); });
+    return leave_keeper(environment, until_, [&] { return take(environment, asked); });
   }
 
   // A shell whose eval gets nothing to do succeeds, and its job would run without a lease. Each of bash,
@@ -87,17 +84,16 @@ class Claim : public Command {
  private:
   Result<Kept> take(Environment& environment, const LeaseRequest& asked) const {
     leasing::LookOptions look = asked.look;
-    auto place = find_place(look);
-    if (!place) return std::unexpected(place.error());
+    BERTH_LET(auto place, find_place(look));
     leasing::TicketWords words{sys::process_command(*until_.process), asked.note, asked.request_words};
     words.kept = true;
     words.job = static_cast<std::uint32_t>(*until_.process);
     const leasing::SourceAccess source{[&] { return environment.source(lease_.request.source); },
                                        [&] { environment.end_probe(); }};
-    auto lease = take_lease(source, *place, asked, words);
+    auto lease = take_lease(source, place, asked, words);
     environment.end_probe();
     if (!lease) return std::unexpected(lease.error());
-    Output answer = answer_for(*place, *lease, asked.uuids);
+    Output answer = answer_for(place, *lease, asked.uuids);
     return Kept{std::move(*lease), std::move(answer)};
   }
 

@@ -42,14 +42,12 @@ class ConductCommand : public Command {
   Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
     // Who asked is not there to read the answer any more.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const auto look = look_at_conduct(environment, words, source_);
-    if (!look) return std::unexpected(look.error());
-    const ConductReport report = conduct_of(look->lease, look->world.facts);
-    const render::JobConduct job{look->lease, look->name, look->world.facts.snapshot, report,
-                                 look->world.assumed};
-    return Output{.out =
-                      fmt::format("{}\n{}; it has leased {} (berth verify {})", to_text(report.conduct),
-                                  render::conduct_sentence(job), render::leased_in_words(job), look->name)};
+    BERTH_LET(const auto look, look_at_conduct(environment, words, source_));
+    const ConductReport report = conduct_of(look.lease, look.world.facts);
+    const render::JobConduct job{look.lease, look.name, look.world.facts.snapshot, report,
+                                 look.world.assumed};
+    return Output{.out = fmt::format("{}\n{}; it has leased {} (berth verify {})", to_text(report.conduct),
+                                     render::conduct_sentence(job), render::leased_in_words(job), look.name)};
   }
 
  private:

@@ -98,23 +98,20 @@ void tell_status(const sys::Descriptor& told, int status) {
 // Gives the status, when there is nothing to keep.
 Result<Output> keep(Ends ends, const KeptUntil& until, const std::function<Result<Kept>()>& take,
                     const sys::Descriptor& told) {
-  auto kept = take();
-  if (!kept) return std::unexpected(kept.error());
+  BERTH_LET(auto kept, take());
   // From the grant on, as the user counts.
-  auto clock = until.time ? start_clock(*until.time) : Result<sys::Descriptor>();
-  if (!clock) return std::unexpected(clock.error());
-  ends.clock = std::move(*clock);
-  auto signals = catch_signals();
-  if (!signals) return std::unexpected(signals.error());
-  ends.signals = std::move(*signals);
-  const int status = report(kept->answer);
+  BERTH_LET(auto clock, until.time ? start_clock(*until.time) : Result<sys::Descriptor>());
+  ends.clock = std::move(clock);
+  BERTH_LET(auto signals, catch_signals());
+  ends.signals = std::move(signals);
+  const int status = report(kept.answer);
   // An answer that nobody could read gives nobody a lease.
-  if (status != kept->answer.status) return Output{.status = status};
-  if (auto left = leave_caller(); !left) return std::unexpected(left.error());
+  if (status != kept.answer.status) return Output{.status = status};
+  BERTH_DO(leave_caller());
   tell_status(told, status);
-  kept->lease.end_watch();
+  kept.lease.end_watch();
   wait_for_end(ends);
-  kept->lease.release();
+  kept.lease.release();
   ::_exit(0);
 }
 

@@ -34,11 +34,10 @@ class Init : public Command {
     while (root_.ends_with('/')) root_.pop_back();
     Output output;
     const std::vector<std::string> uuids = devices(environment, output);
-    const auto site = store::make_site_directory(root_, uuids);
-    if (!site) return std::unexpected(site.error());
-    for (const std::string& sentence : site->done) output.out += render::printable(sentence) + "\n";
-    if (site->done.empty()) output.out = "nothing to do: all is as it should be\n";
-    for (const std::string& sentence : site->trouble)
+    BERTH_LET(const auto site, store::make_site_directory(root_, uuids));
+    for (const std::string& sentence : site.done) output.out += render::printable(sentence) + "\n";
+    if (site.done.empty()) output.out = "nothing to do: all is as it should be\n";
+    for (const std::string& sentence : site.trouble)
       output.err += fmt::format("berth: {}\n", render::printable(sentence));
     return output;
   }

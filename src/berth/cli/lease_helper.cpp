@@ -56,15 +56,14 @@ Result<api::LeaseAsk> read_ask() {
   while (api::first_record(text) == 0) {
     pollfd ready{kSocket, POLLIN, 0};
     ::poll(&ready, 1, -1);
-    const auto received = sys::receive_message(kSocket);
-    if (!received) return std::unexpected(received.error());
-    text += received->text;
-    if (received->ended)
+    BERTH_LET(const auto received, sys::receive_message(kSocket));
+    text += received.text;
+    if (received.ended)
       return fail(ErrorCode::usage, "__lease is for Berth's libraries: it is asked over a socket");
   }
   auto ask = api::decode_ask(text);
   if (!ask) return ask;
-  if (auto fit = source::check_version(ask->version, version()); !fit) return std::unexpected(fit.error());
+  BERTH_DO(source::check_version(ask->version, version()));
   return ask;
 }
 
@@ -85,27 +84,24 @@ class LeaseHelper : public Command {
   }
 
   Result<void> answer(Environment& environment) {
-    const auto ask = read_ask();
-    if (!ask) return std::unexpected(ask.error());
-    if (auto watched = end_with_host(); !watched) return watched;
-    auto files = leasing::read_site_files(leasing::standard_site_file_paths());
-    if (!files) return std::unexpected(files.error());
-    auto place = leasing::find_place({});
-    if (!place) return std::unexpected(place.error());
-    const leasing::LookOptions look = look_by(*ask, *place, std::move(files->policy));
+    BERTH_LET(const auto ask, read_ask());
+    BERTH_DO(end_with_host());
+    BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
+    BERTH_LET(auto place, leasing::find_place({}));
+    const leasing::LookOptions look = look_by(ask, place, std::move(files.policy));
     const leasing::TicketWords words{
         .command = sys::process_command(host_),
-        .note = ask->note,
-        .request = render::request_in_words(ask->request),
+        .note = ask.note,
+        .request = render::request_in_words(ask.request),
         .host = static_cast<std::uint32_t>(host_),
     };
     const leasing::SourceAccess source{[&] { return environment.source(source::SourceKind::automatic); },
                                        [&] { environment.end_probe(); }};
     auto acquired =
-        leasing::acquire_in_turn(source, *place->store, ask->request, look, words, patience_of(*ask));
+        leasing::acquire_in_turn(source, *place.store, ask.request, look, words, patience_of(ask));
     if (!acquired) return std::unexpected(acquired.error());
-    if (const auto* refusal = std::get_if<leasing::Refused>(&*acquired)) return refuse(*ask, *refusal);
-    return hand_over(*place, std::get<leasing::HeldLease>(*acquired));
+    if (const auto* refusal = std::get_if<leasing::Refused>(&*acquired)) return refuse(ask, *refusal);
+    return hand_over(place, std::get<leasing::HeldLease>(*acquired));
   }
 
   static leasing::LookOptions look_by(const api::LeaseAsk& ask, const leasing::Place& place,
@@ -155,7 +151,7 @@ class LeaseHelper : public Command {
       if (devices[i] != nullptr && !verdict.free())
         verdict.reason = render::sentence(verdict, *devices[i], style);
     }
-    if (auto sent = send(facts.snapshot); !sent) return sent;
+    BERTH_DO(send(facts.snapshot));
     return send(message);
   }
 
@@ -163,7 +159,7 @@ class LeaseHelper : public Command {
     if (::getppid() != host_) ::_exit(0);
     const Ticket& ticket = lease.ticket();
     const std::vector<int> descriptors = lease.descriptors();
-    if (auto sent = send(lease.world().facts.snapshot); !sent) return sent;
+    BERTH_DO(send(lease.world().facts.snapshot));
     const api::LeaseGranted granted{ticket.id, std::filesystem::absolute(place.store->path()),
                                     place.path_of(ticket.id), ticket.devices, lease.notes()};
     return send(granted, descriptors);

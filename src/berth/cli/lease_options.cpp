@@ -56,9 +56,8 @@ void add_lease_options(Syntax& syntax, LeaseOptions& options) {
                             "wait at most so long (30m), then status 124",
                             {},
                             [&options](std::string_view value) -> Result<void> {
-                              const auto seconds = seconds_from_text(value);
-                              if (!seconds) return std::unexpected(seconds.error());
-                              options.wait_s = *seconds;
+                              BERTH_LET(const auto seconds, seconds_from_text(value));
+                              options.wait_s = seconds;
                               return {};
                             }});
   syntax.options.push_back(
@@ -68,16 +67,14 @@ void add_lease_options(Syntax& syntax, LeaseOptions& options) {
 Result<LeaseRequest> settle(LeaseOptions& options) {
   if (options.no_wait && options.wait_s)
     return fail(ErrorCode::usage, "--wait and --no-wait exclude each other");
-  if (auto settled = settle(options.request); !settled) return std::unexpected(settled.error());
-  auto look = look_options(options.request, {});
-  if (!look) return std::unexpected(look.error());
-  const auto wait = wait_in_force(options, look->policy);
-  if (!wait) return std::unexpected(wait.error());
+  BERTH_DO(settle(options.request));
+  BERTH_LET(auto look, look_options(options.request, {}));
+  BERTH_LET(const auto wait, wait_in_force(options, look.policy));
   return LeaseRequest{options.request.request,
                       render::request_in_words(options.request.request),
-                      std::move(*look),
+                      std::move(look),
                       options.request.uuids,
-                      *wait,
+                      wait,
                       options.note};
 }
 

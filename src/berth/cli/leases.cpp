@@ -23,16 +23,14 @@ class Leases : public Command {
 
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
     leasing::LookOptions unused;
-    const auto place = find_place(unused);
-    if (!place) return std::unexpected(place.error());
-    auto books = place->store->look();
-    if (!books) return std::unexpected(books.error());
-    leasing::name_users(books->ledger);
+    BERTH_LET(const auto place, find_place(unused));
+    BERTH_LET(auto books, place.store->look());
+    leasing::name_users(books.ledger);
     const bool all = words.empty() || ::geteuid() == 0;
     Output output;
-    for (const Ticket& ticket : books->ledger.tickets) {
+    for (const Ticket& ticket : books.ledger.tickets) {
       if (ticket.phase != TicketPhase::granted || (!all && ticket.uid != ::geteuid())) continue;
-      output.out += fmt::format("{}\t{} {}\n", short_name(books->ledger, ticket.id),
+      output.out += fmt::format("{}\t{} {}\n", short_name(books.ledger, ticket.id),
                                 render::printable(ticket.user), render::short_command(ticket.command));
     }
     return output;

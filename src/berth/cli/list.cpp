@@ -38,18 +38,17 @@ class List : public Command {
  private:
   Result<Output> look(Environment& environment, render::Layout layout) {
     const bool as_json = options_.watch.json;
-    const auto world = look_at_machine(environment, options_.request,
-                                       as_json ? readings_for_listing() : render::readings_for_table());
-    if (!world) return std::unexpected(world.error());
-    idle_.look(world->ledger, world->facts);
-    const auto verdicts = judge(options_.request.request, world->ledger, world->facts);
-    if (!verdicts) return std::unexpected(verdicts.error());
-    const render::Listing listing{world->facts, world->ledger, *verdicts, world->assumed, idle_};
+    BERTH_LET(const auto world,
+              look_at_machine(environment, options_.request,
+                              as_json ? readings_for_listing() : render::readings_for_table()));
+    idle_.look(world.ledger, world.facts);
+    BERTH_LET(const auto verdicts, judge(options_.request.request, world.ledger, world.facts));
+    const render::Listing listing{world.facts, world.ledger, verdicts, world.assumed, idle_};
     Output output;
     output.out = as_json ? render::listing_json(listing, layout)
                          : render::listing_table(listing, Environment::style_of(1));
-    output.err = notes_on(*world);
-    if (world->facts.snapshot.devices.empty()) output.err += "berth: the driver works, and lists no GPU\n";
+    output.err = notes_on(world);
+    if (world.facts.snapshot.devices.empty()) output.err += "berth: the driver works, and lists no GPU\n";
     return output;
   }
 

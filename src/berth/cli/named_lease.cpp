@@ -11,12 +11,10 @@ namespace berth::cli {
 namespace {
 
 Result<Ticket> look_for(store::LeaseStore& store, std::string_view name) {
-  auto books = store.look();
-  if (!books) return std::unexpected(books.error());
-  leasing::name_users(books->ledger);
-  const auto ticket = ticket_named(books->ledger, name);
-  if (!ticket) return std::unexpected(ticket.error());
-  return **ticket;
+  BERTH_LET(auto books, store.look());
+  leasing::name_users(books.ledger);
+  BERTH_LET(const auto ticket, ticket_named(books.ledger, name));
+  return *ticket;
 }
 
 }  // namespace
@@ -28,21 +26,19 @@ Result<NamedLease> find_named_lease(const std::vector<std::string>& words) {
   if (const std::size_t slash = name.rfind('/'); slash != std::string_view::npos)
     name.remove_prefix(slash + 1);
   leasing::LookOptions unused;
-  auto place = find_place(unused);
-  if (!place) return std::unexpected(place.error());
-  auto ticket = look_for(*place->store, name);
-  if (!ticket && place->within) {
-    auto machine = store::DirectoryStore::open(store::choose_lease_directory(), tell);
-    if (!machine) return std::unexpected(machine.error());
-    place->store = std::move(*machine);
-    ticket = look_for(*place->store, name);
+  BERTH_LET(auto place, find_place(unused));
+  auto ticket = look_for(*place.store, name);
+  if (!ticket && place.within) {
+    BERTH_LET(auto machine, store::DirectoryStore::open(store::choose_lease_directory(), tell));
+    place.store = std::move(machine);
+    ticket = look_for(*place.store, name);
   }
   if (!ticket) return std::unexpected(ticket.error());
   if (ticket->phase == TicketPhase::waiting)
     return fail(ErrorCode::failure,
                 fmt::format("{} waits and holds nothing; it leaves the queue when process {} ends",
                             to_text(ticket->id), ticket->pid));
-  return NamedLease{std::move(place->store), std::move(*ticket)};
+  return NamedLease{std::move(place.store), std::move(*ticket)};
 }
 
 }  // namespace berth::cli

@@ -42,10 +42,9 @@ class Pick : public Command {
                               "lease them for so long: a process stays behind that does",
                               {},
                               [this](std::string_view value) -> Result<void> {
-                                const auto seconds = seconds_from_text(value);
-                                if (!seconds) return std::unexpected(seconds.error());
-                                if (*seconds < 1) return fail(ErrorCode::usage, "must be a second or more");
-                                hold_s_ = *seconds;
+                                BERTH_LET(const auto seconds, seconds_from_text(value));
+                                if (seconds < 1) return fail(ErrorCode::usage, "must be a second or more");
+                                hold_s_ = seconds;
                                 return {};
                               }});
     syntax.options.push_back(
@@ -54,35 +53,30 @@ class Pick : public Command {
   }
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
-    if (auto settled = settle(options_); !settled) return std::unexpected(settled.error());
+    BERTH_DO(settle(options_));
     if (hold_s_)
       return leave_keeper(environment, {std::chrono::seconds(*hold_s_), {}},
                           [&] { return hold(environment); });
-    const auto picked = look(environment);
-    if (!picked) return std::unexpected(picked.error());
-    return answer(*picked);
+    BERTH_LET(const auto picked, look(environment));
+    return answer(picked);
   }
 
  private:
   Result<Picked> look(Environment& environment) const {
-    auto world = look_at_machine(environment, options_, readings_in_case_of_choice(options_.request));
-    if (!world) return std::unexpected(world.error());
-    auto choice = choose_from(environment, *world, options_);
-    if (!choice) return std::unexpected(choice.error());
-    return Picked{std::move(*world), std::move(*choice), "", 0};
+    BERTH_LET(auto world,
+              look_at_machine(environment, options_, readings_in_case_of_choice(options_.request)));
+    BERTH_LET(auto choice, choose_from(environment, world, options_));
+    return Picked{std::move(world), std::move(choice), "", 0};
   }
 
   Result<Kept> hold(Environment& environment) const {
-    auto look = look_options(options_, {});
-    if (!look) return std::unexpected(look.error());
-    const auto place = find_place(*look);
-    if (!place) return std::unexpected(place.error());
-    const auto source = environment.source(options_.source);
-    if (!source) return std::unexpected(source.error());
+    BERTH_LET(auto look, look_options(options_, {}));
+    BERTH_LET(const auto place, find_place(look));
+    BERTH_LET(const auto source, environment.source(options_.source));
     leasing::TicketWords words{fmt::format("pick --hold {}", duration_for_people(*hold_s_)), "",
                                render::request_in_words(options_.request)};
     words.kept = true;
-    auto acquired = leasing::acquire(**source, *place->store, options_.request, *look, words);
+    auto acquired = leasing::acquire(*source, *place.store, options_.request, look, words);
     environment.end_probe();
     if (!acquired) return std::unexpected(acquired.error());
     if (const auto* no = std::get_if<leasing::Refused>(&*acquired)) {

@@ -72,21 +72,20 @@ std::string general_help() {
 Result<Invocation> read_invocation(std::span<char*> words) {
   General general;
   const Syntax syntax = general_syntax(general);
-  const auto parsed = parse(syntax, "berth", words);
-  if (!parsed) return std::unexpected(parsed.error());
+  BERTH_LET(const auto parsed, parse(syntax, "berth", words));
   Invocation invocation;
-  if (parsed->help || general.version) {
-    invocation.text = parsed->help ? general_help() : fmt::format("berth {}\n", version());
+  if (parsed.help || general.version) {
+    invocation.text = parsed.help ? general_help() : fmt::format("berth {}\n", version());
     return invocation;
   }
   invocation.sim = general.sim;
-  invocation.words = words.subspan(words.size() - parsed->words.size());
-  invocation.bare = parsed->words.empty();
+  invocation.words = words.subspan(words.size() - parsed.words.size());
+  invocation.bare = parsed.words.empty();
   if (invocation.bare) {
     invocation.row = find_row("list");
     return invocation;
   }
-  const std::string_view name = parsed->words.front();
+  const std::string_view name = parsed.words.front();
   invocation.row = find_row(name);
   invocation.words = invocation.words.subspan(1);
   if (invocation.row != nullptr) return invocation;

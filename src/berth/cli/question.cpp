@@ -21,10 +21,9 @@ std::optional<std::string> variable_if_set(const char* name) {
 }
 
 Result<leasing::LookOptions> look_options(const RequestOptions& options, ReadingSet also_read) {
-  auto files = leasing::read_site_files(leasing::standard_site_file_paths());
-  if (!files) return std::unexpected(files.error());
+  BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
   leasing::LookOptions look;
-  look.policy = std::move(files->policy);
+  look.policy = std::move(files.policy);
   if (!options.ignore_mask) look.mask = variable_if_set("CUDA_VISIBLE_DEVICES");
   look.device_order = variable_if_set("CUDA_DEVICE_ORDER");
   look.also = also_read;
@@ -42,13 +41,10 @@ Result<leasing::Place> find_place(leasing::LookOptions& look) {
 
 Result<leasing::World> look_at_machine(Environment& environment, const RequestOptions& options,
                                        ReadingSet also_read) {
-  auto look = look_options(options, also_read);
-  if (!look) return std::unexpected(look.error());
-  const auto place = find_place(*look);
-  if (!place) return std::unexpected(place.error());
-  const auto source = environment.source(options.source);
-  if (!source) return std::unexpected(source.error());
-  return leasing::look(**source, *place->store, options.request, *look);
+  BERTH_LET(auto look, look_options(options, also_read));
+  BERTH_LET(const auto place, find_place(look));
+  BERTH_LET(const auto source, environment.source(options.source));
+  return leasing::look(*source, *place.store, options.request, look);
 }
 
 std::string notes_on(const leasing::World& world) {

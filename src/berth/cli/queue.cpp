@@ -30,15 +30,14 @@ class Queue : public Command {
 
  private:
   Result<Output> look(Environment& environment, render::Layout layout) {
-    const auto world = look_at_machine(environment, options_, options_.request.readings());
-    if (!world) return std::unexpected(world.error());
-    const auto waiting = waiters(world->ledger, world->facts,
-                                 leasing::stopped_waiters(world->ledger, leasing::system_processes()));
-    const render::Queue queue{world->facts.snapshot, waiting, world->ledger};
+    BERTH_LET(const auto world, look_at_machine(environment, options_, options_.request.readings()));
+    const auto waiting = waiters(world.ledger, world.facts,
+                                 leasing::stopped_waiters(world.ledger, leasing::system_processes()));
+    const render::Queue queue{world.facts.snapshot, waiting, world.ledger};
     const render::Style style = Environment::style_of(1);
     Output output;
     output.out = watch_.json ? render::queue_json(queue, style, layout) : render::queue_table(queue, style);
-    output.err = notes_on(*world);
+    output.err = notes_on(world);
     return output;
   }
 

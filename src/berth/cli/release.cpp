@@ -32,19 +32,16 @@ class Release : public Command {
                               "how long it may take to end (default 10s)",
                               {},
                               [this](std::string_view value) -> Result<void> {
-                                const auto seconds = seconds_from_text(value);
-                                if (!seconds) return std::unexpected(seconds.error());
-                                wait_s_ = *seconds;
+                                BERTH_LET(const auto seconds, seconds_from_text(value));
+                                wait_s_ = seconds;
                                 return {};
                               }});
     return syntax;
   }
 
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
-    const auto lease = find_named_lease(words);
-    if (!lease) return std::unexpected(lease.error());
-    const auto ended = leasing::ask_to_release(*lease->store, lease->ticket, std::chrono::seconds(wait_s_));
-    if (!ended) return std::unexpected(ended.error());
+    BERTH_LET(const auto lease, find_named_lease(words));
+    BERTH_DO(leasing::ask_to_release(*lease.store, lease.ticket, std::chrono::seconds(wait_s_)));
     return Output{};
   }
 

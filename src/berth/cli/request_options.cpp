@@ -46,9 +46,8 @@ Result<std::vector<std::string>> selectors_from_text(std::string_view text) {
 
 Set selectors(std::vector<std::string>& list) {
   return [&list](std::string_view value) -> Result<void> {
-    auto parsed = selectors_from_text(value);
-    if (!parsed) return std::unexpected(parsed.error());
-    list = std::move(*parsed);
+    BERTH_LET(auto parsed, selectors_from_text(value));
+    list = std::move(parsed);
     return {};
   };
 }
@@ -67,9 +66,8 @@ void add_filters(Syntax& syntax, RequestOptions& options) {
     syntax.options.push_back({kWhich, letter, name, value, help, {}, std::move(set)});
   };
   add('n', "count", "N", "how many (default 1)", [&options](std::string_view value) -> Result<void> {
-    const auto number = number_at_least(value, 1);
-    if (!number) return std::unexpected(number.error());
-    options.count = *number;
+    BERTH_LET(const auto number, number_at_least(value, 1));
+    options.count = number;
     return {};
   });
   add(0, "where", "EXPR", "a condition: 'name~A100 and free>=20G and (util<=5 or temp<80)'",
@@ -84,20 +82,18 @@ void add_filters(Syntax& syntax, RequestOptions& options) {
   add(0, "mem-util", "PERCENT", "memory traffic at most this", short_form(request, "mem_util"));
   add(0, "processes", "N", "up to N processes of others may already be there (default 0)",
       [&request](std::string_view value) -> Result<void> {
-        const auto number = number_at_least(value, 0);
-        if (!number) return std::unexpected(number.error());
-        request.allowed_processes = *number;
+        BERTH_LET(const auto number, number_at_least(value, 0));
+        request.allowed_processes = number;
         return {};
       });
   add(0, "power", "WATTS", "power draw at most this", short_form(request, "power"));
   add(0, "temp", "CELSIUS", "temperature at most this", short_form(request, "temp"));
   add(0, "memory", "SIZE", "a share: this much memory on a device that others may share",
       [&request](std::string_view value) -> Result<void> {
-        const auto bytes = bytes_from_text(value);
-        if (!bytes) return std::unexpected(bytes.error());
-        if (*bytes == 0) return fail(ErrorCode::usage, "must be more than nothing");
+        BERTH_LET(const auto bytes, bytes_from_text(value));
+        if (bytes == 0) return fail(ErrorCode::usage, "must be more than nothing");
         request.shared = true;
-        request.promise_bytes = *bytes;
+        request.promise_bytes = bytes;
         return {};
       });
   add(0, "shared", "", "company is welcome, and no memory is promised", raise_flag(request.shared));
@@ -120,9 +116,8 @@ void add_manner(Syntax& syntax, RequestOptions& options) {
                             "of --order random: the same seed, the same choice",
                             {},
                             [&request](std::string_view value) -> Result<void> {
-                              const auto number = number_at_least(value, 0);
-                              if (!number) return std::unexpected(number.error());
-                              request.seed = *number;
+                              BERTH_LET(const auto number, number_at_least(value, 0));
+                              request.seed = number;
                               return {};
                             }});
   syntax.options.push_back({kHow,

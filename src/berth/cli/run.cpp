@@ -53,15 +53,13 @@ class Run {
   Result<int> go() {
     // A queue is a bad place to learn of a misspelt word.
     if (const auto missing = sys::cannot_start(options_.command)) return not_started(*missing);
-    auto place = leasing::find_place(say);
-    if (!place) return std::unexpected(place.error());
-    for (const std::string& warning : place->warnings) say(warning);
+    BERTH_LET(auto place, leasing::find_place(say));
+    for (const std::string& warning : place.warnings) say(warning);
     const leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
                                      options_.lease.request_words};
-    auto lease = take_lease(source_, *place, options_.lease, words);
-    if (!lease) return std::unexpected(lease.error());
-    const sys::JobCommand command = prepare(*place, *lease);
-    return options_.exec ? replace_self(command) : stay(command, *lease);
+    BERTH_LET(auto lease, take_lease(source_, place, options_.lease, words));
+    const sys::JobCommand command = prepare(place, lease);
+    return options_.exec ? replace_self(command) : stay(command, lease);
   }
 
  private:

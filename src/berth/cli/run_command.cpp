@@ -45,19 +45,16 @@ class RunCommand : public Command {
   Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
     if (words.empty())
       return fail(ErrorCode::usage, "run which command? berth run [OPTIONS] -- COMMAND [ARG...]");
-    auto asked = settle(lease_);
-    if (!asked) return std::unexpected(asked.error());
-    options_.lease = std::move(*asked);
+    BERTH_LET(auto asked, settle(lease_));
+    options_.lease = std::move(asked);
     options_.command = words;
-    const auto first_look = time_of_first_look();
-    if (!first_look) return std::unexpected(first_look.error());
-    options_.first_look = *first_look;
+    BERTH_LET(const auto first_look, time_of_first_look());
+    options_.first_look = first_look;
     options_.source = lease_.request.source;
     const leasing::SourceAccess source{[&] { return environment.source(lease_.request.source); },
                                        [&] { environment.end_probe(); }};
-    const auto status = run_leased(source, options_);
-    if (!status) return std::unexpected(status.error());
-    return Output{.status = *status};
+    BERTH_LET(const auto status, run_leased(source, options_));
+    return Output{.status = status};
   }
 
  private:

@@ -27,7 +27,7 @@ Result<void> set(const Option& option, const toml::node& node) {
   const bool flag = option.value.empty();
   if (const auto* list = node.as_array(); list != nullptr && !flag) {
     for (const toml::node& each : *list) {
-      if (auto result = set(option, each); !result) return result;
+      BERTH_DO(set(option, each));
     }
     return {};
   }
@@ -59,9 +59,8 @@ Result<std::string> read_text(const std::string& path) {
 
 Result<void> read_serve_file(const std::string& path, const Syntax& syntax) {
   if (path.empty()) return {};
-  const auto text = read_text(path);
-  if (!text) return std::unexpected(text.error());
-  const toml::parse_result parsed = toml::parse(*text);
+  BERTH_LET(const auto text, read_text(path));
+  const toml::parse_result parsed = toml::parse(text);
   const auto wrong = [&](const toml::source_region& where, std::string_view what) {
     return fail(ErrorCode::failure, fmt::format("{}:{}: {}", path, where.begin.line, what));
   };

@@ -31,21 +31,18 @@ class ShellCommand : public Command {
   }
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
-    auto asked = settle(lease_);
-    if (!asked) return std::unexpected(asked.error());
+    BERTH_LET(auto asked, settle(lease_));
     RunOptions options;
-    options.lease = std::move(*asked);
+    options.lease = std::move(asked);
     options.shell = true;
     options.command = {users_shell()};
-    const auto first_look = time_of_first_look();
-    if (!first_look) return std::unexpected(first_look.error());
-    options.first_look = *first_look;
+    BERTH_LET(const auto first_look, time_of_first_look());
+    options.first_look = first_look;
     options.source = lease_.request.source;
     const leasing::SourceAccess source{[&] { return environment.source(lease_.request.source); },
                                        [&] { environment.end_probe(); }};
-    const auto status = run_leased(source, options);
-    if (!status) return std::unexpected(status.error());
-    return Output{.status = *status};
+    BERTH_LET(const auto status, run_leased(source, options));
+    return Output{.status = status};
   }
 
  private:

@@ -39,15 +39,14 @@ std::vector<char*> without_simulation(std::span<char*> words, std::size_t untouc
 
 std::unexpected<Error> enter_simulation(const std::string& machine, std::span<char*> words,
                                         std::size_t untouched) {
-  auto self = own_path();
-  if (!self) return std::unexpected(self.error());
+  BERTH_LET(auto self, own_path());
   // Installed the two lie side by side; in a build tree the simulator has a folder of its own.
-  const std::string folder = self->substr(0, self->rfind('/'));
+  const std::string folder = self.substr(0, self.rfind('/'));
   std::string name = "berth-sim";
   std::string strict = "--strict";
   std::string separator = "--";
   std::string scenario = machine;
-  std::vector<char*> arguments{name.data(), strict.data(), scenario.data(), separator.data(), self->data()};
+  std::vector<char*> arguments{name.data(), strict.data(), scenario.data(), separator.data(), self.data()};
   const std::vector<char*> rest = without_simulation(words, untouched);
   arguments.insert(arguments.end(), rest.begin(), rest.end());
   arguments.push_back(nullptr);

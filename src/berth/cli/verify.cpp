@@ -46,14 +46,13 @@ class Verify : public Command {
   }
 
   Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
-    const auto look = look_at_conduct(environment, words, source_);
-    if (!look) return std::unexpected(look.error());
-    const ConductReport report = conduct_of(look->lease, look->world.facts);
-    const render::JobConduct job{look->lease, look->name, look->world.facts.snapshot, report,
-                                 look->world.assumed};
+    BERTH_LET(const auto look, look_at_conduct(environment, words, source_));
+    const ConductReport report = conduct_of(look.lease, look.world.facts);
+    const render::JobConduct job{look.lease, look.name, look.world.facts.snapshot, report,
+                                 look.world.assumed};
     return Output{
         .out = json_ ? render::verify_json(job) : render::conduct_text(job, Environment::style_of(1)),
-        .err = notes_on(look->world),
+        .err = notes_on(look.world),
         .status = status_of(report.conduct)};
   }
 

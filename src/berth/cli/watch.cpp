@@ -52,7 +52,7 @@ Result<Output> show(const WatchOptions& options,
     if (!output) return output;
     if (terminal) output->out = on_screen(output->out + "\n" + output->err);
     if (!terminal && !output->err.empty()) write_error(output->err);
-    if (auto written = write_all(1, output->out); !written) return std::unexpected(written.error());
+    BERTH_DO(write_all(1, output->out));
     ::poll(nullptr, 0, static_cast<int>(std::min(*options.interval_s, kLongestIntervalSeconds) * 1000));
   }
 }

@@ -28,17 +28,14 @@ class Why : public Command {
   }
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
-    if (auto settled = settle(options_); !settled) return std::unexpected(settled.error());
-    const auto world = look_at_machine(environment, options_, ReadingKind::process_details);
-    if (!world) return std::unexpected(world.error());
-    const auto verdicts = judge(options_.request, world->ledger, world->facts);
-    if (!verdicts) return std::unexpected(verdicts.error());
-    const auto able = candidates(options_.request, world->facts);
-    if (!able) return std::unexpected(able.error());
-    const render::Why why{options_.request, world->facts.snapshot, *verdicts, able->size(),
-                          looser_requests(options_.request, *world)};
+    BERTH_DO(settle(options_));
+    BERTH_LET(const auto world, look_at_machine(environment, options_, ReadingKind::process_details));
+    BERTH_LET(const auto verdicts, judge(options_.request, world.ledger, world.facts));
+    BERTH_LET(const auto able, candidates(options_.request, world.facts));
+    const render::Why why{options_.request, world.facts.snapshot, verdicts, able.size(),
+                          looser_requests(options_.request, world)};
     return Output{.out = json_ ? render::why_json(why) : render::explanation(why, Environment::style_of(1)),
-                  .err = notes_on(*world)};
+                  .err = notes_on(world)};
   }
 
  private:

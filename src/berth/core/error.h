@@ -7,7 +7,7 @@
 
 namespace berth {
 
-/// What went wrong, as far as a program needs to know to react. Closed: `outcomes()` says what each
+/// What went wrong, as far as a program needs to know to react. Closed: `outcome_of()` says what each
 /// means as an exit status, an HTTP status and a Python exception.
 enum class ErrorCode {
   failure,     ///< something broke: a file, a system call, a peer
@@ -21,6 +21,7 @@ enum class ErrorCode {
 struct Error {
   ErrorCode code = ErrorCode::failure;
   std::string message;  ///< what happened, to which path or device, and what to do next
+  int os_error = 0;     ///< errno where a system call failed, else 0. Code reads this, never the message
 
   bool operator==(const Error&) const = default;
 };
@@ -31,6 +32,26 @@ using Result = std::expected<T, Error>;
 inline std::unexpected<Error> fail(ErrorCode code, std::string message) {
   return std::unexpected(Error{code, std::move(message)});
 }
+
+// One way to pass an error on.
+
+/// BERTH_LET(const auto site, read_site_files(paths)); declares `site` as the value of a Result, or returns
+/// its error from the function around it.
+#define BERTH_LET(declaration, ...) BERTH_LET_THROUGH(BERTH_NAME_AT(__LINE__), declaration, __VA_ARGS__)
+#define BERTH_LET_THROUGH(result, declaration, ...)               \
+  auto result = (__VA_ARGS__);                                    \
+  if (!result) return std::unexpected(std::move(result).error()); \
+  declaration = *std::move(result)
+// Twice, so that __LINE__ is a number before it becomes part of a name.
+#define BERTH_NAME_AT(line) BERTH_PASTED(berth_result_at_, line)
+#define BERTH_PASTED(left, right) left##right
+
+/// BERTH_DO(check(settings)); goes on where a Result is good, and otherwise returns its error likewise.
+#define BERTH_DO(...)                                          \
+  do {                                                         \
+    if (auto berth_result = (__VA_ARGS__); !berth_result)      \
+      return std::unexpected(std::move(berth_result).error()); \
+  } while (false)
 
 /// The same error, with what was being done when it happened put in front: "reading X: …".
 inline Error context(Error error, std::string_view doing) {

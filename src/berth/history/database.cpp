@@ -12,16 +12,16 @@ namespace {
 constexpr int kPageBytes = 4096;
 constexpr int kBusyMs = 200;
 
-Fault fault_of(sqlite3* handle, int code) {
-  Fault fault;
+DatabaseError error_of(sqlite3* handle, int code) {
+  DatabaseError fault;
   switch (code & 0xff) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      fault.kind = Fault::Kind::corrupt;
+      fault.kind = DatabaseError::Kind::corrupt;
       break;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      fault.kind = Fault::Kind::taken;
+      fault.kind = DatabaseError::Kind::taken;
       break;
     default:
       break;
@@ -33,8 +33,8 @@ Fault fault_of(sqlite3* handle, int code) {
   return fault;
 }
 
-std::unexpected<Fault> failed(sqlite3* handle, int code) {
-  return std::unexpected(fault_of(handle, code));
+std::unexpected<DatabaseError> failed(sqlite3* handle, int code) {
+  return std::unexpected(error_of(handle, code));
 }
 
 }  // namespace
@@ -112,14 +112,13 @@ Done<Database> Database::open(const std::string& path, std::int64_t most_bytes) 
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   // A commit survives the end of the process at once, and a power cut from the next checkpoint on; no power
   // cut harms the file.
-  const auto set = database.execute(
+  BERTH_DO(database.execute(
       fmt::format("PRAGMA locking_mode=EXCLUSIVE; PRAGMA page_size={}; PRAGMA max_page_count={}; PRAGMA "
                   "trusted_schema=OFF;"
                   "PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-1000;"
                   "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=4194304;"
                   "BEGIN IMMEDIATE; COMMIT;",
-                  kPageBytes, most_bytes / kPageBytes));
-  if (!set) return std::unexpected(set.error());
+                  kPageBytes, most_bytes / kPageBytes)));
   return database;
 }
 
@@ -144,9 +143,8 @@ Done<void> Database::execute(const std::string& sql) {
 }
 
 Done<std::int64_t> Database::number(const std::string& sql) {
-  const auto found = text(sql);
-  if (!found) return std::unexpected(found.error());
-  return found->empty() ? 0 : std::strtoll(found->c_str(), nullptr, 10);
+  BERTH_LET(const auto found, text(sql));
+  return found.empty() ? 0 : std::strtoll(found.c_str(), nullptr, 10);
 }
 
 Done<std::string> Database::text(const std::string& sql) {
@@ -155,9 +153,8 @@ Done<std::string> Database::text(const std::string& sql) {
   const std::unique_ptr<sqlite3_stmt, Finalize> owner(prepared);
   if (code != SQLITE_OK) return failed(handle_.get(), code);
   Statement statement(prepared);
-  const auto row = statement.next();
-  if (!row) return std::unexpected(row.error());
-  return *row ? statement.text(0) : std::string();
+  BERTH_LET(const auto row, statement.next());
+  return row ? statement.text(0) : std::string();
 }
 
 std::int64_t Database::last_row_id() const {

@@ -8,13 +8,15 @@
 #include <string>
 #include <string_view>
 
+#include "berth/core/error.h"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace berth::history {
 
 /// Why the database did not do what it was asked.
-struct Fault {
+struct DatabaseError {
   enum class Kind {
     corrupt,  ///< what is in the file makes no sense
     foreign,  ///< it is the file of another program, or of a newer version of this
@@ -25,7 +27,7 @@ struct Fault {
   std::string message;
 };
 template <class T>
-using Done = std::expected<T, Fault>;
+using Done = std::expected<T, DatabaseError>;
 
 /// A prepared statement, bound and read from left to right.
 class Statement {

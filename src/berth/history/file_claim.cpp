@@ -17,8 +17,8 @@
 namespace berth::history {
 namespace {
 
-std::unexpected<Fault> refused(Fault::Kind kind, std::string message) {
-  return std::unexpected(Fault{kind, std::move(message)});
+std::unexpected<DatabaseError> refused(DatabaseError::Kind kind, std::string message) {
+  return std::unexpected(DatabaseError{kind, std::move(message)});
 }
 
 /// systemd's state directory of a dynamic user is a link, which is resolved; a link in place of the file is
@@ -27,10 +27,10 @@ Done<std::string> resolved(const std::string& path) {
   const auto slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(folder.c_str(), nullptr), &std::free);
-  if (!real) return refused(Fault::Kind::other, fmt::format("{}: {}", folder, std::strerror(errno)));
+  if (!real) return refused(DatabaseError::Kind::other, fmt::format("{}: {}", folder, std::strerror(errno)));
   struct stat status{};
   if (::stat(real.get(), &status) != 0 || (status.st_mode & S_IWOTH) != 0) {
-    return refused(Fault::Kind::foreign,
+    return refused(DatabaseError::Kind::foreign,
                    fmt::format("everybody may put files into {}: choose another place", real.get()));
   }
   return fmt::format("{}/{}", real.get(), path.substr(slash == std::string::npos ? 0 : slash + 1));
@@ -39,17 +39,16 @@ Done<std::string> resolved(const std::string& path) {
 }  // namespace
 
 Done<Claim> claim_file(const std::string& path) {
-  auto real = resolved(path);
-  if (!real) return std::unexpected(real.error());
+  BERTH_LET(auto real, resolved(path));
   const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  const sys::Descriptor made(::open(real->c_str(), flags, 0600));
-  if (!made && errno != EEXIST) return refused(Fault::Kind::other, std::strerror(errno));
+  const sys::Descriptor made(::open(real.c_str(), flags, 0600));
+  if (!made && errno != EEXIST) return refused(DatabaseError::Kind::other, std::strerror(errno));
   struct stat status{};
-  if (::lstat(real->c_str(), &status) != 0) return refused(Fault::Kind::other, std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) return refused(Fault::Kind::foreign, "it is no file: name another");
+  if (::lstat(real.c_str(), &status) != 0) return refused(DatabaseError::Kind::other, std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) return refused(DatabaseError::Kind::foreign, "it is no file: name another");
   if (status.st_uid != ::geteuid() && ::geteuid() != 0)
-    return refused(Fault::Kind::foreign, "it is another user's: name another");
-  return Claim{std::move(*real), status.st_ino};
+    return refused(DatabaseError::Kind::foreign, "it is another user's: name another");
+  return Claim{std::move(real), status.st_ino};
 }
 
 std::uint64_t inode_of(const std::string& path) {
@@ -63,7 +62,8 @@ Done<std::string> rename_corrupt(const std::string& path, std::int64_t now_s) {
   const std::string aside = fmt::format("{}.corrupt-{:04}-{:02}-{:02}", path, static_cast<int>(day.year()),
                                         static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
   if (std::rename(path.c_str(), aside.c_str()) != 0)
-    return refused(Fault::Kind::other, fmt::format("renaming it to {}: {}", aside, std::strerror(errno)));
+    return refused(DatabaseError::Kind::other,
+                   fmt::format("renaming it to {}: {}", aside, std::strerror(errno)));
   // Without its log it may be worth less; with it, a new file would be taken for the old.
   (void)std::rename((path + "-wal").c_str(), (aside + "-wal").c_str());
   return aside;

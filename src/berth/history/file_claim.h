@@ -13,8 +13,8 @@ struct Claim {
   std::uint64_t inode = 0;
 };
 
-/// Makes the file, for its owner alone, when it is not there. Fault: its folder is not there or others may
-/// put files into it; it is a link, no file, or another user's.
+/// Makes the file, for its owner alone, when it is not there. DatabaseError: its folder is not there or
+/// others may put files into it; it is a link, no file, or another user's.
 Done<Claim> claim_file(const std::string& path);
 
 /// The file that this name stands for now, 0 for none.

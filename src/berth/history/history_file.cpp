@@ -34,8 +34,8 @@ CREATE TABLE hour (
 CREATE TABLE watched (from_s INTEGER PRIMARY KEY, to_s INTEGER NOT NULL);
 )";
 
-std::unexpected<Fault> fault(Fault::Kind kind, std::string message) {
-  return std::unexpected(Fault{kind, std::move(message)});
+std::unexpected<DatabaseError> fault(DatabaseError::Kind kind, std::string message) {
+  return std::unexpected(DatabaseError{kind, std::move(message)});
 }
 
 }  // namespace
@@ -47,12 +47,10 @@ HistoryFile::HistoryFile(Database database, std::string path, std::int64_t most_
       inode_(inode_of(path_)) {}
 
 Done<HistoryFile> HistoryFile::open(const std::string& path, std::int64_t most_bytes) {
-  auto claim = claim_file(path);
-  if (!claim) return std::unexpected(claim.error());
-  auto database = Database::open(claim->path, most_bytes);
-  if (!database) return std::unexpected(database.error());
-  HistoryFile file(std::move(*database), std::move(claim->path), most_bytes);
-  if (auto prepared = file.prepare(); !prepared) return std::unexpected(prepared.error());
+  BERTH_LET(auto claim, claim_file(path));
+  BERTH_LET(auto database, Database::open(claim.path, most_bytes));
+  HistoryFile file(std::move(database), std::move(claim.path), most_bytes);
+  BERTH_DO(file.prepare());
   return file;
 }
 
@@ -88,61 +86,59 @@ Done<void> HistoryFile::prepare() {
   if (!application) return std::unexpected(application.error());
   if (!version) return std::unexpected(version.error());
   if (*application != kApplicationId)
-    return fault(Fault::Kind::foreign, "it is another program's database: name another file");
+    return fault(DatabaseError::Kind::foreign, "it is another program's database: name another file");
   if (*version != kSchemaVersion)
     return fault(
-        Fault::Kind::foreign,
+        DatabaseError::Kind::foreign,
         fmt::format("it was written by another version of Berth (its tables are {}, ours {}): use that "
                     "one, or name another file",
                     *version, kSchemaVersion));
-  const auto checked = database_.text("PRAGMA quick_check(1)");
-  if (!checked) return std::unexpected(checked.error());
-  if (*checked != "ok") return fault(Fault::Kind::corrupt, *checked);
+  BERTH_LET(const auto checked, database_.text("PRAGMA quick_check(1)"));
+  if (checked != "ok") return fault(DatabaseError::Kind::corrupt, checked);
   return {};
 }
 
 Done<Known> HistoryFile::known(std::int64_t now_s) {
   Known known;
-  auto rows = database_.statement(
-      "SELECT begun_s, lease.id, uuid, user.name FROM lease JOIN device ON device = device.id "
-      "JOIN user ON user = user.id WHERE ended_s IS NULL");
-  if (!rows) return std::unexpected(rows.error());
-  auto row = rows->next();
-  for (; row && *row; row = rows->next())
-    known.open.emplace(
-        LeaseKey{rows->number(0), {static_cast<std::uint64_t>(rows->number(1))}, rows->text(2)},
-        rows->text(3));
+  BERTH_LET(auto rows,
+            database_.statement(
+                "SELECT begun_s, lease.id, uuid, user.name FROM lease JOIN device ON device = device.id "
+                "JOIN user ON user = user.id WHERE ended_s IS NULL"));
+  auto row = rows.next();
+  for (; row && *row; row = rows.next())
+    known.open.emplace(LeaseKey{rows.number(0), {static_cast<std::uint64_t>(rows.number(1))}, rows.text(2)},
+                       rows.text(3));
   if (!row) return std::unexpected(row.error());
   // Later ones are what a wrong clock has left.
-  const auto until = database_.number(fmt::format("SELECT max(to_s) FROM watched WHERE to_s <= {}", now_s));
-  if (!until) return std::unexpected(until.error());
-  known.watched_until_s = *until;
+  BERTH_LET(const auto until,
+            database_.number(fmt::format("SELECT max(to_s) FROM watched WHERE to_s <= {}", now_s)));
+  known.watched_until_s = until;
   return known;
 }
 
 Done<std::int64_t> HistoryFile::device_id(const std::string& uuid) {
   if (const auto known = devices_.find(uuid); known != devices_.end()) return known->second;
-  auto statement = database_.statement(
-      "INSERT INTO device (uuid, label, name) VALUES (?, '', '') ON CONFLICT (uuid) DO UPDATE SET uuid = "
-      "uuid "
-      "RETURNING id");
-  if (!statement) return std::unexpected(statement.error());
-  const auto row = statement->bind(uuid).next();
-  if (!row) return std::unexpected(row.error());
-  const std::int64_t id = statement->number(0);
-  if (auto end = statement->next(); !end) return std::unexpected(end.error());
+  BERTH_LET(
+      auto statement,
+      database_.statement(
+          "INSERT INTO device (uuid, label, name) VALUES (?, '', '') ON CONFLICT (uuid) DO UPDATE SET uuid = "
+          "uuid "
+          "RETURNING id"));
+  BERTH_DO(statement.bind(uuid).next());
+  const std::int64_t id = statement.number(0);
+  BERTH_DO(statement.next());
   return devices_[uuid] = id;
 }
 
 Done<std::int64_t> HistoryFile::user_id(const std::string& user) {
   if (const auto known = users_.find(user); known != users_.end()) return known->second;
-  auto statement = database_.statement(
-      "INSERT INTO user (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = name RETURNING id");
-  if (!statement) return std::unexpected(statement.error());
-  const auto row = statement->bind(user).next();
-  if (!row) return std::unexpected(row.error());
-  const std::int64_t id = statement->number(0);
-  if (auto end = statement->next(); !end) return std::unexpected(end.error());
+  BERTH_LET(
+      auto statement,
+      database_.statement(
+          "INSERT INTO user (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = name RETURNING id"));
+  BERTH_DO(statement.bind(user).next());
+  const std::int64_t id = statement.number(0);
+  BERTH_DO(statement.next());
   return users_[user] = id;
 }
 
@@ -152,116 +148,109 @@ Done<void> HistoryFile::write(const Batch& batch) {
 
 Done<void> HistoryFile::write_rows(const Batch& batch) {
   for (const auto& [uuid, name] : batch.devices) {
-    auto statement = database_.statement(
-        "INSERT INTO device (uuid, label, name) VALUES (?, ?, ?) ON CONFLICT (uuid) DO UPDATE SET "
-        "label = excluded.label, name = excluded.name");
-    if (!statement) return std::unexpected(statement.error());
-    if (auto done = statement->bind(uuid).bind(name.label).bind(name.name).run(); !done) return done;
+    BERTH_LET(auto statement,
+              database_.statement(
+                  "INSERT INTO device (uuid, label, name) VALUES (?, ?, ?) ON CONFLICT (uuid) DO UPDATE SET "
+                  "label = excluded.label, name = excluded.name"));
+    BERTH_DO(statement.bind(uuid).bind(name.label).bind(name.name).run());
   }
   for (const SampleRow& row : batch.samples) {
-    if (auto done = write_sample(kTiers[0].step_s, row); !done) return done;
+    BERTH_DO(write_sample(kTiers[0].step_s, row));
   }
   for (const auto& [key, change] : batch.leases) {
-    if (auto done = write_lease(key, change); !done) return done;
+    BERTH_DO(write_lease(key, change));
   }
   for (const auto& [key, counted] : batch.hours) {
-    if (auto done = write_hour(key, counted); !done) return done;
+    BERTH_DO(write_hour(key, counted));
   }
   for (const auto& [from_s, to_s] : batch.watched) {
-    auto statement = database_.statement("INSERT OR REPLACE INTO watched (from_s, to_s) VALUES (?, ?)");
-    if (!statement) return std::unexpected(statement.error());
-    if (auto done = statement->bind(from_s).bind(to_s).run(); !done) return done;
+    BERTH_LET(auto statement,
+              database_.statement("INSERT OR REPLACE INTO watched (from_s, to_s) VALUES (?, ?)"));
+    BERTH_DO(statement.bind(from_s).bind(to_s).run());
   }
   return {};
 }
 
 Done<void> HistoryFile::write_sample(std::int64_t step_s, const SampleRow& row) {
-  const auto device = device_id(row.uuid);
-  if (!device) return std::unexpected(device.error());
+  BERTH_LET(const auto device, device_id(row.uuid));
   // Where the wall clock went back, the same time comes again: what was seen last counts.
-  auto statement = database_.statement("INSERT OR REPLACE INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
-  if (!statement) return std::unexpected(statement.error());
+  BERTH_LET(auto statement,
+            database_.statement("INSERT OR REPLACE INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
   const Sample& sample = row.sample;
-  statement->bind(step_s).bind(row.time_s).bind(*device).bind(sample.utilization_percent);
-  statement->bind(sample.memory_used_mib).bind(sample.temperature_c).bind(sample.power_w);
-  return statement->bind(sample.leased_percent).run();
+  statement.bind(step_s).bind(row.time_s).bind(device).bind(sample.utilization_percent);
+  statement.bind(sample.memory_used_mib).bind(sample.temperature_c).bind(sample.power_w);
+  return statement.bind(sample.leased_percent).run();
 }
 
 Done<void> HistoryFile::write_lease(const LeaseKey& key, const LeaseChange& change) {
-  const auto device = device_id(key.uuid);
-  if (!device) return std::unexpected(device.error());
-  const auto user = user_id(change.user);
-  if (!user) return std::unexpected(user.error());
-  auto statement = database_.statement(
-      "INSERT INTO lease (begun_s, id, device, user, ended_s, end_seen, leased_s, used_s) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (begun_s, id, device) DO UPDATE SET user = excluded.user, "
-      "ended_s = excluded.ended_s, end_seen = excluded.end_seen, leased_s = leased_s + excluded.leased_s, "
-      "used_s = used_s + excluded.used_s");
-  if (!statement) return std::unexpected(statement.error());
-  statement->bind(key.begun_s).bind(static_cast<std::int64_t>(key.id.value)).bind(*device).bind(*user);
-  statement->bind(change.ended_s).bind(std::int64_t{change.end_seen});
-  return statement->bind(change.more.leased_s).bind(change.more.used_s).run();
+  BERTH_LET(const auto device, device_id(key.uuid));
+  BERTH_LET(const auto user, user_id(change.user));
+  BERTH_LET(auto statement,
+            database_.statement(
+                "INSERT INTO lease (begun_s, id, device, user, ended_s, end_seen, leased_s, used_s) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (begun_s, id, device) DO UPDATE SET user = "
+                "excluded.user, "
+                "ended_s = excluded.ended_s, end_seen = excluded.end_seen, leased_s = leased_s + "
+                "excluded.leased_s, "
+                "used_s = used_s + excluded.used_s"));
+  statement.bind(key.begun_s).bind(static_cast<std::int64_t>(key.id.value)).bind(device).bind(user);
+  statement.bind(change.ended_s).bind(std::int64_t{change.end_seen});
+  return statement.bind(change.more.leased_s).bind(change.more.used_s).run();
 }
 
 Done<void> HistoryFile::write_hour(const HourKey& key, const Counted& counted) {
-  const auto device = device_id(key.uuid);
-  if (!device) return std::unexpected(device.error());
-  const auto user = user_id(key.user);
-  if (!user) return std::unexpected(user.error());
-  auto statement = database_.statement(
-      "INSERT INTO hour (hour_s, user, device, leased_s, used_s) VALUES (?, ?, ?, ?, ?) "
-      "ON CONFLICT (hour_s, user, device) DO UPDATE SET leased_s = leased_s + excluded.leased_s, "
-      "used_s = used_s + excluded.used_s");
-  if (!statement) return std::unexpected(statement.error());
-  statement->bind(key.hour_s).bind(*user).bind(*device);
-  return statement->bind(counted.leased_s).bind(counted.used_s).run();
+  BERTH_LET(const auto device, device_id(key.uuid));
+  BERTH_LET(const auto user, user_id(key.user));
+  BERTH_LET(auto statement,
+            database_.statement(
+                "INSERT INTO hour (hour_s, user, device, leased_s, used_s) VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT (hour_s, user, device) DO UPDATE SET leased_s = leased_s + excluded.leased_s, "
+                "used_s = used_s + excluded.used_s"));
+  statement.bind(key.hour_s).bind(user).bind(device);
+  return statement.bind(counted.leased_s).bind(counted.used_s).run();
 }
 
 Done<void> HistoryFile::thin(std::int64_t now_s) {
-  const auto oldest = this->oldest();
-  if (!oldest) return std::unexpected(oldest.error());
-  const Thinning plan = thinning(*oldest, now_s);
+  BERTH_LET(const auto oldest, this->oldest());
+  const Thinning plan = thinning(oldest, now_s);
   for (std::size_t tier = 0; tier < kTiers.size(); ++tier) {
     if (plan.samples[tier].empty()) continue;
-    if (auto done = as_one([&] { return thin_samples(tier, plan.samples[tier]); }); !done) return done;
+    BERTH_DO(as_one([&] { return thin_samples(tier, plan.samples[tier]); }));
   }
   if (!plan.accounts.empty()) {
-    if (auto done = as_one([&] { return drop_accounts(plan.accounts.to_s); }); !done) return done;
+    BERTH_DO(as_one([&] { return drop_accounts(plan.accounts.to_s); }));
   }
   return database_.execute("PRAGMA wal_checkpoint(PASSIVE)");
 }
 
 Done<void> HistoryFile::thin_samples(std::size_t tier, Span span) {
   if (tier + 1 < kTiers.size()) {
-    const auto rows = samples(tier, span, std::nullopt);
-    if (!rows) return std::unexpected(rows.error());
+    BERTH_LET(const auto rows, samples(tier, span, std::nullopt));
     const std::int64_t step_s = kTiers[tier + 1].step_s;
-    for (const SampleRow& row : merged_rows(*rows, step_s)) {
-      if (auto done = write_sample(step_s, row); !done) return done;
+    for (const SampleRow& row : merged_rows(rows, step_s)) {
+      BERTH_DO(write_sample(step_s, row));
     }
   }
-  auto statement = database_.statement("DELETE FROM sample WHERE step_s = ? AND time_s >= ? AND time_s < ?");
-  if (!statement) return std::unexpected(statement.error());
-  return statement->bind(kTiers[tier].step_s).bind(span.from_s).bind(span.to_s).run();
+  BERTH_LET(auto statement,
+            database_.statement("DELETE FROM sample WHERE step_s = ? AND time_s >= ? AND time_s < ?"));
+  return statement.bind(kTiers[tier].step_s).bind(span.from_s).bind(span.to_s).run();
 }
 
 Done<void> HistoryFile::drop_accounts(std::int64_t before_s) {
   for (const std::string_view sql :
        {"DELETE FROM lease WHERE begun_s < ? AND ended_s IS NOT NULL", "DELETE FROM hour WHERE hour_s < ?",
         "DELETE FROM watched WHERE to_s < ?"}) {
-    auto statement = database_.statement(sql);
-    if (!statement) return std::unexpected(statement.error());
-    if (auto done = statement->bind(before_s).run(); !done) return done;
+    BERTH_LET(auto statement, database_.statement(sql));
+    BERTH_DO(statement.bind(before_s).run());
   }
   return {};
 }
 
 Done<Oldest> HistoryFile::oldest() {
   const auto least = [&](const std::string& sql) -> Done<std::optional<std::int64_t>> {
-    const auto text = database_.text(sql);
-    if (!text) return std::unexpected(text.error());
-    if (text->empty()) return std::nullopt;
-    return std::strtoll(text->c_str(), nullptr, 10);
+    BERTH_LET(const auto text, database_.text(sql));
+    if (text.empty()) return std::nullopt;
+    return std::strtoll(text.c_str(), nullptr, 10);
   };
   Oldest oldest;
   for (std::size_t tier = 0; tier < kTiers.size(); ++tier) {
@@ -270,9 +259,8 @@ Done<Oldest> HistoryFile::oldest() {
     if (!found) return std::unexpected(found.error());
     oldest.samples[tier] = *found;
   }
-  const auto found = least("SELECT min(hour_s) FROM hour");
-  if (!found) return std::unexpected(found.error());
-  oldest.accounts = *found;
+  BERTH_LET(const auto found, least("SELECT min(hour_s) FROM hour"));
+  oldest.accounts = found;
   return oldest;
 }
 
@@ -290,23 +278,22 @@ Done<Room> HistoryFile::room() {
     if (!rows) return std::unexpected(rows.error());
     room.sample_rows[tier] = *rows;
   }
-  const auto rows = database_.number("SELECT (SELECT count(*) FROM lease) + (SELECT count(*) FROM hour)");
-  if (!rows) return std::unexpected(rows.error());
-  room.account_rows = *rows;
+  BERTH_LET(const auto rows,
+            database_.number("SELECT (SELECT count(*) FROM lease) + (SELECT count(*) FROM hour)"));
+  room.account_rows = rows;
   return room;
 }
 
 Done<void> HistoryFile::make_room(std::int64_t now_s) {
   for (int round = 0; round < kMostRounds; ++round) {
-    const auto room = this->room();
-    if (!room) return std::unexpected(room.error());
-    const auto kind = to_forget(*room, most_bytes_);
+    BERTH_LET(const auto room, this->room());
+    const auto kind = to_forget(room, most_bytes_);
     if (!kind) return {};
     // Of a time that has not come are only what a wrong clock has left.
     const auto drop_future = [&] {
       return database_.execute(fmt::format("DELETE FROM sample WHERE time_s > {}", now_s + kDay));
     };
-    if (auto done = round == 0 ? as_one(drop_future) : as_one([&] { return forget(*kind, *room); }); !done)
+    if (auto done = round == 0 ? as_one(drop_future) : as_one([&] { return forget(*kind, room); }); !done)
       return done;
   }
   return {};
@@ -315,16 +302,18 @@ Done<void> HistoryFile::make_room(std::int64_t now_s) {
 Done<void> HistoryFile::forget(std::size_t kind, const Room& room) {
   const bool is_sample = kind < kTiers.size();
   const auto at = (is_sample ? room.sample_rows[kind] : room.account_rows) / kShareForgotten;
-  const auto before = database_.number(
-      is_sample ? fmt::format("SELECT time_s FROM sample WHERE step_s = {} ORDER BY time_s LIMIT 1 OFFSET {}",
-                              kTiers[kind].step_s, at)
-                : fmt::format("SELECT at FROM (SELECT begun_s AS at FROM lease WHERE ended_s IS NOT NULL "
-                              "UNION ALL SELECT hour_s FROM hour) ORDER BY at LIMIT 1 OFFSET {}",
-                              at));
-  if (!before) return std::unexpected(before.error());
-  if (!is_sample) return drop_accounts(*before + 1);
+  BERTH_LET(
+      const auto before,
+      database_.number(
+          is_sample
+              ? fmt::format("SELECT time_s FROM sample WHERE step_s = {} ORDER BY time_s LIMIT 1 OFFSET {}",
+                            kTiers[kind].step_s, at)
+              : fmt::format("SELECT at FROM (SELECT begun_s AS at FROM lease WHERE ended_s IS NOT NULL "
+                            "UNION ALL SELECT hour_s FROM hour) ORDER BY at LIMIT 1 OFFSET {}",
+                            at)));
+  if (!is_sample) return drop_accounts(before + 1);
   return database_.execute(
-      fmt::format("DELETE FROM sample WHERE step_s = {} AND time_s <= {}", kTiers[kind].step_s, *before));
+      fmt::format("DELETE FROM sample WHERE step_s = {} AND time_s <= {}", kTiers[kind].step_s, before));
 }
 
 }  // namespace berth::history

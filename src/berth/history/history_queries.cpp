@@ -29,39 +29,42 @@ ORDER BY leased DESC, uuid)";
 
 Done<std::vector<SampleRow>> HistoryFile::samples(std::size_t tier, Span span,
                                                   std::optional<std::int64_t> device) {
-  auto statement = database_.statement(
-      "SELECT time_s, uuid, utilization_percent, memory_used_mib, temperature_c, power_w, leased_percent "
-      "FROM sample JOIN device ON device = device.id "
-      "WHERE step_s = ? AND time_s >= ? AND time_s < ? AND (?4 IS NULL OR device = ?4)");
-  if (!statement) return std::unexpected(statement.error());
-  statement->bind(kTiers[tier].step_s).bind(span.from_s).bind(span.to_s).bind(device);
+  BERTH_LET(
+      auto statement,
+      database_.statement(
+          "SELECT time_s, uuid, utilization_percent, memory_used_mib, temperature_c, power_w, leased_percent "
+          "FROM sample JOIN device ON device = device.id "
+          "WHERE step_s = ? AND time_s >= ? AND time_s < ? AND (?4 IS NULL OR device = ?4)"));
+  statement.bind(kTiers[tier].step_s).bind(span.from_s).bind(span.to_s).bind(device);
   std::vector<SampleRow> rows;
-  auto row = statement->next();
-  for (; row && *row; row = statement->next()) {
-    rows.push_back({statement->number(0),
-                    statement->text(1),
-                    {statement->optional<int>(2), statement->optional<int>(3), statement->optional<int>(4),
-                     statement->optional<int>(5), statement->optional<int>(6)}});
+  auto row = statement.next();
+  for (; row && *row; row = statement.next()) {
+    rows.push_back({statement.number(0),
+                    statement.text(1),
+                    {statement.optional<int>(2), statement.optional<int>(3), statement.optional<int>(4),
+                     statement.optional<int>(5), statement.optional<int>(6)}});
   }
   if (!row) return std::unexpected(row.error());
   return rows;
 }
 
 Done<std::vector<render::PastLease>> HistoryFile::leases_of(std::int64_t device, Span span) {
-  auto statement = database_.statement(
-      "SELECT lease.id, user.name, begun_s, ended_s, end_seen FROM lease JOIN user ON user = user.id "
-      "WHERE device = ? AND begun_s < ? AND (ended_s IS NULL OR ended_s >= ?) ORDER BY begun_s DESC LIMIT "
-      "1000");
-  if (!statement) return std::unexpected(statement.error());
-  statement->bind(device).bind(span.to_s).bind(span.from_s);
+  BERTH_LET(
+      auto statement,
+      database_.statement(
+          "SELECT lease.id, user.name, begun_s, ended_s, end_seen FROM lease JOIN user ON user = user.id "
+          "WHERE device = ? AND begun_s < ? AND (ended_s IS NULL OR ended_s >= ?) ORDER BY begun_s DESC "
+          "LIMIT "
+          "1000"));
+  statement.bind(device).bind(span.to_s).bind(span.from_s);
   std::vector<render::PastLease> leases;
-  auto row = statement->next();
-  for (; row && *row; row = statement->next()) {
-    leases.push_back({{static_cast<std::uint64_t>(statement->number(0))},
-                      statement->text(1),
-                      statement->number(2),
-                      statement->optional<std::int64_t>(3),
-                      statement->number(4) != 0});
+  auto row = statement.next();
+  for (; row && *row; row = statement.next()) {
+    leases.push_back({{static_cast<std::uint64_t>(statement.number(0))},
+                      statement.text(1),
+                      statement.number(2),
+                      statement.optional<std::int64_t>(3),
+                      statement.number(4) != 0});
   }
   if (!row) return std::unexpected(row.error());
   std::ranges::reverse(leases);
@@ -69,36 +72,31 @@ Done<std::vector<render::PastLease>> HistoryFile::leases_of(std::int64_t device,
 }
 
 Done<std::vector<std::string>> HistoryFile::device_uuids() {
-  auto statement = database_.statement("SELECT uuid FROM device ORDER BY uuid");
-  if (!statement) return std::unexpected(statement.error());
+  BERTH_LET(auto statement, database_.statement("SELECT uuid FROM device ORDER BY uuid"));
   std::vector<std::string> uuids;
-  auto row = statement->next();
-  for (; row && *row; row = statement->next()) uuids.push_back(statement->text(0));
+  auto row = statement.next();
+  for (; row && *row; row = statement.next()) uuids.push_back(statement.text(0));
   if (!row) return std::unexpected(row.error());
   return uuids;
 }
 
 Done<std::optional<render::DeviceHistory>> HistoryFile::device_history(const DeviceQuestion& question,
                                                                        std::int64_t now_s) {
-  auto statement = database_.statement("SELECT id FROM device WHERE uuid = ?");
-  if (!statement) return std::unexpected(statement.error());
-  const auto found = statement->bind(question.uuid).next();
-  if (!found) return std::unexpected(found.error());
-  if (!*found) return std::nullopt;
-  const std::int64_t device = statement->number(0);
-  if (auto end = statement->next(); !end) return std::unexpected(end.error());
+  BERTH_LET(auto statement, database_.statement("SELECT id FROM device WHERE uuid = ?"));
+  BERTH_LET(const auto found, statement.bind(question.uuid).next());
+  if (!found) return std::nullopt;
+  const std::int64_t device = statement.number(0);
+  BERTH_DO(statement.next());
 
   const Grid grid = grid_for(now_s, question.since_s, question.points, question.least_step_s);
   std::vector<SampleRow> rows;
   for (std::size_t tier = 0; tier < kTiers.size(); ++tier) {
-    const auto of_tier = samples(tier, grid.span, device);
-    if (!of_tier) return std::unexpected(of_tier.error());
-    rows.insert(rows.end(), of_tier->begin(), of_tier->end());
+    BERTH_LET(const auto of_tier, samples(tier, grid.span, device));
+    rows.insert(rows.end(), of_tier.begin(), of_tier.end());
   }
-  auto leases = leases_of(device, grid.span);
-  if (!leases) return std::unexpected(leases.error());
-  render::DeviceHistory history{question.uuid,     grid.span.from_s, grid.span.to_s, grid.step_s, {},
-                                std::move(*leases)};
+  BERTH_LET(auto leases, leases_of(device, grid.span));
+  render::DeviceHistory history{question.uuid,    grid.span.from_s, grid.span.to_s, grid.step_s, {},
+                                std::move(leases)};
   std::int64_t time_s = grid.span.from_s;
   for (const Sample& sample : resampled(rows, grid)) {
     history.rows.push_back({time_s, sample.utilization_percent, sample.memory_used_mib, sample.temperature_c,
@@ -123,24 +121,22 @@ Done<std::int64_t> HistoryFile::unwatched_s(Span span) {
 
 Done<render::Usage> HistoryFile::usage(render::UsageBy by, Span span) {
   const bool by_user = by == render::UsageBy::user;
-  auto statement = database_.statement(by_user ? kUsageByUser : kUsageByDevice);
-  if (!statement) return std::unexpected(statement.error());
-  statement->bind(span.from_s).bind(span.to_s);
+  BERTH_LET(auto statement, database_.statement(by_user ? kUsageByUser : kUsageByDevice));
+  statement.bind(span.from_s).bind(span.to_s);
   render::Usage usage{.by = by, .from_s = span.from_s, .to_s = span.to_s, .missing = {}, .rows = {}};
-  auto row = statement->next();
-  for (; row && *row; row = statement->next()) {
-    usage.rows.push_back({.who = statement->text(0),
-                          .gpu = statement->text(1),
-                          .name = statement->text(2),
+  auto row = statement.next();
+  for (; row && *row; row = statement.next()) {
+    usage.rows.push_back({.who = statement.text(0),
+                          .gpu = statement.text(1),
+                          .name = statement.text(2),
                           .host = "",
-                          .leases = static_cast<std::uint64_t>(statement->number(5)),
-                          .leased_gpu_hours = statement->real(3) / 3600,
-                          .used_gpu_hours = statement->real(4) / 3600});
+                          .leases = static_cast<std::uint64_t>(statement.number(5)),
+                          .leased_gpu_hours = statement.real(3) / 3600,
+                          .used_gpu_hours = statement.real(4) / 3600});
   }
   if (!row) return std::unexpected(row.error());
-  const auto unwatched = unwatched_s(span);
-  if (!unwatched) return std::unexpected(unwatched.error());
-  usage.unwatched_s = *unwatched;
+  BERTH_LET(const auto unwatched, unwatched_s(span));
+  usage.unwatched_s = unwatched;
   return usage;
 }
 

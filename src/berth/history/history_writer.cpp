@@ -58,7 +58,7 @@ Done<void> HistoryWriter::write_and_thin(std::int64_t now_s) {
       return done;
     }
     recorder_->written();
-    if (auto done = file_->make_room(now_s); !done) return done;
+    BERTH_DO(file_->make_room(now_s));
   }
   if (std::abs(now_s - thinned_s_) < kThinningEvery) return {};
   thinned_s_ = now_s;
@@ -68,7 +68,7 @@ Done<void> HistoryWriter::write_and_thin(std::int64_t now_s) {
 bool HistoryWriter::open(std::int64_t now_s) {
   auto file = HistoryFile::open(*path_);
   std::string aside;
-  if (!file && file.error().kind == Fault::Kind::corrupt) {
+  if (!file && file.error().kind == DatabaseError::Kind::corrupt) {
     if (auto renamed = rename_corrupt(*path_, now_s); renamed) {
       aside = fmt::format("{} was corrupt ({}): it is now {}, and a new one begins", *path_,
                           file.error().message, *renamed);
@@ -79,7 +79,7 @@ bool HistoryWriter::open(std::int64_t now_s) {
   if (!known) {
     // A file that cannot even tell that is set aside when it is opened again.
     become(Status::failing, fmt::format("{}: {}", *path_,
-                                        known.error().kind == Fault::Kind::taken
+                                        known.error().kind == DatabaseError::Kind::taken
                                             ? "another agent has it: end that, or name another file"
                                             : known.error().message));
     return false;
@@ -98,8 +98,8 @@ bool HistoryWriter::open(std::int64_t now_s) {
   return true;
 }
 
-void HistoryWriter::meet(const Fault& fault, std::int64_t now_s) {
-  if (fault.kind == Fault::Kind::corrupt) {
+void HistoryWriter::meet(const DatabaseError& fault, std::int64_t now_s) {
+  if (fault.kind == DatabaseError::Kind::corrupt) {
     file_.reset();
     // Opening it again finds the same, and sets it aside.
     if (open(now_s)) return;
@@ -131,18 +131,15 @@ HistoryAnswer HistoryWriter::answer(const Question& question, std::int64_t now_s
 Done<HistoryAnswer> HistoryWriter::answer_from_file(const Question& question, std::int64_t now_s) {
   constexpr auto kLine = render::Layout::line;
   if (const auto* usage = std::get_if<UsageQuestion>(&question)) {
-    const auto found = file_->usage(usage->by, {step_of(now_s - usage->since_s, 3600), now_s});
-    if (!found) return std::unexpected(found.error());
-    return HistoryAnswer{200, render::usage_json(*found, kLine)};
+    BERTH_LET(const auto found, file_->usage(usage->by, {step_of(now_s - usage->since_s, 3600), now_s}));
+    return HistoryAnswer{200, render::usage_json(found, kLine)};
   }
   DeviceQuestion device = std::get<DeviceQuestion>(question);
   device.least_step_s = every_s_;
-  const auto found = file_->device_history(device, now_s);
-  if (!found) return std::unexpected(found.error());
-  if (*found) return HistoryAnswer{200, render::device_history_json(**found, kLine)};
-  const auto known = file_->device_uuids();
-  if (!known) return std::unexpected(known.error());
-  return unknown_device(device.uuid, *known);
+  BERTH_LET(const auto found, file_->device_history(device, now_s));
+  if (found) return HistoryAnswer{200, render::device_history_json(*found, kLine)};
+  BERTH_LET(const auto known, file_->device_uuids());
+  return unknown_device(device.uuid, known);
 }
 
 }  // namespace berth::history

@@ -39,7 +39,7 @@ class HistoryWriter {
   using Status = render::HistoryHealth::Status;
   bool open(std::int64_t now_s);
   Done<void> write_and_thin(std::int64_t now_s);
-  void meet(const Fault& fault, std::int64_t now_s);
+  void meet(const DatabaseError& fault, std::int64_t now_s);
   void become(Status status, const std::string& reason);
   Done<HistoryAnswer> answer_from_file(const Question& question, std::int64_t now_s);
 

@@ -44,7 +44,7 @@ Result<DeviceQuestion> device_question(const Parameters& parameters) {
   if (device == parameters.end() || device->second.empty())
     return fail(ErrorCode::usage, "device: must be the UUID of a device, as in /api/v1/snapshot");
   question.uuid = device->second;
-  if (auto read = read_since(parameters, question.since_s); !read) return std::unexpected(read.error());
+  BERTH_DO(read_since(parameters, question.since_s));
   if (const auto points = parameters.find("points"); points != parameters.end()) {
     const auto number = number_from_text<std::int64_t>(points->second);
     if (!number || *number < 2 || *number > kMostPoints)
@@ -58,7 +58,7 @@ Result<UsageQuestion> usage_question(const Parameters& parameters) {
   if (auto checked = check_names(parameters, {"since", "by"}); !checked)
     return std::unexpected(checked.error());
   UsageQuestion question;
-  if (auto read = read_since(parameters, question.since_s); !read) return std::unexpected(read.error());
+  BERTH_DO(read_since(parameters, question.since_s));
   if (const auto by = parameters.find("by"); by != parameters.end()) {
     if (by->second != "user" && by->second != "device")
       return fail(ErrorCode::usage, "by: must be user or device");

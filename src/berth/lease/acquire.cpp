@@ -53,21 +53,19 @@ class Acquisition {
 
   Result<Acquired> run(const TicketWords& words) {
     for (int attempt = 1;; ++attempt) {
-      if (auto looked = look_again(); !looked) return std::unexpected(looked.error());
+      BERTH_DO(look_again());
       last_attempt_ = attempt >= kAttempts;
-      auto outcome = own_ ? own_->decide(decision()) : join(words);
-      if (!outcome) return std::unexpected(outcome.error());
+      BERTH_LET(auto outcome, own_ ? own_->decide(decision()) : join(words));
       if (attempt == 1) store_.sweep(draining_leases(world_.facts, world_.ledger, *options_.processes));
-      if (std::holds_alternative<store::Taken>(*outcome)) return granted();
-      if (std::holds_alternative<store::Withdrawn>(*outcome)) return refused();
-      if (const auto* conflict = std::get_if<store::Conflict>(&*outcome)) {
+      if (std::holds_alternative<store::Taken>(outcome)) return granted();
+      if (std::holds_alternative<store::Withdrawn>(outcome)) return refused();
+      if (const auto* conflict = std::get_if<store::Conflict>(&outcome)) {
         try_again_after(*conflict, attempt);
         continue;
       }
       if (must_look_again_) continue;
-      const auto woken = wait_in_line();
-      if (!woken) return std::unexpected(woken.error());
-      if (!*woken) return give_up();
+      BERTH_LET(const auto woken, wait_in_line());
+      if (!woken) return give_up();
       options_.books = store::Extent::leases;
       refused_.clear();
       attempt = 1;
@@ -87,15 +85,13 @@ class Acquisition {
   }
 
   Result<void> look_again() {
-    const auto source = source_.open();
-    if (!source) return std::unexpected(source.error());
-    if (auto noted = noted_.note(store_, own_ != nullptr); !noted) return noted;
-    auto world = look(**source, store_, request_, options_);
-    if (!world) return std::unexpected(world.error());
-    world_ = std::move(*world);
+    BERTH_LET(const auto source, source_.open());
+    BERTH_DO(noted_.note(store_, own_ != nullptr));
+    BERTH_LET(auto world, look(*source, store_, request_, options_));
+    world_ = std::move(world);
     world_.facts.foreign_locks.insert(world_.facts.foreign_locks.end(), refused_.begin(), refused_.end());
-    if (auto possible = check_possible(request_, world_.facts); !possible) return possible;
-    return read_topology_for(request_, **source, world_);
+    BERTH_DO(check_possible(request_, world_.facts));
+    return read_topology_for(request_, *source, world_);
   }
 
   Result<store::Outcome> join(const TicketWords& words) {
@@ -111,23 +107,21 @@ class Acquisition {
     draft.count = request_.count;
     draft.shared = request_.shared;
     draft.promise_bytes = request_.promise_bytes;
-    const auto could_use = candidates(request_, world_.facts);
-    if (!could_use) return std::unexpected(could_use.error());
-    draft.candidates = *could_use;
+    BERTH_LET(const auto could_use, candidates(request_, world_.facts));
+    draft.candidates = could_use;
     draft.command = words.command;
     draft.note = words.note;
     draft.request = words.request;
-    auto joined = store_.join(draft, decision());
-    if (!joined) return std::unexpected(joined.error());
-    own_ = std::move(joined->own);
+    BERTH_LET(auto joined, store_.join(draft, decision()));
+    own_ = std::move(joined.own);
     joined_at_ = std::chrono::steady_clock::now();
-    return joined->outcome;
+    return joined.outcome;
   }
 
   // Runs in the store, where others are kept waiting: nothing here asks the driver or a directory service.
   store::Decide decision() {
     return [this](const Ledger& ledger, TicketId me) -> Result<store::Decision> {
-      if (auto planned = plan_for(ledger, me); !planned) return std::unexpected(planned.error());
+      BERTH_DO(plan_for(ledger, me));
       if (depends_on_unread(ledger)) return store::Decision(store::ReadOn{});
       // The facts may be older than a lease that has come or gone since.
       const auto* granted = std::get_if<Granted>(&plan_);
@@ -161,9 +155,8 @@ class Acquisition {
   // Who is stopped is asked in the decision itself: one that has gone on since an earlier look waits rightly.
   Result<void> plan_for(const Ledger& ledger, TicketId me) {
     passed_over_ = stopped_before(ledger, me);
-    auto planned = plan(ledger, world_.facts, request_, me, passed_over_);
-    if (!planned) return std::unexpected(planned.error());
-    plan_ = std::move(*planned);
+    BERTH_LET(auto planned, plan(ledger, world_.facts, request_, me, passed_over_));
+    plan_ = std::move(planned);
     return {};
   }
 
@@ -192,7 +185,7 @@ class Acquisition {
 
   // Sleeps until there is a reason to look again. False: the time is up.
   Result<bool> wait_in_line() {
-    if (auto seen = see_how_it_stands(); !seen) return std::unexpected(seen.error());
+    BERTH_DO(see_how_it_stands());
     for (;;) {
       const auto left = time_left();
       if (left <= 0ms) return false;
@@ -209,10 +202,9 @@ class Acquisition {
       if (!woken) return std::unexpected(woken.error());
       if (*woken == store::Woken::changed || order_has_changed(rival)) {
         // One that no longer waits may leave another in front, for whom no driver need be asked.
-        auto still_behind = find_next_rival();
-        if (!still_behind) return std::unexpected(still_behind.error());
-        if (!*still_behind) return true;
-        if (auto seen = see_how_it_stands(); !seen) return std::unexpected(seen.error());
+        BERTH_LET(auto still_behind, find_next_rival());
+        if (!still_behind) return true;
+        BERTH_DO(see_how_it_stands());
       }
     }
   }
@@ -226,7 +218,7 @@ class Acquisition {
   // Whom to sleep behind now. False: nobody. Nothing is taken: the facts are those of the last look.
   Result<bool> find_next_rival() {
     const auto outcome = own_->decide([this](const Ledger& ledger, TicketId me) -> Result<store::Decision> {
-      if (auto planned = plan_for(ledger, me); !planned) return std::unexpected(planned.error());
+      BERTH_DO(plan_for(ledger, me));
       if (depends_on_unread(ledger)) return store::Decision(store::ReadOn{});
       judged_ = ledger;
       return store::Decision(store::Stay{});
@@ -293,9 +285,8 @@ class Acquisition {
   Result<void> see_how_it_stands() {
     if (judged_) world_.ledger = *std::exchange(judged_, std::nullopt);
     name_users(world_.ledger);
-    auto verdicts = judge(request_, world_.ledger, world_.facts);
-    if (!verdicts) return std::unexpected(verdicts.error());
-    verdicts_ = std::move(*verdicts);
+    BERTH_LET(auto verdicts, judge(request_, world_.ledger, world_.facts));
+    verdicts_ = std::move(verdicts);
     const auto before_me = std::ranges::count_if(world_.ledger.tickets, [&](const Ticket& ticket) {
       return ticket.phase == TicketPhase::waiting && ticket.id < own_->ticket().id &&
              !passed_over_.contains(ticket.id) && are_rivals(ticket, own_->ticket());
@@ -338,10 +329,9 @@ class Acquisition {
     name_users(world_.ledger);
     const auto* behind = std::get_if<Behind>(&plan_);
     const Ticket* rival = behind != nullptr ? find_ticket(world_.ledger, behind->rival) : nullptr;
-    auto verdicts = judge(request_, world_.ledger, world_.facts);
-    if (!verdicts) return std::unexpected(verdicts.error());
+    BERTH_LET(auto verdicts, judge(request_, world_.ledger, world_.facts));
     std::optional<Ticket> before = rival != nullptr ? std::optional(*rival) : std::nullopt;
-    return Refused{std::move(world_), std::move(*verdicts), std::move(before), patience_.wait};
+    return Refused{std::move(world_), std::move(verdicts), std::move(before), patience_.wait};
   }
 
   const SourceAccess& source_;

@@ -85,25 +85,23 @@ std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, 
 
 Result<World> look(source::Source& source, store::LeaseStore& store, const Request& request,
                    const LookOptions& options) {
-  auto snapshot = source.read(request.readings() | options.also);
-  if (!snapshot) return std::unexpected(snapshot.error());
+  BERTH_LET(auto snapshot, source.read(request.readings() | options.also));
   // After the driver, which may take its time: the books are then the younger of the two.
-  auto books = store.look(options.books);
-  if (!books) return std::unexpected(books.error());
+  BERTH_LET(auto books, store.look(options.books));
 
   World world;
-  world.ledger = std::move(books->ledger);
+  world.ledger = std::move(books.ledger);
   if (options.books == store::Extent::everything) name_users(world.ledger);
   Facts& facts = world.facts;
   facts.policy = options.policy;
   facts.within = options.within;
-  facts.mask = resolve_mask(options.mask, *snapshot, options.device_order);
-  set_aside(options.adopted, *snapshot);
-  facts.snapshot = std::move(*snapshot);
+  facts.mask = resolve_mask(options.mask, snapshot, options.device_order);
+  set_aside(options.adopted, snapshot);
+  facts.snapshot = std::move(snapshot);
   Attribution attribution = attribute(facts.snapshot, world.ledger, store, *options.processes);
   facts.process_leases = std::move(attribution.leases);
   world.assumed = std::move(attribution.assumed);
-  world.foreign_locks = std::move(books->foreign_locks);
+  world.foreign_locks = std::move(books.foreign_locks);
   for (const Device& device : facts.snapshot.devices) {
     if (std::ranges::any_of(world.foreign_locks, [&](const auto& lock) { return is_foreign(lock, device); }))
       facts.foreign_locks.push_back(device.uuid);
@@ -118,9 +116,8 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
 }
 
 Result<void> read_topology_for(const Request& request, source::Source& source, World& world) {
-  const auto verdicts = judge(request, world.ledger, world.facts);
-  if (!verdicts) return std::unexpected(verdicts.error());
-  const ReadingSet needed = readings_to_choose(request, *verdicts);
+  BERTH_LET(const auto verdicts, judge(request, world.ledger, world.facts));
+  const ReadingSet needed = readings_to_choose(request, verdicts);
   if (needed == ReadingSet() || world.facts.snapshot.topology) return {};
   auto snapshot = source.read(needed);
   if (snapshot) world.facts.snapshot.topology = std::move(snapshot->topology);

@@ -23,9 +23,8 @@ bool has_a_new_dead_lease(const std::string& uuid, const Ledger& before, const L
 
 Result<void> NotedLeases::note(store::LeaseStore& store, bool in_queue) {
   changes_ = in_queue ? 0 : store.lease_changes();
-  auto books = store.look(store::Extent::leases);
-  if (!books) return std::unexpected(books.error());
-  ledger_ = std::move(books->ledger);
+  BERTH_LET(auto books, store.look(store::Extent::leases));
+  ledger_ = std::move(books.ledger);
   return {};
 }
 

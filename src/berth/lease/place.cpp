@@ -15,15 +15,13 @@ namespace {
 
 // One level down. False: there is no such lease, or it is another user's.
 Result<bool> enter(Place& place, TicketId id) {
-  const auto books = place.store->look();
-  if (!books) return std::unexpected(books.error());
-  const Ticket* lease = find_ticket(books->ledger, id);
+  BERTH_LET(const auto books, place.store->look());
+  const Ticket* lease = find_ticket(books.ledger, id);
   if (lease == nullptr || lease->phase != TicketPhase::granted || lease->uid != ::geteuid()) return false;
-  auto inner = place.store->inside(id);
-  if (!inner) return std::unexpected(inner.error());
+  BERTH_LET(auto inner, place.store->inside(id));
   place.within = lease->devices;
   place.lease_path = place.path_of(id);
-  place.store = std::move(*inner);
+  place.store = std::move(inner);
   return true;
 }
 
@@ -34,10 +32,9 @@ std::string Place::path_of(TicketId lease) const {
 }
 
 Result<Place> find_place(const store::Tell& tell) {
-  auto opened = store::DirectoryStore::open(store::choose_lease_directory(), tell);
-  if (!opened) return std::unexpected(opened.error());
+  BERTH_LET(auto opened, store::DirectoryStore::open(store::choose_lease_directory(), tell));
   Place place;
-  place.store = std::move(*opened);
+  place.store = std::move(opened);
   place.warnings = place.store->notes();
 
   const char* value = std::getenv("BERTH_LEASE");
@@ -46,9 +43,8 @@ Result<Place> find_place(const store::Tell& tell) {
     const std::string_view part = rest.substr(0, rest.find('/'));
     rest.remove_prefix(std::min(part.size() + 1, rest.size()));
     const auto id = ticket_id_from_text(part);
-    const auto entered = id ? enter(place, *id) : Result<bool>(false);
-    if (!entered) return std::unexpected(entered.error());
-    if (*entered) continue;
+    BERTH_LET(const auto entered, id ? enter(place, *id) : Result<bool>(false));
+    if (entered) continue;
     place.believe_mask = false;
     place.warnings.push_back(fmt::format(
         "BERTH_LEASE={} names no live lease of yours; it is ignored, and CUDA_VISIBLE_DEVICES with it",

@@ -39,9 +39,8 @@ std::vector<pid_t> to_ask(const Ticket& lease, const std::vector<pid_t>& holders
 }
 
 Result<bool> still_held(store::LeaseStore& store, TicketId lease) {
-  const auto books = store.look();
-  if (!books) return std::unexpected(books.error());
-  return find_ticket(books->ledger, lease) != nullptr;
+  BERTH_LET(const auto books, store.look());
+  return find_ticket(books.ledger, lease) != nullptr;
 }
 
 std::string named(const std::vector<pid_t>& pids) {
@@ -77,9 +76,8 @@ Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease,
   for (const pid_t pid : to_ask(lease, holders)) ::kill(pid, SIGTERM);
   const auto until = Clock::now() + patience;
   for (;;) {
-    const auto held = still_held(store, lease.id);
-    if (!held) return std::unexpected(held.error());
-    if (!*held) return {};
+    BERTH_LET(const auto held, still_held(store, lease.id));
+    if (!held) return {};
     if (Clock::now() >= until) break;
     ::poll(ready.data(), ready.size(), static_cast<int>(kLookAgain.count()));
     std::erase_if(ready, [](const pollfd& exit) { return exit.revents != 0; });

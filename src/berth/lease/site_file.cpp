@@ -37,9 +37,8 @@ Result<std::string> text_of(const Page& page, const toml::node& node, std::strin
 }
 
 Result<void> read_tolerance(Page& page, std::string_view key, const toml::node& node) {
-  const auto text = text_of(page, node, key);
-  if (!text) return std::unexpected(text.error());
-  const auto bytes = bytes_from_text(*text);
+  BERTH_LET(const auto text, text_of(page, node, key));
+  const auto bytes = bytes_from_text(text);
   if (!bytes) return wrong(page, node, fmt::format("{}: {}", key, bytes.error().message));
   if (page.only_narrow && *bytes > page.policy.hidden_tolerance_bytes) {
     return wrong(page, node,
@@ -51,11 +50,10 @@ Result<void> read_tolerance(Page& page, std::string_view key, const toml::node& 
 }
 
 Result<void> read_wait(Page& page, std::string_view key, const toml::node& node) {
-  const auto text = text_of(page, node, key);
-  if (!text) return std::unexpected(text.error());
+  BERTH_LET(const auto text, text_of(page, node, key));
   std::optional<std::int64_t> seconds;
-  if (*text != "forever") {
-    const auto parsed = seconds_from_text(*text);
+  if (text != "forever") {
+    const auto parsed = seconds_from_text(text);
     if (!parsed) return wrong(page, node, fmt::format("{}: {}, or \"forever\"", key, parsed.error().message));
     seconds = *parsed;
   }
@@ -77,9 +75,8 @@ Result<void> read_names(Page& page, std::string_view key, const toml::node& node
   const auto* list = node.as_array();
   if (list == nullptr) return wrong(page, node, fmt::format("{} must be a list of texts in quotes", key));
   for (const toml::node& each : *list) {
-    auto text = text_of(page, each, fmt::format("an entry of {}", key));
-    if (!text) return std::unexpected(text.error());
-    names.push_back(std::move(*text));
+    BERTH_LET(auto text, text_of(page, each, fmt::format("an entry of {}", key)));
+    names.push_back(std::move(text));
   }
   return {};
 }
@@ -100,9 +97,8 @@ Result<void> read_exclusion(Page& page, const toml::node& node) {
       excluded.selector = std::to_string(number->get());
       continue;
     }
-    auto text = text_of(page, value, key.str());
-    if (!text) return std::unexpected(text.error());
-    (is_device ? excluded.selector : excluded.reason) = std::move(*text);
+    BERTH_LET(auto text, text_of(page, value, key.str()));
+    (is_device ? excluded.selector : excluded.reason) = std::move(text);
   }
   if (excluded.selector.empty()) {
     return wrong(page, node, "[[excluded]] must name a device: an index, a UUID or the start of one");
@@ -118,7 +114,7 @@ Result<void> read_exclusions(Page& page, std::string_view, const toml::node& nod
   const auto* list = node.as_array();
   if (list == nullptr) return wrong(page, node, "excluded is a list of tables: [[excluded]]");
   for (const toml::node& each : *list) {
-    if (auto result = read_exclusion(page, each); !result) return result;
+    BERTH_DO(read_exclusion(page, each));
   }
   return {};
 }
@@ -161,12 +157,10 @@ Result<std::optional<std::string>> read_file(const std::string& path) {
 
 Result<void> read_into(SiteFiles& files, const std::string& path, bool only_narrow) {
   if (path.empty()) return {};
-  const auto text = read_file(path);
-  if (!text) return std::unexpected(text.error());
-  if (!*text) return {};
-  auto policy = apply_site_text(files.policy, **text, path, only_narrow);
-  if (!policy) return std::unexpected(policy.error());
-  files.policy = std::move(*policy);
+  BERTH_LET(const auto text, read_file(path));
+  if (!text) return {};
+  BERTH_LET(auto policy, apply_site_text(files.policy, *text, path, only_narrow));
+  files.policy = std::move(policy);
   files.read.push_back(path);
   return {};
 }
@@ -197,7 +191,7 @@ Result<SiteFiles> read_site_files(const SiteFilePaths& paths) {
   if (auto result = read_into(files, paths.site, false); !result) {
     return std::unexpected(result.error());
   }
-  if (auto result = read_into(files, paths.user, true); !result) return std::unexpected(result.error());
+  BERTH_DO(read_into(files, paths.user, true));
   return files;
 }
 
@@ -216,7 +210,7 @@ Result<SitePolicy> apply_site_text(SitePolicy policy, std::string_view text, std
       for (const Key& each : kKeys) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", each.name);
       return wrong(page, value, fmt::format("unknown key '{}'; allowed: {}", key.str(), allowed));
     }
-    if (auto result = found->read(page, key.str(), value); !result) return std::unexpected(result.error());
+    BERTH_DO(found->read(page, key.str(), value));
   }
   return policy;
 }

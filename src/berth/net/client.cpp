@@ -63,7 +63,7 @@ std::string_view to_text(Step step) {
   return "";
 }
 
-struct Fault {
+struct ExchangeFailure {
   Step step = Step::connecting;
   boost::system::error_code error;
   std::string certificate{};  ///< what is wrong with it
@@ -138,7 +138,7 @@ struct Bounds {
   std::size_t most_bytes;
 };
 
-std::string sentence(const Fault& fault, const Peer& peer, const Bounds& bounds) {
+std::string sentence(const ExchangeFailure& fault, const Peer& peer, const Bounds& bounds) {
   const boost::system::error_code& error = fault.error;
   if (error == beast::error::timeout)
     return fmt::format("no answer within {:g} s ({})", static_cast<double>(bounds.patience.count()) / 1000.0,
@@ -187,7 +187,7 @@ class Client::Body {
       }
       plain_->expires_at(until);
       Response response;
-      std::optional<Fault> fault;
+      std::optional<ExchangeFailure> fault;
       if (secure_) {
         fault = co_await exchange(*secure_, request, response);
       } else {
@@ -217,7 +217,7 @@ class Client::Body {
   Awaited<Result<void>> connect(Time until, Bounds bounds) {
     const auto endpoints = co_await find_peer(until);
     if (!endpoints) co_return std::unexpected(endpoints.error());
-    Fault fault;
+    ExchangeFailure fault;
     for (std::size_t left = endpoints->size(); left > 0; --left) {
       // One that is silent must leave time for the others.
       const Time now = std::chrono::steady_clock::now();
@@ -247,17 +247,18 @@ class Client::Body {
   }
 
   template <class Stream>
-  Awaited<std::optional<Fault>> exchange(Stream& stream, const std::string& request, Response& response) {
+  Awaited<std::optional<ExchangeFailure>> exchange(Stream& stream, const std::string& request,
+                                                   Response& response) {
     const asio::const_buffer text = asio::buffer(request);
     const auto [not_sent, sent] = co_await asio::async_write(stream, text, kAwait);
-    if (not_sent) co_return Fault{Step::asking, not_sent};
+    if (not_sent) co_return ExchangeFailure{Step::asking, not_sent};
     beast::flat_buffer input(kMostUnread);
     http::response_parser<http::string_body> parser;
     parser.header_limit(kMostHeaderBytes);
     parser.body_limit(most_bytes_);
     const auto [error, size] = co_await http::async_read(stream, input, parser, kAwait);
     if (size > 0) response.status = parser.get().result_int();
-    if (error) co_return Fault{Step::reading, error};
+    if (error) co_return ExchangeFailure{Step::reading, error};
     auto& message = parser.get();
     response.type = copied(message[http::field::content_type]);
     response.tag = copied(message[http::field::etag]);

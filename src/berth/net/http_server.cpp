@@ -69,17 +69,15 @@ class HttpServer::Body {
   Result<void> apply(const Settings& settings) {
     std::string token;
     if (!settings.token_file.empty()) {
-      auto read = read_token(settings.token_file);
-      if (!read) return std::unexpected(read.error());
-      token = std::move(*read);
+      BERTH_LET(auto read, read_token(settings.token_file));
+      token = std::move(read);
     }
     TlsContext tls;
     if (!settings.tls_certificate.empty()) {
-      auto context = tls_context(settings);
-      if (!context) return std::unexpected(context.error());
-      tls = std::move(*context);
+      BERTH_LET(auto context, tls_context(settings));
+      tls = std::move(context);
     }
-    if (auto opened = listeners_.listen(settings); !opened) return opened;
+    BERTH_DO(listeners_.listen(settings));
     const bool checks_host = token.empty() && settings.tls_clients.empty() && !settings.insecure;
     if (tls || tls_ || token != network_.door.token || checks_host != network_.door.checks_host)
       show_out_the_network();

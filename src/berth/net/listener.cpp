@@ -65,10 +65,9 @@ void Listener::close() const {
 }
 
 Result<Listener> listen_on_network(asio::io_context& io, const std::string& text) {
-  const auto address = tcp_address(text);
-  if (!address) return std::unexpected(address.error());
+  BERTH_LET(const auto address, tcp_address(text));
   boost::system::error_code error;
-  const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(address->host, error), address->port);
+  const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(address.host, error), address.port);
   if (error) return std::unexpected(broken("listening on " + text, error));
   return open_listener(io, text, true, endpoint);
 }

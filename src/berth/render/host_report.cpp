@@ -247,10 +247,9 @@ Result<Json> parse(std::string_view document) {
 }  // namespace
 
 Result<ToldHosts> read_hosts(std::string_view document) {
-  const auto parsed = parse(document);
-  if (!parsed) return std::unexpected(parsed.error());
+  BERTH_LET(const auto parsed, parse(document));
   std::string fault;
-  const JsonReader json(*parsed, fault, "document");
+  const JsonReader json(parsed, fault, "document");
   ToldHosts told;
   if (is_ours(json, "berth-hosts")) {
     told.is_hub = json.flag("hub");
@@ -261,23 +260,20 @@ Result<ToldHosts> read_hosts(std::string_view document) {
 }
 
 Result<HostReport> read_report(std::string_view listing, std::string_view queue) {
-  const auto first = parse(listing);
-  if (!first) return std::unexpected(first.error());
-  const auto second = parse(queue);
-  if (!second) return std::unexpected(second.error());
+  BERTH_LET(const auto first, parse(listing));
+  BERTH_LET(const auto second, parse(queue));
   std::string fault;
-  HostReport report = read_both(JsonReader(*first, fault, "listing"), JsonReader(*second, fault, "queue"));
+  HostReport report = read_both(JsonReader(first, fault, "listing"), JsonReader(second, fault, "queue"));
   if (!fault.empty()) return fail(ErrorCode::failure, "it is no document of Berth's: " + fault);
   return report;
 }
 
 Result<std::string> rewritten(std::string_view document, std::string_view kind, Layout layout) {
-  const auto parsed = parse(document);
-  if (!parsed) return std::unexpected(parsed.error());
+  BERTH_LET(const auto parsed, parse(document));
   std::string fault;
-  if (!is_ours(JsonReader(*parsed, fault, "document"), kind))
+  if (!is_ours(JsonReader(parsed, fault, "document"), kind))
     return fail(ErrorCode::failure, "it is no document of Berth's: " + fault);
-  return dumped(*parsed, layout);
+  return dumped(parsed, layout);
 }
 
 }  // namespace berth::render

@@ -32,9 +32,8 @@ class ProbeSource::Body {
   Result<void> start_session() {
     remembered_ = stuck_.remembered();
     if (remembered_) return {};
-    auto session = ProbeSession::start(options_, stuck_.make_life());
-    if (!session) return std::unexpected(session.error());
-    session_.emplace(std::move(*session));
+    BERTH_LET(auto session, ProbeSession::start(options_, stuck_.make_life()));
+    session_.emplace(std::move(session));
     used_ = false;
     return {};
   }
@@ -46,7 +45,7 @@ class ProbeSource::Body {
       stuck_.forget();
     }
     if (!session_) {
-      if (auto started = start_session(); !started) return std::unexpected(started.error());
+      BERTH_DO(start_session());
       if (remembered_) return stale(*remembered_);
     }
     const ReadRequest request{.readings = readings,
@@ -163,7 +162,7 @@ ProbeSource::~ProbeSource() = default;
 
 Result<ProbeSource> ProbeSource::start(ProbeOptions options) {
   auto body = std::make_unique<Body>(std::move(options));
-  if (auto started = body->start_session(); !started) return std::unexpected(started.error());
+  BERTH_DO(body->start_session());
   return ProbeSource(std::move(body));
 }
 

@@ -53,9 +53,8 @@ Step<sys::Descriptor> DeviceLocks::open_device(const std::string& name) const {
     if (!made)
       return std::unexpected(with_owner(context(made.error(), "making the device file " + name), devices_, "",
                                         "the directory belongs to", ", who can make it with berth init"));
-    const auto named = sys::give_name(made->get(), devices_, name);
-    if (!named) return std::unexpected(named.error());
-    if (*named) return made;
+    BERTH_LET(const auto named, sys::give_name(made->get(), devices_, name));
+    if (named) return made;
   }
   return fail(ErrorCode::failure, fmt::format("the device file {} is removed again and again", name));
 }
@@ -65,9 +64,8 @@ Step<bool> DeviceLocks::take_one(const DeviceLock& lock) {
   Held& held = files_[name];
   for (int attempt = 0; attempt < kReplacements; ++attempt) {
     if (!held.file) {
-      auto file = open_device(name);
-      if (!file) return std::unexpected(file.error());
-      held.file = std::move(*file);
+      BERTH_LET(auto file, open_device(name));
+      held.file = std::move(file);
     }
     const auto taken =
         sys::try_flock(held.file.get(), lock.whole ? sys::LockMode::exclusive : sys::LockMode::shared);

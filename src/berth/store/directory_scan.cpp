@@ -37,10 +37,9 @@ std::uint64_t now() {
 }
 
 Result<void> scan_part(int directory, TicketPhase phase, Scan& scan) {
-  const auto entries = sys::list_directory(directory);
-  if (!entries) return std::unexpected(entries.error());
+  BERTH_LET(const auto entries, sys::list_directory(directory));
   const std::uint64_t now_ns = now();
-  for (const sys::DirectoryEntry& entry : *entries) {
+  for (const sys::DirectoryEntry& entry : entries) {
     const auto id = ticket_id_from_text(entry.name);
     if (id && id->value <= now_ns + kFarFutureNs) scan.newest = std::max(scan.newest, *id);
     TicketFile file = read_ticket_file(directory, entry.name, phase, now_ns);

@@ -79,55 +79,51 @@ std::vector<ForeignLock> foreign_among(const std::vector<sys::HeldFlock>& held,
 
 Result<std::unique_ptr<DirectoryStore>> DirectoryStore::open(const DirectoryChoice& choice, Tell tell) {
   std::unique_ptr<DirectoryStore> store(new DirectoryStore(choice, std::move(tell)));
-  if (auto fresh = store->refresh(); !fresh) return std::unexpected(fresh.error());
+  BERTH_DO(store->refresh());
   return store;
 }
 
 Result<void> DirectoryStore::refresh() {
   if (directory_ && directory_->is_current()) return {};
-  auto opened = LeaseDirectory::open(choice_);
-  if (!opened) return std::unexpected(opened.error());
-  directory_ = *opened ? std::make_shared<const LeaseDirectory>(std::move(**opened)) : nullptr;
+  BERTH_LET(auto opened, LeaseDirectory::open(choice_));
+  directory_ = opened ? std::make_shared<const LeaseDirectory>(std::move(*opened)) : nullptr;
   return {};
 }
 
 Result<Books> DirectoryStore::look(Extent extent) {
-  if (auto fresh = refresh(); !fresh) return std::unexpected(fresh.error());
+  BERTH_DO(refresh());
   if (!directory_) return Books{};
   // Locks first: one that is given up meanwhile then counts as nobody's too much, not one that is taken
   // meanwhile.
   const auto held =
       extent == Extent::leases ? std::vector<sys::HeldFlock>{} : flocks_on_file_system_of(*directory_);
-  auto scan = extent == Extent::everything ? scan_directory(*directory_) : scan_leases(*directory_);
-  if (!scan) return std::unexpected(scan.error());
-  remains_ = std::move(scan->remains);
-  Books books{std::move(scan->ledger), {}};
+  BERTH_LET(auto scan, extent == Extent::everything ? scan_directory(*directory_) : scan_leases(*directory_));
+  remains_ = std::move(scan.remains);
+  Books books{std::move(scan.ledger), {}};
   books.foreign_locks = foreign_among(held, *directory_, books.ledger);
   return books;
 }
 
 Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide) {
   for (int attempt = 0; attempt < kRemovals; ++attempt) {
-    if (auto fresh = refresh(); !fresh) return std::unexpected(fresh.error());
+    BERTH_DO(refresh());
     if (!directory_) {
-      auto made = LeaseDirectory::make(choice_);
-      if (!made) return std::unexpected(made.error());
-      directory_ = std::make_shared<const LeaseDirectory>(std::move(*made));
+      BERTH_LET(auto made, LeaseDirectory::make(choice_));
+      directory_ = std::make_shared<const LeaseDirectory>(std::move(made));
     }
-    auto own = DirectoryTicket::prepare(directory_, draft, tell_);
-    if (!own) return std::unexpected(own.error());
+    BERTH_LET(auto own, DirectoryTicket::prepare(directory_, draft, tell_));
     auto gate = enter_gate(*directory_, tell_);
     if (!gate) return std::unexpected(gate.error());
     // The gate of a directory that was removed keeps nobody out of the one that took its place.
     if (!directory_->is_current()) continue;
-    auto outcome = (*own)->join_under_gate(decide);
+    auto outcome = own->join_under_gate(decide);
     gate->close();
     if (!outcome) {
-      own->reset();  // nobody shall wait behind it while names are asked for
+      own.reset();  // nobody shall wait behind it while names are asked for
       return std::unexpected(told(outcome.error()));
     }
     if (std::holds_alternative<Withdrawn>(*outcome)) return Joined{nullptr, *outcome};
-    return Joined{std::move(*own), *outcome};
+    return Joined{std::move(own), *outcome};
   }
   return fail(ErrorCode::failure,
               fmt::format("the lease directory {} is removed again and again", choice_.path));

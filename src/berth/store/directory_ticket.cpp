@@ -41,8 +41,7 @@ std::string in_words(const LeaseDirectory& directory) {
 }
 
 Fault in_directory(Fault fault, const std::shared_ptr<const LeaseDirectory>& directory) {
-  const std::string& message = fault.error.message;
-  if (message.ends_with(strerrordesc_np(ENOSPC)) || message.ends_with(strerrordesc_np(EDQUOT)))
+  if (fault.error.os_error == ENOSPC || fault.error.os_error == EDQUOT)
     fault.remedy = [directory] { return "most of the files there are of " + biggest_owner(*directory); };
   return context(std::move(fault), in_words(*directory));
 }
@@ -138,27 +137,24 @@ Result<void> DirectoryTicket::enter_queue(TicketId newest) {
     if (text.size() > kTicketMaxBytes)
       return fail(ErrorCode::usage,
                   fmt::format("{} devices in one request are more than a ticket can name", ticket_.count));
-    if (auto written = sys::write_start(file_.get(), text); !written) return written;
-    const auto named = sys::give_name(file_.get(), directory_->queue.get(), to_text(id));
-    if (!named) return std::unexpected(named.error());
-    if (*named) return {};
+    BERTH_DO(sys::write_start(file_.get(), text));
+    BERTH_LET(const auto named, sys::give_name(file_.get(), directory_->queue.get(), to_text(id)));
+    if (named) return {};
   }
   return fail(ErrorCode::failure, "every name for a ticket is taken");
 }
 
 Step<Outcome> DirectoryTicket::join_under_gate(const Decide& decide) {
-  auto before = ids_in_queue(*directory_);
-  if (!before) return std::unexpected(before.error());
-  auto scan = scan_leases(*directory_);
-  if (!scan) return std::unexpected(scan.error());
-  const TicketId newest = before->empty() ? scan->newest : std::max(scan->newest, before->back());
+  BERTH_LET(auto before, ids_in_queue(*directory_));
+  BERTH_LET(auto scan, scan_leases(*directory_));
+  const TicketId newest = before.empty() ? scan.newest : std::max(scan.newest, before.back());
   if (auto entered = enter_queue(newest); !entered) {
     ticket_.id = {};
     if (entered.error().code == ErrorCode::usage) return std::unexpected(entered.error());
     return std::unexpected(in_directory(entered.error(), directory_));
   }
-  earlier_rivals_.note(std::move(*before));
-  return decide_on(std::move(scan->ledger), decide);
+  earlier_rivals_.note(std::move(before));
+  return decide_on(std::move(scan.ledger), decide);
 }
 
 Step<Outcome> DirectoryTicket::decide_on(Ledger leases, const Decide& decide) {
@@ -177,10 +173,9 @@ Step<Outcome> DirectoryTicket::decide_on(Ledger leases, const Decide& decide) {
 }
 
 Result<Outcome> DirectoryTicket::decide(const Decide& decide) {
-  auto gate = enter_gate(*directory_, tell_);
-  if (!gate) return std::unexpected(gate.error());
+  BERTH_LET(auto gate, enter_gate(*directory_, tell_));
   auto outcome = decide_under_gate(decide);
-  gate->close();
+  gate.close();
   if (outcome) return *outcome;
   release();  // nobody shall wait behind it while names are asked for
   return std::unexpected(told(outcome.error()));
@@ -191,10 +186,9 @@ Step<Outcome> DirectoryTicket::decide_under_gate(const Decide& decide) {
     return fail(ErrorCode::failure,
                 fmt::format("this ticket was removed from {} by somebody who may do so: its owner or root",
                             directory_->choice.path));
-  if (auto refreshed = earlier_rivals_.refresh(); !refreshed) return std::unexpected(refreshed.error());
-  auto scan = scan_leases(*directory_);
-  if (!scan) return std::unexpected(scan.error());
-  return decide_on(std::move(scan->ledger), decide);
+  BERTH_DO(earlier_rivals_.refresh());
+  BERTH_LET(auto scan, scan_leases(*directory_));
+  return decide_on(std::move(scan.ledger), decide);
 }
 
 bool DirectoryTicket::still_waits_here() const {
@@ -230,7 +224,7 @@ Result<void> DirectoryTicket::become_lease(const Take& take) {
   granted.phase = TicketPhase::granted;
   granted.devices = take.devices;
   granted.since_s = wall_seconds();
-  if (auto written = sys::write_start(file_.get(), encode_ticket(granted)); !written) return written;
+  BERTH_DO(sys::write_start(file_.get(), encode_ticket(granted)));
   const std::string name = to_text(ticket_.id);
   if (::renameat(directory_->queue.get(), name.c_str(), directory_->leases.get(), name.c_str()) != 0)
     return sys::fail_errno("making the ticket a lease");
@@ -247,12 +241,11 @@ Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::millise
   // One timer and one open file for the whole sleep: a thousand waiters look up every few seconds.
   const sys::Tick interrupt(tick);
   for (;;) {
-    const auto ended = sys::wait_byte_unlocked(file->get(), kWaitingByte);
-    if (!ended) return std::unexpected(ended.error());
+    BERTH_LET(const auto ended, sys::wait_byte_unlocked(file->get(), kWaitingByte));
     // Its owner or root may have removed it, whether or not it lives on.
     struct stat status{};
     const bool removed = ::fstat(file->get(), &status) == 0 && status.st_nlink == 0;
-    if (*ended || removed) return Woken::changed;
+    if (ended || removed) return Woken::changed;
     if (!sleep_on()) return Woken::tick;
   }
 }

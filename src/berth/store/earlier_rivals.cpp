@@ -27,9 +27,8 @@ Result<void> EarlierRivals::refresh() {
                 [this](const Ticket& rival) { return !still_waits(directory_.queue.get(), rival.id); });
   if (!known_.empty() || unread_.empty()) return {};
   // Mostly all have gone before the nearest: one listing, instead of an attempt to open each.
-  const auto there = ids_in_queue(directory_);
-  if (!there) return std::unexpected(there.error());
-  std::erase_if(unread_, [&](TicketId id) { return !std::ranges::binary_search(*there, id); });
+  BERTH_LET(const auto there, ids_in_queue(directory_));
+  std::erase_if(unread_, [&](TicketId id) { return !std::ranges::binary_search(there, id); });
   return {};
 }
 

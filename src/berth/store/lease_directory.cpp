@@ -111,9 +111,8 @@ Result<void> set_mode(const sys::Descriptor& directory, mode_t mode, const std::
 
 Result<void> make_directory(int parent, const std::string& name, mode_t mode) {
   if (::mkdirat(parent, name.c_str(), 0700) != 0) return sys::fail_errno("making " + name);
-  const auto made = open_made(parent, name);
-  if (!made) return std::unexpected(made.error());
-  return set_mode(*made, mode, name);
+  BERTH_LET(const auto made, open_made(parent, name));
+  return set_mode(made, mode, name);
 }
 
 void remove_empty(const std::string& path, std::span<const char* const> parts) {
@@ -123,14 +122,13 @@ void remove_empty(const std::string& path, std::span<const char* const> parts) {
 
 Result<void> fill_and_rename(const std::string& beside, const std::string& path, mode_t mode,
                              std::span<const char* const> parts) {
-  const auto own = open_made(AT_FDCWD, beside);
-  if (!own) return std::unexpected(own.error());
+  BERTH_LET(const auto own, open_made(AT_FDCWD, beside));
   for (const char* part : parts) {
-    auto made = make_directory(own->get(), part, mode);
+    auto made = make_directory(own.get(), part, mode);
     if (!made) return made;
   }
   // Last, so that nobody puts something into it before.
-  if (auto set = set_mode(*own, mode, beside); !set) return set;
+  BERTH_DO(set_mode(own, mode, beside));
   if (::renameat2(AT_FDCWD, beside.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0 && errno != EEXIST)
     return sys::fail_errno("making " + path);
   return {};
@@ -148,12 +146,10 @@ Result<void> make_whole(const std::string& path, mode_t mode, std::span<const ch
 
 // The parts that a directory made by hand lacks. Error: it is not there, or they cannot be made.
 Result<void> add_parts(const DirectoryChoice& choice) {
-  const auto root = sys::open_directory(AT_FDCWD, choice.path);
-  if (!root) return std::unexpected(root.error());
+  BERTH_LET(const auto root, sys::open_directory(AT_FDCWD, choice.path));
   for (const char* part : kParts) {
-    const auto opened = sys::open_directory(root->get(), part);
-    if (!opened) return std::unexpected(opened.error());
-    if (*opened) continue;
+    BERTH_LET(const auto opened, sys::open_directory(root.get(), part));
+    if (opened) continue;
     if (auto made = make_whole(fmt::format("{}/{}", choice.path, part), mode_for(choice), {}); !made)
       return made;
   }
@@ -212,9 +208,8 @@ Result<std::optional<LeaseDirectory>> LeaseDirectory::open(const DirectoryChoice
 
 Result<LeaseDirectory> LeaseDirectory::make(const DirectoryChoice& choice) {
   for (int attempt = 0; attempt < kMakings; ++attempt) {
-    auto opened = open(choice);
-    if (!opened) return std::unexpected(opened.error());
-    if (*opened) return std::move(**opened);
+    BERTH_LET(auto opened, open(choice));
+    if (opened) return std::move(*opened);
     struct stat status{};
     const bool there = ::lstat(choice.path.c_str(), &status) == 0;
     if (auto made = there ? add_parts(choice) : make_whole(choice.path, mode_for(choice), kParts); !made)

@@ -108,10 +108,9 @@ Result<Joined> MemoryStore::join(const Ticket& draft, const Decide& decide) {
   ticket.devices.clear();
   books_->tickets.emplace(id, ticket);
   auto own = std::make_unique<MemoryTicket>(books_, id);
-  const auto outcome = own->decide(decide);
-  if (!outcome) return std::unexpected(outcome.error());
-  if (std::holds_alternative<Withdrawn>(*outcome)) return Joined{nullptr, *outcome};
-  return Joined{std::move(own), *outcome};
+  BERTH_LET(const auto outcome, own->decide(decide));
+  if (std::holds_alternative<Withdrawn>(outcome)) return Joined{nullptr, outcome};
+  return Joined{std::move(own), outcome};
 }
 
 void MemoryStore::sweep(const std::vector<TicketId>& keep) {

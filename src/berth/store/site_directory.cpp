@@ -46,10 +46,10 @@ class Site {
   explicit Site(std::string root) : root_(std::move(root)), path_(root_ + kSiteDirectory) {}
 
   Result<SiteDirectory> make(const std::vector<std::string>& uuids) {
-    if (auto parent = make_if_missing(root_ + "/run"); !parent) return std::unexpected(parent.error());
-    if (auto made = directory(); !made) return std::unexpected(made.error());
-    if (auto made = device_files(uuids); !made) return std::unexpected(made.error());
-    if (auto written = boot_lines(); !written) return std::unexpected(written.error());
+    BERTH_DO(make_if_missing(root_ + "/run"));
+    BERTH_DO(directory());
+    BERTH_DO(device_files(uuids));
+    BERTH_DO(boot_lines());
     look_elsewhere();
     return std::move(site_);
   }
@@ -59,19 +59,17 @@ class Site {
     const bool is_there = ::access(path_.c_str(), F_OK) == 0;
     for (const char* part : {"", "/devices", "/queue", "/leases", "/inside"}) {
       const std::string path = path_ + part;
-      const auto opened = sys::open_directory(AT_FDCWD, path);
-      if (!opened) return std::unexpected(opened.error());
+      BERTH_LET(const auto opened, sys::open_directory(AT_FDCWD, path));
       struct stat status{};
-      if (!*opened || ::fstat(opened->get(), &status) != 0) continue;
-      const auto mended = give_to_root(opened->get(), status, kDirectoryMode);
+      if (!opened || ::fstat(opened.get(), &status) != 0) continue;
+      const auto mended = give_to_root(opened.get(), status, kDirectoryMode);
       if (!mended) return std::unexpected(context(mended.error(), path));
       if (*mended)
         site_.done.push_back(
             fmt::format("{} is root's now, and nobody can remove others' files there", path));
     }
-    auto made = LeaseDirectory::make({path_, DirectoryOrigin::site});
-    if (!made) return std::unexpected(made.error());
-    directory_ = std::move(*made);
+    BERTH_LET(auto made, LeaseDirectory::make({path_, DirectoryOrigin::site}));
+    directory_ = std::move(made);
     if (!is_there) site_.done.push_back(fmt::format("made {}", path_));
     return {};
   }
@@ -81,20 +79,17 @@ class Site {
     for (const std::string& uuid : uuids) {
       const std::string name = device_file_name(uuid);
       if (sys::identity_of(directory_.devices.get(), name)) continue;
-      const auto file = sys::make_unnamed(directory_.devices.get(), kFileMode);
-      if (!file) return std::unexpected(file.error());
-      const auto named = sys::give_name(file->get(), directory_.devices.get(), name);
-      if (!named) return std::unexpected(named.error());
-      made += *named ? 1 : 0;
+      BERTH_LET(const auto file, sys::make_unnamed(directory_.devices.get(), kFileMode));
+      BERTH_LET(const auto named, sys::give_name(file.get(), directory_.devices.get(), name));
+      made += named ? 1 : 0;
     }
     if (made > 0) site_.done.push_back(fmt::format("made {} device file{}", made, made == 1 ? "" : "s"));
     return mend_device_files();
   }
 
   Result<void> mend_device_files() {
-    const auto entries = sys::list_directory(directory_.devices.get());
-    if (!entries) return std::unexpected(entries.error());
-    for (const sys::DirectoryEntry& entry : *entries) {
+    BERTH_LET(const auto entries, sys::list_directory(directory_.devices.get()));
+    for (const sys::DirectoryEntry& entry : entries) {
       const auto file = sys::open_prepared(directory_.devices.get(), entry.name, O_RDONLY);
       struct stat status{};
       const bool there = file && *file && ::fstat(file->get(), &status) == 0;
@@ -133,7 +128,7 @@ class Site {
       site_.trouble.push_back(fmt::format("{} was not written by berth init and is left as it is", path));
       return {};
     }
-    if (auto parent = make_if_missing(folder); !parent) return parent;
+    BERTH_DO(make_if_missing(folder));
     const std::string fresh = path + ".new";
     const sys::Descriptor file(
         ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));

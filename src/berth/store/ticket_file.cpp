@@ -17,10 +17,9 @@ constexpr int kReadings = 4;
 Result<Ticket> read_text(int file) {
   Result<Ticket> ticket = fail(ErrorCode::failure, "not read");
   for (int reading = 0; reading < kReadings && !ticket; ++reading) {
-    const auto text = sys::read_start(file, kTicketMaxBytes);
-    if (!text) return std::unexpected(text.error());
-    if (text->size() > kTicketMaxBytes) return fail(ErrorCode::failure, "it is longer than any ticket");
-    ticket = decode_ticket(*text);
+    BERTH_LET(const auto text, sys::read_start(file, kTicketMaxBytes));
+    if (text.size() > kTicketMaxBytes) return fail(ErrorCode::failure, "it is longer than any ticket");
+    ticket = decode_ticket(text);
   }
   return ticket;
 }

@@ -69,9 +69,8 @@ void unlock_flock(int file) {
 }
 
 Result<void> wait_flock(int file, const std::function<void()>& on_slow) {
-  const auto at_once = try_flock(file, LockMode::exclusive);
-  if (!at_once) return std::unexpected(at_once.error());
-  if (*at_once) return {};
+  BERTH_LET(const auto at_once, try_flock(file, LockMode::exclusive));
+  if (at_once) return {};
   const auto began = std::chrono::steady_clock::now();
   bool told = false;
   std::optional<Tick> tick;

@@ -8,7 +8,8 @@ namespace berth::sys {
 Error system_error(int error_number, std::string_view doing) {
   return context(
       Error{ErrorCode::failure,
-            strerrordesc_np(error_number) != nullptr ? strerrordesc_np(error_number) : "unknown error"},
+            strerrordesc_np(error_number) != nullptr ? strerrordesc_np(error_number) : "unknown error",
+            error_number},
       doing);
 }
 

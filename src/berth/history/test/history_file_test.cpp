@@ -108,7 +108,7 @@ TEST_CASE("a batch is written as a whole or not at all") {
     const FullDisk full(200'000);
     const auto written = file.write(batch);
     REQUIRE_FALSE(written);
-    CHECK(written.error().kind == Fault::Kind::other);
+    CHECK(written.error().kind == DatabaseError::Kind::other);
     CHECK(known_rows(file, 60'000).empty());
   }
   REQUIRE(file.write(batch));
@@ -185,7 +185,7 @@ TEST_CASE("one process at a time has the file") {
   const pid_t child = ::fork();
   if (child == 0) {
     const auto second = HistoryFile::open(scratch.path());
-    ::_exit(!second && second.error().kind == Fault::Kind::taken ? 0 : 1);
+    ::_exit(!second && second.error().kind == DatabaseError::Kind::taken ? 0 : 1);
   }
   int status = -1;
   ::waitpid(child, &status, 0);
@@ -215,7 +215,7 @@ TEST_CASE("a file of another version, or of another program, is left alone") {
     make_other(scratch.path(), each.sql);
     const auto file = HistoryFile::open(scratch.path());
     REQUIRE_FALSE(file);
-    CHECK(file.error().kind == Fault::Kind::foreign);
+    CHECK(file.error().kind == DatabaseError::Kind::foreign);
     CHECK_MESSAGE(file.error().message.find(each.words) != std::string::npos, file.error().message);
     auto database = Database::open(scratch.path(), 1 << 20U);
     CHECK(database->number("SELECT count(*) FROM mine") == 0);
@@ -229,8 +229,8 @@ TEST_CASE("a name that others could have prepared is refused") {
   const Scratch open_to_all;
   ::chmod(open_to_all.folder().c_str(), 01777);
   CHECK(HistoryFile::open(open_to_all.path()).error().message.starts_with("everybody may put files into"));
-  CHECK(HistoryFile::open(scratch.folder() + "/none/history.db").error().kind == Fault::Kind::other);
-  CHECK(HistoryFile::open(scratch.folder()).error().kind == Fault::Kind::foreign);
+  CHECK(HistoryFile::open(scratch.folder() + "/none/history.db").error().kind == DatabaseError::Kind::other);
+  CHECK(HistoryFile::open(scratch.folder()).error().kind == DatabaseError::Kind::foreign);
   const Scratch fine;
   (void)opened(fine);
   struct stat status{};

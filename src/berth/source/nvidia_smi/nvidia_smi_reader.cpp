@@ -120,11 +120,10 @@ std::string NvidiaSmiReader::print(const std::vector<std::string>& arguments) {
 
 Result<std::vector<Device>> NvidiaSmiReader::read_devices(ReadingSet readings, std::string& driver_version) {
   Query query(readings);
-  const auto printed = run_query(query, {}, listener_);
-  if (!printed) return std::unexpected(printed.error());
-  if (printed->status == 0 || finds_none(printed->text)) return query.devices(printed->text, driver_version);
-  if (refuses_a_device(printed->text)) return read_one_by_one(readings, driver_version);
-  return std::unexpected(error_of(*printed));
+  BERTH_LET(const auto printed, run_query(query, {}, listener_));
+  if (printed.status == 0 || finds_none(printed.text)) return query.devices(printed.text, driver_version);
+  if (refuses_a_device(printed.text)) return read_one_by_one(readings, driver_version);
+  return std::unexpected(error_of(printed));
 }
 
 /// nvidia-smi gives up on all devices at the first that it cannot open. Each alone, the others can be read.
@@ -133,14 +132,13 @@ Result<std::vector<Device>> NvidiaSmiReader::read_one_by_one(ReadingSet readings
   std::vector<Device> devices;
   Query query(readings);
   for (unsigned index = 0; index < kMostDevices; ++index) {
-    const auto printed = run_query(query, {"--id=" + std::to_string(index)}, listener_);
-    if (!printed) return std::unexpected(printed.error());
-    if (refuses_a_device(printed->text)) {
-      devices.push_back(refused_device(index, printed->text));
+    BERTH_LET(const auto printed, run_query(query, {"--id=" + std::to_string(index)}, listener_));
+    if (refuses_a_device(printed.text)) {
+      devices.push_back(refused_device(index, printed.text));
       continue;
     }
-    if (printed->status != 0) break;
-    auto found = query.devices(printed->text, driver_version);
+    if (printed.status != 0) break;
+    auto found = query.devices(printed.text, driver_version);
     std::ranges::move(found, std::back_inserter(devices));
   }
   return devices;
@@ -179,13 +177,12 @@ Result<void> NvidiaSmiReader::read(const source::ReadRequest& request, source::S
   head.taken_at_ns = sys::wall_now().count();
   head.source = "nvidia-smi";
   head.readings = readings;
-  auto devices = read_devices(readings, head.driver_version);
-  if (!devices) return std::unexpected(devices.error());
+  BERTH_LET(auto devices, read_devices(readings, head.driver_version));
   sink.head(head);
-  add_reported(*devices, readings);
+  add_reported(devices, readings);
 
   source::ProcessDescriber describer(names_);
-  for (Device& device : *devices) {
+  for (Device& device : devices) {
     if (readings.has(ReadingKind::memory) && device.state == DeviceState::ok) apply_unified_memory(device);
     if (readings.has(ReadingKind::process_details)) describer.describe(device);
     forget_unasked(device, readings);

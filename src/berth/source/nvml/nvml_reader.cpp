@@ -15,9 +15,8 @@ using source::Stage;
 
 Result<void> NvmlReader::prepare() {
   if (!library_) {
-    auto library = load_();
-    if (!library) return std::unexpected(library.error());
-    library_.emplace(std::move(*library));
+    BERTH_LET(auto library, load_());
+    library_.emplace(std::move(library));
   }
   if (!started_) {
     const Return outcome = library_->call(library_->init);
@@ -42,7 +41,7 @@ Result<unsigned> NvmlReader::count_devices() {
   unsigned count = 0;
   Return outcome = library_->call(library_->count, &count);
   if (outcome == kUninitialized || outcome == kUnknown) {
-    if (auto started = start_again(); !started) return std::unexpected(started.error());
+    BERTH_DO(start_again());
     outcome = library_->call(library_->count, &count);
   }
   if (outcome == kGpuNotFound) return 0U;
@@ -57,12 +56,11 @@ std::string NvmlReader::driver_version() {
 }
 
 Result<void> NvmlReader::read(const source::ReadRequest& request, source::Sink& sink) {
-  if (auto prepared = prepare(); !prepared) return prepared;
+  BERTH_DO(prepare());
   if (start_again_) {
-    if (auto started = start_again(); !started) return started;
+    BERTH_DO(start_again());
   }
-  const auto count = count_devices();
-  if (!count) return std::unexpected(count.error());
+  BERTH_LET(const auto count, count_devices());
 
   const ReadingSet readings = request.readings;
   Snapshot head;
@@ -78,8 +76,8 @@ Result<void> NvmlReader::read(const source::ReadRequest& request, source::Sink& 
 
   source::ProcessDescriber describer(names_);
   std::vector<Device> gpus;
-  for (unsigned index = 0; index < *count; ++index) {
-    sink.begin({.kind = Stage::Kind::device, .index = index, .count = *count});
+  for (unsigned index = 0; index < count; ++index) {
+    sink.begin({.kind = Stage::Kind::device, .index = index, .count = count});
     std::vector<Device> devices = read_device(*library_, index, readings);
     for (Device& device : devices) {
       if (readings.has(ReadingKind::process_details)) describer.describe(device);
