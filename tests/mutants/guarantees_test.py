@@ -31,7 +31,7 @@ def test_a_mutant_fits_the_sources_and_names_a_test(mutant):
     mutant.text_of(ROOT)
     kind, place, *patterns = shlex.split(mutant.test)
     if kind == "unit":
-        there = set().union(*(cases(path) for path in (ROOT / place / "test").glob("*.cpp")))
+        there = set().union(*(cases(path) for path in (ROOT / "src/berth" / place / "test").glob("*.cpp")))
         for pattern in patterns:
             assert any(name.startswith(pattern.rstrip("*")) for name in there), pattern
     else:
