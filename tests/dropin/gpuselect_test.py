@@ -180,6 +180,100 @@ def test_cuda_that_is_up_is_an_error_and_not_silence(desk):
     assert answer["text"].startswith("CUDA is up in this process already")
 
 
+# Children ---------------------------------------------------------------------------------------------------
+
+POOL = """
+import multiprocessing, os
+{before}
+from gpuselect import gpuselect
+value = gpuselect({asked})
+def mask(_): return os.environ["CUDA_VISIBLE_DEVICES"]
+if __name__ == "__main__":
+    with multiprocessing.get_context("{method}").Pool(6) as pool:
+        print(value, *set(pool.map(mask, range(60))))
+"""
+# A server of forkserver that began before the selection has an environment without it.
+EARLIER_SERVER = """
+if __name__ == "__main__":
+    from multiprocessing import forkserver
+    forkserver.ensure_running()
+"""
+
+
+@pytest.mark.parametrize(
+    "method, before",
+    [("spawn", ""), ("forkserver", ""), ("forkserver", EARLIER_SERVER), ("fork", "")],
+)
+def test_the_workers_of_a_pool_inherit_the_selection(desk, method, before):
+    """More workers than the machine has GPUs: were each to lease its own, the pool would never come to an end."""
+    answer = desk.python(POOL.format(method=method, before=before, asked="count=2"))
+    assert answer.status == 0, answer.err
+    parent, *workers = answer.out.split()
+    assert workers == [parent]
+
+
+@pytest.mark.parametrize("asked", ["devices=3", "name='3090'", "selector=lambda gpu: True", "processes=1"])
+def test_workers_inherit_whatever_the_selection_was_made_by(desk, asked):
+    answer = desk.python(POOL.format(method="spawn", before="", asked=asked))
+    assert answer.status == 0, answer.err
+    assert len(set(answer.out.split())) == 1
+
+
+CHILD = """
+import subprocess, sys
+from gpuselect import gpuselect
+print(gpuselect(devices={parent}), flush=True)
+subprocess.run([sys.executable, "-c", "from gpuselect import gpuselect; print(gpuselect({asked}))"], check=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "parent, asked, given",
+    [
+        ("[1, 2]", "", {"1", "2"}),
+        ("[1, 2]", "count=2", {"1,2"}),
+        ("[1, 2]", "devices=2", {"2"}),
+        ("1", "devices=3", {"3"}),
+        ("1", "count=3", {"0,2,3"}),
+    ],
+)
+def test_a_program_that_a_selecting_one_starts(desk, parent, asked, given):
+    """It gets of the selection what it asks for; where that is not in it, GPUs of its own."""
+    answer = desk.python(CHILD.format(parent=parent, asked=asked))
+    assert answer.status == 0, answer.err
+    assert answer.out.splitlines()[1] in given
+
+
+def test_a_fork_that_selects_does_not_end_its_parents_lease(desk):
+    code = (
+        "import os\nfrom gpuselect import gpuselect\ngpuselect(devices=1)\n"
+        "if os.fork() == 0:\n"
+        "    print(gpuselect(), gpuselect(devices=2), flush=True)\n"
+        "    os._exit(0)\n"
+        "os.wait(); print(flush=True); input()\n"
+    )
+    process = desk.start_python(code, stdin=-1)
+    assert process.stdout.readline() == "1 2\n"
+    process.stdout.readline()
+    assert desk.leased() == [1]
+
+
+def test_a_child_that_outlives_the_selection_leases_for_itself(desk):
+    child = IMPORTED + "input(); print(gpuselect(devices=1), flush=True); input()"
+    code = (
+        IMPORTED + "import os, subprocess, sys\ngpuselect(devices=1)\n"
+        f"subprocess.Popen([sys.executable, '-c', {child!r}])\n"
+        "os._exit(0)"
+    )
+    process = desk.start_python(code, stdin=-1)
+    process.wait()
+    assert desk.leased() == []
+    process.stdin.write("\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "1\n"
+    assert desk.leased() == [1]
+
+
 # The command ------------------------------------------------------------------------------------------------
 
 

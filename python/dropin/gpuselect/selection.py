@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import threading
 from typing import Callable, NamedTuple, Optional, Union
 
 import berth
 from berth_dropin import cards, mask
 
+from gpuselect import inherited
 from gpuselect.status import GpuInfo, describe, gpustatus
 
 __all__ = ["GpuInfo", "Question", "Shortage", "check", "gpuselect", "gpustatus"]
@@ -56,17 +58,21 @@ def check(question: Question) -> Question:
     return question._replace(devices=devices, count=count)
 
 
+def _named(question: Question) -> list:
+    """Name and predicate of the filters on what a GPU is, whatever its load."""
+    if question.devices:
+        return [("Device ID", lambda gpu: gpu.device in question.devices)]
+    if question.name is not None:
+        return [("Device name", lambda gpu: question.name in gpu.name)]
+    return []
+
+
 def _filters(question: Question) -> list:
     """Name and predicate of each filter, in the order in which they are applied."""
     if question.selector is not None:
         return [("Selector", question.selector)]
-    filters = []
-    if question.devices:
-        filters.append(("Device ID", lambda gpu: gpu.device in question.devices))
-    if question.name is not None:
-        filters.append(("Device name", lambda gpu: question.name in gpu.name))
     return [
-        *filters,
+        *_named(question),
         ("Utilization", lambda gpu: gpu.util is not None and gpu.util <= question.util),
         ("Memory utilization", lambda gpu: gpu.mem_util is not None and gpu.mem_util <= question.mem_util),
         ("Processes", lambda gpu: gpu.processes <= question.processes),
@@ -116,22 +122,46 @@ def shortage(question: Question, admitted: list[str], refusal: berth.Error) -> S
 
 
 _held: Optional[berth.Lease] = None
+_holder: Optional[int] = None
 _holding = threading.Lock()
+
+
+def _inherited(question: Question) -> Optional[str]:
+    """The mask of a process from which this one descends, or as many of its GPUs as are asked for. None when there
+    is no such process, or this one asks for something else: more GPUs, or others by device ID or name.
+
+    How busy they are is not asked: it is the parent that uses them. The choice is the system's, since the workers of
+    a pool may all have begun with the same seed."""
+    gpus = [describe(gpu) for gpu in inherited.gpus()]
+    if question.selector is None:
+        gpus = [gpu for gpu in gpus if all(admits(gpu) for _, admits in _named(question))]
+    if len(gpus) < question.count:
+        return None
+    ids = sorted(gpu.device for gpu in random.SystemRandom().sample(gpus, question.count))
+    logger.debug("GPUs inherited from a parent process: %s", ids)
+    return ",".join(map(str, ids))
 
 
 def _replace_lease(question: Question) -> str:
     """Leases for as long as this process lives; what an earlier call leased is given back first."""
-    global _held
-    mask.check_effective()
+    global _held, _holder
     with _holding:
-        if _held is not None:
+        mine = _holder == os.getpid()
+        inherited_mask = None if mine else _inherited(question)
+        if inherited_mask is None or inherited_mask != os.environ.get("CUDA_VISIBLE_DEVICES"):
+            mask.check_effective()
+        if inherited_mask is not None:
+            return inherited_mask
+        # What a fork finds here is its parent's, who goes on with it.
+        if _held is not None and mine:
             _held.release()
-            _held = None
+        _held = None
         made = request(question)
         try:
-            _held = berth.lease(question.count, wait=0, note="gpuselect", set_environ=False, **made)
+            _held = berth.lease(question.count, wait=0, note=inherited.NOTE, set_environ=False, **made)
         except (berth.NotNow, berth.Impossible) as refusal:
             raise shortage(question, made["devices"], refusal) from None
+        _holder = os.getpid()
         return _held.visible_devices
 
 
