@@ -12,9 +12,10 @@ CLAIM = """
 import logging, sys
 from safe_gpu import safe_gpu
 logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+tensor = getattr(safe_gpu, "pytorch_placeholder", None) or safe_gpu.PytorchPlaceholder()
 def occupy(device_no):
     if {waits}: print("chosen", flush=True), input()
-    return safe_gpu.PytorchPlaceholder()(device_no)
+    return tensor(device_no)
 safe_gpu.claim_gpus({count}, occupy)
 print(*safe_gpu.gpu_owner.devices_taken, flush=True)
 input()
@@ -32,6 +33,8 @@ def start(make_desk):
     def run(whose: str, script: str, environment: str = "safe_gpu"):
         if whose == "ours":
             return desk.start_python(script, stdin=-1)
+        if whose == "original before 2":
+            environment = "safe_gpu_before_2"
         python = ORIGINALS / environment / "bin/python"
         if not python.exists():
             pytest.skip("needs the originals: ./dev setup")
@@ -55,7 +58,16 @@ def between(start, first: str, second: str, count: int):
     return other
 
 
-@pytest.mark.parametrize("first, second", [("original", "ours"), ("ours", "original"), ("ours", "ours")])
+@pytest.mark.parametrize(
+    "first, second",
+    [
+        ("original", "ours"),
+        ("ours", "original"),
+        ("original before 2", "ours"),
+        ("ours", "original before 2"),
+        ("ours", "ours"),
+    ],
+)
 def test_safe_gpu_and_its_original_never_both_get_a_gpu(start, first, second):
     assert between(start, first, second, 1).stdout.readline() == "1\n"
 

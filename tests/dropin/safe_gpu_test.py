@@ -149,6 +149,7 @@ def test_release_gives_the_lease_back(make_desk):
         "safe_gpu.TensorflowPlaceholder()",
         "safe_gpu.PyCudaPlaceholder()",
         "safe_gpu.tensorflow_placeholder",
+        "safe_gpu.pytorch_placeholder",
     ],
 )
 def test_a_placeholder_shows_on_the_gpus_that_were_claimed(make_desk, placeholder):
@@ -224,14 +225,16 @@ def test_the_lock_is_held_from_the_look_to_the_end_of_the_placeholder(make_desk)
     )
     process = desk.start_python(script, stdin=-1)
     process.stdout.readline()
-    name = "/tmp/safe_gpu/gpu-lock-magic-RaNdOM-This_Name-NEED_BE-THE_SAME-Across_Users"
-    with open(name, "r+") as file:
-        with pytest.raises(BlockingIOError):
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    name = "gpu-lock-magic-RaNdOM-This_Name-NEED_BE-THE_SAME-Across_Users"
+    with open(f"/tmp/safe_gpu/{name}", "r+") as file, open(f"/tmp/{name}", "r+") as earlier:
+        for each in (file, earlier):
+            with pytest.raises(BlockingIOError):
+                fcntl.lockf(each, fcntl.LOCK_EX | fcntl.LOCK_NB)
         process.stdin.write("\n")
         process.stdin.flush()
         assert process.stdout.readline() == "occupied\n"
-        fcntl.lockf(file, fcntl.LOCK_EX)
+        for each in (file, earlier):
+            fcntl.lockf(each, fcntl.LOCK_EX)
 
 
 def test_the_lock_is_for_all_users_whatever_the_umask(make_desk, tmp_path):
@@ -248,6 +251,17 @@ def test_the_lock_is_for_all_users_whatever_the_umask(make_desk, tmp_path):
         [*prefix, sys.executable, "-c", f"open({str(place / 'lock')!r}, 'a')"], capture_output=True
     )
     assert opened.returncode == 0, opened.stderr
+
+
+def test_a_script_for_a_version_before_2(make_desk):
+    """The document's script is of those days: it hands the plain functions over."""
+    script = SETUP + (
+        "backends = {'pytorch': safe_gpu.pytorch_placeholder, 'tf': safe_gpu.tensorflow_placeholder}\n"
+        "owner = safe_gpu.GPUOwner(2, backends['pytorch'], logging.getLogger('GPUOwner1'), 0.0)\n"
+        "print(owner.placeholders[1].device)"
+    )
+    answer = make_desk(LAB).python(script)
+    assert answer.out == "cuda:1\n", answer.err
 
 
 def test_a_placeholder_that_cannot_be_released_does_not_keep_the_lease(make_desk):

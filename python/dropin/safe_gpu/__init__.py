@@ -11,6 +11,7 @@ from safe_gpu.placeholders import (
     PyCudaPlaceholder,
     PytorchPlaceholder,
     TensorflowPlaceholder,
+    pytorch_placeholder,
     tensorflow_placeholder,
 )
 from safe_gpu.safe_gpu import claim_gpus, release_gpus
@@ -20,6 +21,7 @@ __all__ = [
     "PytorchPlaceholder",
     "TensorflowPlaceholder",
     "claim_gpus",
+    "pytorch_placeholder",
     "release_gpus",
     "tensorflow_placeholder",
 ]

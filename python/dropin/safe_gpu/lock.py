@@ -1,5 +1,7 @@
 """The lock of the original: a POSIX record lock on one file for all users, held from the look at the GPUs to the
-end of the placeholder. Who holds it sees all that other copies have claimed, and they see what he claims."""
+end of the placeholder. Who holds it sees all that other copies have claimed, and they see what he claims.
+
+The file moved with version 2.0.0, and an older copy does not know of it: ours holds the lock on both."""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import fcntl
 import os
 
 LOCK_FILENAME = "/tmp/safe_gpu/gpu-lock-magic-RaNdOM-This_Name-NEED_BE-THE_SAME-Across_Users"
+EARLIER_LOCK_FILENAME = "/tmp/gpu-lock-magic-RaNdOM-This_Name-NEED_BE-THE_SAME-Across_Users"
 
 # Everybody may make the file, and everybody must be able to open it for writing. The directory is not sticky: in
 # a sticky one the kernel keeps the originals of other users from opening what is there already.
@@ -35,11 +38,17 @@ def _made_for_all(path: str) -> int:
 @contextlib.contextmanager
 def held(logger):
     logger.info("acquiring lock")
-    descriptor = _made_for_all(LOCK_FILENAME)
+    locked = False
     try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX)
-        logger.info("lock acquired")
-        yield
+        with contextlib.ExitStack() as descriptors:
+            # Always in this order, so that no two of ours wait for each other.
+            for path in (LOCK_FILENAME, EARLIER_LOCK_FILENAME):
+                descriptor = _made_for_all(path)
+                descriptors.callback(os.close, descriptor)
+                fcntl.lockf(descriptor, fcntl.LOCK_EX)
+            locked = True
+            logger.info("lock acquired")
+            yield
     finally:
-        os.close(descriptor)
-        logger.info("lock released")
+        if locked:
+            logger.info("lock released")

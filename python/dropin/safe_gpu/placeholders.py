@@ -54,6 +54,14 @@ class PyCudaPlaceholder:
         self.logger.info("Released a CUDA context")
 
 
+# What versions before 2.0.0 have in place of the classes.
+
+
+def pytorch_placeholder(device_no: int) -> Any:
+    """PytorchPlaceholder as a plain function."""
+    return PytorchPlaceholder()(device_no)
+
+
 def tensorflow_placeholder(device_no: int) -> Any:
     """TensorflowPlaceholder as a plain function."""
     return TensorflowPlaceholder()(device_no)

@@ -17,6 +17,7 @@ from safe_gpu.placeholders import (
     PyCudaPlaceholder,
     PytorchPlaceholder,
     TensorflowPlaceholder,
+    pytorch_placeholder,
     tensorflow_placeholder,
 )
 
@@ -31,6 +32,7 @@ __all__ = [
     "get_free_gpus",
     "gpu_owner",
     "is_single_gpu_display_mode",
+    "pytorch_placeholder",
     "release_gpus",
     "tensorflow_placeholder",
 ]
