@@ -155,7 +155,7 @@ def test_doctor_names_an_original_in_the_environment_of_the_program(make_desk, t
 
 def test_inside_a_lease_only_its_gpus_are_on_offer(desk):
     """Whoever leased the others is not looked at there: they are not of this lease, which comes first."""
-    code = "from berth_dropin import cards; print([gpu.index for gpu in cards.on_offer()])"
+    code = "from berth_dropin import cards; print([gpu.index for gpu in cards.Look().on_offer()])"
     holder = desk.lab.start("berth", "run", "--devices", "1", "--", "sh", "-c", "echo; read x", stdin=-1)
     holder.stdout.readline()
     answer = desk.run("berth", "run", "--devices", "0", "--", "python3", "-c", code)

@@ -88,6 +88,43 @@ def test_a_gpu_that_is_locked_without_a_ticket_is_not_available(make_desk):
         assert desk.run("nvgpu", "list").out.splitlines()[2].split()[:2] == ["0", "[!]"]
 
 
+WITHOUT_ALL = """
+[[device]]
+model = "1080Ti"
+[[device]]
+model = "1080Ti"
+lost = true
+[[device]]
+model = "H100"
+mig = ["3g.40gb"]
+[[device]]
+model = "V100"
+[[device.process]]
+pid = 4242
+ghost = true
+used_mib = 2000
+"""
+
+
+def test_a_board_that_is_lost_or_split_is_not_available(make_desk):
+    desk = make_desk(WITHOUT_ALL)
+    assert desk.run("nvgpu", "available").out == "0,3\n"
+    setup = "from nvgpu.list_gpus import device_statuses\n" + PAGES
+    told = "[[row['is_available'], row['cmd']] for row in device_statuses()]"
+    (rows, page) = desk.ask(setup, told, "page.get('/').text")
+    assert rows == [[True, None], [False, "lost"], [False, "split by MIG"], [False, None]]
+    assert page.count("[ ]") == 1
+    marks = [line.split()[1] for line in desk.run("nvgpu", "list").out.splitlines()[2:]]
+    assert marks == ["[", "[!]", "[!]", "[!]"]
+
+
+def test_an_idle_gpu_comes_before_one_with_somebodys_process(make_desk):
+    """However capable that is: its memory is used to 7 %, and so it is available."""
+    desk = make_desk(WITHOUT_ALL)
+    assert desk.run("nvgpu", "available", "-l", "1").out == "0\n"
+    assert desk.run("nvgpu", "available", "-l", "2").out == "0,3\n"
+
+
 @pytest.fixture
 def busy(make_desk):
     """A machine as the document shows one: free, a notebook, a script, a job of another user, and one unseen."""

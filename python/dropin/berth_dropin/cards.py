@@ -14,28 +14,37 @@ def gpus() -> list[berth.Device]:
     return [device for device in berth.snapshot().devices if device.mig is None]
 
 
-def not_on_offer() -> dict[str, str]:
-    """UUID -> reason of those that nobody may be pointed to now: leased, excluded by the site, broken, or
-    outside the lease that this process runs in."""
-    return {
-        verdict.device.uuid: verdict.reason
-        for verdict in berth.why(mask=False)
-        if verdict.clause in NOT_ON_OFFER
-    }
+class Look:
+    """The boards, and what Berth would say to whoever asked for each of them alone."""
 
+    def __init__(self) -> None:
+        self.gpus = gpus()
+        self.verdicts = {
+            verdict.device.uuid: verdict
+            for verdict in berth.why(mask=False)
+            if verdict.device.uuid and verdict.device.mig is None
+        }
 
-def lessees() -> dict[str, list[str]]:
-    """UUID -> names of those who have leased it; "?" has locked it without a ticket."""
-    return {
-        verdict.device.uuid: [culprit.user or "?" for culprit in verdict.culprits] or ["?"]
-        for verdict in berth.why(mask=False)
-        if verdict.clause == "not_leased"
-    }
+    def is_on_offer(self, gpu: berth.Device) -> bool:
+        """Whether somebody may be pointed to it: it answers, is whole, and nobody has leased it; nor has the site
+        excluded it, and it is of the lease that this process runs in."""
+        verdict = self.verdicts.get(gpu.uuid)
+        return gpu.state == "ok" and verdict is not None and verdict.clause not in NOT_ON_OFFER
 
+    def on_offer(self) -> list[berth.Device]:
+        return [gpu for gpu in self.gpus if self.is_on_offer(gpu)]
 
-def on_offer() -> list[berth.Device]:
-    taken = not_on_offer()
-    return [gpu for gpu in gpus() if gpu.state == "ok" and gpu.uuid not in taken]
+    def is_idle(self, gpu: berth.Device) -> bool:
+        """Whether nobody computes on it, nor has memory of it that no listed process explains."""
+        verdict = self.verdicts.get(gpu.uuid)
+        return verdict is not None and verdict.free
+
+    def lessees(self, gpu: berth.Device) -> list[str]:
+        """The names of those who have leased it; "?" has locked it without a ticket."""
+        verdict = self.verdicts.get(gpu.uuid)
+        if verdict is None or verdict.clause != "not_leased":
+            return []
+        return [culprit.user or "?" for culprit in verdict.culprits] or ["?"]
 
 
 def computing(gpu: berth.Device) -> list[berth.Process]:

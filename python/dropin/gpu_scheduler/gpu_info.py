@@ -102,12 +102,12 @@ def find_free_gpus(
 ) -> list[dict]:
     """Those of `get_gpu_info()` with at least so many GiB free, that draw at most so many W, are busy to at most so
     many percent (None: not asked), and that nobody has leased or locked. It holds nothing."""
-    taken = cards.not_on_offer()
+    look = cards.Look()
     return [
         info
         for info, gpu in ((described(gpu_id, gpu), gpu) for gpu_id, gpu in numbered().items())
         if _passes(info, memory_free_threshold_gb, power_threshold_w, utilization_threshold_percent)
-        and gpu.uuid not in taken
+        and look.is_on_offer(gpu)
         and not lock_files.is_held(info["gpu_id"], LOCK_DIR)
     ]
 
@@ -121,7 +121,7 @@ def is_gpu_locked(gpu_id: int) -> bool:
     if lock_files.is_held(gpu_id, LOCK_DIR):
         return True
     gpu = numbered().get(gpu_id)
-    return gpu is not None and gpu.uuid in cards.not_on_offer()
+    return gpu is not None and not cards.Look().is_on_offer(gpu)
 
 
 def cleanup_stale_locks() -> None:

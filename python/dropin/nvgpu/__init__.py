@@ -39,12 +39,15 @@ def gpu_info() -> list[dict]:
     return [_described(gpu) for gpu in _known(cards.gpus())]
 
 
-def _priority(gpu) -> tuple:
-    return (gpu.compute_capability or (0, 0), gpu.memory.free_bytes or 0, -gpu.index)
+def _priority(gpu, idle: bool) -> tuple:
+    return (idle, gpu.compute_capability or (0, 0), gpu.memory.free_bytes or 0, -gpu.index)
 
 
 def available_gpus(max_used_percent: float = 20.0) -> list[str]:
-    """Indices of the GPUs whose memory is used to at most `max_used_percent` and that nobody leased: the most
-    capable first, then those with the most free memory. Raises berth.NoDriver."""
-    best_first = sorted(_known(cards.on_offer()), key=_priority, reverse=True)
+    """Indices of the GPUs whose memory is used to at most `max_used_percent` and that nobody leased: those that
+    nobody uses first, of them the most capable, then those with the most free memory. Raises berth.NoDriver."""
+    look = cards.Look()
+    best_first = sorted(
+        _known(look.on_offer()), key=lambda gpu: _priority(gpu, look.is_idle(gpu)), reverse=True
+    )
     return [str(gpu.index) for gpu in best_first if _described(gpu)["mem_used_percent"] <= max_used_percent]

@@ -54,30 +54,37 @@ def humanized(age_s: float) -> str:
     return f"{count} {unit}s ago"
 
 
-def _status(gpu, lessees: list[str]) -> dict:
+def _what_keeps_it(gpu):
+    """Of a board that nobody can compute on as a whole: why."""
+    if gpu.state != "ok":
+        return gpu.state
+    return "split by MIG" if gpu.mig_enabled else None
+
+
+def _status(gpu, look: cards.Look) -> dict:
     processes = cards.computing(gpu)
     started = [process.started_at_s for process in processes if process.started_at_s is not None]
     commands = [process.command for process in processes if process.command is not None]
     memory = gpu.memory
     return {
-        "type": gpu.name,
-        "is_available": not processes and not lessees,
+        "type": gpu.name or "?",
+        "is_available": not processes and look.is_on_offer(gpu),
         "pids": ",".join(str(process.pid) for process in processes),
-        "users": ",".join([process.user or "?" for process in processes] or lessees),
+        "users": ",".join([process.user or "?" for process in processes] or look.lessees(gpu)),
         "running_since": humanized(time.time() - min(started)) if started else None,
         "utilization": gpu.utilization_percent,
         "memory": Memory(memory.total_bytes, memory.free_bytes, cards.used_with_reserve(gpu)),
         "clock_mhz": gpu.sm_clock_mhz,
         "temperature": gpu.temperature_c,
-        "cmd": parse_cmd_roughly(commands[0].split(" ")) if commands else None,
+        "cmd": parse_cmd_roughly(commands[0].split(" ")) if commands else _what_keeps_it(gpu),
     }
 
 
 def device_statuses() -> list[dict]:
     """A dict a GPU, in the order of their indices. A leased one is not available, and its lease's owner uses it
-    where no process shows. Raises berth.NoDriver."""
-    lessees = cards.lessees()
-    return [_status(gpu, lessees.get(gpu.uuid, [])) for gpu in cards.gpus()]
+    where no process shows; nor is one that is broken or split, and `cmd` then says so. Raises berth.NoDriver."""
+    look = cards.Look()
+    return [_status(gpu, look) for gpu in look.gpus]
 
 
 def device_status(device_index: int) -> dict:

@@ -64,7 +64,7 @@ def _gpus() -> list:
 def get_free_gpus() -> list[str]:
     """Indices of the GPUs that nobody computes on and nobody has leased."""
     _gpus()
-    return [str(gpu.index) for gpu in cards.on_offer() if not gpu.mig_enabled and not cards.computing(gpu)]
+    return [str(gpu.index) for gpu in cards.Look().on_offer() if not cards.computing(gpu)]
 
 
 def is_single_gpu_display_mode() -> bool:

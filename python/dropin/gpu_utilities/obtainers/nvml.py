@@ -20,7 +20,7 @@ class NvmlGPUInfoObtainer(GPUInfoObtainer):
     def gpus(self) -> List[GPU]:
         """Those that CUDA shows this process and that nobody has leased, by CUDA's own numbers."""
         try:
-            offered = cards.on_offer()
+            offered = cards.Look().on_offer()
         except berth.NoDriver:
             return []
         numbered = cuda_order.ordinals(offered)
