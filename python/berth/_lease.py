@@ -199,7 +199,8 @@ class Lease:
 
     @property
     def visible_devices(self) -> str:
-        """The value for CUDA_VISIBLE_DEVICES: indices, or UUIDs where one is a MIG instance."""
+        """The value for CUDA_VISIBLE_DEVICES: indices; or UUIDs where one is a MIG instance, or a GPU of the machine
+        is lost, hidden or split, so that CUDA does not count as the driver does."""
         return self._now().visible_devices
 
     @property
@@ -227,7 +228,9 @@ class Lease:
             raise Usage(
                 f"CUDA's number of GPU {self.devices[i].label} in this process is not known: "
                 "either CUDA_VISIBLE_DEVICES hides it, or the models differ and CUDA counts the fastest first; "
-                "then set CUDA_DEVICE_ORDER=PCI_BUS_ID before CUDA starts and before the lease"
+                "then set CUDA_DEVICE_ORDER=PCI_BUS_ID before CUDA starts and before the lease. Or a GPU of this "
+                "machine is lost, hidden or split by MIG, and CUDA does not count it; then name GPUs by UUID in "
+                "CUDA_VISIBLE_DEVICES, or leave set_environ as it is"
             )
         return ordinal
 

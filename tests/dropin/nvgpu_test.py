@@ -108,10 +108,10 @@ used_mib = 2000
 
 def test_a_board_that_is_lost_or_split_is_not_available(make_desk):
     desk = make_desk(WITHOUT_ALL)
-    assert desk.run("nvgpu", "available").out == "0,3\n"
-    setup = "from nvgpu.list_gpus import device_statuses\n" + PAGES
+    setup = "import nvgpu\nfrom nvgpu.list_gpus import device_statuses\n" + PAGES
     told = "[[row['is_available'], row['cmd']] for row in device_statuses()]"
-    (rows, page) = desk.ask(setup, told, "page.get('/').text")
+    (available, rows, page) = desk.ask(setup, "nvgpu.available_gpus()", told, "page.get('/').text")
+    assert available == ["0", "3"]
     assert rows == [[True, None], [False, "lost"], [False, "split by MIG"], [False, None]]
     assert page.count("[ ]") == 1
     marks = [line.split()[1] for line in desk.run("nvgpu", "list").out.splitlines()[2:]]

@@ -29,7 +29,7 @@ class Look:
         """Whether somebody may be pointed to it: it answers, is whole, and nobody has leased it; nor has the site
         excluded it, and it is of the lease that this process runs in."""
         verdict = self.verdicts.get(gpu.uuid)
-        return gpu.state == "ok" and verdict is not None and verdict.clause not in NOT_ON_OFFER
+        return is_usable(gpu) and verdict is not None and verdict.clause not in NOT_ON_OFFER
 
     def on_offer(self) -> list[berth.Device]:
         return [gpu for gpu in self.gpus if self.is_on_offer(gpu)]
@@ -45,6 +45,15 @@ class Look:
         if verdict is None or verdict.clause != "not_leased":
             return []
         return [culprit.user or "?" for culprit in verdict.culprits] or ["?"]
+
+
+def usable() -> list[berth.Device]:
+    """The boards that CUDA counts: one that is lost, hidden from this process or split has no number of its own."""
+    return [gpu for gpu in gpus() if is_usable(gpu)]
+
+
+def is_usable(gpu: berth.Device) -> bool:
+    return gpu.state == "ok" and not gpu.mig_enabled
 
 
 def computing(gpu: berth.Device) -> list[berth.Process]:

@@ -36,13 +36,13 @@ def _ancestors() -> list[int]:
     return found
 
 
-def gpus() -> list[berth.Device]:
-    """Those that the nearest such ancestor has selected and still holds; [] where there is none."""
-    held: dict[int, list[berth.Device]] = {}
+def uuids() -> list[str]:
+    """Of what the nearest such ancestor has selected and still holds; [] where there is none."""
+    held: dict[int, list[str]] = {}
     for verdict in berth.why(mask=False):
         for culprit in verdict.culprits:
             if culprit.lease is not None and culprit.note == NOTE:
-                held.setdefault(culprit.pid, []).append(verdict.device)
+                held.setdefault(culprit.pid, []).append(verdict.device.uuid)
     if not held:
         return []
     return next((held[pid] for pid in _ancestors() if pid in held), [])

@@ -87,7 +87,7 @@ def _admitted(question: Question) -> dict[str, GpuInfo]:
     for device in question.devices or ():
         if device < 0 or device not in [gpu.index for gpu in gpus]:
             raise Exception(f"Invalid device ID {device}")
-    left = {gpu.uuid: describe(gpu) for gpu in gpus if gpu.state == "ok" and not gpu.mig_enabled}
+    left = {gpu.uuid: describe(gpu) for gpu in gpus if cards.is_usable(gpu)}
     for info in left.values():
         logger.debug("Device %d: %s", info.device, info)
     for name, admits in _filters(question):
@@ -132,14 +132,19 @@ def _inherited(question: Question) -> Optional[str]:
 
     How busy they are is not asked: it is the parent that uses them. The choice is the system's, since the workers of
     a pool may all have begun with the same seed."""
-    gpus = [describe(gpu) for gpu in inherited.gpus()]
-    if question.selector is None:
-        gpus = [gpu for gpu in gpus if all(admits(gpu) for _, admits in _named(question))]
-    if len(gpus) < question.count:
+    held = inherited.uuids()
+    if not held:
         return None
-    ids = sorted(gpu.device for gpu in random.SystemRandom().sample(gpus, question.count))
-    logger.debug("GPUs inherited from a parent process: %s", ids)
-    return ",".join(map(str, ids))
+    gpus = cards.gpus()
+    left = [gpu for gpu in gpus if gpu.uuid in held]
+    if question.selector is None:
+        left = [gpu for gpu in left if all(admits(describe(gpu)) for _, admits in _named(question))]
+    if len(left) < question.count:
+        return None
+    chosen = random.SystemRandom().sample(left, question.count)
+    value = mask.of(sorted(chosen, key=lambda gpu: gpu.index), gpus)
+    logger.debug("GPUs inherited from a parent process: %s", value)
+    return value
 
 
 def _replace_lease(question: Question) -> str:

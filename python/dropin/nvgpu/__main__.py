@@ -6,6 +6,7 @@ import argparse
 import sys
 
 import berth
+from berth_dropin import cards, mask
 
 import nvgpu
 from nvgpu.list_gpus import pretty_list_gpus
@@ -30,8 +31,10 @@ def _told(action) -> int:
 
 
 def _print_available(limit) -> None:
-    gpus = nvgpu.available_gpus()
-    print(",".join(gpus[:limit] if limit else gpus))
+    """What can be put into CUDA_VISIBLE_DEVICES."""
+    indices = nvgpu.available_gpus()
+    boards = {str(gpu.index): gpu for gpu in cards.gpus()}
+    print(mask.of([boards[index] for index in indices[: limit or None]], list(boards.values())))
 
 
 def main() -> int:

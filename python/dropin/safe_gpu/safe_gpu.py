@@ -143,14 +143,14 @@ class GPUOwner:
     def _occupy(self, lease: berth.Lease) -> None:
         try:
             self._lease = lease
-            self.allocate_gpus(list(lease.ids))
+            self.allocate_gpus(list(lease.ids), lease.visible_devices)
         except BaseException:
             self._lease = None
             lease.release()
             raise
 
-    def allocate_gpus(self, gpu_device_numbers: list[int]) -> None:
-        mask.put(",".join(map(str, gpu_device_numbers)))
+    def allocate_gpus(self, gpu_device_numbers: list[int], visible_devices: Optional[str] = None) -> None:
+        mask.put(",".join(map(str, gpu_device_numbers)) if visible_devices is None else visible_devices)
         self.logger.info(f"Set CUDA_VISIBLE_DEVICES={os.environ['CUDA_VISIBLE_DEVICES']}")
         time.sleep(self.debug_sleep)
         for ordinal in range(len(gpu_device_numbers)):
@@ -180,7 +180,7 @@ class GPUOwner:
 
 def _leased(count: int, wait: Any, **company: Any) -> berth.Lease:
     """Whole boards. Raises RuntimeError when too few are free."""
-    boards = [gpu.uuid for gpu in _gpus() if not gpu.mig_enabled]
+    boards = [gpu.uuid for gpu in _gpus() if cards.is_usable(gpu)]
     try:
         if len(boards) < count:
             raise berth.Impossible(

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "berth/core/mask.h"
 #include "berth/render/explain.h"
 
 namespace berth::api {
@@ -36,13 +37,12 @@ std::vector<Finding> findings(const std::vector<Verdict>& verdicts, const Snapsh
   return found;
 }
 
-std::string visible_devices(const std::vector<Device>& devices) {
-  const bool instances =
-      std::ranges::any_of(devices, [](const Device& device) { return device.mig.has_value(); });
+std::string visible_devices(const std::vector<Device>& devices, const Snapshot& snapshot) {
+  const bool by_index = cuda_counts_as_the_driver(snapshot);
   std::string value;
   for (const Device& device : devices) {
     value += value.empty() ? "" : ",";
-    value += instances ? device.uuid : std::to_string(device.index);
+    value += by_index ? std::to_string(device.index) : device.uuid;
   }
   return value;
 }

@@ -19,7 +19,7 @@ std::vector<Finding> findings(const std::vector<Verdict>& verdicts, const Snapsh
 std::vector<Finding> with_devices(const std::vector<Verdict>& verdicts, const Snapshot& snapshot);
 
 /// The value for CUDA_VISIBLE_DEVICES.
-std::string visible_devices(const std::vector<Device>& devices);
+std::string visible_devices(const std::vector<Device>& devices, const Snapshot& snapshot);
 
 /// The devices with these UUIDs, in their order.
 std::vector<Device> devices_among(const std::vector<std::string>& uuids, const Snapshot& snapshot);

@@ -108,7 +108,7 @@ std::expected<Picked, Refusal> pick(const Request& asked, MaskUse mask) {
   if (auto read = leasing::read_topology_for(request, scene->source, *world); !read) return no(read.error());
   Choice choice = choose(request, *verdicts, world->facts.snapshot);
   Picked picked{api::devices_among(choice.uuids, world->facts.snapshot), "", std::move(choice.notes)};
-  picked.visible_devices = api::visible_devices(picked.devices);
+  picked.visible_devices = api::visible_devices(picked.devices, world->facts.snapshot);
   return picked;
 }
 

@@ -90,11 +90,13 @@ class Lease {
   /// The devices as they were when they were granted, in index order.
   const std::vector<Device>& devices() const;
   /// The value for CUDA_VISIBLE_DEVICES, to be set beside CUDA_DEVICE_ORDER=PCI_BUS_ID: indices, or UUIDs
-  /// where one is a MIG instance.
+  /// where one is a MIG instance or CUDA counts otherwise than the driver, which is where a GPU of the
+  /// machine is lost, hidden or split by MIG.
   const std::string& visible_devices() const;
   /// By what number CUDA knows each device in this process as long as its environment stays as it is.
   /// nullopt: CUDA_VISIBLE_DEVICES hides it, or nobody can tell: the models differ, CUDA_DEVICE_ORDER is not
-  /// PCI_BUS_ID, so that CUDA counts the fastest first, and no mask of UUIDs says the order.
+  /// PCI_BUS_ID, so that CUDA counts the fastest first, or a GPU of the machine is lost, hidden or split by
+  /// MIG; and no mask of UUIDs says the order.
   const std::vector<std::optional<std::size_t>>& ordinals() const;
   /// What is to be known about the choice, one sentence each.
   const std::vector<std::string>& notes() const;

@@ -45,8 +45,8 @@ std::vector<std::optional<std::size_t>> ordinals_of(const std::vector<Device>& d
   const auto order = variable_text("CUDA_DEVICE_ORDER");
   const auto mask = resolve_mask(variable_text("CUDA_VISIBLE_DEVICES"), snapshot, order);
   // A wrong number would be another's device.
-  if (numbering_is_ambiguous(snapshot, order) && !(mask && is_by_uuid(*mask)))
-    return std::vector<std::optional<std::size_t>>(devices.size());
+  const bool known = cuda_counts_as_the_driver(snapshot) && !numbering_is_ambiguous(snapshot, order);
+  if (!known && !(mask && is_by_uuid(*mask))) return std::vector<std::optional<std::size_t>>(devices.size());
   std::vector<std::optional<std::size_t>> ordinals;
   for (const Device& device : devices) {
     std::optional<std::size_t> ordinal;
@@ -68,7 +68,7 @@ struct Lease::Body {
         id(to_text(granted.id)),
         path(std::move(granted.path)),
         devices(api::devices_among(granted.uuids, snapshot)),
-        visible_devices(api::visible_devices(devices)),
+        visible_devices(api::visible_devices(devices, snapshot)),
         ordinals(ordinals_of(devices, snapshot)),
         notes(std::move(granted.notes)) {}
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "berth/core/loosen.h"
+#include "berth/core/mask.h"
 #include "berth/render/explain.h"
 
 namespace berth::cli {
@@ -55,10 +56,9 @@ Result<Choice> choose_from(Environment& environment, leasing::World& world, cons
 }
 
 bool counts_by_index(const Choice& choice, const Snapshot& snapshot, bool uuids) {
-  return !uuids && std::ranges::none_of(choice.uuids, [&](const std::string& uuid) {
-    const Device* device = find_device(snapshot, uuid);
-    return device == nullptr || device->mig.has_value();
-  });
+  return !uuids && cuda_counts_as_the_driver(snapshot) &&
+         std::ranges::all_of(choice.uuids,
+                             [&](const std::string& uuid) { return find_device(snapshot, uuid) != nullptr; });
 }
 
 std::string visible_devices(const Choice& choice, const Snapshot& snapshot, bool uuids) {

@@ -19,8 +19,8 @@ std::vector<std::string> looser_requests(const Request& request, const leasing::
 Error refused(const Request& request, const std::vector<Verdict>& verdicts, const Facts& facts,
               std::vector<std::string> looser = {});
 
-/// The value for CUDA_VISIBLE_DEVICES: indices in PCI bus order, or UUIDs when asked for or when one is a MIG
-/// instance, which has no index of its own.
+/// The value for CUDA_VISIBLE_DEVICES: indices in PCI bus order, or UUIDs when asked for and where an index
+/// would name another device to CUDA, or none.
 std::string visible_devices(const Choice& choice, const Snapshot& snapshot, bool uuids);
 
 /// Whether that value has indices in it.

@@ -105,6 +105,12 @@ bool numbering_is_ambiguous(const Snapshot& snapshot, std::optional<std::string_
   return false;
 }
 
+bool cuda_counts_as_the_driver(const Snapshot& snapshot) {
+  return std::ranges::all_of(snapshot.devices, [](const Device& device) {
+    return device.state == DeviceState::ok && !device.mig && !is_split(device);
+  });
+}
+
 std::optional<Mask> resolve_mask(std::optional<std::string_view> value, const Snapshot& snapshot,
                                  std::optional<std::string_view> device_order) {
   if (!value) return std::nullopt;

@@ -28,4 +28,9 @@ std::optional<Mask> resolve_mask(std::optional<std::string_view> value, const Sn
 /// True if CUDA, left to itself, may number the GPUs otherwise than the driver does: their models differ.
 bool numbering_is_ambiguous(const Snapshot& snapshot, std::optional<std::string_view> device_order);
 
+/// True if each GPU has the same number with CUDA as with the driver, once CUDA_DEVICE_ORDER is PCI_BUS_ID.
+/// CUDA does not count a GPU that is lost, hidden or split by MIG: what comes after one has another number,
+/// and only its UUID names it to both.
+bool cuda_counts_as_the_driver(const Snapshot& snapshot);
+
 }  // namespace berth

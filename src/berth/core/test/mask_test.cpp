@@ -101,6 +101,19 @@ TEST_CASE("indices are ambiguous where models differ and CUDA is free to count t
   CHECK(resolve_mask(uuid_of(1), snapshot, std::nullopt)->notes.empty());
 }
 
+TEST_CASE("CUDA counts as the driver does only where every GPU is whole and answers") {
+  Snapshot snapshot = machine(3).snapshot;
+  CHECK(cuda_counts_as_the_driver(snapshot));
+  snapshot.devices[1].state = DeviceState::lost;
+  CHECK(!cuda_counts_as_the_driver(snapshot));
+  snapshot.devices[1].state = DeviceState::not_permitted;
+  CHECK(!cuda_counts_as_the_driver(snapshot));
+  CHECK(!cuda_counts_as_the_driver(machine_with_mig()));
+  Snapshot without_instances = machine(3).snapshot;
+  without_instances.devices[1].mig_enabled = true;
+  CHECK(!cuda_counts_as_the_driver(without_instances));
+}
+
 TEST_CASE("masks keep their promises on random input") {
   CHECK(rc::check("a mask never holds a device twice, a split GPU, or a device that is not there", [] {
     const Snapshot snapshot = machine_with_mig();
