@@ -98,12 +98,12 @@ def compare(make_desk, machine: str, original: str, setup: str, *questions: str,
 # gpuselect --------------------------------------------------------------------------------------------------
 
 SELECTING = """
-from gpuselect import gpuselect, gpustatus
+from gpuselect import GpuInfo, gpuselect, gpustatus
 def sorted_ids(*arguments, **named):
     value = gpuselect(*arguments, **named)
     return sorted(value.split(",")), os.environ.get("CUDA_DEVICE_ORDER")
 def state(**named):
-    return [list(gpu)[:-1] for gpu in gpustatus(**named)]
+    return [[getattr(gpu, field) for field in GpuInfo._fields[:-1]] for gpu in gpustatus(**named)]
 """
 
 
@@ -153,7 +153,9 @@ def test_gpuselect_refuses_the_same(make_desk, question):
     assert "raises" in their
 
 
-@pytest.mark.parametrize("mask, seen", [("1,3", [1, 3]), ("", [0, 1, 2, 3]), ("9", [])])
+@pytest.mark.parametrize(
+    "mask, seen", [("1,3", [1, 3]), ("", [0, 1, 2, 3]), ("all", [0, 1, 2, 3]), ("9", [])]
+)
 def test_gpustatus_of_a_mask(make_desk, mask, seen):
     question = "[gpu.device for gpu in gpustatus()]"
     assert compare(make_desk, IDLE, "gpuselect", SELECTING, question, env={"CUDA_VISIBLE_DEVICES": mask}) == [

@@ -216,6 +216,64 @@ def test_what_is_free(make_desk):
     ) == [[1, 3, 4], [2, 3], [True, False]]
 
 
+def test_a_quadro_rtx_6000_is_banned_unless_a_file_says_otherwise(make_desk):
+    """As in the original."""
+    desk = make_desk("1xT4")
+    names = "i.BANNED_GPU_NAMES"
+    (desk.directory / "banned_gpus.yaml").write_text("banned_gpus: [3]\n")
+    setup = "import gpu_scheduler.gpu_info as i"
+    assert desk.ask(setup, names) == [["Quadro RTX 6000"]]
+    env = {"BANNED_GPUS_YAML": desk.directory / "banned_gpus.yaml"}
+    assert desk.ask(setup, names, "i.BANNED_GPUS", env=env) == [[], [3]]
+
+
+def test_what_the_block_has_is_told_by_the_scheduler(make_desk):
+    desk = make_desk("2xH100")
+    code = (
+        "s = GPUScheduler(num_gpus=2)\nprint(s.gpu_ids, s.locks, s.prev_device)\n"
+        "with s: print(s.gpu_ids, len(s.locks) > 0, s.prev_device)\n"
+        "print(s.gpu_ids, s.locks, s.prev_device)\n"
+        "import gpu_scheduler; print(gpu_scheduler.__version__)\n"
+    )
+    answer = desk.python(prelude(desk) + code)
+    assert answer.out == "[] [] None\n[0, 1] True 0\n[] [] None\n0.1.0\n", answer.err
+
+
+def test_without_a_driver_there_is_no_gpu_and_a_script_goes_on(make_desk):
+    desk = make_desk('library_missing = true\n[[device]]\nmodel = "T4"\n')
+    setup = "import gpu_scheduler as g, gpu_scheduler.utils as u"
+    names = "get_gpu_info get_gpu_names get_gpu_memory_usage get_gpu_power_usage get_gpu_utilization find_free_gpus"
+    asked = [f"g.{name}()" for name in names.split()]
+    answers = desk.ask(
+        setup, *asked, "g.get_total_num_gpus()", "u.get_nvidia_smi_data()", "g.GPUScheduler().__enter__()"
+    )
+    assert answers[:-1] == [[]] * len(asked) + [0, {}]
+    assert answers[-1]["raises"] == "TimeoutError" and "driver" in answers[-1]["text"]
+
+
+def test_its_lines_are_in_the_log_of_the_program(make_desk):
+    """Which has set it up before, as with the original."""
+    desk = make_desk("1xH100")
+    code = (
+        "import logging; logging.basicConfig(filename='own.log', level=logging.INFO, format='%(message)s')\n"
+    )
+    answer = desk.python(code + prelude(desk) + "with GPUScheduler(): pass\n")
+    assert (answer.status, answer.err) == (0, "")
+    assert "Acquired 1 GPUs: [0]\n" in (desk.directory / "own.log").read_text()
+
+
+def test_what_programs_import_from_utils(make_desk):
+    desk = make_desk("2xT4")
+    setup = "import torch\nfrom gpu_scheduler.utils import *\nfrom gpu_scheduler import utils\ndata = utils.get_nvidia_smi_data()"
+    numbers, matched, none = desk.ask(
+        setup,
+        "[safe_int_convert(v, 7) for v in (' 12.9 ', 'N/A', '[Not Supported]', None)] + [safe_float_convert('1.5')]",
+        "[match_pytorch_to_nvidia(i, data)['nvidia_index'] for i in range(2)]",
+        "match_pytorch_to_nvidia(5, data)",
+    )
+    assert (numbers, matched, none) == ([12, 7, 7, 7, 1.5], [0, 1], None)
+
+
 # The lock files of the original -----------------------------------------------------------------------------
 
 

@@ -147,3 +147,29 @@ def test_the_older_obtainer_warns_and_allocates_nothing(make_desk):
 def test_errors(make_desk, question, kinds):
     (answer,) = make_desk(MACHINE).ask(SETUP, question)
     assert answer["kinds"][:3] == [kinds, "GPUUtilsError", "Exception"]
+
+
+def test_an_object_to_ask_in_place_of_the_driver(make_desk):
+    """As a program's own tests hand one over."""
+    setup = (
+        SETUP
+        + """
+class Smi:
+    def DeviceQuery(self, asked):
+        memory = {"total": 16, "free": 10, "used": 6, "unit": "MiB"}
+        return {"gpu": [{"minor_number": "3", "product_name": "T4", "uuid": "GPU-1", "fb_memory_usage": memory}]}
+one = NvmlGPUInfoObtainer(nvsmi=Smi())
+"""
+    )
+    questions = ["one.gpus_available()", "vars(one.gpus()[0])", "one.nvsmi.__class__.__name__"]
+    expected = {"cuda_id": 3, "name": "T4", "uuid": "GPU-1"}
+    expected |= {"max_available_memory_bytes": 16 << 20, "current_memory_utlization_bytes": 6 << 20}
+    assert make_desk("1xT4").ask(setup, *questions) == [True, expected, "Smi"]
+
+
+def test_the_older_obtainer_where_versions_before_0_2_have_it(make_desk):
+    setup = "import gpu_utilities.gpu_info_obtainer as old, gpu_utilities.obtainers.torch as new"
+    same, wrong = make_desk("1xT4").ask(
+        setup, "old.TorchGPUInfoObtainer is new.TorchGPUInfoObtainer", "old.Nothing"
+    )
+    assert same is True and wrong["raises"] == "AttributeError"

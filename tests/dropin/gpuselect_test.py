@@ -103,6 +103,28 @@ def test_the_state_by_attribute_and_by_key(make_desk):
     ]
 
 
+def test_the_state_is_a_dict_for_whoever_writes_it_down(make_desk):
+    """The document's keys for json, a copy, or a data frame; the fields of the original beside them."""
+    status = "gpustatus()[0]"
+    answers = make_desk(USED).ask(
+        "import copy, json, pickle\nfrom gpuselect import gpustatus",
+        f"json.loads(json.dumps({status}))",
+        f"isinstance({status}, dict), sorted({status}), {status}.fan_speed",
+        f"[copy.deepcopy({status}).mem_total, pickle.loads(pickle.dumps({status}))[1], {status}[:2]]",
+        f"{status}.nothing",
+    )
+    assert answers[0] == {
+        "device": 0,
+        "name": "NVIDIA GeForce RTX 3090",
+        "utilization": 5,
+        "mem_utilization": 3,
+        "processes": 0,
+    } | {key: answers[0][key] for key in ("performance_state", "power_usage", "temperature")}
+    assert answers[1][0] is True and answers[1][1] == sorted(answers[0])
+    assert answers[2][1:] == ["NVIDIA GeForce RTX 3090", [0, "NVIDIA GeForce RTX 3090"]]
+    assert answers[3]["raises"] == "AttributeError"
+
+
 def test_a_card_without_a_fan_is_no_error(make_desk):
     assert make_desk("1xH100").ask(
         "import gpuselect as g", "g.gpustatus()[0].fan_speed", "g.gpuselect()"

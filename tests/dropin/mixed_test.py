@@ -1,7 +1,12 @@
 """Some people of a lab still run an original. What that promises, with the race drawn out."""
 
+import dataclasses
+import re
 import select
 import shutil
+import subprocess
+import sys
+import zipfile
 
 import pytest
 from desk import ENVIRONMENT, HERE, ORIGINALS
@@ -128,15 +133,69 @@ def test_what_a_process_of_an_original_uses_is_not_given_to_anybody(start, ask):
     assert start("ours", ask).stdout.readline() == "1\n"
 
 
-def test_an_original_in_the_same_environment_is_named_at_import(make_desk):
+def wheel_of_an_original(folder):
+    """A distribution as that of nvgpu, whose module has the same file."""
+    path = folder / "nvgpu-0.10.0-py3-none-any.whl"
+    name = "nvgpu-0.10.0.dist-info"
+    files = {
+        "nvgpu/__init__.py": "original = True\n",
+        f"{name}/METADATA": "Metadata-Version: 2.1\nName: nvgpu\nVersion: 0.10.0\n",
+        f"{name}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{file},,\n" for file in (*files, f"{name}/RECORD"))
+    with zipfile.ZipFile(path, "w") as wheel:
+        for file, text in {**files, f"{name}/RECORD": record}.items():
+            wheel.writestr(file, text)
+    return path
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """An environment of its own with pip, and the three wheels."""
+    wheels = [*ENVIRONMENT.parents[1].glob("wheel/berth-*.whl"), *ENVIRONMENT.parent.glob("wheel/*.whl")]
+    folder = tmp_path / "env"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    pip = f"{sys.executable} -m pip --python {folder / 'bin/python'}"
+    (folder / "bin/pip").write_text(f'#!/bin/sh\nexec {pip} -q --disable-pip-version-check "$@"\n')
+    (folder / "bin/pip").chmod(0o755)
+
+    def install(*paths):
+        subprocess.run([folder / "bin/pip", "install", "--no-index", "--no-deps", *paths], check=True)
+
+    install.folder = folder
+    install.berth, install.dropin = wheels
+    install.original = wheel_of_an_original(tmp_path)
+    return install
+
+
+def imported(desk, environment):
+    code = "import nvgpu; print(hasattr(nvgpu, 'original'))"
+    return desk.run(environment.folder / "bin/python", "-c", code, env={"PYTHONPATH": None})
+
+
+def test_an_original_that_was_installed_first_is_named_at_import_and_the_advice_helps(make_desk, environment):
     desk = make_desk(LAB)
-    place = desk.directory / "nvgpu-0.10.0.dist-info"
-    place.mkdir()
-    (place / "METADATA").write_text("Metadata-Version: 2.1\nName: nvgpu\nVersion: 0.10.0\n")
-    answer = desk.python("import nvgpu, gpuselect, gpu_utilities, safe_gpu.safe_gpu, gpu_scheduler")
-    assert answer.status == 0
-    assert answer.err.count("UserWarning") == 1
+    environment(environment.original)
+    environment(environment.berth, environment.dropin)
+    answer = imported(desk, environment)
+    assert (answer.status, answer.out) == (0, "False\n")
     assert "both nvgpu 0.10.0 and berth-dropin are installed here" in answer.err
+    advice = re.search(r"(pip uninstall .*)$", answer.err, re.M).group(1)
+    done = desk.shell(
+        f"PATH={environment.folder / 'bin'}:$PATH PIP_NO_INDEX=1; export PIP_NO_INDEX; {advice}"
+    )
+    assert done.status == 0, done.err
+    assert imported(desk, environment) == dataclasses.replace(answer, err="")
+
+
+def test_of_an_original_that_was_installed_last_the_files_run_and_doctor_says_so(make_desk, environment):
+    desk = make_desk(LAB)
+    environment(environment.berth, environment.dropin)
+    environment(environment.original)
+    answer = imported(desk, environment)
+    assert (answer.status, answer.out, answer.err) == (0, "True\n", "")
+    said = desk.run(environment.folder / "bin/berth", "doctor").out
+    assert "WARN  drop-ins: the original nvgpu is installed beside berth-dropin" in said
 
 
 def test_doctor_names_an_original_in_the_environment_of_the_program(make_desk, tmp_path):
@@ -149,7 +208,8 @@ def test_doctor_names_an_original_in_the_environment_of_the_program(make_desk, t
         (packages / f"{name}.dist-info").mkdir(parents=True)
     answer = desk.run(program, "doctor")
     assert "WARN  drop-ins: the original safe_gpu is installed beside berth-dropin" in answer.out
-    assert "pip uninstall safe_gpu" in answer.out
+    assert "in a checkout of Berth: pip uninstall -y safe_gpu && pip install" in answer.out
+    assert "--no-deps ./python/dropin" in answer.out
     assert "drop-ins" not in desk.run(ENVIRONMENT / "bin/berth", "doctor").out
 
 

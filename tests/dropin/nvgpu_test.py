@@ -120,9 +120,12 @@ def test_a_board_that_is_lost_or_split_is_not_available(make_desk):
 
 def test_an_idle_gpu_comes_before_one_with_somebodys_process(make_desk):
     """However capable that is: its memory is used to 7 %, and so it is available."""
-    desk = make_desk(WITHOUT_ALL)
-    assert desk.run("nvgpu", "available", "-l", "1").out == "0\n"
-    assert desk.run("nvgpu", "available", "-l", "2").out == "0,3\n"
+    desk = make_desk(
+        '[[device]]\nmodel = "V100"\n[[device.process]]\npid = 4242\nghost = true\nused_mib = 2000\n'
+        '[[device]]\nmodel = "1080Ti"\n'
+    )
+    assert desk.run("nvgpu", "available", "-l", "1").out == "1\n"
+    assert desk.run("nvgpu", "available", "-l", "2").out == "1,0\n"
 
 
 @pytest.fixture
@@ -436,3 +439,42 @@ def test_the_example_of_a_master(desk):
     assert len(own["gpus"]) == 4 and others == [{"error": "Host not available"}] * 3
     for name in ("self", "http://node02:1080", "http://node03:1080", "http://node04:1080"):
         assert name in answer.out
+
+
+def served(desk):
+    """An agent of ours on a port that was free; its address."""
+    command = "from nvgpu.webapp import app; app.run(port=0)"
+    process = desk.lab.start("python3", "-c", command, cwd=desk.directory)
+    for line in process.stderr:
+        if "Running on " in line:
+            return line.split("Running on ")[1].split()[0]
+    raise AssertionError("no agent")
+
+
+def test_the_page_of_an_original_master_survives_an_agent_of_ours(desk):
+    url = served(desk)
+    setup = "from nvgpu.master import *\nfrom nvgpu.webapp import ansi_text_to_html"
+    hosts = f"['self', {url!r}]"
+    page = f"ansi_text_to_html(format_reports_to_ansi({hosts}, gather_reports({hosts})))"
+    (html,) = desk.ask(setup, page, original="nvgpu")
+    assert isinstance(html, str), html
+    assert "RTX 3090" in html and "replace the master" in html
+
+
+def test_a_script_with_requests_gets_the_whole_report_of_an_agent(desk):
+    asking = "__import__('requests').get({!r}).json()".format(served(desk) + "/gpu_status")
+    (report,) = desk.ask("", f"len({asking}['gpus'])", original="nvgpu")
+    assert report == 4
+
+
+@pytest.mark.parametrize("module", ["nvgpu.list_gpus", "nvgpu"])
+def test_the_table_by_the_name_of_its_module(desk, module):
+    words = ["list"] if module == "nvgpu" else []
+    answer = desk.run("python3", "-m", module, *words)
+    assert (answer.status, answer.out) == (0, desk.run("nvl").out)
+
+
+def test_the_pages_by_the_name_of_their_module(desk):
+    prefix = in_a_network_of_its_own()
+    answer = desk.run(*prefix, "python3", "-c", fetched("python3 -m nvgpu.webapp", ["/gpu_status"]))
+    assert json.loads(answer.out)["hostname"] == socket.gethostname(), answer.err

@@ -1,5 +1,10 @@
-"""An original in the same environment: whichever was installed last has overwritten files of the other."""
+"""An original in the same environment: whichever was installed last has overwritten files of the other.
 
+So only an original that was installed first can be told of at import: of one that came last it is the files that are
+run, and ours are not asked. `berth doctor` tells of both."""
+
+import json
+import shlex
 import warnings
 from importlib import metadata
 
@@ -21,13 +26,24 @@ def original_beside(module: str):
     return f"{found.metadata['Name']} {found.version}"
 
 
+def _source() -> str:
+    """What to give to pip so as to install berth-dropin again: from where it came."""
+    try:
+        origin = json.loads(metadata.distribution("berth-dropin").read_text("direct_url.json") or "{}")
+    except (metadata.PackageNotFoundError, ValueError):
+        origin = {}
+    return shlex.quote(origin.get("url", "./python/dropin"))
+
+
 def warn_of_original(module: str) -> None:
     original = original_beside(module)
     if original is None:
         return
-    name = original.split()[0]
+    name, source = original.split()[0], _source()
+    where = " (in a checkout of Berth)" if source.startswith(".") else ""
     warnings.warn(
-        f"both {original} and berth-dropin are installed here, and both have the module {module}; "
-        f"remove one: pip uninstall {name} && pip install --force-reinstall --no-deps berth-dropin",
+        f"both {original} and berth-dropin are installed here, and both have the module {module}. Remove the "
+        f"original, which takes files of ours with it, and install ours again{where}: "
+        f"pip uninstall -y {name} && pip install --force-reinstall --no-deps {source}",
         stacklevel=3,
     )

@@ -8,6 +8,8 @@
 It does not set CUDA_VISIBLE_DEVICES: the ids count all GPUs as PyTorch counts them.
 """
 
+import logging
+
 from berth_dropin.beside import warn_of_original
 
 from gpu_scheduler.gpu_info import (
@@ -22,6 +24,8 @@ from gpu_scheduler.gpu_info import (
 )
 from gpu_scheduler.scheduler import GPUScheduler
 
+__version__ = "0.1.0"  # of the original whose interface this is
+
 __all__ = [
     "GPUScheduler",
     "cleanup_stale_locks",
@@ -33,5 +37,9 @@ __all__ = [
     "get_gpu_utilization",
     "get_total_num_gpus",
 ]
+
+# As the original does, before anything is said: a program that has set up its logging gets the lines where it has
+# its own, and one that has not gets them on the error stream.
+logging.basicConfig(level=logging.INFO, format="%(asctime)s - %(name)s - %(levelname)s - %(message)s")
 
 warn_of_original("gpu_scheduler")

@@ -10,7 +10,7 @@ import time
 
 import berth
 
-from gpu_scheduler.gpu_info import find_free_gpus
+from gpu_scheduler.gpu_info import free_gpus
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -30,7 +30,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _found(options) -> list[int]:
-    free = find_free_gpus(
+    free = free_gpus(
         options.memory_threshold_gb, options.power_threshold_w, options.utilization_threshold_percent
     )
     return [info["gpu_id"] for info in free]
@@ -38,9 +38,11 @@ def _found(options) -> list[int]:
 
 def _wait(options) -> list[int]:
     """Raises TimeoutError when there are too few and no more time."""
-    begun = time.monotonic()
+    begun = None
     while True:
         ids = _found(options)
+        # The wait begins with the first look, however long that took.
+        begun = begun or time.monotonic()
         if len(ids) >= options.num_gpus:
             return ids[: options.num_gpus]
         short = f"Found only {len(ids)} free GPU(s), but {options.num_gpus} requested"

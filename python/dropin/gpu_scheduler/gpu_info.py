@@ -4,13 +4,17 @@ tell is None."""
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 from typing import Optional
 
+import berth
 from berth_dropin import cards, cuda_order
 
 from gpu_scheduler import lock_files
 from gpu_scheduler.banned import load_banned
+
+logger = logging.getLogger("gpu_scheduler")
 
 LOCK_DIR = os.path.expanduser("~/.gpu_locks")
 # Ids, and parts of names, that are never taken. A program may change both lists.
@@ -19,11 +23,11 @@ BANNED_GPUS, BANNED_GPU_NAMES = load_banned()
 
 def numbered() -> dict:
     """Id -> device. Where PyTorch is not installed, in PCI bus order, which CUDA is then told to count in."""
-    gpus = cards.gpus()
+    gpus = cards.usable()
     if importlib.util.find_spec("torch") is None:
         cuda_order.count_by_bus()
     by_cuda = cuda_order.ordinals(gpus)
-    return {gpu.index: gpu for gpu in gpus} if by_cuda is None else by_cuda
+    return dict(enumerate(gpus)) if by_cuda is None else by_cuda
 
 
 def _mib(amount: Optional[int]) -> Optional[int]:
@@ -47,9 +51,19 @@ def described(gpu_id: int, gpu) -> dict:
     }
 
 
+def _numbered_or_none() -> dict:
+    """{} where there is no driver: a program asks, is told of no GPU, and goes on without."""
+    try:
+        return numbered()
+    except berth.NoDriver as error:
+        logger.error("CUDA is not available: %s", error)
+        return {}
+
+
 def get_gpu_info() -> list[dict]:
-    """A dict a GPU: gpu_id, name, memory_used, memory_total, memory_free, power_draw, power_limit, utilization."""
-    return [described(gpu_id, gpu) for gpu_id, gpu in numbered().items()]
+    """A dict a GPU: gpu_id, name, memory_used, memory_total, memory_free, power_draw, power_limit, utilization. []
+    where there is no driver, as with all that follows."""
+    return [described(gpu_id, gpu) for gpu_id, gpu in _numbered_or_none().items()]
 
 
 def _parts(*keys: str) -> list[dict]:
@@ -73,7 +87,7 @@ def get_gpu_utilization() -> list[dict]:
 
 
 def get_total_num_gpus() -> int:
-    return len(numbered())
+    return len(_numbered_or_none())
 
 
 def is_banned(gpu_id: int, name: str) -> bool:
@@ -102,11 +116,20 @@ def find_free_gpus(
 ) -> list[dict]:
     """Those of `get_gpu_info()` with at least so many GiB free, that draw at most so many W, are busy to at most so
     many percent (None: not asked), and that nobody has leased or locked. It holds nothing."""
+    try:
+        return free_gpus(memory_free_threshold_gb, power_threshold_w, utilization_threshold_percent)
+    except berth.NoDriver as error:
+        logger.error("CUDA is not available: %s", error)
+        return []
+
+
+def free_gpus(memory_gb: float, power_w: Optional[float], utilization: Optional[float]) -> list[dict]:
+    """As `find_free_gpus`. Raises berth.NoDriver."""
     look = cards.Look()
     return [
         info
         for info, gpu in ((described(gpu_id, gpu), gpu) for gpu_id, gpu in numbered().items())
-        if _passes(info, memory_free_threshold_gb, power_threshold_w, utilization_threshold_percent)
+        if _passes(info, memory_gb, power_w, utilization)
         and look.is_on_offer(gpu)
         and not lock_files.is_held(info["gpu_id"], LOCK_DIR)
     ]
@@ -120,7 +143,7 @@ def is_gpu_locked(gpu_id: int) -> bool:
     """Whether somebody holds one of its lock files, or a lease of it."""
     if lock_files.is_held(gpu_id, LOCK_DIR):
         return True
-    gpu = numbered().get(gpu_id)
+    gpu = _numbered_or_none().get(gpu_id)
     return gpu is not None and not cards.Look().is_on_offer(gpu)
 
 

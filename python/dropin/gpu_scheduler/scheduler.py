@@ -12,12 +12,6 @@ import berth
 from gpu_scheduler import gpu_info, lock_files
 
 logger = logging.getLogger("gpu_scheduler")
-if not logger.handlers:
-    _handler = logging.StreamHandler()
-    _handler.setFormatter(logging.Formatter("%(asctime)s - %(name)s - %(levelname)s - %(message)s"))
-    logger.addHandler(_handler)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
 
 # How often a GPU that an original has locked is looked at again: its lock tells nobody when it ends.
 RETRY_S = 2.0
@@ -31,6 +25,9 @@ class GPUScheduler:
     not asked. max_wait_time: seconds, then TimeoutError. specific_gpus: ids to choose among. debug_mode: asks nothing
     about load, and raises RuntimeError at once when there are too few. `poll_interval` and `timeout` have no effect:
     who waits stands in line and is woken.
+
+    gpu_ids: what the block has, [] outside of it. locks: the lock files that are held for it. prev_device: PyTorch's
+    default device before.
     """
 
     def __init__(
@@ -55,10 +52,10 @@ class GPUScheduler:
         self.num_gpus = num_gpus
         self.debug_mode = debug_mode
         self._lease: Optional[berth.Lease] = None
-        self._ids: list = []
-        self._locks: list = []
+        self.gpu_ids: list = []
+        self.locks: list = []
         self._place: tuple = ()
-        self._default_before: Optional[int] = None
+        self.prev_device: Optional[int] = None
 
     def __enter__(self) -> list:
         if self.debug_mode:
@@ -85,7 +82,10 @@ class GPUScheduler:
         end = time.monotonic() + (0 if self.debug_mode else self.max_wait_time)
         locked: set = set()
         while True:
-            numbers = self._candidates(locked)
+            try:
+                numbers = self._candidates(locked)
+            except berth.NoDriver as error:
+                raise self._failed(berth.Impossible(str(error))) from None
             left = max(0.0, end - time.monotonic())
             try:
                 lease = self._ask(numbers, min(left, RETRY_S) if locked else left)
@@ -100,7 +100,7 @@ class GPUScheduler:
             ids = sorted(by_uuid[uuid] for uuid in lease.uuids)
             held_by_others = self._lock(ids)
             if not held_by_others:
-                self._lease, self._ids = lease, ids
+                self._lease, self.gpu_ids = lease, ids
                 self._announce(ids, numbers)
                 return ids
             lease.release()
@@ -117,7 +117,6 @@ class GPUScheduler:
             for gpu_id, gpu in gpu_info.numbered().items()
             if (wanted is None or gpu_id in wanted)
             and gpu_id not in locked
-            and not gpu.mig_enabled
             and (self.debug_mode or not gpu_info.is_banned(gpu_id, gpu.name))
         }
 
@@ -165,7 +164,7 @@ class GPUScheduler:
         if refused:
             lock_files.release(taken)
         else:
-            self._locks = taken
+            self.locks = taken
         return refused
 
     # Words --------------------------------------------------------------------------------------------------
@@ -212,25 +211,26 @@ class GPUScheduler:
             return
         if not torch.cuda.is_available():
             return
-        self._default_before = torch.cuda.current_device()
+        self.prev_device = torch.cuda.current_device()
         torch.cuda.set_device(gpu_id)
         logger.info("%sSet GPU %d as the default CUDA device", self._prefix(), gpu_id)
 
     def _restore_default_device(self) -> None:
-        if self._default_before is None:
+        if self.prev_device is None:
             return
         import torch
 
-        torch.cuda.set_device(self._default_before)
-        self._default_before = None
+        torch.cuda.set_device(self.prev_device)
+        self.prev_device = None
 
     def _give_back(self) -> None:
-        lock_files.release(self._locks)
-        self._locks = []
+        lock_files.release(self.locks)
+        self.locks = []
         if self._lease is not None:
             self._lease.release()
-            logger.info("Released GPUs: %s", self._ids)
+            logger.info("Released GPUs: %s", self.gpu_ids)
             self._lease = None
+        self.gpu_ids = []
 
 
 def _without(gpus, reading: str) -> list:

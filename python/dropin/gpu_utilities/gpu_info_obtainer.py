@@ -1,7 +1,7 @@
 """Where information about GPUs comes from; derive from this to have another source."""
 
 from abc import ABC, abstractmethod
-from typing import List
+from typing import Any, List
 
 from gpu_utilities.gpu import GPU
 
@@ -14,3 +14,12 @@ class GPUInfoObtainer(ABC):
     @abstractmethod
     def gpus(self) -> List[GPU]:
         """The GPUs, or [] where there is none."""
+
+
+def __getattr__(name: str) -> Any:
+    # Versions before 0.2.0 have it here. It derives from the class above, so it cannot be imported before that.
+    if name != "TorchGPUInfoObtainer":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gpu_utilities.obtainers.torch import TorchGPUInfoObtainer
+
+    return TorchGPUInfoObtainer

@@ -24,10 +24,7 @@ _NOT_THROTTLING = 0x1 | 0x2 | 0x100
 
 
 class GpuInfo(NamedTuple):
-    """A GPU at one instant, by attribute (`gpu.util`) and by the keys of the document (`gpu["utilization"]`).
-
-    What the board cannot tell is None, as the fan speed of one that has no fan.
-    """
+    """A GPU at one instant. What the board cannot tell is None, as the fan speed of one that has no fan."""
 
     device: int  # index in PCI bus order
     name: str
@@ -44,23 +41,23 @@ class GpuInfo(NamedTuple):
     temperature: Optional[int]  # °C
     is_throttling: Optional[int]  # 0 or 1
 
+
+class GpuStatus(dict):
+    """A GPU at one instant, as the document has it: a dict. What a GpuInfo has is there as well, by attribute and by
+    position."""
+
+    def __init__(self, info: GpuInfo):
+        super().__init__((key, getattr(info, field)) for key, field in _KEYS.items())
+        self._info = info
+
+    def __getattr__(self, name: str) -> Any:
+        # A copy that is still being made has no info, and must not ask itself for it.
+        if name == "_info":
+            raise AttributeError(name)
+        return getattr(self._info, name)
+
     def __getitem__(self, key: Any) -> Any:
-        return getattr(self, _KEYS[key]) if isinstance(key, str) else tuple.__getitem__(self, key)
-
-    def __contains__(self, key: object) -> bool:
-        return key in _KEYS if isinstance(key, str) else tuple.__contains__(self, key)
-
-    def keys(self):
-        return _KEYS.keys()
-
-    def values(self):
-        return [self[key] for key in _KEYS]
-
-    def items(self):
-        return [(key, self[key]) for key in _KEYS]
-
-    def get(self, key: str, default: Any = None) -> Any:
-        return self[key] if key in _KEYS else default
+        return self._info[key] if isinstance(key, (int, slice)) else super().__getitem__(key)
 
 
 def describe(gpu) -> GpuInfo:
@@ -84,9 +81,9 @@ def describe(gpu) -> GpuInfo:
 
 
 def _visible(gpus: list) -> list:
-    """Those in CUDA_VISIBLE_DEVICES: indices, or UUIDs and their beginnings. All when it says nothing."""
+    """Those in CUDA_VISIBLE_DEVICES: indices, or UUIDs and their beginnings. All when it says nothing, or "all"."""
     mask = os.environ.get("CUDA_VISIBLE_DEVICES", "").strip()
-    if not mask:
+    if mask in ("", "all"):
         return gpus
     words = [word.strip() for word in mask.split(",")]
     return [
@@ -96,7 +93,7 @@ def _visible(gpus: list) -> list:
     ]
 
 
-def gpustatus(only_cvd: bool = True) -> list[GpuInfo]:
+def gpustatus(only_cvd: bool = True) -> list[GpuStatus]:
     """All GPUs, or with `only_cvd` those that CUDA_VISIBLE_DEVICES names. Raises berth.NoDriver."""
     gpus = cards.gpus()
-    return [describe(gpu) for gpu in (_visible(gpus) if only_cvd else gpus)]
+    return [GpuStatus(describe(gpu)) for gpu in (_visible(gpus) if only_cvd else gpus)]

@@ -168,3 +168,7 @@ def format_table(table: list[dict], colour=None) -> str:
 def pretty_list_gpus() -> None:
     """Prints the table."""
     print(format_table(device_table(device_statuses())))
+
+
+if __name__ == "__main__":
+    pretty_list_gpus()

@@ -20,7 +20,7 @@ from nvgpu.agent import machine_status
 from nvgpu.list_gpus import cells, colour_of
 from nvgpu.master import gather_reports, title
 
-app = Flask(__name__)
+app = Flask("nvgpu.webapp")
 app.config.update(AGENTS=["self"], TOKEN=None)
 if os.environ.get("NVGPU_CLUSTER_CFG"):
     app.config.from_envvar("NVGPU_CLUSTER_CFG")
@@ -45,12 +45,24 @@ def _reports() -> tuple:
     return agents, gather_reports(agents, app.config["TOKEN"])
 
 
+def _asks_for_the_original() -> bool:
+    """Whether it is the original's master that asks, as far as can be told: it does so by the library requests."""
+    return request.headers.get("User-Agent", "").startswith("python-requests/")
+
+
 @app.get("/gpu_status")
 def gpu_status():
     try:
-        return jsonify(machine_status())
+        report = machine_status()
     except berth.Error as error:
         abort(Response(f"{error}\n", 503))
+    if _asks_for_the_original():
+        # It looks for attributes in `memory`, which no JSON has, and then its whole page fails. Of a report with an
+        # error it shows the error; whoever else uses that library finds all the rest.
+        report["error"] = (
+            "the master is an original nvgpu, which cannot show this agent: replace the master, too"
+        )
+    return jsonify(report)
 
 
 @app.get("/cluster_status")
@@ -70,3 +82,7 @@ def page():
         for agent, report in zip(agents, reports)
     ]
     return render_template("cluster.html", hosts=hosts)
+
+
+if __name__ == "__main__":
+    app.run(port=1080)

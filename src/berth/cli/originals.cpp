@@ -53,7 +53,10 @@ std::vector<render::Finding> originals_beside_dropins(const fs::path& program) {
     findings.push_back(
         {render::Level::warn, "drop-ins",
          fmt::format("the original {} is installed beside berth-dropin, which has the same module", original),
-         fmt::format("pip uninstall {} && pip install --force-reinstall --no-deps berth-dropin", original)});
+         // pip takes the files that both have with the original, and finds berth-dropin in no index.
+         fmt::format("in a checkout of Berth: pip uninstall -y {} && "
+                     "pip install --force-reinstall --no-deps ./python/dropin",
+                     original)});
   }
   return findings;
 }
