@@ -1,11 +1,8 @@
 #include "berth/api/lease_wire.h"
 
-#include <fmt/format.h>
+#include <utility>
 
-#include <algorithm>
-#include <concepts>
-
-#include "berth/core/record.h"
+#include "berth/core/record_fields.h"
 #include "berth/core/snapshot_codec.h"
 
 namespace berth::api {
@@ -18,91 +15,6 @@ constexpr std::string_view kGranted = "berth-lease-granted";
 constexpr std::string_view kRefused = "berth-lease-refused";
 constexpr std::string_view kSnapshot = "berth-snapshot";
 constexpr std::string_view kEnd = "\nend\n";
-
-constexpr unsigned kClauses = static_cast<unsigned>(Clause::thresholds) + 1;
-constexpr unsigned kCodes = static_cast<unsigned>(ErrorCode::timed_out) + 1;
-
-// Writes a field; what is absent is left out.
-struct Writer {
-  RecordWriter& record;
-
-  void operator()(std::string_view key, const std::string& value) const { record.field(key, value); }
-  void operator()(std::string_view key, const std::vector<std::string>& values) const {
-    for (const std::string& value : values) record.field(key, value);
-  }
-  template <std::integral Number>
-  void operator()(std::string_view key, Number value) const {
-    record.field(key, fmt::format("{}", value));
-  }
-  void operator()(std::string_view key, bool value) const { record.field(key, std::uint64_t{value}); }
-  void operator()(std::string_view key, TicketId value) const { record.field(key, to_text(value)); }
-  void operator()(std::string_view key, Order value) const { record.field(key, to_text(value)); }
-  void operator()(std::string_view key, Clause value) const { record.field(key, to_text(value)); }
-  void operator()(std::string_view key, ErrorCode value) const { record.field(key, outcome_of(value).name); }
-  template <class Rep, class Period>
-  void operator()(std::string_view key, std::chrono::duration<Rep, Period> value) const {
-    (*this)(key, value.count());
-  }
-  template <class T>
-  void operator()(std::string_view key, const std::optional<T>& value) const {
-    if (value) (*this)(key, *value);
-  }
-};
-
-// Fills the field whose name is the line's key, if there is one. Others are a newer writer's.
-struct Reader {
-  const RecordLine& line;
-  bool valid = true;
-
-  template <class T>
-  void operator()(std::string_view key, T& value) {
-    if (key == line.key) valid = read(value);
-  }
-
- private:
-  template <class T>
-  bool read(T& value) const {
-    return read_value(line.value, value);
-  }
-  bool read(std::vector<std::string>& values) const {
-    values.push_back(line.value);
-    return true;
-  }
-  bool read(TicketId& value) const {
-    const auto id = ticket_id_from_text(line.value);
-    value = id.value_or(TicketId{});
-    return id.has_value();
-  }
-  bool read(Order& value) const {
-    const auto order = order_from_text(line.value);
-    value = order.value_or(Order::automatic);
-    return order.has_value();
-  }
-  bool read(Clause& value) const {
-    return read_name(value, kClauses, [](Clause it) { return to_text(it); });
-  }
-  bool read(ErrorCode& value) const {
-    return read_name(value, kCodes, [](ErrorCode it) { return outcome_of(it).name; });
-  }
-  template <class Enum, class Name>
-  bool read_name(Enum& value, unsigned count, Name name) const {
-    for (unsigned i = 0; i < count; ++i) {
-      value = static_cast<Enum>(i);
-      if (name(value) == line.value) return true;
-    }
-    return false;
-  }
-  template <class Rep, class Period>
-  bool read(std::chrono::duration<Rep, Period>& value) const {
-    const auto number = number_from_text<Rep>(line.value);
-    value = std::chrono::duration<Rep, Period>(number.value_or(0));
-    return number.has_value();
-  }
-  template <class T>
-  bool read(std::optional<T>& value) const {
-    return read(value.emplace());
-  }
-};
 
 // The fields of each message under their names. Writer and reader walk the same list.
 
@@ -174,115 +86,98 @@ void visit_culprit(CulpritType& culprit, Visit&& visit) {
 struct Encoder {
   std::string operator()(const LeaseWaiting& waiting) const {
     RecordWriter record(kWaiting, kVersion);
-    visit_waiting(waiting, Writer{record});
+    visit_waiting(waiting, FieldWriter(record));
     if (waiting.behind) {
       record.section("behind");
-      visit_behind(*waiting.behind, Writer{record});
+      visit_behind(*waiting.behind, FieldWriter(record));
     }
     return std::move(record).finish();
   }
   std::string operator()(const Snapshot& snapshot) const { return encode_snapshot(snapshot); }
   std::string operator()(const LeaseGranted& granted) const {
     RecordWriter record(kGranted, kVersion);
-    visit_granted(granted, Writer{record});
+    visit_granted(granted, FieldWriter(record));
     return std::move(record).finish();
   }
   std::string operator()(const LeaseRefused& refused) const {
     RecordWriter record(kRefused, kVersion);
-    visit_error(refused.error, Writer{record});
+    visit_error(refused.error, FieldWriter(record));
     for (const Verdict& verdict : refused.verdicts) {
       record.section("verdict");
-      visit_verdict(verdict, Writer{record});
+      visit_verdict(verdict, FieldWriter(record));
       for (const Culprit& culprit : verdict.culprits) {
         record.section("culprit");
-        visit_culprit(culprit, Writer{record});
+        visit_culprit(culprit, FieldWriter(record));
       }
     }
     return std::move(record).finish();
   }
 };
 
-// Reads a record whose lines `take` puts where they belong. False from it: the value is malformed.
-template <class Message, class Take>
-Result<Message> decode(std::string_view text, std::string_view kind, Take take) {
-  Message message;
-  std::string wrong_key;
-  const auto version = read_record(text, kind, [&](const RecordLine& line) {
-    if (!take(message, line) && wrong_key.empty()) wrong_key = line.key;
-  });
-  if (!version) return std::unexpected(version.error());
-  if (!wrong_key.empty())
-    return fail(ErrorCode::failure, fmt::format("malformed {} record: bad value of {}", kind, wrong_key));
-  return message;
-}
-
 Result<LeaseWaiting> decode_waiting(std::string_view text) {
-  return decode<LeaseWaiting>(text, kWaiting, [](LeaseWaiting& waiting, const RecordLine& line) {
-    Reader reader{line};
-    if (line.section.empty()) visit_waiting(waiting, reader);
-    if (line.section == "behind") {
-      if (line.key.empty()) waiting.behind.emplace();
-      visit_behind(*waiting.behind, reader);
-    }
-    return reader.valid;
-  });
+  LeaseWaiting waiting;
+  BERTH_DO(read_fields(text, kWaiting, kVersion, [&waiting](FieldReader& field) {
+    if (field.section().empty()) visit_waiting(waiting, field);
+    if (field.section() != "behind") return;
+    if (field.begins()) waiting.behind.emplace();
+    visit_behind(*waiting.behind, field);
+  }));
+  return waiting;
 }
 
 Result<LeaseGranted> decode_granted(std::string_view text) {
-  return decode<LeaseGranted>(text, kGranted, [](LeaseGranted& granted, const RecordLine& line) {
-    Reader reader{line};
-    visit_granted(granted, reader);
-    return reader.valid;
-  });
+  LeaseGranted granted;
+  BERTH_DO(read_fields(text, kGranted, kVersion,
+                       [&granted](FieldReader& field) { visit_granted(granted, field); }));
+  return granted;
 }
 
 Result<LeaseRefused> decode_refused(std::string_view text) {
-  return decode<LeaseRefused>(text, kRefused, [](LeaseRefused& refused, const RecordLine& line) {
-    Reader reader{line};
-    if (line.section.empty()) visit_error(refused.error, reader);
-    if (line.section == "verdict") {
-      if (line.key.empty()) refused.verdicts.emplace_back();
-      visit_verdict(refused.verdicts.back(), reader);
+  LeaseRefused refused;
+  BERTH_DO(read_fields(text, kRefused, kVersion, [&refused](FieldReader& field) {
+    auto& verdicts = refused.verdicts;
+    if (field.section().empty()) visit_error(refused.error, field);
+    if (field.section() == "verdict") {
+      if (field.begins()) verdicts.emplace_back();
+      visit_verdict(verdicts.back(), field);
     }
-    if (line.section == "culprit") {
-      if (refused.verdicts.empty()) return false;
-      auto& culprits = refused.verdicts.back().culprits;
-      if (line.key.empty()) culprits.emplace_back();
-      visit_culprit(culprits.back(), reader);
+    if (field.section() == "culprit") {
+      if (verdicts.empty()) return field.refuse();
+      if (field.begins()) verdicts.back().culprits.emplace_back();
+      visit_culprit(verdicts.back().culprits.back(), field);
     }
-    return reader.valid;
-  });
+  }));
+  return refused;
 }
 
 }  // namespace
 
 std::string encode(const LeaseAsk& ask) {
   RecordWriter record(kAsk, kVersion);
-  visit_ask(ask, Writer{record});
+  visit_ask(ask, FieldWriter(record));
   for (const Expression& condition : ask.request.conditions) record.field("condition", condition.text());
   if (ask.request.admitted) {
     record.section("admitted");
-    Writer{record}("uuid", *ask.request.admitted);
+    FieldWriter{record}("uuid", *ask.request.admitted);
   }
   return std::move(record).finish();
 }
 
 Result<LeaseAsk> decode_ask(std::string_view text) {
-  return decode<LeaseAsk>(text, kAsk, [](LeaseAsk& ask, const RecordLine& line) {
-    if (line.key == "condition") {
-      auto condition = Expression::parse(line.value);
-      if (condition) ask.request.conditions.push_back(std::move(*condition));
-      return condition.has_value();
-    }
-    Reader reader{line};
-    if (line.section == "admitted") {
-      if (line.key.empty()) ask.request.admitted.emplace();
-      reader("uuid", *ask.request.admitted);
+  LeaseAsk ask;
+  BERTH_DO(read_fields(text, kAsk, kVersion, [&ask](FieldReader& field) {
+    if (field.key() == "condition") {
+      auto condition = Expression::parse(field.value());
+      if (!condition) return field.refuse();
+      ask.request.conditions.push_back(std::move(*condition));
+    } else if (field.section() == "admitted") {
+      if (field.begins()) ask.request.admitted.emplace();
+      field("uuid", *ask.request.admitted);
     } else {
-      visit_ask(ask, reader);
+      visit_ask(ask, field);
     }
-    return reader.valid;
-  });
+  }));
+  return ask;
 }
 
 std::string encode(const LeaseMessage& message) {

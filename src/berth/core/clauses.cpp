@@ -236,10 +236,10 @@ std::string_view to_text(Clause clause) {
   return kClauses[static_cast<std::size_t>(clause)];
 }
 
-std::optional<Clause> clause_from_text(std::string_view text) {
+bool read_value(std::string_view text, Clause& clause) {
   const auto* found = std::ranges::find(kClauses, text);
-  if (found == kClauses.end()) return std::nullopt;
-  return static_cast<Clause>(found - kClauses.begin());
+  clause = found == kClauses.end() ? Clause::healthy : static_cast<Clause>(found - kClauses.begin());
+  return found != kClauses.end();
 }
 
 std::optional<std::pair<Clause, Failure>> first_failure(const Case& subject, Clause last) {

@@ -35,18 +35,22 @@ std::string_view to_text(ProcessKind kind) {
   return kProcessKinds[static_cast<std::size_t>(kind)];
 }
 
-std::optional<DeviceState> device_state_from_text(std::string_view text) {
-  return from_text<DeviceState>(kStates, text);
+bool read_value(std::string_view text, DeviceState& state) {
+  state = from_text<DeviceState>(kStates, text).value_or(DeviceState::failed);
+  return true;
 }
-std::optional<ComputeMode> compute_mode_from_text(std::string_view text) {
-  return from_text<ComputeMode>(kComputeModes, text);
+bool read_value(std::string_view text, Reading<ComputeMode>& mode) {
+  mode = from_text<ComputeMode>(kComputeModes, text);
+  return true;
 }
-std::optional<ProcessKind> process_kind_from_text(std::string_view text) {
-  return from_text<ProcessKind>(kProcessKinds, text);
+bool read_value(std::string_view text, MemoryKind& kind) {
+  kind = from_text<MemoryKind>(kMemoryKinds, text).value_or(MemoryKind::dedicated);
+  return true;
 }
-
-std::optional<MemoryKind> memory_kind_from_text(std::string_view text) {
-  return from_text<MemoryKind>(kMemoryKinds, text);
+bool read_value(std::string_view text, ProcessKind& kind) {
+  const auto known = from_text<ProcessKind>(kProcessKinds, text);
+  kind = known.value_or(ProcessKind::compute);
+  return known.has_value();
 }
 
 bool is_split(const Device& device) {

@@ -118,10 +118,12 @@ std::string_view to_text(DeviceState state);
 std::string_view to_text(ComputeMode mode);
 std::string_view to_text(MemoryKind kind);
 std::string_view to_text(ProcessKind kind);
-std::optional<DeviceState> device_state_from_text(std::string_view text);
-std::optional<ComputeMode> compute_mode_from_text(std::string_view text);
-std::optional<ProcessKind> process_kind_from_text(std::string_view text);
-std::optional<MemoryKind> memory_kind_from_text(std::string_view text);
+/// Reads such a name; false: it is none. A newer program may know more of them: a state that is not known is
+/// `failed`, never `ok`; a compute mode is absent; memory is taken for dedicated.
+bool read_value(std::string_view text, DeviceState& state);
+bool read_value(std::string_view text, Reading<ComputeMode>& mode);
+bool read_value(std::string_view text, MemoryKind& kind);
+bool read_value(std::string_view text, ProcessKind& kind);
 
 /// Whether it is a GPU that is divided into MIG instances, and so itself not for use.
 bool is_split(const Device& device);

@@ -1,5 +1,6 @@
 #include "berth/core/error.h"
 
+#include <algorithm>
 #include <array>
 
 namespace berth {
@@ -18,6 +19,16 @@ constexpr std::array<Outcome, 6> kOutcomes{{
 
 const Outcome& outcome_of(ErrorCode code) {
   return kOutcomes[static_cast<std::size_t>(code)];
+}
+
+std::string_view to_text(ErrorCode code) {
+  return outcome_of(code).name;
+}
+
+bool read_value(std::string_view text, ErrorCode& code) {
+  const auto* found = std::ranges::find(kOutcomes, text, &Outcome::name);
+  code = found == kOutcomes.end() ? ErrorCode::failure : found->code;
+  return true;
 }
 
 }  // namespace berth

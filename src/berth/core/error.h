@@ -71,4 +71,9 @@ struct Outcome {
 /// The row of `code`.
 const Outcome& outcome_of(ErrorCode code);
 
+/// Its name in that table.
+std::string_view to_text(ErrorCode code);
+/// Reads such a name. One that is not known is a `failure`, and that is valid: a newer program may know more.
+bool read_value(std::string_view text, ErrorCode& code);
+
 }  // namespace berth

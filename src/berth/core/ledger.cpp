@@ -26,6 +26,12 @@ std::optional<TicketId> ticket_id_from_text(std::string_view text) {
   return id;
 }
 
+bool read_value(std::string_view text, TicketId& id) {
+  const auto known = ticket_id_from_text(text);
+  id = known.value_or(TicketId{});
+  return known.has_value();
+}
+
 std::vector<const Ticket*> leases_on(const Ledger& ledger, std::string_view uuid) {
   std::vector<const Ticket*> found;
   for (const Ticket& ticket : ledger.tickets) {

@@ -19,6 +19,7 @@ struct TicketId {
 };
 std::string to_text(TicketId id);
 std::optional<TicketId> ticket_id_from_text(std::string_view text);
+bool read_value(std::string_view text, TicketId& id);  ///< false: it is none
 
 enum class TicketPhase { waiting, granted };
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <charconv>
-#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -51,23 +50,6 @@ std::optional<Number> number_from_text(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
-}
-
-/// Reads what a field says: text as it is, a bool as 1 or 0, a number in decimal. False: it says something
-/// else, and `value` is then the type's zero.
-inline bool read_value(const std::string& text, std::string& value) {
-  value = text;
-  return true;
-}
-inline bool read_value(std::string_view text, bool& value) {
-  value = text == "1";
-  return value || text == "0";
-}
-template <std::integral Number>
-bool read_value(std::string_view text, Number& value) {
-  const auto number = number_from_text<Number>(text);
-  value = number.value_or(Number{});
-  return number.has_value();
 }
 
 /// Reads a whole record and calls `on_line` for each line. Gives the version. Error: `failure` when the kind

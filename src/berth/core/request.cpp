@@ -68,6 +68,12 @@ std::optional<Order> order_from_text(std::string_view text) {
   return static_cast<Order>(found - names.begin());
 }
 
+bool read_value(std::string_view text, Order& order) {
+  const auto known = order_from_text(text);
+  order = known.value_or(Order::automatic);
+  return known.has_value();
+}
+
 std::string_view to_text(Order order) {
   return order_names()[static_cast<std::size_t>(order)];
 }

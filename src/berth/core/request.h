@@ -26,6 +26,7 @@ enum class Order {
 /// Text form as on the command line: "auto", "best-fit" …
 std::optional<Order> order_from_text(std::string_view text);
 std::string_view to_text(Order order);
+bool read_value(std::string_view text, Order& order);  ///< false: it is none
 /// All text forms, in the order of the enum.
 const std::vector<std::string_view>& order_names();
 

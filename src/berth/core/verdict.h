@@ -29,8 +29,8 @@ enum class Clause {
   compute_mode,
   thresholds,  ///< conditions on what changes: free memory, utilisation …
 };
-std::string_view to_text(Clause clause);  ///< as in JSON: "not_leased"
-std::optional<Clause> clause_from_text(std::string_view text);
+std::string_view to_text(Clause clause);                 ///< as in JSON: "not_leased"
+bool read_value(std::string_view text, Clause& clause);  ///< false: it is none
 
 /// Who stands in the way, where somebody does.
 struct Culprit {

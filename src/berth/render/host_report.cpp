@@ -32,11 +32,11 @@ Reading<int> read_versions(const JsonReader& json, std::string_view key, int maj
 }
 
 TicketId read_id(const JsonReader& json, std::string_view key) {
-  return json.word(key, ticket_id_from_text).value_or(TicketId{});
+  return json.word<TicketId>(key).value_or(TicketId{});
 }
 
 Memory read_memory(const JsonReader& json) {
-  return {json.word("kind", memory_kind_from_text).value_or(MemoryKind::dedicated),
+  return {json.word<MemoryKind>("kind").value_or(MemoryKind::dedicated),
           json.maybe<std::uint64_t>("total_bytes"), json.maybe<std::uint64_t>("used_bytes"),
           json.maybe<std::uint64_t>("free_bytes"), json.maybe<std::uint64_t>("reserved_bytes")};
 }
@@ -54,7 +54,7 @@ Health read_health(const JsonReader& json) {
 Process read_process(const JsonReader& json, HostReport& report) {
   Process process;
   process.pid = json.number<std::uint32_t>("pid");
-  process.kind = json.word("kind", process_kind_from_text).value_or(ProcessKind::compute);
+  process.kind = json.word<ProcessKind>("kind").value_or(ProcessKind::compute);
   process.used_bytes = json.maybe<std::uint64_t>("used_bytes");
   process.uid = json.maybe<std::uint32_t>("uid");
   process.user = json.text("user");
@@ -93,10 +93,10 @@ Device read_device(const JsonReader& json, HostReport& report) {
   device.pci_bus_id = json.text("pci_bus_id");
   if (const auto mig = json.maybe_object("mig")) device.mig = read_mig(*mig);
   device.mig_enabled = json.maybe_flag("mig_enabled");
-  device.state = json.word("state", device_state_from_text).value_or(DeviceState::failed);
+  device.state = json.word<DeviceState>("state").value_or(DeviceState::failed);
   device.state_reason = json.text("state_reason");
   device.compute_capability = read_versions(json, "compute_capability", 10, 1);
-  device.compute_mode = json.word("compute_mode", compute_mode_from_text);
+  device.compute_mode = json.word<Reading<ComputeMode>>("compute_mode").value_or(std::nullopt);
   read_readings(json, device);
   if (!json.is_null("processes")) {
     device.processes.emplace();
@@ -117,7 +117,7 @@ Culprit read_culprit(const JsonReader& json) {
 Verdict read_verdict(const JsonReader& json, const std::string& uuid) {
   Verdict verdict;
   verdict.uuid = uuid;
-  verdict.failed = json.word("clause", clause_from_text);
+  verdict.failed = json.word<Clause>("clause");
   verdict.reason = json.text("reason");
   verdict.free_bytes = json.maybe<std::uint64_t>("free_bytes");
   json.each("culprits", [&](const JsonReader& each) { verdict.culprits.push_back(read_culprit(each)); });
@@ -179,8 +179,7 @@ void read_listing(const JsonReader& json, HostReport& report) {
   if (!is_ours(json, "berth-list")) return;
   Snapshot& snapshot = report.facts.snapshot;
   const double taken_at_s = json.maybe_decimal("taken_at_s").value_or(-1);
-  if (!(taken_at_s >= 0 && taken_at_s < JsonReader::kLatestSeconds))
-    return json.mark("taken_at_s", "is no time");
+  if (!(taken_at_s >= 0 && taken_at_s < kLatestSeconds)) return json.mark("taken_at_s", "is no time");
   snapshot.taken_at_ns = std::llround(taken_at_s * 1000) * 1'000'000;
   snapshot.source = json.text("source");
   snapshot.driver_version = json.text("driver_version");

@@ -2,19 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "berth/core/record_fields.h"
+
 namespace berth::render {
-namespace {
-
-/// Not in the middle of a character.
-std::string shortened(const std::string& text) {
-  if (text.size() <= JsonReader::kLongestText) return text;
-  std::size_t end = JsonReader::kLongestText;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return text.substr(0, end);
-}
-
-}  // namespace
-
 void JsonReader::mark(std::string_view key, std::string_view what) const {
   if (!has_fault()) *fault_ = fmt::format("{}{}{} {}", place_, key.empty() ? "" : ".", key, what);
 }
@@ -35,7 +25,7 @@ bool JsonReader::is_null(std::string_view key) const {
 std::optional<std::string> JsonReader::maybe_text(std::string_view key) const {
   const Json* value = find(key);
   if (value == nullptr || value->is_null()) return std::nullopt;
-  if (value->is_string()) return shortened(value->get_ref<const std::string&>());
+  if (value->is_string()) return std::string(shortened(value->get_ref<const std::string&>(), kLongestText));
   mark(key, "must be a text");
   return std::nullopt;
 }
@@ -95,7 +85,7 @@ std::vector<std::string> JsonReader::texts(std::string_view key) const {
       mark(key, "must be a list of texts");
       return texts;
     }
-    texts.push_back(shortened(entry.get_ref<const std::string&>()));
+    texts.emplace_back(shortened(entry.get_ref<const std::string&>(), kLongestText));
   }
   return texts;
 }

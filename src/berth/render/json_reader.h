@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "berth/core/record_fields.h"
 #include "berth/render/json_value.h"
 
 namespace berth::render {
@@ -20,7 +21,6 @@ class JsonReader {
  public:
   static constexpr std::size_t kLongestText = 4096;
   static constexpr std::size_t kLongestList = 65'536;
-  static constexpr std::int64_t kLatestSeconds = 100'000'000'000;
 
   /// `json` and `fault` must outlive it. `place`: how messages call it.
   JsonReader(const Json& json, std::string& fault, std::string place)
@@ -77,15 +77,15 @@ class JsonReader {
   }
   bool is_null(std::string_view key) const;
 
-  /// One of a closed set of words. `from_text` gives nullopt for others.
-  template <class FromText>
-  auto word(std::string_view key, FromText from_text) const {
+  /// One of a closed set of words.
+  template <class Word>
+  std::optional<Word> word(std::string_view key) const {
     const auto given = maybe_text(key);
-    decltype(from_text(std::string_view())) value;
-    if (!given) return value;
-    value = from_text(*given);
-    if (!value) mark(key, "has a word that this version does not know");
-    return value;
+    if (!given) return std::nullopt;
+    Word value{};
+    if (read_value(*given, value)) return value;
+    mark(key, "has a word that this version does not know");
+    return std::nullopt;
   }
 
  private:

@@ -58,13 +58,6 @@ UsageRow usage_row_from(const JsonReader& row, UsageBy by) {
   return read;
 }
 
-std::optional<UsageBy> usage_by_from_text(std::string_view text) {
-  for (const UsageBy by : {UsageBy::user, UsageBy::device}) {
-    if (text == to_text(by)) return by;
-  }
-  return std::nullopt;
-}
-
 std::string hours_text(double hours) {
   return fmt::format("{:.{}f} h", hours, hours < 1 ? 2 : 1);
 }
@@ -121,6 +114,11 @@ std::string notes_on(const Usage& usage, const Style& style) {
 
 }  // namespace
 
+bool read_value(std::string_view text, UsageBy& by) {
+  by = text == to_text(UsageBy::device) ? UsageBy::device : UsageBy::user;
+  return text == to_text(by);
+}
+
 std::string_view to_text(UsageBy by) {
   constexpr std::array<std::string_view, 2> kTexts{"user", "device"};
   return kTexts[static_cast<std::size_t>(by)];
@@ -147,7 +145,7 @@ Result<Usage> usage_from_json(std::string_view text) {
   if (document.number<int>("version") != 1)
     return fail(ErrorCode::failure, "what came is of another version: use the same Berth on both sides");
   Usage usage;
-  usage.by = document.word("by", usage_by_from_text).value_or(UsageBy::user);
+  usage.by = document.word<UsageBy>("by").value_or(UsageBy::user);
   usage.from_s = document.time("from_s");
   usage.to_s = document.time("to_s");
   usage.unwatched_s = document.time("unwatched_s");

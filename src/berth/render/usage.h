@@ -15,6 +15,7 @@ namespace berth::render {
 
 enum class UsageBy { user, device };
 std::string_view to_text(UsageBy by);
+bool read_value(std::string_view text, UsageBy& by);  ///< false: it is none
 
 /// What one user, or one device, had in a span of time.
 struct UsageRow {

@@ -9,6 +9,12 @@ std::optional<SourceKind> source_kind_from_text(std::string_view text) {
   return std::nullopt;
 }
 
+bool read_value(std::string_view text, SourceKind& kind) {
+  const auto known = source_kind_from_text(text);
+  kind = known.value_or(SourceKind::automatic);
+  return known.has_value();
+}
+
 std::string_view to_text(SourceKind kind) {
   switch (kind) {
     case SourceKind::nvml:

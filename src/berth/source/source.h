@@ -18,6 +18,7 @@ enum class SourceKind {
 /// Text form as on the command line: "auto", "nvml", "nvidia-smi".
 std::optional<SourceKind> source_kind_from_text(std::string_view text);
 std::string_view to_text(SourceKind kind);
+bool read_value(std::string_view text, SourceKind& kind);  ///< false: it is none
 
 /// Where snapshots come from.
 class Source {

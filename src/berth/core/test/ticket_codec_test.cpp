@@ -103,6 +103,27 @@ TEST_CASE("a ticket fits into its file from the start, however long its words an
   }));
 }
 
+TEST_CASE("what a ticket has not is not in its text, and a kept one says for whom") {
+  const std::string plain = encode_ticket(example());
+  for (const char* key : {"kept=", "job_pid", "shared=", "promise_bytes=", "granted_at=", "device="})
+    CHECK_FALSE(plain.contains(key));
+  Ticket ticket = example();
+  ticket.kept = true;
+  ticket.job_pid = 5;
+  ticket.shared = true;
+  CHECK(encode_ticket(ticket).contains("\npid_start=123456\nkept=1\njob_pid=5\njob_pid_start=0\njoined_at="));
+  CHECK(encode_ticket(ticket).contains("\ncount=2\nshared=1\npromise_bytes=0\nrequest="));
+}
+
+TEST_CASE("marks that are not 1 and keys in sections are passed over, as by every version") {
+  std::string text = encode_ticket(example());
+  text.insert(text.find("count="), "kept=yes\nshared=0\n");
+  text.insert(text.find("end\n"), "[later]\npid=1\ngranted_at=1\n");
+  const auto decoded = decode_ticket(text);
+  REQUIRE(decoded.has_value());
+  CHECK(*decoded == example());
+}
+
 TEST_CASE("what is no time of a clock makes a ticket malformed") {
   for (const auto& [key, time] : {std::pair{"joined_at", "-1"},
                                   {"joined_at", "9000000000000000000"},

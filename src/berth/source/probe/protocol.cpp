@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+
+#include "berth/core/record_fields.h"
 
 namespace berth::source {
 namespace {
@@ -14,84 +17,76 @@ constexpr std::string_view kEnd = "\nend\n";
 
 constexpr std::array<std::string_view, 5> kStages{"driver", "device", "topology", "users", "done"};
 
-/// The stage in the lines after a [progress].
+template <class StageType, class Fields>
+void fields_of_stage(StageType& stage, Fields&& field) {
+  field("stage", stage.kind);
+  field("index", stage.index);
+  field("count", stage.count);
+}
+
+template <class Request, class Fields>
+void fields_of_request(Request& request, Fields&& field) {
+  field("readings", request.readings.bits);
+  field("source", request.kind);
+  field("state_directory", request.state_directory);
+  field("version", request.version);
+}
+
+template <class ErrorType, class Fields>
+void fields_of_error(ErrorType& error, Fields&& field) {
+  field("code", error.code);
+  field("message", error.message);
+}
+
+/// The stage in the lines after a [progress]. What is malformed leaves it unknown.
 Stage stage_in(std::string_view lines) {
   Stage stage;
-  const std::string record = fmt::format("progress 1\n{}end\n", lines);
-  // What is malformed leaves the stage as it is: unknown.
-  (void)read_record(record, "progress", [&stage](const RecordLine& line) {
-    if (line.key == "stage") {
-      for (std::size_t i = 0; i < kStages.size(); ++i) {
-        if (line.value == kStages[i]) stage.kind = static_cast<Stage::Kind>(i);
-      }
-    } else if (line.key == "index") {
-      stage.index = number_from_text<unsigned>(line.value).value_or(0);
-    } else if (line.key == "count") {
-      stage.count = number_from_text<unsigned>(line.value).value_or(0);
-    }
-  });
+  (void)read_fields(fmt::format("progress 1\n{}end\n", lines), "progress", 1,
+                    [&stage](FieldReader& field) { fields_of_stage(stage, field); });
   return stage;
 }
 
 }  // namespace
 
+std::string_view to_text(Stage::Kind kind) {
+  return kStages[static_cast<std::size_t>(kind)];
+}
+
+bool read_value(std::string_view text, Stage::Kind& kind) {
+  const auto* known = std::ranges::find(kStages, text);
+  kind = known == kStages.end() ? Stage::Kind::driver : static_cast<Stage::Kind>(known - kStages.begin());
+  return true;
+}
+
 std::string encode_request(const ReadRequest& request) {
   RecordWriter record(kRequest, 1);
-  record.field("readings", request.readings.bits);
-  record.field("source", to_text(request.kind));
-  record.field("state_directory", request.state_directory);
-  if (!request.version.empty()) record.field("version", request.version);
+  fields_of_request(request, FieldWriter(record));
   return std::move(record).finish();
 }
 
 Result<ReadRequest> decode_request(std::string_view text) {
   ReadRequest request;
-  bool valid = true;
-  const auto version = read_record(text, kRequest, [&](const RecordLine& line) {
-    if (line.key == "readings") {
-      const auto bits = number_from_text<std::uint32_t>(line.value);
-      valid = valid && bits;
-      request.readings.bits = bits.value_or(0);
-    } else if (line.key == "source") {
-      const auto kind = source_kind_from_text(line.value);
-      valid = valid && kind;
-      request.kind = kind.value_or(SourceKind::automatic);
-    } else if (line.key == "state_directory") {
-      request.state_directory = line.value;
-    } else if (line.key == "version") {
-      request.version = line.value;
-    }
-  });
-  if (!version) return std::unexpected(version.error());
-  if (!valid) return fail(ErrorCode::failure, "malformed berth-read record");
+  BERTH_DO(
+      read_fields(text, kRequest, 1, [&request](FieldReader& field) { fields_of_request(request, field); }));
   return request;
 }
 
 std::string encode_error(const Error& error) {
   RecordWriter record(kError, 1);
-  record.field("code", outcome_of(error.code).name);
-  record.field("message", error.message);
+  fields_of_error(error, FieldWriter(record));
   return std::move(record).finish();
 }
 
 std::optional<Error> decode_error(std::string_view text) {
   Error error;
-  const auto version = read_record(text, kError, [&error](const RecordLine& line) {
-    if (line.key == "message") error.message = line.value;
-    if (line.key != "code") return;
-    for (const ErrorCode code : {ErrorCode::usage, ErrorCode::no_driver}) {
-      if (line.value == outcome_of(code).name) error.code = code;
-    }
-  });
-  return version ? std::optional(std::move(error)) : std::nullopt;
+  const auto read =
+      read_fields(text, kError, 1, [&error](FieldReader& field) { fields_of_error(error, field); });
+  return read ? std::optional(std::move(error)) : std::nullopt;
 }
 
 void write_progress(RecordWriter& record, const Stage& stage) {
   record.section("progress");
-  record.field("stage", kStages[static_cast<std::size_t>(stage.kind)]);
-  if (stage.kind != Stage::Kind::device) return;
-  record.field("index", stage.index);
-  record.field("count", stage.count);
+  fields_of_stage(stage, FieldWriter(record));
 }
 
 Result<void> check_version(std::string_view asking, std::string_view program) {
