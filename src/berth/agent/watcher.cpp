@@ -10,8 +10,7 @@
 #include <thread>
 
 #include "berth/lease/blind_spots.h"
-#include "berth/lease/place.h"
-#include "berth/lease/site_file.h"
+#include "berth/lease/session.h"
 #include "berth/sys/clock.h"
 
 namespace berth::serve {
@@ -46,20 +45,19 @@ Watcher::Watcher(source::ProbeOptions options, Remember remember, Publish publis
       hostname_(own_hostname()),
       number_(static_cast<std::uint64_t>(std::time(nullptr)) * 1000) {}
 
-Result<leasing::World> Watcher::look_at_machine() {
-  // Read anew each time, so that an edit counts at once, as it does for everybody else.
-  BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
-  BERTH_LET(auto place, leasing::find_place([](const std::string&) {}));
-  warnings_.insert(warnings_.end(), place.warnings.begin(), place.warnings.end());
+Result<source::Source*> Watcher::probe() {
   if (!probe_) {
     BERTH_LET(auto probe, source::ProbeSource::start(options_));
     probe_.emplace(std::move(probe));
   }
-  leasing::LookOptions options;
-  options.policy = std::move(files.policy);
-  options.within = place.within;
-  options.also = readings_for_listing();
-  return leasing::look(*probe_, *place.store, berth::Request(), options);
+  return &*probe_;
+}
+
+Result<leasing::World> Watcher::look_at_machine() {
+  // Anew each time, so that an edit of the site file counts at once, as it does for everybody else.
+  BERTH_LET(const auto session, leasing::Session::open({[this] { return probe(); }, [] {}}, MaskUse::ignore));
+  warnings_.insert(warnings_.end(), session.warnings().begin(), session.warnings().end());
+  return session.look(berth::Request(), readings_for_listing());
 }
 
 void Watcher::look() {

@@ -36,6 +36,7 @@ class Watcher {
   void set_interval(std::chrono::seconds every);
 
  private:
+  Result<source::Source*> probe();
   Result<leasing::World> look_at_machine();
   [[noreturn]] void keep_looking();
 

@@ -1,14 +1,24 @@
 #include "berth/api/answers.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 
+#include <fmt/format.h>
+
 #include "berth/core/mask.h"
+#include "berth/core/units.h"
 #include "berth/render/explain.h"
 
 namespace berth::api {
+namespace {
+
+std::string waited_in_words(std::chrono::milliseconds waited) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(waited);
+  return seconds.count() > 0 ? duration_for_people(seconds.count()) : fmt::format("{} ms", waited.count());
+}
+
+}  // namespace
 
 render::Style plain_style() {
   render::Style style;
@@ -28,13 +38,18 @@ std::vector<Finding> with_devices(const std::vector<Verdict>& verdicts, const Sn
   return found;
 }
 
-std::vector<Finding> findings(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
-  std::vector<Finding> found = with_devices(verdicts, snapshot);
-  for (Finding& each : found) {
-    if (!each.verdict.free())
-      each.verdict.reason = render::sentence(each.verdict, each.device, plain_style());
+std::vector<Verdict> with_reasons(std::vector<Verdict> verdicts, const Snapshot& snapshot,
+                                  const render::Style& style) {
+  const auto devices = render::devices_of(verdicts, snapshot);
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    if (devices[i] != nullptr && !verdicts[i].free())
+      verdicts[i].reason = render::sentence(verdicts[i], *devices[i], style);
   }
-  return found;
+  return verdicts;
+}
+
+std::vector<Finding> findings(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
+  return with_devices(with_reasons(verdicts, snapshot, plain_style()), snapshot);
 }
 
 std::string visible_devices(const std::vector<Device>& devices, const Snapshot& snapshot) {
@@ -55,13 +70,19 @@ std::vector<Device> devices_among(const std::vector<std::string>& uuids, const S
   return found;
 }
 
-Request settled(Request request) {
-  if (request.order != Order::random || request.seed) return request;
-  std::uint32_t seed = 0;
-  // Where the kernel gives none, always the same choice is still a choice.
-  if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = 0;
-  request.seed = seed;
-  return request;
+Error in_words(const leasing::Refusal& refusal, const render::Style& style) {
+  std::string text = render::refusal(
+      {refusal.request, refusal.world.facts.snapshot, refusal.verdicts, refusal.possible, refusal.looser},
+      style);
+  while (text.ends_with('\n')) text.pop_back();
+  if (refusal.code == ErrorCode::timed_out)
+    text = fmt::format("waited {} in vain; {}", waited_in_words(*refusal.waited), text);
+  return {refusal.code, std::move(text)};
+}
+
+std::vector<std::string> all_notes(const leasing::Session& session, std::vector<std::string> notes) {
+  notes.insert(notes.begin(), session.warnings().begin(), session.warnings().end());
+  return notes;
 }
 
 }  // namespace berth::api

@@ -4,12 +4,17 @@
 #include <vector>
 
 #include "berth/api/berth.h"
+#include "berth/lease/session.h"
 #include "berth/render/text.h"
 
 namespace berth::api {
 
 /// For text that a host gets: of any width, without colours.
 render::Style plain_style();
+
+/// The verdicts of `judge` on the devices of this snapshot, with the reasons in words.
+std::vector<Verdict> with_reasons(std::vector<Verdict> verdicts, const Snapshot& snapshot,
+                                  const render::Style& style);
 
 /// What was found about each device of the snapshot, with the reasons in words. The verdicts are those of
 /// `judge`.
@@ -24,7 +29,10 @@ std::string visible_devices(const std::vector<Device>& devices, const Snapshot& 
 /// The devices with these UUIDs, in their order.
 std::vector<Device> devices_among(const std::vector<std::string>& uuids, const Snapshot& snapshot);
 
-/// With the seed of a random order filled in, where there is none.
-Request settled(Request request);
+/// The Error of a request that is not granted: for each device the condition that failed, with numbers.
+Error in_words(const leasing::Refusal& refusal, const render::Style& style);
+
+/// The notes on an answer, after what the session has to say of its place.
+std::vector<std::string> all_notes(const leasing::Session& session, std::vector<std::string> notes);
 
 }  // namespace berth::api

@@ -11,6 +11,7 @@
 
 #include "berth/core/error.h"
 #include "berth/core/ledger.h"
+#include "berth/core/mask.h"
 #include "berth/core/request.h"
 #include "berth/core/select.h"
 #include "berth/core/snapshot.h"
@@ -37,9 +38,6 @@ namespace berth {
 /// "0.1.0".
 std::string_view version();
 
-/// Whether the CUDA_VISIBLE_DEVICES that this process has limits what it can be given.
-enum class MaskUse { inherit, ignore };
-
 /// A request for `count` whole devices that meet `where`, an expression as in docs/expressions.md ("" for
 /// none). The fields of Request say more. Error: `usage`, with the column of the expression.
 Result<Request> request(unsigned count = 1, std::string_view where = "");
@@ -63,7 +61,7 @@ struct Refusal : Error {
 struct Picked {
   std::vector<Device> devices;
   std::string visible_devices;     ///< as Lease::visible_devices
-  std::vector<std::string> notes;  ///< what is to be known about the choice, one sentence each
+  std::vector<std::string> notes;  ///< what is to be known about the answer, one sentence each
 };
 
 /// The devices that the request would get now. Holds nothing: the next who asks may be told the same. Error:
@@ -98,7 +96,7 @@ class Lease {
   /// PCI_BUS_ID, so that CUDA counts the fastest first, or a GPU of the machine is lost, hidden or split by
   /// MIG; and no mask of UUIDs says the order.
   const std::vector<std::optional<std::size_t>>& ordinals() const;
-  /// What is to be known about the choice, one sentence each.
+  /// What is to be known about the answer, one sentence each.
   const std::vector<std::string>& notes() const;
 
   /// Ends the lease now, for all processes that share it. Does nothing the second time.

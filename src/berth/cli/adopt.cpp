@@ -38,10 +38,10 @@ class Adopt : public Command {
     syntax.arguments = "PID";
     syntax.about = kAdoptAbout;
     syntax.options.push_back(
-        {"Options", 0, "note", "TEXT", "shown to others beside the lease", {}, store_text(note_)});
+        {"Options", 0, "note", "TEXT", "shown to others beside the lease", {}, store_text(options_.note)});
     syntax.options.push_back(
         {"Options", 0, "json", "", "as JSON (docs/schema/claim.json)", {}, raise_flag(json_)});
-    syntax.options.push_back(source_option(options_.source));
+    syntax.options.push_back(source_option(options_.request.source));
     return syntax;
   }
 
@@ -70,35 +70,31 @@ class Adopt : public Command {
   }
 
   Result<Kept> take(Environment& environment) {
-    options_.ignore_mask = true;  // where it computes is settled
+    options_.request.mask = MaskUse::ignore;  // where it computes is settled
+    options_.no_wait = true;
     const std::set<std::uint32_t> tree = tree_of(pid_);
-    BERTH_LET(auto place, leasing::find_place(tell));
-    for (const std::string& warning : place.warnings) tell(warning);
-    BERTH_LET(const auto source, environment.source(options_.source));
-    BERTH_LET(auto request, request_for(*source, place, tree));
-    leasing::TicketWords words{sys::process_command(pid_), note_, request.request_words};
+    BERTH_LET(auto session, open_session(environment, options_.request));
+    BERTH_DO(ask_for_what_it_uses(session, tree));
+    session.set_aside(tree);
+    leasing::TicketWords words{sys::process_command(pid_), options_.note, "what it uses"};
     words.kept = true;
     words.job = static_cast<std::uint32_t>(pid_);
-    const leasing::SourceAccess access{[&] { return environment.source(options_.source); },
-                                       [&] { environment.end_probe(); }};
-    auto lease = take_lease(access, place, request, words);
+    auto lease = take_lease(session, options_, words);
     environment.end_probe();
     if (!lease) return std::unexpected(lease.error());
-    Output answer = answer_for(place, *lease);
+    Output answer = answer_for(session.place(), *lease);
     return Kept{std::move(*lease), std::move(answer)};
   }
 
   // The devices that it computes on, now or not at all. Error: there are none; it has a lease.
-  Result<LeaseRequest> request_for(source::Source& source, const leasing::Place& place,
-                                   const std::set<std::uint32_t>& tree) {
-    BERTH_LET(auto look, look_options(options_, ReadingKind::processes));
-    BERTH_LET(const auto world, leasing::look(source, *place.store, options_.request, look));
+  Result<void> ask_for_what_it_uses(const leasing::Session& session, const std::set<std::uint32_t>& tree) {
+    Request& request = options_.request.request;
+    BERTH_LET(const auto world, session.look(request));
     for (const auto& [pid, lease] : world.facts.process_leases) {
       if (tree.contains(pid))
         return fail(ErrorCode::failure,
                     fmt::format("process {} has the lease {} already", pid, to_text(lease)));
     }
-    Request& request = options_.request;
     for (const Device& device : world.facts.snapshot.devices) {
       // The driver may list what is on an instance for its GPU, too.
       const bool split = !device.mig && device.mig_enabled.value_or(false);
@@ -113,8 +109,7 @@ class Adopt : public Command {
                   fmt::format("process {} ({}) computes on no GPU, and nothing that it started does", pid_,
                               sys::process_command(pid_)));
     request.count = static_cast<unsigned>(request.devices.size());
-    look.adopted = tree;
-    return LeaseRequest{request, "what it uses", std::move(look), false, 0, note_};
+    return {};
   }
 
   Output answer_for(const leasing::Place& place, const leasing::HeldLease& lease) const {
@@ -127,8 +122,7 @@ class Adopt : public Command {
                                      render::short_command(sys::process_command(pid_)))};
   }
 
-  RequestOptions options_;
-  std::string note_;
+  LeaseOptions options_;
   bool json_ = false;
   pid_t pid_ = 0;
 };

@@ -10,6 +10,7 @@
 #include "berth/cli/lease_options.h"
 #include "berth/cli/question.h"
 #include "berth/core/units.h"
+#include "berth/render/explain.h"
 #include "berth/render/json.h"
 #include "berth/sys/process_identity.h"
 
@@ -65,12 +66,12 @@ class Claim : public Command {
   }
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
-    BERTH_LET(auto asked, settle(lease_));
+    BERTH_DO(settle(lease_));
     if (!until_.process) until_.process = calling_shell();
     const auto owner = sys::process_owner(*until_.process);
     if (owner && *owner != ::geteuid() && ::geteuid() != 0)
       return fail(ErrorCode::failure, fmt::format("process {} is another user's", *until_.process));
-    return leave_keeper(environment, until_, [&] { return take(environment, asked); });
+    return leave_keeper(environment, until_, [&] { return take(environment); });
   }
 
   // A shell whose eval gets nothing to do succeeds, and its job would run without a lease. Each of bash,
@@ -82,26 +83,24 @@ class Claim : public Command {
   }
 
  private:
-  Result<Kept> take(Environment& environment, const LeaseRequest& asked) const {
-    leasing::LookOptions look = asked.look;
-    BERTH_LET(auto place, find_place(look));
-    leasing::TicketWords words{sys::process_command(*until_.process), asked.note, asked.request_words};
+  Result<Kept> take(Environment& environment) const {
+    BERTH_LET(const auto session, open_session(environment, lease_.request));
+    leasing::TicketWords words{sys::process_command(*until_.process), lease_.note,
+                               render::request_in_words(lease_.request.request)};
     words.kept = true;
     words.job = static_cast<std::uint32_t>(*until_.process);
-    const leasing::SourceAccess source{[&] { return environment.source(lease_.request.source); },
-                                       [&] { environment.end_probe(); }};
-    auto lease = take_lease(source, place, asked, words);
+    auto lease = take_lease(session, lease_, words);
     environment.end_probe();
     if (!lease) return std::unexpected(lease.error());
-    Output answer = answer_for(place, *lease, asked.uuids);
+    Output answer = answer_for(session.place(), *lease);
     return Kept{std::move(*lease), std::move(answer)};
   }
 
-  Output answer_for(const leasing::Place& place, const leasing::HeldLease& lease, bool uuids) const {
-    const auto variables = lease_environment(place, lease, uuids);
+  Output answer_for(const leasing::Place& place, const leasing::HeldLease& lease) const {
+    const auto variables = lease_environment(place, lease, lease_.request.uuids);
     const Ticket& ticket = lease.ticket();
     Output answer;
-    for (const std::string& note : lease.notes()) answer.err += fmt::format("berth: {}\n", note);
+    answer.err = as_lines(leasing::notes_on(lease));
     if (json_) {
       const std::int64_t until_s = until_.time ? ticket.since_s + until_.time->count() : 0;
       answer.out = render::claim_json({ticket, lease.devices(), variables, until_s});

@@ -9,12 +9,12 @@ namespace berth::cli {
 
 Result<ConductLook> look_at_conduct(Environment& environment, const std::vector<std::string>& words,
                                     source::SourceKind kind) {
-  BERTH_LET(const auto named, find_named_lease(words));
+  BERTH_LET(auto named, find_named_lease(words));
   RequestOptions everything;
-  everything.ignore_mask = true;
-  BERTH_LET(const auto look, look_options(everything, ReadingKind::process_details));
-  BERTH_LET(const auto source, environment.source(kind));
-  BERTH_LET(auto world, leasing::look(*source, *named.store, everything.request, look));
+  everything.mask = MaskUse::ignore;
+  everything.source = kind;
+  BERTH_LET(const auto session, open_session_at(std::move(named.place), environment, everything));
+  BERTH_LET(auto world, session.look(everything.request));
   const Ticket* lease = find_ticket(world.ledger, named.ticket.id);
   if (lease == nullptr)
     return fail(ErrorCode::failure, fmt::format("the lease {} has just ended", to_text(named.ticket.id)));

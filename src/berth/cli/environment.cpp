@@ -12,7 +12,7 @@
 #include <ctime>
 
 #include "berth/core/record.h"
-#include "berth/store/lease_directory.h"
+#include "berth/lease/probe.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::cli {
@@ -37,13 +37,8 @@ std::string_view variable(const char* name) {
 }
 
 source::ProbeOptions probe_options() {
-  source::ProbeOptions options;
-  options.state_directory = store::choose_lease_directory().path;
+  source::ProbeOptions options = leasing::probe_options();
   if (const auto program = variable("BERTH_PROGRAM"); !program.empty()) options.program = program;
-  if (const auto ms = number_from_text<unsigned>(variable("BERTH_DRIVER_DEADLINE_MS"))) {
-    options.progress_deadline = std::chrono::milliseconds(*ms);
-    options.topology_deadline = std::chrono::milliseconds(*ms);
-  }
   return options;
 }
 
@@ -58,6 +53,10 @@ Result<source::Source*> Environment::source(source::SourceKind kind) {
   if (!*probe_) return std::unexpected(probe_->error());
   (*probe_)->set_kind(kind);
   return &**probe_;
+}
+
+leasing::SourceAccess Environment::access(source::SourceKind kind) {
+  return {[this, kind] { return source(kind); }, [this] { end_probe(); }};
 }
 
 render::Style Environment::style_of(int descriptor) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "berth/core/error.h"
+#include "berth/lease/acquire.h"
 #include "berth/render/text.h"
 #include "berth/source/probe_source.h"
 
@@ -23,6 +24,9 @@ class Environment {
   /// The machine as `kind` tells it.
   Result<source::Source*> source(source::SourceKind kind);
 
+  /// The same for a session, which this must outlive.
+  leasing::SourceAccess access(source::SourceKind kind);
+
   /// Ends the probe; `source` would start another.
   void end_probe() { probe_.reset(); }
 
@@ -37,7 +41,7 @@ class Environment {
   std::optional<Result<source::ProbeSource>> probe_;
 };
 
-/// A probe as the environment wants it: where it keeps what it learns, which program, what deadline.
+/// A probe as the environment wants it, of the program that it names.
 source::ProbeOptions probe_options();
 
 /// Makes sure that 0, 1 and 2 are open: where one is closed, the next file would get its number, and the

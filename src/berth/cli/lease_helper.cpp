@@ -12,13 +12,11 @@
 #include <csignal>
 #include <filesystem>
 
+#include "berth/api/answers.h"
 #include "berth/api/berth.h"
 #include "berth/api/lease_wire.h"
-#include "berth/cli/choice.h"
 #include "berth/cli/command.h"
-#include "berth/cli/lease_options.h"
-#include "berth/cli/question.h"
-#include "berth/lease/site_file.h"
+#include "berth/lease/session.h"
 #include "berth/render/explain.h"
 #include "berth/render/waiting.h"
 #include "berth/source/probe/protocol.h"
@@ -86,32 +84,18 @@ class LeaseHelper : public Command {
   Result<void> answer(Environment& environment) {
     BERTH_LET(const auto ask, read_ask());
     BERTH_DO(end_with_host());
-    BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
-    BERTH_LET(auto place, leasing::find_place({}));
-    const leasing::LookOptions look = look_by(ask, place, std::move(files.policy));
+    BERTH_LET(const auto session,
+              leasing::Session::open(environment.access(source::SourceKind::automatic),
+                                     ask.ignore_mask ? MaskUse::ignore : MaskUse::inherit));
     const leasing::TicketWords words{
         .command = sys::process_command(host_),
         .note = ask.note,
         .request = render::request_in_words(ask.request),
         .host = static_cast<std::uint32_t>(host_),
     };
-    const leasing::SourceAccess source{[&] { return environment.source(source::SourceKind::automatic); },
-                                       [&] { environment.end_probe(); }};
-    auto acquired =
-        leasing::acquire_in_turn(source, *place.store, ask.request, look, words, patience_of(ask));
-    if (!acquired) return std::unexpected(acquired.error());
-    if (const auto* refusal = std::get_if<leasing::Refused>(&*acquired)) return refuse(ask, *refusal);
-    return hand_over(place, std::get<leasing::HeldLease>(*acquired));
-  }
-
-  static leasing::LookOptions look_by(const api::LeaseAsk& ask, const leasing::Place& place,
-                                      SitePolicy policy) {
-    leasing::LookOptions look;
-    look.policy = std::move(policy);
-    look.within = place.within;
-    if (place.believe_mask && !ask.ignore_mask) look.mask = variable_if_set("CUDA_VISIBLE_DEVICES");
-    look.device_order = variable_if_set("CUDA_DEVICE_ORDER");
-    return look;
+    BERTH_LET(const auto acquired, session.acquire(ask.request, words, patience_of(ask)));
+    if (const auto* refusal = std::get_if<leasing::Refusal>(&acquired)) return refuse(*refusal);
+    return hand_over(session, std::get<leasing::HeldLease>(acquired));
   }
 
   leasing::Patience patience_of(const api::LeaseAsk& ask) const {
@@ -131,37 +115,28 @@ class LeaseHelper : public Command {
     const render::Queueing queueing{waiting.world.facts.snapshot, waiting.verdicts, waiting.position,
                                     waiting.behind};
     api::LeaseWaiting message{waiting.position, waiting.waited, "", {}};
-    message.text = render::waiting_line(queueing, waiting.waited, Environment::style_of(STDOUT_FILENO));
+    message.text = render::waiting_line(queueing, waiting.waited, api::plain_style());
     if (waiting.behind != nullptr) message.behind = *waiting.behind;
     (void)send(message);
   }
 
-  static Result<void> refuse(const api::LeaseAsk& ask, const leasing::Refused& refusal) {
-    const Facts& facts = refusal.world.facts;
-    api::LeaseRefused message{refused(ask.request, refusal.verdicts, facts), refusal.verdicts};
-    if (refusal.waited && message.error.code == ErrorCode::not_now) {
-      message.error.code = ErrorCode::timed_out;
-      message.error.message = "the wait ran out; " + message.error.message;
-    }
-    while (message.error.message.ends_with('\n')) message.error.message.pop_back();
-    const render::Style style = Environment::style_of(STDOUT_FILENO);
-    const auto devices = render::devices_of(message.verdicts, facts.snapshot);
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-      Verdict& verdict = message.verdicts[i];
-      if (devices[i] != nullptr && !verdict.free())
-        verdict.reason = render::sentence(verdict, *devices[i], style);
-    }
-    BERTH_DO(send(facts.snapshot));
-    return send(message);
+  static Result<void> refuse(const leasing::Refusal& refusal) {
+    const Snapshot& snapshot = refusal.world.facts.snapshot;
+    const render::Style style = api::plain_style();
+    BERTH_DO(send(snapshot));
+    return send(api::LeaseRefused{api::in_words(refusal, style),
+                                  api::with_reasons(refusal.verdicts, snapshot, style)});
   }
 
-  Result<void> hand_over(const leasing::Place& place, const leasing::HeldLease& lease) const {
+  Result<void> hand_over(const leasing::Session& session, const leasing::HeldLease& lease) const {
+    const leasing::Place& place = session.place();
     if (::getppid() != host_) ::_exit(0);
     const Ticket& ticket = lease.ticket();
     const std::vector<int> descriptors = lease.descriptors();
     BERTH_DO(send(lease.world().facts.snapshot));
     const api::LeaseGranted granted{ticket.id, std::filesystem::absolute(place.store->path()),
-                                    place.path_of(ticket.id), ticket.devices, lease.notes()};
+                                    place.path_of(ticket.id), ticket.devices,
+                                    api::all_notes(session, leasing::notes_on(lease))};
     return send(granted, descriptors);
   }
 

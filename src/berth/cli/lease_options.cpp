@@ -1,14 +1,15 @@
 #include "berth/cli/lease_options.h"
 
-#include <algorithm>
+#include <unistd.h>
 
-#include <fmt/format.h>
+#include <chrono>
+#include <variant>
 
+#include "berth/api/answers.h"
 #include "berth/cli/choice.h"
-#include "berth/cli/question.h"
+#include "berth/cli/environment.h"
 #include "berth/cli/wait_report.h"
 #include "berth/core/units.h"
-#include "berth/render/explain.h"
 
 namespace berth::cli {
 namespace {
@@ -23,19 +24,6 @@ Result<std::optional<std::int64_t>> wait_in_force(const LeaseOptions& options, c
   const auto seconds = seconds_from_text(set);
   if (!seconds) return std::unexpected(context(seconds.error(), "BERTH_WAIT (a time, 0 or forever)"));
   return *seconds;
-}
-
-Error no_lease(const LeaseRequest& asked, leasing::Refused refusal, store::LeaseStore& store) {
-  std::vector<std::string> looser;
-  // Deciding has not looked at who else waits.
-  if (auto books = store.look()) {
-    refusal.world.ledger = std::move(books->ledger);
-    looser = looser_requests(asked.request, refusal.world);
-  }
-  Error error = refused(asked.request, refusal.verdicts, refusal.world.facts, std::move(looser));
-  if (!refusal.waited || error.code != ErrorCode::not_now) return error;
-  return {ErrorCode::timed_out,
-          fmt::format("waited {} in vain; {}", duration_for_people(*asked.wait_s), error.message)};
 }
 
 }  // namespace
@@ -64,37 +52,27 @@ void add_lease_options(Syntax& syntax, LeaseOptions& options) {
       {kLeaseGroup, 0, "note", "TEXT", "shown to others beside the lease", {}, store_text(options.note)});
 }
 
-Result<LeaseRequest> settle(LeaseOptions& options) {
+Result<void> settle(LeaseOptions& options) {
   if (options.no_wait && options.wait_s)
     return fail(ErrorCode::usage, "--wait and --no-wait exclude each other");
-  BERTH_DO(settle(options.request));
-  BERTH_LET(auto look, look_options(options.request, {}));
-  BERTH_LET(const auto wait, wait_in_force(options, look.policy));
-  return LeaseRequest{options.request.request,
-                      render::request_in_words(options.request.request),
-                      std::move(look),
-                      options.request.uuids,
-                      wait,
-                      options.note};
+  return settle(options.request);
 }
 
-Result<leasing::HeldLease> take_lease(const leasing::SourceAccess& source, leasing::Place& place,
-                                      const LeaseRequest& asked, const leasing::TicketWords& words) {
-  leasing::LookOptions look = asked.look;
-  look.within = place.within;
-  if (!place.believe_mask) look.mask.reset();
-  WaitReport report(asked.request_words);
+Result<leasing::HeldLease> take_lease(const leasing::Session& session, const LeaseOptions& options,
+                                      const leasing::TicketWords& words) {
+  BERTH_LET(const auto wait_s, wait_in_force(options, session.policy()));
+  WaitReport report(words.request);
   leasing::Patience patience;
-  patience.wait = asked.wait_s != 0;
-  if (asked.wait_s) patience.limit = std::chrono::seconds(*asked.wait_s);
+  patience.wait = wait_s != 0;
+  if (wait_s) patience.limit = std::chrono::seconds(*wait_s);
   patience.tell_time = report.is_live();
   patience.on_wait = [&report](const leasing::Waiting& waiting) { report.show(waiting); };
-  auto acquired = leasing::acquire_in_turn(source, *place.store, asked.request, look, words, patience);
+  auto answer = session.acquire(options.request.request, words, patience);
   report.end();
-  if (!acquired) return std::unexpected(acquired.error());
-  if (auto* refusal = std::get_if<leasing::Refused>(&*acquired))
-    return std::unexpected(no_lease(asked, std::move(*refusal), *place.store));
-  return std::get<leasing::HeldLease>(std::move(*acquired));
+  if (!answer) return std::unexpected(answer.error());
+  if (const auto* refusal = std::get_if<leasing::Refusal>(&*answer))
+    return std::unexpected(api::in_words(*refusal, Environment::style_of(STDERR_FILENO)));
+  return std::get<leasing::HeldLease>(std::move(*answer));
 }
 
 std::vector<std::pair<std::string, std::string>> lease_environment(const leasing::Place& place,

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "berth/cli/request_options.h"
-#include "berth/lease/acquire.h"
-#include "berth/lease/place.h"
+#include "berth/lease/session.h"
 
 namespace berth::cli {
 
@@ -19,7 +18,7 @@ inline constexpr std::string_view kLeaseGroup = "The lease and the command";
 struct LeaseOptions {
   RequestOptions request;
   bool no_wait = false;
-  std::optional<std::int64_t> wait_s;
+  std::optional<std::int64_t> wait_s;  ///< nullopt: neither flag says
   std::string note;
 };
 
@@ -27,24 +26,14 @@ struct LeaseOptions {
 /// syntax.
 void add_lease_options(Syntax& syntax, LeaseOptions& options);
 
-/// A lease to be taken, when all that bears on it has been read.
-struct LeaseRequest {
-  Request request;
-  std::string request_words;  ///< the request as people read it
-  leasing::LookOptions
-      look;            ///< `within` is filled in by take_lease; `mask` is dropped with a dead BERTH_LEASE
-  bool uuids = false;  ///< --ids uuid
-  std::optional<std::int64_t> wait_s;  ///< --no-wait is 0; nullopt: for ever
-  std::string note;
-};
+/// Settles what depends on several flags, after they are parsed. Error: `usage` for contradictions.
+Result<void> settle(LeaseOptions& options);
 
-/// Settles the flags with BERTH_WAIT and the site file. Error: `usage`; a broken site file.
-Result<LeaseRequest> settle(LeaseOptions& options);
-
-/// Takes the lease, in its turn, and tells on the error stream how the wait goes. Error: as acquire_in_turn;
-/// `not_now`, or `timed_out` when it has waited, with the reason of every device.
-Result<leasing::HeldLease> take_lease(const leasing::SourceAccess& source, leasing::Place& place,
-                                      const LeaseRequest& asked, const leasing::TicketWords& words);
+/// Takes the lease, in its turn, and tells on the error stream how the wait goes: as long as the flags say,
+/// else BERTH_WAIT, else the site file, else for ever. Error: as Session::acquire; `impossible`, `not_now`,
+/// or `timed_out` when it has waited, with the reason of every device.
+Result<leasing::HeldLease> take_lease(const leasing::Session& session, const LeaseOptions& options,
+                                      const leasing::TicketWords& words);
 
 /// What a job in this lease finds in its environment.
 std::vector<std::pair<std::string, std::string>> lease_environment(const leasing::Place& place,

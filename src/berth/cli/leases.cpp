@@ -22,8 +22,7 @@ class Leases : public Command {
   }
 
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
-    leasing::LookOptions unused;
-    BERTH_LET(const auto place, find_place(unused));
+    BERTH_LET(const auto place, find_place());
     BERTH_LET(auto books, place.store->look());
     leasing::name_users(books.ledger);
     const bool all = words.empty() || ::geteuid() == 0;

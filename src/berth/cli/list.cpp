@@ -31,23 +31,24 @@ class List : public Command {
     // Who asks a hub is berth-serve, which has a client.
     if (!options_.hub.url.empty())
       return std::unexpected(become_berth_serve(kListWord, environment.words().subspan(1)));
-    options_.request.ignore_mask = true;  // a listing shows the machine, whatever this shell may use
+    options_.request.mask = MaskUse::ignore;  // a listing shows the machine, whatever this shell may use
     return show(options_.watch, [&](render::Layout layout) { return look(environment, layout); });
   }
 
  private:
   Result<Output> look(Environment& environment, render::Layout layout) {
     const bool as_json = options_.watch.json;
+    BERTH_LET(const auto session, open_session(environment, options_.request));
     BERTH_LET(const auto world,
-              look_at_machine(environment, options_.request,
-                              as_json ? readings_for_listing() : render::readings_for_table()));
+              session.look(options_.request.request,
+                           as_json ? readings_for_listing() : render::readings_for_table()));
     idle_.look(world.ledger, world.facts);
     BERTH_LET(const auto verdicts, judge(options_.request.request, world.ledger, world.facts));
     const render::Listing listing{world.facts, world.ledger, verdicts, world.assumed, idle_};
     Output output;
     output.out = as_json ? render::listing_json(listing, layout)
                          : render::listing_table(listing, Environment::style_of(1));
-    output.err = notes_on(world);
+    output.err = as_lines(leasing::notes_on(world));
     if (world.facts.snapshot.devices.empty()) output.err += "berth: the driver works, and lists no GPU\n";
     return output;
   }

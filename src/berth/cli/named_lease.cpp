@@ -25,11 +25,11 @@ Result<NamedLease> find_named_lease(const std::vector<std::string>& words) {
   if (name.empty()) return fail(ErrorCode::usage, "which lease? `berth list` has their ids");
   if (const std::size_t slash = name.rfind('/'); slash != std::string_view::npos)
     name.remove_prefix(slash + 1);
-  leasing::LookOptions unused;
-  BERTH_LET(auto place, find_place(unused));
+  BERTH_LET(auto place, find_place());
   auto ticket = look_for(*place.store, name);
   if (!ticket && place.within) {
     BERTH_LET(auto machine, store::DirectoryStore::open(store::choose_lease_directory(), tell));
+    place = leasing::Place();
     place.store = std::move(machine);
     ticket = look_for(*place.store, name);
   }
@@ -38,7 +38,7 @@ Result<NamedLease> find_named_lease(const std::vector<std::string>& words) {
     return fail(ErrorCode::failure,
                 fmt::format("{} waits and holds nothing; it leaves the queue when process {} ends",
                             to_text(ticket->id), ticket->pid));
-  return NamedLease{std::move(place.store), std::move(*ticket)};
+  return NamedLease{std::move(place), std::move(*ticket)};
 }
 
 }  // namespace berth::cli

@@ -1,17 +1,16 @@
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "berth/core/ledger.h"
-#include "berth/store/lease_store.h"
+#include "berth/lease/place.h"
 
 namespace berth::cli {
 
-/// A live lease that the user has named, and the store that has it.
+/// A live lease that the user has named, and the place whose books have it.
 struct NamedLease {
-  std::unique_ptr<store::LeaseStore> store;
+  leasing::Place place;
   Ticket ticket;
 };
 

@@ -1,11 +1,15 @@
+#include <unistd.h>
+
+#include <variant>
+
 #include <fmt/format.h>
 
+#include "berth/api/answers.h"
 #include "berth/cli/choice.h"
 #include "berth/cli/command.h"
 #include "berth/cli/hold.h"
-#include "berth/core/select.h"
+#include "berth/cli/question.h"
 #include "berth/core/units.h"
-#include "berth/lease/place.h"
 #include "berth/render/explain.h"
 #include "berth/render/json.h"
 
@@ -20,14 +24,6 @@ constexpr std::string_view kPickAbout =
     "It looks and holds nothing: the next who picks may get the same GPUs. `berth run` leases them; --hold "
     "30s "
     "leases them for 30 s, in which your program can start to use them.";
-
-/// The devices, and the lease that holds them if one was asked for.
-struct Picked {
-  leasing::World world;
-  Choice choice;
-  std::string lease;
-  std::int64_t held_until_s = 0;
-};
 
 class Pick : public Command {
  public:
@@ -57,45 +53,41 @@ class Pick : public Command {
     if (hold_s_)
       return leave_keeper(environment, {std::chrono::seconds(*hold_s_), {}},
                           [&] { return hold(environment); });
-    BERTH_LET(const auto picked, look(environment));
-    return answer(picked);
+    BERTH_LET(const auto session, open_session(environment, options_));
+    BERTH_LET(const auto answer, session.pick(options_.request));
+    if (const auto* refusal = std::get_if<leasing::Refusal>(&answer))
+      return std::unexpected(in_words(*refusal));
+    return answer_with(std::get<leasing::Picked>(answer), "", 0);
   }
 
  private:
-  Result<Picked> look(Environment& environment) const {
-    BERTH_LET(auto world,
-              look_at_machine(environment, options_, readings_in_case_of_choice(options_.request)));
-    BERTH_LET(auto choice, choose_from(environment, world, options_));
-    return Picked{std::move(world), std::move(choice), "", 0};
+  static Error in_words(const leasing::Refusal& refusal) {
+    return api::in_words(refusal, Environment::style_of(STDERR_FILENO));
   }
 
   Result<Kept> hold(Environment& environment) const {
-    BERTH_LET(auto look, look_options(options_, {}));
-    BERTH_LET(const auto place, find_place(look));
-    BERTH_LET(const auto source, environment.source(options_.source));
+    BERTH_LET(const auto session, open_session(environment, options_));
     leasing::TicketWords words{fmt::format("pick --hold {}", duration_for_people(*hold_s_)), "",
                                render::request_in_words(options_.request)};
     words.kept = true;
-    auto acquired = leasing::acquire(*source, *place.store, options_.request, look, words);
-    environment.end_probe();
-    if (!acquired) return std::unexpected(acquired.error());
-    if (const auto* no = std::get_if<leasing::Refused>(&*acquired)) {
-      return std::unexpected(refused(options_.request, no->verdicts, no->world.facts,
-                                     looser_requests(options_.request, no->world)));
-    }
-    auto& lease = std::get<leasing::HeldLease>(*acquired);
-    Choice choice{{}, lease.notes()};
-    for (const Device* device : lease.devices()) choice.uuids.push_back(device->uuid);
-    Output answered = answer(
-        {lease.world(), std::move(choice), to_text(lease.ticket().id), lease.ticket().since_s + *hold_s_});
-    return Kept{std::move(lease), std::move(answered)};
+    BERTH_LET(auto answer, session.acquire(options_.request, words));
+    if (const auto* refusal = std::get_if<leasing::Refusal>(&answer))
+      return std::unexpected(in_words(*refusal));
+    auto& lease = std::get<leasing::HeldLease>(answer);
+    const Ticket& ticket = lease.ticket();
+    Output output = answer_with({lease.world(), {ticket.devices, lease.notes()}}, to_text(ticket.id),
+                                ticket.since_s + *hold_s_);
+    return Kept{std::move(lease), std::move(output)};
   }
 
-  Output answer(const Picked& picked) const {
+  /// `lease`: holds them, until then.
+  Output answer_with(const leasing::Picked& picked, const std::string& lease,
+                     std::int64_t held_until_s) const {
+    const Choice& choice = picked.choice;
     const Snapshot& snapshot = picked.world.facts.snapshot;
-    const std::string visible = visible_devices(picked.choice, snapshot, options_.uuids);
-    std::vector<std::string> notes = picked.choice.notes;
-    if (counts_by_index(picked.choice, snapshot, options_.uuids) &&
+    const std::string visible = visible_devices(choice, snapshot, options_.uuids);
+    std::vector<std::string> notes = leasing::notes_on(picked);
+    if (counts_by_index(choice, snapshot, options_.uuids) &&
         numbering_is_ambiguous(snapshot, variable_if_set("CUDA_DEVICE_ORDER"))) {
       notes.emplace_back(
           "the GPUs here are of different models, and CUDA numbers them by speed unless "
@@ -103,11 +95,8 @@ class Pick : public Command {
     }
     Output output;
     output.out =
-        json_
-            ? render::pick_json({picked.choice, snapshot, visible, notes, picked.lease, picked.held_until_s})
-            : visible + "\n";
-    output.err = notes_on(picked.world);
-    for (const std::string& note : notes) output.err += fmt::format("berth: {}\n", note);
+        json_ ? render::pick_json({choice, snapshot, visible, notes, lease, held_until_s}) : visible + "\n";
+    output.err = as_lines(notes);
     return output;
   }
 

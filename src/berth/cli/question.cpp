@@ -4,14 +4,25 @@
 
 #include <cstdlib>
 
-#include "berth/lease/place.h"
-#include "berth/lease/site_file.h"
 #include "berth/render/text.h"
 
 namespace berth::cli {
+namespace {
+
+std::string as_line(const std::string& sentence) {
+  return fmt::format("berth: {}\n", render::printable(sentence));
+}
+
+}  // namespace
 
 void tell(const std::string& sentence) {
-  write_error(fmt::format("berth: {}\n", render::printable(sentence)));
+  write_error(as_line(sentence));
+}
+
+std::string as_lines(const std::vector<std::string>& sentences) {
+  std::string lines;
+  for (const std::string& sentence : sentences) lines += as_line(sentence);
+  return lines;
 }
 
 std::optional<std::string> variable_if_set(const char* name) {
@@ -20,48 +31,20 @@ std::optional<std::string> variable_if_set(const char* name) {
   return value;
 }
 
-Result<leasing::LookOptions> look_options(const RequestOptions& options, ReadingSet also_read) {
-  BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
-  leasing::LookOptions look;
-  look.policy = std::move(files.policy);
-  if (!options.ignore_mask) look.mask = variable_if_set("CUDA_VISIBLE_DEVICES");
-  look.device_order = variable_if_set("CUDA_DEVICE_ORDER");
-  look.also = also_read;
-  return look;
-}
-
-Result<leasing::Place> find_place(leasing::LookOptions& look) {
+Result<leasing::Place> find_place() {
   auto place = leasing::find_place(tell);
-  if (!place) return place;
-  for (const std::string& warning : place->warnings) tell(warning);
-  look.within = place->within;
-  if (!place->believe_mask) look.mask.reset();
+  if (place && !place->warnings.empty()) write_error(as_lines(place->warnings));
   return place;
 }
 
-Result<leasing::World> look_at_machine(Environment& environment, const RequestOptions& options,
-                                       ReadingSet also_read) {
-  BERTH_LET(auto look, look_options(options, also_read));
-  BERTH_LET(const auto place, find_place(look));
-  BERTH_LET(const auto source, environment.source(options.source));
-  return leasing::look(*source, *place.store, options.request, look);
+Result<leasing::Session> open_session(Environment& environment, const RequestOptions& options) {
+  BERTH_LET(auto place, find_place());
+  return open_session_at(std::move(place), environment, options);
 }
 
-std::string notes_on(const leasing::World& world) {
-  std::string text;
-  const auto add = [&](std::string_view note) {
-    text += fmt::format("berth: {}\n", render::printable(note));
-  };
-  const Snapshot& snapshot = world.facts.snapshot;
-  if (snapshot.stale_reason) add(fmt::format("this is an old answer: {}", *snapshot.stale_reason));
-  for (const std::string& note : snapshot.notes) add(note);
-  if (world.facts.mask) {
-    for (const std::string& note : world.facts.mask->notes) add(note);
-  }
-  for (const OddTicket& odd : world.ledger.odd) {
-    add(fmt::format("the ticket {} of uid {} cannot be understood: {}", odd.name, odd.uid, odd.reason));
-  }
-  return text;
+Result<leasing::Session> open_session_at(leasing::Place place, Environment& environment,
+                                         const RequestOptions& options) {
+  return leasing::Session::open_at(std::move(place), environment.access(options.source), options.mask);
 }
 
 }  // namespace berth::cli

@@ -1,32 +1,33 @@
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "berth/cli/environment.h"
 #include "berth/cli/request_options.h"
-#include "berth/core/verdict.h"
-#include "berth/lease/look.h"
-#include "berth/lease/place.h"
+#include "berth/lease/session.h"
 
 namespace berth::cli {
-
-/// Which of the machine's devices count, and by which rules, from the options and the environment.
-Result<leasing::LookOptions> look_options(const RequestOptions& options, ReadingSet also_read);
 
 /// A sentence for the user at once, on the error stream.
 void tell(const std::string& sentence);
 
+/// The sentences as whole lines for the error stream.
+std::string as_lines(const std::vector<std::string>& sentences);
+
 /// Value of an environment variable; nullopt: not set.
 std::optional<std::string> variable_if_set(const char* name);
 
-/// The machine, or the lease that this process is inside of; `look` learns which devices exist there.
-/// Warnings have been told.
-Result<leasing::Place> find_place(leasing::LookOptions& look);
+/// The machine, or the lease that this process is inside of. Warnings have been told.
+Result<leasing::Place> find_place();
 
-/// The machine and the books as they are now, with what judging the request needs, and `also_read`.
-Result<leasing::World> look_at_machine(Environment& environment, const RequestOptions& options,
-                                       ReadingSet also_read);
+/// The session of this command. Warnings have been told. It asks the environment for the probe, which must
+/// outlive it.
+Result<leasing::Session> open_session(Environment& environment, const RequestOptions& options);
 
-/// What the reader should know about the answer, whole lines for the error stream: an old snapshot, a mask
-/// that was cut off, tickets that cannot be read.
-std::string notes_on(const leasing::World& world);
+/// A session for the books of this place.
+Result<leasing::Session> open_session_at(leasing::Place place, Environment& environment,
+                                         const RequestOptions& options);
 
 }  // namespace berth::cli

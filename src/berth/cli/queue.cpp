@@ -24,20 +24,21 @@ class Queue : public Command {
   }
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
-    options_.ignore_mask = true;
+    options_.mask = MaskUse::ignore;
     return show(watch_, [&](render::Layout layout) { return look(environment, layout); });
   }
 
  private:
   Result<Output> look(Environment& environment, render::Layout layout) {
-    BERTH_LET(const auto world, look_at_machine(environment, options_, options_.request.readings()));
+    BERTH_LET(const auto session, open_session(environment, options_));
+    BERTH_LET(const auto world, session.look(options_.request));
     const auto waiting = waiters(world.ledger, world.facts,
                                  leasing::stopped_waiters(world.ledger, leasing::system_processes()));
     const render::Queue queue{world.facts.snapshot, waiting, world.ledger};
     const render::Style style = Environment::style_of(1);
     Output output;
     output.out = watch_.json ? render::queue_json(queue, style, layout) : render::queue_table(queue, style);
-    output.err = notes_on(world);
+    output.err = as_lines(leasing::notes_on(world));
     return output;
   }
 

@@ -41,7 +41,7 @@ class Release : public Command {
 
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
     BERTH_LET(const auto lease, find_named_lease(words));
-    BERTH_DO(leasing::ask_to_release(*lease.store, lease.ticket, std::chrono::seconds(wait_s_)));
+    BERTH_DO(leasing::ask_to_release(*lease.place.store, lease.ticket, std::chrono::seconds(wait_s_)));
     return Output{};
   }
 

@@ -1,7 +1,6 @@
 #include "berth/cli/request_options.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <algorithm>
 
@@ -133,7 +132,10 @@ void add_manner(Syntax& syntax, RequestOptions& options) {
                             "USE",
                             "inherit or ignore CUDA_VISIBLE_DEVICES (default inherit)",
                             {"inherit", "ignore"},
-                            choice(options.ignore_mask, "ignore")});
+                            [&options](std::string_view value) -> Result<void> {
+                              options.mask = value == "ignore" ? MaskUse::ignore : MaskUse::inherit;
+                              return {};
+                            }});
   syntax.options.push_back(source_option(options.source));
 }
 
@@ -163,12 +165,6 @@ Result<void> settle(RequestOptions& options) {
       options.count.value_or(request.devices.empty() ? 1U : static_cast<unsigned>(request.devices.size()));
   if (request.seed && request.order != Order::random) {
     return fail(ErrorCode::usage, "--seed only has a meaning with --order random");
-  }
-  if (request.order == Order::random && !request.seed) {
-    std::uint32_t seed = 0;
-    // Where the kernel gives none, always the same choice is still a choice.
-    if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = 0;
-    request.seed = seed;
   }
   return check(request);
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "berth/cli/syntax.h"
+#include "berth/core/mask.h"
 #include "berth/core/request.h"
 #include "berth/source/source.h"
 
@@ -12,8 +13,8 @@ namespace berth::cli {
 /// What the request flags say: the same for pick, why and run.
 struct RequestOptions {
   Request request;
-  bool uuids = false;        ///< --ids uuid
-  bool ignore_mask = false;  ///< --mask ignore
+  bool uuids = false;  ///< --ids uuid
+  MaskUse mask = MaskUse::inherit;
   source::SourceKind source = source::SourceKind::automatic;
   std::optional<unsigned> count;  ///< as given; `request.count` is what holds
 };

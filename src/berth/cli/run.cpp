@@ -13,8 +13,8 @@
 
 #include "berth/cli/choice.h"
 #include "berth/cli/conduct_check.h"
-#include "berth/cli/environment.h"
-#include "berth/lease/place.h"
+#include "berth/cli/question.h"
+#include "berth/render/explain.h"
 #include "berth/render/text.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/process_identity.h"
@@ -48,23 +48,22 @@ void replace_all(std::string& text, std::string_view from, std::string_view by) 
 
 class Run {
  public:
-  Run(const leasing::SourceAccess& source, const RunOptions& options) : source_(source), options_(options) {}
+  Run(Environment& environment, const RunOptions& options) : environment_(environment), options_(options) {}
 
   Result<int> go() {
     // A queue is a bad place to learn of a misspelt word.
     if (const auto missing = sys::cannot_start(options_.command)) return not_started(*missing);
-    BERTH_LET(auto place, leasing::find_place(say));
-    for (const std::string& warning : place.warnings) say(warning);
+    BERTH_LET(const auto session, open_session(environment_, options_.lease.request));
     const leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
-                                     options_.lease.request_words};
-    BERTH_LET(auto lease, take_lease(source_, place, options_.lease, words));
-    const sys::JobCommand command = prepare(place, lease);
+                                     render::request_in_words(options_.lease.request.request)};
+    BERTH_LET(auto lease, take_lease(session, options_.lease, words));
+    const sys::JobCommand command = prepare(session.place(), lease);
     return options_.exec ? replace_self(command) : stay(command, lease);
   }
 
  private:
   sys::JobCommand prepare(const leasing::Place& place, const leasing::HeldLease& lease) const {
-    for (const std::string& note : lease.notes()) say(note);
+    for (const std::string& note : leasing::notes_on(lease)) say(render::printable(note));
     const auto devices = lease.devices();
     const auto instances =
         std::ranges::count_if(devices, [](const Device* device) { return device->mig.has_value(); });
@@ -72,7 +71,7 @@ class Run {
       say(fmt::format("CUDA shows a process only the first of these {} MIG instances", instances));
     sys::JobCommand command;
     command.words = fill_in(lease);
-    command.environment = lease_environment(place, lease, options_.lease.uuids);
+    command.environment = lease_environment(place, lease, options_.lease.request.uuids);
     if (options_.shell) greet(command, lease);
     command.inherited = lease.descriptors();
     return command;
@@ -108,7 +107,8 @@ class Run {
     auto job = sys::JobProcess::start(command);
     if (!job) return not_started(job.error());
     lease.end_watch();
-    ConductCheck check(lease.ticket().id, options_.source, options_.first_look, !options_.shell);
+    ConductCheck check(lease.ticket().id, options_.lease.request.source, options_.first_look,
+                       !options_.shell);
     std::optional<sys::JobEnding> ending;
     while (!(ending = job->wait(check.next()))) {
       if (const auto sentence = check.go_on()) say(*sentence);
@@ -146,9 +146,9 @@ class Run {
 
   // Whether one of them computes on a device of the lease. Where that cannot be known, it does.
   bool uses_device(const std::vector<pid_t>& pids, const leasing::HeldLease& lease) const {
-    auto source = source_.open();
+    auto source = environment_.source(options_.lease.request.source);
     const auto snapshot = source ? (*source)->read(ReadingKind::processes) : std::unexpected(source.error());
-    source_.close();
+    environment_.end_probe();
     if (!snapshot) return true;
     return std::ranges::any_of(lease.ticket().devices, [&](const std::string& uuid) {
       const Device* device = find_device(*snapshot, uuid);
@@ -172,14 +172,14 @@ class Run {
     return fmt::format("the command has ended and left behind {}; {}", names, outcome);
   }
 
-  const leasing::SourceAccess& source_;
+  Environment& environment_;
   const RunOptions& options_;
 };
 
 }  // namespace
 
-Result<int> run_leased(const leasing::SourceAccess& source, const RunOptions& options) {
-  return Run(source, options).go();
+Result<int> run_leased(Environment& environment, const RunOptions& options) {
+  return Run(environment, options).go();
 }
 
 }  // namespace berth::cli

@@ -5,23 +5,23 @@
 #include <string>
 #include <vector>
 
+#include "berth/cli/environment.h"
 #include "berth/cli/lease_options.h"
 
 namespace berth::cli {
 
 /// What `berth run` was asked to do.
 struct RunOptions {
-  LeaseRequest lease;
+  LeaseOptions lease;                ///< settled
   bool keep = false;                 ///< --keep: for as long as anything lives that the command has started
   bool exec = false;                 ///< --exec: the command replaces this process
   bool shell = false;                ///< the command is a shell, whose user is told what it has
   std::vector<std::string> command;  ///< never empty
-  source::SourceKind source = source::SourceKind::automatic;
   std::optional<std::chrono::seconds> first_look;  ///< at what the command uses; nullopt: none
 };
 
 /// Takes a lease, runs the command in it, and gives the exit status that berth is to end with. Does not
 /// return when the command was killed by a signal: then this process is too. Error: nothing was run.
-Result<int> run_leased(const leasing::SourceAccess& source, const RunOptions& options);
+Result<int> run_leased(Environment& environment, const RunOptions& options);
 
 }  // namespace berth::cli

@@ -24,7 +24,7 @@ class RunCommand : public Command {
     syntax.arguments = "[--] COMMAND [ARG...]";
     syntax.about = kRunAbout;
     syntax.options_end_at_first_word = true;
-    add_lease_options(syntax, lease_);
+    add_lease_options(syntax, options_.lease);
     syntax.options.push_back({kLeaseGroup,
                               0,
                               "keep",
@@ -45,20 +45,15 @@ class RunCommand : public Command {
   Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
     if (words.empty())
       return fail(ErrorCode::usage, "run which command? berth run [OPTIONS] -- COMMAND [ARG...]");
-    BERTH_LET(auto asked, settle(lease_));
-    options_.lease = std::move(asked);
+    BERTH_DO(settle(options_.lease));
     options_.command = words;
     BERTH_LET(const auto first_look, time_of_first_look());
     options_.first_look = first_look;
-    options_.source = lease_.request.source;
-    const leasing::SourceAccess source{[&] { return environment.source(lease_.request.source); },
-                                       [&] { environment.end_probe(); }};
-    BERTH_LET(const auto status, run_leased(source, options_));
+    BERTH_LET(const auto status, run_leased(environment, options_));
     return Output{.status = status};
   }
 
  private:
-  LeaseOptions lease_;
   RunOptions options_;
 };
 

@@ -26,27 +26,22 @@ class ShellCommand : public Command {
   Syntax syntax() override {
     Syntax syntax;
     syntax.about = kShellAbout;
-    add_lease_options(syntax, lease_);
+    add_lease_options(syntax, options_.lease);
     return syntax;
   }
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
-    BERTH_LET(auto asked, settle(lease_));
-    RunOptions options;
-    options.lease = std::move(asked);
-    options.shell = true;
-    options.command = {users_shell()};
+    BERTH_DO(settle(options_.lease));
+    options_.shell = true;
+    options_.command = {users_shell()};
     BERTH_LET(const auto first_look, time_of_first_look());
-    options.first_look = first_look;
-    options.source = lease_.request.source;
-    const leasing::SourceAccess source{[&] { return environment.source(lease_.request.source); },
-                                       [&] { environment.end_probe(); }};
-    BERTH_LET(const auto status, run_leased(source, options));
+    options_.first_look = first_look;
+    BERTH_LET(const auto status, run_leased(environment, options_));
     return Output{.status = status};
   }
 
  private:
-  LeaseOptions lease_;
+  RunOptions options_;
 };
 
 }  // namespace

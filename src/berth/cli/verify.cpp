@@ -52,7 +52,7 @@ class Verify : public Command {
                                  look.world.assumed};
     return Output{
         .out = json_ ? render::verify_json(job) : render::conduct_text(job, Environment::style_of(1)),
-        .err = notes_on(look.world),
+        .err = as_lines(leasing::notes_on(look.world)),
         .status = status_of(report.conduct)};
   }
 

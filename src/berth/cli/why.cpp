@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "berth/cli/choice.h"
 #include "berth/cli/command.h"
+#include "berth/cli/question.h"
 #include "berth/render/explain.h"
 #include "berth/render/json.h"
 
@@ -29,13 +29,12 @@ class Why : public Command {
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(settle(options_));
-    BERTH_LET(const auto world, look_at_machine(environment, options_, ReadingKind::process_details));
-    BERTH_LET(const auto verdicts, judge(options_.request, world.ledger, world.facts));
-    BERTH_LET(const auto able, candidates(options_.request, world.facts));
-    const render::Why why{options_.request, world.facts.snapshot, verdicts, able.size(),
-                          looser_requests(options_.request, world)};
+    BERTH_LET(const auto session, open_session(environment, options_));
+    BERTH_LET(const auto found, session.why(options_.request));
+    const render::Why why{found.request, found.world.facts.snapshot, found.verdicts, found.possible,
+                          found.looser};
     return Output{.out = json_ ? render::why_json(why) : render::explanation(why, Environment::style_of(1)),
-                  .err = notes_on(world)};
+                  .err = as_lines(leasing::notes_on(found.world))};
   }
 
  private:

@@ -9,6 +9,9 @@
 
 namespace berth {
 
+/// Whether the CUDA_VISIBLE_DEVICES that this process has limits what it can be given.
+enum class MaskUse { inherit, ignore };
+
 /// The devices that CUDA_VISIBLE_DEVICES leaves visible, as CUDA would read it.
 struct Mask {
   std::string text;                ///< as found

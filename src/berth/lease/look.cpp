@@ -115,12 +115,15 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   return world;
 }
 
-Result<void> read_topology_for(const Request& request, source::Source& source, World& world) {
-  BERTH_LET(const auto verdicts, judge(request, world.ledger, world.facts));
-  const ReadingSet needed = readings_to_choose(request, verdicts);
-  if (needed == ReadingSet() || world.facts.snapshot.topology) return {};
+void read_to_choose(ReadingSet needed, source::Source& source, World& world) {
+  if (needed == ReadingSet() || world.facts.snapshot.topology) return;
   auto snapshot = source.read(needed);
   if (snapshot) world.facts.snapshot.topology = std::move(snapshot->topology);
+}
+
+Result<void> read_topology_for(const Request& request, source::Source& source, World& world) {
+  BERTH_LET(const auto verdicts, judge(request, world.ledger, world.facts));
+  read_to_choose(readings_to_choose(request, verdicts), source, world);
   return {};
 }
 

@@ -39,6 +39,10 @@ struct World {
 Result<World> look(source::Source& source, store::LeaseStore& store, const Request& request,
                    const LookOptions& options);
 
+/// Reads what choosing needs (readings_to_choose) into the world. A topology that cannot be had is no error:
+/// the choice then says so.
+void read_to_choose(ReadingSet needed, source::Source& source, World& world);
+
 /// Reads the topology into the world if choosing depends on it: some machines take seconds to tell it. A
 /// topology that cannot be had is no error: the choice then says so.
 Result<void> read_topology_for(const Request& request, source::Source& source, World& world);

@@ -1,0 +1,155 @@
+#include "berth/lease/session.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/core/loosen.h"
+#include "berth/lease/site_file.h"
+
+namespace berth::leasing {
+namespace {
+
+std::optional<std::string> variable_here(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+}
+
+Request with_seed(Request request) {
+  if (request.order != Order::random || request.seed) return request;
+  std::uint32_t seed = 0;
+  // Where the kernel gives none, always the same choice is still a choice.
+  if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = 0;
+  request.seed = seed;
+  return request;
+}
+
+// A request that meets one who waits would wait behind him, however free the devices are.
+bool meets_a_waiter(const Request& request, const World& world) {
+  const auto able = candidates(request, world.facts);
+  return !able || std::ranges::any_of(world.ledger.tickets, [&](const Ticket& ticket) {
+    return ticket.phase == TicketPhase::waiting &&
+           std::ranges::any_of(*able, [&](const std::string& uuid) { return is_candidate(ticket, uuid); });
+  });
+}
+
+std::vector<std::string> looser_requests(const Request& request, const World& world) {
+  std::vector<std::string> changes;
+  for (Suggestion& each : loosen(request, world.ledger, world.facts))
+    if (!meets_a_waiter(each.request, world)) changes.push_back(std::move(each.change));
+  return changes;
+}
+
+Result<Explained> explained(const Request& request, World world, std::vector<Verdict> verdicts) {
+  BERTH_LET(const auto able, candidates(request, world.facts));
+  std::vector<std::string> looser = looser_requests(request, world);
+  return Explained{request, std::move(world), std::move(verdicts), able.size(), std::move(looser)};
+}
+
+Refusal refusal_of(Explained explained, std::optional<std::chrono::milliseconds> waited) {
+  Refusal refusal{std::move(explained), ErrorCode::not_now, waited};
+  if (waited) refusal.code = ErrorCode::timed_out;
+  if (refusal.possible < refusal.request.count) refusal.code = ErrorCode::impossible;
+  return refusal;
+}
+
+std::vector<std::string> notes_on_answer(const Facts& facts, const std::vector<std::string>& on_choice) {
+  std::vector<std::string> notes;
+  const Snapshot& snapshot = facts.snapshot;
+  if (snapshot.stale_reason)
+    notes.push_back(fmt::format("this is an old answer: {}", *snapshot.stale_reason));
+  notes.insert(notes.end(), snapshot.notes.begin(), snapshot.notes.end());
+  if (facts.mask) notes.insert(notes.end(), facts.mask->notes.begin(), facts.mask->notes.end());
+  notes.insert(notes.end(), on_choice.begin(), on_choice.end());
+  return notes;
+}
+
+}  // namespace
+
+std::vector<std::string> notes_on(const World& world) {
+  std::vector<std::string> notes = notes_on_answer(world.facts, {});
+  for (const OddTicket& odd : world.ledger.odd) {
+    notes.push_back(
+        fmt::format("the ticket {} of uid {} cannot be understood: {}", odd.name, odd.uid, odd.reason));
+  }
+  return notes;
+}
+
+std::vector<std::string> notes_on(const Picked& picked) {
+  return notes_on_answer(picked.world.facts, picked.choice.notes);
+}
+
+std::vector<std::string> notes_on(const HeldLease& lease) {
+  return notes_on_answer(lease.world().facts, lease.notes());
+}
+
+Result<Session> Session::open(SourceAccess source, MaskUse mask, const store::Tell& tell) {
+  BERTH_LET(auto place, find_place(tell));
+  return open_at(std::move(place), std::move(source), mask);
+}
+
+Result<Session> Session::open_at(Place place, SourceAccess source, MaskUse mask) {
+  BERTH_LET(auto files, read_site_files(standard_site_file_paths()));
+  LookOptions options;
+  options.policy = std::move(files.policy);
+  if (mask == MaskUse::inherit && place.believe_mask) options.mask = variable_here("CUDA_VISIBLE_DEVICES");
+  options.device_order = variable_here("CUDA_DEVICE_ORDER");
+  return Session(std::move(place), std::move(source), std::move(options));
+}
+
+Session::Session(Place place, SourceAccess source, LookOptions options)
+    : place_(std::move(place)), source_(std::move(source)), options_(std::move(options)) {
+  options_.within = place_.within;
+}
+
+Result<World> Session::look(const Request& request, ReadingSet also) const {
+  LookOptions options = options_;
+  options.also |= also;
+  BERTH_LET(const auto source, source_.open());
+  return leasing::look(*source, *place_.store, request, options);
+}
+
+Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const {
+  using Answer = std::variant<Picked, Refusal>;
+  const Request request = with_seed(asked);
+  BERTH_LET(auto world, look(request, readings_in_case_of_choice(request)));
+  BERTH_LET(auto verdicts, judge(request, world.ledger, world.facts));
+  if (std::cmp_less(std::ranges::count_if(verdicts, &Verdict::free), request.count)) {
+    BERTH_LET(auto why_not, explained(request, std::move(world), std::move(verdicts)));
+    return Answer(refusal_of(std::move(why_not), std::nullopt));
+  }
+  BERTH_LET(const auto source, source_.open());
+  read_to_choose(readings_to_choose(request, verdicts), *source, world);
+  Choice choice = choose(request, verdicts, world.facts.snapshot);
+  return Answer(Picked{std::move(world), std::move(choice)});
+}
+
+Result<Explained> Session::why(const Request& asked) const {
+  const Request request = with_seed(asked);
+  BERTH_LET(auto world, look(request));
+  BERTH_LET(auto verdicts, judge(request, world.ledger, world.facts));
+  return explained(request, std::move(world), std::move(verdicts));
+}
+
+Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, const TicketWords& words,
+                                                          const Patience& patience) const {
+  using Answer = std::variant<HeldLease, Refusal>;
+  const Request request = with_seed(asked);
+  BERTH_LET(auto acquired, acquire_in_turn(source_, *place_.store, request, options_, words, patience));
+  if (auto* lease = std::get_if<HeldLease>(&acquired)) return Answer(std::move(*lease));
+  BERTH_LET(auto refusal, refuse(request, std::get<Refused>(std::move(acquired)), patience));
+  return Answer(std::move(refusal));
+}
+
+Result<Refusal> Session::refuse(const Request& request, Refused refused, const Patience& patience) const {
+  // Deciding has not looked at who else waits.
+  if (auto books = place_.store->look()) refused.world.ledger = std::move(books->ledger);
+  BERTH_LET(auto why_not, explained(request, std::move(refused.world), std::move(refused.verdicts)));
+  return refusal_of(std::move(why_not), refused.waited ? patience.limit : std::nullopt);
+}
+
+}  // namespace berth::leasing

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "berth/core/mask.h"
+#include "berth/core/select.h"
+#include "berth/core/verdict.h"
+#include "berth/lease/acquire.h"
+#include "berth/lease/look.h"
+#include "berth/lease/place.h"
+
+namespace berth::leasing {
+
+/// What was found for a request: all that is needed to say why it is granted or not.
+struct Explained {
+  Request request;
+  World world;
+  std::vector<Verdict> verdicts;    ///< of each device, in the order of the snapshot
+  std::size_t possible = 0;         ///< devices that could ever serve the request
+  std::vector<std::string> looser;  ///< requests that would succeed now, in words
+};
+
+/// The answer is no.
+struct Refusal : Explained {
+  ErrorCode code = ErrorCode::not_now;              ///< `impossible`; `not_now`; `timed_out`
+  std::optional<std::chrono::milliseconds> waited;  ///< that long, in vain
+};
+
+/// The devices that the request would get now, in the order in which the job shall see them.
+struct Picked {
+  World world;
+  Choice choice;
+};
+
+/// What bears on an answer and does not show in it, one sentence each: an old snapshot, a mask that was cut
+/// off; then what is to be known about the choice.
+std::vector<std::string> notes_on(const Picked& picked);
+std::vector<std::string> notes_on(const HeldLease& lease);
+/// The same for who shows all that a look saw: also the tickets that cannot be understood.
+std::vector<std::string> notes_on(const World& world);
+
+/// The one use of Berth under all its faces: the site file, the machine or the lease that we are inside of,
+/// and the mask of this process are settled once; then it looks, picks, explains and leases. Starts nothing
+/// and prints nothing. Move-only.
+class Session {
+ public:
+  /// For questions asked here and now: BERTH_LEASE says inside of which lease. `tell`: whom a question makes
+  /// wait. Error: a site file that is malformed; a lease directory that is not fit for use.
+  static Result<Session> open(SourceAccess source, MaskUse mask, const store::Tell& tell = {});
+  /// For questions asked at this place.
+  static Result<Session> open_at(Place place, SourceAccess source, MaskUse mask);
+  /// With everything settled: `within` of the options is the place's.
+  Session(Place place, SourceAccess source, LookOptions options);
+
+  const SitePolicy& policy() const { return options_.policy; }
+  const Place& place() const { return place_; }
+  const SourceAccess& source() const { return source_; }
+  /// What whoever asks should know of the place, one sentence each: "BERTH_LEASE=… names no live lease …".
+  const std::vector<std::string>& warnings() const { return place_.warnings; }
+
+  /// From now on these processes count as if they were not there: they are about to get a lease.
+  void set_aside(std::set<std::uint32_t> processes) { options_.adopted = std::move(processes); }
+
+  /// The machine and the books as they are now, with what judging the request needs, and `also`. Error: as
+  /// Source::read; the lease directory.
+  Result<World> look(const Request& request, ReadingSet also = {}) const;
+
+  /// Holds nothing: the next who asks may be told the same. A topology that cannot be had is no error: the
+  /// choice then says so. Error: `usage`; as `look`.
+  Result<std::variant<Picked, Refusal>> pick(const Request& request) const;
+
+  /// Error: as `pick`.
+  Result<Explained> why(const Request& request) const;
+
+  /// Takes a lease for this process, in its turn, as acquire_in_turn. Error: as `pick`.
+  Result<std::variant<HeldLease, Refusal>> acquire(const Request& request, const TicketWords& words,
+                                                   const Patience& patience = {}) const;
+
+ private:
+  Result<Refusal> refuse(const Request& request, Refused refused, const Patience& patience) const;
+
+  Place place_;
+  SourceAccess source_;
+  LookOptions options_;
+};
+
+}  // namespace berth::leasing

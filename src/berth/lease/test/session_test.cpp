@@ -1,0 +1,143 @@
+#include "berth/lease/session.h"
+
+#include <doctest/doctest.h>
+
+#include "berth/lease/test/scene.h"
+
+namespace berth::leasing {
+namespace {
+
+/// A driver that tells everything but how its GPUs are connected.
+class WithoutTopology : public FakeSource {
+ public:
+  Result<Snapshot> read(ReadingSet readings) override {
+    if (readings.has(ReadingKind::topology)) return fail(ErrorCode::failure, "the driver crashed");
+    return FakeSource::read(readings);
+  }
+};
+
+/// A machine of H100, asked through a session.
+struct Asked {
+  WithoutTopology source;
+  int closed = 0;
+
+  explicit Asked(unsigned devices) {
+    for (unsigned index = 0; index < devices; ++index) source.machine.devices.push_back(gpu(index));
+  }
+  Session session(LookOptions options = {}) {
+    Place place;
+    place.store = std::make_unique<store::MemoryStore>(std::make_shared<store::MemoryBooks>());
+    return {std::move(place),
+            {[this]() -> Result<source::Source*> { return &source; }, [this] { ++closed; }},
+            std::move(options)};
+  }
+};
+
+Request devices(unsigned count) {
+  Request request;
+  request.count = count;
+  return request;
+}
+
+/// What is wrong with the answer, without the value.
+template <class Yes>
+Refusal refusal(Result<std::variant<Yes, Refusal>> answer) {
+  if (!answer) FAIL(answer.error().message);
+  REQUIRE(std::holds_alternative<Refusal>(*answer));
+  return std::get<Refusal>(std::move(*answer));
+}
+
+TEST_CASE("a topology that cannot be had is a note on the choice, picked or leased") {
+  Asked machine(4);
+  const Session session = machine.session();
+  const auto picked = session.pick(devices(2));
+  if (!picked) FAIL(picked.error().message);
+  REQUIRE(std::holds_alternative<Picked>(*picked));
+  CHECK(notes_on(std::get<Picked>(*picked)) ==
+        std::vector<std::string>{"topology is not known: took the lowest index"});
+  const auto leased = session.acquire(devices(2), {});
+  if (!leased) FAIL(leased.error().message);
+  REQUIRE(std::holds_alternative<HeldLease>(*leased));
+  CHECK(notes_on(std::get<HeldLease>(*leased)) == notes_on(std::get<Picked>(*picked)));
+}
+
+TEST_CASE("a refusal has one code, the verdict on each device, and what would succeed") {
+  Asked machine(2);
+  const Session session = machine.session();
+  const Refusal never = refusal(session.pick(devices(3)));
+  CHECK(never.code == ErrorCode::impossible);
+  CHECK(never.possible == 2);
+  CHECK(never.verdicts.size() == 2);
+  machine.source.machine.devices[0].memory.used_bytes = 70 * kGiB;
+  const Refusal now = refusal(session.pick(devices(2)));
+  CHECK(now.code == ErrorCode::not_now);
+  CHECK(now.verdicts[0].failed == Clause::no_hidden_holder);
+  CHECK(now.verdicts[1].free());
+  CHECK(now.looser == std::vector<std::string>{"1 device instead of 2"});
+}
+
+TEST_CASE("a lease is refused as a pick is") {
+  Asked machine(2);
+  const Session session = machine.session();
+  machine.source.machine.devices[0].memory.used_bytes = 70 * kGiB;
+  const Refusal picked = refusal(session.pick(devices(2)));
+  const Refusal leased = refusal(session.acquire(devices(2), {}));
+  CHECK(leased.code == picked.code);
+  CHECK(leased.possible == picked.possible);
+  CHECK(leased.verdicts == picked.verdicts);
+  CHECK(leased.looser == picked.looser);
+  CHECK(machine.closed > 0);
+  Patience patience;
+  patience.wait = true;
+  patience.limit = std::chrono::milliseconds(1);
+  const Refusal late = refusal(session.acquire(devices(2), {}, patience));
+  CHECK(late.code == ErrorCode::timed_out);
+  CHECK(late.waited == std::chrono::milliseconds(1));
+}
+
+TEST_CASE("what would succeed now is not what somebody waits for") {
+  Asked machine(2);
+  const auto books = std::make_shared<store::MemoryBooks>();
+  Place place;
+  place.store = std::make_unique<store::MemoryStore>(books);
+  const Session session(std::move(place),
+                        {[&]() -> Result<source::Source*> { return &machine.source; }, [] {}}, {});
+  machine.source.machine.devices[0].memory.used_bytes = 70 * kGiB;
+  REQUIRE(session.why(devices(2)).value().looser.size() == 1);
+  store::MemoryStore other(books);
+  Ticket draft;
+  draft.count = 2;
+  draft.candidates = {"GPU-a", "GPU-b"};
+  const auto waits =
+      other.join(draft, [](const Ledger&, TicketId) { return store::Decision(store::Stay{}); });
+  REQUIRE(waits.has_value());
+  CHECK(session.why(devices(2)).value().looser.empty());
+}
+
+TEST_CASE("a random order has a seed, and says which") {
+  Asked machine(2);
+  Request any;
+  any.order = Order::random;
+  const auto found = machine.session().why(any);
+  REQUIRE(found.has_value());
+  CHECK(found->request.seed.has_value());
+  any.seed = 7;
+  CHECK(machine.session().why(any)->request.seed == 7U);
+}
+
+TEST_CASE("processes set aside count as if they were not there") {
+  Asked machine(1);
+  Process process;
+  process.pid = 4242;
+  process.kind = ProcessKind::compute;
+  process.used_bytes = 10 * kGiB;
+  machine.source.machine.devices[0].processes = {process};
+  machine.source.machine.devices[0].memory.used_bytes = 10 * kGiB;
+  Session session = machine.session();
+  CHECK(session.why(devices(1))->verdicts[0].failed == Clause::no_outsider);
+  session.set_aside({4242});
+  CHECK(session.why(devices(1))->verdicts[0].free());
+}
+
+}  // namespace
+}  // namespace berth::leasing
