@@ -26,11 +26,10 @@ power_w = 40
 # As PyTorch counts: the four H100 are 0 to 3, the T4 is 4.
 
 
-def prelude(desk) -> str:
-    """Keeps the tests of two checkouts apart; all else is as a user has it."""
+def prelude() -> str:
+    """All but how often it looks is as a user has it."""
     return (
-        "import gpu_scheduler.lock_files as files\n"
-        f"files.NEWER_DIRECTORY = {str(desk.directory / 'newer')!r}\n"
+        "import berth_dropin.scheduler_locks as files\n"
         "import gpu_scheduler.scheduler\ngpu_scheduler.scheduler.RETRY_S = 0.1\n"
         "import torch\nmodel = torch.zeros(1)\nfrom gpu_scheduler import GPUScheduler\n"
     )
@@ -38,12 +37,12 @@ def prelude(desk) -> str:
 
 def holding(desk, arguments: str = "", code: str = "print(*ids, flush=True); input()"):
     """A process inside the block; its first line has the ids."""
-    script = prelude(desk) + f"with GPUScheduler({arguments}) as ids:\n    {code}\n"
+    script = prelude() + f"with GPUScheduler({arguments}) as ids:\n    {code}\n"
     return desk.start_python(script, stdin=-1)
 
 
 def block(desk, arguments: str, code: str = "print(*ids)") -> str:
-    answer = desk.python(prelude(desk) + f"with GPUScheduler({arguments}) as ids:\n    {code}\n")
+    answer = desk.python(prelude() + f"with GPUScheduler({arguments}) as ids:\n    {code}\n")
     assert answer.status == 0, answer.err
     return answer.out.strip()
 
@@ -62,7 +61,7 @@ def test_an_example_with_one_gpu(make_desk, title, after):
     desk = make_desk(LAB)
     # The block of the last example holds only a comment; a body is what its reader is to put there.
     text = example("gpu-scheduler.md", title).rstrip() + f"\n    {after}\n"
-    answer = desk.python(prelude(desk) + text)
+    answer = desk.python(prelude() + text)
     assert answer.status == 0, answer.err
     assert (
         answer.out.splitlines()[-1]
@@ -80,14 +79,14 @@ def test_an_example_with_one_gpu(make_desk, title, after):
 def test_the_example_with_several_gpus(make_desk):
     desk = make_desk(LAB)
     answer = desk.python(
-        prelude(desk) + example("gpu-scheduler.md", "multiple GPUs") + "    print(device1, device2)\n"
+        prelude() + example("gpu-scheduler.md", "multiple GPUs") + "    print(device1, device2)\n"
     )
     assert answer.out == "Using GPUs: [0, 3]\ncuda:0 cuda:3\n", answer.err
 
 
 def test_the_example_of_information(make_desk):
     desk = make_desk(LAB)
-    answer = desk.python(prelude(desk) + example("gpu-scheduler.md", "GPU information"))
+    answer = desk.python(prelude() + example("gpu-scheduler.md", "GPU information"))
     assert answer.status == 0, answer.err
     lines = answer.out.splitlines()
     assert lines[:4] == [
@@ -104,7 +103,7 @@ def test_ids_are_those_of_pytorch_and_the_mask_is_not_touched(make_desk):
     code = "import os, berth; print(ids, os.environ.get('CUDA_VISIBLE_DEVICES'), torch.cuda.get_device_name(ids[0]))"
     assert block(desk, "specific_gpus=[4], memory_free_threshold_gb=1", code) == "[4] None Tesla T4"
     env = {"CUDA_VISIBLE_DEVICES": "1,4"}
-    assert desk.python(prelude(desk) + "print(__import__('gpu_scheduler').get_gpu_names())", env=env).out == (
+    assert desk.python(prelude() + "print(__import__('gpu_scheduler').get_gpu_names())", env=env).out == (
         "[{'gpu_id': 0, 'name': 'NVIDIA H100 80GB HBM3'}, {'gpu_id': 1, 'name': 'Tesla T4'}]\n"
     )
 
@@ -119,7 +118,7 @@ def test_the_default_device_is_set_in_the_block_and_restored_after(make_desk):
     desk = make_desk(LAB)
     code = "print(torch.cuda.current_device())"
     answer = desk.python(
-        prelude(desk) + "torch.cuda.set_device(1)\n"
+        prelude() + "torch.cuda.set_device(1)\n"
         f"with GPUScheduler(specific_gpus=[3]) as ids:\n    {code}\n{code}\n"
     )
     assert answer.out == "3\n1\n"
@@ -148,7 +147,7 @@ def test_who_waits_gets_the_gpu_when_the_block_ends(make_desk):
 def test_a_wait_for_ever_however_it_is_written(make_desk, for_ever):
     desk = make_desk("1xH100")
     answer = desk.python(
-        prelude(desk) + f"import math, sys\nwith GPUScheduler(max_wait_time={for_ever}) as ids: print(ids)"
+        prelude() + f"import math, sys\nwith GPUScheduler(max_wait_time={for_ever}) as ids: print(ids)"
     )
     assert answer.out == "[0]\n", answer.err
 
@@ -156,7 +155,7 @@ def test_a_wait_for_ever_however_it_is_written(make_desk, for_ever):
 def test_a_wait_that_runs_out(make_desk):
     desk = make_desk("1xH100")
     holding(desk).stdout.readline()
-    answer = desk.python(prelude(desk) + "with GPUScheduler(max_wait_time=0.2): pass")
+    answer = desk.python(prelude() + "with GPUScheduler(max_wait_time=0.2): pass")
     assert answer.status == 1
     assert (
         "TimeoutError: Couldn't acquire 1 GPUs within 0.2 seconds: " in answer.err
@@ -167,7 +166,7 @@ def test_a_wait_that_runs_out(make_desk):
 @pytest.mark.parametrize("arguments", ["num_gpus=9", "specific_gpus=[99]", "memory_free_threshold_gb=99"])
 def test_what_no_wait_can_bring_is_refused_at_once(make_desk, arguments):
     desk = make_desk("1xH100")
-    answer = desk.python(prelude(desk) + f"with GPUScheduler({arguments}): pass")
+    answer = desk.python(prelude() + f"with GPUScheduler({arguments}): pass")
     assert answer.status == 1 and "TimeoutError: Couldn't acquire " in answer.err
 
 
@@ -190,7 +189,7 @@ def test_debug_mode_takes_what_is_in_use_but_not_what_is_held(make_desk):
     )
     process = holding(desk, "debug_mode=True")
     assert process.stdout.readline() == "0\n"
-    answer = desk.python(prelude(desk) + "with GPUScheduler(debug_mode=True): pass")
+    answer = desk.python(prelude() + "with GPUScheduler(debug_mode=True): pass")
     assert "RuntimeError: 🔧 DEBUG MODE: Could only acquire 0/1 GPUs" in answer.err
 
 
@@ -198,7 +197,7 @@ def test_banned_gpus_are_never_taken(make_desk):
     desk = make_desk("2xH100+2xT4")
     bans = "import gpu_scheduler.gpu_info as info; info.BANNED_GPUS.append(0); info.BANNED_GPU_NAMES.append('T4')\n"
     answer = desk.python(
-        prelude(desk) + bans + "with GPUScheduler(memory_free_threshold_gb=1) as ids: print(ids)"
+        prelude() + bans + "with GPUScheduler(memory_free_threshold_gb=1) as ids: print(ids)"
     )
     assert answer.out == "[1]\n"
 
@@ -235,7 +234,7 @@ def test_what_the_block_has_is_told_by_the_scheduler(make_desk):
         "print(s.gpu_ids, s.locks, s.prev_device)\n"
         "import gpu_scheduler; print(gpu_scheduler.__version__)\n"
     )
-    answer = desk.python(prelude(desk) + code)
+    answer = desk.python(prelude() + code)
     assert answer.out == "[] [] None\n[0, 1] True 0\n[] [] None\n0.1.0\n", answer.err
 
 
@@ -257,7 +256,7 @@ def test_its_lines_are_in_the_log_of_the_program(make_desk):
     code = (
         "import logging; logging.basicConfig(filename='own.log', level=logging.INFO, format='%(message)s')\n"
     )
-    answer = desk.python(code + prelude(desk) + "with GPUScheduler(): pass\n")
+    answer = desk.python(code + prelude() + "with GPUScheduler(): pass\n")
     assert (answer.status, answer.err) == (0, "")
     assert "Acquired 1 GPUs: [0]\n" in (desk.directory / "own.log").read_text()
 
@@ -285,7 +284,7 @@ def original_lock(directory, gpu_id: int):
     return file
 
 
-@pytest.mark.parametrize("place", ["home/.gpu_locks", "work/newer"])
+@pytest.mark.parametrize("place", ["home/.gpu_locks", "home/newer_gpu_locks"])
 def test_a_gpu_that_an_original_has_locked_is_passed_over(make_desk, place):
     desk = make_desk("2xH100")
     with original_lock(desk.lab.directory / place, 0):
@@ -305,7 +304,7 @@ def test_our_lock_is_one_that_the_original_respects(make_desk):
     desk = make_desk("1xH100")
     process = holding(desk)
     process.stdout.readline()
-    for place in ("home/.gpu_locks", "work/newer"):
+    for place in ("home/.gpu_locks", "home/newer_gpu_locks"):
         with open(desk.lab.directory / place / "gpu_0.lock") as file, pytest.raises(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     process.communicate("\n")
@@ -317,7 +316,7 @@ def test_a_lock_counts_only_on_the_file_that_its_name_leads_to(make_desk):
     """The original removes a file after it has let go of it: whoever opened it before then locks a file without a
     name. The test removes it at that very moment."""
     desk = make_desk("1xH100")
-    setup = prelude(desk) + (
+    setup = prelude() + (
         "import fcntl, os\nreal, removed = fcntl.flock, []\n"
         "def flock(descriptor, how):\n"
         "    if not removed:\n"
@@ -334,8 +333,7 @@ def test_a_lock_counts_only_on_the_file_that_its_name_leads_to(make_desk):
 def test_a_file_that_is_removed_after_it_was_locked_is_locked_anew(make_desk):
     """The same a moment later: the original comes to remove it when ours has seen that the name is right."""
     setup = (
-        "import os, types, gpu_scheduler.lock_files as files\n"
-        "files.NEWER_DIRECTORY = os.path.expanduser('~/newer')\n"
+        "import os, types, berth_dropin.scheduler_locks as files\n"
         "path, removed = os.path.expanduser('~/.gpu_locks/gpu_0.lock'), []\n"
         "def settle(_):\n"
         "    if not removed: removed.append(os.unlink(path))\n"
@@ -345,6 +343,115 @@ def test_a_file_that_is_removed_after_it_was_locked_is_locked_anew(make_desk):
     assert make_desk("1xH100").ask(setup, "[os.fstat(t).st_nlink for t in taken], len(removed)") == [
         [[1, 1], 1]
     ]
+
+
+# The other drop-ins beside an original that holds an idle GPU ------------------------------------------------
+
+PLACES = ["home/.gpu_locks", "home/newer_gpu_locks"]
+# The H100 with PyTorch's number 0 has the driver's number 1.
+IDLE_LAB = LAB.replace("utilization = 30\n", "").replace("power_w = 90\n", "")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_an_original_has_locked_is_on_offer_nowhere(make_desk, place):
+    desk = make_desk(IDLE_LAB)
+    with original_lock(desk.lab.directory / place, 0):
+        setup = "import nvgpu, gpuselect\nfrom safe_gpu import safe_gpu\nfrom nvgpu.list_gpus import device_statuses\n"
+        setup += "from gpu_utilities.obtainers.nvml import NvmlGPUInfoObtainer as Obtainer"
+        available, rows, free, obtained, looked, taken, owned = desk.ask(
+            setup,
+            "sorted(nvgpu.available_gpus())",
+            "[[row['is_available'], row['users']] for row in device_statuses()]",
+            "safe_gpu.get_free_gpus()",
+            "sorted(gpu.cuda_id for gpu in Obtainer().gpus())",
+            "gpuselect.gpuselect(devices=1, set_cvd=False)",
+            "gpuselect.gpuselect(count=3, name='H100')",
+            "safe_gpu.GPUOwner(2, id)",
+        )
+    assert (available, free, obtained) == (["0", "2", "3", "4"], ["0", "2", "3", "4"], [1, 2, 3, 4])
+    assert rows[:2] == [[True, ""], [False, "?"]]
+    locked = "GPU 1: locked by an original gpu_scheduler"
+    assert looked["text"] == f"Requested 1 GPUs, but 0 matched filters; {locked}"
+    assert taken == "2,3,4"
+    assert "only found these free: ['0']" in owned["text"] and locked in owned["text"]
+
+
+@pytest.mark.parametrize("words", [["gpuselect", "-d", "1", "--", "true"], ["gpuselect", "-d", "1"]])
+def test_the_command_gpuselect_does_not_take_it_either(make_desk, words):
+    desk = make_desk(IDLE_LAB)
+    with original_lock(desk.lab.directory / PLACES[0], 0):
+        answer = desk.run(*words)
+    assert (answer.status, answer.out) == (1, "")
+    assert "locked by an original gpu_scheduler" in answer.err
+
+
+def is_locked(path) -> bool:
+    with open(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "claim",
+    ["import gpuselect; gpuselect.gpuselect(devices=2)", "from safe_gpu import *; claim_gpus(2, id)"],
+)
+def test_where_gpu_scheduler_is_in_use_it_sees_what_the_others_lease(make_desk, claim):
+    """Idle as it is: by its own lock. GPU 2 of the driver is PyTorch's 1; safe_gpu takes the driver's 0 and 1."""
+    desk = make_desk(IDLE_LAB)
+    place = desk.lab.directory / "home/.gpu_locks"
+    place.mkdir()
+    process = desk.start_python(f"{claim}; print(flush=True); input()", stdin=-1)
+    process.stdout.readline()
+    held = {int(path.stem.partition("_")[2]) for path in place.iterdir() if is_locked(path)}
+    assert held == ({1} if "gpuselect" in claim else {0, 4})
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not any(is_locked(path) for path in place.iterdir())
+
+
+def test_a_later_selection_and_a_release_give_the_locks_back(make_desk):
+    desk = make_desk("2xH100")
+    (desk.lab.directory / "home/.gpu_locks").mkdir()
+    setup = (
+        "import berth_dropin.scheduler_locks as locks\nfrom gpuselect import gpuselect\nfrom safe_gpu import safe_gpu\n"
+        "held = lambda: [locks.is_held(i, locks.DIRECTORY) for i in range(2)]"
+    )
+    first, second, both, one = desk.ask(
+        setup,
+        "gpuselect(devices=0) and held()",
+        "gpuselect(devices=1) and held()",
+        "safe_gpu.claim_gpus(1, id) or held()",
+        "safe_gpu.release_gpus() or held()",
+    )
+    assert (first, second, both, one) == ([True, False], [False, True], [True, True], [False, True])
+
+
+def test_where_nobody_uses_gpu_scheduler_nothing_is_made(make_desk):
+    desk = make_desk("2xH100")
+    assert desk.ask("from gpuselect import gpuselect", "gpuselect(devices=0)") == ["0"]
+    assert not any((desk.lab.directory / place).exists() for place in PLACES)
+
+
+def test_who_shares_a_gpu_takes_no_lock_of_it(make_desk):
+    desk = make_desk("1xH100")
+    (desk.lab.directory / "home/.gpu_locks").mkdir()
+    script = "from gpuselect import gpuselect; print(gpuselect(processes=1), flush=True); input()"
+    assert [desk.start_python(script, stdin=-1).stdout.readline() for _ in range(2)] == ["0\n", "0\n"]
+
+
+def test_an_original_that_locks_between_the_look_and_the_lease_keeps_its_gpu(make_desk):
+    desk = make_desk("2xH100")
+    setup = (
+        "import berth_dropin.scheduler_locks as locks\nfrom safe_gpu import safe_gpu\n"
+        "real = locks.locked\n"
+        "def first_look(gpus):\n    locks.locked = real\n    return set()\n"
+        "locks.locked = first_look"
+    )
+    with original_lock(desk.lab.directory / PLACES[0], 0):
+        assert desk.ask(setup, "safe_gpu.GPUOwner(1, id).devices_taken") == [[1]]
 
 
 # The command ------------------------------------------------------------------------------------------------
@@ -392,7 +499,7 @@ def test_the_command_without_a_driver(make_desk):
 
 def test_an_error_of_cuda_at_the_end_of_the_block_keeps_nothing(desk):
     code = (
-        prelude(desk)
+        prelude()
         + "import berth\n"
         + "def broken(index): raise RuntimeError('CUDA error: an illegal memory access was encountered')\n"
         + "try:\n"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import berth
 
+from berth_dropin import scheduler_locks
+
 # The questions whose failure takes a card out of any offer, whatever its load. They come before all others
 # that a default request can fail.
 NOT_ON_OFFER = frozenset({"healthy", "not_excluded", "in_lease", "not_leased", "not_draining"})
@@ -24,12 +26,15 @@ class Look:
             for verdict in berth.why(mask=False)
             if verdict.device.uuid and verdict.device.mig is None
         }
+        self.locked = scheduler_locks.locked([gpu for gpu in self.gpus if is_usable(gpu)])
 
     def is_on_offer(self, gpu: berth.Device) -> bool:
-        """Whether somebody may be pointed to it: it answers, is whole, and nobody has leased it; nor has the site
-        excluded it, and it is of the lease that this process runs in."""
+        """Whether somebody may be pointed to it: it answers, is whole, and nobody has leased it or locked it by an
+        original gpu_scheduler; nor has the site excluded it, and it is of the lease that this process runs in."""
         verdict = self.verdicts.get(gpu.uuid)
-        return is_usable(gpu) and verdict is not None and verdict.clause not in NOT_ON_OFFER
+        if not is_usable(gpu) or gpu.uuid in self.locked:
+            return False
+        return verdict is not None and verdict.clause not in NOT_ON_OFFER
 
     def on_offer(self) -> list[berth.Device]:
         return [gpu for gpu in self.gpus if self.is_on_offer(gpu)]
@@ -43,7 +48,7 @@ class Look:
         """The names of those who have leased it; "?" has locked it without a ticket."""
         verdict = self.verdicts.get(gpu.uuid)
         if verdict is None or verdict.clause != "not_leased":
-            return []
+            return ["?"] if gpu.uuid in self.locked else []
         return [culprit.user or "?" for culprit in verdict.culprits] or ["?"]
 
 

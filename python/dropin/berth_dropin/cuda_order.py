@@ -33,9 +33,14 @@ def _plain(uuid: str) -> str:
     return uuid.lower().replace("gpu-", "").replace("-", "")
 
 
+_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+
+
 @functools.lru_cache(maxsize=8)
-def _asked(environment: tuple) -> tuple[str, ...]:  # noqa: ARG001, the answer depends on it
-    """Raises where CUDA cannot tell, which is not kept: it may be able to later."""
+def _asked(values: tuple) -> tuple[str, ...]:
+    """UUIDs in CUDA's order where its variables have these values. Raises where CUDA cannot tell, which is not kept:
+    it may be able to later."""
+    given = {name: value for name, value in zip(_VARIABLES, values) if value is not None}
     answer = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _ASK],
         stdout=subprocess.PIPE,
@@ -44,6 +49,7 @@ def _asked(environment: tuple) -> tuple[str, ...]:  # noqa: ARG001, the answer d
         timeout=_DEADLINE_S,
         check=True,
         text=True,
+        env={**{name: value for name, value in os.environ.items() if name not in _VARIABLES}, **given},
     )
     return tuple(answer.stdout.split())
 
@@ -61,17 +67,28 @@ def _of_torch() -> tuple[str, ...] | None:
     return tuple(found)
 
 
+def _numbered(order: tuple[str, ...], gpus) -> dict[int, object]:
+    by_uuid = {_plain(gpu.uuid): gpu for gpu in gpus}
+    return {number: by_uuid[uuid] for number, uuid in enumerate(order) if uuid in by_uuid}
+
+
 def ordinals(gpus) -> dict[int, object] | None:
     """CUDA's number -> device, of those that CUDA shows this process. None where CUDA cannot tell."""
-    environment = tuple(os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"))
-    by_uuid = {_plain(gpu.uuid): gpu for gpu in gpus}
     order = _of_torch()
     if order is None:
         try:
-            order = _asked(environment)
+            order = _asked(tuple(os.environ.get(name) for name in _VARIABLES))
         except (OSError, subprocess.SubprocessError):
             return None
-    return {number: by_uuid[uuid] for number, uuid in enumerate(order) if uuid in by_uuid}
+    return _numbered(order, gpus)
+
+
+def unmasked_ordinals(gpus) -> dict[int, object]:
+    """The same for a process that has set nothing, as most others have not. Where CUDA cannot tell, by the bus."""
+    try:
+        return _numbered(_asked((None, None)), gpus)
+    except (OSError, subprocess.SubprocessError):
+        return dict(enumerate(gpus))
 
 
 def count_by_bus() -> None:

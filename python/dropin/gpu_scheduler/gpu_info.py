@@ -5,18 +5,16 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-import os
 from typing import Optional
 
 import berth
-from berth_dropin import cards, cuda_order
+from berth_dropin import cards, cuda_order, scheduler_locks
 
-from gpu_scheduler import lock_files
 from gpu_scheduler.banned import load_banned
 
 logger = logging.getLogger("gpu_scheduler")
 
-LOCK_DIR = os.path.expanduser("~/.gpu_locks")
+LOCK_DIR = scheduler_locks.DIRECTORY
 # Ids, and parts of names, that are never taken. A program may change both lists.
 BANNED_GPUS, BANNED_GPU_NAMES = load_banned()
 
@@ -131,17 +129,17 @@ def free_gpus(memory_gb: float, power_w: Optional[float], utilization: Optional[
         for info, gpu in ((described(gpu_id, gpu), gpu) for gpu_id, gpu in numbered().items())
         if _passes(info, memory_gb, power_w, utilization)
         and look.is_on_offer(gpu)
-        and not lock_files.is_held(info["gpu_id"], LOCK_DIR)
+        and not scheduler_locks.is_held(info["gpu_id"], LOCK_DIR)
     ]
 
 
 def get_lock_path(gpu_id: int) -> str:
-    return lock_files.path_in(LOCK_DIR, gpu_id)
+    return scheduler_locks.path_in(LOCK_DIR, gpu_id)
 
 
 def is_gpu_locked(gpu_id: int) -> bool:
     """Whether somebody holds one of its lock files, or a lease of it."""
-    if lock_files.is_held(gpu_id, LOCK_DIR):
+    if scheduler_locks.is_held(gpu_id, LOCK_DIR):
         return True
     gpu = _numbered_or_none().get(gpu_id)
     return gpu is not None and not cards.Look().is_on_offer(gpu)

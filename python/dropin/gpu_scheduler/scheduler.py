@@ -9,7 +9,9 @@ from typing import Optional
 
 import berth
 
-from gpu_scheduler import gpu_info, lock_files
+from berth_dropin import scheduler_locks
+
+from gpu_scheduler import gpu_info
 
 logger = logging.getLogger("gpu_scheduler")
 
@@ -94,7 +96,7 @@ class GPUScheduler:
                     raise self._failed(refusal) from None
                 if isinstance(refusal, berth.Impossible):
                     time.sleep(min(left, RETRY_S))
-                locked = {gpu_id for gpu_id in locked if lock_files.is_held(gpu_id, gpu_info.LOCK_DIR)}
+                locked = {gpu_id for gpu_id in locked if scheduler_locks.is_held(gpu_id, gpu_info.LOCK_DIR)}
                 continue
             by_uuid = {gpu.uuid: gpu_id for gpu_id, gpu in numbers.items()}
             ids = sorted(by_uuid[uuid] for uuid in lease.uuids)
@@ -156,13 +158,13 @@ class GPUScheduler:
         """Takes the lock files of all; or of none, and returns the ids of those that others hold."""
         taken, refused = [], set()
         for gpu_id in ids:
-            locks = lock_files.take(gpu_id, gpu_info.LOCK_DIR)
+            locks = scheduler_locks.take(gpu_id, gpu_info.LOCK_DIR)
             if locks is None:
                 refused.add(gpu_id)
             else:
                 taken += locks
         if refused:
-            lock_files.release(taken)
+            scheduler_locks.release(taken)
         else:
             self.locks = taken
         return refused
@@ -224,7 +226,7 @@ class GPUScheduler:
         self.prev_device = None
 
     def _give_back(self) -> None:
-        lock_files.release(self.locks)
+        scheduler_locks.release(self.locks)
         self.locks = []
         if self._lease is not None:
             self._lease.release()

@@ -7,9 +7,11 @@ import logging
 import os
 import sys
 
+import berth
 from berth import _berth
+from berth_dropin import beside_scheduler
 
-from gpuselect.selection import Question, check, logger, look, request
+from gpuselect.selection import Question, check, logger, look, request, shortage
 
 
 def _ids(text: str):
@@ -65,7 +67,12 @@ def _parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
 def _run(question: Question, command: list[str]) -> None:
     """Becomes `berth run`, which ends as the command ends."""
     made = request(question)
-    words = ["run", "--no-wait", "-n", str(question.count), "--devices", ",".join(made["devices"])]
+    free = beside_scheduler.unlocked(made["devices"])
+    if len(free) < question.count:
+        raise shortage(
+            question, made["devices"], berth.NotNow("", berth.why(devices=made["devices"], mask=False))
+        )
+    words = ["run", "--no-wait", "-n", str(question.count), "--devices", ",".join(free)]
     words += ["--order", "random", "--mask", "ignore"]
     if "shared" in made:
         words += ["--shared", "--processes", str(made["processes"])]

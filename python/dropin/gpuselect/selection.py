@@ -9,7 +9,7 @@ import threading
 from typing import Callable, NamedTuple, Optional, Union
 
 import berth
-from berth_dropin import cards, mask
+from berth_dropin import beside_scheduler, cards, mask
 
 from gpuselect import inherited
 from gpuselect.status import GpuInfo, describe, gpustatus
@@ -99,7 +99,8 @@ def _admitted(question: Question) -> dict[str, GpuInfo]:
 
 
 def request(question: Question) -> dict:
-    """The arguments for berth.pick and berth.lease. Raises Shortage when too few pass the filters.
+    """The arguments for berth.pick; those for a lease, once `devices` is taken out of it. Raises Shortage when too few
+    pass the filters.
 
     Who allows others on the card gets a share of it that promises no memory."""
     admitted = _admitted(question)
@@ -108,20 +109,21 @@ def request(question: Question) -> dict:
     company = question.processes
     if question.selector is not None:
         company = max(info.processes for info in admitted.values())
-    made = {"devices": list(admitted), "order": "random", "mask": False}
+    made = {"devices": list(admitted), "order": "random"}
     return made if company == 0 else {**made, "processes": company, "shared": True}
 
 
 def shortage(question: Question, admitted: list[str], refusal: berth.Error) -> Shortage:
     """The same in the words of gpuselect, with Berth's reasons."""
-    matched = [verdict for verdict in refusal.verdicts if verdict.device.uuid in admitted]
-    free = sum(verdict.free for verdict in matched)
-    reasons = [f"GPU {verdict.device.label}: {verdict.reason}" for verdict in matched if not verdict.free]
-    text = f"Requested {question.count} GPUs, but {free} matched filters"
-    return Shortage("; ".join([text, *reasons]))
+    matched = beside_scheduler.reasons(
+        verdict for verdict in refusal.verdicts if verdict.device.uuid in admitted
+    )
+    taken = [f"GPU {device.label}: {reason}" for device, reason in matched if reason]
+    text = f"Requested {question.count} GPUs, but {len(matched) - len(taken)} matched filters"
+    return Shortage("; ".join([text, *taken]))
 
 
-_held: Optional[berth.Lease] = None
+_held: Optional[beside_scheduler.Lease] = None
 _holder: Optional[int] = None
 _holding = threading.Lock()
 
@@ -161,22 +163,27 @@ def _replace_lease(question: Question) -> str:
         if _held is not None and mine:
             _held.release()
         _held = None
-        made = request(question)
+        asked = request(question)
+        admitted = asked.pop("devices")
         try:
-            _held = berth.lease(question.count, wait=0, note=inherited.NOTE, set_environ=False, **made)
+            _held = beside_scheduler.lease(question.count, admitted, wait=0, note=inherited.NOTE, **asked)
         except (berth.NotNow, berth.Impossible) as refusal:
-            raise shortage(question, made["devices"], refusal) from None
+            raise shortage(question, admitted, refusal) from None
         _holder = os.getpid()
-        return _held.visible_devices
+        return _held.held.visible_devices
 
 
 def look(question: Question) -> str:
     """The GPUs that the question would get now; holds nothing."""
-    made = request(question)
+    asked = request(question)
+    admitted = asked.pop("devices")
     try:
-        return berth.pick(question.count, **made).visible_devices
+        free = beside_scheduler.unlocked(admitted)
+        if len(free) < question.count:
+            raise berth.NotNow(beside_scheduler.LOCKED, berth.why(devices=admitted, mask=False))
+        return berth.pick(question.count, devices=free, mask=False, **asked).visible_devices
     except (berth.NotNow, berth.Impossible) as refusal:
-        raise shortage(question, made["devices"], refusal) from None
+        raise shortage(question, admitted, refusal) from None
 
 
 def gpuselect(

@@ -8,7 +8,7 @@ import time
 from typing import Any, Callable, Optional
 
 import berth
-from berth_dropin import cards, mask
+from berth_dropin import beside_scheduler, cards, mask
 from berth_dropin.beside import warn_of_original
 
 from safe_gpu import lock
@@ -100,7 +100,7 @@ class GPUOwner:
         self.placeholder_fn = PytorchPlaceholder(self.logger) if placeholder_fn is None else placeholder_fn
         self.devices_taken: list[int] = []
         self.placeholders: list = []
-        self._lease: Optional[berth.Lease] = None
+        self._lease: Optional[beside_scheduler.Lease] = None
         mask.check_effective()
         if is_single_gpu_display_mode():
             self._claim_the_display(nb_gpus)
@@ -131,7 +131,7 @@ class GPUOwner:
         lease = _leased(nb_gpus, wait)
         try:
             with lock.held(self.logger):
-                if any(cards.computing(gpu) for gpu in cards.gpus() if gpu.uuid in lease.uuids):
+                if any(cards.computing(gpu) for gpu in cards.gpus() if gpu.uuid in lease.held.uuids):
                     lease.release()
                     return False
                 self._occupy(lease)
@@ -140,10 +140,10 @@ class GPUOwner:
             raise
         return True
 
-    def _occupy(self, lease: berth.Lease) -> None:
+    def _occupy(self, lease: beside_scheduler.Lease) -> None:
         try:
             self._lease = lease
-            self.allocate_gpus(list(lease.ids), lease.visible_devices)
+            self.allocate_gpus(list(lease.held.ids), lease.held.visible_devices)
         except BaseException:
             self._lease = None
             lease.release()
@@ -178,7 +178,7 @@ class GPUOwner:
                 self._lease = None
 
 
-def _leased(count: int, wait: Any, **company: Any) -> berth.Lease:
+def _leased(count: int, wait: Any, **company: Any) -> beside_scheduler.Lease:
     """Whole boards. Raises RuntimeError when too few are free."""
     boards = [gpu.uuid for gpu in _gpus() if cards.is_usable(gpu)]
     try:
@@ -186,16 +186,7 @@ def _leased(count: int, wait: Any, **company: Any) -> berth.Lease:
             raise berth.Impossible(
                 f"{count} asked for, and this machine has {len(boards)}", _verdicts(boards)
             )
-        return berth.lease(
-            count,
-            devices=boards,
-            order="index",
-            mask=False,
-            set_environ=False,
-            wait=wait,
-            note="safe_gpu",
-            **company,
-        )
+        return beside_scheduler.lease(count, boards, order="index", wait=wait, note="safe_gpu", **company)
     except (berth.NotNow, berth.TimedOut, berth.Impossible) as refusal:
         raise RuntimeError(_too_few(count, refusal)) from None
 
@@ -205,11 +196,10 @@ def _verdicts(boards: list[str]) -> tuple:
 
 
 def _too_few(count: int, refusal: berth.Error) -> str:
-    verdicts = refusal.verdicts or berth.why(mask=False)
-    free = [str(verdict.device.index) for verdict in verdicts if verdict.free]
+    found = beside_scheduler.reasons(refusal.verdicts or berth.why(mask=False))
+    free = [str(device.index) for device, reason in found if not reason]
     text = f"Required {count} GPUs, only found these free: {free}. Somebody didn't properly declare their resources?"
-    reasons = [f"GPU {verdict.device.label}: {verdict.reason}" for verdict in verdicts if not verdict.free]
-    return "\n".join([text, *reasons])
+    return "\n".join([text, *(f"GPU {device.label}: {reason}" for device, reason in found if reason)])
 
 
 gpu_owner: Optional[GPUOwner] = None

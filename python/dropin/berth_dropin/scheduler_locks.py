@@ -1,6 +1,10 @@
-"""The lock files by which copies of the original exclude each other, taken in its own way: flock on one file a
-GPU. The original removes a file after it has let go of it, so a lock counts only while the name still leads to
-the file that was locked. We never remove one."""
+"""The lock files by which copies of the original gpu_scheduler exclude each other, taken in its own way: flock on one
+file a GPU. The original removes a file after it has let go of it, so a lock counts only while the name still leads to
+the file that was locked. We never remove one.
+
+Its GPUs may be idle while it holds them, and then nothing but the lock tells of it. So all drop-ins pass over what is
+locked; and those that lease hold the locks as well where there is a directory of them, which is where somebody uses
+gpu_scheduler."""
 
 from __future__ import annotations
 
@@ -11,10 +15,13 @@ import stat
 import time
 from typing import Optional
 
+from berth_dropin import cuda_order
+
 logger = logging.getLogger("gpu_scheduler")
 
 _TRIES = 20  # each is lost to an original that let go at this very moment
 _SETTLING_S = 0.02  # some thousand times what lies between its two system calls
+DIRECTORY = os.path.expanduser("~/.gpu_locks")
 NEWER_DIRECTORY = "/tmp/gpu_locks"
 
 
@@ -129,3 +136,31 @@ def is_held(gpu_id: int, lock_dir: str) -> bool:
         finally:
             os.close(descriptor)
     return False
+
+
+# For those that know GPUs by UUID ---------------------------------------------------------------------------
+
+
+def locked(gpus) -> set[str]:
+    """The UUIDs of those that somebody has locked."""
+    # Seldom is any: only then is CUDA asked which GPU bears which number.
+    ids = [gpu_id for gpu_id in range(len(gpus)) if is_held(gpu_id, DIRECTORY)]
+    numbers = cuda_order.unmasked_ordinals(gpus) if ids else {}
+    return {numbers[gpu_id].uuid for gpu_id in ids if gpu_id in numbers}
+
+
+def hold(uuids, gpus) -> Optional[list[int]]:
+    """The locks of these of `gpus`, until `release`; None when somebody else has one. None are held, and the answer
+    is [], where nobody uses gpu_scheduler."""
+    if not any(os.path.isdir(directory) for directory in _directories(DIRECTORY)):
+        return []
+    taken: list[int] = []
+    for gpu_id, gpu in cuda_order.unmasked_ordinals(gpus).items():
+        if gpu.uuid not in uuids:
+            continue
+        locks = take(gpu_id, DIRECTORY)
+        if locks is None:
+            release(taken)
+            return None
+        taken += locks
+    return taken

@@ -1,0 +1,64 @@
+"""Leases beside an original gpu_scheduler: they pass over what it has locked, and it passes over them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import berth
+
+from berth_dropin import cards, scheduler_locks
+
+LOCKED = "locked by an original gpu_scheduler"
+
+
+class Lease(NamedTuple):
+    held: berth.Lease
+    locks: list
+
+    def release(self) -> None:
+        scheduler_locks.release(self.locks)
+        self.locks.clear()
+        self.held.release()
+
+
+def unlocked(uuids: list[str]) -> list[str]:
+    locked = scheduler_locks.locked(cards.usable())
+    return [uuid for uuid in uuids if uuid not in locked]
+
+
+def lease(count: int, uuids: list[str], **asked: Any) -> Lease:
+    """Of `count` of the boards `uuids`. Whoever is welcome to share a board takes no lock of it: it has only one.
+
+    Raises as berth.lease; its NotNow also where an original has locked too many of them."""
+    gpus = cards.usable()
+    locked = scheduler_locks.locked(gpus)
+    while True:
+        free = [uuid for uuid in uuids if uuid not in locked]
+        if len(free) < count:
+            raise berth.NotNow(
+                f"{count} asked for, the rest are {LOCKED}", berth.why(devices=uuids, mask=False)
+            )
+        held = berth.lease(count, devices=free, mask=False, set_environ=False, **asked)
+        try:
+            locks = [] if asked.get("shared") else scheduler_locks.hold(held.uuids, gpus)
+        except BaseException:
+            held.release()
+            raise
+        if locks is not None:
+            return Lease(held, locks)
+        # An original came between the look and the lease.
+        held.release()
+        locked = locked | scheduler_locks.locked(gpus)
+
+
+def reasons(verdicts) -> list[tuple[berth.Device, str]]:
+    """Each device, and why it cannot be had; "" where it can."""
+    locked = scheduler_locks.locked(cards.usable())
+    return [
+        (verdict.device, LOCKED if _only_locked(verdict, locked) else verdict.reason) for verdict in verdicts
+    ]
+
+
+def _only_locked(verdict, locked: set) -> bool:
+    """What is locked was not even asked for."""
+    return verdict.device.uuid in locked and (verdict.free or verdict.clause == "static_filters")
