@@ -69,10 +69,23 @@ setup_python() {
   }
 }
 
+# What a distribution's authors wrote, with their tests, which no wheel has.
+unpack_sources() {
+  local folder=$1 package=$2
+  mkdir -p "$folder" &&
+    .venv/bin/pip download -q --disable-pip-version-check --no-deps --no-binary :all: -d "$folder" "$package" &&
+    tar -xzf "$folder"/*.tar.gz -C "$folder" --strip-components=1 &&
+    rm "$folder"/*.tar.gz
+}
+
 make_originals() {
   local name packages
   rm -rf .venv-originals
   while read -r name packages; do
+    if [[ $packages == "sources of "* ]]; then
+      unpack_sources ".venv-originals/$name" "${packages#sources of }" </dev/null || return 1
+      continue
+    fi
     # shellcheck disable=SC2086
     /usr/bin/python3 -m venv --without-pip ".venv-originals/$name" &&
       .venv/bin/pip --python ".venv-originals/$name/bin/python" install -q --disable-pip-version-check $packages \
@@ -81,7 +94,8 @@ make_originals() {
   cp "$1" .venv-originals/originals.txt
 }
 
-# .venv-originals/NAME for each line of tests/dropin/originals.txt: the programs whose names the drop-ins take over.
+# .venv-originals/NAME for each line of tests/dropin/originals.txt: the programs whose names the drop-ins take over, and the
+# tests of their authors.
 setup_originals() {
   local pins=tests/dropin/originals.txt
   cmp -s "$pins" .venv-originals/originals.txt && return 0

@@ -153,6 +153,33 @@ def test_gpuselect_refuses_the_same(make_desk, question):
     assert "raises" in their
 
 
+FILTERING = """
+import gpuselect
+infos = [gpuselect.GpuInfo(i, "A6000" if i % 2 else "3090", i, 9 - i, 1, 2, 3, i // 3, *range(6)) for i in range(9)]
+def filtered(count=9, devices=(), name=None, util=99, mem_util=99, processes=9, selector=None):
+    asked = (count, list(devices), name, util, mem_util, processes, selector)
+    return sorted(gpu.device for gpu in getattr(gpuselect, "__filter_gpus")(infos, *asked))
+"""
+
+
+def test_the_filter_that_gpuselects_own_tests_ask(make_desk):
+    compare(
+        make_desk,
+        IDLE,
+        "gpuselect",
+        FILTERING,
+        "filtered()",
+        "filtered(9, util=4)",
+        "filtered(2, util=1)",
+        "filtered(mem_util=3)",
+        "filtered(processes=0)",
+        "filtered(name='A6000', util=6)",
+        "filtered(devices=[7, 2, 4], processes=1)",
+        "filtered(selector=lambda gpu: gpu.device > 6)",
+        "len(filtered(3))",
+    )
+
+
 @pytest.mark.parametrize(
     "mask, seen", [("1,3", [1, 3]), ("", [0, 1, 2, 3]), ("all", [0, 1, 2, 3]), ("9", [])]
 )

@@ -10,7 +10,7 @@ only looks.
 
 from berth_dropin.beside import warn_of_original
 
-from gpuselect.selection import GpuInfo, gpuselect, gpustatus
+from gpuselect.selection import GpuInfo, __filter_gpus, gpuselect, gpustatus  # noqa: F401, as the original has it
 
 __all__ = ["GpuInfo", "gpuselect", "gpustatus"]
 

@@ -79,6 +79,29 @@ def _filters(question: Question) -> list:
     ]
 
 
+def _filtered(question: Question, infos: list[GpuInfo]) -> list[GpuInfo]:
+    for name, admits in _filters(question):
+        passed = [info for info in infos if admits(info)]
+        logger.debug("%s filter matched %d / %d GPUs", name, len(passed), len(infos))
+        infos = passed
+    return infos
+
+
+def __filter_gpus(
+    gpu_info: list[GpuInfo],
+    count: int,
+    devices: list,
+    name: Optional[str],
+    util: int,
+    mem_util: int,
+    processes: int,
+    selector: Optional[Callable[[GpuInfo], bool]],
+) -> list[GpuInfo]:
+    """Of `gpu_info` those that pass, chosen at random down to `count`. The original's own tests ask it."""
+    left = _filtered(Question(count, devices, name, util, mem_util, processes, selector), gpu_info)
+    return left if count > len(left) else random.SystemRandom().sample(left, count)
+
+
 def _admitted(question: Question) -> dict[str, GpuInfo]:
     """UUID -> what is known, of the GPUs that pass the filters. One that is split into MIG instances, or does
     not answer, is never offered."""
@@ -87,15 +110,12 @@ def _admitted(question: Question) -> dict[str, GpuInfo]:
     for device in question.devices or ():
         if device < 0 or device not in [gpu.index for gpu in gpus]:
             raise Exception(f"Invalid device ID {device}")
-    left = {gpu.uuid: describe(gpu) for gpu in gpus if cards.is_usable(gpu)}
-    for info in left.values():
+    infos = {gpu.uuid: describe(gpu) for gpu in gpus if cards.is_usable(gpu)}
+    for info in infos.values():
         logger.debug("Device %d: %s", info.device, info)
-    for name, admits in _filters(question):
-        passed = {uuid: info for uuid, info in left.items() if admits(info)}
-        logger.debug("%s filter matched %d / %d GPUs", name, len(passed), len(left))
-        left = passed
+    left = _filtered(question, list(infos.values()))
     logger.debug("GPUs left after filtering (%d requested): %d", question.count, len(left))
-    return left
+    return {uuid: info for uuid, info in infos.items() if info in left}
 
 
 def request(question: Question) -> dict:
