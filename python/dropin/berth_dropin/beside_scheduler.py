@@ -21,8 +21,13 @@ class Lease(NamedTuple):
         self.held.release()
 
 
+def _locked() -> set:
+    """Nobody asks the driver in vain where nobody uses gpu_scheduler."""
+    return scheduler_locks.locked(cards.usable()) if scheduler_locks.in_use() else set()
+
+
 def unlocked(uuids: list[str]) -> list[str]:
-    locked = scheduler_locks.locked(cards.usable())
+    locked = _locked()
     return [uuid for uuid in uuids if uuid not in locked]
 
 
@@ -30,6 +35,8 @@ def lease(count: int, uuids: list[str], **asked: Any) -> Lease:
     """Of `count` of the boards `uuids`. Whoever is welcome to share a board takes no lock of it: it has only one.
 
     Raises as berth.lease; its NotNow also where an original has locked too many of them."""
+    if not scheduler_locks.in_use():
+        return Lease(_taken(count, uuids, asked), [])
     gpus = cards.usable()
     locked = scheduler_locks.locked(gpus)
     while True:
@@ -38,7 +45,7 @@ def lease(count: int, uuids: list[str], **asked: Any) -> Lease:
             raise berth.NotNow(
                 f"{count} asked for, the rest are {LOCKED}", berth.why(devices=uuids, mask=False)
             )
-        held = berth.lease(count, devices=free, mask=False, set_environ=False, **asked)
+        held = _taken(count, free, asked)
         try:
             locks = [] if asked.get("shared") else scheduler_locks.hold(held.uuids, gpus)
         except BaseException:
@@ -51,9 +58,13 @@ def lease(count: int, uuids: list[str], **asked: Any) -> Lease:
         locked = locked | scheduler_locks.locked(gpus)
 
 
+def _taken(count: int, uuids: list[str], asked: dict) -> berth.Lease:
+    return berth.lease(count, devices=uuids, mask=False, set_environ=False, **asked)
+
+
 def reasons(verdicts) -> list[tuple[berth.Device, str]]:
     """Each device, and why it cannot be had; "" where it can."""
-    locked = scheduler_locks.locked(cards.usable())
+    locked = _locked()
     return [
         (verdict.device, LOCKED if _only_locked(verdict, locked) else verdict.reason) for verdict in verdicts
     ]

@@ -141,6 +141,11 @@ def is_held(gpu_id: int, lock_dir: str) -> bool:
 # For those that know GPUs by UUID ---------------------------------------------------------------------------
 
 
+def in_use() -> bool:
+    """Whether there is a directory of such locks, which is where somebody uses gpu_scheduler."""
+    return any(os.path.isdir(directory) for directory in _directories(DIRECTORY))
+
+
 def locked(gpus) -> set[str]:
     """The UUIDs of those that somebody has locked."""
     # Seldom is any: only then is CUDA asked which GPU bears which number.
@@ -150,10 +155,7 @@ def locked(gpus) -> set[str]:
 
 
 def hold(uuids, gpus) -> Optional[list[int]]:
-    """The locks of these of `gpus`, until `release`; None when somebody else has one. None are held, and the answer
-    is [], where nobody uses gpu_scheduler."""
-    if not any(os.path.isdir(directory) for directory in _directories(DIRECTORY)):
-        return []
+    """The locks of these of `gpus`, until `release`; None when somebody else has one."""
     taken: list[int] = []
     for gpu_id, gpu in cuda_order.unmasked_ordinals(gpus).items():
         if gpu.uuid not in uuids:
