@@ -2,21 +2,24 @@
 #include <fmt/format.h>
 #include <nanobind/operators.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include "berth/core/device_readings.h"
+#include "berth/core/record_fields.h"
 #include "berth/core/units.h"
 #include "extension.h"
 
 namespace berth::python {
 namespace {
 
-template <class Enum>
-std::string text(Enum value) {
+template <Worded Word>
+std::string text(Word value) {
   return std::string(to_text(value));
 }
 
-template <class Enum>
-std::optional<std::string> text(const Reading<Enum>& value) {
+template <Worded Word>
+std::optional<std::string> text(const Reading<Word>& value) {
   return value ? std::optional(text(*value)) : std::nullopt;
 }
 
@@ -59,11 +62,6 @@ std::string repr(const MigPlace& place) {
   return fmt::format("Mig(slot {} of {})", place.slot, place.parent_uuid);
 }
 
-nb::object capability(const Device& device) {
-  if (!device.compute_capability) return nb::none();
-  return nb::make_tuple(*device.compute_capability / 10, *device.compute_capability % 10);
-}
-
 nb::object processes(const Device& device) {
   return device.processes ? nb::object(as_tuple(*device.processes)) : nb::none();
 }
@@ -94,23 +92,53 @@ void bind_process(nb::module_& module) {
       .def_ro("started_at_s", &Process::started_at_s, "seconds since the epoch");
 }
 
-void bind_memory(nb::module_& module) {
-  value_class<Memory>(module, "Memory", "Device memory in bytes. What the driver does not tell is None.")
-      .def_prop_ro(
-          "kind", [](const Memory& it) { return text(it.kind); }, "'dedicated' or 'unified'")
-      .def_ro("total_bytes", &Memory::total_bytes)
-      .def_ro("used_bytes", &Memory::used_bytes, "without the driver's reserve")
-      .def_ro("free_bytes", &Memory::free_bytes, "as the driver says; a lease counts differently")
-      .def_ro("reserved_bytes", &Memory::reserved_bytes, "the driver's own");
+/// 90 is (9, 0).
+std::optional<std::pair<int, int>> version(const Reading<int>& value) {
+  return value ? std::optional(std::pair(*value / 10, *value % 10)) : std::nullopt;
+}
+
+template <class Owner, class T>
+void bind_reading(nb::class_<Owner>& bound, const DeviceReading& row, T Owner::* member) {
+  const char* const name = row.name.data();
+  const char* const help = row.help.data();
+  if constexpr (requires(const T& value) { text(value); })
+    bound.def_prop_ro(name, [member](const Owner& it) { return text(it.*member); }, help);
+  else
+    bound.def_ro(name, member, help);
+}
+/// The one text that is None where there is none; the others are "".
+void bind_reading(nb::class_<Device>& bound, const DeviceReading& row, std::string Device::* member) {
+  if (row.name == "state_reason")
+    bound.def_prop_ro(
+        "state_reason", [](const Device& it) { return if_any(it.state_reason); }, row.help.data());
+  else
+    bound.def_ro(row.name.data(), member, row.help.data());
+}
+void bind_reading(nb::class_<Device>& bound, const DeviceReading& row, Reading<int> Device::* member) {
+  if (row.kind == FieldKind::version)
+    bound.def_prop_ro(
+        row.name.data(), [member](const Device& it) { return version(it.*member); }, row.help.data());
+  else
+    bound.def_ro(row.name.data(), member, row.help.data());
+}
+
+/// Binds the rows of the table that lie in this part.
+template <class Owner>
+void bind_readings(nb::class_<Owner>& bound) {
+  const auto bind = [&bound](const DeviceReading& row, auto member) {
+    if constexpr (requires(const Owner& it) { it.*member; }) bind_reading(bound, row, member);
+  };
+  for (const DeviceReading& row : device_readings())
+    std::visit([&](auto member) { bind(row, member); }, row.member);
 }
 
 void bind_parts(nb::module_& module) {
-  value_class<Health>(module, "Health",
-                      "What the driver says of a device's own memory. None: it does not tell.")
-      .def_ro("row_remap_failed", &Health::row_remap_failed)
-      .def_ro("row_remap_pending", &Health::row_remap_pending)
-      .def_ro("ecc_uncorrected", &Health::ecc_uncorrected, "errors since the driver was loaded")
-      .def_ro("retired_pages_pending", &Health::retired_pages_pending);
+  auto memory =
+      value_class<Memory>(module, "Memory", "Device memory in bytes. What the driver does not tell is None.");
+  bind_readings(memory);
+  auto health = value_class<Health>(module, "Health",
+                                    "What the driver says of a device's own memory. None: it does not tell.");
+  bind_readings(health);
   value_class<MigPlace>(module, "Mig", "Where a MIG instance sits in its GPU.")
       .def_ro("parent_uuid", &MigPlace::parent_uuid)
       .def_ro("slot", &MigPlace::slot)
@@ -119,42 +147,16 @@ void bind_parts(nb::module_& module) {
 }
 
 void bind_device(nb::module_& module) {
-  value_class<Device>(module, "Device",
-                      "A GPU or a MIG instance at one instant. A reading that is missing is None.")
-      .def("__hash__", [](const Device& it) { return std::hash<std::string>()(it.uuid); })
-      .def_ro("index", &Device::index, "in PCI bus order; a MIG instance has its GPU's")
+  auto device = value_class<Device>(
+      module, "Device", "A GPU or a MIG instance at one instant. A reading that is missing is None.");
+  device.def("__hash__", [](const Device& it) { return std::hash<std::string>()(it.uuid); })
       .def_prop_ro(
           "label", [](const Device& it) { return label(it); }, "'3', or '3:1' for a MIG instance")
-      .def_ro("uuid", &Device::uuid)
-      .def_ro("name", &Device::name)
-      .def_ro("pci_bus_id", &Device::pci_bus_id)
       .def_ro("mig", &Device::mig, "of a MIG instance: where it sits; None for a GPU")
-      .def_ro("mig_enabled", &Device::mig_enabled)
-      .def_prop_ro(
-          "state", [](const Device& it) { return text(it.state); }, "'ok', or why it cannot be used")
-      .def_prop_ro("state_reason", [](const Device& it) { return if_any(it.state_reason); })
-      .def_prop_ro("compute_capability", &capability,
-                   nb::sig("def compute_capability(self) -> tuple[int, int] | None"))
-      .def_prop_ro("compute_mode", [](const Device& it) { return text(it.compute_mode); })
-      .def_ro("persistence", &Device::persistence)
-      .def_ro("display_active", &Device::display_active)
       .def_ro("memory", &Device::memory)
-      .def_ro("utilization_percent", &Device::utilization_percent,
-              "share of the last sample in which a kernel ran")
-      .def_ro("memory_utilization_percent", &Device::memory_utilization_percent,
-              "share of time of memory traffic")
-      .def_ro("temperature_c", &Device::temperature_c)
-      .def_ro("power_mw", &Device::power_mw)
-      .def_ro("power_limit_mw", &Device::power_limit_mw)
-      .def_ro("sm_clock_mhz", &Device::sm_clock_mhz)
-      .def_ro("memory_clock_mhz", &Device::memory_clock_mhz)
-      .def_ro("fan_percent", &Device::fan_percent)
-      .def_ro("performance_state", &Device::performance_state, "0 is P0")
-      .def_ro("throttle_reasons", &Device::throttle_reasons, "the driver's bits")
-      .def_ro("pcie_generation", &Device::pcie_generation)
-      .def_ro("pcie_width", &Device::pcie_width)
       .def_ro("health", &Device::health)
       .def_prop_ro("processes", &processes, nb::sig("def processes(self) -> tuple[Process, ...] | None"));
+  bind_readings(device);
 }
 
 void bind_snapshot(nb::module_& module) {
@@ -180,7 +182,6 @@ void bind_snapshot(nb::module_& module) {
 
 void bind_values(nb::module_& module) {
   bind_process(module);
-  bind_memory(module);
   bind_parts(module);
   bind_device(module);
   bind_snapshot(module);

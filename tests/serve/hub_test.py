@@ -128,6 +128,69 @@ def test_no_bad_agent_is_more_than_a_row_with_its_error(lab, agent, document, fa
     assert [("error" in each) for each in hub.json("/cluster_status")] == [True] * len(worlds) + [False]
 
 
+def without(document, *keys):
+    """The document without these keys, wherever they stand."""
+    if isinstance(document, dict):
+        return {key: without(value, *keys) for key, value in document.items() if key not in keys}
+    return [without(each, *keys) for each in document] if isinstance(document, list) else document
+
+
+def with_more(document):
+    """With a key in each object that nobody knows yet."""
+    if isinstance(document, dict):
+        return {key: with_more(value) for key, value in document.items()} | {"spin": {"up": [1]}}
+    return [with_more(each) for each in document] if isinstance(document, list) else document
+
+
+def test_agents_of_the_previous_and_of_the_next_version_are_shown(lab, document, fake):
+    older = without(document, "pcie_width", "health", "idle", "idle_since_s", "kept", "assumed", "summary")
+    newer = with_more(document)
+    newer["hosts"][0]["snapshot"]["devices"][0] |= {
+        "temperature_c": 30.5,
+        "power_mw": {"gpu": 1, "memory": 2},
+        "fan_percent": 10**30,
+        "memory": [],
+        "compute_mode": "psychic",
+    }
+    newer["hosts"][0]["snapshot"]["devices"][1]["state"] = "enchanted"
+    newer["hosts"][0]["snapshot"]["devices"][2]["verdict"] |= {
+        "free": False,
+        "clause": "no_ghost",
+        "reason": "a ghost",
+    }
+    nameless = without(document, "uuid")
+    worlds = {"older": older, "newer": newer, "nameless": nameless}
+    hub = Hub(lab, *(f"{name}={fake(answering(json.dumps(world))).url}" for name, world in worlds.items()))
+    for name in ("older", "newer"):
+        hub.sees(name)
+        assert hub.row(name)["state"] == "up", hub.row(name)["error"]
+    assert (
+        hub.error("nameless")
+        == "its answer: it is no document of Berth's: document.hosts.snapshot.devices.uuid is missing"
+    )
+    hosts = checked_document(hub.json("/api/v1/hosts"), "hosts")
+    for host in hosts["hosts"][:2]:
+        checked_document(host["snapshot"], "list")
+    told = {host["name"]: host["snapshot"]["devices"] for host in hosts["hosts"][:2]}
+    was = document["hosts"][0]["snapshot"]["devices"]
+    assert told["older"][0]["pcie_width"] is None
+    assert told["older"][0]["health"]["ecc_uncorrected"] is None
+    assert told["older"][0]["power_mw"] == was[0]["power_mw"] > 0
+    assert [device["verdict"]["free"] for device in told["older"]] == [True] * 8
+    first, second, third, fourth = told["newer"][:4]
+    for key in ("temperature_c", "power_mw", "fan_percent", "compute_mode"):
+        assert first[key] is None, key
+    assert first["memory"]["total_bytes"] is None
+    assert first["utilization_percent"] == was[0]["utilization_percent"] is not None
+    assert second["state"] == "failed"
+    assert (third["verdict"]["clause"], third["verdict"]["reason"]) == ("unknown", "a ghost")
+    assert fourth["power_mw"] == was[3]["power_mw"]
+    assert [device["verdict"]["free"] for device in told["newer"]] == [True, True, False] + [True] * 5
+    listed = lab.berth("list", "--hub", f"http://127.0.0.1:{hub.port}")
+    assert listed.status == 0, listed.err
+    assert "older" in listed.out and "newer" in listed.out
+
+
 def test_a_host_that_goes_keeps_its_last_word_and_comes_back(make_lab):
     other = make_lab("2xT4")
     far = Agent(other)

@@ -172,7 +172,7 @@ def test_unified_memory_is_the_machines(make_lab, probe, sleeper, source, answer
         f"[[device.process]]\npid = {sleeper()}\nused_mib = 900\n"
     )
     device = probe(lab, PICK, source).devices[0]
-    assert device["memory_kind"] == "unified"
+    assert device["kind"] == "unified"
     assert int(device["total_bytes"]) == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert int(device["used_bytes"]) == 900 * MIB
 

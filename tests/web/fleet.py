@@ -33,6 +33,11 @@ MODELS = [
     ("NVIDIA A100-SXM4-40GB", 40960, "8.0", 400),
     ("NVIDIA L40S", 46068, "8.9", 350),
 ]
+SCHEMA = json.loads((pathlib.Path(__file__).parents[2] / "docs/schema/list.json").read_text())
+# What this fleet does not make up of a device is not known.
+NOT_KNOWN = {
+    part: dict.fromkeys(SCHEMA["$defs"][part]["required"]) for part in ("device", "memory", "health")
+}
 TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css"}
 
 
@@ -140,7 +145,7 @@ class Machine:
             "assumed": False,
         }
         held = [lease["id"]] if kind in ("leased", "idle") else []
-        return {
+        return NOT_KNOWN["device"] | {
             "index": index,
             "label": str(index),
             "uuid": self.uuid(index),
@@ -149,12 +154,10 @@ class Machine:
             "mig": None,
             "mig_enabled": False,
             "state": "ok",
-            "state_reason": None,
             "compute_capability": capability,
             "compute_mode": "shared",
-            "persistence": True,
-            "display_active": False,
-            "memory": {
+            "memory": NOT_KNOWN["memory"]
+            | {
                 "kind": "dedicated",
                 "total_bytes": total_mib * MIB,
                 "used_bytes": used * MIB,
@@ -162,22 +165,15 @@ class Machine:
                 "reserved_bytes": 600 * MIB,
             },
             "utilization_percent": busy,
-            "memory_utilization_percent": busy // 2,
             "temperature_c": 30 + busy // 2,
             "power_mw": round((60 + (limit_w - 80) * busy / 100) * 1000),
             "power_limit_mw": limit_w * 1000,
             "sm_clock_mhz": 1410 if busy else 210,
-            "memory_clock_mhz": 1593,
-            "fan_percent": None,
-            "performance_state": 0,
-            "throttle_reasons": 0,
-            "pcie_generation": 4,
-            "pcie_width": 16,
-            "health": {
+            "health": NOT_KNOWN["health"]
+            | {
                 "row_remap_failed": False,
                 "row_remap_pending": self.number % 40 == 7 and index == 5,
                 "ecc_uncorrected": 0,
-                "retired_pages_pending": None,
             },
             "processes": [process] if kind in ("leased", "outsider") else [],
             "leases": held,

@@ -1,5 +1,6 @@
 // The documents of the API, as far as the page reads them: docs/openapi.yaml and docs/schema describe them. A key is
 // never missing; what is not known is null.
+import type { Readings } from "./readings";
 
 export interface Verdict {
   free: boolean;
@@ -30,28 +31,8 @@ export interface Process {
   lease: string | null;
 }
 
-export interface Device {
-  index: number;
+export interface Device extends Readings {
   label: string;
-  uuid: string | null;
-  name: string | null;
-  pci_bus_id: string | null;
-  state: "ok" | "lost" | "needs_reset" | "not_permitted" | "unresponsive" | "failed";
-  state_reason: string | null;
-  compute_capability: string | null;
-  memory: { total_bytes: number | null; used_bytes: number | null };
-  utilization_percent: number | null;
-  temperature_c: number | null;
-  power_mw: number | null;
-  power_limit_mw: number | null;
-  sm_clock_mhz: number | null;
-  fan_percent: number | null;
-  health: {
-    row_remap_failed: boolean | null;
-    row_remap_pending: boolean | null;
-    ecc_uncorrected: number | null;
-    retired_pages_pending: boolean | null;
-  };
   processes: Process[] | null;
   leases: string[];
   idle: boolean | null;

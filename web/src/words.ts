@@ -46,6 +46,17 @@ export function watts(milliwatts: number | null): string {
   return milliwatts === null ? "–" : `${Math.round(milliwatts / 1000)} W`;
 }
 
+const kUnits: Record<string, string> = { percent: "%", celsius: " °C", megahertz: " MHz" };
+
+/// A value of a device, by its kind (docs/readings.md).
+export function reading(kind: string, value: number | string | boolean | null): string {
+  if (value === null) return "–";
+  if (kind === "watts") return watts(Number(value));
+  if (kind === "bytes") return `${gib(Number(value))} GiB`;
+  if (kind === "truth") return value ? "yes" : "no";
+  return `${value}${kUnits[kind] ?? ""}`;
+}
+
 export function hours(value: number | null | undefined): string {
   if (value == null) return "–";
   return value >= 100 ? Math.round(value).toLocaleString("en") : value.toFixed(1);

@@ -17,9 +17,9 @@ namespace {
 
 using Objection = std::optional<Failure>;
 
-constexpr std::array<std::string_view, 11> kClauses{
+constexpr std::array<std::string_view, 12> kClauses{
     "healthy",      "not_excluded", "in_lease",         "in_mask",      "static_filters", "not_leased",
-    "not_draining", "no_outsider",  "no_hidden_holder", "compute_mode", "thresholds"};
+    "not_draining", "no_outsider",  "no_hidden_holder", "compute_mode", "thresholds",     "unknown"};
 
 Failure because(std::string reason) {
   return Failure{std::move(reason), {}};
@@ -238,8 +238,8 @@ std::string_view to_text(Clause clause) {
 
 bool read_value(std::string_view text, Clause& clause) {
   const auto* found = std::ranges::find(kClauses, text);
-  clause = found == kClauses.end() ? Clause::healthy : static_cast<Clause>(found - kClauses.begin());
-  return found != kClauses.end();
+  clause = found == kClauses.end() ? Clause::unknown : static_cast<Clause>(found - kClauses.begin());
+  return true;
 }
 
 std::optional<std::pair<Clause, Failure>> first_failure(const Case& subject, Clause last) {

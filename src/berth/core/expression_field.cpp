@@ -5,23 +5,13 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "berth/core/text_match.h"
 #include "berth/core/units.h"
 
 namespace berth {
 namespace {
-
-template <class T>
-Reading<double> as_number(const Reading<T>& reading) {
-  return reading ? Reading<double>(static_cast<double>(*reading)) : std::nullopt;
-}
-Reading<double> milli(const Reading<unsigned>& reading) {
-  return reading ? Reading<double>(*reading / 1000.0) : std::nullopt;
-}
-Reading<std::string_view> as_text(const std::string& text) {
-  return text.empty() ? std::nullopt : Reading<std::string_view>(text);
-}
 
 /// Processes that compute; a desktop that only draws is not what a job competes with.
 Reading<double> computing(const Device& device) {
@@ -33,61 +23,29 @@ Reading<double> computing(const Device& device) {
   return count;
 }
 
-using Of = const DeviceFacts&;
-using Number = Reading<double>;
-using Text = Reading<std::string_view>;
-constexpr bool kStatic = true, kChanges = false, kOnMig = true, kNotOnMig = false;
-constexpr ReadingSet kMemory = ReadingKind::memory;
 // `free` counts what leases and outsiders use, so it needs to know who they are.
-constexpr ReadingSet kFree = ReadingKind::memory | ReadingKind::processes;
+constexpr std::array kComputed{
+    Field{"free", FieldKind::bytes, false, true, ReadingKind::memory | ReadingKind::processes, nullptr,
+          [](const DeviceFacts& facts) -> Reading<double> {
+            return facts.free_bytes ? Reading<double>(static_cast<double>(*facts.free_bytes)) : std::nullopt;
+          }},
+    Field{"processes", FieldKind::number, false, true, ReadingKind::processes, nullptr,
+          [](const DeviceFacts& facts) { return computing(facts.device); }},
+    Field{"mig", FieldKind::truth, true, true, ReadingKind::mig, nullptr,
+          [](const DeviceFacts& facts) -> Reading<double> { return facts.device.mig ? 1.0 : 0.0; }}};
 
-constexpr std::array kFields{
-    Field{"name", FieldKind::text, kStatic, kOnMig, ReadingKind::name, nullptr,
-          [](Of f) -> Text { return as_text(f.device.name); }},
-    Field{"uuid",
-          FieldKind::text,
-          kStatic,
-          kOnMig,
-          {},
-          nullptr,
-          [](Of f) -> Text { return as_text(f.device.uuid); }},
-    Field{"index",
-          FieldKind::number,
-          kStatic,
-          kOnMig,
-          {},
-          [](Of f) -> Number { return f.device.index; },
-          nullptr},
-    Field{"pci", FieldKind::text, kStatic, kOnMig, ReadingKind::pci, nullptr,
-          [](Of f) -> Text { return as_text(f.device.pci_bus_id); }},
-    Field{"total", FieldKind::bytes, kStatic, kOnMig, kMemory,
-          [](Of f) -> Number { return as_number(f.device.memory.total_bytes); }, nullptr},
-    Field{"free", FieldKind::bytes, kChanges, kOnMig, kFree,
-          [](Of f) -> Number { return as_number(f.free_bytes); }, nullptr},
-    Field{"used", FieldKind::bytes, kChanges, kOnMig, kMemory,
-          [](Of f) -> Number { return as_number(f.device.memory.used_bytes); }, nullptr},
-    Field{"util", FieldKind::percent, kChanges, kNotOnMig, ReadingKind::utilization,
-          [](Of f) -> Number { return as_number(f.device.utilization_percent); }, nullptr},
-    Field{"mem_util", FieldKind::percent, kChanges, kNotOnMig, ReadingKind::utilization,
-          [](Of f) -> Number { return as_number(f.device.memory_utilization_percent); }, nullptr},
-    Field{"temp", FieldKind::celsius, kChanges, kNotOnMig, ReadingKind::temperature,
-          [](Of f) -> Number { return as_number(f.device.temperature_c); }, nullptr},
-    Field{"power", FieldKind::watts, kChanges, kNotOnMig, ReadingKind::power,
-          [](Of f) -> Number { return milli(f.device.power_mw); }, nullptr},
-    Field{"power_limit", FieldKind::watts, kChanges, kNotOnMig, ReadingKind::power,
-          [](Of f) -> Number { return milli(f.device.power_limit_mw); }, nullptr},
-    Field{"sm_clock", FieldKind::megahertz, kChanges, kNotOnMig, ReadingKind::clocks,
-          [](Of f) -> Number { return as_number(f.device.sm_clock_mhz); }, nullptr},
-    Field{"mem_clock", FieldKind::megahertz, kChanges, kNotOnMig, ReadingKind::clocks,
-          [](Of f) -> Number { return as_number(f.device.memory_clock_mhz); }, nullptr},
-    Field{"fan", FieldKind::percent, kChanges, kNotOnMig, ReadingKind::fan,
-          [](Of f) -> Number { return as_number(f.device.fan_percent); }, nullptr},
-    Field{"processes", FieldKind::number, kChanges, kOnMig, ReadingKind::processes,
-          [](Of f) -> Number { return computing(f.device); }, nullptr},
-    Field{"cc", FieldKind::version, kStatic, kOnMig, ReadingKind::capability,
-          [](Of f) -> Number { return as_number(f.device.compute_capability); }, nullptr},
-    Field{"mig", FieldKind::truth, kStatic, kOnMig, ReadingKind::mig,
-          [](Of f) -> Number { return f.device.mig ? 1.0 : 0.0; }, nullptr}};
+const std::vector<Field>& fields() {
+  static const std::vector<Field> kFields = [] {
+    std::vector<Field> all;
+    for (const DeviceReading& row : device_readings()) {
+      if (row.expression.empty()) continue;
+      all.push_back({row.expression, row.kind, row.is_static, row.on_mig, row.readings, &row});
+    }
+    all.insert(all.end(), kComputed.begin(), kComputed.end());
+    return all;
+  }();
+  return kFields;
+}
 
 struct Alias {
   std::string_view alias;
@@ -113,11 +71,19 @@ constexpr std::array kAliases{Alias{"model", "name"},
 
 }  // namespace
 
+Reading<double> Field::number(const DeviceFacts& facts) const {
+  return reading == nullptr ? computed(facts) : number_of(*reading, facts.device);
+}
+
+Reading<std::string_view> Field::text(const DeviceFacts& facts) const {
+  return reading == nullptr ? std::nullopt : text_of(*reading, facts.device);
+}
+
 const Field* find_field(std::string_view name) {
   for (const Alias& alias : kAliases) {
     if (same_text(alias.alias, name)) name = alias.name;
   }
-  for (const Field& field : kFields) {
+  for (const Field& field : fields()) {
     if (same_text(field.name, name)) return &field;
   }
   return nullptr;
@@ -134,14 +100,14 @@ std::string_view nearest_field_name(std::string_view name) {
       nearest = known;
     }
   };
-  for (const Field& field : kFields) consider(field.name);
+  for (const Field& field : fields()) consider(field.name);
   for (const Alias& alias : kAliases) consider(alias.alias);
   return nearest;
 }
 
 std::string field_names() {
   std::string names;
-  for (const Field& field : kFields) {
+  for (const Field& field : fields()) {
     if (!names.empty()) names += ", ";
     names += field.name;
   }

@@ -4,22 +4,24 @@
 #include <string>
 #include <string_view>
 
+#include "berth/core/device_readings.h"
 #include "berth/core/expression.h"
 
 namespace berth {
 
-enum class FieldKind { text, bytes, percent, celsius, watts, megahertz, number, version, truth };
-
-/// One row of the table of what an expression can ask for. Numbers are doubles: exact up to 2^53, which is
-/// more memory in bytes than any device has.
+/// What an expression can ask for: a row of the table of readings, or what is computed from several. Numbers
+/// are doubles: exact up to 2^53, which is more memory in bytes than any device has.
 struct Field {
   std::string_view name;
   FieldKind kind;
   bool is_static;  ///< never changes while the machine runs
   bool on_mig;     ///< a MIG instance has it; else it is never available there
   ReadingSet readings;
-  Reading<double> (*number)(const DeviceFacts&);          ///< null for text
-  Reading<std::string_view> (*text)(const DeviceFacts&);  ///< null for numbers
+  const DeviceReading* reading;  ///< null: it is computed
+  Reading<double> (*computed)(const DeviceFacts&) = nullptr;
+
+  Reading<double> number(const DeviceFacts& facts) const;
+  Reading<std::string_view> text(const DeviceFacts& facts) const;
 };
 
 /// The field of this name or alias, or null.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "berth/core/device_readings.h"
 #include "berth/core/record_fields.h"
 #include "berth/core/snapshot_fields.h"
 
@@ -49,6 +50,7 @@ class Assembly {
   void begin(std::string_view section, FieldReader& field) {
     if (section == "device") {
       snapshot_.devices.emplace_back();
+      next_reading_ = 0;
     } else if (section == "topology") {
       snapshot_.topology.emplace();
     } else if (section == "process") {
@@ -69,8 +71,8 @@ class Assembly {
     } else if (field.key().starts_with("mig_") && field.key() != "mig_enabled") {
       if (!device.mig) device.mig.emplace();
       visit_mig(*device.mig, field);
-    } else {
-      visit_device(device, field);
+    } else if (const DeviceReading* row = find_reading(field.key(), next_reading_)) {
+      with_value(*row, device, [&field](auto& value) { field.take(value); });
     }
   }
 
@@ -99,6 +101,7 @@ class Assembly {
   }
 
   Snapshot snapshot_;
+  std::size_t next_reading_ = 0;
   std::optional<std::uint32_t> named_uid_;
 };
 
@@ -110,7 +113,9 @@ SnapshotWriter::SnapshotWriter(const Snapshot& head) : record_(kSnapshotKind, kS
 
 void SnapshotWriter::device(const Device& device) {
   record_.section("device");
-  visit_device(device, FieldWriter(record_));
+  const FieldWriter field(record_);
+  for (const DeviceReading& row : device_readings())
+    with_value(row, device, [&](const auto& value) { field(row.name, value); });
   if (device.mig) visit_mig(*device.mig, FieldWriter(record_));
   if (!device.processes) return;
   record_.field("processes_known", 1);

@@ -28,9 +28,10 @@ enum class Clause {
   no_hidden_holder,  ///< no memory in use that no listed process explains
   compute_mode,
   thresholds,  ///< conditions on what changes: free memory, utilisation …
+  unknown,     ///< told by another machine, whose Berth asks what this one does not know; never asked here
 };
 std::string_view to_text(Clause clause);                 ///< as in JSON: "not_leased"
-bool read_value(std::string_view text, Clause& clause);  ///< false: it is none
+bool read_value(std::string_view text, Clause& clause);  ///< `unknown` for other words
 
 /// Who stands in the way, where somebody does.
 struct Culprit {

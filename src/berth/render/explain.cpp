@@ -182,6 +182,8 @@ ShortState short_state(const Verdict& verdict, const Device& device, const Style
       return {"compute mode", Tone::bad};
     case Clause::thresholds:
       return {"over threshold", Tone::waiting};
+    case Clause::unknown:
+      break;
   }
   return {"unknown", Tone::bad};
 }

@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
+#include <concepts>
 
+#include "berth/core/device_readings.h"
+#include "berth/core/record_fields.h"
 #include "berth/render/json_reader.h"
+#include "berth/render/version_text.h"
 
 namespace berth::render {
 namespace {
@@ -14,90 +17,78 @@ namespace {
 constexpr std::size_t kMostLevels = 24;  // ours have ten
 constexpr int kVersion = 1;
 
-/// "9.0" of a compute capability, "12.4" of CUDA: major × `major` + minor × `minor`.
-Reading<int> read_versions(const JsonReader& json, std::string_view key, int major, int minor) {
-  const auto text = json.maybe_text(key);
-  if (!text) return std::nullopt;
-  int first = 0;
-  int second = 0;
-  const char* end = text->data() + text->size();
-  const auto [dot, wrong] = std::from_chars(text->data(), end, first);
-  if (wrong == std::errc() && dot != end && *dot == '.' && first >= 0 && first < 10'000) {
-    const auto [rest, worse] = std::from_chars(dot + 1, end, second);
-    if (worse == std::errc() && rest == end && second >= 0 && second < 10)
-      return first * major + second * minor;
-  }
-  json.mark(key, "must be a version like 12.4");
-  return std::nullopt;
+Reading<int> read_version(const JsonReader& json, std::string_view key, VersionForm form) {
+  return version_from_text(json.reading_text(key).value_or(""), form);
 }
 
 TicketId read_id(const JsonReader& json, std::string_view key) {
   return json.word<TicketId>(key).value_or(TicketId{});
 }
 
-Memory read_memory(const JsonReader& json) {
-  return {json.word<MemoryKind>("kind").value_or(MemoryKind::dedicated),
-          json.maybe<std::uint64_t>("total_bytes"), json.maybe<std::uint64_t>("used_bytes"),
-          json.maybe<std::uint64_t>("free_bytes"), json.maybe<std::uint64_t>("reserved_bytes")};
-}
-
 MigPlace read_mig(const JsonReader& json) {
-  return {json.text("parent_uuid"), json.number<unsigned>("slot"), json.maybe<unsigned>("gpu_instance"),
-          json.maybe<unsigned>("compute_instance")};
+  json.needs("parent_uuid");
+  return {json.text("parent_uuid"), json.needed<unsigned>("slot"), json.reading<unsigned>("gpu_instance"),
+          json.reading<unsigned>("compute_instance")};
 }
 
-Health read_health(const JsonReader& json) {
-  return {json.maybe_flag("row_remap_failed"), json.maybe_flag("row_remap_pending"),
-          json.maybe<std::uint64_t>("ecc_uncorrected"), json.maybe_flag("retired_pages_pending")};
+/// Reads one value of a device: the other direction of ReadingAsJson.
+struct ReadingFromJson {
+  const JsonReader& json;
+  const DeviceReading& row;
+
+  void operator()(std::string& text) const { text = json.reading_text(row.name).value_or(""); }
+  void operator()(unsigned& number) const { number = json.reading<unsigned>(row.name).value_or(0); }
+  void operator()(Reading<bool>& value) const { value = json.reading_flag(row.name); }
+  template <std::integral Number>
+  void operator()(Reading<Number>& value) const {
+    value = json.reading<Number>(row.name);
+  }
+  void operator()(Reading<int>& value) const {
+    value = row.kind == FieldKind::version ? read_version(json, row.name, kCapability)
+                                           : json.reading<int>(row.name);
+  }
+  /// A word that is missing is read as one that is not known: a state that nobody tells is not "ok".
+  template <class Word>
+    requires requires(Word& word) { read_value(std::string_view(), word); }
+  void operator()(Word& word) const {
+    read_value(json.reading_text(row.name).value_or(""), word);
+  }
+};
+
+void read_readings(const JsonReader& json, Device& device) {
+  const JsonReader memory = json.part("memory");
+  const JsonReader health = json.part("health");
+  for (const DeviceReading& row : device_readings()) {
+    const std::string_view part = part_of(row);
+    const JsonReader& place = part == "memory" ? memory : part == "health" ? health : json;
+    with_value(row, device, ReadingFromJson{place, row});
+  }
 }
 
 Process read_process(const JsonReader& json, HostReport& report) {
   Process process;
-  process.pid = json.number<std::uint32_t>("pid");
-  process.kind = json.word<ProcessKind>("kind").value_or(ProcessKind::compute);
-  process.used_bytes = json.maybe<std::uint64_t>("used_bytes");
-  process.uid = json.maybe<std::uint32_t>("uid");
+  process.pid = json.needed<std::uint32_t>("pid");
+  // Of a kind that is not known it is taken to compute: then its device is not thought idle.
+  read_value(json.reading_text("kind").value_or(""), process.kind);
+  process.used_bytes = json.reading<std::uint64_t>("used_bytes");
+  process.uid = json.reading<std::uint32_t>("uid");
   process.user = json.text("user");
   process.command = json.text("command");
   process.container = json.text("container");
-  process.started_at_s = json.maybe_time("started_at_s");
+  process.started_at_s = json.reading_time("started_at_s");
   if (!json.is_null("lease")) report.facts.process_leases[process.pid] = read_id(json, "lease");
   if (json.flag("assumed")) report.assumed.insert(process.pid);
   return process;
 }
 
-void read_readings(const JsonReader& json, Device& device) {
-  device.persistence = json.maybe_flag("persistence");
-  device.display_active = json.maybe_flag("display_active");
-  device.memory = read_memory(json.object("memory"));
-  device.utilization_percent = json.maybe<unsigned>("utilization_percent");
-  device.memory_utilization_percent = json.maybe<unsigned>("memory_utilization_percent");
-  device.temperature_c = json.maybe<int>("temperature_c");
-  device.power_mw = json.maybe<unsigned>("power_mw");
-  device.power_limit_mw = json.maybe<unsigned>("power_limit_mw");
-  device.sm_clock_mhz = json.maybe<unsigned>("sm_clock_mhz");
-  device.memory_clock_mhz = json.maybe<unsigned>("memory_clock_mhz");
-  device.fan_percent = json.maybe<unsigned>("fan_percent");
-  device.performance_state = json.maybe<unsigned>("performance_state");
-  device.throttle_reasons = json.maybe<std::uint64_t>("throttle_reasons");
-  device.pcie_generation = json.maybe<unsigned>("pcie_generation");
-  device.pcie_width = json.maybe<unsigned>("pcie_width");
-  device.health = read_health(json.object("health"));
-}
-
 Device read_device(const JsonReader& json, HostReport& report) {
   Device device;
-  device.index = json.number<unsigned>("index");
-  device.uuid = json.text("uuid");
-  device.name = json.text("name");
-  device.pci_bus_id = json.text("pci_bus_id");
-  if (const auto mig = json.maybe_object("mig")) device.mig = read_mig(*mig);
-  device.mig_enabled = json.maybe_flag("mig_enabled");
-  device.state = json.word<DeviceState>("state").value_or(DeviceState::failed);
-  device.state_reason = json.text("state_reason");
-  device.compute_capability = read_versions(json, "compute_capability", 10, 1);
-  device.compute_mode = json.word<Reading<ComputeMode>>("compute_mode").value_or(std::nullopt);
   read_readings(json, device);
+  // What tells one device from another.
+  device.index = json.needed<unsigned>("index");
+  if (!json.has("uuid")) json.mark("uuid", "is missing");
+  device.uuid = json.text("uuid");
+  if (const auto mig = json.maybe_object("mig")) device.mig = read_mig(*mig);
   if (!json.is_null("processes")) {
     device.processes.emplace();
     json.each("processes",
@@ -117,32 +108,46 @@ Culprit read_culprit(const JsonReader& json) {
 Verdict read_verdict(const JsonReader& json, const std::string& uuid) {
   Verdict verdict;
   verdict.uuid = uuid;
+  json.needs("free");
   verdict.failed = json.word<Clause>("clause");
+  // A clause that is missing is one that is not known.
+  if (!verdict.failed && !json.flag("free")) verdict.failed = Clause::unknown;
   verdict.reason = json.text("reason");
-  verdict.free_bytes = json.maybe<std::uint64_t>("free_bytes");
+  verdict.free_bytes = json.reading<std::uint64_t>("free_bytes");
   json.each("culprits", [&](const JsonReader& each) { verdict.culprits.push_back(read_culprit(each)); });
   if (json.flag("free") != verdict.free()) json.mark("free", "says other than the clause");
+  return verdict;
+}
+
+/// Nobody said that it is free.
+Verdict not_judged(const std::string& uuid) {
+  Verdict verdict;
+  verdict.uuid = uuid;
+  verdict.failed = Clause::unknown;
+  verdict.reason = "its machine does not say whether it is free";
   return verdict;
 }
 
 /// What a lease and a waiter have in common.
 Ticket read_ticket(const JsonReader& json, TicketPhase phase) {
   Ticket ticket;
+  json.needs("id");
   ticket.id = read_id(json, "id");
   ticket.phase = phase;
-  ticket.uid = json.number<std::uint32_t>("uid");
+  ticket.uid = json.needed<std::uint32_t>("uid");
   ticket.user = json.text("user");
   ticket.pid = json.number<std::uint32_t>("pid");
   ticket.kept = json.flag("kept");
   ticket.job_pid = json.number<std::uint32_t>("job_pid");
   ticket.since_s = json.time("since_s");
-  ticket.count = json.number<unsigned>("count");
+  ticket.count = json.maybe<unsigned>("count").value_or(1);
   ticket.shared = json.flag("shared");
   ticket.promise_bytes = json.number<std::uint64_t>("promise_bytes");
   ticket.command = json.text("command");
   ticket.note = json.text("note");
   ticket.request = json.text("request");
   if (phase == TicketPhase::granted) {
+    json.needs("devices");
     ticket.devices = json.texts("devices");
   } else {
     ticket.candidates = json.texts("candidates");
@@ -152,8 +157,9 @@ Ticket read_ticket(const JsonReader& json, TicketPhase phase) {
 }
 
 bool is_ours(const JsonReader& json, std::string_view kind) {
+  json.needs("kind");
   if (json.text("kind") != kind) json.mark("kind", fmt::format("must be \"{}\"", kind));
-  const int version = json.number<int>("version");
+  const int version = json.needed<int>("version");
   if (version != kVersion)
     json.mark("version",
               fmt::format("is {}, and this Berth reads {}; let both be of one version", version, kVersion));
@@ -162,13 +168,15 @@ bool is_ours(const JsonReader& json, std::string_view kind) {
 
 void read_devices(const JsonReader& json, HostReport& report) {
   std::vector<Reading<std::int64_t>> idle_since;
+  json.needs("devices");
   json.each("devices", [&](const JsonReader& each) {
     const Device& device = report.facts.snapshot.devices.emplace_back(read_device(each, report));
-    idle_since.push_back(each.maybe_time("idle_since_s"));
+    idle_since.push_back(each.reading_time("idle_since_s"));
     const auto verdict = each.maybe_object("verdict");
-    if (verdict.has_value() == is_split(device))
-      each.mark("verdict", "must be there, but for a GPU that is split");
-    if (verdict) report.verdicts.push_back(read_verdict(*verdict, device.uuid));
+    // Each has one but those that are split, which stand for nothing.
+    if (verdict && is_split(device)) each.mark("verdict", "is of a GPU that is split");
+    if (is_split(device)) return;
+    report.verdicts.push_back(verdict ? read_verdict(*verdict, device.uuid) : not_judged(device.uuid));
   });
   for (std::size_t i = 0; i < idle_since.size(); ++i) {
     if (idle_since[i]) report.idle.adopt(report.facts.snapshot.devices[i], report.ledger, *idle_since[i]);
@@ -178,16 +186,19 @@ void read_devices(const JsonReader& json, HostReport& report) {
 void read_listing(const JsonReader& json, HostReport& report) {
   if (!is_ours(json, "berth-list")) return;
   Snapshot& snapshot = report.facts.snapshot;
+  json.needs("taken_at_s");
   const double taken_at_s = json.maybe_decimal("taken_at_s").value_or(-1);
   if (!(taken_at_s >= 0 && taken_at_s < kLatestSeconds)) return json.mark("taken_at_s", "is no time");
   snapshot.taken_at_ns = std::llround(taken_at_s * 1000) * 1'000'000;
   snapshot.source = json.text("source");
   snapshot.driver_version = json.text("driver_version");
-  snapshot.cuda_version = read_versions(json, "cuda_version", 1000, 10);
+  snapshot.cuda_version = read_version(json, "cuda_version", kCuda);
   snapshot.stale_reason = json.maybe_text("stale_reason");
   snapshot.notes = json.texts("notes");
   // Which devices the lease has is not told.
   if (json.flag("inside_lease")) report.facts.within.emplace();
+  // Without this list it is not known who has what.
+  json.needs("leases");
   json.each("leases", [&](const JsonReader& each) {
     report.ledger.tickets.push_back(read_ticket(each, TicketPhase::granted));
   });
@@ -199,10 +210,11 @@ void read_listing(const JsonReader& json, HostReport& report) {
 
 void read_queue(const JsonReader& json, HostReport& report) {
   if (!is_ours(json, "berth-queue")) return;
+  json.needs("waiters");
   json.each("waiters", [&](const JsonReader& each) {
     ToldWaiter waiter;
     waiter.ticket = read_ticket(each, TicketPhase::waiting);
-    waiter.position = each.number<std::size_t>("position");
+    waiter.position = each.maybe<std::size_t>("position").value_or(1);
     if (!each.is_null("behind")) waiter.behind = read_id(each, "behind");
     waiter.stopped = each.flag("stopped");
     waiter.reason = each.text("reason");
@@ -220,10 +232,12 @@ HostReport read_both(const JsonReader& listing, const JsonReader& queue) {
 
 ToldHost read_host(const JsonReader& json) {
   ToldHost host;
+  json.needs("name");
   host.name = json.text("name");
   host.url = json.maybe_text("url");
   host.error = json.text("error");
   host.seen_s = json.maybe_time("seen_s");
+  json.needs("state");
   const bool is_up = json.text("state") == "up";
   if (is_up != host.error.empty()) json.mark("error", "and state must say the same");
   const auto snapshot = json.maybe_object("snapshot");
@@ -252,6 +266,7 @@ Result<ToldHosts> read_hosts(std::string_view document) {
   ToldHosts told;
   if (is_ours(json, "berth-hosts")) {
     told.is_hub = json.flag("hub");
+    json.needs("hosts");
     json.each("hosts", [&](const JsonReader& each) { told.hosts.push_back(read_host(each)); });
   }
   if (!fault.empty()) return fail(ErrorCode::failure, "it is no document of Berth's: " + fault);

@@ -5,154 +5,12 @@
 #include <array>
 
 #include "berth/core/waiters.h"
+#include "berth/render/device_json.h"
 #include "berth/render/json_value.h"
+#include "berth/render/version_text.h"
 
 namespace berth::render {
 namespace {
-
-/// "" is how the core says that a text is not known.
-Json text_or_null(std::string_view text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
-Json seconds_or_null(std::int64_t at_s) {
-  return at_s == 0 ? Json(nullptr) : Json(at_s);
-}
-
-Json memory_json(const Memory& memory) {
-  return {{"kind", to_text(memory.kind)},
-          {"total_bytes", nullable(memory.total_bytes)},
-          {"used_bytes", nullable(memory.used_bytes)},
-          {"free_bytes", nullable(memory.free_bytes)},
-          {"reserved_bytes", nullable(memory.reserved_bytes)}};
-}
-
-Json mig_json(const std::optional<MigPlace>& mig) {
-  if (!mig) return nullptr;
-  return {{"parent_uuid", mig->parent_uuid},
-          {"slot", mig->slot},
-          {"gpu_instance", nullable(mig->gpu_instance)},
-          {"compute_instance", nullable(mig->compute_instance)}};
-}
-
-Json health_json(const Health& health) {
-  return {{"row_remap_failed", nullable(health.row_remap_failed)},
-          {"row_remap_pending", nullable(health.row_remap_pending)},
-          {"ecc_uncorrected", nullable(health.ecc_uncorrected)},
-          {"retired_pages_pending", nullable(health.retired_pages_pending)}};
-}
-
-Json process_json(const Process& process, const Listing& listing) {
-  const Facts& facts = listing.facts;
-  const auto lease = facts.process_leases.find(process.pid);
-  return {{"pid", process.pid},
-          {"kind", to_text(process.kind)},
-          {"used_bytes", nullable(process.used_bytes)},
-          {"uid", nullable(process.uid)},
-          {"user", text_or_null(process.user)},
-          {"command", text_or_null(process.command)},
-          {"container", text_or_null(process.container)},
-          {"started_at_s", nullable(process.started_at_s)},
-          {"lease", lease == facts.process_leases.end() ? Json(nullptr) : Json(to_text(lease->second))},
-          {"assumed", listing.assumed.contains(process.pid)}};
-}
-
-Json processes_json(const Device& device, const Listing& listing) {
-  if (!device.processes) return nullptr;
-  Json list = Json::array();
-  for (const Process& process : *device.processes) list.push_back(process_json(process, listing));
-  return list;
-}
-
-Json culprit_json(const Culprit& culprit) {
-  return {{"user", text_or_null(culprit.user)},
-          {"pid", culprit.pid == 0 ? Json(nullptr) : Json(culprit.pid)},
-          {"command", text_or_null(culprit.command)},
-          {"since_s", seconds_or_null(culprit.since_s)},
-          {"lease", culprit.lease ? Json(to_text(*culprit.lease)) : Json(nullptr)},
-          {"note", text_or_null(culprit.note)}};
-}
-
-Json verdict_json(const Verdict& verdict) {
-  Json culprits = Json::array();
-  for (const Culprit& culprit : verdict.culprits) culprits.push_back(culprit_json(culprit));
-  return {{"free", verdict.free()},
-          {"clause", verdict.failed ? Json(to_text(*verdict.failed)) : Json(nullptr)},
-          {"reason", text_or_null(verdict.reason)},
-          {"culprits", std::move(culprits)},
-          {"free_bytes", nullable(verdict.free_bytes)}};
-}
-
-Json identity_json(const Device& device) {
-  return {{"index", device.index},
-          {"label", label(device)},
-          {"uuid", text_or_null(device.uuid)},
-          {"name", text_or_null(device.name)}};
-}
-
-Json device_json(const Device& device, const Verdict* verdict, const Listing& listing) {
-  Json json = identity_json(device);
-  json["pci_bus_id"] = text_or_null(device.pci_bus_id);
-  json["mig"] = mig_json(device.mig);
-  json["mig_enabled"] = nullable(device.mig_enabled);
-  json["state"] = to_text(device.state);
-  json["state_reason"] = text_or_null(device.state_reason);
-  json["compute_capability"] =
-      device.compute_capability
-          ? Json(fmt::format("{}.{}", *device.compute_capability / 10, *device.compute_capability % 10))
-          : Json(nullptr);
-  json["compute_mode"] = device.compute_mode ? Json(to_text(*device.compute_mode)) : Json(nullptr);
-  json["persistence"] = nullable(device.persistence);
-  json["display_active"] = nullable(device.display_active);
-  json["memory"] = memory_json(device.memory);
-  json["utilization_percent"] = nullable(device.utilization_percent);
-  json["memory_utilization_percent"] = nullable(device.memory_utilization_percent);
-  json["temperature_c"] = nullable(device.temperature_c);
-  json["power_mw"] = nullable(device.power_mw);
-  json["power_limit_mw"] = nullable(device.power_limit_mw);
-  json["sm_clock_mhz"] = nullable(device.sm_clock_mhz);
-  json["memory_clock_mhz"] = nullable(device.memory_clock_mhz);
-  json["fan_percent"] = nullable(device.fan_percent);
-  json["performance_state"] = nullable(device.performance_state);
-  json["throttle_reasons"] = nullable(device.throttle_reasons);
-  json["pcie_generation"] = nullable(device.pcie_generation);
-  json["pcie_width"] = nullable(device.pcie_width);
-  json["health"] = health_json(device.health);
-  json["processes"] = processes_json(device, listing);
-  Json leases = Json::array();
-  for (const Ticket* ticket : leases_on(listing.ledger, device.uuid)) leases.push_back(to_text(ticket->id));
-  json["leases"] = std::move(leases);
-  json["idle"] = nullable(is_idle(device, listing.ledger, listing.facts));
-  json["idle_since_s"] = nullable(listing.idle.since(device, listing.ledger));
-  json["verdict"] = verdict == nullptr ? Json(nullptr) : verdict_json(*verdict);
-  return json;
-}
-
-Json ticket_json(const Ticket& ticket) {
-  return {{"id", to_text(ticket.id)},
-          {"phase", ticket.phase == TicketPhase::granted ? "granted" : "waiting"},
-          {"uid", ticket.uid},
-          {"user", text_or_null(ticket.user)},
-          {"pid", ticket.pid == 0 ? Json(nullptr) : Json(ticket.pid)},
-          {"kept", ticket.kept},
-          {"job_pid", ticket.job_pid == 0 ? Json(nullptr) : Json(ticket.job_pid)},
-          {"since_s", seconds_or_null(ticket.since_s)},
-          {"count", ticket.count},
-          {"shared", ticket.shared},
-          {"promise_bytes", ticket.shared ? Json(ticket.promise_bytes) : Json(nullptr)},
-          {"devices", ticket.devices},
-          {"command", text_or_null(ticket.command)},
-          {"note", text_or_null(ticket.note)},
-          {"request", text_or_null(ticket.request)}};
-}
-
-Json leases_of(const Ledger& ledger) {
-  Json list = Json::array();
-  for (const Ticket& ticket : ledger.tickets) {
-    if (ticket.phase == TicketPhase::granted) list.push_back(ticket_json(ticket));
-  }
-  return list;
-}
 
 Json taken_at(const Snapshot& snapshot) {
   return static_cast<double>(snapshot.taken_at_ns / 1'000'000) / 1000.0;
@@ -185,9 +43,7 @@ std::string listing_json(const Listing& listing, Layout layout) {
   json["source"] = text_or_null(snapshot.source);
   json["driver_version"] = text_or_null(snapshot.driver_version);
   json["cuda_version"] =
-      snapshot.cuda_version
-          ? Json(fmt::format("{}.{}", *snapshot.cuda_version / 1000, *snapshot.cuda_version % 1000 / 10))
-          : Json(nullptr);
+      snapshot.cuda_version ? Json(version_text(*snapshot.cuda_version, kCuda)) : Json(nullptr);
   json["stale_reason"] = nullable(snapshot.stale_reason);
   json["inside_lease"] = listing.facts.within.has_value();
   json["notes"] = snapshot.notes;

@@ -12,19 +12,16 @@ void JsonReader::mark(std::string_view key, std::string_view what) const {
 const Json* JsonReader::find(std::string_view key) const {
   if (has_fault()) return nullptr;
   const auto found = json_->find(key);
-  if (found != json_->end()) return &*found;
-  mark(key, "is missing");
-  return nullptr;
+  return found == json_->end() || found->is_null() ? nullptr : &*found;
 }
 
-bool JsonReader::is_null(std::string_view key) const {
-  const Json* value = find(key);
-  return value == nullptr || value->is_null();
+void JsonReader::needs(std::string_view key) const {
+  if (find(key) == nullptr) mark(key, "is missing");
 }
 
 std::optional<std::string> JsonReader::maybe_text(std::string_view key) const {
   const Json* value = find(key);
-  if (value == nullptr || value->is_null()) return std::nullopt;
+  if (value == nullptr) return std::nullopt;
   if (value->is_string()) return std::string(shortened(value->get_ref<const std::string&>(), kLongestText));
   mark(key, "must be a text");
   return std::nullopt;
@@ -32,7 +29,7 @@ std::optional<std::string> JsonReader::maybe_text(std::string_view key) const {
 
 std::optional<bool> JsonReader::maybe_flag(std::string_view key) const {
   const Json* value = find(key);
-  if (value == nullptr || value->is_null()) return std::nullopt;
+  if (value == nullptr) return std::nullopt;
   if (value->is_boolean()) return value->get<bool>();
   mark(key, "must be true or false");
   return std::nullopt;
@@ -40,7 +37,7 @@ std::optional<bool> JsonReader::maybe_flag(std::string_view key) const {
 
 std::optional<double> JsonReader::maybe_decimal(std::string_view key) const {
   const Json* value = find(key);
-  if (value == nullptr || value->is_null()) return std::nullopt;
+  if (value == nullptr) return std::nullopt;
   if (value->is_number()) return value->get<double>();
   mark(key, "must be a number");
   return std::nullopt;
@@ -55,21 +52,30 @@ std::optional<std::int64_t> JsonReader::maybe_time(std::string_view key) const {
 
 std::optional<JsonReader> JsonReader::maybe_object(std::string_view key) const {
   const Json* value = find(key);
-  if (value == nullptr || value->is_null()) return std::nullopt;
+  if (value == nullptr) return std::nullopt;
   return JsonReader(*value, *fault_, place_ + "." + std::string(key));
 }
 
-bool JsonReader::flag(std::string_view key) const {
-  const auto value = maybe_flag(key);
-  if (!value) mark(key, "must be true or false");
-  return value.value_or(false);
+Reading<bool> JsonReader::reading_flag(std::string_view key) const {
+  const Json* value = find(key);
+  return value == nullptr || !value->is_boolean() ? std::nullopt : Reading<bool>(value->get<bool>());
 }
 
-JsonReader JsonReader::object(std::string_view key) const {
-  if (auto value = maybe_object(key)) return *value;
-  mark(key, "must be an object");
-  static const Json kNoObject = Json::object();
-  return {kNoObject, *fault_, place_};
+Reading<std::string> JsonReader::reading_text(std::string_view key) const {
+  const Json* value = find(key);
+  return value == nullptr || !value->is_string() ? std::nullopt : maybe_text(key);
+}
+
+Reading<std::int64_t> JsonReader::reading_time(std::string_view key) const {
+  const auto time = reading<std::int64_t>(key);
+  return time && *time >= 0 && *time < kLatestSeconds ? time : std::nullopt;
+}
+
+JsonReader JsonReader::part(std::string_view key) const {
+  static const Json kNothing = Json::object();
+  const Json* value = find(key);
+  const bool is_object = value != nullptr && value->is_object();
+  return {is_object ? *value : kNothing, *fault_, place_ + "." + std::string(key)};
 }
 
 std::vector<std::string> JsonReader::texts(std::string_view key) const {

@@ -14,9 +14,9 @@
 
 namespace berth::render {
 
-/// Reads documents that another machine made, which may be anything. A key that is missing, or whose value is
-/// not what it must be, is a fault; the first one stays, and after it everything reads as not known. Texts
-/// are cut at kLongestText.
+/// Reads documents that another machine made, which may be anything, and may be of an older or a newer Berth.
+/// A key that is missing reads as null: not known. A value that is not what it must be is a fault; the first
+/// one stays, and after it everything reads as not known. Texts are cut at kLongestText.
 class JsonReader {
  public:
   static constexpr std::size_t kLongestText = 4096;
@@ -41,18 +41,34 @@ class JsonReader {
   template <std::integral Number>
   std::optional<Number> maybe(std::string_view key) const {
     const Json* value = find(key);
-    if (value == nullptr || value->is_null()) return std::nullopt;
-    if (value->is_number_unsigned()) {
-      const auto number = value->get<std::uint64_t>();
-      if (std::in_range<Number>(number)) return static_cast<Number>(number);
-    } else if (value->is_number_integer()) {
-      const auto number = value->get<std::int64_t>();
-      if (std::in_range<Number>(number)) return static_cast<Number>(number);
-    }
-    mark(key, "must be a whole number, and not so large");
-    return std::nullopt;
+    if (value == nullptr) return std::nullopt;
+    const auto number = whole_number<Number>(*value);
+    if (!number) mark(key, "must be a whole number, and not so large");
+    return number;
   }
   std::optional<JsonReader> maybe_object(std::string_view key) const;
+
+  bool has(std::string_view key) const { return has_fault() || json_->contains(key); }
+  /// A fault where it is missing or null: without it the rest makes no sense.
+  void needs(std::string_view key) const;
+  template <std::integral Number>
+  Number needed(std::string_view key) const {
+    needs(key);
+    return maybe<Number>(key).value_or(0);
+  }
+
+  /// A reading, where what is no such value is no fault, and absent: one card that says nonsense, or a newer
+  /// Berth that says it otherwise, takes away nothing else.
+  template <std::integral Number>
+  Reading<Number> reading(std::string_view key) const {
+    const Json* value = find(key);
+    return value == nullptr ? std::nullopt : whole_number<Number>(*value);
+  }
+  Reading<bool> reading_flag(std::string_view key) const;
+  Reading<std::string> reading_text(std::string_view key) const;
+  Reading<std::int64_t> reading_time(std::string_view key) const;
+  /// Of an object in which readings lie: what is none has none.
+  JsonReader part(std::string_view key) const;
 
   /// "" and 0 where it is null: that is how the core says that a thing is not known.
   std::string text(std::string_view key) const { return maybe_text(key).value_or(""); }
@@ -61,21 +77,19 @@ class JsonReader {
     return maybe<Number>(key).value_or(0);
   }
   std::int64_t time(std::string_view key) const { return maybe_time(key).value_or(0); }
-  /// Null is a fault.
-  bool flag(std::string_view key) const;
-  JsonReader object(std::string_view key) const;
+  bool flag(std::string_view key) const { return maybe_flag(key).value_or(false); }
   std::vector<std::string> texts(std::string_view key) const;
   template <class Use>
   void each(std::string_view key, Use use) const {
     const Json* list = find(key);
-    if (list == nullptr || list->is_null()) return;
+    if (list == nullptr) return;
     if (!list->is_array() || list->size() > kLongestList) return mark(key, "must be a list, and not so long");
     for (const Json& entry : *list) {
       if (has_fault()) return;
       use(JsonReader(entry, *fault_, place_ + "." + std::string(key)));
     }
   }
-  bool is_null(std::string_view key) const;
+  bool is_null(std::string_view key) const { return find(key) == nullptr; }
 
   /// One of a closed set of words.
   template <class Word>
@@ -89,8 +103,19 @@ class JsonReader {
   }
 
  private:
-  /// Null and a fault where the key is missing; null after a fault.
+  /// Null where it is missing or null, and after a fault.
   const Json* find(std::string_view key) const;
+  template <std::integral Number>
+  static std::optional<Number> whole_number(const Json& value) {
+    if (value.is_number_unsigned()) {
+      const auto number = value.get<std::uint64_t>();
+      if (std::in_range<Number>(number)) return static_cast<Number>(number);
+    } else if (value.is_number_integer()) {
+      const auto number = value.get<std::int64_t>();
+      if (std::in_range<Number>(number)) return static_cast<Number>(number);
+    }
+    return std::nullopt;
+  }
 
   const Json* json_;
   std::string* fault_;

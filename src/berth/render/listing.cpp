@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 
 #include "berth/core/device_memory.h"
+#include "berth/core/device_readings.h"
 #include "berth/core/units.h"
 #include "berth/core/waiters.h"
 #include "berth/render/explain.h"
@@ -17,9 +20,17 @@ double gib(std::uint64_t bytes) {
   return static_cast<double>(bytes) / static_cast<double>(1ULL << 30U);
 }
 
-template <class T>
-std::string reading(const Reading<T>& value, std::string_view unit) {
-  return value ? fmt::format("{}{}", *value, unit) : std::string(kUnknown);
+std::string cell_text(const DeviceReading& row, const Device& device) {
+  const Reading<double> value = number_of(row, device);
+  if (!value) return std::string(text_of(row, device).value_or(kUnknown));
+  const std::string_view unit = row.kind == FieldKind::percent     ? "%"
+                                : row.kind == FieldKind::celsius   ? "C"
+                                : row.kind == FieldKind::watts     ? "W"
+                                : row.kind == FieldKind::megahertz ? "MHz"
+                                                                   : "";
+  // Half a watt is one.
+  return row.kind == FieldKind::bytes ? bytes_for_people(static_cast<std::uint64_t>(*value))
+                                      : fmt::format("{}{}", std::floor(*value + 0.5), unit);
 }
 
 std::string memory_text(const Memory& memory) {
@@ -84,30 +95,55 @@ ShortState state_of(const Listing& listing, const Device& device, const Verdict*
   return {"unknown", Tone::bad};
 }
 
-Row device_row(const Listing& listing, const Device& device, const Verdict* verdict, const Style& style) {
-  const ShortState state = state_of(listing, device, verdict, style);
-  const bool answers = device.state == DeviceState::ok;
-  const auto processes =
-      device.processes ? fmt::format("{}", device.processes->size()) : std::string(kUnknown);
-  return {{label(device)},
-          {printable(device.name.empty() ? kUnknown : model(device))},
-          {answers ? memory_text(device.memory) : std::string(kUnknown)},
-          {reading(device.utilization_percent, "%")},
-          {reading(device.temperature_c, "C")},
-          {device.power_mw ? fmt::format("{}W", (*device.power_mw + 500) / 1000) : std::string(kUnknown)},
-          {processes},
-          {state.text, state.tone}};
+/// What a cell is made from.
+struct Shown {
+  const Listing& listing;
+  const Device& device;
+  const Verdict* verdict;
+  const Style& style;
+};
+/// A column and what stands in it.
+struct DeviceColumn {
+  Column column;
+  std::function<Cell(const Shown&)> cell;
+};
+
+std::vector<DeviceColumn> device_columns() {
+  std::vector<DeviceColumn> columns{
+      {{"GPU", Align::right}, [](const Shown& it) -> Cell { return {label(it.device)}; }},
+      {{"NAME", Align::left, 12},
+       [](const Shown& it) -> Cell {
+         return {printable(it.device.name.empty() ? kUnknown : model(it.device))};
+       }},
+      {{"MEMORY (GiB)", Align::right}, [](const Shown& it) -> Cell {
+         const bool answers = it.device.state == DeviceState::ok;
+         return {answers ? memory_text(it.device.memory) : std::string(kUnknown)};
+       }}};
+  for (const DeviceReading& row : device_readings()) {
+    if (row.column.title.empty()) continue;
+    columns.push_back({{row.column.title, Align::right, 0, row.column.drop_order},
+                       [&row](const Shown& it) -> Cell { return {cell_text(row, it.device)}; }});
+  }
+  columns.push_back({{"PROCS", Align::right, 0, 4}, [](const Shown& it) -> Cell {
+                       const auto& processes = it.device.processes;
+                       return {processes ? fmt::format("{}", processes->size()) : std::string(kUnknown)};
+                     }});
+  columns.push_back({{"STATE", Align::left, 32}, [](const Shown& it) -> Cell {
+                       const ShortState state = state_of(it.listing, it.device, it.verdict, it.style);
+                       return {state.text, state.tone};
+                     }});
+  return columns;
 }
 
 std::string device_table(const Listing& listing, const Style& style) {
-  const std::vector<Column> columns{{"GPU", Align::right},          {"NAME", Align::left, 12},
-                                    {"MEMORY (GiB)", Align::right}, {"UTIL", Align::right, 0, 3},
-                                    {"TEMP", Align::right, 0, 2},   {"POWER", Align::right, 0, 1},
-                                    {"PROCS", Align::right, 0, 4},  {"STATE", Align::left, 32}};
+  const std::vector<DeviceColumn> shown = device_columns();
+  std::vector<Column> columns;
+  for (const DeviceColumn& each : shown) columns.push_back(each.column);
   std::vector<Row> rows;
   for (const Device& device : listing.facts.snapshot.devices) {
     const Verdict* verdict = verdict_on(device, listing.verdicts, listing.facts.snapshot);
-    rows.push_back(device_row(listing, device, verdict, style));
+    Row& row = rows.emplace_back();
+    for (const DeviceColumn& each : shown) row.push_back(each.cell({listing, device, verdict, style}));
   }
   return table(columns, rows, style);
 }
@@ -220,8 +256,12 @@ std::string summary(const Listing& listing, const Style& style) {
 }  // namespace
 
 ReadingSet readings_for_table() {
-  return ReadingKind::name | ReadingKind::memory | ReadingKind::utilization | ReadingKind::temperature |
-         ReadingKind::power | ReadingKind::processes | ReadingKind::process_details | ReadingKind::driver;
+  ReadingSet set = ReadingKind::name | ReadingKind::memory | ReadingKind::processes |
+                   ReadingKind::process_details | ReadingKind::driver;
+  for (const DeviceReading& row : device_readings()) {
+    if (!row.column.title.empty()) set |= row.readings;
+  }
+  return set;
 }
 
 std::string listing_table(const Listing& listing, const Style& style) {

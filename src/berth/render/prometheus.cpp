@@ -6,74 +6,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 
 #include "berth/core/conduct.h"
 #include "berth/core/device_memory.h"
+#include "berth/core/device_readings.h"
 #include "berth/render/metric_writer.h"
 
 namespace berth::render {
 namespace {
 
 template <class T>
-std::optional<double> scaled(const Reading<T>& value, double factor = 1) {
-  if (!value) return std::nullopt;
-  return static_cast<double>(*value) * factor;
+std::optional<double> as_number(const Reading<T>& value) {
+  return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
 
-struct DeviceMetric {
-  std::string_view name;
-  std::string_view type;
-  std::string_view help;
-  std::optional<double> (*value)(const Device&);
-};
-
-constexpr double kPercent = 0.01;
 constexpr double kMilli = 0.001;
-constexpr double kMega = 1e6;
 
-constexpr std::array kDeviceMetrics{
-    DeviceMetric{"device_up", "gauge",
-                 "Whether the device answers the driver and is healthy enough to be asked.",
-                 [](const Device& d) { return std::optional<double>(d.state == DeviceState::ok ? 1 : 0); }},
-    DeviceMetric{"device_memory_size_bytes", "gauge", "Memory of the device.",
-                 [](const Device& d) { return scaled(d.memory.total_bytes); }},
-    DeviceMetric{"device_memory_used_bytes", "gauge", "Memory in use, without the driver's reserve.",
-                 [](const Device& d) { return scaled(d.memory.used_bytes); }},
-    DeviceMetric{"device_memory_free_bytes", "gauge", "Memory that nobody uses, as the driver says.",
-                 [](const Device& d) { return scaled(d.memory.free_bytes); }},
-    DeviceMetric{"device_memory_reserved_bytes", "gauge", "The driver's own memory.",
-                 [](const Device& d) { return scaled(d.memory.reserved_bytes); }},
-    DeviceMetric{"device_utilization_ratio", "gauge",
-                 "Share of the driver's last sample in which a kernel ran.",
-                 [](const Device& d) { return scaled(d.utilization_percent, kPercent); }},
-    DeviceMetric{"device_memory_utilization_ratio", "gauge",
-                 "Share of time in which memory was read or written.",
-                 [](const Device& d) { return scaled(d.memory_utilization_percent, kPercent); }},
-    DeviceMetric{"device_temperature_celsius", "gauge", "Temperature of the GPU.",
-                 [](const Device& d) { return scaled(d.temperature_c); }},
-    DeviceMetric{"device_power_watts", "gauge", "Power drawn.",
-                 [](const Device& d) { return scaled(d.power_mw, kMilli); }},
-    DeviceMetric{"device_power_limit_watts", "gauge", "Power that the device may draw.",
-                 [](const Device& d) { return scaled(d.power_limit_mw, kMilli); }},
-    DeviceMetric{"device_sm_clock_hertz", "gauge", "Clock of the processors.",
-                 [](const Device& d) { return scaled(d.sm_clock_mhz, kMega); }},
-    DeviceMetric{"device_memory_clock_hertz", "gauge", "Clock of the memory.",
-                 [](const Device& d) { return scaled(d.memory_clock_mhz, kMega); }},
-    DeviceMetric{"device_fan_speed_ratio", "gauge", "Fan speed as a share of the fastest.",
-                 [](const Device& d) { return scaled(d.fan_percent, kPercent); }},
-    DeviceMetric{"device_ecc_uncorrected_errors_total", "counter",
-                 "Memory errors not corrected since the driver was loaded.",
-                 [](const Device& d) { return scaled(d.health.ecc_uncorrected); }},
-    DeviceMetric{"device_row_remap_failed", "gauge",
-                 "Whether a row of memory is broken and could not be replaced.",
-                 [](const Device& d) { return scaled(d.health.row_remap_failed); }},
-    DeviceMetric{"device_row_remap_pending", "gauge",
-                 "Whether a reset is needed to replace a broken row of memory.",
-                 [](const Device& d) { return scaled(d.health.row_remap_pending); }},
-};
+/// Prometheus wants base units.
+double in_base_unit(double value, FieldKind kind) {
+  switch (kind) {
+    case FieldKind::percent:
+      return value / 100;
+    case FieldKind::megahertz:
+      return value * 1e6;
+    default:
+      return value;
+  }
+}
 
 MetricLabels key_of(const Device& device) {
   return {{"uuid", device.uuid}, {"gpu", label(device)}};
@@ -96,9 +57,16 @@ void write_devices(MetricWriter& writer, const Listing& listing) {
                                  {"parent_uuid", device.mig ? device.mig->parent_uuid : ""}});
     writer.sample(labels, 1);
   }
-  for (const DeviceMetric& each : kDeviceMetrics) {
-    writer.metric(each.name, each.type, each.help);
-    for (const Device& device : devices) writer.sample(key_of(device), each.value(device));
+  writer.metric("device_up", "gauge",
+                "Whether the device answers the driver and is healthy enough to be asked.");
+  for (const Device& device : devices) writer.sample(key_of(device), device.state == DeviceState::ok ? 1 : 0);
+  for (const DeviceReading& row : device_readings()) {
+    if (row.metric.empty()) continue;
+    writer.metric(row.metric, row.metric.ends_with("_total") ? "counter" : "gauge", row.help);
+    for (const Device& device : devices) {
+      if (const Reading<double> value = number_of(row, device))
+        writer.sample(key_of(device), in_base_unit(*value, row.kind));
+    }
   }
   writer.metric("device_processes", "gauge", "Processes that the driver lists on the device.");
   for (const Device& device : devices) {
@@ -122,7 +90,7 @@ void write_verdicts(MetricWriter& writer, const Listing& listing) {
                 "Memory that a new lease could be promised: what is neither promised to others nor in use.");
   for (const Verdict& verdict : listing.verdicts) {
     if (const Device* device = find_device(listing.facts.snapshot, verdict.uuid))
-      writer.sample(key_of(*device), scaled(verdict.free_bytes));
+      writer.sample(key_of(*device), as_number(verdict.free_bytes));
   }
 }
 
@@ -131,7 +99,7 @@ void write_idleness(MetricWriter& writer, const Listing& listing, std::int64_t n
   writer.metric("device_lease_idle", "gauge",
                 "Whether nothing of the leases that hold the device computes on it.");
   for (const Device& device : devices)
-    writer.sample(key_of(device), scaled(is_idle(device, listing.ledger, listing.facts)));
+    writer.sample(key_of(device), as_number(is_idle(device, listing.ledger, listing.facts)));
   writer.metric(
       "device_lease_idle_seconds", "gauge",
       "How long that has been so; absent while it is not, and when the agent did not see it begin.");

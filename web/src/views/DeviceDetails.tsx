@@ -1,8 +1,9 @@
 import type { ComponentChildren } from "preact";
 import type { Lease, Process } from "../api";
+import { kFacts } from "../readings";
 import type { DeviceView, HostView } from "../state";
 import { userOf } from "../state";
-import { degrees, gib, percent, watts } from "../words";
+import { gib, percent, reading, watts } from "../words";
 import { Age } from "./Age";
 import { DeviceHistory } from "./DeviceHistory";
 import { Glyph, kStateWords } from "./Glyph";
@@ -26,14 +27,14 @@ function Facts({ view }: { view: DeviceView }) {
         {gib(used_bytes)} of {gib(total_bytes)} GiB
       </Fact>
       <Fact name="For a new lease">{gib(device.verdict?.free_bytes ?? null)} GiB</Fact>
-      <Fact name="Temperature">{degrees(device.temperature_c)}</Fact>
       <Fact name="Power">
         {watts(device.power_mw)} of {watts(device.power_limit_mw)}
       </Fact>
-      <Fact name="Clock">{device.sm_clock_mhz === null ? "–" : `${device.sm_clock_mhz} MHz`}</Fact>
-      <Fact name="Fan">{percent(device.fan_percent)}</Fact>
-      <Fact name="Capability">{device.compute_capability ?? "–"}</Fact>
-      <Fact name="PCI bus">{device.pci_bus_id ?? "–"}</Fact>
+      {kFacts.map(({ key, title, kind }) => (
+        <Fact key={key} name={title}>
+          {reading(kind, device[key])}
+        </Fact>
+      ))}
       <Fact name="Health">{view.warnings.join(", ") || "no fault known"}</Fact>
     </dl>
   );

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -82,13 +84,12 @@ TEST_CASE("the document's mistakes are refused in its words") {
   CHECK(count == 6);
 }
 
-TEST_CASE("the document's table has each field, in order, and true aliases") {
-  std::string names;
+TEST_CASE("the document's table has each field, and true aliases") {
+  std::set<std::string> names;
   for (const std::string& line : document()) {
     if (!line.starts_with("| `") || line.starts_with("| `K")) continue;
     const std::string name = line.substr(3, line.find('`', 3) - 3);
-    if (!names.empty()) names += ", ";
-    names += name;
+    CHECK_MESSAGE(names.insert(name).second, name);
     const std::size_t second = line.find('|', 2);
     const std::string aliases = line.substr(second, line.find('|', second + 1) - second);
     for (std::size_t at = aliases.find('`'); at != std::string::npos;) {
@@ -98,7 +99,10 @@ TEST_CASE("the document's table has each field, in order, and true aliases") {
       at = aliases.find('`', end + 1);
     }
   }
-  CHECK(names == field_names());
+  std::set<std::string> fields;
+  std::istringstream known(field_names());
+  for (std::string name; std::getline(known >> std::ws, name, ',');) fields.insert(name);
+  CHECK(names == fields);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <rapidcheck.h>
 
+#include "berth/core/device_readings.h"
 #include "berth/core/snapshot_fields.h"
 
 namespace berth {
@@ -41,7 +42,8 @@ struct Fill {
 
 Device arbitrary_device() {
   Device device;
-  visit_device(device, Fill{});
+  for (const DeviceReading& row : device_readings())
+    with_value(row, device, [&row](auto& value) { Fill{}(row.name, value); });
   if (*rc::gen::arbitrary<bool>()) visit_mig(device.mig.emplace(), Fill{});
   if (*rc::gen::arbitrary<bool>()) {
     device.processes.emplace(*rc::gen::inRange<std::size_t>(0, 3));
@@ -64,6 +66,35 @@ Snapshot arbitrary_snapshot() {
   }
   snapshot.notes = *rc::gen::arbitrary<std::vector<std::string>>();
   return snapshot;
+}
+
+TEST_CASE("the text has each value of the machine, of an instance and of a process") {
+  Snapshot snapshot;
+  snapshot.taken_at_ns = -1;
+  snapshot.source = "nvml";
+  snapshot.driver_version = "550";
+  snapshot.cuda_version = 12'040;
+  snapshot.readings = ReadingKind::name;
+  snapshot.stale_reason = "old";
+  Device& device = snapshot.devices.emplace_back();
+  device.index = 3;
+  device.uuid = "MIG-1";
+  device.mig = MigPlace{"GPU-1", 2, 4, 5};
+  device.memory.total_bytes = 6;
+  device.health.row_remap_failed = false;
+  device.processes = {{7, ProcessKind::graphics, 8, 9, 10, 11, "ada", "train.py", "c0ffee"}};
+  snapshot.topology = Topology{{"a"}, {{50, 1}}};
+  snapshot.notes = {"a note"};
+  const std::string text = encode_snapshot(snapshot);
+  CHECK(text ==
+        "berth-snapshot 1\ntaken_at_ns=-1\nsource=nvml\ndriver_version=550\ncuda_version=12040\nreadings=1\n"
+        "stale_reason=old\n[device]\nindex=3\nuuid=MIG-1\ntotal_bytes=6\nrow_remap_failed=0\n"
+        "mig_parent_uuid=GPU-1\nmig_slot=2\nmig_gpu_instance=4\nmig_compute_instance=5\nprocesses_known=1\n"
+        "[process]\npid=7\nkind=graphics\nused_bytes=8\nuid=9\nstart_ticks=10\nstarted_at_s=11\nuser=ada\n"
+        "command=train.py\ncontainer=c0ffee\n[topology]\nuuid=a\nlink=50 1\n[note]\ntext=a note\nend\n");
+  const auto decoded = decode_snapshot(text);
+  REQUIRE(decoded);
+  CHECK(*decoded == snapshot);
 }
 
 TEST_CASE("a snapshot comes back as it was, whatever bytes its names have") {

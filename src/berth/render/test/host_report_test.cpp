@@ -3,9 +3,15 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "berth/core/device_readings.h"
 #include "berth/core/test/machine.h"
 #include "berth/render/hosts_json.h"
 #include "berth/render/json.h"
+#include "berth/render/json_value.h"
 
 namespace berth::render {
 namespace {
@@ -23,7 +29,17 @@ HostReport busy_machine() {
   snapshot.cuda_version = 12'040;
   snapshot.notes = {"a note"};
   snapshot.stale_reason = "the driver is not responding";
-  devices[0].health = {false, true, 3, std::nullopt};
+  devices[0].health = {false, true, 3, true};
+  devices[0].persistence = true;
+  devices[0].display_active = false;
+  devices[0].sm_clock_mhz = 1410;
+  devices[0].memory_clock_mhz = 1593;
+  devices[0].fan_percent = 31;
+  devices[0].performance_state = 2;
+  devices[0].throttle_reasons = 1ULL << 40;
+  devices[0].pcie_generation = 4;
+  devices[0].pcie_width = 16;
+  devices[2].memory.kind = MemoryKind::unified;
   Process process = test::process(77, test::kGiB);
   process.started_at_s = 1'795'265'000;
   process.uid = 1000;
@@ -118,6 +134,188 @@ TEST_CASE("keys of a later version are left out, and what is missing or wrong is
             .find("free says other than the clause") != std::string::npos);
   CHECK(fault_of(replaced(document, "\"taken_at_s\":1795265321.25", "\"taken_at_s\":-1"))
             .find("taken_at_s is no time") != std::string::npos);
+}
+
+/// A document of one host, as it is changed by `change`.
+template <class Change>
+std::string changed_document(Change change) {
+  const Host host{"node01", std::nullopt, "", 1, std::make_shared<const HostReport>(busy_machine())};
+  Json document = Json::parse(document_of(host));
+  change(document["hosts"][0]["snapshot"], document["hosts"][0]["queue"]);
+  return document.dump();
+}
+
+const HostReport& report_in(const ToldHosts& told) {
+  REQUIRE(told.hosts.size() == 1);
+  REQUIRE(told.hosts[0].report);
+  return *told.hosts[0].report;
+}
+
+/// Every value of a document by its place, "/devices/0/memory/kind", with what is the same of each in a list
+/// once.
+void places_in(const Json& json, const std::string& place,
+               std::map<std::string, std::vector<std::string>>& found) {
+  if (json.is_object()) {
+    for (const auto& [key, value] : json.items()) {
+      std::string kind = place + "/" + key;
+      std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+      found[kind].push_back(place + "/" + key);
+      places_in(value, place + "/" + key, found);
+    }
+  } else if (json.is_array()) {
+    for (std::size_t i = 0; i < json.size(); ++i) places_in(json[i], place + "/" + std::to_string(i), found);
+  }
+}
+
+/// Without these nobody can say what the rest is about.
+const std::set<std::string> kNeeded{"/kind",
+                                    "/version",
+                                    "/taken_at_s",
+                                    "/devices",
+                                    "/devices//index",
+                                    "/devices//uuid",
+                                    "/devices//mig/parent_uuid",
+                                    "/devices//mig/slot",
+                                    "/devices//processes//pid",
+                                    "/devices//verdict/free",
+                                    "/leases",
+                                    "/leases//id",
+                                    "/leases//uid",
+                                    "/leases//devices",
+                                    "/waiters",
+                                    "/waiters//id",
+                                    "/waiters//uid"};
+
+TEST_CASE("a document of the previous version lacks any key but those without which it makes no sense") {
+  std::map<std::string, std::vector<std::string>> places;
+  (void)changed_document([&](Json& listing, Json& queue) {
+    places_in(listing, "", places);
+    places_in(queue, "", places);
+  });
+  CHECK(places.size() > 80);
+  for (const auto& [kind, all] : places) {
+    CAPTURE(kind);
+    const std::string document = changed_document([&all](Json& listing, Json& queue) {
+      for (Json* each : {&listing, &queue}) {
+        for (const std::string& place : all) {
+          const auto pointer = Json::json_pointer(place);
+          if (each->contains(pointer)) each->at(pointer.parent_pointer()).erase(pointer.back());
+        }
+      }
+    });
+    const auto told = read_hosts(document);
+    CHECK(told.has_value() != kNeeded.contains(kind));
+    // Nothing becomes free by it.
+    if (told) {
+      const HostReport before = busy_machine();
+      const HostReport& after = report_in(*told);
+      REQUIRE(after.verdicts.size() == before.verdicts.size() + (kind == "/devices//mig_enabled" ? 1 : 0));
+      const auto free_of = [](const HostReport& report) {
+        return std::ranges::count_if(report.verdicts, &Verdict::free);
+      };
+      CHECK(free_of(after) <= free_of(before));
+      if (kind == "/devices//verdict") CHECK(free_of(after) == 0);
+      if (kind == "/devices//state") CHECK(after.facts.snapshot.devices[0].state == DeviceState::failed);
+    }
+  }
+}
+
+TEST_CASE("a reading that is null, of a wrong type or huge is absent, and takes nothing else away") {
+  for (const Json& value : {Json(nullptr), Json("text"), Json(-1), Json(1e300), Json(18446744073709551615ULL),
+                            Json(0.5), Json::array({1}), Json{{"a", 1}}, Json(true)}) {
+    CAPTURE(value.dump());
+    const auto told = read_hosts(changed_document([&value](Json& listing, Json&) {
+      for (const DeviceReading& row : device_readings()) {
+        if (row.name == "index" || row.name == "uuid" || row.name == "mig_enabled") continue;
+        Json& device = listing["devices"][0];
+        const std::string part(part_of(row));
+        (part.empty() ? device : device[part])[std::string(row.name)] = value;
+      }
+      listing["devices"][0]["processes"][0]["used_bytes"] = value;
+    }));
+    REQUIRE_MESSAGE(told, told.error().message);
+    const Device& device = report_in(*told).facts.snapshot.devices[0];
+    CHECK(device.uuid == test::uuid_of(0));
+    CHECK(device.state == DeviceState::failed);
+    CHECK_FALSE(device.compute_mode);
+    CHECK_FALSE(device.compute_capability);
+    CHECK(device.memory.kind == MemoryKind::dedicated);
+    CHECK(device.persistence.has_value() == value.is_boolean());
+    CHECK(device.health.row_remap_failed.has_value() == value.is_boolean());
+    CHECK((device.temperature_c == -1) == (value.dump() == "-1"));
+    CHECK((device.temperature_c.has_value()) == (value.dump() == "-1"));
+    CHECK(device.memory.total_bytes.has_value() == (value.dump() == "18446744073709551615"));
+    CHECK_FALSE(device.power_mw);
+    CHECK_FALSE(device.pcie_width);
+    CHECK(device.processes->at(0).used_bytes.has_value() == (value.dump() == "18446744073709551615"));
+    CHECK(device.name == (value.is_string() ? "text" : ""));
+    CHECK(report_in(*told).facts.snapshot.devices[2].power_mw == 55'000u);
+  }
+  for (const Json& part : {Json(nullptr), Json(7), Json::array()}) {
+    const auto told = read_hosts(changed_document([&part](Json& listing, Json&) {
+      listing["devices"][0]["memory"] = part;
+      listing["devices"][0]["health"] = part;
+    }));
+    REQUIRE(told);
+    CHECK(report_in(*told).facts.snapshot.devices[0].memory == Memory{});
+    CHECK(report_in(*told).facts.snapshot.devices[0].health == Health{});
+  }
+}
+
+TEST_CASE("words of the next version are never taken for ok or for free") {
+  const auto told = read_hosts(changed_document([](Json& listing, Json&) {
+    listing["spin"] = "up";
+    Json& device = listing["devices"][0];
+    device["spin"] = {{"up", {1, 2}}};
+    device["memory"]["spin"] = 3;
+    device["memory"]["kind"] = "holographic";
+    device["state"] = "enchanted";
+    device["compute_mode"] = "psychic";
+    device["processes"][0]["kind"] = "dreaming";
+    device["verdict"]["clause"] = "no_ghost";
+    device["verdict"]["reason"] = "a ghost is on it";
+  }));
+  REQUIRE(told);
+  const HostReport& report = report_in(*told);
+  const Device& device = report.facts.snapshot.devices[0];
+  CHECK(device.state == DeviceState::failed);
+  CHECK(device.memory.kind == MemoryKind::dedicated);
+  CHECK_FALSE(device.compute_mode);
+  CHECK(device.processes->at(0).kind == ProcessKind::compute);
+  CHECK(report.verdicts[0].failed == Clause::unknown);
+  CHECK(report.verdicts[0].reason == "a ghost is on it");
+  const std::string again = listing_of(report);
+  CHECK(again.contains("\"clause\":\"unknown\",\"reason\":\"a ghost is on it\""));
+  // What is called free for a reason is no document of ours.
+  CHECK(fault_of(changed_document([](Json& listing, Json&) {
+          listing["devices"][0]["verdict"]["free"] = true;
+          listing["devices"][0]["verdict"]["clause"] = "no_ghost";
+        })).contains("free says other than the clause"));
+  CHECK(fault_of(changed_document([](Json& listing, Json&) {
+          listing["devices"][3]["verdict"] = listing["devices"][0]["verdict"];
+        })).contains("verdict is of a GPU that is split"));
+}
+
+TEST_CASE("what a device is known by must be what it is") {
+  for (const auto& [place, value] : {std::pair<const char*, Json>{"/devices/0/index", "one"},
+                                     {"/devices/0/index", -1},
+                                     {"/devices/0/index", nullptr},
+                                     {"/devices/0/uuid", 7},
+                                     {"/devices/0/processes/0/pid", nullptr},
+                                     {"/devices/0/processes/0/pid", 4294967296},
+                                     {"/devices", nullptr},
+                                     {"/devices", "none"},
+                                     {"/devices/0/processes", "none"},
+                                     {"/devices/0", 7},
+                                     {"/leases", nullptr},
+                                     {"/leases/0/id", "7"},
+                                     {"/leases/0/kept", "yes"},
+                                     {"/leases/0/since_s", 1e18}}) {
+    CAPTURE(place);
+    CHECK_FALSE(fault_of(changed_document([&](Json& listing, Json&) {
+                  listing[Json::json_pointer(place)] = value;
+                })).empty());
+  }
 }
 
 TEST_CASE("no cut or changed document is more than an error") {

@@ -1,0 +1,151 @@
+// What of a machine is in the documents of `berth list` and the agent. host_report.cpp reads it.
+#include "berth/render/device_json.h"
+
+#include <concepts>
+
+#include "berth/core/device_memory.h"
+#include "berth/core/device_readings.h"
+#include "berth/core/record_fields.h"
+#include "berth/render/explain.h"
+#include "berth/render/version_text.h"
+
+namespace berth::render {
+namespace {
+
+/// One value of a device, as its kind is written.
+struct ReadingAsJson {
+  FieldKind kind;
+
+  Json operator()(const std::string& text) const { return text_or_null(text); }
+  template <std::integral Number>
+  Json operator()(Number value) const {
+    if constexpr (std::same_as<Number, int>) {
+      if (kind == FieldKind::version) return version_text(value, kCapability);
+    }
+    return value;
+  }
+  template <Worded Word>
+  Json operator()(Word value) const {
+    return to_text(value);
+  }
+  template <class T>
+  Json operator()(const Reading<T>& value) const {
+    return value ? (*this)(*value) : Json(nullptr);
+  }
+};
+
+void add_readings(Json& json, const Device& device) {
+  for (const DeviceReading& row : device_readings()) {
+    const std::string part(part_of(row));
+    Json& place = part.empty() ? json : json[part];
+    place[std::string(row.name)] = with_value(row, device, ReadingAsJson{row.kind});
+  }
+}
+
+Json mig_json(const std::optional<MigPlace>& mig) {
+  if (!mig) return nullptr;
+  return {{"parent_uuid", mig->parent_uuid},
+          {"slot", mig->slot},
+          {"gpu_instance", nullable(mig->gpu_instance)},
+          {"compute_instance", nullable(mig->compute_instance)}};
+}
+
+Json process_json(const Process& process, const Listing& listing) {
+  const Facts& facts = listing.facts;
+  const auto lease = facts.process_leases.find(process.pid);
+  return {{"pid", process.pid},
+          {"kind", to_text(process.kind)},
+          {"used_bytes", nullable(process.used_bytes)},
+          {"uid", nullable(process.uid)},
+          {"user", text_or_null(process.user)},
+          {"command", text_or_null(process.command)},
+          {"container", text_or_null(process.container)},
+          {"started_at_s", nullable(process.started_at_s)},
+          {"lease", lease == facts.process_leases.end() ? Json(nullptr) : Json(to_text(lease->second))},
+          {"assumed", listing.assumed.contains(process.pid)}};
+}
+
+Json processes_json(const Device& device, const Listing& listing) {
+  if (!device.processes) return nullptr;
+  Json list = Json::array();
+  for (const Process& process : *device.processes) list.push_back(process_json(process, listing));
+  return list;
+}
+
+Json culprit_json(const Culprit& culprit) {
+  return {{"user", text_or_null(culprit.user)},
+          {"pid", culprit.pid == 0 ? Json(nullptr) : Json(culprit.pid)},
+          {"command", text_or_null(culprit.command)},
+          {"since_s", seconds_or_null(culprit.since_s)},
+          {"lease", culprit.lease ? Json(to_text(*culprit.lease)) : Json(nullptr)},
+          {"note", text_or_null(culprit.note)}};
+}
+
+}  // namespace
+
+Json text_or_null(std::string_view text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json seconds_or_null(std::int64_t at_s) {
+  return at_s == 0 ? Json(nullptr) : Json(at_s);
+}
+
+Json verdict_json(const Verdict& verdict) {
+  Json culprits = Json::array();
+  for (const Culprit& culprit : verdict.culprits) culprits.push_back(culprit_json(culprit));
+  return {{"free", verdict.free()},
+          {"clause", verdict.failed ? Json(to_text(*verdict.failed)) : Json(nullptr)},
+          {"reason", text_or_null(verdict.reason)},
+          {"culprits", std::move(culprits)},
+          {"free_bytes", nullable(verdict.free_bytes)}};
+}
+
+Json identity_json(const Device& device) {
+  return {{"index", device.index},
+          {"label", label(device)},
+          {"uuid", text_or_null(device.uuid)},
+          {"name", text_or_null(device.name)}};
+}
+
+Json device_json(const Device& device, const Verdict* verdict, const Listing& listing) {
+  Json json = identity_json(device);
+  add_readings(json, device);
+  json["mig"] = mig_json(device.mig);
+  json["processes"] = processes_json(device, listing);
+  Json leases = Json::array();
+  for (const Ticket* ticket : leases_on(listing.ledger, device.uuid)) leases.push_back(to_text(ticket->id));
+  json["leases"] = std::move(leases);
+  json["idle"] = nullable(is_idle(device, listing.ledger, listing.facts));
+  json["idle_since_s"] = nullable(listing.idle.since(device, listing.ledger));
+  json["verdict"] = verdict == nullptr ? Json(nullptr) : verdict_json(*verdict);
+  return json;
+}
+
+Json ticket_json(const Ticket& ticket) {
+  return {{"id", to_text(ticket.id)},
+          {"phase", ticket.phase == TicketPhase::granted ? "granted" : "waiting"},
+          {"uid", ticket.uid},
+          {"user", text_or_null(ticket.user)},
+          {"pid", ticket.pid == 0 ? Json(nullptr) : Json(ticket.pid)},
+          {"kept", ticket.kept},
+          {"job_pid", ticket.job_pid == 0 ? Json(nullptr) : Json(ticket.job_pid)},
+          {"since_s", seconds_or_null(ticket.since_s)},
+          {"count", ticket.count},
+          {"shared", ticket.shared},
+          {"promise_bytes", ticket.shared ? Json(ticket.promise_bytes) : Json(nullptr)},
+          {"devices", ticket.devices},
+          {"command", text_or_null(ticket.command)},
+          {"note", text_or_null(ticket.note)},
+          {"request", text_or_null(ticket.request)}};
+}
+
+Json leases_of(const Ledger& ledger) {
+  Json list = Json::array();
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.phase == TicketPhase::granted) list.push_back(ticket_json(ticket));
+  }
+  return list;
+}
+
+}  // namespace berth::render

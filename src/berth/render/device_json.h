@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "berth/render/json_value.h"
+
+// The parts that several documents have, of this layer alone.
+namespace berth::render {
+
+/// "" is how the core says that a text is not known, 0 that a time is not.
+Json text_or_null(std::string_view text);
+Json seconds_or_null(std::int64_t at_s);
+
+Json verdict_json(const Verdict& verdict);
+Json identity_json(const Device& device);
+/// `verdict`: null for a GPU that is split.
+Json device_json(const Device& device, const Verdict* verdict, const Listing& listing);
+Json ticket_json(const Ticket& ticket);
+/// The leases of the ledger, each as in a listing.
+Json leases_of(const Ledger& ledger);
+
+}  // namespace berth::render
