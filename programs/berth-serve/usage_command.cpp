@@ -28,11 +28,11 @@ std::string own_agent() {
   return fmt::format("http://{}", kDefaultAddress);
 }
 
-Result<render::Usage> asked(cli::AskingOptions options, const history::UsageQuestion& question) {
+Result<Usage> asked(cli::AskingOptions options, const history::UsageQuestion& question) {
   if (options.url.empty()) options.url = own_agent();
   BERTH_LET(const auto peer, cli::peer_of(options));
   const std::string target =
-      fmt::format("/api/v1/usage?since={}s&by={}", question.since_s, to_text(question.by));
+      fmt::format("/api/v1/usage?since={}s&by={}", question.since_s, render::to_text(question.by));
   const auto response = get_once(peer, target, kUsagePatience);
   const std::string asking = fmt::format("asking {}", url_of(peer));
   if (!response) {
@@ -46,7 +46,7 @@ Result<render::Usage> asked(cli::AskingOptions options, const history::UsageQues
   return usage;
 }
 
-Result<render::Usage> read(const std::string& path, const history::UsageQuestion& question) {
+Result<Usage> read(const std::string& path, const history::UsageQuestion& question) {
   const std::string reading = fmt::format("reading {}", path);
   struct stat status{};
   // Opening it would make one.

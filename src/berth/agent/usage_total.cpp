@@ -7,29 +7,29 @@
 namespace berth::serve {
 namespace {
 
-bool has_more_hours(const render::UsageRow& a, const render::UsageRow& b) {
+bool has_more_hours(const UsageRow& a, const UsageRow& b) {
   return std::tuple(-a.leased_gpu_hours, a.who, a.host) < std::tuple(-b.leased_gpu_hours, b.who, b.host);
 }
 
 }  // namespace
 
-render::Usage total_usage(render::UsageBy by, const std::vector<std::pair<std::string, render::Usage>>& told,
-                          std::vector<std::string> missing) {
-  render::Usage total;
+Usage total_usage(UsageBy by, const std::vector<std::pair<std::string, Usage>>& told,
+                  std::vector<std::string> missing) {
+  Usage total;
   total.by = by;
   total.missing = std::move(missing);
-  std::map<std::string, render::UsageRow> of_users;
+  std::map<std::string, UsageRow> of_users;
   for (const auto& [host, usage] : told) {
     total.from_s = total.from_s == 0 ? usage.from_s : std::min(total.from_s, usage.from_s);
     total.to_s = std::max(total.to_s, usage.to_s);
     total.unwatched_s = std::max(total.unwatched_s, usage.unwatched_s);
-    for (const render::UsageRow& row : usage.rows) {
-      if (by == render::UsageBy::device) {
+    for (const UsageRow& row : usage.rows) {
+      if (by == UsageBy::device) {
         total.rows.push_back(row);
         total.rows.back().host = host;
         continue;
       }
-      render::UsageRow& sum = of_users[row.who];
+      UsageRow& sum = of_users[row.who];
       sum.who = row.who;
       sum.leases += row.leases;
       sum.leased_gpu_hours += row.leased_gpu_hours;

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "berth/core/usage.h"
 #include "berth/history/database.h"
 #include "berth/history/question.h"
 #include "berth/history/recorder.h"
 #include "berth/history/thinning.h"
-#include "berth/render/usage.h"
 
 namespace berth::history {
 
@@ -35,11 +35,10 @@ class HistoryFile {
   bool is_still_there() const;
 
   /// nullopt: nothing is known of the device.
-  Done<std::optional<render::DeviceHistory>> device_history(const DeviceQuestion& question,
-                                                            std::int64_t now_s);
+  Done<std::optional<DeviceHistory>> device_history(const DeviceQuestion& question, std::int64_t now_s);
   Done<std::vector<std::string>> device_uuids();
   /// Of the hours that begin in this span.
-  Done<render::Usage> usage(render::UsageBy by, Span span);
+  Done<Usage> usage(UsageBy by, Span span);
 
  private:
   HistoryFile(Database database, std::string path, std::int64_t most_bytes);
@@ -58,7 +57,7 @@ class HistoryFile {
   Done<Room> room();
   Done<void> forget(std::size_t kind, const Room& room);
   Done<std::vector<SampleRow>> samples(std::size_t tier, Span span, std::optional<std::int64_t> device);
-  Done<std::vector<render::PastLease>> leases_of(std::int64_t device, Span span);
+  Done<std::vector<PastLease>> leases_of(std::int64_t device, Span span);
   Done<std::int64_t> unwatched_s(Span span);
 
   Database database_;

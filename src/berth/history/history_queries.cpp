@@ -48,7 +48,7 @@ Done<std::vector<SampleRow>> HistoryFile::samples(std::size_t tier, Span span,
   return rows;
 }
 
-Done<std::vector<render::PastLease>> HistoryFile::leases_of(std::int64_t device, Span span) {
+Done<std::vector<PastLease>> HistoryFile::leases_of(std::int64_t device, Span span) {
   BERTH_LET(
       auto statement,
       database_.statement(
@@ -57,7 +57,7 @@ Done<std::vector<render::PastLease>> HistoryFile::leases_of(std::int64_t device,
           "LIMIT "
           "1000"));
   statement.bind(device).bind(span.to_s).bind(span.from_s);
-  std::vector<render::PastLease> leases;
+  std::vector<PastLease> leases;
   auto row = statement.next();
   for (; row && *row; row = statement.next()) {
     leases.push_back({{static_cast<std::uint64_t>(statement.number(0))},
@@ -80,8 +80,8 @@ Done<std::vector<std::string>> HistoryFile::device_uuids() {
   return uuids;
 }
 
-Done<std::optional<render::DeviceHistory>> HistoryFile::device_history(const DeviceQuestion& question,
-                                                                       std::int64_t now_s) {
+Done<std::optional<DeviceHistory>> HistoryFile::device_history(const DeviceQuestion& question,
+                                                               std::int64_t now_s) {
   BERTH_LET(auto statement, database_.statement("SELECT id FROM device WHERE uuid = ?"));
   BERTH_LET(const auto found, statement.bind(question.uuid).next());
   if (!found) return std::nullopt;
@@ -95,12 +95,10 @@ Done<std::optional<render::DeviceHistory>> HistoryFile::device_history(const Dev
     rows.insert(rows.end(), of_tier.begin(), of_tier.end());
   }
   BERTH_LET(auto leases, leases_of(device, grid.span));
-  render::DeviceHistory history{question.uuid,    grid.span.from_s, grid.span.to_s, grid.step_s, {},
-                                std::move(leases)};
+  DeviceHistory history{question.uuid, grid.span.from_s, grid.span.to_s, grid.step_s, {}, std::move(leases)};
   std::int64_t time_s = grid.span.from_s;
   for (const Sample& sample : resampled(rows, grid)) {
-    history.rows.push_back({time_s, sample.utilization_percent, sample.memory_used_mib, sample.temperature_c,
-                            sample.power_w, sample.leased_percent});
+    history.rows.push_back({time_s, sample});
     time_s += grid.step_s;
   }
   return history;
@@ -119,11 +117,11 @@ Done<std::int64_t> HistoryFile::unwatched_s(Span span) {
   return uncovered_s(watched, span);
 }
 
-Done<render::Usage> HistoryFile::usage(render::UsageBy by, Span span) {
-  const bool by_user = by == render::UsageBy::user;
+Done<Usage> HistoryFile::usage(UsageBy by, Span span) {
+  const bool by_user = by == UsageBy::user;
   BERTH_LET(auto statement, database_.statement(by_user ? kUsageByUser : kUsageByDevice));
   statement.bind(span.from_s).bind(span.to_s);
-  render::Usage usage{.by = by, .from_s = span.from_s, .to_s = span.to_s, .missing = {}, .rows = {}};
+  Usage usage{.by = by, .from_s = span.from_s, .to_s = span.to_s, .missing = {}, .rows = {}};
   auto row = statement.next();
   for (; row && *row; row = statement.next()) {
     usage.rows.push_back({.who = statement.text(0),

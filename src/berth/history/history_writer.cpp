@@ -1,4 +1,5 @@
 #include "berth/history/history_writer.h"
+#include "berth/render/usage.h"
 
 #include <fmt/format.h>
 

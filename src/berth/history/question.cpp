@@ -62,7 +62,7 @@ Result<UsageQuestion> usage_question(const Parameters& parameters) {
   if (const auto by = parameters.find("by"); by != parameters.end()) {
     if (by->second != "user" && by->second != "device")
       return fail(ErrorCode::usage, "by: must be user or device");
-    question.by = by->second == "user" ? render::UsageBy::user : render::UsageBy::device;
+    question.by = by->second == "user" ? UsageBy::user : UsageBy::device;
   }
   return question;
 }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "berth/core/error.h"
-#include "berth/render/usage.h"
+#include "berth/core/usage.h"
 
 namespace berth::history {
 
@@ -23,7 +23,7 @@ Result<DeviceQuestion> device_question(const Parameters& parameters);
 
 /// Who had how many GPU-hours.
 struct UsageQuestion {
-  render::UsageBy by = render::UsageBy::user;
+  UsageBy by = UsageBy::user;
   std::int64_t since_s = 7LL * 24 * 3600;
 };
 /// Of `by` and `since`. Error: `usage`, with what is allowed.

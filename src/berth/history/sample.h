@@ -7,22 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "berth/core/device.h"
+#include "berth/core/usage.h"
 
 namespace berth::history {
 
-/// What a device did over a step of time. Whole numbers: more would be noise.
-struct Sample {
-  Reading<int> utilization_percent;  ///< mean
-  Reading<int> memory_used_mib;      ///< most
-  Reading<int> temperature_c;        ///< most
-  Reading<int> power_w;              ///< mean
-  Reading<int> leased_percent;       ///< of the time
-
-  bool operator==(const Sample&) const = default;
-};
-
-/// Makes one of several that cover the same time each. What some lack is that of the others.
+/// Makes one of several that cover the same time each. A reading that some lack is made of those that have
+/// it.
 class SampleMerger {
  public:
   void add(const Sample& sample);

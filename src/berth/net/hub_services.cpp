@@ -8,6 +8,7 @@
 #include "berth/history/question.h"
 #include "berth/render/host_report.h"
 #include "berth/render/json.h"
+#include "berth/render/usage.h"
 
 namespace berth::serve {
 namespace {
@@ -41,17 +42,16 @@ Page history_page(const std::string& name, const Result<Response>& answer) {
 
 /// What has come of a question to many.
 struct HubServices::UsageGathering {
-  render::UsageBy by = render::UsageBy::user;
-  std::vector<std::pair<std::string, render::Usage>> told;
+  UsageBy by = UsageBy::user;
+  std::vector<std::pair<std::string, Usage>> told;
   std::vector<std::string> missing;
   std::size_t awaited = 0;
   std::vector<Reply> replies;  // of all who ask the same meanwhile
   std::function<void()> when_done;
 
   void take(const std::string& name, const Result<Response>& answer) {
-    auto usage = answer && answer->status == 200
-                     ? render::usage_from_json(answer->body)
-                     : Result<render::Usage>(fail(ErrorCode::failure, "no answer"));
+    auto usage = answer && answer->status == 200 ? render::usage_from_json(answer->body)
+                                                 : Result<Usage>(fail(ErrorCode::failure, "no answer"));
     if (usage && usage->by == by) {
       told.emplace_back(name, std::move(*usage));
     } else {

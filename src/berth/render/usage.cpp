@@ -178,9 +178,11 @@ std::string usage_table(const Usage& usage, const Style& style) {
 std::string device_history_json(const DeviceHistory& history, Layout layout) {
   Json rows = Json::array();
   for (const HistoryRow& row : history.rows) {
-    const Json leased = row.leased_percent ? Json(*row.leased_percent / 100.0) : Json(nullptr);
-    rows.push_back(Json::array({row.time_s, nullable(row.utilization_percent), nullable(row.memory_used_mib),
-                                nullable(row.temperature_c), nullable(row.power_w), leased}));
+    const Sample& sample = row.sample;
+    const Json leased = sample.leased_percent ? Json(*sample.leased_percent / 100.0) : Json(nullptr);
+    rows.push_back(
+        Json::array({row.time_s, nullable(sample.utilization_percent), nullable(sample.memory_used_mib),
+                     nullable(sample.temperature_c), nullable(sample.power_w), leased}));
   }
   Json leases = Json::array();
   for (const PastLease& lease : history.leases) {

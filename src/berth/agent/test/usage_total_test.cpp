@@ -5,10 +5,7 @@
 namespace berth::serve {
 namespace {
 
-using render::Usage;
-using render::UsageBy;
-
-Usage usage(UsageBy by, std::vector<render::UsageRow> rows) {
+Usage usage(UsageBy by, std::vector<UsageRow> rows) {
   return {.by = by, .from_s = 100, .to_s = 200, .unwatched_s = 7, .missing = {}, .rows = std::move(rows)};
 }
 

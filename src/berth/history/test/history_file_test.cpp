@@ -33,12 +33,11 @@ Batch samples(std::int64_t from_s, std::int64_t to_s) {
   return batch;
 }
 
-std::vector<render::HistoryRow> known_rows(HistoryFile& file, std::int64_t since_s,
-                                           std::int64_t now_s = kNow) {
+std::vector<HistoryRow> known_rows(HistoryFile& file, std::int64_t since_s, std::int64_t now_s = kNow) {
   const auto history = file.device_history({.uuid = "gpu0", .since_s = since_s, .points = 2000}, now_s);
   REQUIRE(history);
-  std::vector<render::HistoryRow> rows = *history ? (*history)->rows : std::vector<render::HistoryRow>();
-  std::erase_if(rows, [](const render::HistoryRow& row) { return !row.memory_used_mib; });
+  std::vector<HistoryRow> rows = *history ? (*history)->rows : std::vector<HistoryRow>();
+  std::erase_if(rows, [](const HistoryRow& row) { return !row.sample.memory_used_mib; });
   return rows;
 }
 
@@ -65,10 +64,10 @@ TEST_CASE("what is written is read, also after the file was closed") {
   CHECK(known->open == std::map<LeaseKey, std::string>{{lease(kNow - 90), "alice"}});
   CHECK(known->watched_until_s == kNow - 50);
   CHECK(file.known(kNow - 60)->watched_until_s == 0);
-  const auto usage = file.usage(render::UsageBy::device, {kNow - 3600, kNow});
+  const auto usage = file.usage(UsageBy::device, {kNow - 3600, kNow});
   REQUIRE(usage);
   REQUIRE(usage->rows.size() == 1);
-  CHECK(usage->rows[0] == render::UsageRow{"gpu0", "3", "H100", "", 1, 80.0 / 3600, 40.0 / 3600});
+  CHECK(usage->rows[0] == UsageRow{"gpu0", "3", "H100", "", 1, 80.0 / 3600, 40.0 / 3600});
   CHECK(usage->unwatched_s == 3600 - 50);
   CHECK_FALSE(*file.device_history({.uuid = "other"}, kNow));
 }
@@ -86,13 +85,13 @@ TEST_CASE("of a lease on several devices the user has one, and each device its h
   batch.hours[{hour_s, "bob", "gpu0"}] = {};
   REQUIRE(file.write(batch));
   REQUIRE(file.write(batch));  // hours are added, a lease stays one
-  const auto users = file.usage(render::UsageBy::user, {hour_s, hour_s + 3600});
+  const auto users = file.usage(UsageBy::user, {hour_s, hour_s + 3600});
   REQUIRE(users);
   REQUIRE(users->rows.size() == 2);
-  CHECK(users->rows[0] == render::UsageRow{"alice", "", "", "", 1, 400.0 / 3600, 0});
+  CHECK(users->rows[0] == UsageRow{"alice", "", "", "", 1, 400.0 / 3600, 0});
   CHECK(users->rows[1].leases == 1);
-  CHECK(file.usage(render::UsageBy::device, {hour_s, hour_s + 3600})->rows.at(0).leases == 2);
-  CHECK(file.usage(render::UsageBy::user, {hour_s + 3600, hour_s + 7200})->rows.empty());
+  CHECK(file.usage(UsageBy::device, {hour_s, hour_s + 3600})->rows.at(0).leases == 2);
+  CHECK(file.usage(UsageBy::user, {hour_s + 3600, hour_s + 7200})->rows.empty());
   const auto history = file.device_history({.uuid = "gpu0", .since_s = 600}, hour_s + 60);
   REQUIRE(*history);
   REQUIRE((*history)->leases.size() == 2);
@@ -135,7 +134,7 @@ TEST_CASE("old samples become coarser, and nothing else changes") {
   CHECK((*coarse)->step_s == 300);
   const auto rows = known_rows(file, 4 * kDay);
   REQUIRE(rows.size() == 4);
-  for (const auto& row : rows) CHECK(row.memory_used_mib == 1000);
+  for (const auto& row : rows) CHECK(row.sample.memory_used_mib == 1000);
   // What is young enough is as fine as before.
   CHECK(known_rows(file, 1200, old_s + 600).size() == 60 + 2);
   REQUIRE(file.thin(kNow + 50 * kDay));
@@ -164,7 +163,7 @@ TEST_CASE("the file does not grow beyond its bound, and what is new is kept") {
   CHECK(largest <= kMost);
   CHECK(size_of(scratch.path() + "-wal") <= 8 << 20U);
   CHECK(known_rows(file, 3000, now_s - 3000).size() >= 300);
-  CHECK_FALSE(file.usage(render::UsageBy::user, {now_s - 7200, now_s})->rows.empty());
+  CHECK_FALSE(file.usage(UsageBy::user, {now_s - 7200, now_s})->rows.empty());
 }
 
 TEST_CASE("when room is needed, what a wrong clock put into the future goes first") {

@@ -1,4 +1,5 @@
 #include "berth/history/history_writer.h"
+#include "berth/render/usage.h"
 
 #include <doctest/doctest.h>
 
@@ -130,7 +131,7 @@ TEST_CASE("a file that somebody removes is made anew, and its devices have names
   scene.look(100);
   scene.writer.write(scene.now_s);
   CHECK(std::filesystem::exists(scratch.path()));
-  const HistoryAnswer answer = scene.writer.answer(UsageQuestion{.by = render::UsageBy::device}, scene.now_s);
+  const HistoryAnswer answer = scene.writer.answer(UsageQuestion{.by = UsageBy::device}, scene.now_s);
   CHECK(render::usage_from_json(answer.json)->rows.at(0).name == "H100");
 }
 

@@ -34,8 +34,8 @@ TEST_CASE("what is asked of a device has defaults, and what is wrong is named wi
 
 TEST_CASE("usage is asked by user or by device") {
   CHECK(usage_question({})->since_s == 7 * 86'400);
-  CHECK(usage_question({})->by == render::UsageBy::user);
-  CHECK(usage_question({{"by", "device"}})->by == render::UsageBy::device);
+  CHECK(usage_question({})->by == UsageBy::user);
+  CHECK(usage_question({{"by", "device"}})->by == UsageBy::device);
   CHECK(refusal_of(usage_question({{"by", "host"}})) == "by: must be user or device");
   CHECK(refusal_of(usage_question({{"points", "1"}})) == "unknown parameter 'points'; allowed: since, by");
 }
