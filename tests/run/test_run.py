@@ -226,50 +226,98 @@ def test_what_survives_berth_still_holds_the_lease(make_lab):
     eventually(lambda: free(lab))
 
 
-def test_a_forgotten_process_is_named_and_the_lease_ends(make_lab):
+FORGETS = "setsid sleep 1000 >&- 2>&- & echo $!; exit 7"
+
+
+def test_what_the_command_started_keeps_the_lease_and_is_named(make_lab):
     lab = make_lab("1xH100")
-    answer = lab.berth("run", "--", "bash", "-c", "setsid sleep 1000 >&- 2>&- & echo $!")
-    pid = int(answer.out)
-    os.kill(pid, signal.SIGKILL)
-    assert answer.status == 0
-    assert f"left behind {pid} (sleep 1000); none uses the device, so the lease ends now" in answer.err
-    assert leases(lab) == []
-
-
-def test_orphans_that_come_and_go_do_not_keep_the_lease(make_lab):
-    lab = make_lab("1xH100")
-    restless = "(while :; do (sleep 0.05 &); sleep 0.2; done) >&- 2>&- & echo $!"
-    answer = lab.berth("run", "--", "bash", "-c", restless)
-    os.kill(int(answer.out), signal.SIGKILL)
-    assert answer.status == 0
-    assert "the lease ends now" in answer.err
-    assert leases(lab) == []
-
-
-def test_keep_holds_the_lease_until_the_last_descendant_ends(make_lab):
-    lab = make_lab("1xH100")
-    job = lab.start_berth("run", "--keep", "--", "bash", "-c", "setsid sleep 1000 >&- 2>&- & echo $!; exit 7")
+    job = lab.start_berth("run", "--", "bash", "-c", FORGETS)
     pid = int(job.stdout.readline())
-    assert "the lease lasts until they end (--keep)" in job.stderr.readline()
+    (lease,) = leases(lab)
+    assert job.stderr.readline() == (
+        "berth: the command has ended, and the lease lasts as long as what it started: "
+        f"{pid} (sleep 1000). To end both: berth release {lease.name}\n"
+    )
     assert not free(lab)
     os.kill(pid, signal.SIGKILL)
     assert job.wait(DEADLINE_S) == 7
     assert free(lab)
 
 
-def test_a_descendant_on_the_device_keeps_the_lease(make_lab):
+def test_who_releases_the_lease_of_what_was_left_behind_ends_that(make_lab):
     lab = make_lab("1xH100")
+    job = lab.start_berth("run", "--", "bash", "-c", FORGETS)
+    pid = int(job.stdout.readline())
+    assert "the lease lasts" in job.stderr.readline()
+    (lease,) = leases(lab)
+    answer = lab.berth("release", lease.name)
+    assert (answer.status, answer.err) == (0, "")
+    assert state(pid) in ("gone", "Z") and job.wait(DEADLINE_S) == 7
+
+
+def test_the_lease_ends_with_the_command_where_that_is_asked_for(make_lab):
+    lab = make_lab("1xH100")
+    answer = lab.berth("run", "--end-with-command", "--", "bash", "-c", FORGETS)
+    pid = int(answer.out)
+    os.kill(pid, signal.SIGKILL)
+    assert answer.status == 7
+    assert answer.err == (
+        "berth: the lease ends with the command (--end-with-command); what it started goes on without one: "
+        f"{pid} (sleep 1000)\n"
+    )
+    assert leases(lab) == []
+
+
+def test_a_site_may_end_the_lease_of_what_was_left_behind_and_computes_nothing(make_lab, tmp_path):
+    lab = make_lab("1xH100")
+    site = tmp_path / "site.toml"
+    site.write_text('idle_leftovers = "1s"\n')
+    answer = lab.berth("run", "--", "bash", "-c", FORGETS, env={"BERTH_SITE_FILE": site})
+    pid = int(answer.out)
+    os.kill(pid, signal.SIGKILL)
+    assert (
+        "has computed nothing for 1 s (idle_leftovers of the site)" in answer.err
+        and f"{pid} (sleep 1000)" in answer.err
+    )
+    assert leases(lab) == []
+
+
+def test_what_computes_keeps_its_lease_also_on_such_a_site(make_lab, tmp_path):
+    lab = make_lab("1xH100")
+    site = tmp_path / "site.toml"
+    site.write_text('idle_leftovers = "1s"\n')
     script = f"setsid {sys.executable} -c '{USES_DEVICE}' 2>&- & read; echo $!; exit 0"
     # The command ends when its worker has the device.
-    job = lab.start_berth("run", "--", "bash", "-c", script, stdin=subprocess.PIPE)
+    job = lab.start_berth(
+        "run", "--", "bash", "-c", script, stdin=subprocess.PIPE, env={"BERTH_SITE_FILE": site}
+    )
     ready(job)
     job.stdin.write("\n")
     job.stdin.flush()
     pid = int(job.stdout.readline())
-    assert "the device is in use, so the lease lasts until they end" in job.stderr.readline()
+    assert "the lease lasts as long as what it started" in job.stderr.readline()
     assert len(leases(lab)) == 1
     os.kill(pid, signal.SIGKILL)
     assert job.wait(DEADLINE_S) == 0
+
+
+def test_orphans_that_come_and_go_keep_the_lease_as_one_that_stays(make_lab):
+    lab = make_lab("1xH100")
+    restless = "(while :; do (sleep 0.05 &); sleep 0.2; done) >&- 2>&- & echo $!"
+    job = lab.start_berth("run", "--", "bash", "-c", restless)
+    pid = int(job.stdout.readline())
+    assert "the lease lasts as long as what it started" in job.stderr.readline()
+    os.kill(pid, signal.SIGKILL)
+    assert job.wait(DEADLINE_S) == 0
+    assert free(lab)
+
+
+def test_children_of_a_script_that_has_become_berth_are_not_waited_for(make_lab):
+    lab = make_lab("1xH100")
+    script = f"sleep 1000 >&- 2>&- & echo $!; exec {lab.program} run -- true"
+    answer = lab.run("bash", "-c", script)
+    os.kill(int(answer.out), signal.SIGKILL)
+    assert (answer.status, answer.err) == (0, "")
 
 
 def test_exec_leaves_no_parent_and_the_lease_ends_with_the_command(make_lab):
@@ -306,12 +354,32 @@ def test_a_signal_sent_to_berth_reaches_the_command(lab, name):
     assert job.wait(DEADLINE_S) == -signal.SIGKILL
 
 
-def test_berth_stops_when_the_command_stops_and_goes_on_with_it(lab):
-    job = holder(lab, then="kill -STOP $$; echo again")
-    eventually(lambda: state(job.pid) == "T")
-    job.send_signal(signal.SIGCONT)
-    assert job.stdout.readline() == "again\n"
-    assert job.wait(DEADLINE_S) == 0
+def test_berth_does_not_stop_with_a_command_that_somebody_stops(make_lab):
+    """Whoever continues the command knows nothing of berth: stopped as well, it would hold the lease for ever."""
+    lab = make_lab("1xH100")
+    job = holder(lab)
+    command = command_of(job)
+    os.kill(command, signal.SIGSTOP)
+    eventually(lambda: state(command) == "T")
+    answer = lab.berth("list", "--json")
+    assert answer.status == 0 and state(job.pid) != "T"
+    os.kill(command, signal.SIGCONT)
+    os.kill(command, signal.SIGTERM)
+    assert job.wait(DEADLINE_S) == -signal.SIGTERM
+    assert free(lab)
+
+
+def test_a_job_that_is_stopped_and_continued_process_by_process_goes_on(make_lab):
+    lab = make_lab("1xH100")
+    for _ in range(20):
+        job = holder(lab)
+        tree = [job.pid, command_of(job)]
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            for pid in tree:
+                os.kill(pid, number)
+        os.kill(tree[-1], signal.SIGKILL)
+        assert job.wait(DEADLINE_S) == -signal.SIGKILL
+    assert free(lab)
 
 
 class Terminal:

@@ -182,6 +182,9 @@ std::string policy_in_words(const SitePolicy& policy) {
     text += fmt::format("; users that do not count: {}", fmt::join(policy.ignored_users, ", "));
   if (policy.default_wait_s)
     text += fmt::format("; a wait lasts at most {}", duration_for_people(*policy.default_wait_s));
+  if (policy.idle_leftovers_s)
+    text += fmt::format("; what a command leaves behind keeps its lease for at most {} without computing",
+                        duration_for_people(*policy.idle_leftovers_s));
   return text;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <set>
 
@@ -14,6 +15,7 @@
 #include "berth/cli/choice.h"
 #include "berth/cli/conduct_check.h"
 #include "berth/cli/question.h"
+#include "berth/core/units.h"
 #include "berth/render/explain.h"
 #include "berth/render/text.h"
 #include "berth/sys/job_process.h"
@@ -26,8 +28,8 @@ using namespace std::chrono_literals;
 
 // Time for helpers of a job that has just ended to end too.
 constexpr auto kGrace = 5s;
-// How often the driver is asked whether a process that was left behind still uses the device.
-constexpr auto kRecheck = 30s;
+// How often what was left behind is looked at again.
+constexpr std::chrono::seconds kRecheck = 30s;
 
 void say(const std::string& sentence) {
   const std::string line = fmt::format("berth: {}\n", sentence);
@@ -54,6 +56,7 @@ class Run {
     // A queue is a bad place to learn of a misspelt word.
     if (const auto missing = sys::cannot_start(options_.command)) return not_started(*missing);
     BERTH_LET(const auto session, open_session(environment_, options_.lease.request));
+    idle_leftovers_s_ = session.policy().idle_leftovers_s;
     const leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
                                      render::request_in_words(options_.lease.request.request)};
     BERTH_LET(auto lease, take_lease(session, options_.lease, words));
@@ -104,6 +107,8 @@ class Run {
   static int replace_self(const sys::JobCommand& command) { return not_started(sys::exec_job(command)); }
 
   Result<int> stay(const sys::JobCommand& command, leasing::HeldLease& lease) {
+    // Where a script has replaced itself by us, its children are ours, and hold nothing.
+    std::vector<pid_t> others = sys::process_descendants(::getpid());
     auto job = sys::JobProcess::start(command);
     if (!job) return not_started(job.error());
     lease.end_watch();
@@ -114,33 +119,66 @@ class Run {
       if (const auto sentence = check.go_on()) say(*sentence);
     }
     check.end();
-    if (wait_for_leftovers(*job, lease, check.ended())) lease.release();
+    others.insert(others.end(), check.ended().begin(), check.ended().end());
+    if (wait_for_leftovers(*job, lease, others)) lease.release();
     if (ending->signal != 0) sys::end_like(*ending);
     return ending->exit_status;
   }
 
-  // True: the lease is to end. False: what is left behind goes on holding it. `ours`: none of the command's.
+  // True: the lease is to end. False: what is left behind goes on holding it. `others`: children of ours that
+  // are none of the command's.
   bool wait_for_leftovers(sys::JobProcess& job, const leasing::HeldLease& lease,
-                          const std::vector<pid_t>& ours) {
+                          const std::vector<pid_t>& others) {
     // A moment, not a span: the orphans of a job that goes on end again and again.
     auto until = std::chrono::steady_clock::now() + kGrace;
+    auto used = std::chrono::steady_clock::now();
     bool told = false;
-    while (sys::JobProcess::has_leftovers() && (ours.empty() || !left_behind(ours).empty())) {
+    while (sys::JobProcess::has_leftovers() && (others.empty() || !left_behind(others).empty())) {
       const auto event = job.wait_for_leftovers(until);
-      if (event == sys::JobProcess::Event::asked_to_end) return false;
+      if (event == sys::JobProcess::Event::asked_to_leave) return false;
       if (event == sys::JobProcess::Event::child_ended) continue;
-      const std::vector<pid_t> left = left_behind(ours);
-      const bool keeps = options_.keep || uses_device(left, lease);
-      if (!std::exchange(told, true) || !keeps) say(about(left, keeps));
-      if (!keeps) return true;
-      until = std::chrono::steady_clock::now() + kRecheck;
+      const std::vector<pid_t> left = left_behind(others);
+      if (event == sys::JobProcess::Event::asked_to_end) {
+        for (const pid_t pid : left) ::kill(pid, SIGTERM);
+        continue;
+      }
+      if (const auto reason = why_to_end(left, lease, used)) {
+        say(fmt::format("{}: {}", *reason, in_words(left)));
+        return true;
+      }
+      if (!std::exchange(told, true))
+        say(fmt::format(
+            "the command has ended, and the lease lasts as long as what it started: {}. To end both: "
+            "berth release {}",
+            in_words(left), to_text(lease.ticket().id)));
+      until = std::chrono::steady_clock::now() + next_recheck();
     }
     return true;
   }
 
-  static std::vector<pid_t> left_behind(const std::vector<pid_t>& ours) {
+  // nullopt: the lease lasts. `used`: when something of what is left behind was last seen to compute.
+  std::optional<std::string> why_to_end(const std::vector<pid_t>& left, const leasing::HeldLease& lease,
+                                        std::chrono::steady_clock::time_point& used) const {
+    if (options_.end_with_command)
+      return "the lease ends with the command (--end-with-command); what it started goes on without one";
+    if (!idle_leftovers_s_) return std::nullopt;
+    const auto now = std::chrono::steady_clock::now();
+    if (uses_device(left, lease)) used = now;
+    if (now - used < std::chrono::seconds(*idle_leftovers_s_)) return std::nullopt;
+    return fmt::format(
+        "the lease ends now, since what the command started has computed nothing for {} (idle_leftovers of "
+        "the site)",
+        duration_for_people(*idle_leftovers_s_));
+  }
+
+  std::chrono::seconds next_recheck() const {
+    if (!idle_leftovers_s_) return kRecheck;
+    return std::clamp(std::chrono::seconds(*idle_leftovers_s_), 1s, kRecheck);
+  }
+
+  static std::vector<pid_t> left_behind(const std::vector<pid_t>& others) {
     std::vector<pid_t> left = sys::process_descendants(::getpid());
-    std::erase_if(left, [&](pid_t pid) { return std::ranges::find(ours, pid) != ours.end(); });
+    std::erase_if(left, [&](pid_t pid) { return std::ranges::find(others, pid) != others.end(); });
     return left;
   }
 
@@ -159,21 +197,18 @@ class Run {
     });
   }
 
-  std::string about(const std::vector<pid_t>& left, bool keeps) const {
+  // "712 (tmux), 803 (python worker.py)".
+  static std::string in_words(const std::vector<pid_t>& pids) {
     std::string names;
-    for (const pid_t pid : left) {
+    for (const pid_t pid : pids)
       names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", pid,
                            render::printable(sys::process_command(pid)));
-    }
-    const char* outcome = "none uses the device, so the lease ends now (--keep would keep it)";
-    if (keeps)
-      outcome = options_.keep ? "the lease lasts until they end (--keep)"
-                              : "the device is in use, so the lease lasts until they end";
-    return fmt::format("the command has ended and left behind {}; {}", names, outcome);
+    return names;
   }
 
   Environment& environment_;
   const RunOptions& options_;
+  std::optional<std::int64_t> idle_leftovers_s_;  ///< of the site
 };
 
 }  // namespace

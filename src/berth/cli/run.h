@@ -12,11 +12,12 @@ namespace berth::cli {
 
 /// What `berth run` was asked to do.
 struct RunOptions {
-  LeaseOptions lease;                ///< settled
-  bool keep = false;                 ///< --keep: for as long as anything lives that the command has started
-  bool exec = false;                 ///< --exec: the command replaces this process
-  bool shell = false;                ///< the command is a shell, whose user is told what it has
-  std::vector<std::string> command;  ///< never empty
+  LeaseOptions lease;  ///< settled
+  /// --end-with-command: the lease does not wait for what the command leaves behind
+  bool end_with_command = false;
+  bool exec = false;                               ///< --exec: the command replaces this process
+  bool shell = false;                              ///< the command is a shell, whose user is told what it has
+  std::vector<std::string> command;                ///< never empty
   std::optional<std::chrono::seconds> first_look;  ///< at what the command uses; nullopt: none
 };
 

@@ -27,11 +27,11 @@ class RunCommand : public Command {
     add_lease_options(syntax, options_.lease);
     syntax.options.push_back({kLeaseGroup,
                               0,
-                              "keep",
+                              "end-with-command",
                               "",
-                              "keep the lease while anything that COMMAND started lives",
+                              "end the lease when COMMAND ends, even if processes that it started still live",
                               {},
-                              raise_flag(options_.keep)});
+                              raise_flag(options_.end_with_command)});
     syntax.options.push_back({kLeaseGroup,
                               0,
                               "exec",

@@ -21,6 +21,9 @@ struct SitePolicy {
   std::vector<std::string> ignored_programs;   ///< base names that never count as outsiders
   std::vector<std::string> ignored_users;      ///< user names that never count as outsiders
   std::optional<std::int64_t> default_wait_s;  ///< nullopt: for ever
+  /// How long what a command of `berth run` left behind may compute nothing before the lease ends. nullopt:
+  /// for as long as it lives.
+  std::optional<std::int64_t> idle_leftovers_s;
   bool operator==(const SitePolicy&) const = default;
 };
 

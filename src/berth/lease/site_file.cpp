@@ -49,7 +49,9 @@ Result<void> read_tolerance(Page& page, std::string_view key, const toml::node& 
   return {};
 }
 
-Result<void> read_wait(Page& page, std::string_view key, const toml::node& node) {
+// A time, or "forever", which a user may only shorten.
+Result<void> read_span(Page& page, std::string_view key, const toml::node& node,
+                       std::optional<std::int64_t>& span) {
   BERTH_LET(const auto text, text_of(page, node, key));
   std::optional<std::int64_t> seconds;
   if (text != "forever") {
@@ -57,14 +59,21 @@ Result<void> read_wait(Page& page, std::string_view key, const toml::node& node)
     if (!parsed) return wrong(page, node, fmt::format("{}: {}, or \"forever\"", key, parsed.error().message));
     seconds = *parsed;
   }
-  const std::optional<std::int64_t>& allowed = page.policy.default_wait_s;
-  if (page.only_narrow && allowed && (!seconds || *seconds > *allowed)) {
+  if (page.only_narrow && span && (!seconds || *seconds > *span)) {
     return wrong(
         page, node,
-        fmt::format("{} may only be shortened here: the site says {}", key, duration_for_people(*allowed)));
+        fmt::format("{} may only be shortened here: the site says {}", key, duration_for_people(*span)));
   }
-  page.policy.default_wait_s = seconds;
+  span = seconds;
   return {};
+}
+
+Result<void> read_wait(Page& page, std::string_view key, const toml::node& node) {
+  return read_span(page, key, node, page.policy.default_wait_s);
+}
+
+Result<void> read_idle_leftovers(Page& page, std::string_view key, const toml::node& node) {
+  return read_span(page, key, node, page.policy.idle_leftovers_s);
 }
 
 Result<void> read_names(Page& page, std::string_view key, const toml::node& node,
@@ -131,8 +140,9 @@ struct Key {
   std::string_view name;
   Result<void> (*read)(Page&, std::string_view, const toml::node&);
 };
-constexpr std::array<Key, 5> kKeys{{{"hidden_tolerance", read_tolerance},
+constexpr std::array<Key, 6> kKeys{{{"hidden_tolerance", read_tolerance},
                                     {"default_wait", read_wait},
+                                    {"idle_leftovers", read_idle_leftovers},
                                     {"excluded", read_exclusions},
                                     {"ignored_programs", read_programs},
                                     {"ignored_users", read_users}}};

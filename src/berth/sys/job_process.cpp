@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "berth/sys/descriptor.h"
+#include "berth/sys/process_identity.h"
 
 namespace berth::sys {
 namespace {
@@ -53,8 +54,19 @@ bool is_for_us_alone(const siginfo_t& info, pid_t command) {
   return info.si_code != SI_KERNEL && info.si_pid != command;
 }
 
-bool asks_to_end(int signal) {
-  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+// What Ctrl-Z sends, and what stops a job in the background that reads from or writes to the terminal.
+bool is_of_the_terminal(int stop_signal) {
+  return stop_signal == SIGTSTP || stop_signal == SIGTTIN || stop_signal == SIGTTOU;
+}
+
+// By SIGTSTP and not by SIGSTOP: the kernel ignores it where no shell is left that could continue us.
+void stop_with_command() {
+  sigset_t stop;
+  ::sigemptyset(&stop);
+  ::sigaddset(&stop, SIGTSTP);
+  ::raise(SIGTSTP);
+  ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
+  ::sigprocmask(SIG_BLOCK, &stop, nullptr);
 }
 
 // nullopt: none.
@@ -164,8 +176,11 @@ std::optional<JobEnding> JobProcess::collect() {
     if (one != pid_) continue;
     if (WIFEXITED(status)) return JobEnding{WEXITSTATUS(status), 0};
     if (WIFSIGNALED(status)) return JobEnding{0, WTERMSIG(status)};
-    // The shell that started us shall see its job stopped.
-    ::kill(::getpid(), SIGSTOP);
+    // The shell that started us shall see its job stopped. Whoever stops the command by SIGSTOP continues it
+    // the same way and knows nothing of us: stopped as well, we would hold the lease for ever.
+    const auto command = process_stat(pid_);
+    if (!is_of_the_terminal(WSTOPSIG(status)) || !command || !command->stopped()) continue;
+    stop_with_command();
     ::kill(pid_, SIGCONT);
   }
   return std::nullopt;
@@ -191,8 +206,9 @@ std::optional<JobProcess::Event> JobProcess::wait_for_leftovers(std::chrono::ste
     if (!left) return std::nullopt;
     const int signal = ::sigtimedwait(&set, nullptr, &*left);
     if (signal == SIGCHLD) return Event::child_ended;
-    if (signal == SIGTSTP) ::kill(::getpid(), SIGSTOP);
-    if (asks_to_end(signal)) return Event::asked_to_end;
+    if (signal == SIGTSTP) stop_with_command();
+    if (signal == SIGTERM) return Event::asked_to_end;
+    if (signal == SIGINT || signal == SIGHUP || signal == SIGQUIT) return Event::asked_to_leave;
   }
 }
 

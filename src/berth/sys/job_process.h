@@ -42,7 +42,8 @@ struct JobEnding {
 };
 
 /// A running command whose parent we stay. While it lives, signals to this process are passed on to the
-/// command, except those that the terminal has sent to both, and this process stops when the command stops.
+/// command, except those that the terminal has sent to both. Where the terminal stops the command, this
+/// process stops too, if a shell is there to continue it.
 class JobProcess {
  public:
   static std::expected<JobProcess, NotStarted> start(const JobCommand& command);
@@ -56,8 +57,12 @@ class JobProcess {
   /// runs, and it is `until`, or another child has ended.
   std::optional<JobEnding> wait(std::optional<std::chrono::steady_clock::time_point> until);
 
-  /// After `wait`: until a descendant ends or a signal asks us to end. nullopt: it is `until`.
-  enum class Event { child_ended, asked_to_end };
+  /// After `wait`: until a descendant ends or a signal comes. nullopt: it is `until`.
+  enum class Event {
+    child_ended,
+    asked_to_end,    ///< SIGTERM: all of the job
+    asked_to_leave,  ///< the terminal: Ctrl-C, or it has gone
+  };
   std::optional<Event> wait_for_leftovers(std::chrono::steady_clock::time_point until);
   /// Whether any child is left. Collects those that have ended.
   static bool has_leftovers();

@@ -35,7 +35,8 @@ TEST_CASE("what is malformed is named with file and line, and never skipped") {
   };
   for (const Row& row :
        {Row{"\ntolerance = 3",
-            "f:2: unknown key 'tolerance'; allowed: hidden_tolerance, default_wait, excluded, "
+            "f:2: unknown key 'tolerance'; allowed: hidden_tolerance, default_wait, idle_leftovers, "
+            "excluded, "
             "ignored_programs, ignored_users"},
         Row{"hidden_tolerance = 512", "f:1: hidden_tolerance must be a text in quotes"},
         Row{"ignored_users = \"gdm\"", "f:1: ignored_users must be a list of texts in quotes"},
@@ -61,6 +62,7 @@ TEST_CASE("what is malformed is named with file and line, and never skipped") {
 TEST_CASE("a user's file may only narrow the site's") {
   SitePolicy site;
   site.default_wait_s = 3600;
+  site.idle_leftovers_s = 3600;
   const auto narrowed = apply_site_text(
       site, "hidden_tolerance = \"64M\"\ndefault_wait = \"10m\"\n[[excluded]]\ndevice = 0\nreason = \"loud\"",
       "u", true);
@@ -68,8 +70,9 @@ TEST_CASE("a user's file may only narrow the site's") {
   CHECK(narrowed->hidden_tolerance_bytes == 64ULL << 20U);
   CHECK(narrowed->default_wait_s == 600);
   CHECK(narrowed->excluded.size() == 1);
-  for (const char* text : {"hidden_tolerance = \"1G\"", "default_wait = \"2h\"", "default_wait = \"forever\"",
-                           "ignored_programs = [\"x\"]", "ignored_users = [\"x\"]"}) {
+  for (const char* text :
+       {"hidden_tolerance = \"1G\"", "default_wait = \"2h\"", "default_wait = \"forever\"",
+        "idle_leftovers = \"2h\"", "ignored_programs = [\"x\"]", "ignored_users = [\"x\"]"}) {
     CHECK_MESSAGE(!apply_site_text(site, text, "u", true), text);
   }
 }
