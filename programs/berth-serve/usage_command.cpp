@@ -32,7 +32,7 @@ Result<Usage> asked(cli::AskingOptions options, const history::UsageQuestion& qu
   if (options.url.empty()) options.url = own_agent();
   BERTH_LET(const auto peer, cli::peer_of(options));
   const std::string target =
-      fmt::format("/api/v1/usage?since={}s&by={}", question.since_s, render::to_text(question.by));
+      fmt::format("/api/v1/usage?since={}s&by={}", question.since_s, to_text(question.by));
   const auto response = get_once(peer, target, kUsagePatience);
   const std::string asking = fmt::format("asking {}", url_of(peer));
   if (!response) {

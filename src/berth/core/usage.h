@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "berth/core/device.h"
@@ -10,6 +11,8 @@
 namespace berth {
 
 enum class UsageBy { user, device };
+std::string_view to_text(UsageBy by);
+bool read_value(std::string_view text, UsageBy& by);  ///< false: it is none
 
 /// What one user, or one device, had in a span of time.
 struct UsageRow {

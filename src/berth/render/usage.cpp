@@ -114,16 +114,6 @@ std::string notes_on(const Usage& usage, const Style& style) {
 
 }  // namespace
 
-bool read_value(std::string_view text, UsageBy& by) {
-  by = text == to_text(UsageBy::device) ? UsageBy::device : UsageBy::user;
-  return text == to_text(by);
-}
-
-std::string_view to_text(UsageBy by) {
-  constexpr std::array<std::string_view, 2> kTexts{"user", "device"};
-  return kTexts[static_cast<std::size_t>(by)];
-}
-
 std::string usage_json(const Usage& usage, Layout layout) {
   Json rows = Json::array();
   for (const UsageRow& row : usage.rows) rows.push_back(usage_row_json(row, usage.by));

@@ -10,9 +10,6 @@
 
 namespace berth::render {
 
-std::string_view to_text(UsageBy by);
-bool read_value(std::string_view text, UsageBy& by);  ///< false: it is none
-
 /// docs/schema/usage.json.
 std::string usage_json(const Usage& usage, Layout layout);
 /// Error: `failure`, when the text is no such document, or of another version.
