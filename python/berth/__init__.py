@@ -45,9 +45,9 @@ from ._berth import (
     Mig,
     Process,
     Snapshot,
+    Standing,
     Ticket,
     Verdict,
-    Waiting,
 )
 from ._errors import Error, Impossible, NoDriver, NotNow, TimedOut, Usage
 
@@ -65,11 +65,11 @@ __all__ = [
     "NotNow",
     "Process",
     "Snapshot",
+    "Standing",
     "Ticket",
     "TimedOut",
     "Usage",
     "Verdict",
-    "Waiting",
     "devices",
     "lease",
     "on_gpu",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Function = TypeVar("Function", bound=Callable[..., Any])
     Wait = Union[None, int, float, str]
-    OnWait = Callable[[_berth.Waiting], object]
+    OnWait = Callable[[_berth.Standing], object]
 else:
 
     def overload(function):
@@ -305,7 +305,7 @@ def lease(
 
     wait         None, math.inf: for ever; 0: not at all; seconds, or a time such as "10m"
     note         shown to others beside the lease
-    on_wait      called with a `Waiting` when the wait begins, when it changes, and every few seconds
+    on_wait      called with a `Standing` when the wait begins, when it changes, and every few seconds
     set_environ  whether CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER and BERTH_LEASE are set in os.environ, and restored
                  at the end (True). A process has one environment: threads that lease for themselves say False
     placeholder  "cuda", "torch", "tensorflow", "pycuda", or a function of CUDA's number of a device: puts something

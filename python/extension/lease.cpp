@@ -43,15 +43,16 @@ void bind_standing(nb::module_& module) {
         return fmt::format("Ticket({}, user='{}', pid={}, command='{}')", to_text(it.id), it.user, it.pid,
                            it.command);
       });
-  nb::class_<Standing>(module, "Waiting",
+  nb::class_<Standing>(module, "Standing",
                        "How things stand with a request in the queue. str() of it says so in one "
                        "line.")
       .def_ro("position", &Standing::position, "1: first of those who could be given the same devices")
       .def_prop_ro(
           "waited_s", [](const Standing& it) { return it.waited.count(); }, "seconds")
       .def_ro("behind", &Standing::behind, "the one before it; None for the first")
-      .def("__str__", [](const Standing& it) { return it.text; })
-      .def("__repr__", [](const Standing& it) { return fmt::format("Waiting('{}')", it.text); });
+      .def_ro("reason", &Standing::reason, "what it waits for, or behind whom")
+      .def("__str__", &in_one_line)
+      .def("__repr__", [](const Standing& it) { return fmt::format("Standing('{}')", in_one_line(it)); });
 }
 
 std::unique_ptr<CudaPlaceholder> take_placeholder(const std::vector<std::size_t>& ordinals) {

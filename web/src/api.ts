@@ -66,7 +66,7 @@ export interface Snapshot {
   odd_tickets: { name: string; uid: number; reason: string }[];
 }
 
-export interface Waiter {
+export interface Standing {
   position: number;
   id: string;
   uid: number;
@@ -79,6 +79,7 @@ export interface Waiter {
   command: string | null;
   note: string | null;
   request: string | null;
+  behind: string | null;
   stopped: boolean;
   reason: string;
 }
@@ -90,7 +91,7 @@ export interface Host {
   error: string | null;
   seen_s: number | null;
   snapshot: Snapshot | null;
-  queue: { waiters: Waiter[] } | null;
+  queue: { waiters: Standing[] } | null;
 }
 
 export interface Summary {

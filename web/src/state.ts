@@ -1,5 +1,5 @@
 // From a document of the API to what is shown of it: pure functions, each called once when a host has news.
-import type { Device, Host, Lease, Process, Waiter } from "./api";
+import type { Device, Host, Lease, Process, Standing } from "./api";
 
 export type DeviceState =
   | "free"
@@ -26,7 +26,7 @@ export interface DeviceView {
 
 export interface WaiterView {
   readonly host: string;
-  readonly waiter: Waiter;
+  readonly waiter: Standing;
 }
 
 export interface HostView {

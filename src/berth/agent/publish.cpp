@@ -7,9 +7,10 @@
 
 #include "berth/agent/hosts_pages.h"
 #include "berth/api/berth.h"
-#include "berth/core/waiters.h"
+#include "berth/core/standing.h"
 #include "berth/render/json.h"
 #include "berth/render/nvgpu_report.h"
+#include "berth/render/waiting.h"
 
 namespace berth::serve {
 namespace {
@@ -72,12 +73,12 @@ Published publish(const Result<leasing::World>& look, const Telling& telling, st
   if (!verdicts) return publish_failure(verdicts.error(), telling, number);
 
   const render::Listing listing{facts, look->ledger, *verdicts, look->assumed, telling.idle};
-  const auto waiting = waiters(look->ledger, facts, telling.stopped);
   const render::Style style{.now_s = telling.now_s, .utc_offset_s = telling.utc_offset_s};
-  const auto told = render::told_waiters({facts.snapshot, waiting, look->ledger}, style);
+  auto waiting = standings(look->ledger, facts, telling.stopped);
+  for (Standing& each : waiting) each.reason = render::reason(each, facts.snapshot, style);
   const auto line = render::Layout::line;
   const std::string snapshot = render::listing_json(listing, line);
-  const std::string queue = render::queue_json(told, line);
+  const std::string queue = render::queue_json(waiting, line);
   const std::string report = render::nvgpu_report(telling.hostname, facts, look->ledger, telling.now_s);
 
   Published published = start(telling, &facts.snapshot, nullptr, number);
@@ -94,8 +95,8 @@ Published publish(const Result<leasing::World>& look, const Telling& telling, st
       make_page(200, kPrometheus,
                 render::prometheus_text({&listing, waiting, telling.counts, version(), telling.now_s}));
   const Host host{telling.hostname, std::nullopt, "", telling.now_s,
-                  std::make_shared<const HostReport>(
-                      HostReport{facts, look->ledger, *verdicts, look->assumed, telling.idle, told})};
+                  std::make_shared<const HostReport>(HostReport{facts, look->ledger, *verdicts, look->assumed,
+                                                                telling.idle, std::move(waiting)})};
   publish_as_host(host, render::host_json(host, snapshot, queue), telling, published);
   return published;
 }

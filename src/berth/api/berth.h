@@ -15,6 +15,7 @@
 #include "berth/core/request.h"
 #include "berth/core/select.h"
 #include "berth/core/snapshot.h"
+#include "berth/core/standing.h"
 #include "berth/core/verdict.h"
 
 /// Berth for C++ programs. The library starts no thread, installs no signal handler and never loads the
@@ -119,14 +120,6 @@ struct LeaseTerms {
 
 /// Leases devices. Error: as `pick`; `timed_out`; `failure` when the lease directory is not fit for use.
 std::expected<Lease, Refusal> lease(const Request& request, const LeaseTerms& terms = {});
-
-/// How things stand with a request in the queue.
-struct Standing {
-  std::size_t position = 1;  ///< 1: first of its rivals
-  std::chrono::seconds waited{0};
-  std::string text;                ///< in one line: "first in line; 1 of 4 free; GPU 3 leased alice 2 h"
-  std::optional<Ticket> behind{};  ///< the one before it: id, pid, user, command and note
-};
 
 /// A request for a lease while it is being answered, for a host that must not block:
 ///

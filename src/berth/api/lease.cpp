@@ -212,9 +212,9 @@ Result<std::optional<Standing>> LeaseWait::Body::take(api::LeaseMessage message)
   if (auto* granted = std::get_if<api::LeaseGranted>(&message)) {
     BERTH_DO(grant(std::move(*granted)));
   }
-  auto* waiting = std::get_if<api::LeaseWaiting>(&message);
-  if (waiting == nullptr) return std::nullopt;
-  return Standing{waiting->position, waiting->waited, std::move(waiting->text), std::move(waiting->behind)};
+  auto* standing = std::get_if<Standing>(&message);
+  if (standing == nullptr) return std::nullopt;
+  return std::move(*standing);
 }
 
 std::expected<std::optional<Standing>, Refusal> LeaseWait::look() {

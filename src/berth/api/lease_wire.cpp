@@ -34,11 +34,11 @@ void visit_ask(Ask& ask, Visit&& visit) {
   visit("ignore_mask", ask.ignore_mask);
 }
 
-template <class Waiting, class Visit>
-void visit_waiting(Waiting& waiting, Visit&& visit) {
-  visit("position", waiting.position);
-  visit("waited_s", waiting.waited);
-  visit("text", waiting.text);
+template <class StandingType, class Visit>
+void visit_standing(StandingType& standing, Visit&& visit) {
+  visit("position", standing.position);
+  visit("waited_s", standing.waited);
+  visit("reason", standing.reason);
 }
 
 template <class TicketType, class Visit>
@@ -84,12 +84,12 @@ void visit_culprit(CulpritType& culprit, Visit&& visit) {
 }
 
 struct Encoder {
-  std::string operator()(const LeaseWaiting& waiting) const {
+  std::string operator()(const Standing& standing) const {
     RecordWriter record(kWaiting, kVersion);
-    visit_waiting(waiting, FieldWriter(record));
-    if (waiting.behind) {
+    visit_standing(standing, FieldWriter(record));
+    if (standing.behind) {
       record.section("behind");
-      visit_behind(*waiting.behind, FieldWriter(record));
+      visit_behind(*standing.behind, FieldWriter(record));
     }
     return std::move(record).finish();
   }
@@ -114,15 +114,15 @@ struct Encoder {
   }
 };
 
-Result<LeaseWaiting> decode_waiting(std::string_view text) {
-  LeaseWaiting waiting;
-  BERTH_DO(read_fields(text, kWaiting, kVersion, [&waiting](FieldReader& field) {
-    if (field.section().empty()) visit_waiting(waiting, field);
+Result<Standing> decode_standing(std::string_view text) {
+  Standing standing;
+  BERTH_DO(read_fields(text, kWaiting, kVersion, [&standing](FieldReader& field) {
+    if (field.section().empty()) visit_standing(standing, field);
     if (field.section() != "behind") return;
-    if (field.begins()) waiting.behind.emplace();
-    visit_behind(*waiting.behind, field);
+    if (field.begins()) standing.behind.emplace();
+    visit_behind(*standing.behind, field);
   }));
-  return waiting;
+  return standing;
 }
 
 Result<LeaseGranted> decode_granted(std::string_view text) {
@@ -190,7 +190,7 @@ Result<LeaseMessage> decode_message(std::string_view text) {
     if (!decoded) return std::unexpected(decoded.error());
     return LeaseMessage(std::move(*decoded));
   };
-  if (kind == kWaiting) return widen(decode_waiting(text));
+  if (kind == kWaiting) return widen(decode_standing(text));
   if (kind == kSnapshot) return widen(decode_snapshot(text));
   if (kind == kGranted) return widen(decode_granted(text));
   return widen(decode_refused(text));

@@ -11,10 +11,11 @@
 #include "berth/core/ledger.h"
 #include "berth/core/request.h"
 #include "berth/core/snapshot.h"
+#include "berth/core/standing.h"
 #include "berth/core/verdict.h"
 
 // What goes over the socket between a host and the program that queues on its behalf, `berth __lease`. The
-// host sends one LeaseAsk. Back come any number of LeaseWaiting, then a snapshot and one LeaseGranted, whose
+// host sends one LeaseAsk. Back come any number of Standing, then a snapshot and one LeaseGranted, whose
 // first byte carries the descriptors, or one LeaseRefused, with a snapshot before it when it speaks of
 // devices. All are records (src/berth/core/record.h), which end with the line "end", so nothing else frames
 // them.
@@ -26,13 +27,6 @@ struct LeaseAsk {
   std::string note;
   std::optional<std::chrono::milliseconds> wait;  ///< nullopt: for ever
   bool ignore_mask = false;
-};
-
-struct LeaseWaiting {
-  std::size_t position = 1;
-  std::chrono::seconds waited{0};
-  std::string text;  ///< how it stands, one line
-  std::optional<Ticket> behind;
 };
 
 struct LeaseGranted {
@@ -48,8 +42,9 @@ struct LeaseRefused {
   std::vector<Verdict> verdicts;  ///< `reason` is in words
 };
 
-/// A message to the host.
-using LeaseMessage = std::variant<LeaseWaiting, Snapshot, LeaseGranted, LeaseRefused>;
+/// A message to the host. Of a Standing go what is told of it: position, time, reason, and of who stands
+/// before it id, pid, user, command and note.
+using LeaseMessage = std::variant<Standing, Snapshot, LeaseGranted, LeaseRefused>;
 
 std::string encode(const LeaseAsk& ask);
 /// Error: `failure`. REQUIRES: nothing; the text may be anything.

@@ -93,31 +93,26 @@ class LeaseHelper : public Command {
         .request = render::request_in_words(ask.request),
         .host = static_cast<std::uint32_t>(host_),
     };
-    BERTH_LET(const auto acquired, session.acquire(ask.request, words, patience_of(ask)));
+    const leasing::OnWait on_wait{
+        [this](const Standing& standing, const Snapshot& snapshot) { tell(standing, snapshot); }, true};
+    BERTH_LET(const auto acquired, session.acquire(ask.request, words, patience_of(ask), on_wait));
     if (const auto* refusal = std::get_if<leasing::Refusal>(&acquired)) return refuse(*refusal);
     return hand_over(session, std::get<leasing::HeldLease>(acquired));
   }
 
-  leasing::Patience patience_of(const api::LeaseAsk& ask) const {
-    leasing::Patience patience;
+  static Patience patience_of(const api::LeaseAsk& ask) {
+    Patience patience;
     patience.wait = !ask.wait || ask.wait->count() > 0;
     patience.limit = ask.wait;
-    patience.on_wait = [this](const leasing::Waiting& waiting) { tell(waiting); };
-    patience.tell_time = true;
     return patience;
   }
 
-  void tell(const leasing::Waiting& waiting) const {
+  void tell(const Standing& standing, const Snapshot& snapshot) const {
     // A fork of the host may still have the other end.
     if (::getppid() != host_) ::_exit(0);
     // A host that does not listen is not written to, until it does.
     if (!sys::is_all_read(kSocket)) return;
-    const render::Queueing queueing{waiting.world.facts.snapshot, waiting.verdicts, waiting.position,
-                                    waiting.behind};
-    api::LeaseWaiting message{waiting.position, waiting.waited, "", {}};
-    message.text = render::waiting_line(queueing, waiting.waited, api::plain_style());
-    if (waiting.behind != nullptr) message.behind = *waiting.behind;
-    (void)send(message);
+    (void)send(render::told(standing, snapshot, api::plain_style()));
   }
 
   static Result<void> refuse(const leasing::Refusal& refusal) {

@@ -62,12 +62,13 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
                                       const leasing::TicketWords& words) {
   BERTH_LET(const auto wait_s, wait_in_force(options, session.policy()));
   WaitReport report(words.request);
-  leasing::Patience patience;
+  Patience patience;
   patience.wait = wait_s != 0;
   if (wait_s) patience.limit = std::chrono::seconds(*wait_s);
-  patience.tell_time = report.is_live();
-  patience.on_wait = [&report](const leasing::Waiting& waiting) { report.show(waiting); };
-  auto answer = session.acquire(options.request.request, words, patience);
+  const leasing::OnWait on_wait{
+      [&report](const Standing& standing, const Snapshot& snapshot) { report.show(standing, snapshot); },
+      report.is_live()};
+  auto answer = session.acquire(options.request.request, words, patience, on_wait);
   report.end();
   if (!answer) return std::unexpected(answer.error());
   if (const auto* refusal = std::get_if<leasing::Refusal>(&*answer))

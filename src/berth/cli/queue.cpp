@@ -1,8 +1,10 @@
+#include "berth/render/queue.h"
 #include "berth/cli/command.h"
 #include "berth/cli/question.h"
 #include "berth/cli/watch.h"
-#include "berth/core/waiters.h"
+#include "berth/core/standing.h"
 #include "berth/render/json.h"
+#include "berth/render/waiting.h"
 
 namespace berth::cli {
 namespace {
@@ -32,12 +34,13 @@ class Queue : public Command {
   Result<Output> look(Environment& environment, render::Layout layout) {
     BERTH_LET(const auto session, open_session(environment, options_));
     BERTH_LET(const auto world, session.look(options_.request));
-    const auto waiting = waiters(world.ledger, world.facts,
-                                 leasing::stopped_waiters(world.ledger, leasing::system_processes()));
-    const render::Queue queue{world.facts.snapshot, waiting, world.ledger};
     const render::Style style = Environment::style_of(1);
+    auto waiting = standings(world.ledger, world.facts,
+                             leasing::stopped_waiters(world.ledger, leasing::system_processes()));
+    for (Standing& each : waiting) each.reason = render::reason(each, world.facts.snapshot, style);
     Output output;
-    output.out = watch_.json ? render::queue_json(queue, style, layout) : render::queue_table(queue, style);
+    output.out =
+        watch_.json ? render::queue_json(waiting, layout) : render::queue_table(waiting, world.ledger, style);
     output.err = as_lines(leasing::notes_on(world));
     return output;
   }

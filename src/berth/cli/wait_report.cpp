@@ -21,25 +21,26 @@ void mention(std::string_view text) {
 WaitReport::WaitReport(std::string request_words)
     : request_words_(std::move(request_words)), terminal_(::isatty(STDERR_FILENO) == 1) {}
 
-void WaitReport::show(const leasing::Waiting& waiting) {
-  render::Style style = Environment::style_of(STDERR_FILENO);
-  const render::Queueing queueing{waiting.world.facts.snapshot, waiting.verdicts, waiting.position,
-                                  waiting.behind};
+void WaitReport::show(const Standing& standing, const Snapshot& snapshot) {
+  const render::Style style = Environment::style_of(STDERR_FILENO);
   if (!shown_) {
     mention(fmt::format("berth: waiting for {}; Ctrl-C leaves the queue, --no-wait does not enter it\n",
                         request_words_));
     shown_ = true;
   }
+  Standing told = render::told(standing, snapshot, style);
+  const std::string line = in_one_line(told);
   if (terminal_) {
-    const std::string line = render::waiting_line(queueing, waiting.waited, style);
     mention(fmt::format("{}{}", kClearLine, render::cut(line, style.width - 1)));
     return;
   }
   render::Style timeless = style;
   timeless.now_s = 0;
-  if (std::string now = render::waiting_line(queueing, {}, timeless); now != last_) {
+  told = render::told(std::move(told), snapshot, timeless);
+  told.waited = {};
+  if (std::string now = in_one_line(told); now != last_) {
     last_ = std::move(now);
-    mention(fmt::format("berth: {}\n", render::waiting_line(queueing, waiting.waited, style)));
+    mention(fmt::format("berth: {}\n", line));
   }
 }
 

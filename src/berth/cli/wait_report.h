@@ -2,7 +2,8 @@
 
 #include <string>
 
-#include "berth/lease/acquire.h"
+#include "berth/core/snapshot.h"
+#include "berth/core/standing.h"
 
 namespace berth::cli {
 
@@ -11,7 +12,7 @@ class WaitReport {
  public:
   explicit WaitReport(std::string request_words);
 
-  void show(const leasing::Waiting& waiting);
+  void show(const Standing& standing, const Snapshot& snapshot);
   /// Whether what it shows tells the time.
   bool is_live() const { return terminal_; }
   /// Clears the live line.

@@ -11,20 +11,10 @@
 #include "berth/core/conduct.h"
 #include "berth/core/expression.h"
 #include "berth/core/ledger.h"
+#include "berth/core/standing.h"
 #include "berth/core/verdict.h"
 
 namespace berth {
-
-/// A ticket that waits, as its machine told of it.
-struct ToldWaiter {
-  Ticket ticket;
-  std::size_t position = 1;
-  std::optional<TicketId> behind;  ///< the last rival before it
-  bool stopped = false;
-  std::string reason;
-
-  bool operator==(const ToldWaiter&) const = default;
-};
 
 /// What a machine told of itself: the values of its listing and of its queue.
 struct HostReport {
@@ -33,7 +23,7 @@ struct HostReport {
   std::vector<Verdict> verdicts;
   std::set<std::uint32_t> assumed;
   IdleTimes idle;
-  std::vector<ToldWaiter> waiters;
+  std::vector<Standing> waiters;
 };
 
 /// A machine among others, as a hub knows it.

@@ -7,19 +7,6 @@
 namespace berth {
 namespace {
 
-/// My earlier waiting rivals, the last of them last.
-std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledger,
-                                         const std::set<TicketId>& passed_over) {
-  std::vector<const Ticket*> rivals;
-  for (const Ticket& other : ledger.tickets) {
-    if (other.phase != TicketPhase::waiting || other.id >= mine.id || passed_over.contains(other.id))
-      continue;
-    if (are_rivals(mine, other)) rivals.push_back(&other);
-  }
-  std::sort(rivals.begin(), rivals.end(), [](const Ticket* a, const Ticket* b) { return a->id < b->id; });
-  return rivals;
-}
-
 /// The verdicts that are free, on a candidate of mine, and on none of an earlier rival.
 std::vector<Verdict> open_to(const Ticket& mine, const std::vector<const Ticket*>& rivals,
                              const std::vector<Verdict>& verdicts) {
@@ -35,6 +22,18 @@ std::vector<Verdict> open_to(const Ticket& mine, const std::vector<const Ticket*
 }
 
 }  // namespace
+
+std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledger,
+                                         const std::set<TicketId>& passed_over) {
+  std::vector<const Ticket*> rivals;
+  for (const Ticket& other : ledger.tickets) {
+    if (other.phase != TicketPhase::waiting || other.id >= mine.id || passed_over.contains(other.id))
+      continue;
+    if (are_rivals(mine, other)) rivals.push_back(&other);
+  }
+  std::sort(rivals.begin(), rivals.end(), [](const Ticket* a, const Ticket* b) { return a->id < b->id; });
+  return rivals;
+}
 
 Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me,
                   const std::set<TicketId>& passed_over) {

@@ -29,6 +29,10 @@ struct Blocked {
 };
 using Plan = std::variant<Behind, Granted, Blocked>;
 
+/// My earlier waiting rivals without those `passed_over`, the last of them last.
+std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledger,
+                                         const std::set<TicketId>& passed_over = {});
+
 /// What the ticket `me` of the ledger should do next. Pure. Error: as `judge`; `failure` if `me` does not
 /// wait. Two tickets are rivals if their candidates meet; first come, first served among rivals; devices that
 /// no earlier waiter could use may be taken at once. Those `passed_over` (stopped: no event would end a wait

@@ -1,240 +1,168 @@
-// Facts first (the driver may take seconds), then one short decision in the store, on the ledger as it is by
-// then. What the decision finds changed since the facts were read makes it look again, in its place in the
-// queue.
-
 #include "berth/lease/acquire.h"
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <ranges>
-#include <set>
 #include <thread>
 
-#include <fmt/format.h>
-
-#include "berth/core/plan.h"
-#include "berth/lease/noted_leases.h"
+#include "berth/sys/file.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::leasing {
 namespace {
 
-using namespace std::chrono_literals;
+using namespace acquisition;
 
-// Somebody who takes and gives back a lock at once (a test by another tool) is no reason to refuse.
-constexpr int kAttempts = 5;
-constexpr auto kBetweenAttempts = 3ms;
-
-bool same_leases(const Ledger& a, const Ledger& b) {
-  std::set<TicketId> ids[2];
-  for (const Ticket& ticket : a.tickets) {
-    if (ticket.phase == TicketPhase::granted) ids[0].insert(ticket.id);
-  }
-  for (const Ticket& ticket : b.tickets) {
-    if (ticket.phase == TicketPhase::granted) ids[1].insert(ticket.id);
-  }
-  return ids[0] == ids[1];
-}
-
-// Until memory is back, or a condition on a reading holds, there is no event: the first in line looks again.
-constexpr std::chrono::milliseconds kDrainingTick = 250ms;
-constexpr std::chrono::milliseconds kReadingTick = 2s;
-
-class Acquisition {
+// Does what `next` says, and tells it what came of it.
+class Asking {
  public:
-  Acquisition(const SourceAccess& source, store::LeaseStore& store, const Request& request,
-              const LookOptions& options, const Patience& patience)
-      : source_(source), store_(store), request_(request), patience_(patience), options_(options) {
+  Asking(const SourceAccess& source, store::LeaseStore& store, const Request& request,
+         const LookOptions& options, const TicketWords& words, const Patience& patience,
+         const OnWait& on_wait)
+      : source_(source),
+        store_(store),
+        words_(words),
+        on_wait_(on_wait),
+        options_(options),
+        state_(begin(request, patience)) {
     options_.also |= readings_in_case_of_choice(request);
-    options_.books = store::Extent::leases;
   }
 
-  Result<Acquired> run(const TicketWords& words) {
-    for (int attempt = 1;; ++attempt) {
-      BERTH_DO(look_again());
-      last_attempt_ = attempt >= kAttempts;
-      BERTH_LET(auto outcome, own_ ? own_->decide(decision()) : join(words));
-      if (attempt == 1) store_.sweep(draining_leases(world_.facts, world_.ledger, *options_.processes));
-      if (std::holds_alternative<store::Taken>(outcome)) return granted();
-      if (std::holds_alternative<store::Withdrawn>(outcome)) return refused();
-      if (const auto* conflict = std::get_if<store::Conflict>(&outcome)) {
-        try_again_after(*conflict, attempt);
-        continue;
-      }
-      if (must_look_again_) continue;
-      BERTH_LET(const auto woken, wait_in_line());
-      if (!woken) return give_up();
-      options_.books = store::Extent::leases;
-      refused_.clear();
-      attempt = 1;
+  Result<Acquired> run() {
+    Action action = after(Begun{});
+    for (;;) {
+      BERTH_LET(auto done, std::visit([this](const auto& each) { return perform(each); }, action));
+      if (auto* acquired = std::get_if<Acquired>(&done)) return std::move(*acquired);
+      action = after(std::get<What>(std::move(done)));
     }
   }
 
  private:
-  void try_again_after(const store::Conflict& conflict, int& attempt) {
-    options_.books = store::Extent::leases_and_locks;
-    if (!last_attempt_) {
-      std::this_thread::sleep_for(kBetweenAttempts);
-      return;
-    }
-    // The kernel does not show every lock, as in another pid namespace: on without this device, for now.
-    refused_.insert(conflict.uuid);
-    attempt = 1;
+  using Done = Result<std::variant<What, Acquired>>;
+
+  Action after(What what) {
+    const auto since = std::chrono::steady_clock::now() - began_;
+    Step step = next(std::move(state_),
+                     {std::chrono::duration_cast<std::chrono::milliseconds>(since), std::move(what)});
+    state_ = std::move(step.state);
+    return std::move(step.action);
   }
 
-  Result<void> look_again() {
+  Done perform(const Look& wanted) {
+    options_.books = wanted.locks ? store::Extent::leases_and_locks : store::Extent::leases;
+    auto seen = look_and_note();
+    if (!seen) return LookFailed{seen.error()};
+    return *std::move(seen);
+  }
+
+  Result<Looked> look_and_note() {
     BERTH_LET(const auto source, source_.open());
-    BERTH_DO(noted_.note(store_, own_ != nullptr));
-    BERTH_LET(auto world, look(*source, store_, request_, options_));
-    world_ = std::move(world);
-    world_.facts.foreign_locks.insert(world_.facts.foreign_locks.end(), refused_.begin(), refused_.end());
-    BERTH_DO(check_possible(request_, world_.facts));
-    return read_topology_for(request_, *source, world_);
+    const std::int64_t changes = lease_changes();
+    BERTH_LET(auto before, store_.look(store::Extent::leases));
+    BERTH_LET(world_, look(*source, store_, state_.request, options_));
+    BERTH_DO(read_topology_for(state_.request, *source, world_));
+    return Looked{std::move(world_.facts), std::move(world_.ledger), {std::move(before.ledger), changes}};
   }
 
-  Result<store::Outcome> join(const TicketWords& words) {
-    Ticket draft;
-    draft.pid = words.host.value_or(static_cast<std::uint32_t>(::getpid()));
-    if (const auto stat = sys::process_stat(static_cast<pid_t>(draft.pid)))
-      draft.pid_start_ticks = stat->start_ticks;
-    draft.kept = words.kept;
-    if (const auto job = words.job ? options_.processes->stat(*words.job) : std::nullopt) {
-      draft.job_pid = *words.job;
-      draft.job_start_ticks = job->start_ticks;
-    }
-    draft.count = request_.count;
-    draft.shared = request_.shared;
-    draft.promise_bytes = request_.promise_bytes;
-    BERTH_LET(const auto could_use, candidates(request_, world_.facts));
-    draft.candidates = could_use;
-    draft.command = words.command;
-    draft.note = words.note;
-    draft.request = words.request;
-    BERTH_LET(auto joined, store_.join(draft, decision()));
+  // In the queue nobody else is given a candidate of ours.
+  std::int64_t lease_changes() { return own_ ? 0 : store_.lease_changes(); }
+
+  Done perform(const Join& wanted) {
+    const auto draining = draining_leases(state_.facts, state_.ledger, *options_.processes);
+    BERTH_LET(auto joined, store_.join(draft(wanted.candidates), decision()));
     own_ = std::move(joined.own);
-    joined_at_ = std::chrono::steady_clock::now();
-    return joined.outcome;
+    store_.sweep(draining);
+    return left_gate(joined.outcome);
+  }
+
+  Done perform(const Decide&) {
+    BERTH_LET(const auto decided, own_->decide(decision()));
+    return left_gate(decided);
+  }
+
+  LeftGate left_gate(const Decided& decided) const {
+    return {decided, std::holds_alternative<Stayed>(decided) && own_->is_far_back()};
   }
 
   // Runs in the store, where others are kept waiting: nothing here asks the driver or a directory service.
   store::Decide decision() {
-    return [this](const Ledger& ledger, TicketId me) -> Result<store::Decision> {
-      BERTH_DO(plan_for(ledger, me));
-      if (depends_on_unread(ledger)) return store::Decision(store::ReadOn{});
-      // The facts may be older than a lease that has come or gone since.
-      const auto* granted = std::get_if<Granted>(&plan_);
-      const bool is_old = granted != nullptr ? noted_.may_have_ended_on(granted->choice, ledger, store_)
-                                             : !same_leases(ledger, world_.ledger) || hides_a_lock(ledger);
-      must_look_again_ = is_old && (granted != nullptr || !last_attempt_);
-      if (granted != nullptr && !must_look_again_) return store::Decision(take(granted->choice));
-      judged_ = ledger;
-      if (must_look_again_ || patience_.wait) return store::Decision(store::Stay{});
-      return store::Decision(store::Withdraw{});
+    return [this](const Ledger& ledger, TicketId me) -> Result<Decision> {
+      auto judged = decide(std::move(state_), {ledger, me, stopped_before(ledger, me), lease_changes()});
+      state_ = std::move(judged.state);
+      return std::move(judged.decision);
     };
   }
 
-  // Whoever stands further ahead changes nothing for one that is behind somebody: it could only be given
-  // less.
-  bool depends_on_unread(const Ledger& ledger) const {
-    return ledger.unread > 0 && !std::holds_alternative<Behind>(plan_);
+  Done perform(const Pause& pause) {
+    std::this_thread::sleep_for(pause.period);
+    return Paused{};
   }
 
-  // What is free and yet not to be had may be locked by somebody without a ticket. The kernel takes its time
-  // to tell, so it is asked only where there is such a device, and where the user will be told of it.
-  bool hides_a_lock(const Ledger& ledger) {
-    if (options_.books == store::Extent::leases_and_locks) return false;
-    if (patience_.wait && std::holds_alternative<Behind>(plan_)) return false;
-    const auto verdicts = judge(request_, ledger, world_.facts);
-    if (!verdicts || std::ranges::none_of(*verdicts, &Verdict::free)) return false;
-    options_.books = store::Extent::leases_and_locks;
-    return true;
+  Done perform(const AskNames& asked) {
+    Named named;
+    for (const std::uint32_t uid : asked.uids) named.users[uid] = sys::user_name(uid);
+    return named;
   }
 
-  // Who is stopped is asked in the decision itself: one that has gone on since an earlier look waits rightly.
-  Result<void> plan_for(const Ledger& ledger, TicketId me) {
-    passed_over_ = stopped_before(ledger, me);
-    BERTH_LET(auto planned, plan(ledger, world_.facts, request_, me, passed_over_));
-    plan_ = std::move(planned);
-    return {};
-  }
-
-  // The rivals right before me that are stopped, up to the first that is not: behind that one I sleep.
-  std::set<TicketId> stopped_before(const Ledger& ledger, TicketId me) const {
-    std::set<TicketId> stopped;
-    const Ticket* mine = find_ticket(ledger, me);
-    for (const Ticket& other : std::views::reverse(ledger.tickets)) {
-      if (mine == nullptr || other.phase != TicketPhase::waiting || other.id >= me) continue;
-      if (!are_rivals(*mine, other)) continue;
-      if (!is_stopped(other)) break;
-      stopped.insert(other.id);
-    }
-    return stopped;
-  }
-
-  store::Take take(const Choice& choice) const {
-    store::Take take{choice.uuids, {}};
-    for (const std::string& uuid : choice.uuids) {
-      take.locks.push_back({uuid, !request_.shared});
-      const Device* device = find_device(world_.facts.snapshot, uuid);
-      if (device != nullptr && device->mig) take.locks.push_back({device->mig->parent_uuid, false});
-    }
-    return take;
-  }
-
-  // Sleeps until there is a reason to look again. False: the time is up.
-  Result<bool> wait_in_line() {
-    BERTH_DO(see_how_it_stands());
-    for (;;) {
-      const auto left = time_left();
-      if (left <= 0ms) return false;
-      tell();
-      const auto* behind = std::get_if<Behind>(&plan_);
-      if (behind == nullptr) return wait_for_release(left);
-      source_.close();
-      const TicketId rival = behind->rival;
-      const auto period = std::min(left, sleeping_period());
-      const auto woken = own_->sleep_behind(rival, period, [&] {
-        if (patience_.tell_time) tell();
-        return !order_has_changed(rival) && period == std::min(time_left(), sleeping_period());
-      });
-      if (!woken) return std::unexpected(woken.error());
-      if (*woken == store::Woken::changed || order_has_changed(rival)) {
-        // One that no longer waits may leave another in front, for whom no driver need be asked.
-        BERTH_LET(auto still_behind, find_next_rival());
-        if (!still_behind) return true;
-        BERTH_DO(see_how_it_stands());
-      }
-    }
-  }
-
-  // A thousand waiters that look up every few seconds are a load. Whoever has many before it has time to
-  // notice that the one before it is stopped.
-  std::chrono::milliseconds sleeping_period() const {
-    return own_->is_far_back() ? patience_.far_tick : patience_.tick;
-  }
-
-  // Whom to sleep behind now. False: nobody. Nothing is taken: the facts are those of the last look.
-  Result<bool> find_next_rival() {
-    const auto outcome = own_->decide([this](const Ledger& ledger, TicketId me) -> Result<store::Decision> {
-      BERTH_DO(plan_for(ledger, me));
-      if (depends_on_unread(ledger)) return store::Decision(store::ReadOn{});
-      judged_ = ledger;
-      return store::Decision(store::Stay{});
-    });
-    if (!outcome) return std::unexpected(outcome.error());
-    return std::holds_alternative<Behind>(plan_);
-  }
-
-  // Nobody tells of a waiter that is stopped, or goes on: each sleeper looks at the one ahead of it, and at
-  // those that it has passed over.
-  bool order_has_changed(TicketId rival) const {
-    const auto stopped = [this](TicketId id) {
-      const Ticket* ticket = find_ticket(world_.ledger, id);
-      return ticket != nullptr && is_stopped(*ticket);
+  Done perform(const SleepBehind& sleep) {
+    tell();
+    source_.close();
+    const auto sleep_on = [&] {
+      const bool same = after(look_up(sleep)) == Action(sleep);
+      if (same && on_wait_.at_each_tick) tell();
+      return same;
     };
-    return stopped(rival) || !std::ranges::all_of(passed_over_, stopped);
+    BERTH_LET(const auto woken, own_->sleep_behind(sleep.rival, sleep.period, sleep_on));
+    if (woken == Woken::tick) return look_up(sleep);
+    return woken;
+  }
+
+  Ticked look_up(const SleepBehind& sleep) const {
+    Ticked tick{{}, own_->is_far_back()};
+    for (const TicketId id : sleep.watched) {
+      const Ticket* ticket = find_ticket(state_.ledger, id);
+      if (ticket != nullptr && is_stopped(*ticket)) tick.stopped.insert(id);
+    }
+    return tick;
+  }
+
+  Done perform(const SleepUntilReleased& sleep) {
+    tell();
+    std::vector<sys::Descriptor> exits;
+    std::vector<int> descriptors;
+    for (const std::uint32_t pid : sleep.processes) {
+      exits.push_back(sys::process_exit(static_cast<pid_t>(pid)));
+      if (exits.back()) descriptors.push_back(exits.back().get());
+    }
+    BERTH_LET(const auto woken,
+              own_->sleep_until_released(sleep.uuids, sleep.leases, descriptors, sleep.period));
+    return woken;
+  }
+
+  Done perform(const Grant&) {
+    source_.close();
+    std::vector<std::string> notes = std::get<Granted>(state_.plan).choice.notes;
+    return Acquired(HeldLease(std::move(own_), world(), std::move(notes)));
+  }
+
+  Done perform(const Refuse&) {
+    if (own_) own_->release();
+    source_.close();
+    Standing standing = std::move(state_.standing);
+    return Acquired(Refused{world(), std::move(standing), state_.patience.wait});
+  }
+
+  static Done perform(const Fail& failed) { return std::unexpected(failed.error); }
+
+  World world() {
+    world_.facts = std::move(state_.facts);
+    world_.ledger = std::move(state_.ledger);
+    return std::move(world_);
+  }
+
+  void tell() const {
+    if (on_wait_.call) on_wait_.call(state_.standing, state_.facts.snapshot);
   }
 
   bool is_stopped(const Ticket& ticket) const {
@@ -242,116 +170,47 @@ class Acquisition {
     return stat && stat->start_ticks == ticket.pid_start_ticks && stat->stopped();
   }
 
-  // First of its rivals. Leases and device locks ring when they end; so does the exit of an outsider.
-  Result<bool> wait_for_release(std::chrono::milliseconds left) {
-    std::vector<TicketId> blocking;
-    const std::vector<std::string>& uuids = own_->ticket().candidates;
-    for (const Ticket& ticket : world_.ledger.tickets) {
-      const bool holds = std::ranges::any_of(
-          ticket.devices, [&](const std::string& uuid) { return is_candidate(own_->ticket(), uuid); });
-      if (ticket.phase == TicketPhase::granted && holds) blocking.push_back(ticket.id);
+  std::set<TicketId> stopped_before(const Ledger& ledger, TicketId me) const {
+    std::set<TicketId> stopped;
+    const Ticket* mine = find_ticket(ledger, me);
+    if (mine == nullptr) return stopped;
+    for (const Ticket* rival : std::views::reverse(rivals_before(*mine, ledger))) {
+      if (!is_stopped(*rival)) break;
+      stopped.insert(rival->id);
     }
-    const auto exits = outsiders();
-    std::vector<int> descriptors;
-    for (const sys::Descriptor& exit : exits) descriptors.push_back(exit.get());
-    const auto woken =
-        own_->sleep_until_released(uuids, blocking, descriptors, std::min(left, look_period()));
-    if (!woken) return std::unexpected(woken.error());
-    return true;
+    return stopped;
   }
 
-  std::vector<sys::Descriptor> outsiders() const {
-    std::vector<sys::Descriptor> exits;
-    for (const Verdict& verdict : verdicts_) {
-      if (verdict.failed != Clause::no_outsider) continue;
-      for (const Culprit& culprit : verdict.culprits) {
-        if (auto exit = sys::process_exit(static_cast<pid_t>(culprit.pid))) exits.push_back(std::move(exit));
-      }
+  Ticket draft(const std::vector<std::string>& candidates) const {
+    const Request& request = state_.request;
+    Ticket draft;
+    draft.pid = words_.host.value_or(static_cast<std::uint32_t>(::getpid()));
+    if (const auto stat = sys::process_stat(static_cast<pid_t>(draft.pid)))
+      draft.pid_start_ticks = stat->start_ticks;
+    draft.kept = words_.kept;
+    if (const auto job = words_.job ? options_.processes->stat(*words_.job) : std::nullopt) {
+      draft.job_pid = *words_.job;
+      draft.job_start_ticks = job->start_ticks;
     }
-    return exits;
-  }
-
-  std::chrono::milliseconds look_period() const {
-    std::chrono::milliseconds period = patience_.tick;
-    for (const Verdict& verdict : verdicts_) {
-      if (verdict.failed == Clause::not_draining || verdict.failed == Clause::no_hidden_holder)
-        period = std::min(period, kDrainingTick);
-      if (verdict.failed == Clause::thresholds) period = std::min(period, kReadingTick);
-    }
-    return period;
-  }
-
-  // After each decision; it may ask a directory service for names, so not at each tick.
-  Result<void> see_how_it_stands() {
-    if (judged_) world_.ledger = *std::exchange(judged_, std::nullopt);
-    name_users(world_.ledger);
-    BERTH_LET(auto verdicts, judge(request_, world_.ledger, world_.facts));
-    verdicts_ = std::move(verdicts);
-    const auto before_me = std::ranges::count_if(world_.ledger.tickets, [&](const Ticket& ticket) {
-      return ticket.phase == TicketPhase::waiting && ticket.id < own_->ticket().id &&
-             !passed_over_.contains(ticket.id) && are_rivals(ticket, own_->ticket());
-    });
-    position_ = 1 + static_cast<std::size_t>(before_me) + world_.ledger.unread;
-    return {};
-  }
-
-  void tell() const {
-    const auto* behind = std::get_if<Behind>(&plan_);
-    if (!patience_.on_wait) return;
-    patience_.on_wait({world_, verdicts_, position_,
-                       behind != nullptr ? find_ticket(world_.ledger, behind->rival) : nullptr, waited()});
-  }
-
-  std::chrono::seconds waited() const {
-    return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - joined_at_);
-  }
-
-  std::chrono::milliseconds time_left() const {
-    if (!patience_.limit) return std::chrono::milliseconds::max();
-    const auto gone = std::chrono::steady_clock::now() - joined_at_;
-    return std::chrono::duration_cast<std::chrono::milliseconds>(*patience_.limit - gone);
-  }
-
-  Result<Acquired> granted() {
-    std::vector<std::string> notes = std::get<Granted>(plan_).choice.notes;
-    source_.close();
-    return HeldLease(std::move(own_), std::move(world_), std::move(notes));
-  }
-
-  Result<Acquired> give_up() {
-    own_->release();
-    return refused();
-  }
-
-  Result<Acquired> refused() {
-    source_.close();
-    if (judged_) world_.ledger = std::move(*judged_);
-    name_users(world_.ledger);
-    const auto* behind = std::get_if<Behind>(&plan_);
-    const Ticket* rival = behind != nullptr ? find_ticket(world_.ledger, behind->rival) : nullptr;
-    BERTH_LET(auto verdicts, judge(request_, world_.ledger, world_.facts));
-    std::optional<Ticket> before = rival != nullptr ? std::optional(*rival) : std::nullopt;
-    return Refused{std::move(world_), std::move(verdicts), std::move(before), patience_.wait};
+    draft.count = request.count;
+    draft.shared = request.shared;
+    draft.promise_bytes = request.promise_bytes;
+    draft.candidates = candidates;
+    draft.command = words_.command;
+    draft.note = words_.note;
+    draft.request = words_.request;
+    return draft;
   }
 
   const SourceAccess& source_;
   store::LeaseStore& store_;
-  const Request& request_;
-  const Patience& patience_;
+  const TicketWords& words_;
+  const OnWait& on_wait_;
   LookOptions options_;
-  NotedLeases noted_;  ///< before the driver was asked for what `world_` has
-  World world_;
+  State state_;
+  World world_;  ///< what of the last look is not in the state
   std::unique_ptr<store::OwnTicket> own_;
-  std::chrono::steady_clock::time_point joined_at_ = std::chrono::steady_clock::now();
-  Plan plan_ = Blocked{};
-  std::set<TicketId> passed_over_;
-  std::set<std::string>
-      refused_;                   ///< UUIDs that seemed free and could not be locked, until something happens
-  std::optional<Ledger> judged_;  // the books of the last decision, if they are not the world's
-  std::vector<Verdict> verdicts_;
-  std::size_t position_ = 1;
-  bool must_look_again_ = false;
-  bool last_attempt_ = false;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace
@@ -369,14 +228,14 @@ std::vector<const Device*> HeldLease::devices() const {
 
 Result<Acquired> acquire_in_turn(const SourceAccess& source, store::LeaseStore& store, const Request& request,
                                  const LookOptions& options, const TicketWords& words,
-                                 const Patience& patience) {
-  return Acquisition(source, store, request, options, patience).run(words);
+                                 const Patience& patience, const OnWait& on_wait) {
+  return Asking(source, store, request, options, words, patience, on_wait).run();
 }
 
 Result<Acquired> acquire(source::Source& source, store::LeaseStore& store, const Request& request,
                          const LookOptions& options, const TicketWords& words) {
   const SourceAccess access{[&source]() -> Result<source::Source*> { return &source; }, [] {}};
-  return acquire_in_turn(access, store, request, options, words, {});
+  return acquire_in_turn(access, store, request, options, words, {}, {});
 }
 
 }  // namespace berth::leasing

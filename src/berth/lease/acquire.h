@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,7 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "berth/core/verdict.h"
+#include "berth/core/acquisition.h"
+#include "berth/core/standing.h"
 #include "berth/lease/look.h"
 #include "berth/store/lease_store.h"
 
@@ -52,9 +52,8 @@ class HeldLease {
 /// Not now. Everything that is needed to say why.
 struct Refused {
   World world;
-  std::vector<Verdict> verdicts;
-  std::optional<Ticket> behind;  ///< an earlier waiting rival, whose turn it is
-  bool waited = false;           ///< the wait ran out
+  Standing standing;
+  bool waited = false;  ///< the wait ran out
 };
 
 using Acquired = std::variant<HeldLease, Refused>;
@@ -65,24 +64,11 @@ struct SourceAccess {
   std::function<void()> close;
 };
 
-/// How things stand with a ticket that waits.
-struct Waiting {
-  const World& world;                    ///< as last looked at; old for one that is not first
-  const std::vector<Verdict>& verdicts;  ///< likewise
-  /// 1: first of its rivals. Those far ahead that nobody has looked at count as rivals.
-  std::size_t position = 1;
-  const Ticket* behind = nullptr;  ///< the last rival before it; null for the first
-  std::chrono::seconds waited{0};
-};
-
-/// How long to stand in the queue.
-struct Patience {
-  bool wait = false;                               ///< false: now or not at all
-  std::optional<std::chrono::milliseconds> limit;  ///< nullopt: for ever
-  std::chrono::milliseconds tick{5000};            ///< what has no event is looked for this often
-  std::chrono::milliseconds far_tick{30000};       ///< the same, with so many before it that it can wait
-  std::function<void(const Waiting&)> on_wait;     ///< called before each sleep
-  bool tell_time = false;                          ///< `on_wait` at each tick too
+/// Who is told how a wait goes: before each sleep, and at each tick if they tell the time. What the snapshot
+/// and the verdicts say is as last looked at; old for one that is not first.
+struct OnWait {
+  std::function<void(const Standing&, const Snapshot&)> call;
+  bool at_each_tick = false;
 };
 
 /// Takes a lease for this process, in its turn. The driver is asked before, never while others are kept from
@@ -90,7 +76,7 @@ struct Patience {
 /// the request; `usage`; as `look`. Uses SIGALRM while it waits.
 Result<Acquired> acquire_in_turn(const SourceAccess& source, store::LeaseStore& store, const Request& request,
                                  const LookOptions& options, const TicketWords& words,
-                                 const Patience& patience);
+                                 const Patience& patience, const OnWait& on_wait);
 
 /// The same, now or not at all.
 Result<Acquired> acquire(source::Source& source, store::LeaseStore& store, const Request& request,

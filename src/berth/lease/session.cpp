@@ -136,10 +136,12 @@ Result<Explained> Session::why(const Request& asked) const {
 }
 
 Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, const TicketWords& words,
-                                                          const Patience& patience) const {
+                                                          const Patience& patience,
+                                                          const OnWait& on_wait) const {
   using Answer = std::variant<HeldLease, Refusal>;
   const Request request = with_seed(asked);
-  BERTH_LET(auto acquired, acquire_in_turn(source_, *place_.store, request, options_, words, patience));
+  BERTH_LET(auto acquired,
+            acquire_in_turn(source_, *place_.store, request, options_, words, patience, on_wait));
   if (auto* lease = std::get_if<HeldLease>(&acquired)) return Answer(std::move(*lease));
   BERTH_LET(auto refusal, refuse(request, std::get<Refused>(std::move(acquired)), patience));
   return Answer(std::move(refusal));
@@ -148,7 +150,7 @@ Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, 
 Result<Refusal> Session::refuse(const Request& request, Refused refused, const Patience& patience) const {
   // Deciding has not looked at who else waits.
   if (auto books = place_.store->look()) refused.world.ledger = std::move(books->ledger);
-  BERTH_LET(auto why_not, explained(request, std::move(refused.world), std::move(refused.verdicts)));
+  BERTH_LET(auto why_not, explained(request, std::move(refused.world), std::move(refused.standing.verdicts)));
   return refusal_of(std::move(why_not), refused.waited ? patience.limit : std::nullopt);
 }
 

@@ -79,7 +79,8 @@ class Session {
 
   /// Takes a lease for this process, in its turn, as acquire_in_turn. Error: as `pick`.
   Result<std::variant<HeldLease, Refusal>> acquire(const Request& request, const TicketWords& words,
-                                                   const Patience& patience = {}) const;
+                                                   const Patience& patience = {},
+                                                   const OnWait& on_wait = {}) const;
 
  private:
   Result<Refusal> refuse(const Request& request, Refused refused, const Patience& patience) const;

@@ -208,14 +208,22 @@ void read_listing(const JsonReader& json, HostReport& report) {
   read_devices(json, report);
 }
 
+// A document names it only. It stands further ahead, unless somebody made the document up.
+Ticket ticket_called(TicketId id, const Ledger& ledger) {
+  if (const Ticket* ticket = find_ticket(ledger, id)) return *ticket;
+  Ticket unknown;
+  unknown.id = id;
+  return unknown;
+}
+
 void read_queue(const JsonReader& json, HostReport& report) {
   if (!is_ours(json, "berth-queue")) return;
   json.needs("waiters");
   json.each("waiters", [&](const JsonReader& each) {
-    ToldWaiter waiter;
+    Standing waiter;
     waiter.ticket = read_ticket(each, TicketPhase::waiting);
     waiter.position = each.maybe<std::size_t>("position").value_or(1);
-    if (!each.is_null("behind")) waiter.behind = read_id(each, "behind");
+    if (!each.is_null("behind")) waiter.behind = ticket_called(read_id(each, "behind"), report.ledger);
     waiter.stopped = each.flag("stopped");
     waiter.reason = each.text("reason");
     report.ledger.tickets.push_back(waiter.ticket);

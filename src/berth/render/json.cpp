@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "berth/core/waiters.h"
+#include "berth/core/standing.h"
 #include "berth/render/device_json.h"
 #include "berth/render/json_value.h"
 #include "berth/render/version_text.h"
@@ -61,25 +61,21 @@ std::string listing_json(const Listing& listing, Layout layout) {
   return dumped(json, layout);
 }
 
-std::string queue_json(const std::vector<ToldWaiter>& waiters, Layout layout) {
+std::string queue_json(const std::vector<Standing>& waiters, Layout layout) {
   Json json = started("berth-queue");
   json["waiters"] = Json::array();
-  for (const ToldWaiter& waiter : waiters) {
+  for (const Standing& waiter : waiters) {
     Json row{{"position", waiter.position}};
     row.update(ticket_json(waiter.ticket));
     row.erase("phase");
     row.erase("devices");
     row["candidates"] = waiter.ticket.candidates;
-    row["behind"] = waiter.behind ? Json(to_text(*waiter.behind)) : Json(nullptr);
+    row["behind"] = waiter.behind ? Json(to_text(waiter.behind->id)) : Json(nullptr);
     row["stopped"] = waiter.stopped;
     row["reason"] = waiter.reason;
     json["waiters"].push_back(std::move(row));
   }
   return dumped(json, layout);
-}
-
-std::string queue_json(const Queue& queue, const Style& style, Layout layout) {
-  return queue_json(told_waiters(queue, style), layout);
 }
 
 std::string leases_json(const Ledger& ledger, Layout layout) {

@@ -16,7 +16,6 @@
 #include "berth/render/doctor.h"
 #include "berth/render/explain.h"
 #include "berth/render/listing.h"
-#include "berth/render/queue.h"
 
 namespace berth::render {
 
@@ -30,10 +29,8 @@ enum class Layout {
 
 std::string listing_json(const Listing& listing, Layout layout);
 
-/// The reasons are in words for `style`.
-std::string queue_json(const Queue& queue, const Style& style, Layout layout);
-/// The same of a queue that another machine told of.
-std::string queue_json(const std::vector<ToldWaiter>& waiters, Layout layout);
+/// Who waits, all with their reasons in words.
+std::string queue_json(const std::vector<Standing>& waiters, Layout layout);
 
 /// The leases alone, each as in a listing.
 std::string leases_json(const Ledger& ledger, Layout layout);

@@ -8,8 +8,8 @@
 
 #include "berth/core/device_memory.h"
 #include "berth/core/device_readings.h"
+#include "berth/core/standing.h"
 #include "berth/core/units.h"
-#include "berth/core/waiters.h"
 #include "berth/render/explain.h"
 #include "berth/render/table.h"
 

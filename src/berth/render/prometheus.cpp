@@ -143,9 +143,9 @@ void write_leases(MetricWriter& writer, const Listing& listing) {
 void write_queue(MetricWriter& writer, const Metrics& metrics) {
   std::map<std::string, double> of_users;
   double longest_s = 0;
-  for (const Waiter& waiter : metrics.waiters) {
-    of_users[waiter.ticket->user] += 1;
-    longest_s = std::max(longest_s, static_cast<double>(metrics.now_s - waiter.ticket->since_s));
+  for (const Standing& waiter : metrics.waiters) {
+    of_users[waiter.ticket.user] += 1;
+    longest_s = std::max(longest_s, static_cast<double>(metrics.now_s - waiter.ticket.since_s));
   }
   writer.metric("queue_waiters", "gauge", "Requests that wait.");
   writer.sample({}, static_cast<double>(metrics.waiters.size()));

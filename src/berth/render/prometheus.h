@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/core/waiters.h"
+#include "berth/core/standing.h"
 #include "berth/render/listing.h"
 
 namespace berth::render {
@@ -26,7 +26,7 @@ struct LeaseCounts {
 /// Prometheus' text format. A value that is not known has no series. Text that others made is escaped.
 struct Metrics {
   const Listing* listing = nullptr;  ///< null: the machine could not be looked at
-  const std::vector<Waiter>& waiters;
+  const std::vector<Standing>& waiters;
   const LeaseCounts& counts;
   std::string_view version;
   std::int64_t now_s = 0;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "berth/core/units.h"
 #include "berth/render/explain.h"
 
 namespace berth::render {
@@ -14,8 +13,6 @@ namespace {
 bool is_out_of_question(const Verdict& verdict) {
   return verdict.failed && *verdict.failed <= Clause::static_filters && *verdict.failed != Clause::healthy;
 }
-
-}  // namespace
 
 std::string what_is_missing(const std::vector<Verdict>& verdicts, const Snapshot& snapshot,
                             const Style& style) {
@@ -37,16 +34,24 @@ std::string what_is_missing(const std::vector<Verdict>& verdicts, const Snapshot
   return fmt::format("{} of {} free{}{}", free, possible, busy.empty() ? "" : "; ", busy);
 }
 
-std::string waiting_line(const Queueing& queueing, std::chrono::seconds waited, const Style& style) {
-  const std::string elapsed =
-      waited.count() > 0 ? " for " + duration_for_people(waited.count()) : std::string();
-  if (queueing.behind == nullptr)
-    return fmt::format("first in line{}; {}", elapsed,
-                       what_is_missing(queueing.verdicts, queueing.snapshot, style));
-  const std::string command = short_command(queueing.behind->command);
-  return fmt::format("no. {} in line{}, behind {}{}", queueing.position, elapsed,
-                     printable(queueing.behind->user),
-                     command.empty() ? std::string() : fmt::format(" ({})", command));
+}  // namespace
+
+std::string reason(const Standing& standing, const Snapshot& snapshot, const Style& style) {
+  if (standing.stopped) return "stopped: the others pass it over until it goes on";
+  if (standing.behind) {
+    const std::string command = short_command(standing.behind->command);
+    return fmt::format("behind {}{}", printable(standing.behind->user),
+                       command.empty() ? std::string() : fmt::format(" ({})", command));
+  }
+  const auto free = static_cast<std::size_t>(std::ranges::count_if(standing.verdicts, &Verdict::free));
+  const std::string missing = what_is_missing(standing.verdicts, snapshot, style);
+  // A ticket says of conditions on readings only in words that it has them.
+  return free >= standing.ticket.count ? missing + "; it waits for its own conditions" : missing;
+}
+
+Standing told(Standing standing, const Snapshot& snapshot, const Style& style) {
+  standing.reason = reason(standing, snapshot, style);
+  return standing;
 }
 
 }  // namespace berth::render

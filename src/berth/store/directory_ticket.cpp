@@ -24,9 +24,6 @@ namespace berth::store {
 namespace {
 
 constexpr mode_t kTicketMode = 0644;
-// After an event that a look did not explain, the locks mostly end within a moment: the next job need not
-// wait for all of the quiet time. It comes before that, and not instead.
-constexpr std::chrono::milliseconds kFirstPause{1};
 // How many names may be taken by others, in one go, before this is not chance.
 constexpr int kNames = 64;
 // How far at most an id is raised past one that is ahead of the clock, in nanoseconds.
@@ -144,7 +141,7 @@ Result<void> DirectoryTicket::enter_queue(TicketId newest) {
   return fail(ErrorCode::failure, "every name for a ticket is taken");
 }
 
-Step<Outcome> DirectoryTicket::join_under_gate(const Decide& decide) {
+Step<Decided> DirectoryTicket::join_under_gate(const Decide& decide) {
   BERTH_LET(auto before, ids_in_queue(*directory_));
   BERTH_LET(auto scan, scan_leases(*directory_));
   const TicketId newest = before.empty() ? scan.newest : std::max(scan.newest, before.back());
@@ -157,7 +154,7 @@ Step<Outcome> DirectoryTicket::join_under_gate(const Decide& decide) {
   return decide_on(std::move(scan.ledger), decide);
 }
 
-Step<Outcome> DirectoryTicket::decide_on(Ledger leases, const Decide& decide) {
+Step<Decided> DirectoryTicket::decide_on(Ledger leases, const Decide& decide) {
   leases.tickets.push_back(ticket_);
   for (;;) {
     Ledger ledger = leases;
@@ -172,7 +169,7 @@ Step<Outcome> DirectoryTicket::decide_on(Ledger leases, const Decide& decide) {
   }
 }
 
-Result<Outcome> DirectoryTicket::decide(const Decide& decide) {
+Result<Decided> DirectoryTicket::decide(const Decide& decide) {
   BERTH_LET(auto gate, enter_gate(*directory_, tell_));
   auto outcome = decide_under_gate(decide);
   gate.close();
@@ -181,7 +178,7 @@ Result<Outcome> DirectoryTicket::decide(const Decide& decide) {
   return std::unexpected(told(outcome.error()));
 }
 
-Step<Outcome> DirectoryTicket::decide_under_gate(const Decide& decide) {
+Step<Decided> DirectoryTicket::decide_under_gate(const Decide& decide) {
   if (!directory_->is_current() || !still_waits_here())
     return fail(ErrorCode::failure,
                 fmt::format("this ticket was removed from {} by somebody who may do so: its owner or root",
@@ -197,17 +194,17 @@ bool DirectoryTicket::still_waits_here() const {
          sys::identity_of(directory_->queue.get(), to_text(ticket_.id)) == sys::identity_of(status);
 }
 
-Step<Outcome> DirectoryTicket::act(const Result<Decision>& decision, const Ledger& ledger) {
+Step<Decided> DirectoryTicket::act(const Result<Decision>& decision, const Ledger& ledger) {
   if (!decision) return std::unexpected(decision.error());
   if (std::holds_alternative<Withdraw>(*decision)) {
     release();
     return Withdrawn{};
   }
   const auto* wanted = std::get_if<Take>(&*decision);
-  return wanted != nullptr ? take(*wanted, ledger) : Step<Outcome>(Stayed{});
+  return wanted != nullptr ? take(*wanted, ledger) : Step<Decided>(Stayed{});
 }
 
-Step<Outcome> DirectoryTicket::take(const Take& take, const Ledger& ledger) {
+Step<Decided> DirectoryTicket::take(const Take& take, const Ledger& ledger) {
   if (const auto uuid = contradiction(take, ledger)) return Conflict{*uuid};
   const auto conflict = locks_.take(take.locks);
   if (!conflict) return std::unexpected(in_directory(conflict.error(), directory_));
@@ -262,22 +259,8 @@ Result<Woken> DirectoryTicket::sleep_until_released(const std::vector<std::strin
     unseen |= watch_->add(directory_->leases.get(), to_text(lease));
     unseen |= !sys::identity_of(directory_->leases.get(), to_text(lease));
   }
-  if (unseen) {
-    settled_ = false;
-    return Woken::changed;
-  }
-  // The kernel tells of a close before it ends the locks that go with it, so a look that follows an event at
-  // once, or that came just before the watch, may still have seen them: one more, after a quiet moment,
-  // before a long sleep. A moment that an event ends is not quiet: a killed holder makes several.
-  if (!settled_) {
-    const auto pause = std::exchange(pause_, kSettleTime);
-    settled_ = !watch_->wait({}, pause) && pause == kSettleTime;
-    return Woken::changed;
-  }
-  settled_ = false;
-  if (!watch_->wait(exits, tick)) return Woken::tick;
-  pause_ = kFirstPause;
-  return Woken::changed;
+  if (unseen) return Woken::not_asleep;
+  return watch_->wait(exits, tick) ? Woken::changed : Woken::tick;
 }
 
 }  // namespace berth::store

@@ -19,9 +19,6 @@ namespace berth::store {
 /// when that takes longer than a second.
 Result<sys::Descriptor> enter_gate(const LeaseDirectory& directory, const Tell& tell);
 
-/// How long nothing must have happened before the last look that comes before a long sleep.
-inline constexpr std::chrono::milliseconds kSettleTime{20};
-
 /// A ticket of this process in a lease directory.
 class DirectoryTicket : public OwnTicket {
  public:
@@ -31,10 +28,10 @@ class DirectoryTicket : public OwnTicket {
   ~DirectoryTicket() override;
 
   /// Gives it the next id and its place in the queue, and decides. REQUIRES: the gate is held.
-  Step<Outcome> join_under_gate(const Decide& decide);
+  Step<Decided> join_under_gate(const Decide& decide);
 
   const Ticket& ticket() const override { return ticket_; }
-  Result<Outcome> decide(const Decide& decide) override;
+  Result<Decided> decide(const Decide& decide) override;
   Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds tick,
                              const std::function<bool()>& sleep_on) override;
   bool is_far_back() const override { return earlier_rivals_.has_far_one(); }
@@ -48,10 +45,10 @@ class DirectoryTicket : public OwnTicket {
  private:
   DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft, Tell tell);
   Result<void> enter_queue(TicketId newest);
-  Step<Outcome> decide_under_gate(const Decide& decide);
-  Step<Outcome> decide_on(Ledger leases, const Decide& decide);
-  Step<Outcome> act(const Result<Decision>& decision, const Ledger& ledger);
-  Step<Outcome> take(const Take& take, const Ledger& ledger);
+  Step<Decided> decide_under_gate(const Decide& decide);
+  Step<Decided> decide_on(Ledger leases, const Decide& decide);
+  Step<Decided> act(const Result<Decision>& decision, const Ledger& ledger);
+  Step<Decided> take(const Take& take, const Ledger& ledger);
   Result<void> become_lease(const Take& take);
   void unlink_file() const;
   bool still_waits_here() const;
@@ -63,8 +60,6 @@ class DirectoryTicket : public OwnTicket {
   DeviceLocks locks_;
   EarlierRivals earlier_rivals_;
   std::optional<ReleaseWatch> watch_;
-  std::chrono::milliseconds pause_ = kSettleTime;  ///< before the next look
-  bool settled_ = false;                           ///< nothing happened for a moment before the last look
 };
 
 }  // namespace berth::store

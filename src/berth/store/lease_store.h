@@ -6,9 +6,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "berth/core/decision.h"
 #include "berth/core/error.h"
 #include "berth/core/ledger.h"
 #include "berth/sys/file.h"
@@ -18,47 +18,11 @@ namespace berth::store {
 /// Told something that the user should know now, as a sentence.
 using Tell = std::function<void(const std::string&)>;
 
-/// A device to lock: whole (nobody else), or in part (with others who take a part).
-struct DeviceLock {
-  std::string uuid;
-  bool whole = true;
-
-  bool operator==(const DeviceLock&) const = default;
-};
-
-/// What a decision function wants done with the ticket that it decides on.
-struct Take {
-  std::vector<std::string> devices;  ///< what the ticket then says that it holds
-  std::vector<DeviceLock> locks;     ///< to be taken, all or none; the parent of a MIG instance too
-};
-struct Stay {};      ///< in the queue
-struct Withdraw {};  ///< leave the queue, and end the ticket
-/// To be asked again with those who stand further ahead. REQUIRES: the ledger has some `unread`.
-struct ReadOn {};
-using Decision = std::variant<Take, Stay, Withdraw, ReadOn>;
-
 /// Decides for the ticket `me` of the ledger. Pure: a store may call it again on another ledger, and then
 /// only the last answer counts. The ledger has all leases and, of the tickets that stand before me in the
 /// queue, the nearest; `unread` are those that nobody has looked at yet, since most waiters need to know only
 /// who is right before them.
 using Decide = std::function<Result<Decision>(const Ledger& ledger, TicketId me)>;
-
-/// What came of a decision.
-struct Taken {};
-struct Stayed {};
-struct Withdrawn {};
-/// It said Take, and somebody has a lock whom the ledger does not know. Nothing was taken; the ticket waits
-/// on.
-struct Conflict {
-  std::string uuid;
-};
-using Outcome = std::variant<Taken, Stayed, Withdrawn, Conflict>;
-
-/// What ended a sleep.
-enum class Woken {
-  changed,  ///< what it slept for has happened, or may have
-  tick,     ///< the time was up: look whether something happened that has no event
-};
 
 /// One's own ticket, from joining the queue to its end. When this object goes, the ticket ends, unless
 /// another process has been given its descriptors and still has them.
@@ -71,7 +35,7 @@ class OwnTicket {
 
   /// Decides again, as one step that no other decision of this store overlaps. REQUIRES: the ticket waits.
   /// Error: what `decide` says, or `failure` when the store broke; the ticket has ended.
-  virtual Result<Outcome> decide(const Decide& decide) = 0;
+  virtual Result<Decided> decide(const Decide& decide) = 0;
 
   /// Sleeps until the earlier ticket `rival` no longer waits (granted, withdrawn or dead), or `sleep_on` says
   /// no, which is asked after each tick.
@@ -81,9 +45,9 @@ class OwnTicket {
   /// Whether so many stand before it that its turn cannot be near. Cheap, and a guess.
   virtual bool is_far_back() const = 0;
 
-  /// Sleeps until a lock of these devices or one of these leases may have ended, or for one tick. What ended
-  /// since the last decision counts, so a release between the decision and the sleep is not lost.
-  /// Also wakes when one of the `exits` is readable.
+  /// Sleeps until a lock of these devices or one of these leases may have ended, or for one tick. What it
+  /// watches stays watched, and what happened since the last sleep ends this one at once; where there is
+  /// something new to watch it does not sleep. Also wakes when one of the `exits` is readable.
   virtual Result<Woken> sleep_until_released(const std::vector<std::string>& uuids,
                                              const std::vector<TicketId>& leases,
                                              const std::vector<int>& exits,
@@ -103,7 +67,7 @@ class OwnTicket {
 
 struct Joined {
   std::unique_ptr<OwnTicket> own;  ///< null when the first decision was to withdraw
-  Outcome outcome;
+  Decided outcome;
 };
 
 /// A device that somebody without a ticket has locked, as far as the kernel tells.

@@ -21,7 +21,7 @@ class MemoryTicket : public OwnTicket {
 
   const Ticket& ticket() const override { return ended_ ? last_ : books_->tickets.at(id_); }
 
-  Result<Outcome> decide(const Decide& decide) override {
+  Result<Decided> decide(const Decide& decide) override {
     const Ledger ledger = ledger_of(*books_);
     const auto decision = decide(ledger, id_);
     if (!decision) {
@@ -67,7 +67,7 @@ class MemoryTicket : public OwnTicket {
   std::vector<int> descriptors() const override { return {}; }
 
  private:
-  Result<Outcome> take(const Take& take, const Ledger& ledger) {
+  Result<Decided> take(const Take& take, const Ledger& ledger) {
     if (const auto uuid = contradiction(take, ledger)) return Conflict{*uuid};
     for (const DeviceLock& lock : take.locks) {
       const auto foreign = books_->foreign_locks.find(lock.uuid);

@@ -99,7 +99,7 @@ TEST_CASE("a host waits in the queue without blocking") {
   }
   CHECK(standing->position == 1);
   CHECK_FALSE(standing->behind);
-  CHECK(standing->text.starts_with("first in line; 0 of 2 free"));
+  CHECK(in_one_line(*standing).starts_with("first in line; 0 of 2 free"));
   auto second = LeaseWait::start(*request(1), {.wait = std::nullopt});
   for (standing.reset(); !standing; standing = second->look().value()) second->sleep();
   CHECK(standing->position == 2);

@@ -50,16 +50,17 @@ TEST_CASE("to admit none is not the same as not to have looked") {
 }
 
 TEST_CASE("each message arrives as it was sent") {
-  LeaseWaiting waiting{2, std::chrono::seconds(65), "no. 2 in line", Ticket{}};
+  Standing waiting{
+      .position = 2, .behind = Ticket{}, .waited = std::chrono::seconds(65), .reason = "behind alice"};
   waiting.behind->id = TicketId{77};
   waiting.behind->pid = 4711;
   waiting.behind->user = "alice";
-  const auto seen = std::get<LeaseWaiting>(again(waiting));
+  const auto seen = std::get<Standing>(again(waiting));
   CHECK(seen.position == 2);
   CHECK(seen.waited == std::chrono::seconds(65));
-  CHECK(seen.text == "no. 2 in line");
+  CHECK(seen.reason == "behind alice");
   CHECK(seen.behind == waiting.behind);
-  CHECK_FALSE(std::get<LeaseWaiting>(again(LeaseWaiting{})).behind);
+  CHECK_FALSE(std::get<Standing>(again(Standing{})).behind);
 
   const LeaseGranted granted{TicketId{9}, "/tmp/berth", "9/10", {"GPU-a", "GPU-b"}, {"a note"}};
   const auto got = std::get<LeaseGranted>(again(granted));
@@ -83,7 +84,7 @@ TEST_CASE("each message arrives as it was sent") {
 }
 
 TEST_CASE("messages in a row are told apart, and half a one is none") {
-  const std::string text = encode(LeaseWaiting{}) + encode(LeaseGranted{});
+  const std::string text = encode(Standing{}) + encode(LeaseGranted{});
   const std::size_t first = first_record(text);
   CHECK(text.substr(first) == encode(LeaseGranted{}));
   CHECK(first_record(std::string_view(text).substr(0, first - 1)) == 0);

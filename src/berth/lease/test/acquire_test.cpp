@@ -27,9 +27,9 @@ TEST_CASE("the second gets the other device, the third is refused with a verdict
   const HeldLease second = scene.held();
   CHECK(second.ticket().devices == std::vector<std::string>{"GPU-b"});
   const Refused refusal = scene.refused();
-  REQUIRE(refusal.verdicts.size() == 2);
-  CHECK(refusal.verdicts[0].failed == Clause::not_leased);
-  CHECK(refusal.verdicts[1].failed == Clause::not_leased);
+  REQUIRE(refusal.standing.verdicts.size() == 2);
+  CHECK(refusal.standing.verdicts[0].failed == Clause::not_leased);
+  CHECK(refusal.standing.verdicts[1].failed == Clause::not_leased);
   CHECK(scene.books->tickets.size() == 2);
 }
 
@@ -47,12 +47,11 @@ TEST_CASE("an earlier waiting rival comes first") {
   Ticket waiting;
   waiting.candidates = {"GPU-a"};
   waiting.command = "the earlier one";
-  const auto earlier = scene.store.join(waiting, [](const Ledger&, TicketId) -> Result<store::Decision> {
-    return store::Decision(store::Stay{});
-  });
+  const auto earlier =
+      scene.store.join(waiting, [](const Ledger&, TicketId) -> Result<Decision> { return Decision(Stay{}); });
   const Refused refusal = scene.refused();
-  REQUIRE(refusal.behind.has_value());
-  CHECK(refusal.behind->command == "the earlier one");
+  REQUIRE(refusal.standing.behind.has_value());
+  CHECK(refusal.standing.behind->command == "the earlier one");
 }
 
 // The listing of locks does not show a lock, as in a pid namespace: only the try does.
@@ -78,7 +77,7 @@ TEST_CASE("a device that somebody without a ticket has locked is tried again, th
     auto acquired = acquire();
     REQUIRE(std::holds_alternative<Refused>(*acquired));
     const Refused& refusal = std::get<Refused>(*acquired);
-    CHECK(refusal.verdicts[0].failed == Clause::not_leased);
+    CHECK(refusal.standing.verdicts[0].failed == Clause::not_leased);
     CHECK(scene.books->tickets.empty());
   }
   SUBCASE("it goes") {
@@ -131,7 +130,7 @@ TEST_CASE("a device whose lease has ended is draining while memory is in use tha
   scene.books->ended[ended.id] = ended;
   scene.source.machine.devices[0].memory.used_bytes = 2 * kGiB;
   const Refused refusal = scene.refused();
-  CHECK(refusal.verdicts[0].failed == Clause::not_draining);
+  CHECK(refusal.standing.verdicts[0].failed == Clause::not_draining);
   CHECK(scene.books->ended.size() == 1);
   scene.source.machine.devices[0].memory.used_bytes = 0;
   CHECK(scene.held().ticket().devices.size() == 1);
@@ -143,7 +142,7 @@ TEST_CASE("an earlier waiter that goes on while the driver is asked is not overt
   Ticket other;
   other.pid = 4711;
   other.candidates = {"GPU-a"};
-  const auto stay = [](const Ledger&, TicketId) -> Result<store::Decision> { return {store::Stay{}}; };
+  const auto stay = [](const Ledger&, TicketId) -> Result<Decision> { return {Stay{}}; };
   const auto rival = scene.store.join(other, stay);
   REQUIRE(rival.has_value());
   struct Stopped : Processes {
@@ -159,15 +158,16 @@ TEST_CASE("an earlier waiter that goes on while the driver is asked is not overt
   Patience patience;
   patience.wait = true;
   patience.limit = std::chrono::seconds(1);
-  patience.on_wait = [&](const Waiting&) {
+  const OnWait on_wait{[&](const Standing&, const Snapshot&) {
     if (!std::exchange(told, true)) processes.state = 'T';
-  };
+  }};
   const SourceAccess access{[&]() -> Result<source::Source*> { return &scene.source; }, [] {}};
-  const auto acquired = acquire_in_turn(access, scene.store, scene.request, scene.options, {}, patience);
+  const auto acquired =
+      acquire_in_turn(access, scene.store, scene.request, scene.options, {}, patience, on_wait);
   REQUIRE(acquired.has_value());
   CHECK(scene.source.reads > 1);
   REQUIRE(std::holds_alternative<Refused>(*acquired));
-  CHECK(std::get<Refused>(*acquired).behind->id == rival->own->ticket().id);
+  CHECK(std::get<Refused>(*acquired).standing.behind->id == rival->own->ticket().id);
 }
 
 TEST_CASE("what the driver says is what comes back when there is none") {

@@ -20,8 +20,8 @@ bool is_granted(Scene& scene, store::LeaseStore& store) {
 }
 
 Result<store::Joined> take(store::LeaseStore& store, const std::string& uuid) {
-  return store.join({}, [&](const Ledger&, TicketId) -> Result<store::Decision> {
-    return store::Decision(store::Take{{uuid}, {{uuid, true}}});
+  return store.join({}, [&](const Ledger&, TicketId) -> Result<Decision> {
+    return Decision(Take{{uuid}, {{uuid, true}}});
   });
 }
 
@@ -97,16 +97,17 @@ TEST_CASE("a lease that came and ended while the driver answered leaves its devi
 
 TEST_CASE("once in the queue no lease of another device is a reason to ask the driver again") {
   Scene scene(1);
-  const auto stay = [](const Ledger&, TicketId) -> Result<store::Decision> { return {store::Stay{}}; };
+  const auto stay = [](const Ledger&, TicketId) -> Result<Decision> { return {Stay{}}; };
   Ticket earlier;
   earlier.candidates = {"GPU-a"};
   auto rival = scene.store.join(earlier, stay);
   scene.source.on_answer = [&] { REQUIRE(take(scene.store, "GPU-b").has_value()); };
   Patience patience;
   patience.wait = true;
-  patience.on_wait = [&](const Waiting&) { rival->own.reset(); };
+  const OnWait on_wait{[&](const Standing&, const Snapshot&) { rival->own.reset(); }};
   const SourceAccess access{[&]() -> Result<source::Source*> { return &scene.source; }, [] {}};
-  const auto acquired = acquire_in_turn(access, scene.store, scene.request, scene.options, {}, patience);
+  const auto acquired =
+      acquire_in_turn(access, scene.store, scene.request, scene.options, {}, patience, on_wait);
   REQUIRE(acquired.has_value());
   CHECK(std::holds_alternative<HeldLease>(*acquired));
   CHECK(scene.source.reads == 2);
@@ -126,7 +127,7 @@ TEST_CASE(
   patience.wait = true;
   patience.limit = std::chrono::milliseconds(50);
   const SourceAccess access{[&]() -> Result<source::Source*> { return &scene.source; }, [] {}};
-  const auto acquired = acquire_in_turn(access, scene.store, scene.request, scene.options, {}, patience);
+  const auto acquired = acquire_in_turn(access, scene.store, scene.request, scene.options, {}, patience, {});
   REQUIRE(acquired.has_value());
   CHECK(scene.source.reads > 2);
   CHECK(std::holds_alternative<Refused>(*acquired));

@@ -108,8 +108,7 @@ TEST_CASE("what would succeed now is not what somebody waits for") {
   Ticket draft;
   draft.count = 2;
   draft.candidates = {"GPU-a", "GPU-b"};
-  const auto waits =
-      other.join(draft, [](const Ledger&, TicketId) { return store::Decision(store::Stay{}); });
+  const auto waits = other.join(draft, [](const Ledger&, TicketId) { return Decision(Stay{}); });
   REQUIRE(waits.has_value());
   CHECK(session.why(devices(2)).value().looser.empty());
 }

@@ -57,7 +57,7 @@ HostReport busy_machine() {
   report.facts.process_leases[77] = lease.id;
   report.assumed = {77};
   report.idle.adopt(devices[2], report.ledger, 1'795'265'100);
-  ToldWaiter waiter{.ticket = test::lease(0x2000, ""), .position = 2, .behind = lease.id, .reason = "so"};
+  Standing waiter{.ticket = test::lease(0x2000, ""), .position = 2, .behind = lease, .reason = "so"};
   waiter.ticket.phase = TicketPhase::waiting;
   waiter.ticket.devices.clear();
   report.waiters = {waiter};

@@ -1,9 +1,10 @@
-#include "berth/lease/noted_leases.h"
+#include "berth/core/noted_leases.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 
-namespace berth::leasing {
+namespace berth {
 namespace {
 
 bool has_lost_a_lease(const std::string& uuid, const Ledger& before, const Ledger& now) {
@@ -19,21 +20,26 @@ bool has_a_new_dead_lease(const std::string& uuid, const Ledger& before, const L
   });
 }
 
-}  // namespace
-
-Result<void> NotedLeases::note(store::LeaseStore& store, bool in_queue) {
-  changes_ = in_queue ? 0 : store.lease_changes();
-  BERTH_LET(auto books, store.look(store::Extent::leases));
-  ledger_ = std::move(books.ledger);
-  return {};
+std::set<TicketId> lease_ids(const Ledger& ledger) {
+  std::set<TicketId> ids;
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.phase == TicketPhase::granted) ids.insert(ticket.id);
+  }
+  return ids;
 }
 
-bool NotedLeases::may_have_ended_on(const Choice& choice, const Ledger& now, store::LeaseStore& store) const {
-  // One that has come and gone in good order has left no other trace.
-  if (changes_ != 0 && changes_ != store.lease_changes()) return true;
+}  // namespace
+
+bool may_have_ended_on(const Choice& choice, const NotedLeases& before, const NotedLeases& now) {
+  if (before.changes != 0 && before.changes != now.changes) return true;
   return std::ranges::any_of(choice.uuids, [&](const std::string& uuid) {
-    return has_lost_a_lease(uuid, ledger_, now) || has_a_new_dead_lease(uuid, ledger_, now);
+    return has_lost_a_lease(uuid, before.ledger, now.ledger) ||
+           has_a_new_dead_lease(uuid, before.ledger, now.ledger);
   });
 }
 
-}  // namespace berth::leasing
+bool same_leases(const Ledger& a, const Ledger& b) {
+  return lease_ids(a) == lease_ids(b);
+}
+
+}  // namespace berth

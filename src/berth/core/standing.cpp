@@ -1,6 +1,10 @@
-#include "berth/core/waiters.h"
+#include "berth/core/standing.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
+
+#include "berth/core/units.h"
 
 namespace berth {
 namespace {
@@ -25,28 +29,37 @@ std::vector<Verdict> verdicts_on(const Ticket& ticket, const Ledger& ledger, con
 
 }  // namespace
 
-std::vector<Waiter> waiters(const Ledger& ledger, const Facts& facts, const std::set<TicketId>& stopped) {
+std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const std::set<TicketId>& stopped) {
   std::vector<const Ticket*> waiting;
   for (const Ticket& ticket : ledger.tickets) {
     if (ticket.phase == TicketPhase::waiting) waiting.push_back(&ticket);
   }
   std::ranges::sort(waiting, {}, [](const Ticket* ticket) { return ticket->id; });
-  std::vector<Waiter> queue;
+  std::vector<Standing> queue;
   for (const Ticket* ticket : waiting) {
-    Waiter waiter{ticket, 1, nullptr, stopped.contains(ticket->id), {}};
-    for (const Waiter& earlier : queue) {
-      if (earlier.stopped || !are_rivals(*earlier.ticket, *ticket)) continue;
-      ++waiter.position;
-      waiter.behind = earlier.ticket;
+    Standing standing{.ticket = *ticket, .stopped = stopped.contains(ticket->id)};
+    const Ticket* behind = nullptr;
+    for (const Standing& earlier : queue) {
+      if (earlier.stopped || !are_rivals(earlier.ticket, *ticket)) continue;
+      ++standing.position;
+      behind = &earlier.ticket;
     }
-    if (waiter.behind == nullptr && !waiter.stopped) waiter.verdicts = verdicts_on(*ticket, ledger, facts);
-    queue.push_back(std::move(waiter));
+    if (behind != nullptr) standing.behind = *behind;
+    if (behind == nullptr && !standing.stopped) standing.verdicts = verdicts_on(*ticket, ledger, facts);
+    queue.push_back(std::move(standing));
   }
   return queue;
 }
 
 std::size_t count_waiting(const Ledger& ledger) {
   return static_cast<std::size_t>(std::ranges::count(ledger.tickets, TicketPhase::waiting, &Ticket::phase));
+}
+
+std::string in_one_line(const Standing& standing) {
+  const std::int64_t waited_s = standing.waited.count();
+  const std::string elapsed = waited_s > 0 ? " for " + duration_for_people(waited_s) : std::string();
+  if (!standing.behind) return fmt::format("first in line{}; {}", elapsed, standing.reason);
+  return fmt::format("no. {} in line{}, {}", standing.position, elapsed, standing.reason);
 }
 
 }  // namespace berth

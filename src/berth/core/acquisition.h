@@ -1,0 +1,182 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "berth/core/decision.h"
+#include "berth/core/noted_leases.h"
+#include "berth/core/plan.h"
+#include "berth/core/standing.h"
+
+// How a request comes to its lease, as a pure step: what has happened goes in, and what is to be done next
+// comes out. The shell (src/berth/lease/acquire.cpp) does it and says what came of it.
+//
+// Facts first (the driver may take seconds), then one short decision in the store, on the ledger as it is by
+// then. What the decision finds changed since the facts were read makes it look again, in its place in the
+// queue.
+namespace berth {
+
+/// How long to stand in the queue.
+struct Patience {
+  bool wait = false;                               ///< false: now or not at all
+  std::optional<std::chrono::milliseconds> limit;  ///< nullopt: for ever
+  std::chrono::milliseconds tick{5000};            ///< what has no event is looked for this often
+  std::chrono::milliseconds far_tick{30000};       ///< the same, with so many before it that it can wait
+};
+
+namespace acquisition {
+
+/// A request under way.
+struct State {
+  Request request;
+  Patience patience;
+
+  Facts facts;        ///< of the last look
+  Ledger ledger;      ///< of the last look, or of a later decision
+  NotedLeases noted;  ///< before the driver was asked for `facts`
+  Ledger judged;      ///< of the last decision
+  Plan plan = Blocked{};
+  std::set<TicketId> passed_over;
+  Standing standing;
+
+  std::optional<std::chrono::milliseconds> joined_at;
+  int attempt = 1;
+  bool facts_are_old = false;
+  bool ask_for_locks = false;
+  std::set<std::string> refused;  ///< UUIDs that seemed free and could not be locked, until something happens
+  bool only_the_order = false;    ///< the next decision is whom to sleep behind, by old facts
+  bool gives_up = false;
+  bool far_back = false;
+  bool settled = false;     ///< nothing happened for a moment before the last look
+  bool is_pausing = false;  ///< asleep for that moment, and not for long
+  std::chrono::milliseconds pause{0};
+};
+State begin(Request request, Patience patience);
+
+// What has happened.
+
+struct Begun {};
+struct Looked {
+  Facts facts;
+  Ledger ledger;
+  NotedLeases noted;
+};
+struct LookFailed {
+  Error error;
+};
+/// What came of a decision.
+struct LeftGate {
+  Decided decided;
+  bool far_back = false;  ///< so many stand before it that its turn cannot be near
+};
+struct Paused {};
+struct Named {
+  std::map<std::uint32_t, std::string> users;
+};
+/// While it sleeps behind a rival a period has passed.
+struct Ticked {
+  std::set<TicketId> stopped;  ///< of those watched
+  bool far_back = false;
+};
+using What = std::variant<Begun, Looked, LookFailed, LeftGate, Paused, Named, Ticked, Woken>;
+struct Event {
+  std::chrono::milliseconds now;  ///< of a clock that nobody sets
+  What what;
+};
+
+// What is to be done.
+
+/// Ask the driver and read the books, to be told by Looked or LookFailed.
+struct Look {
+  bool locks = false;  ///< also who has locked a device without a ticket, which takes the kernel its time
+
+  bool operator==(const Look&) const = default;
+};
+/// Enter the queue, and the gate at once. Told by LeftGate.
+struct Join {
+  std::vector<std::string> candidates;
+
+  bool operator==(const Join&) const = default;
+};
+/// Enter the gate. Told by LeftGate.
+struct Decide {
+  bool operator==(const Decide&) const = default;
+};
+/// Told by Paused.
+struct Pause {
+  std::chrono::milliseconds period;
+
+  bool operator==(const Pause&) const = default;
+};
+/// Ask whose names these are, which may ask a directory service. Told by Named.
+struct AskNames {
+  std::set<std::uint32_t> uids;
+
+  bool operator==(const AskNames&) const = default;
+};
+/// Tell how it stands, and sleep until the rival no longer waits. Told by Ticked after each period: the sleep
+/// goes on if the answer is the same again. Told by Woken at its end.
+struct SleepBehind {
+  TicketId rival;
+  std::chrono::milliseconds period;
+  std::vector<TicketId> watched;  ///< tickets of which Ticked shall say whether they are stopped
+
+  bool operator==(const SleepBehind&) const = default;
+};
+/// Tell how it stands, and sleep until a lock of these devices, one of these leases or one of these processes
+/// may have ended. Told by Woken.
+struct SleepUntilReleased {
+  std::vector<std::string> uuids;
+  std::vector<TicketId> leases;
+  std::vector<std::uint32_t> processes;
+  std::chrono::milliseconds period;
+
+  bool operator==(const SleepUntilReleased&) const = default;
+};
+/// The devices of the plan are ours.
+struct Grant {
+  bool operator==(const Grant&) const = default;
+};
+/// Leave the queue. `standing` says why.
+struct Refuse {
+  bool operator==(const Refuse&) const = default;
+};
+struct Fail {
+  Error error;
+
+  bool operator==(const Fail&) const = default;
+};
+using Action =
+    std::variant<Look, Join, Decide, Pause, AskNames, SleepBehind, SleepUntilReleased, Grant, Refuse, Fail>;
+
+struct Step {
+  State state;
+  Action action;
+};
+Step next(State state, Event event);
+
+// Inside the gate, where others are kept waiting.
+
+struct InGate {
+  Ledger ledger;
+  TicketId me;
+  /// The rivals right before me that are stopped, up to the first that is not. Seen inside the gate: one that
+  /// has gone on since an earlier look waits rightly.
+  std::set<TicketId> stopped;
+  std::int64_t lease_changes = 0;  ///< as in NotedLeases
+};
+struct Judgement {
+  State state;
+  Result<Decision> decision;
+};
+/// What is to become of the ticket `me`. May be asked again on another ledger; the last answer counts.
+Judgement decide(State state, InGate gate);
+
+}  // namespace acquisition
+}  // namespace berth
