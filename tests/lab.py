@@ -110,14 +110,14 @@ class Lab:
         for process in self.running:
             if process.poll() is None:
                 process.kill()
-        while left := self._inhabitants():
+        while left := self.inhabitants():
             for pid in left:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         for process in self.running:
             process.communicate(timeout=DEADLINE_S)
 
-    def _inhabitants(self) -> list[int]:
+    def inhabitants(self) -> list[int]:
         """Those whose environment is this machine's, and who have not ended."""
         found = []
         for entry in pathlib.Path("/proc").glob("[0-9]*"):

@@ -293,5 +293,5 @@ def test_a_request_that_becomes_impossible_is_refused_while_it_waits(two):
     two.change('[[device]]\nmodel = "H100"\n[[device]]\nmodel = "H100"\nlost = true\n')
     holding.ends()
     assert job.process.wait(DEADLINE_S) == 69
-    assert "only 1 of 2 can ever satisfy the request" in job.err.rest()
+    assert "can never satisfy the request: 2 whole GPUs; 1 of its 2 devices could serve it" in job.err.rest()
     eventually(lambda: nothing_is_left(two))

@@ -22,6 +22,7 @@ std::string waited_in_words(std::chrono::milliseconds waited) {
 
 render::Style plain_style() {
   render::Style style;
+  style.width = render::kUnlimited;
   const std::time_t now = std::time(nullptr);
   style.now_s = now;
   std::tm local{};

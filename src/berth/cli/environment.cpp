@@ -18,9 +18,6 @@
 namespace berth::cli {
 namespace {
 
-/// Wide enough that nothing is cut: what reads a pipe wants it all.
-constexpr unsigned kUnlimited = 100'000;
-
 unsigned terminal_width(int descriptor) {
   if (const auto columns = number_from_text<unsigned>(variable("COLUMNS")); columns && *columns > 0)
     return *columns;
@@ -62,7 +59,7 @@ leasing::SourceAccess Environment::access(source::SourceKind kind) {
 render::Style Environment::style_of(int descriptor) {
   render::Style style;
   const bool terminal = ::isatty(descriptor) == 1;
-  style.width = terminal ? terminal_width(descriptor) : kUnlimited;
+  style.width = terminal ? terminal_width(descriptor) : render::kUnlimited;
   style.colour = terminal && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
   const std::time_t now = std::time(nullptr);
   style.now_s = now;

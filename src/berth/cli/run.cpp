@@ -67,11 +67,6 @@ class Run {
  private:
   sys::JobCommand prepare(const leasing::Place& place, const leasing::HeldLease& lease) const {
     for (const std::string& note : leasing::notes_on(lease)) say(render::printable(note));
-    const auto devices = lease.devices();
-    const auto instances =
-        std::ranges::count_if(devices, [](const Device* device) { return device->mig.has_value(); });
-    if (instances > 1)
-      say(fmt::format("CUDA shows a process only the first of these {} MIG instances", instances));
     sys::JobCommand command;
     command.words = fill_in(lease);
     command.environment = lease_environment(place, lease, options_.lease.request.uuids);

@@ -57,7 +57,9 @@ Refusal refusal_of(Explained explained, std::optional<std::chrono::milliseconds>
   return refusal;
 }
 
-std::vector<std::string> notes_on_answer(const Facts& facts, const std::vector<std::string>& on_choice) {
+// Of these devices, chosen with these remarks.
+std::vector<std::string> notes_on_answer(const Facts& facts, const std::vector<std::string>& uuids,
+                                         const std::vector<std::string>& on_choice) {
   std::vector<std::string> notes;
   const Snapshot& snapshot = facts.snapshot;
   if (snapshot.stale_reason)
@@ -65,13 +67,19 @@ std::vector<std::string> notes_on_answer(const Facts& facts, const std::vector<s
   notes.insert(notes.end(), snapshot.notes.begin(), snapshot.notes.end());
   if (facts.mask) notes.insert(notes.end(), facts.mask->notes.begin(), facts.mask->notes.end());
   notes.insert(notes.end(), on_choice.begin(), on_choice.end());
+  const auto instances = std::ranges::count_if(uuids, [&](const std::string& uuid) {
+    const Device* device = find_device(snapshot, uuid);
+    return device != nullptr && device->mig;
+  });
+  if (instances > 1)
+    notes.push_back(fmt::format("CUDA shows a process only the first of these {} MIG instances", instances));
   return notes;
 }
 
 }  // namespace
 
 std::vector<std::string> notes_on(const World& world) {
-  std::vector<std::string> notes = notes_on_answer(world.facts, {});
+  std::vector<std::string> notes = notes_on_answer(world.facts, {}, {});
   for (const OddTicket& odd : world.ledger.odd) {
     notes.push_back(
         fmt::format("the ticket {} of uid {} cannot be understood: {}", odd.name, odd.uid, odd.reason));
@@ -80,11 +88,11 @@ std::vector<std::string> notes_on(const World& world) {
 }
 
 std::vector<std::string> notes_on(const Picked& picked) {
-  return notes_on_answer(picked.world.facts, picked.choice.notes);
+  return notes_on_answer(picked.world.facts, picked.choice.uuids, picked.choice.notes);
 }
 
 std::vector<std::string> notes_on(const HeldLease& lease) {
-  return notes_on_answer(lease.world().facts, lease.notes());
+  return notes_on_answer(lease.world().facts, lease.ticket().devices, lease.notes());
 }
 
 Result<Session> Session::open(SourceAccess source, MaskUse mask, const store::Tell& tell) {
@@ -140,11 +148,23 @@ Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, 
                                                           const OnWait& on_wait) const {
   using Answer = std::variant<HeldLease, Refusal>;
   const Request request = with_seed(asked);
-  BERTH_LET(auto acquired,
-            acquire_in_turn(source_, *place_.store, request, options_, words, patience, on_wait));
-  if (auto* lease = std::get_if<HeldLease>(&acquired)) return Answer(std::move(*lease));
-  BERTH_LET(auto refusal, refuse(request, std::get<Refused>(std::move(acquired)), patience));
+  auto acquired = acquire_in_turn(source_, *place_.store, request, options_, words, patience, on_wait);
+  if (!acquired && acquired.error().code == ErrorCode::impossible) {
+    BERTH_LET(auto refusal, refuse_for_ever(request));
+    return Answer(std::move(refusal));
+  }
+  if (!acquired) return std::unexpected(acquired.error());
+  if (auto* lease = std::get_if<HeldLease>(&*acquired)) return Answer(std::move(*lease));
+  BERTH_LET(auto refusal, refuse(request, std::get<Refused>(*std::move(acquired)), patience));
   return Answer(std::move(refusal));
+}
+
+// Such a request never gets a ticket, and so no verdicts: they are of one more look.
+Result<Refusal> Session::refuse_for_ever(const Request& request) const {
+  auto why_not = why(request);
+  source_.close();
+  if (!why_not) return std::unexpected(why_not.error());
+  return refusal_of(*std::move(why_not), std::nullopt);
 }
 
 Result<Refusal> Session::refuse(const Request& request, Refused refused, const Patience& patience) const {

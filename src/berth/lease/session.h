@@ -38,7 +38,7 @@ struct Picked {
 };
 
 /// What bears on an answer and does not show in it, one sentence each: an old snapshot, a mask that was cut
-/// off; then what is to be known about the choice.
+/// off, what is to be known about the choice, instances of which CUDA shows one.
 std::vector<std::string> notes_on(const Picked& picked);
 std::vector<std::string> notes_on(const HeldLease& lease);
 /// The same for who shows all that a look saw: also the tickets that cannot be understood.
@@ -83,6 +83,7 @@ class Session {
                                                    const OnWait& on_wait = {}) const;
 
  private:
+  Result<Refusal> refuse_for_ever(const Request& request) const;
   Result<Refusal> refuse(const Request& request, Refused refused, const Patience& patience) const;
 
   Place place_;

@@ -7,6 +7,9 @@
 
 namespace berth::render {
 
+/// Wide enough that nothing is cut or wrapped: whoever reads no terminal wants it all.
+inline constexpr unsigned kUnlimited = 100'000;
+
 /// Everything about the reader that a rendering depends on. Passed in: nothing here asks the machine.
 struct Style {
   unsigned width = 80;  ///< columns

@@ -87,6 +87,9 @@ TEST_CASE("a lease is refused as a pick is") {
   CHECK(leased.verdicts == picked.verdicts);
   CHECK(leased.looser == picked.looser);
   CHECK(machine.closed > 0);
+  const Refusal never = refusal(session.acquire(devices(3), {}));
+  CHECK(never.code == ErrorCode::impossible);
+  CHECK(never.verdicts == leased.verdicts);
   Patience patience;
   patience.wait = true;
   patience.limit = std::chrono::milliseconds(1);
