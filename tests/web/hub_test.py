@@ -1,10 +1,12 @@
 """The page over a hundred machines of eight GPUs, in a real browser."""
 
+import json
 import re
 import time
 
 import pytest
 from fleet import Fleet
+from jobs import eventually
 from playwright.sync_api import expect
 from schemas import checked_document
 
@@ -12,17 +14,24 @@ pytestmark = pytest.mark.release_only
 # Of all that was loaded, compressed as it was.
 TRANSFER = """performance.getEntries().filter(each => "transferSize" in each)
     .reduce((sum, each) => sum + each.transferSize, 0)"""
-LONG_TASKS = """
-() => new Promise(resolve => {
-  window.longTasks = [];
-  new PerformanceObserver(list => window.longTasks.push(...list.getEntries().map(each => each.duration)))
-    .observe({type: "longtask"});
-  resolve();
-})"""
 
 
 def chips(page):
     return page.get_by_role("group", name="Show only the GPUs that are")
+
+
+def longest_task_ms(trace: bytes) -> float:
+    """Of the page's own thread, in the processor's time: what else runs on the machine does not count."""
+    events = json.loads(trace)["traceEvents"]
+    own = {(each["pid"], each["tid"]) for each in events if is_named(each, "CrRendererMain")}
+    tasks = [
+        each for each in events if each["name"].endswith("RunTask") and (each["pid"], each["tid"]) in own
+    ]
+    return max(each["tdur"] for each in tasks if "tdur" in each) / 1000
+
+
+def is_named(event: dict, thread: str) -> bool:
+    return event["name"] == "thread_name" and event["args"]["name"] == thread
 
 
 def test_the_made_up_hub_speaks_as_a_real_one():
@@ -50,17 +59,19 @@ def test_a_hundred_machines_are_there_and_what_is_free_is_said(make_fleet, open_
     assert 20_000 < page.evaluate(TRANSFER) < 150_000
 
 
-def test_updates_come_and_block_nothing(make_fleet, open_page):
+def test_updates_come_and_block_nothing(make_fleet, open_page, browser):
     fleet = make_fleet(100)
     page = open_page(fleet.url)
-    page.evaluate(LONG_TASKS)
+    browser.start_tracing(page=page, categories=["toplevel", "disabled-by-default-devtools.timeline"])
     tile = page.locator(".tile.is-leased").first
     for _ in range(3):
         before = tile.get_attribute("title")
         fleet.look()
         expect(tile).not_to_have_attribute("title", before)
-    # `./dev bench` has the bound that is promised; this one holds on a machine that does other things too.
-    assert max(page.evaluate("window.longTasks"), default=0) < 250
+    longest_ms = longest_task_ms(browser.stop_tracing())
+    print(f"the longest task: {longest_ms} ms")
+    # `./dev bench` has the bound that is promised; this one holds on a slow machine too.
+    assert 0 < longest_ms < 100
 
 
 def test_only_what_is_near_is_drawn(make_fleet, open_page):
@@ -181,11 +192,22 @@ def test_a_server_without_news_is_not_taken_for_lost(fleet, open_page):
     """It breaks a silence of 15 s with a comment."""
     page = open_page(fleet.url)
     connection = page.locator(".connection")
+    # The page's clock stands, so that no time passes but what the test lets pass.
     page.clock.install()
+    page.clock.pause_at(page.evaluate("Date.now()") + 3_600_000)
+    tile = page.locator(".tile.is-leased").first
+    before = tile.get_attribute("title")
+    fleet.look()
+
+    def has_heard() -> bool:
+        page.clock.run_for(1)
+        return tile.get_attribute("title") != before
+
+    eventually(has_heard)
     page.clock.fast_forward(16_000)
     expect(connection).to_have_attribute("title", re.compile(r"data 1[67] s old"))
     page.clock.fast_forward(10_000)
-    expect(connection).to_contain_text("connection lost, last data")
+    expect(connection).to_contain_text("connection lost, last data 2")
 
 
 def test_the_keyboard_alone_reaches_a_device_and_comes_back(fleet, open_page):
