@@ -43,7 +43,7 @@ using SecureStream = asio::ssl::stream<PlainStream&>;
 using Time = Resolver::Time;
 template <class T>
 using Awaited = asio::awaitable<T, Executor>;
-constexpr std::uint32_t kMostHeaderBytes = 16U << 10U;
+constexpr std::uint32_t kMostReplyHeaderBytes = 16U << 10U;
 /// Of what is not understood yet: also the line that begins a chunk may have no end.
 constexpr std::size_t kMostUnread = 64U << 10U;
 
@@ -254,7 +254,7 @@ class Client::Body {
     if (not_sent) co_return ExchangeFailure{Step::asking, not_sent};
     beast::flat_buffer input(kMostUnread);
     http::response_parser<http::string_body> parser;
-    parser.header_limit(kMostHeaderBytes);
+    parser.header_limit(kMostReplyHeaderBytes);
     parser.body_limit(most_bytes_);
     const auto [error, size] = co_await http::async_read(stream, input, parser, kAwait);
     if (size > 0) response.status = parser.get().result_int();

@@ -22,7 +22,7 @@ namespace http = beast::http;
 using namespace std::chrono_literals;
 
 using PlainStream = beast::basic_stream<Protocol, Executor>;
-using SecureStream = asio::ssl::stream<PlainStream>;
+using SecuredStream = asio::ssl::stream<PlainStream>;
 using Task = asio::awaitable<void, Executor>;
 
 constexpr std::size_t kMostConnections = 4000;
@@ -167,7 +167,7 @@ class HttpServer::Body {
       co_return;
     }
     const TlsContext context = tls_;  // a reload may put another in its place
-    SecureStream secure(std::move(stream), *context);
+    SecuredStream secure(std::move(stream), *context);
     beast::get_lowest_layer(secure).expires_after(patience_);
     const auto [error] = co_await secure.async_handshake(asio::ssl::stream_base::server, kAwait);
     if (!error) co_await converse(secure, visit);
