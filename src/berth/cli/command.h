@@ -48,28 +48,4 @@ std::span<const Row> rows();
 /// The row of this name or alias, or null.
 const Row* find_row(std::string_view name);
 
-/// The commands, one file each.
-std::unique_ptr<Command> make_list();
-std::unique_ptr<Command> make_queue();
-std::unique_ptr<Command> make_release();
-std::unique_ptr<Command> make_verify();
-std::unique_ptr<Command> make_serve();
-std::unique_ptr<Command> make_usage();
-std::unique_ptr<Command> make_pick();
-std::unique_ptr<Command> make_why();
-std::unique_ptr<Command> make_run();
-std::unique_ptr<Command> make_shell();
-std::unique_ptr<Command> make_claim();
-std::unique_ptr<Command> make_init();
-std::unique_ptr<Command> make_adopt();
-std::unique_ptr<Command> make_doctor();
-std::unique_ptr<Command> make_completion();
-std::unique_ptr<Command> make_version();
-std::unique_ptr<Command> make_help();
-std::unique_ptr<Command> make_probe();
-std::unique_ptr<Command> make_lease_helper();
-std::unique_ptr<Command> make_conduct();
-std::unique_ptr<Command> make_leases();
-std::unique_ptr<Command> make_manual();
-
 }  // namespace berth::cli

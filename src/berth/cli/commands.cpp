@@ -4,9 +4,35 @@
 #include "berth/cli/command.h"
 
 namespace berth::cli {
+
+// Each stands at the end of its command's file. They are declared here alone, so that a new command compiles
+// its own file and this one.
+std::unique_ptr<Command> make_list();
+std::unique_ptr<Command> make_queue();
+std::unique_ptr<Command> make_release();
+std::unique_ptr<Command> make_verify();
+std::unique_ptr<Command> make_serve();
+std::unique_ptr<Command> make_usage();
+std::unique_ptr<Command> make_pick();
+std::unique_ptr<Command> make_why();
+std::unique_ptr<Command> make_run();
+std::unique_ptr<Command> make_shell();
+std::unique_ptr<Command> make_claim();
+std::unique_ptr<Command> make_init();
+std::unique_ptr<Command> make_adopt();
+std::unique_ptr<Command> make_doctor();
+std::unique_ptr<Command> make_completion();
+std::unique_ptr<Command> make_version();
+std::unique_ptr<Command> make_help();
+std::unique_ptr<Command> make_probe();
+std::unique_ptr<Command> make_lease_helper();
+std::unique_ptr<Command> make_conduct();
+std::unique_ptr<Command> make_leases();
+std::unique_ptr<Command> make_manual();
+
 namespace {
 
-constexpr std::array<Row, 22> kRows{{
+constexpr auto kRows = std::to_array<Row>({
     {"list", "ls", "show the GPUs, who has them, and what runs on them", true, make_list},
     {"pick", "", "print the GPUs to use, for CUDA_VISIBLE_DEVICES; hold nothing", true, make_pick},
     {"why", "", "explain for every GPU why it would be granted or not", true, make_why},
@@ -29,7 +55,7 @@ constexpr std::array<Row, 22> kRows{{
     {"__conduct", "", "", true, make_conduct},
     {"__leases", "", "", false, make_leases},
     {"__manual", "", "", false, make_manual},
-}};
+});
 
 }  // namespace
 
