@@ -44,12 +44,12 @@ unit_tests() {
 }
 
 # program_tests NAME PRESET [PYTEST ARGUMENT…]: the black box. What a sanitized build cannot do (be loaded by a
-# foreign program, be counted) is marked release_only.
+# foreign program, be counted) is marked release_only. Its tests wait most of the time, so two go on a processor.
 program_tests() {
   local name=$1 preset=$2
   shift 2
   BERTH_BUILD=$PWD/build/$preset step "$name" without_aslr timeout -k 10 900 .venv/bin/python -m pytest "${suite:-tests}" -q -rs \
-    -n "$(nproc)" --dist loadfile \
+    -n "$((2 * $(nproc)))" --dist loadfile \
     --junitxml="build/results/$name.xml" "$@" || true
   [[ -f build/results/$name.xml ]] || printf 'failed 1\n' >"build/results/$name.count"
 }
@@ -68,15 +68,20 @@ run_part_debug() {
 
 # The agent and the hub under load, a report ends them. Not a part of the whole: the build alone takes two minutes.
 run_part_threads() {
+  # What the part tsan has linked there would be taken for built.
+  find build/tsan -maxdepth 2 -type l -name 'berth*' -delete 2>/dev/null
   check build-threads build tsan berth berth-serve simulator other_clock slow_names || return 0
   # A name service that is preloaded comes before TSan itself.
   suite=tests/serve TSAN_OPTIONS=halt_on_error=1 program_tests program-threads tsan -m "not release_only" \
     -k "not looked_up_for_ever"
 }
 
-# Berth starts no thread; the hosts of its library do.
+# Berth starts no thread; the hosts of its library do. Only such a host is watched: the program that it starts, and the
+# simulated machine, are those of the release build.
 run_part_tsan() {
-  check build-tsan build tsan berth_api_test berth simulator || return 0
+  check build-release build release berth simulator || return 0
+  check build-tsan build tsan berth_api_test || return 0
+  ln -sf ../release/berth build/tsan/berth && ln -sf ../../release/sim/berth-sim build/tsan/sim/berth-sim
   unit_tests tsan -R '^api$'
 }
 

@@ -2,9 +2,9 @@
 # through a link in the build tree that only the layer itself and those that USE it have on their include path, so a
 # wrong include does not compile.
 #
-# The presets debug and tsan compile each layer as one source (a third of the time that they would take file by
-# file), and so does lint. What a layer's sources have to themselves therefore has a name that is its own in the
-# layer (tests/names_test.py). The release build compiles them one by one: each includes what it uses.
+# All presets but `quick` and `each` compile each layer as one source, in a third of the time that it takes file by file.
+# What a layer's sources have to themselves therefore has a name that is its own in the layer (tests/names_test.py).
+# `each` compiles them one by one and precompiles nothing: each includes what it uses.
 
 add_library(berth_warnings INTERFACE)
 # GCC 12 sees overlaps in the string concatenations of its own library where there are none (its bug 105651).
@@ -14,7 +14,7 @@ target_compile_options(berth_warnings INTERFACE -Wno-restrict
   -Werror)
 
 # What nearly every source reads is read once for all layers, and once for their tests, which are compiled another way.
-# A source includes what it uses all the same: the preset lint compiles without this.
+# A source includes what it uses all the same: the preset each compiles without this.
 option(BERTH_PRECOMPILE "Read the headers of the library once for all sources" ON)
 function(berth_precompile target source)
   add_library(${target} OBJECT ${source})
@@ -23,7 +23,7 @@ function(berth_precompile target source)
   target_compile_options(${target} PRIVATE ${berth_precompiled_options})
 endfunction()
 # Without the first, ccache cannot tell what such a header holds. GCC 12 forgets that what it read so is the system's, and
-# warns of what its own library does; the preset lint sees these warnings as they are meant.
+# warns of what its own library does; the preset each sees these warnings as they are meant.
 set(berth_precompiled_options $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> -Wno-array-bounds -Wno-stringop-overread
     -Wno-stringop-overflow)
 set(berth_often <algorithm> <chrono> <cstdint> <expected> <functional> <map> <memory> <optional> <ranges> <set>
