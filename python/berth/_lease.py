@@ -89,11 +89,7 @@ class Lease:
         try:
             if self._set_environ:
                 _environment.check()
-                values = {
-                    "CUDA_VISIBLE_DEVICES": held.visible_devices,
-                    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-                    "BERTH_LEASE": held.path,
-                }
+                values = {**held.variables, "BERTH_LEASE": held.path}
                 self._layer = _environment.enter(held.id, values)
             if self._placed is not None:
                 self._placed.put([self._ordinal(i) for i in range(len(held.devices))])
@@ -199,9 +195,17 @@ class Lease:
 
     @property
     def visible_devices(self) -> str:
-        """The value for CUDA_VISIBLE_DEVICES: indices; or UUIDs where one is a MIG instance, or a GPU of the machine
-        is lost, hidden or split, so that CUDA does not count as the driver does."""
+        """The value of the first of `variables`: indices; or UUIDs where one is a MIG instance, or a GPU of the machine
+        is lost, hidden or split, so that the runtime does not count as the driver does."""
         return self._now().visible_devices
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What shows a job these devices and no others.
+
+        CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER, or for AMD devices ROCR_VISIBLE_DEVICES.
+        """
+        return self._now().variables
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -306,8 +310,8 @@ def lease(
     wait         None, math.inf: for ever; 0: not at all; seconds, or a time such as "10m"
     note         shown to others beside the lease
     on_wait      called with a `Standing` when the wait begins, when it changes, and every few seconds
-    set_environ  whether CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER and BERTH_LEASE are set in os.environ, and restored
-                 at the end (True). A process has one environment: threads that lease for themselves say False
+    set_environ  whether `variables` and BERTH_LEASE are set in os.environ, and restored at the end (True). A process
+                 has one environment: threads that lease for themselves say False
     placeholder  "cuda", "torch", "tensorflow", "pycuda", or a function of CUDA's number of a device: puts something
                  on each device at once, so that tools that look at processes see it in use
 

@@ -39,4 +39,11 @@ nb::tuple as_tuple(const Range& values) {
   return nb::tuple(list);
 }
 
+template <class Pairs>
+nb::dict as_dict(const Pairs& pairs) {
+  nb::dict dict;
+  for (const auto& [key, value] : pairs) dict[nb::cast(key)] = nb::cast(value);
+  return dict;
+}
+
 }  // namespace berth::python

@@ -80,6 +80,9 @@ void bind_held(nb::module_& module) {
           nb::sig("def devices(self) -> tuple[Device, ...]"))
       .def_prop_ro("visible_devices", &Lease::visible_devices)
       .def_prop_ro(
+          "variables", [](const Lease& it) { return as_dict(it.variables()); },
+          nb::sig("def variables(self) -> dict[str, str]"))
+      .def_prop_ro(
           "ordinals", [](const Lease& it) { return as_tuple(it.ordinals()); },
           nb::sig("def ordinals(self) -> tuple[int | None, ...]"))
       .def_prop_ro(

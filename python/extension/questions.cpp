@@ -139,17 +139,22 @@ std::vector<std::string> uuids(const Picked& picked) {
 void bind_choice(nb::module_& module) {
   nb::class_<Picked>(module, "Choice",
                      "The devices that a request gets at this moment. str() of it is the value for "
-                     "CUDA_VISIBLE_DEVICES.")
+                     "CUDA_VISIBLE_DEVICES, or what the maker has instead.")
       .def_prop_ro(
           "ids", [](const Picked& it) { return as_tuple(indices(it)); },
-          nb::sig("def ids(self) -> tuple[int, ...]"), "indices in PCI bus order")
+          nb::sig("def ids(self) -> tuple[int, ...]"), "indices, as `berth list` has them")
       .def_prop_ro(
           "uuids", [](const Picked& it) { return as_tuple(uuids(it)); },
           nb::sig("def uuids(self) -> tuple[str, ...]"))
       .def_prop_ro(
           "devices", [](const Picked& it) { return as_tuple(it.devices); },
           nb::sig("def devices(self) -> tuple[Device, ...]"))
-      .def_ro("visible_devices", &Picked::visible_devices, "the value for CUDA_VISIBLE_DEVICES")
+      .def_ro("visible_devices", &Picked::visible_devices, "the value of the first of `variables`")
+      .def_prop_ro(
+          "variables", [](const Picked& it) { return as_dict(it.variables); },
+          nb::sig("def variables(self) -> dict[str, str]"),
+          "what shows a job these devices and no others: CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER, or "
+          "ROCR_VISIBLE_DEVICES")
       .def_prop_ro(
           "notes", [](const Picked& it) { return as_tuple(it.notes); },
           nb::sig("def notes(self) -> tuple[str, ...]"), "what is to be known about the choice")

@@ -150,6 +150,7 @@ class Machine:
             "label": str(index),
             "uuid": self.uuid(index),
             "name": name,
+            "vendor": "nvidia",
             "pci_bus_id": f"0000:{index + 1:02X}:00.0",
             "mig": None,
             "mig_enabled": False,

@@ -69,7 +69,7 @@ Published publish_failure(const Error& error, const Telling& telling, std::uint6
 Published publish(const Result<leasing::World>& look, const Telling& telling, std::uint64_t number) {
   if (!look) return publish_failure(look.error(), telling, number);
   const Facts& facts = look->facts;
-  const auto verdicts = judge(berth::Request(), look->ledger, facts);
+  const auto verdicts = judge_each(berth::Request(), look->ledger, facts);
   if (!verdicts) return publish_failure(verdicts.error(), telling, number);
 
   const render::Listing listing{facts, look->ledger, *verdicts, look->assumed, telling.idle};

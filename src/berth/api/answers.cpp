@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "berth/core/mask.h"
 #include "berth/core/units.h"
 #include "berth/render/explain.h"
 
@@ -51,16 +50,6 @@ std::vector<Verdict> with_reasons(std::vector<Verdict> verdicts, const Snapshot&
 
 std::vector<Finding> findings(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
   return with_devices(with_reasons(verdicts, snapshot, plain_style()), snapshot);
-}
-
-std::string visible_devices(const std::vector<Device>& devices, const Snapshot& snapshot) {
-  const bool by_index = cuda_counts_as_the_driver(snapshot);
-  std::string value;
-  for (const Device& device : devices) {
-    value += value.empty() ? "" : ",";
-    value += by_index ? std::to_string(device.index) : device.uuid;
-  }
-  return value;
 }
 
 std::vector<Device> devices_among(const std::vector<std::string>& uuids, const Snapshot& snapshot) {

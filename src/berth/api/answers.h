@@ -23,9 +23,6 @@ std::vector<Finding> findings(const std::vector<Verdict>& verdicts, const Snapsh
 /// The same for verdicts whose reasons are in words already.
 std::vector<Finding> with_devices(const std::vector<Verdict>& verdicts, const Snapshot& snapshot);
 
-/// The value for CUDA_VISIBLE_DEVICES.
-std::string visible_devices(const std::vector<Device>& devices, const Snapshot& snapshot);
-
 /// The devices with these UUIDs, in their order.
 std::vector<Device> devices_among(const std::vector<std::string>& uuids, const Snapshot& snapshot);
 

@@ -6,6 +6,7 @@
 
 #include "berth/api/answers.h"
 #include "berth/api/program.h"
+#include "berth/core/job_mask.h"
 #include "berth/lease/probe.h"
 #include "berth/lease/session.h"
 #include "berth/source/probe_source.h"
@@ -73,10 +74,10 @@ std::expected<Picked, Refusal> pick(const Request& request, MaskUse mask) {
     return std::unexpected(Refusal{api::in_words(*refusal, api::plain_style()),
                                    api::findings(refusal->verdicts, refusal->world.facts.snapshot)});
   const auto& found = std::get<leasing::Picked>(*answer);
-  Picked picked{api::devices_among(found.choice.uuids, found.world.facts.snapshot), "",
-                api::all_notes(*session, leasing::notes_on(found))};
-  picked.visible_devices = api::visible_devices(picked.devices, found.world.facts.snapshot);
-  return picked;
+  const Snapshot& snapshot = found.world.facts.snapshot;
+  JobMask job = job_mask(found.choice.uuids, snapshot);
+  return Picked{api::devices_among(found.choice.uuids, snapshot), std::move(job.visible),
+                api::all_notes(*session, leasing::notes_on(found)), std::move(job.variables)};
 }
 
 Result<std::vector<Finding>> why(const Request& request, MaskUse mask) {

@@ -25,8 +25,7 @@
 ///
 ///     auto lease = berth::lease(*berth::request(2, "name~A100 and free>=20G"));
 ///     if (!lease) { std::cerr << lease.error().message << '\n'; return 1; }
-///     setenv("CUDA_VISIBLE_DEVICES", lease->visible_devices().c_str(), 1);
-///     setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+///     for (const auto& [name, value] : lease->variables()) setenv(name.c_str(), value.c_str(), 1);
 ///     train();             // nobody else is given these two
 ///     lease->release();    // or at the end of the last process that has a copy
 ///
@@ -63,6 +62,7 @@ struct Picked {
   std::vector<Device> devices;
   std::string visible_devices;     ///< as Lease::visible_devices
   std::vector<std::string> notes;  ///< what is to be known about the answer, one sentence each
+  std::vector<std::pair<std::string, std::string>> variables;  ///< as Lease::variables
 };
 
 /// The devices that the request would get now. Holds nothing: the next who asks may be told the same. Error:
@@ -88,12 +88,14 @@ class Lease {
   const std::string& path() const;
   /// The devices as they were when they were granted, in index order.
   const std::vector<Device>& devices() const;
-  /// The value for CUDA_VISIBLE_DEVICES, to be set beside CUDA_DEVICE_ORDER=PCI_BUS_ID: indices, or UUIDs
-  /// where one is a MIG instance or CUDA counts otherwise than the driver, which is where a GPU of the
-  /// machine is lost, hidden or split by MIG.
+  /// What shows a job these devices and no others, names and values: CUDA_VISIBLE_DEVICES and
+  /// CUDA_DEVICE_ORDER, or ROCR_VISIBLE_DEVICES.
+  const std::vector<std::pair<std::string, std::string>>& variables() const;
+  /// The value of the first of these: indices, or UUIDs where one is a MIG instance or the runtime counts
+  /// otherwise than the driver, which is where a GPU of the machine is lost, hidden or split by MIG.
   const std::string& visible_devices() const;
-  /// By what number CUDA knows each device in this process as long as its environment stays as it is.
-  /// nullopt: CUDA_VISIBLE_DEVICES hides it, or nobody can tell: the models differ, CUDA_DEVICE_ORDER is not
+  /// By what number CUDA or HIP knows each device in this process as long as its environment stays as it is.
+  /// nullopt: the mask that it has hides it, or nobody can tell: the models differ, CUDA_DEVICE_ORDER is not
   /// PCI_BUS_ID, so that CUDA counts the fastest first, or a GPU of the machine is lost, hidden or split by
   /// MIG; and no mask of UUIDs says the order.
   const std::vector<std::optional<std::size_t>>& ordinals() const;

@@ -15,9 +15,8 @@
 #include "berth/api/berth.h"
 #include "berth/api/lease_wire.h"
 #include "berth/api/program.h"
-#include "berth/core/mask.h"
-#include "berth/core/selector.h"
-#include "berth/core/text_match.h"
+#include "berth/core/job_mask.h"
+#include "berth/lease/place.h"
 #include "berth/store/handed_lease.h"
 #include "berth/sys/child.h"
 #include "berth/sys/message.h"
@@ -30,36 +29,6 @@ namespace {
 // longer.
 constexpr std::chrono::seconds kEndsWithin{5};
 
-std::optional<std::string_view> variable_text(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? std::optional<std::string_view>(value) : std::nullopt;
-}
-
-bool is_by_uuid(const Mask& mask) {
-  const std::string_view text = mask.text;
-  return !is_index(trimmed(text.substr(0, text.find(','))));
-}
-
-std::vector<std::optional<std::size_t>> ordinals_of(const std::vector<Device>& devices,
-                                                    const Snapshot& snapshot) {
-  const auto order = variable_text("CUDA_DEVICE_ORDER");
-  const auto mask = resolve_mask(variable_text("CUDA_VISIBLE_DEVICES"), snapshot, order);
-  // A wrong number would be another's device.
-  const bool known = cuda_counts_as_the_driver(snapshot) && !numbering_is_ambiguous(snapshot, order);
-  if (!known && !(mask && is_by_uuid(*mask))) return std::vector<std::optional<std::size_t>>(devices.size());
-  std::vector<std::optional<std::size_t>> ordinals;
-  for (const Device& device : devices) {
-    std::optional<std::size_t> ordinal;
-    if (!mask) {
-      ordinal = device.index;
-    } else if (const auto found = std::ranges::find(mask->uuids, device.uuid); found != mask->uuids.end()) {
-      ordinal = static_cast<std::size_t>(found - mask->uuids.begin());
-    }
-    ordinals.push_back(ordinal);
-  }
-  return ordinals;
-}
-
 }  // namespace
 
 struct Lease::Body {
@@ -68,15 +37,15 @@ struct Lease::Body {
         id(to_text(granted.id)),
         path(std::move(granted.path)),
         devices(api::devices_among(granted.uuids, snapshot)),
-        visible_devices(api::visible_devices(devices, snapshot)),
-        ordinals(ordinals_of(devices, snapshot)),
+        mask(job_mask(granted.uuids, snapshot)),
+        ordinals(berth::ordinals(granted.uuids, snapshot, leasing::inherited_masks())),
         notes(std::move(granted.notes)) {}
 
   store::HandedLease held;
   std::string id;
   std::string path;
   std::vector<Device> devices;
-  std::string visible_devices;
+  JobMask mask;
   std::vector<std::optional<std::size_t>> ordinals;
   std::vector<std::string> notes;
 };
@@ -96,7 +65,10 @@ const std::vector<Device>& Lease::devices() const {
   return body_->devices;
 }
 const std::string& Lease::visible_devices() const {
-  return body_->visible_devices;
+  return body_->mask.visible;
+}
+const std::vector<std::pair<std::string, std::string>>& Lease::variables() const {
+  return body_->mask.variables;
 }
 const std::vector<std::optional<std::size_t>>& Lease::ordinals() const {
   return body_->ordinals;

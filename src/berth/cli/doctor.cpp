@@ -7,12 +7,16 @@
 #include <cerrno>
 #include <filesystem>
 #include <iterator>
+#include <set>
+#include <span>
 
 #include "berth/cli/command.h"
 #include "berth/cli/originals.h"
 #include "berth/cli/question.h"
+#include "berth/core/job_mask.h"
 #include "berth/core/units.h"
 #include "berth/lease/directory_health.h"
+#include "berth/lease/place.h"
 #include "berth/lease/site_file.h"
 #include "berth/render/doctor.h"
 #include "berth/render/json.h"
@@ -39,6 +43,19 @@ std::vector<std::string> labels_where(const Snapshot& snapshot, Condition condit
   return labels;
 }
 
+std::vector<Vendor> vendors_in(const Snapshot& snapshot) {
+  std::vector<Vendor> found;
+  for (const Vendor& vendor : vendors()) {
+    if (std::ranges::find(snapshot.devices, vendor.name, &Device::vendor) != snapshot.devices.end())
+      found.push_back(vendor);
+  }
+  return found;
+}
+
+Vendor vendor_of_first(const Snapshot& snapshot) {
+  return snapshot.devices.empty() ? vendors().front() : vendor_of(snapshot.devices.front());
+}
+
 void check_driver(const Result<Snapshot>& read, Findings& findings) {
   if (!read) {
     findings.push_back(
@@ -51,10 +68,13 @@ void check_driver(const Result<Snapshot>& read, Findings& findings) {
                                   snapshot.source, render::counted(snapshot.devices.size(), "device"));
   if (snapshot.stale_reason) {
     findings.push_back({Level::fail, "driver", *snapshot.stale_reason,
-                        "`dmesg | grep -i xid` shows what the driver reported; often only a reboot helps"});
+                        fmt::format("`dmesg | grep -i {}` shows what the driver reported; often only a "
+                                    "reboot helps",
+                                    vendor_of_first(snapshot).log_pattern)});
   } else if (snapshot.devices.empty()) {
     findings.push_back({Level::warn, "driver", std::move(found),
-                        "in a container, start it with the GPUs (docker run --gpus all)"});
+                        fmt::format("in a container, start it with the GPUs ({})",
+                                    vendor_of_first(snapshot).container_help)});
   } else {
     findings.push_back({Level::pass, "driver", std::move(found), ""});
   }
@@ -63,29 +83,34 @@ void check_driver(const Result<Snapshot>& read, Findings& findings) {
 
 /// The library and the kernel module come apart when a driver is upgraded under a running machine.
 void check_versions(const Result<Snapshot>& read, Findings& findings) {
-  const auto module = sys::read_whole("/sys/module/nvidia/version");
-  if (!read || !module || !variable("BERTH_SIM").empty() || read->driver_version.empty()) return;
+  if (!read || !variable("BERTH_SIM").empty() || read->driver_version.empty()) return;
+  const Vendor vendor = vendor_of_first(*read);
+  if (!vendor.one_version) return;
+  const auto module = sys::read_whole(fmt::format("/sys/module/{}/version", vendor.module));
+  if (!module) return;
   const std::string loaded = module->substr(0, module->find_first_of(" \n"));
-  if (loaded == read->driver_version) {
+  // Behind it are those of other makers.
+  const std::string library = read->driver_version.substr(0, read->driver_version.find(','));
+  if (loaded == library) {
     findings.push_back({Level::pass, "driver versions", "library and kernel module are both " + loaded, ""});
     return;
   }
-  findings.push_back(
-      {Level::fail, "driver versions",
-       fmt::format("the library is {}, the loaded kernel module {}", read->driver_version, loaded),
-       "reboot, or unload and load the nvidia modules"});
+  findings.push_back({Level::fail, "driver versions",
+                      fmt::format("the library is {}, the loaded kernel module {}", library, loaded),
+                      fmt::format("reboot, or unload and load the {} modules", vendor.module)});
 }
 
 void check_devices(const Snapshot& snapshot, Findings& findings) {
   for (const Device& device : snapshot.devices) {
     const std::string name = "GPU " + label(device);
+    const std::string reset =
+        fmt::format("{} {}", vendor_of(device).reset_command, index_in_vendor(device, snapshot));
     if (device.state != DeviceState::ok) {
       findings.push_back(
           {Level::fail, name,
            fmt::format("{}{}{}", to_text(device.state), device.state_reason.empty() ? "" : ": ",
                        device.state_reason),
-           fmt::format("it is not granted while it is so; sudo nvidia-smi -r -i {}, or a reboot, may mend it",
-                       device.index)});
+           fmt::format("it is not granted while it is so; {}, or a reboot, may mend it", reset)});
     }
     if (device.health.row_remap_failed.value_or(false)) {
       findings.push_back({Level::fail, name, "its memory has faults that can no longer be remapped",
@@ -93,7 +118,7 @@ void check_devices(const Snapshot& snapshot, Findings& findings) {
     } else if (device.health.row_remap_pending.value_or(false) ||
                device.health.retired_pages_pending.value_or(false)) {
       findings.push_back({Level::warn, name, "faulty memory waits to be put out of use",
-                          "reset it when it is free: sudo nvidia-smi -r -i " + std::to_string(device.index)});
+                          "reset it when it is free: " + reset});
     }
   }
 }
@@ -103,7 +128,7 @@ void check_persistence(const Snapshot& snapshot, Findings& findings) {
   if (!off.empty()) {
     findings.push_back({Level::warn, "persistence mode",
                         "off on " + gpus(off) + ": each look first wakes the card, for seconds",
-                        "sudo systemctl enable --now nvidia-persistenced, or sudo nvidia-smi -pm 1"});
+                        std::string(vendor_of_first(snapshot).persistence_command)});
   } else if (std::ranges::any_of(snapshot.devices,
                                  [](const Device& device) { return device.persistence.has_value(); })) {
     findings.push_back({Level::pass, "persistence mode", "on", ""});
@@ -116,44 +141,73 @@ void check_compute_mode(const Snapshot& snapshot, Findings& findings) {
   if (prohibited.empty()) return;
   findings.push_back({Level::warn, "compute mode",
                       "prohibited on " + gpus(prohibited) + ": no job can use it",
-                      "sudo nvidia-smi -c 0 -i INDEX"});
+                      std::string(vendor_of_first(snapshot).compute_mode_command)});
 }
 
 void check_numbering(const Snapshot& snapshot, Findings& findings) {
-  const auto order = variable_if_set("CUDA_DEVICE_ORDER");
-  if (numbering_is_ambiguous(snapshot, order)) {
-    findings.push_back(
-        {Level::warn, "numbering",
-         "the GPUs are of different models, and CUDA numbers them by speed, not as nvidia-smi and Berth do",
-         "export CUDA_DEVICE_ORDER=PCI_BUS_ID (`berth run` sets it by itself)"});
-  } else if (snapshot.devices.size() > 1) {
-    findings.push_back({Level::pass, "numbering", "CUDA, nvidia-smi and Berth count alike", ""});
+  const MaskVariables variables = leasing::inherited_masks();
+  for (const Vendor& vendor : vendors_in(snapshot)) {
+    if (numbering_is_ambiguous(vendor, snapshot, variables)) {
+      findings.push_back(
+          {Level::warn, "numbering",
+           fmt::format(
+               "the GPUs are of different models, and {} numbers them by speed, not as {} and Berth do",
+               vendor.runtime, vendor.tool),
+           fmt::format("export {}={} (`berth run` sets it by itself)", vendor.order_variable,
+                       vendor.order_value)});
+    } else if (snapshot.devices.size() > 1) {
+      findings.push_back({Level::pass, "numbering",
+                          fmt::format("{}, {} and Berth count alike", vendor.runtime, vendor.tool), ""});
+    }
   }
-  const auto mask = resolve_mask(variable_if_set("CUDA_VISIBLE_DEVICES"), snapshot, order);
-  if (!mask) return;
-  findings.push_back({mask->notes.empty() ? Level::pass : Level::warn, "mask",
-                      fmt::format("CUDA_VISIBLE_DEVICES={} leaves {}{}{}", mask->text,
-                                  render::counted(mask->uuids.size(), "device"),
-                                  mask->notes.empty() ? "" : "; ", fmt::join(mask->notes, "; ")),
-                      mask->notes.empty() ? "" : "correct it, unset it, or use --mask ignore"});
+  for (const Mask& mask : resolve_masks(variables, snapshot)) {
+    findings.push_back({mask.notes.empty() ? Level::pass : Level::warn, "mask",
+                        fmt::format("{}={} leaves {}{}{}", vendor_named(mask.vendor).mask_variable, mask.text,
+                                    render::counted(mask.uuids.size(), "device"),
+                                    mask.notes.empty() ? "" : "; ", fmt::join(mask.notes, "; ")),
+                        mask.notes.empty() ? "" : "correct it, unset it, or use --mask ignore"});
+  }
 }
 
-/// The files that CUDA opens. Not of a simulated machine, which has none.
-void check_permissions(Findings& findings) {
+bool is_device_file(const std::string& path, const Vendor& vendor) {
+  return std::ranges::any_of(vendor.device_files, [&](std::string_view pattern) {
+    if (!pattern.ends_with('#')) return path == pattern;
+    pattern.remove_suffix(1);
+    return path.size() > pattern.size() && path.starts_with(pattern) &&
+           path.find_first_not_of("0123456789", pattern.size()) == std::string::npos;
+  });
+}
+
+/// The names of files in /dev, and in those of its folders that a vendor has files in, below /dev.
+std::vector<std::string> names_in_dev(const Vendor& vendor) {
+  std::vector<std::string> names;
+  std::set<std::string> folders{""};
+  for (const std::string_view pattern : vendor.device_files) {
+    const std::size_t slash = pattern.rfind('/');
+    if (slash != std::string_view::npos) folders.emplace(pattern.substr(0, slash + 1));
+  }
+  for (const std::string& folder : folders) {
+    const auto opened = sys::open_directory(AT_FDCWD, "/dev/" + folder);
+    if (!opened || !*opened) continue;
+    const auto entries = sys::list_directory(opened->get());
+    if (!entries) continue;
+    for (const sys::DirectoryEntry& entry : *entries) names.push_back(folder + entry.name);
+  }
+  return names;
+}
+
+/// The files that a job opens. Not of a simulated machine, which has none.
+void check_permissions(std::span<const Vendor> here, Findings& findings) {
   if (!variable("BERTH_SIM").empty()) return;
-  const auto folder = sys::open_directory(AT_FDCWD, "/dev");
-  if (!folder || !*folder) return;
-  const auto entries = sys::list_directory(folder->get());
-  if (!entries) return;
   std::vector<std::string> shut;
   std::size_t seen = 0;
-  for (const sys::DirectoryEntry& entry : *entries) {
-    const bool numbered = entry.name.starts_with("nvidia") &&
-                          entry.name.find_first_not_of("0123456789", 6) == std::string::npos;
-    if (!numbered && entry.name != "nvidiactl" && entry.name != "nvidia-uvm") continue;
-    ++seen;
-    const std::string path = "/dev/" + entry.name;
-    if (::access(path.c_str(), R_OK | W_OK) != 0) shut.push_back(path);
+  for (const Vendor& vendor : here) {
+    for (const std::string& name : names_in_dev(vendor)) {
+      if (!is_device_file(name, vendor)) continue;
+      ++seen;
+      const std::string path = "/dev/" + name;
+      if (::access(path.c_str(), R_OK | W_OK) != 0) shut.push_back(path);
+    }
   }
   if (!shut.empty()) {
     findings.push_back({Level::fail, "permissions", fmt::format("no access to {}", fmt::join(shut, ", ")),
@@ -240,7 +294,8 @@ class Doctor : public Command {
       check_compute_mode(*read, findings);
       check_numbering(*read, findings);
     }
-    check_permissions(findings);
+    const std::vector<Vendor> here = read ? vendors_in(*read) : std::vector<Vendor>{};
+    check_permissions(here.empty() ? vendors() : here, findings);
     check_lease_directory(findings);
     check_site_files(findings);
     std::error_code ignored;

@@ -6,9 +6,9 @@
 #include <variant>
 
 #include "berth/api/answers.h"
-#include "berth/cli/choice.h"
 #include "berth/cli/environment.h"
 #include "berth/cli/wait_report.h"
+#include "berth/core/job_mask.h"
 #include "berth/core/units.h"
 
 namespace berth::cli {
@@ -79,10 +79,9 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
 std::vector<std::pair<std::string, std::string>> lease_environment(const leasing::Place& place,
                                                                    const leasing::HeldLease& lease,
                                                                    bool uuids) {
-  const Choice choice{lease.ticket().devices, {}};
-  return {{"CUDA_VISIBLE_DEVICES", visible_devices(choice, lease.world().facts.snapshot, uuids)},
-          {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
-          {"BERTH_LEASE", place.path_of(lease.ticket().id)}};
+  auto variables = job_mask(lease.ticket().devices, lease.world().facts.snapshot, uuids).variables;
+  variables.emplace_back("BERTH_LEASE", place.path_of(lease.ticket().id));
+  return variables;
 }
 
 }  // namespace berth::cli

@@ -43,7 +43,7 @@ class List : public Command {
               session.look(options_.request.request,
                            as_json ? readings_for_listing() : render::readings_for_table()));
     idle_.look(world.ledger, world.facts);
-    BERTH_LET(const auto verdicts, judge(options_.request.request, world.ledger, world.facts));
+    BERTH_LET(const auto verdicts, judge_each(options_.request.request, world.ledger, world.facts));
     const render::Listing listing{world.facts, world.ledger, verdicts, world.assumed, idle_};
     Output output;
     output.out = as_json ? render::listing_json(listing, layout)

@@ -5,11 +5,12 @@
 #include <fmt/format.h>
 
 #include "berth/api/answers.h"
-#include "berth/cli/choice.h"
 #include "berth/cli/command.h"
 #include "berth/cli/hold.h"
 #include "berth/cli/question.h"
+#include "berth/core/job_mask.h"
 #include "berth/core/units.h"
+#include "berth/lease/place.h"
 #include "berth/render/explain.h"
 #include "berth/render/json.h"
 
@@ -85,17 +86,13 @@ class Pick : public Command {
                      std::int64_t held_until_s) const {
     const Choice& choice = picked.choice;
     const Snapshot& snapshot = picked.world.facts.snapshot;
-    const std::string visible = visible_devices(choice, snapshot, options_.uuids);
+    const JobMask mask = job_mask(choice.uuids, snapshot, options_.uuids);
     std::vector<std::string> notes = leasing::notes_on(picked);
-    if (counts_by_index(choice, snapshot, options_.uuids) &&
-        numbering_is_ambiguous(snapshot, variable_if_set("CUDA_DEVICE_ORDER"))) {
-      notes.emplace_back(
-          "the GPUs here are of different models, and CUDA numbers them by speed unless "
-          "CUDA_DEVICE_ORDER=PCI_BUS_ID is set; set it, or use --ids uuid");
-    }
+    if (auto note = numbering_note(mask, snapshot, leasing::inherited_masks()))
+      notes.push_back(*std::move(note));
     Output output;
     output.out =
-        json_ ? render::pick_json({choice, snapshot, visible, notes, lease, held_until_s}) : visible + "\n";
+        json_ ? render::pick_json({choice, snapshot, mask, notes, lease, held_until_s}) : mask.visible + "\n";
     output.err = as_lines(notes);
     return output;
   }

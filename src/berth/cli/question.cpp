@@ -25,12 +25,6 @@ std::string as_lines(const std::vector<std::string>& sentences) {
   return lines;
 }
 
-std::optional<std::string> variable_if_set(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr) return std::nullopt;
-  return value;
-}
-
 Result<leasing::Place> find_place() {
   auto place = leasing::find_place(tell);
   if (place && !place->warnings.empty()) write_error(as_lines(place->warnings));

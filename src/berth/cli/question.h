@@ -16,9 +16,6 @@ void tell(const std::string& sentence);
 /// The sentences as whole lines for the error stream.
 std::string as_lines(const std::vector<std::string>& sentences);
 
-/// Value of an environment variable; nullopt: not set.
-std::optional<std::string> variable_if_set(const char* name);
-
 /// The machine, or the lease that this process is inside of. Warnings have been told.
 Result<leasing::Place> find_place();
 

@@ -12,9 +12,9 @@
 
 #include <fmt/format.h>
 
-#include "berth/cli/choice.h"
 #include "berth/cli/conduct_check.h"
 #include "berth/cli/question.h"
+#include "berth/core/job_mask.h"
 #include "berth/core/units.h"
 #include "berth/render/explain.h"
 #include "berth/render/text.h"
@@ -77,12 +77,12 @@ class Run {
 
   // Programs that are told their devices on the command line.
   std::vector<std::string> fill_in(const leasing::HeldLease& lease) const {
-    const Choice choice{lease.ticket().devices, {}};
+    const std::vector<std::string>& uuids = lease.ticket().devices;
     const Snapshot& snapshot = lease.world().facts.snapshot;
     std::vector<std::string> words = options_.command;
     for (std::string& word : words) {
-      replace_all(word, "{ids}", visible_devices(choice, snapshot, false));
-      replace_all(word, "{uuids}", visible_devices(choice, snapshot, true));
+      replace_all(word, "{ids}", job_mask(uuids, snapshot).visible);
+      replace_all(word, "{uuids}", fmt::format("{}", fmt::join(uuids, ",")));
     }
     return words;
   }

@@ -73,11 +73,12 @@ Objection in_lease(const Case& subject) {
 }
 
 Objection in_mask(const Case& subject) {
-  const std::optional<Mask>& mask = subject.facts.mask;
-  if (!mask || std::find(mask->uuids.begin(), mask->uuids.end(), subject.device.uuid) != mask->uuids.end()) {
-    return std::nullopt;
+  for (const Mask& mask : subject.facts.masks) {
+    if (mask.vendor != subject.device.vendor) continue;
+    if (std::ranges::find(mask.uuids, subject.device.uuid) != mask.uuids.end()) return std::nullopt;
+    return because(fmt::format("not in {}={}", vendor_named(mask.vendor).mask_variable, mask.text));
   }
-  return because(fmt::format("not in CUDA_VISIBLE_DEVICES={}", mask->text));
+  return std::nullopt;
 }
 
 std::string not_met(const Unmet& unmet) {
@@ -88,6 +89,11 @@ Objection static_filters(const Case& subject) {
   const Request& request = subject.request;
   if (!request.devices.empty() && !subject.chosen_by_user) return because("not one of the devices asked for");
   if (subject.excluded_by_user) return because("excluded by the request");
+  if (subject.vendor && *subject.vendor != subject.device.vendor)
+    return because(fmt::format(
+        "made by {}: this request gets devices of one maker, and that is {} (vendor={} "
+        "asks for these)",
+        vendor_of(subject.device).maker, vendor_named(*subject.vendor).maker, subject.device.vendor));
   if (request.admitted &&
       std::ranges::find(*request.admitted, subject.device.uuid) == request.admitted->end())
     return because("not admitted by the condition of the program that asks");

@@ -18,6 +18,7 @@ struct Case {
   bool chosen_by_user = false;                  ///< --devices names it
   bool excluded_by_user = false;                ///< --exclude names it
   std::optional<std::string> excluded_by_site;  ///< with the reason
+  std::optional<std::string> vendor;            ///< set: the request gets devices of this one only
 };
 
 struct Failure {

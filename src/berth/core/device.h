@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/core/vendor.h"
+
 namespace berth {
 
 /// A value that the driver may not have. Absent is never zero.
@@ -78,8 +80,10 @@ struct Health {
 
 /// A GPU or a MIG instance at one instant.
 struct Device {
-  unsigned index = 0;  ///< the driver's index, in PCI bus order; a MIG instance has its parent's
-  std::string uuid;    ///< "" only when the device does not answer and its UUID is not known
+  std::string vendor{kUntoldVendor};  ///< Vendor::name
+  /// In the order of each vendor's driver, the vendors one after another; a MIG instance has its parent's.
+  unsigned index = 0;
+  std::string uuid;  ///< "" only when the device does not answer and its UUID is not known
   std::string name;
   std::string pci_bus_id;       ///< "0000:07:00.0", as in sysfs
   std::optional<MigPlace> mig;  ///< set: this is a MIG instance

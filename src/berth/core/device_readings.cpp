@@ -13,12 +13,18 @@ using K = ReadingKind;
 
 // Whoever adds a row runs `./dev readings`.
 constexpr std::array kReadings{
+    DeviceReading{.name = "vendor",
+                  .member = &D::vendor,
+                  .is_static = kStatic,
+                  .expression = "vendor",
+                  .help = "Whose device it is: nvidia or amd."},
     DeviceReading{.name = "index",
                   .member = &D::index,
                   .kind = F::number,
                   .is_static = kStatic,
                   .expression = "index",
-                  .help = "The driver's index, in PCI bus order; a MIG instance has its GPU's."},
+                  .help = "Its number in the order of its driver, the vendors one after another; a MIG "
+                          "instance has its GPU's."},
     DeviceReading{.name = "uuid",
                   .member = &D::uuid,
                   .is_static = kStatic,

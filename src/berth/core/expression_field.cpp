@@ -51,23 +51,13 @@ struct Alias {
   std::string_view alias;
   std::string_view name;
 };
-constexpr std::array kAliases{Alias{"model", "name"},
-                              Alias{"id", "index"},
-                              Alias{"bus", "pci"},
-                              Alias{"memory", "total"},
-                              Alias{"memory_total", "total"},
-                              Alias{"memory_free", "free"},
-                              Alias{"memory_used", "used"},
-                              Alias{"utilization", "util"},
-                              Alias{"utilisation", "util"},
-                              Alias{"gpu_util", "util"},
-                              Alias{"memory_util", "mem_util"},
-                              Alias{"temperature", "temp"},
-                              Alias{"clock", "sm_clock"},
-                              Alias{"memory_clock", "mem_clock"},
-                              Alias{"procs", "processes"},
-                              Alias{"capability", "cc"},
-                              Alias{"compute_capability", "cc"}};
+constexpr std::array kAliases{
+    Alias{"model", "name"},       Alias{"maker", "vendor"},     Alias{"id", "index"},
+    Alias{"bus", "pci"},          Alias{"memory", "total"},     Alias{"memory_total", "total"},
+    Alias{"memory_free", "free"}, Alias{"memory_used", "used"}, Alias{"utilization", "util"},
+    Alias{"utilisation", "util"}, Alias{"gpu_util", "util"},    Alias{"memory_util", "mem_util"},
+    Alias{"temperature", "temp"}, Alias{"clock", "sm_clock"},   Alias{"memory_clock", "mem_clock"},
+    Alias{"procs", "processes"},  Alias{"capability", "cc"},    Alias{"compute_capability", "cc"}};
 
 }  // namespace
 

@@ -1,13 +1,16 @@
 // What CUDA does with its mask is known from its documentation and from use, not from a source; where it is
 // not known (duplicates, mixed kinds, blanks) the reading here is the narrower one, so that Berth never hands
-// out a device that the job then cannot see.
+// out a device that the job then cannot see. What ROCm does is in the source of its runtime
+// (amd_filter_device.cpp of ROCR-Runtime): that of a vendor's rules in which they differ is in Vendor.
 #include "berth/core/mask.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
+#include "berth/core/job_mask.h"
 #include "berth/core/selector.h"
 #include "berth/core/text_match.h"
 
@@ -31,25 +34,30 @@ bool means_none(std::string_view text) {
                      [&](std::string_view word) { return same_text(text, word); });
 }
 
-/// One entry as CUDA reads it: a device, or why the list ends before it.
+/// One entry as the runtime reads it: a device, or why the list ends before it.
 struct Entry {
   const Device* device = nullptr;
   std::string invalid;
 };
 
-Entry resolve(std::string_view entry, const Snapshot& snapshot) {
+Entry resolve(std::string_view entry, const Vendor& vendor, const Snapshot& snapshot) {
   if (entry.empty()) return {nullptr, "an empty entry"};
-  const bool gpu = begins_with_text(entry, "GPU-");
-  const bool mig = begins_with_text(entry, "MIG-");
-  if (!gpu && !mig && !is_index(entry)) return {nullptr, "neither an index nor a UUID"};
+  const bool index = is_index(entry);
+  const auto has_prefix = [&](std::string_view prefix) { return begins_with_text(entry, prefix); };
+  if (!index && std::ranges::none_of(vendor.uuid_prefixes, has_prefix))
+    return {nullptr, "neither an index nor a UUID"};
+  if (index && vendor.indices_are_c_numbers && entry.size() > 1 && entry.starts_with('0'))
+    return {nullptr, "an octal number"};
 
   std::vector<std::size_t> places = devices_named(entry, snapshot);
   // The beginning of a UUID is enough for a GPU only.
-  if (mig) {
+  if (begins_with_text(entry, "MIG-")) {
     std::erase_if(places, [&](std::size_t place) {
       return !same_text(snapshot.devices[place].uuid, entry) && entry.find('/') == std::string_view::npos;
     });
   }
+  // A name of our own is none that the runtime knows.
+  if (!index) std::erase_if(places, [&](std::size_t place) { return !fits_mask(snapshot.devices[place]); });
   if (places.empty()) return {nullptr, "no such device"};
   const Device& first = snapshot.devices[places.front()];
   // A GPU that is split gives its first instance: CUDA shows a process no second one.
@@ -60,28 +68,34 @@ Entry resolve(std::string_view entry, const Snapshot& snapshot) {
   return {&first, ""};
 }
 
+std::string setting(const Mask& mask) {
+  return fmt::format("{}={}", vendor_named(mask.vendor).mask_variable, mask.text);
+}
+
 void cut(Mask& mask, std::string_view entry, std::string_view why) {
-  mask.notes.push_back(fmt::format("CUDA_VISIBLE_DEVICES={} ends before \"{}\": {}", mask.text, entry, why));
+  mask.notes.push_back(fmt::format("{} ends before \"{}\": {}", setting(mask), entry, why));
 }
 
 /// Takes the entries up to the first invalid one.
 void take(Mask& mask, const std::vector<std::string_view>& entries, const Snapshot& snapshot) {
+  const Vendor vendor = vendor_named(mask.vendor);
   const bool by_index = is_index(entries.front());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::string_view text = entries[i];
-    const Entry entry = resolve(text, snapshot);
+    const Entry entry = resolve(text, vendor, snapshot);
     if (!entry.device) return cut(mask, text, entry.invalid);
-    if (is_index(text) != by_index) return cut(mask, text, "indices and UUIDs do not mix");
+    if (!vendor.mask_mixes && is_index(text) != by_index)
+      return cut(mask, text, "indices and UUIDs do not mix");
     const Device& device = *entry.device;
     if (device.uuid.empty()) {  // it does not even tell its name: no choice can be lost with it
-      mask.notes.push_back(
-          fmt::format("device {} of CUDA_VISIBLE_DEVICES={} does not answer", label(device), mask.text));
+      mask.notes.push_back(fmt::format("device {} of {} does not answer", label(device), setting(mask)));
       continue;
     }
     if (std::find(mask.uuids.begin(), mask.uuids.end(), device.uuid) != mask.uuids.end()) {
+      if (!vendor.twice_hides_all) return cut(mask, text, "it is named twice");
       mask.uuids.clear();
-      mask.notes.push_back(fmt::format("CUDA_VISIBLE_DEVICES={} names device {} twice: CUDA then sees none",
-                                       mask.text, label(device)));
+      mask.notes.push_back(fmt::format("{} names device {} twice: {} then sees none", setting(mask),
+                                       label(device), vendor.runtime));
       return;
     }
     if (device.mig && !mask.uuids.empty()) return cut(mask, text, "a MIG instance is visible only alone");
@@ -92,42 +106,83 @@ void take(Mask& mask, const std::vector<std::string_view>& entries, const Snapsh
   }
 }
 
+Mask resolve_mask(const Vendor& vendor, const std::string& text, const Snapshot& snapshot,
+                  const MaskVariables& variables) {
+  Mask mask{text, {}, {}, std::string(vendor.name)};
+  const std::vector<std::string_view> entries = split(text);
+  if (means_none(entries.front())) {
+    mask.notes.push_back(fmt::format("{} hides all devices", setting(mask)));
+    return mask;
+  }
+  take(mask, entries, snapshot);
+  if (is_index(entries.front()) && numbering_is_ambiguous(vendor, snapshot, variables)) {
+    mask.notes.push_back(
+        fmt::format("{} is read in PCI bus order; the models differ here, and without {}={} {} may count the "
+                    "fastest first",
+                    setting(mask), vendor.order_variable, vendor.order_value, vendor.runtime));
+  }
+  return mask;
+}
+
+bool has_device_of(const Vendor& vendor, const Snapshot& snapshot) {
+  return std::ranges::find(snapshot.devices, vendor.name, &Device::vendor) != snapshot.devices.end();
+}
+
 }  // namespace
 
-bool numbering_is_ambiguous(const Snapshot& snapshot, std::optional<std::string_view> device_order) {
-  if (device_order && *device_order == "PCI_BUS_ID") return false;
+std::vector<std::string> mask_variable_names() {
+  std::vector<std::string> names;
+  for (const Vendor& vendor : vendors()) {
+    for (const std::string_view name : {vendor.mask_variable, vendor.order_variable}) {
+      if (!name.empty()) names.emplace_back(name);
+    }
+  }
+  return names;
+}
+
+bool is_of_one_vendor(const Snapshot& snapshot) {
+  return std::ranges::adjacent_find(snapshot.devices, std::ranges::not_equal_to(), &Device::vendor) ==
+         snapshot.devices.end();
+}
+
+Snapshot devices_of_vendor(const Snapshot& snapshot, std::string_view vendor) {
+  Snapshot part = snapshot;
+  std::erase_if(part.devices, [&](const Device& device) { return device.vendor != vendor; });
+  const unsigned first = part.devices.empty() ? 0 : part.devices.front().index;
+  for (Device& device : part.devices) device.index -= first;
+  return part;
+}
+
+bool numbering_is_ambiguous(const Vendor& vendor, const Snapshot& snapshot, const MaskVariables& variables) {
+  if (vendor.order_variable.empty()) return false;
+  const auto order = variables.find(vendor.order_variable);
+  if (order != variables.end() && order->second == vendor.order_value) return false;
   const Device* first = nullptr;
   for (const Device& device : snapshot.devices) {
-    if (device.mig || device.name.empty()) continue;
+    if (device.vendor != vendor.name || device.mig || device.name.empty()) continue;
     if (first && first->name != device.name) return true;
     first = &device;
   }
   return false;
 }
 
-bool cuda_counts_as_the_driver(const Snapshot& snapshot) {
-  return std::ranges::all_of(snapshot.devices, [](const Device& device) {
-    return device.state == DeviceState::ok && !device.mig && !is_split(device);
+bool runtime_counts_as_the_driver(const Vendor& vendor, const Snapshot& snapshot) {
+  return std::ranges::all_of(snapshot.devices, [&](const Device& device) {
+    return device.vendor != vendor.name ||
+           (device.state == DeviceState::ok && !device.mig && !is_split(device));
   });
 }
 
-std::optional<Mask> resolve_mask(std::optional<std::string_view> value, const Snapshot& snapshot,
-                                 std::optional<std::string_view> device_order) {
-  if (!value) return std::nullopt;
-  Mask mask{std::string(*value), {}, {}};
-  const std::vector<std::string_view> entries = split(*value);
-  if (means_none(entries.front())) {
-    mask.notes.push_back(fmt::format("CUDA_VISIBLE_DEVICES={} hides all devices", mask.text));
-    return mask;
+std::vector<Mask> resolve_masks(const MaskVariables& variables, const Snapshot& snapshot) {
+  std::vector<Mask> masks;
+  for (const Vendor& vendor : vendors()) {
+    const auto value = variables.find(vendor.mask_variable);
+    if (value == variables.end() || !has_device_of(vendor, snapshot)) continue;
+    const auto one_vendor = is_of_one_vendor(snapshot);
+    masks.push_back(resolve_mask(
+        vendor, value->second, one_vendor ? snapshot : devices_of_vendor(snapshot, vendor.name), variables));
   }
-  take(mask, entries, snapshot);
-  if (is_index(entries.front()) && numbering_is_ambiguous(snapshot, device_order)) {
-    mask.notes.push_back(
-        fmt::format("CUDA_VISIBLE_DEVICES={} is read in PCI bus order; the models differ here, and without "
-                    "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA may count the fastest first",
-                    mask.text));
-  }
-  return mask;
+  return masks;
 }
 
 }  // namespace berth

@@ -1,39 +1,53 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "berth/core/snapshot.h"
+#include "berth/core/vendor.h"
 
 namespace berth {
 
-/// Whether the CUDA_VISIBLE_DEVICES that this process has limits what it can be given.
+/// Whether the masks that this process has limit what it can be given.
 enum class MaskUse { inherit, ignore };
 
-/// The devices that CUDA_VISIBLE_DEVICES leaves visible, as CUDA would read it.
+/// The variables that mask a vendor's devices, as a process found them, by name.
+using MaskVariables = std::map<std::string, std::string, std::less<>>;
+
+/// The names of all such variables, masks and orders: what to look up.
+std::vector<std::string> mask_variable_names();
+
+/// The devices of one vendor that a mask leaves visible, as the vendor's runtime would read it.
 struct Mask {
   std::string text;                ///< as found
   std::vector<std::string> uuids;  ///< visible devices, in the mask's order
   std::vector<std::string> notes;  ///< what in it was cut off or ignored, and why
+  std::string vendor{kUntoldVendor};
 
   bool operator==(const Mask&) const = default;
 };
 
-/// Reads the value of CUDA_VISIBLE_DEVICES against a snapshot. nullopt in: no mask, nullopt out. The list is
-/// cut at its first invalid entry, as CUDA does, and `notes` says so. `device_order` is the value of
-/// CUDA_DEVICE_ORDER: indices are taken to count in PCI bus order, and where CUDA may count otherwise (models
-/// differ, and the order is not PCI_BUS_ID) `notes` says that.
-std::optional<Mask> resolve_mask(std::optional<std::string_view> value, const Snapshot& snapshot,
-                                 std::optional<std::string_view> device_order);
+/// Reads the masks against a snapshot, one for each vendor that has a variable set and a device here. A list
+/// is cut at its first invalid entry, as the runtimes do, and `notes` says so. Indices are taken to count
+/// as the driver does; where the runtime may count otherwise (see numbering_is_ambiguous), `notes` says that.
+std::vector<Mask> resolve_masks(const MaskVariables& variables, const Snapshot& snapshot);
 
-/// True if CUDA, left to itself, may number the GPUs otherwise than the driver does: their models differ.
-bool numbering_is_ambiguous(const Snapshot& snapshot, std::optional<std::string_view> device_order);
+/// True if the vendor's runtime, left to itself, may number its devices otherwise than the driver does: it
+/// has an order of its own, the variables do not set the driver's, and the models differ.
+bool numbering_is_ambiguous(const Vendor& vendor, const Snapshot& snapshot, const MaskVariables& variables);
 
-/// True if each GPU has the same number with CUDA as with the driver, once CUDA_DEVICE_ORDER is PCI_BUS_ID.
-/// CUDA does not count a GPU that is lost, hidden or split by MIG: what comes after one has another number,
-/// and only its UUID names it to both.
-bool cuda_counts_as_the_driver(const Snapshot& snapshot);
+/// The vendor's devices alone, counted from 0 as its runtime counts them.
+Snapshot devices_of_vendor(const Snapshot& snapshot, std::string_view vendor);
+
+/// Whether all devices are of one vendor.
+bool is_of_one_vendor(const Snapshot& snapshot);
+
+/// True if each GPU of the vendor has the same number with its runtime as with the driver, once the order
+/// variable is set. Runtimes do not count a GPU that is lost, hidden or split by MIG: what comes after one
+/// has another number, and only its UUID names it to both.
+bool runtime_counts_as_the_driver(const Vendor& vendor, const Snapshot& snapshot);
 
 }  // namespace berth

@@ -22,7 +22,7 @@ Request request_of(const Ticket& ticket, const Snapshot& snapshot) {
 
 std::vector<Verdict> verdicts_on(const Ticket& ticket, const Ledger& ledger, const Facts& facts) {
   Facts of_ticket = facts;
-  of_ticket.mask.reset();  // ours is not its owner's
+  of_ticket.masks.clear();  // ours is not its owner's
   const auto verdicts = judge(request_of(ticket, facts.snapshot), ledger, of_ticket);
   return verdicts.value_or(std::vector<Verdict>{});
 }

@@ -15,6 +15,7 @@ struct Selected {
   std::vector<bool> chosen, excluded;               ///< by place in the snapshot
   std::vector<std::optional<std::string>> by_site;  ///< the reason
   std::size_t chosen_count = 0;
+  std::optional<std::string> vendor;  ///< whose devices alone are given
 };
 
 Result<std::vector<bool>> marked(const std::vector<std::string>& selectors, const Snapshot& snapshot) {
@@ -34,7 +35,7 @@ Result<Selected> select(const Request& request, const Facts& facts) {
   if (!chosen) return std::unexpected(context(chosen.error(), "devices asked for"));
   Result<std::vector<bool>> excluded = marked(request.exclude, snapshot);
   if (!excluded) return std::unexpected(context(excluded.error(), "devices to exclude"));
-  Selected selected{*chosen, *excluded, {}, 0};
+  Selected selected{*chosen, *excluded, {}, 0, {}};
   for (std::size_t i = 0; i < snapshot.devices.size(); ++i) {
     if (!selected.chosen[i]) continue;
     ++selected.chosen_count;
@@ -68,25 +69,74 @@ Verdict verdict_of(const Device& device, const Case& subject, Clause last) {
   return verdict;
 }
 
-Result<std::vector<Verdict>> judge_up_to(const Request& request, const Ledger& ledger, const Facts& facts,
-                                         Clause last) {
-  const Result<Selected> selected = select(request, facts);
-  if (!selected) return std::unexpected(selected.error());
+/// What is known of the device at one place.
+Case case_of(std::size_t place, const Request& request, const Ledger& ledger, const Facts& facts,
+             const Selected& selected) {
+  const Device& device = facts.snapshot.devices[place];
+  return {request,
+          facts,
+          device,
+          leases_holding(device, ledger),
+          free_for_lease(device, ledger, facts),
+          selected.chosen[place],
+          selected.excluded[place],
+          selected.by_site[place],
+          selected.vendor};
+}
+
+/// A job is started with the mask of one vendor. Error: the request names devices of two.
+Result<void> check_one_vendor(const Selected& selected, const Snapshot& snapshot) {
+  const Device* first = nullptr;
+  for (std::size_t i = 0; i < snapshot.devices.size(); ++i) {
+    const Device& device = snapshot.devices[i];
+    if (!selected.chosen[i]) continue;
+    if (first == nullptr) first = &device;
+    if (first->vendor == device.vendor) continue;
+    return fail(
+        ErrorCode::usage,
+        fmt::format("device {} is made by {} and device {} by {}: a job gets devices of one maker, so "
+                    "ask for those of one",
+                    label(*first), vendor_of(*first).maker, label(device), vendor_of(device).maker));
+  }
+  return {};
+}
+
+/// The vendor whose devices the request gets. Who holds them now does not matter: a job for one waits for it.
+std::string vendor_for(const Request& request, const Facts& facts, const Selected& selected) {
+  std::vector<std::pair<std::string, std::size_t>> able;
+  const std::vector<Device>& devices = facts.snapshot.devices;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (is_split(devices[i])) continue;
+    if (able.empty() || able.back().first != devices[i].vendor) able.emplace_back(devices[i].vendor, 0);
+    if (!first_failure(case_of(i, request, {}, facts, selected), Clause::static_filters))
+      ++able.back().second;
+  }
+  const auto enough =
+      std::ranges::find_if(able, [&](const auto& each) { return each.second >= request.count; });
+  if (enough != able.end()) return enough->first;
+  const auto some = std::ranges::find_if(able, [](const auto& each) { return each.second > 0; });
+  return some != able.end() ? some->first : devices.front().vendor;
+}
+
+Result<std::vector<Verdict>> judge_selected(const Request& request, const Ledger& ledger, const Facts& facts,
+                                            const Selected& selected, Clause last) {
   std::vector<Verdict> verdicts;
   const std::vector<Device>& devices = facts.snapshot.devices;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     if (is_split(devices[i])) continue;
-    const Case subject{request,
-                       facts,
-                       devices[i],
-                       leases_holding(devices[i], ledger),
-                       free_for_lease(devices[i], ledger, facts),
-                       selected->chosen[i],
-                       selected->excluded[i],
-                       selected->by_site[i]};
-    verdicts.push_back(verdict_of(devices[i], subject, last));
+    verdicts.push_back(verdict_of(devices[i], case_of(i, request, ledger, facts, selected), last));
   }
   return verdicts;
+}
+
+Result<std::vector<Verdict>> judge_up_to(const Request& request, const Ledger& ledger, const Facts& facts,
+                                         Clause last) {
+  BERTH_LET(auto selected, select(request, facts));
+  if (!is_of_one_vendor(facts.snapshot)) {
+    BERTH_DO(check_one_vendor(selected, facts.snapshot));
+    selected.vendor = vendor_for(request, facts, selected);
+  }
+  return judge_selected(request, ledger, facts, selected, last);
 }
 
 /// "GPU 0, 2-5: leased by alice; GPU 1: lost": one part a reason, in the order of the first device of each.
@@ -113,6 +163,11 @@ std::string reasons(const std::vector<Verdict>& verdicts, const Snapshot& snapsh
 
 Result<std::vector<Verdict>> judge(const Request& request, const Ledger& ledger, const Facts& facts) {
   return judge_up_to(request, ledger, facts, Clause::thresholds);
+}
+
+Result<std::vector<Verdict>> judge_each(const Request& request, const Ledger& ledger, const Facts& facts) {
+  BERTH_LET(const auto selected, select(request, facts));
+  return judge_selected(request, ledger, facts, selected, Clause::thresholds);
 }
 
 Result<std::vector<std::string>> candidates(const Request& request, const Facts& facts) {

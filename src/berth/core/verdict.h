@@ -20,7 +20,7 @@ enum class Clause {
   healthy,
   not_excluded,      ///< by the site file
   in_lease,          ///< that the request is made inside of
-  in_mask,           ///< of an inherited CUDA_VISIBLE_DEVICES
+  in_mask,           ///< of the device's vendor, inherited
   static_filters,    ///< --devices, --name and conditions on what never changes
   not_leased,        ///< or, for a shared request, with room left
   not_draining,      ///< a lease ended, its memory is not back yet
@@ -63,7 +63,7 @@ struct Facts {
   Snapshot snapshot;
   SitePolicy policy;
   std::optional<std::vector<std::string>> within;    ///< inside a lease: its UUIDs, the only ones that exist
-  std::optional<Mask> mask;                          ///< nullopt: none, or --mask ignore
+  std::vector<Mask> masks;                           ///< those set, at most one a vendor; none: --mask ignore
   std::map<std::uint32_t, TicketId> process_leases;  ///< pid on a device -> the live lease it belongs to
   std::vector<std::string> draining;                 ///< UUIDs whose last lease ended, memory not yet back
   std::vector<std::string> foreign_locks;            ///< UUIDs locked by someone who has no ticket (flock(1))
@@ -76,10 +76,16 @@ Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger
 /// The leases that keep `device` from a new one: those on it, and for a MIG instance those on its GPU.
 std::vector<const Ticket*> leases_holding(const Device& device, const Ledger& ledger);
 
-/// One verdict a device, in the order of the snapshot. MIG-enabled GPUs are left out: their instances stand
+/// One verdict a device, in the order of the snapshot. A request gets devices of one vendor: of the first of
+/// which it could ever get as many as it wants, whoever holds them now; a job is built for one of them.
+/// MIG-enabled GPUs are left out: their instances stand
 /// for them. Error: `usage` as check(request), and for a selector that names no device or several, a device
-/// that is both asked for and excluded, and more devices asked for than named.
+/// that is both asked for and excluded, more devices asked for than named, and devices of two vendors.
 Result<std::vector<Verdict>> judge(const Request& request, const Ledger& ledger, const Facts& facts);
+
+/// The same for each device by itself, as if the request were for that one: a listing's question. Devices of
+/// several vendors may be free together.
+Result<std::vector<Verdict>> judge_each(const Request& request, const Ledger& ledger, const Facts& facts);
 
 /// The devices that the request could ever use on this machine, whoever holds them now: healthy, not
 /// excluded, in the mask and past the static filters.

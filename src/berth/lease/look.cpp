@@ -95,7 +95,7 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   Facts& facts = world.facts;
   facts.policy = options.policy;
   facts.within = options.within;
-  facts.mask = resolve_mask(options.mask, snapshot, options.device_order);
+  facts.masks = resolve_masks(options.masks, snapshot);
   set_aside(options.adopted, snapshot);
   facts.snapshot = std::move(snapshot);
   Attribution attribution = attribute(facts.snapshot, world.ledger, store, *options.processes);

@@ -15,8 +15,7 @@ namespace berth::leasing {
 /// By which rules the machine is looked at.
 struct LookOptions {
   SitePolicy policy;
-  std::optional<std::string> mask;  ///< value of CUDA_VISIBLE_DEVICES; nullopt: none, or not to be obeyed
-  std::optional<std::string> device_order;  ///< value of CUDA_DEVICE_ORDER
+  MaskVariables masks;  ///< empty: none, or not to be obeyed
   std::optional<std::vector<std::string>>
       within;  ///< only these devices exist: those of the lease that we are inside of
   /// Processes that count as if they were not there, nor their memory: they are about to get a lease.

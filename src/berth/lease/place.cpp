@@ -25,7 +25,25 @@ Result<bool> enter(Place& place, TicketId id) {
   return true;
 }
 
+// The mask that is set, else all that could be.
+std::string names_of_masks() {
+  std::string set;
+  for (const Vendor& vendor : vendors()) {
+    const std::string name(vendor.mask_variable);
+    if (std::getenv(name.c_str()) != nullptr) set += (set.empty() ? "" : " and ") + name;
+  }
+  return set.empty() ? std::string(vendors().front().mask_variable) : set;
+}
+
 }  // namespace
+
+MaskVariables inherited_masks() {
+  MaskVariables found;
+  for (const std::string& name : mask_variable_names()) {
+    if (const char* value = std::getenv(name.c_str())) found.emplace(name, value);
+  }
+  return found;
+}
 
 std::string Place::path_of(TicketId lease) const {
   return lease_path.empty() ? to_text(lease) : fmt::format("{}/{}", lease_path, to_text(lease));
@@ -46,9 +64,9 @@ Result<Place> find_place(const store::Tell& tell) {
     BERTH_LET(const auto entered, id ? enter(place, *id) : Result<bool>(false));
     if (entered) continue;
     place.believe_mask = false;
-    place.warnings.push_back(fmt::format(
-        "BERTH_LEASE={} names no live lease of yours; it is ignored, and CUDA_VISIBLE_DEVICES with it",
-        value));
+    place.warnings.push_back(
+        fmt::format("BERTH_LEASE={} names no live lease of yours; it is ignored, and {} with it", value,
+                    names_of_masks()));
     break;
   }
   return place;

@@ -3,7 +3,6 @@
 #include <sys/random.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,11 +12,6 @@
 
 namespace berth::leasing {
 namespace {
-
-std::optional<std::string> variable_here(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
-}
 
 Request with_seed(Request request) {
   if (request.order != Order::random || request.seed) return request;
@@ -65,7 +59,7 @@ std::vector<std::string> notes_on_answer(const Facts& facts, const std::vector<s
   if (snapshot.stale_reason)
     notes.push_back(fmt::format("this is an old answer: {}", *snapshot.stale_reason));
   notes.insert(notes.end(), snapshot.notes.begin(), snapshot.notes.end());
-  if (facts.mask) notes.insert(notes.end(), facts.mask->notes.begin(), facts.mask->notes.end());
+  for (const Mask& mask : facts.masks) notes.insert(notes.end(), mask.notes.begin(), mask.notes.end());
   notes.insert(notes.end(), on_choice.begin(), on_choice.end());
   const auto instances = std::ranges::count_if(uuids, [&](const std::string& uuid) {
     const Device* device = find_device(snapshot, uuid);
@@ -104,8 +98,7 @@ Result<Session> Session::open_at(Place place, SourceAccess source, MaskUse mask)
   BERTH_LET(auto files, read_site_files(standard_site_file_paths()));
   LookOptions options;
   options.policy = std::move(files.policy);
-  if (mask == MaskUse::inherit && place.believe_mask) options.mask = variable_here("CUDA_VISIBLE_DEVICES");
-  options.device_order = variable_here("CUDA_DEVICE_ORDER");
+  if (mask == MaskUse::inherit && place.believe_mask) options.masks = inherited_masks();
   return Session(std::move(place), std::move(source), std::move(options));
 }
 

@@ -84,6 +84,7 @@ Process read_process(const JsonReader& json, HostReport& report) {
 Device read_device(const JsonReader& json, HostReport& report) {
   Device device;
   read_readings(json, device);
+  if (device.vendor.empty()) device.vendor = kUntoldVendor;
   // What tells one device from another.
   device.index = json.needed<unsigned>("index");
   if (!json.has("uuid")) json.mark("uuid", "is missing");

@@ -13,8 +13,7 @@ namespace berth::render {
 namespace {
 
 std::string short_model(std::string_view name) {
-  constexpr std::string_view kMakers = "NVIDIA ";
-  if (name.starts_with(kMakers)) name.remove_prefix(kMakers.size());
+  name = without_maker(name);
   return name.empty() ? "unknown" : printable(name);
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "berth/core/standing.h"
+#include "berth/core/text_match.h"
 #include "berth/render/device_json.h"
 #include "berth/render/json_value.h"
 #include "berth/render/version_text.h"
@@ -153,8 +154,12 @@ std::string verify_json(const JobConduct& job) {
 
 std::string pick_json(const Pick& pick) {
   Json json = started("berth-pick");
-  json["cuda_visible_devices"] = pick.visible;
-  json["cuda_device_order"] = "PCI_BUS_ID";
+  json["vendor"] = pick.mask.vendor;
+  json["environment"] = Json::object();
+  for (const auto& [name, value] : pick.mask.variables) {
+    json["environment"][name] = value;
+    json[lowered(name)] = value;
+  }
   json["devices"] = Json::array();
   for (const std::string& uuid : pick.choice.uuids) {
     if (const Device* device = find_device(pick.snapshot, uuid))

@@ -8,6 +8,7 @@
 
 #include "berth/core/error.h"
 #include "berth/core/host.h"
+#include "berth/core/job_mask.h"
 #include "berth/core/ledger.h"
 #include "berth/core/request.h"
 #include "berth/core/select.h"
@@ -76,7 +77,7 @@ std::string verify_json(const JobConduct& job);
 struct Pick {
   const Choice& choice;
   const Snapshot& snapshot;
-  std::string_view visible;  ///< the value for CUDA_VISIBLE_DEVICES
+  const JobMask& mask;
   std::vector<std::string> notes;
   std::string_view lease;         ///< id of the lease that --hold took, "" when nothing is held
   std::int64_t held_until_s = 0;  ///< 0: nothing is held

@@ -44,9 +44,7 @@ std::string memory_text(const Memory& memory) {
 /// Without what other rows say too: the maker, and of a MIG instance the model, which stands in its GPU's
 /// row.
 std::string_view model(const Device& device) {
-  std::string_view name = device.name;
-  constexpr std::string_view kMaker = "NVIDIA ";
-  if (name.starts_with(kMaker)) name.remove_prefix(kMaker.size());
+  std::string_view name = without_maker(device.name);
   const std::size_t instance = device.mig ? name.find("MIG ") : std::string_view::npos;
   return instance == std::string_view::npos ? name : name.substr(instance);
 }

@@ -148,7 +148,8 @@ TEST_CASE("a wrong expression is refused with its column and what is expected th
        "  name~A100 and memry_free>=20G\n"
        "                ^^^^^^^^^^"},
       {"colour=red",
-       "expression, column 1: \"colour\" is not a field; the fields are index, uuid, name, pci, cc, total, "
+       "expression, column 1: \"colour\" is not a field; the fields are vendor, index, uuid, name, pci, cc, "
+       "total, "
        "used, util, mem_util, temp, power, power_limit, sm_clock, mem_clock, fan, free, processes, mig\n"
        "  colour=red\n"
        "  ^^^^^^"},

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
+
 #include "machine.h"
 
 namespace berth {
@@ -20,8 +22,31 @@ Snapshot machine_with_mig() {
   return facts.snapshot;
 }
 
+std::optional<Mask> resolve_mask(std::string_view text, const Snapshot& snapshot,
+                                 std::optional<std::string_view> order) {
+  MaskVariables variables{{"CUDA_VISIBLE_DEVICES", std::string(text)}};
+  if (order) variables.emplace("CUDA_DEVICE_ORDER", *order);
+  const std::vector<Mask> masks = resolve_masks(variables, snapshot);
+  REQUIRE(masks.size() <= 1);
+  return masks.empty() ? std::nullopt : std::optional(masks.front());
+}
+
+bool is_ambiguous(const Snapshot& snapshot, std::optional<std::string> order) {
+  MaskVariables variables;
+  if (order) variables.emplace("CUDA_DEVICE_ORDER", *order);
+  return numbering_is_ambiguous(vendor_named("nvidia"), snapshot, variables);
+}
+
 TEST_CASE("no mask is no mask") {
-  CHECK(!resolve_mask(std::nullopt, machine(2).snapshot, std::nullopt));
+  CHECK(resolve_masks({}, machine(2).snapshot).empty());
+  CHECK(resolve_masks({{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}}, machine(2).snapshot).empty());
+}
+
+TEST_CASE("the variables of all masks and orders are looked up") {
+  const std::vector<std::string> names = mask_variable_names();
+  CHECK(std::ranges::count(names, "CUDA_VISIBLE_DEVICES") == 1);
+  CHECK(std::ranges::count(names, "CUDA_DEVICE_ORDER") == 1);
+  CHECK(std::ranges::count(names, "") == 0);
 }
 
 TEST_CASE("a mask is read as CUDA reads it and says what it leaves out") {
@@ -90,11 +115,11 @@ TEST_CASE("a device that does not even tell its UUID is left out by itself") {
 
 TEST_CASE("indices are ambiguous where models differ and CUDA is free to count the fastest first") {
   Snapshot snapshot = machine(2).snapshot;
-  CHECK(!numbering_is_ambiguous(snapshot, std::nullopt));
+  CHECK(!is_ambiguous(snapshot, std::nullopt));
   snapshot.devices[1].name = "NVIDIA T4";
-  CHECK(numbering_is_ambiguous(snapshot, std::nullopt));
-  CHECK(numbering_is_ambiguous(snapshot, "FASTEST_FIRST"));
-  CHECK(!numbering_is_ambiguous(snapshot, kPciOrder));
+  CHECK(is_ambiguous(snapshot, std::nullopt));
+  CHECK(is_ambiguous(snapshot, "FASTEST_FIRST"));
+  CHECK(!is_ambiguous(snapshot, std::string(kPciOrder)));
   CHECK(resolve_mask("1", snapshot, std::nullopt)->notes ==
         Uuids{"CUDA_VISIBLE_DEVICES=1 is read in PCI bus order; the models differ here, and without "
               "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA may count the fastest first"});
@@ -103,15 +128,15 @@ TEST_CASE("indices are ambiguous where models differ and CUDA is free to count t
 
 TEST_CASE("CUDA counts as the driver does only where every GPU is whole and answers") {
   Snapshot snapshot = machine(3).snapshot;
-  CHECK(cuda_counts_as_the_driver(snapshot));
+  CHECK(runtime_counts_as_the_driver(vendor_named("nvidia"), snapshot));
   snapshot.devices[1].state = DeviceState::lost;
-  CHECK(!cuda_counts_as_the_driver(snapshot));
+  CHECK(!runtime_counts_as_the_driver(vendor_named("nvidia"), snapshot));
   snapshot.devices[1].state = DeviceState::not_permitted;
-  CHECK(!cuda_counts_as_the_driver(snapshot));
-  CHECK(!cuda_counts_as_the_driver(machine_with_mig()));
+  CHECK(!runtime_counts_as_the_driver(vendor_named("nvidia"), snapshot));
+  CHECK(!runtime_counts_as_the_driver(vendor_named("nvidia"), machine_with_mig()));
   Snapshot without_instances = machine(3).snapshot;
   without_instances.devices[1].mig_enabled = true;
-  CHECK(!cuda_counts_as_the_driver(without_instances));
+  CHECK(!runtime_counts_as_the_driver(vendor_named("nvidia"), without_instances));
 }
 
 TEST_CASE("masks keep their promises on random input") {

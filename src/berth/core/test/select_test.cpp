@@ -103,13 +103,13 @@ TEST_CASE("several devices are taken by topology, and one where it hurts least")
   Facts facts = machine(8);
   facts.snapshot.topology = two_boards(8);
   CHECK(chosen(request_for(4, Order::automatic), facts).uuids == uuids_of({0, 1, 2, 3}));
-  facts.mask = Mask{"", uuids_of({1, 2, 3, 4, 5, 6, 7}), {}};
+  facts.masks = {Mask{"", uuids_of({1, 2, 3, 4, 5, 6, 7}), {}}};
   CHECK(chosen(request_for(4, Order::topology), facts).uuids == uuids_of({4, 5, 6, 7}));
   CHECK(chosen(request_for(3, Order::automatic), facts).uuids == uuids_of({1, 2, 3}));
-  facts.mask = Mask{"", uuids_of({0, 4, 5, 6}), {}};
+  facts.masks = {Mask{"", uuids_of({0, 4, 5, 6}), {}}};
   CHECK(chosen(request_for(2, Order::automatic), facts).uuids == uuids_of({4, 5}));
   CHECK(chosen(request_for(1, Order::automatic), facts).uuids == uuids_of({0}));
-  facts.mask = Mask{"", uuids_of({0, 1, 2, 4, 5}), {}};
+  facts.masks = {Mask{"", uuids_of({0, 1, 2, 4, 5}), {}}};
   CHECK(chosen(request_for(1, Order::automatic), facts).uuids == uuids_of({4}));
   CHECK(chosen(request_for(1, Order::automatic), facts).notes.empty());
 }

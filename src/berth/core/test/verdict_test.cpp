@@ -66,7 +66,7 @@ TEST_CASE("each clause fails with its numbers") {
       {"a device outside of the lease that the request is made in", Clause::in_lease, "not in this lease",
        [](Request&, Ledger&, Facts& f) { f.within = {uuid_of(1)}; }},
       {"a device outside the mask", Clause::in_mask, "not in CUDA_VISIBLE_DEVICES=1",
-       [](Request&, Ledger&, Facts& f) { f.mask = Mask{"1", {uuid_of(1)}, {}}; }},
+       [](Request&, Ledger&, Facts& f) { f.masks = {Mask{"1", {uuid_of(1)}, {}}}; }},
       {"a device that was not asked for", Clause::static_filters, "not one of the devices asked for",
        [](Request& r, Ledger&, Facts& f) {
          f = machine(2);
@@ -211,7 +211,7 @@ TEST_CASE("the order of the clauses decides which one is told") {
   tell();
   request.exclude = {"0"};
   tell();
-  facts.mask = Mask{"", {}, {}};
+  facts.masks = {Mask{"", {}, {}}};
   tell();
   facts.within.emplace();
   tell();
@@ -288,7 +288,7 @@ TEST_CASE("what does not stand in the way") {
            Allowed{"a busy sample that nobody asked about",
                    [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].utilization_percent = 100; }},
            Allowed{"a mask that holds it",
-                   [](Request&, Ledger&, Facts& f) { f.mask = Mask{"0", {kGpu0}, {}}; }},
+                   [](Request&, Ledger&, Facts& f) { f.masks = {Mask{"0", {kGpu0}, {}}}; }},
            Allowed{"a site that excludes a card that is not here",
                    [](Request&, Ledger&, Facts& f) { f.policy.excluded = {{"GPU-ffff", "at repair"}}; }},
        }) {
@@ -361,7 +361,7 @@ TEST_CASE("a request that does not fit the machine is refused with what there is
                    [](Request& r, Facts& f) {
                      r.count = 2;
                      f.policy.excluded = {{"0", "fan"}};
-                     f.mask = Mask{"0,2", {uuid_of(0), uuid_of(2)}, {}};
+                     f.masks = {Mask{"0,2", {uuid_of(0), uuid_of(2)}, {}}};
                    }},
            Refused{ErrorCode::impossible, "this machine has no GPU that can be used",
                    [](Request&, Facts& f) { f.snapshot.devices.clear(); }},

@@ -102,7 +102,7 @@ TEST_CASE("inside a lease only its devices exist") {
   Scene scene(4);
   scene.options.within = std::vector<std::string>{"GPU-c", "GPU-d"};
   CHECK(scene.held().ticket().devices == std::vector<std::string>{"GPU-c"});
-  scene.options.mask = "3,0";
+  scene.options.masks = {{"CUDA_VISIBLE_DEVICES", "3,0"}};
   CHECK(scene.held().ticket().devices == std::vector<std::string>{"GPU-d"});
   scene.request.count = 2;
   CHECK(scene.acquire().error().code == ErrorCode::impossible);
