@@ -16,6 +16,7 @@ export interface Health {
 }
 
 export interface Readings {
+  vendor: string | null;
   index: number;
   uuid: string | null;
   name: string | null;

@@ -88,8 +88,11 @@ class Pick : public Command {
     const Snapshot& snapshot = picked.world.facts.snapshot;
     const JobMask mask = job_mask(choice.uuids, snapshot, options_.uuids);
     std::vector<std::string> notes = leasing::notes_on(picked);
-    if (auto note = numbering_note(mask, snapshot, leasing::inherited_masks()))
-      notes.push_back(*std::move(note));
+    // Mostly the models are alike, and then no variable matters.
+    if (numbering_note(mask, snapshot, {})) {
+      if (auto note = numbering_note(mask, snapshot, leasing::inherited_masks()))
+        notes.push_back(*std::move(note));
+    }
     Output output;
     output.out =
         json_ ? render::pick_json({choice, snapshot, mask, notes, lease, held_until_s}) : mask.visible + "\n";

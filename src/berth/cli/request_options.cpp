@@ -32,7 +32,9 @@ Result<std::vector<std::string>> selectors_from_text(std::string_view text) {
     const std::size_t comma = text.find(',');
     const std::string_view one = text.substr(0, comma);
     if (one.empty() || one.find_first_of(" \t") != std::string_view::npos) {
-      return fail(ErrorCode::usage, "must be indices or UUIDs with commas between: 0,1 or 3:1 or GPU-5a1c");
+      return fail(ErrorCode::usage,
+                  "must be indices or UUIDs with commas "
+                  "between: 0,1 or 3:1 or GPU-5a1c");
     }
     if (std::ranges::find(selectors, one) != selectors.end()) {
       return fail(ErrorCode::usage, fmt::format("names {} twice", one));
@@ -100,14 +102,15 @@ void add_filters(Syntax& syntax, RequestOptions& options) {
 
 void add_manner(Syntax& syntax, RequestOptions& options) {
   Request& request = options.request;
-  syntax.options.push_back(
-      {kHow, 0, "order", "ORDER",
-       "which of those that fit: auto, index, random, best-fit, worst-fit, coolest, "
-       "least-power, most-capable, topology or listed (as --devices has them; default auto)",
-       order_names(), [&request](std::string_view value) -> Result<void> {
-         request.order = *order_from_text(value);
-         return {};
-       }});
+  syntax.options.push_back({kHow, 0, "order", "ORDER",
+                            "which of those that fit: auto, index, random, "
+                            "best-fit, worst-fit, coolest, "
+                            "least-power, most-capable, topology or listed (as "
+                            "--devices has them; default auto)",
+                            order_names(), [&request](std::string_view value) -> Result<void> {
+                              request.order = *order_from_text(value);
+                              return {};
+                            }});
   syntax.options.push_back({kHow,
                             0,
                             "seed",
@@ -130,7 +133,7 @@ void add_manner(Syntax& syntax, RequestOptions& options) {
                             0,
                             "mask",
                             "USE",
-                            "inherit or ignore CUDA_VISIBLE_DEVICES (default inherit)",
+                            "inherit or ignore CUDA_VISIBLE_DEVICES and the like (default inherit)",
                             {"inherit", "ignore"},
                             [&options](std::string_view value) -> Result<void> {
                               options.mask = value == "ignore" ? MaskUse::ignore : MaskUse::inherit;
@@ -146,8 +149,8 @@ Option source_option(source::SourceKind& source) {
           0,
           "source",
           "SOURCE",
-          "nvml, nvidia-smi or auto (default auto)",
-          {"nvml", "nvidia-smi", "auto"},
+          "nvml, nvidia-smi, amd or auto (default auto)",
+          source::source_names(),
           [&source](std::string_view value) -> Result<void> {
             source = *source::source_kind_from_text(value);
             return {};

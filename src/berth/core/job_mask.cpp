@@ -45,11 +45,14 @@ JobMask job_mask(const std::vector<std::string>& uuids, const Snapshot& snapshot
   std::vector<const Device*> devices;
   for (const std::string& uuid : uuids) devices.push_back(find_device(snapshot, uuid));
   const bool some_unknown = std::ranges::find(devices, nullptr) != devices.end();
-  const bool some_unfit =
-      !some_unknown && std::ranges::any_of(devices, [](const Device* device) { return !fits_mask(*device); });
+  const auto some_unfit = [&] {
+    return !some_unknown &&
+           std::ranges::any_of(devices, [](const Device* device) { return !fits_mask(*device); });
+  };
   JobMask mask;
   mask.vendor = vendor.name;
-  mask.by_index = some_unfit || (!by_uuid && !some_unknown && runtime_counts_as_the_driver(vendor, snapshot));
+  mask.by_index =
+      (!by_uuid && !some_unknown && runtime_counts_as_the_driver(vendor, snapshot)) || some_unfit();
   for (std::size_t i = 0; i < uuids.size(); ++i) {
     if (i > 0) mask.visible += ',';
     mask.visible += mask.by_index ? std::to_string(index_in_vendor(*devices[i], snapshot)) : uuids[i];

@@ -130,16 +130,6 @@ bool has_device_of(const Vendor& vendor, const Snapshot& snapshot) {
 
 }  // namespace
 
-std::vector<std::string> mask_variable_names() {
-  std::vector<std::string> names;
-  for (const Vendor& vendor : vendors()) {
-    for (const std::string_view name : {vendor.mask_variable, vendor.order_variable}) {
-      if (!name.empty()) names.emplace_back(name);
-    }
-  }
-  return names;
-}
-
 bool is_of_one_vendor(const Snapshot& snapshot) {
   return std::ranges::adjacent_find(snapshot.devices, std::ranges::not_equal_to(), &Device::vendor) ==
          snapshot.devices.end();

@@ -17,9 +17,6 @@ enum class MaskUse { inherit, ignore };
 /// The variables that mask a vendor's devices, as a process found them, by name.
 using MaskVariables = std::map<std::string, std::string, std::less<>>;
 
-/// The names of all such variables, masks and orders: what to look up.
-std::vector<std::string> mask_variable_names();
-
 /// The devices of one vendor that a mask leaves visible, as the vendor's runtime would read it.
 struct Mask {
   std::string text;                ///< as found

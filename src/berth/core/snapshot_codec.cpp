@@ -114,7 +114,9 @@ SnapshotWriter::SnapshotWriter(const Snapshot& head) : record_(kSnapshotKind, kS
 void SnapshotWriter::device(const Device& device) {
   record_.section("device");
   const FieldWriter field(record_);
-  for (const DeviceReading& row : device_readings())
+  // Mostly all devices are of one vendor, and the record of each pick is read and written in a hurry.
+  if (device.vendor != kUntoldVendor) record_.field("vendor", device.vendor);
+  for (const DeviceReading& row : device_readings().subspan(1))
     with_value(row, device, [&](const auto& value) { field(row.name, value); });
   if (device.mig) visit_mig(*device.mig, FieldWriter(record_));
   if (!device.processes) return;

@@ -10,9 +10,16 @@ namespace {
 
 using Words = std::string_view;
 
-// "CUDA C++ Programming Guide", environment variables; `nvidia-smi -L` for the UUIDs.
+// "CUDA C++ Programming Guide", environment variables; `nvidia-smi -L` for the
+// UUIDs.
 constexpr std::array<Words, 2> kNvidiaUuids{"GPU-", "MIG-"};
 constexpr std::array<Words, 3> kNvidiaFiles{"nvidia#", "nvidiactl", "nvidia-uvm"};
+
+// RvdFilter of ROCR-Runtime (amd_filter_device.cpp): 16 hexadecimal digits,
+// indices by strtol with base 0, both in one list, which ends at the first
+// entry that is invalid or was there before.
+constexpr std::array<Words, 1> kAmdUuids{"GPU-"};
+constexpr std::array<Words, 2> kAmdFiles{"kfd", "dri/renderD#"};
 
 constexpr std::array kVendors{
     Vendor{.name = "nvidia",
@@ -28,13 +35,34 @@ constexpr std::array kVendors{
            .indices_are_c_numbers = false,
            .tool = "nvidia-smi",
            .reset_command = "sudo nvidia-smi -r -i",
-           .persistence_command = "sudo systemctl enable --now nvidia-persistenced, or sudo nvidia-smi -pm 1",
+           .persistence_command = "sudo systemctl enable --now nvidia-persistenced, or sudo "
+                                  "nvidia-smi -pm 1",
            .compute_mode_command = "sudo nvidia-smi -c 0 -i INDEX",
            .container_help = "docker run --gpus all",
            .module = "nvidia",
            .one_version = true,
            .log_pattern = "xid",
-           .device_files = kNvidiaFiles}};
+           .device_files = kNvidiaFiles},
+    Vendor{.name = "amd",
+           .maker = "AMD",
+           .runtime = "ROCm",
+           .mask_variable = "ROCR_VISIBLE_DEVICES",
+           .order_variable = "",
+           .order_value = "",
+           .uuid_prefixes = kAmdUuids,
+           .uuid_digits = 16,
+           .mask_mixes = true,
+           .twice_hides_all = false,
+           .indices_are_c_numbers = true,
+           .tool = "rocm-smi",
+           .reset_command = "sudo rocm-smi --gpureset -d",
+           .persistence_command = "",
+           .compute_mode_command = "",
+           .container_help = "docker run --device /dev/kfd --device /dev/dri",
+           .module = "amdgpu",
+           .one_version = false,
+           .log_pattern = "amdgpu",
+           .device_files = kAmdFiles}};
 
 }  // namespace
 

@@ -39,8 +39,12 @@ std::string names_of_masks() {
 
 MaskVariables inherited_masks() {
   MaskVariables found;
-  for (const std::string& name : mask_variable_names()) {
-    if (const char* value = std::getenv(name.c_str())) found.emplace(name, value);
+  for (const Vendor& vendor : vendors()) {
+    for (const std::string_view name : {vendor.mask_variable, vendor.order_variable}) {
+      // They are literals, so a NUL byte ends them.
+      const char* value = name.empty() ? nullptr : std::getenv(name.data());
+      if (value != nullptr) found.emplace(name, value);
+    }
   }
   return found;
 }

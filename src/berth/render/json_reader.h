@@ -31,7 +31,6 @@ class JsonReader {
   bool has_fault() const { return !fault_->empty(); }
   void mark(std::string_view key, std::string_view what) const;
 
-  bool has(std::string_view key) const { return json_->is_object() && json_->contains(key); }
   /// Of a key that may be null.
   std::optional<std::string> maybe_text(std::string_view key) const;
   std::optional<bool> maybe_flag(std::string_view key) const;

@@ -6,14 +6,17 @@ namespace berth::source {
 namespace {
 
 /// The rows of one GPU and its instances: as they were last, else a bare one.
-std::vector<Device> rows_of(unsigned index, const std::optional<Snapshot>& last) {
+std::vector<Device> rows_of(unsigned index, const std::string& vendor, const std::optional<Snapshot>& last) {
   std::vector<Device> rows;
   if (last) {
     for (const Device& device : last->devices) {
       if (device.index == index) rows.push_back(device);
     }
   }
-  if (rows.empty()) rows.emplace_back().index = index;
+  if (rows.empty()) {
+    rows.emplace_back().index = index;
+    if (!vendor.empty()) rows.back().vendor = vendor;
+  }
   return rows;
 }
 
@@ -32,7 +35,7 @@ Snapshot finish_interrupted(Snapshot partial, const Stage& stage, const std::opt
   if (stage.kind != Stage::Kind::device) return partial;
 
   for (unsigned index = stage.index; index < stage.count; ++index) {
-    for (Device& device : rows_of(index, last)) {
+    for (Device& device : rows_of(index, stage.vendor, last)) {
       device.state = DeviceState::unresponsive;
       device.state_reason =
           index == stage.index

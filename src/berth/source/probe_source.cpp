@@ -8,6 +8,7 @@
 #include "berth/source/interrupted.h"
 #include "berth/source/probe/protocol.h"
 #include "berth/source/probe_session.h"
+#include "berth/source/source_table.h"
 #include "berth/source/stuck_probe.h"
 #include "berth/sys/clock.h"
 
@@ -15,11 +16,11 @@ namespace berth::source {
 namespace {
 
 Error not_responding(std::string_view reason) {
-  return {
-      ErrorCode::no_driver,
-      fmt::format("{}. A call into the NVIDIA driver does not come back: dmesg may say why (NVRM, Xid), and "
-                  "often only a reboot helps",
-                  reason)};
+  return {ErrorCode::no_driver,
+          fmt::format(
+              "{}. A call into the GPU's driver does not come back: dmesg may say why (NVRM, Xid, amdgpu), "
+              "and often only a reboot helps",
+              reason)};
 }
 
 }  // namespace
@@ -76,7 +77,8 @@ class ProbeSource::Body {
 
   void set_kind(SourceKind kind) {
     // A probe that loads the wrong library may be hanging in it.
-    if (kind == SourceKind::nvidia_smi && options_.kind != kind) session_.reset();
+    const bool loads_first = kind.is_automatic() || kind.name() == source_table().front().name;
+    if (!loads_first && options_.kind != kind) session_.reset();
     options_.kind = kind;
   }
 
@@ -98,8 +100,8 @@ class ProbeSource::Body {
     const std::string where = interrupted.stage.kind == Stage::Kind::device
                                   ? fmt::format(" at GPU {}", interrupted.stage.index)
                                   : "";
-    Error error{ErrorCode::failure, fmt::format("the probe that asks the NVIDIA driver ended{} with {}",
-                                                where, session_->ending())};
+    Error error{ErrorCode::failure, fmt::format("the probe that asks the GPU's driver ended{} with {}", where,
+                                                session_->ending())};
     session_.reset();
     return std::unexpected(std::move(error));
   }

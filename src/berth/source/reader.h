@@ -20,6 +20,7 @@ struct Stage {
   Kind kind = Kind::driver;
   unsigned index = 0;
   unsigned count = 0;
+  std::string vendor{};  ///< of the devices; "": kUntoldVendor
 
   bool operator==(const Stage&) const = default;
 };
@@ -53,6 +54,8 @@ class Sink {
 class Reader {
  public:
   virtual ~Reader() = default;
+  /// Whether its driver is here. Loads what tells that; a later call looks anew, if it was not.
+  virtual bool found() = 0;
   /// A device that fails is a row, not an error. Error: `no_driver`, before anything was put into the sink.
   virtual Result<void> read(const ReadRequest& request, Sink& sink) = 0;
 };

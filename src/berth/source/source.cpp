@@ -1,12 +1,16 @@
 #include "berth/source/source.h"
 
+#include <algorithm>
+
+#include "berth/source/source_table.h"
+
 namespace berth::source {
 
 std::optional<SourceKind> source_kind_from_text(std::string_view text) {
-  for (const SourceKind kind : {SourceKind::automatic, SourceKind::nvml, SourceKind::nvidia_smi}) {
-    if (text == to_text(kind)) return kind;
-  }
-  return std::nullopt;
+  if (text == SourceKind::automatic.name()) return SourceKind::automatic;
+  const auto table = source_table();
+  const auto row = std::ranges::find(table, text, &SourceRow::name);
+  return row == table.end() ? std::nullopt : std::optional(SourceKind(row->name));
 }
 
 bool read_value(std::string_view text, SourceKind& kind) {
@@ -16,14 +20,14 @@ bool read_value(std::string_view text, SourceKind& kind) {
 }
 
 std::string_view to_text(SourceKind kind) {
-  switch (kind) {
-    case SourceKind::nvml:
-      return "nvml";
-    case SourceKind::nvidia_smi:
-      return "nvidia-smi";
-    default:
-      return "auto";
-  }
+  return kind.name();
+}
+
+std::vector<std::string_view> source_names() {
+  std::vector<std::string_view> names;
+  for (const SourceRow& row : source_table()) names.push_back(row.name);
+  names.push_back(SourceKind::automatic.name());
+  return names;
 }
 
 }  // namespace berth::source

@@ -2,32 +2,49 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "berth/core/error.h"
 #include "berth/core/snapshot.h"
 
 namespace berth::source {
 
-/// How the driver is asked.
-enum class SourceKind {
-  automatic,  ///< nvml, and nvidia-smi where its library cannot be found
-  nvml,
-  nvidia_smi,
-};
+/// Who is asked: a row of the table of sources (source_table.h), or of each
+/// vendor the first that is found.
+class SourceKind {
+ public:
+  static const SourceKind automatic;
 
-/// Text form as on the command line: "auto", "nvml", "nvidia-smi".
+  constexpr SourceKind() = default;
+  /// `row`: the name of one.
+  explicit constexpr SourceKind(std::string_view row) : name_(row) {}
+
+  bool is_automatic() const { return name_ == automatic.name_; }
+  std::string_view name() const { return name_; }
+  bool operator==(const SourceKind&) const = default;
+
+ private:
+  std::string_view name_ = "auto";
+};
+inline constexpr SourceKind SourceKind::automatic{};
+
+/// Text form as on the command line: the name of a row, or "auto".
 std::optional<SourceKind> source_kind_from_text(std::string_view text);
 std::string_view to_text(SourceKind kind);
 bool read_value(std::string_view text, SourceKind& kind);  ///< false: it is none
+/// All text forms.
+std::vector<std::string_view> source_names();
 
 /// Where snapshots come from.
 class Source {
  public:
   virtual ~Source() = default;
 
-  /// The machine now, with the readings asked for. A device that fails is a row of the snapshot, not an
-  /// error. Never hangs on the driver: past the deadline the answer says which device does not respond.
-  /// Error: `no_driver` when there is none or it does not work, with the remedy; `failure` otherwise.
+  /// The machine now, with the readings asked for. A device that fails is a row
+  /// of the snapshot, not an error. Never hangs on the driver: past the
+  /// deadline the answer says which device does not respond. Error: `no_driver`
+  /// when there is none or it does not work, with the remedy; `failure`
+  /// otherwise.
   virtual Result<Snapshot> read(ReadingSet readings) = 0;
 };
 

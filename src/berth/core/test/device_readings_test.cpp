@@ -16,7 +16,7 @@ namespace {
 std::vector<std::string> members_of(const std::string& type) {
   std::ifstream file(BERTH_SOURCE_DIR "/src/berth/core/device.h");
   REQUIRE(file);
-  const std::regex member(R"(^  (\S.*?) (\w+)( = \S+)?; *$)");
+  const std::regex member(R"(^  (\S.*?) (\w+)( = \S+|\{\S+\})?; *$)");
   std::vector<std::string> names;
   bool inside = false;
   for (std::string line; std::getline(file, line);) {

@@ -171,6 +171,10 @@ void NvidiaSmiReader::add_reported(std::vector<Device>& devices, ReadingSet read
   devices = join_report(std::move(devices), report, instances, readings);
 }
 
+bool NvidiaSmiReader::found() {
+  return is_installed();
+}
+
 Result<void> NvidiaSmiReader::read(const source::ReadRequest& request, source::Sink& sink) {
   const ReadingSet readings = request.readings;
   Snapshot head;

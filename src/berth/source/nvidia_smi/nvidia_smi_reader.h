@@ -16,6 +16,7 @@ class NvidiaSmiReader : public source::Reader {
  public:
   /// nvidia-smi is stopped when nobody reads from `listener` any more.
   explicit NvidiaSmiReader(int listener) : listener_(listener) {}
+  bool found() override;
   Result<void> read(const source::ReadRequest& request, source::Sink& sink) override;
 
  private:

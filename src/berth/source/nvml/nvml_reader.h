@@ -18,8 +18,7 @@ class NvmlReader : public source::Reader {
   /// Loads and starts the driver's library, once. Error: `no_driver`, with the remedy; a later call tries
   /// again.
   Result<void> prepare();
-  /// False: the library could not be loaded; tried now, if it was not before.
-  bool has_library() { return prepare().has_value() || library_.has_value(); }
+  bool found() override { return prepare().has_value() || library_.has_value(); }
   Result<void> read(const source::ReadRequest& request, source::Sink& sink) override;
 
  private:

@@ -3,13 +3,16 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "berth/core/snapshot_codec.h"
-#include "berth/source/nvidia_smi/nvidia_smi_reader.h"
-#include "berth/source/nvidia_smi/program.h"
-#include "berth/source/nvml/nvml_reader.h"
+#include "berth/source/joined.h"
 #include "berth/source/probe/protocol.h"
+#include "berth/source/source_table.h"
 
 namespace berth::source {
 namespace {
@@ -86,29 +89,69 @@ class Answer : public Sink {
   std::optional<SnapshotWriter> writer_;
 };
 
+/// The readers of the table, each made when it is first asked for.
 class Readers {
  public:
-  explicit Readers(int listener) : nvidia_smi_(listener) {}
+  explicit Readers(int listener) : listener_(listener), made_(source_table().size()) {}
 
-  /// Error: that of the library, which the first request will meet again.
+  /// Looks for what a request will ask, while the request is still to come.
   void expect(SourceKind kind) {
-    if (kind != SourceKind::nvidia_smi) (void)nvml_.prepare();
+    expected_ = {kind, rows_for(kind)};
+    if (!kind.is_automatic()) (void)reader(expected_->second.front()).found();
   }
 
   Result<void> read(const ReadRequest& request, Sink& sink) {
-    return choose(request.kind).read(request, sink);
+    auto rows =
+        expected_ && expected_->first == request.kind ? std::move(expected_->second) : rows_for(request.kind);
+    expected_.reset();
+    if (rows.size() == 1) return reader(rows.front()).read(request, sink);
+    return read_all(rows, request, sink);
   }
 
  private:
-  Reader& choose(SourceKind kind) {
-    if (kind == SourceKind::nvidia_smi) return nvidia_smi_;
-    if (kind == SourceKind::automatic && !nvml_.has_library() && nvidia_smi::is_installed())
-      return nvidia_smi_;
-    return nvml_;
+  using Rows = std::vector<std::size_t>;
+
+  Reader& reader(std::size_t row) {
+    if (!made_[row]) made_[row] = source_table()[row].make(listener_);
+    return *made_[row];
   }
 
-  nvml::NvmlReader nvml_;
-  nvidia_smi::NvidiaSmiReader nvidia_smi_;
+  /// Never empty: where nothing is found, the first says what is missing.
+  Rows rows_for(SourceKind kind) {
+    Rows rows;
+    const auto table = source_table();
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      if (!kind.is_automatic()) {
+        if (table[i].name == kind.name()) rows.push_back(i);
+        continue;
+      }
+      const bool has_vendor = !rows.empty() && table[rows.back()].vendor == table[i].vendor;
+      if (!has_vendor && reader(i).found()) rows.push_back(i);
+    }
+    if (rows.empty()) rows.push_back(0);
+    return rows;
+  }
+
+  /// A vendor whose driver does not work is a note, as long as another's does.
+  Result<void> read_all(const Rows& rows, const ReadRequest& request, Sink& sink) {
+    Joined joined(sink);
+    std::optional<Error> failed;
+    std::vector<std::string> notes;
+    for (const std::size_t row : rows) {
+      if (auto outcome = reader(row).read(request, joined); !outcome) {
+        notes.push_back(outcome.error().message);
+        if (!failed) failed = std::move(outcome.error());
+      }
+      joined.next();
+    }
+    if (!joined.finish()) return std::unexpected(*std::move(failed));
+    for (const std::string& note : notes) sink.note(note);
+    return {};
+  }
+
+  int listener_;
+  std::vector<std::unique_ptr<Reader>> made_;  ///< by row
+  std::optional<std::pair<SourceKind, Rows>> expected_;
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ void fields_of_stage(StageType& stage, Fields&& field) {
   field("stage", stage.kind);
   field("index", stage.index);
   field("count", stage.count);
+  field("vendor", stage.vendor);
 }
 
 template <class Request, class Fields>

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "berth/source/amd/sysfs.h"
+#include "berth/source/proc/user_names.h"
+#include "berth/source/reader.h"
+
+namespace berth::amd {
+
+/// Reads a machine's AMD GPUs from what the kernel tells in sysfs and /proc. No
+/// library is loaded.
+///
+/// Devices are those that compute, in the order in which ROCm's runtime counts
+/// them (that of KFD's nodes), then cards that do not.
+class AmdReader : public source::Reader {
+ public:
+  explicit AmdReader(Roots roots) : roots_(std::move(roots)) {}
+
+  bool found() override;
+  Result<void> read(const source::ReadRequest& request, source::Sink& sink) override;
+
+ private:
+  Roots roots_;
+  source::UserNames names_;
+};
+
+/// The machine's, or those of a simulated machine: below BERTH_SIM_ROOT.
+Roots roots_in_force();
+
+}  // namespace berth::amd

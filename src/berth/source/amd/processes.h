@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "berth/core/device.h"
+#include "berth/source/amd/kfd_topology.h"
+
+namespace berth::amd {
+
+/// Who is on each of the nodes, in their order; absent where nobody can say.
+///
+/// Two lists are joined. KFD tells of every process that computes through ROCm,
+/// whoever asks. The files of /proc/PID/fdinfo tell of all uses, drawing and
+/// Vulkan too, but only of processes that one may look into.
+using ProcessLists = std::vector<Reading<std::vector<Process>>>;
+ProcessLists read_processes(const Roots& roots, const std::vector<ComputeNode>& nodes);
+
+/// What one fdinfo tells of a client of a card.
+struct DrmClient {
+  std::string pci_bus_id;
+  std::uint64_t client_id = 0;
+  std::uint64_t vram_bytes = 0;
+  std::uint64_t machine_bytes = 0;  ///< of the machine's memory that the card sees
+  bool computed = false;            ///< on the engines for that
+  bool drew = false;
+};
+/// nullopt: it is no client of this driver. Pure.
+std::optional<DrmClient> client_in(std::string_view fdinfo);
+
+}  // namespace berth::amd

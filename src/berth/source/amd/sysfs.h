@@ -1,0 +1,59 @@
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::amd {
+
+/// Where the kernel's files are; elsewhere for a simulated machine.
+struct Roots {
+  std::string sysfs = "/sys";
+  std::string proc = "/proc";
+};
+
+/// The text of a small file without blanks around it. nullopt: it is gone, or
+/// may not be read.
+std::optional<std::string> read_text(const std::string& path);
+
+/// The whole text as a number. What is no number, negative where the type is
+/// not, or too large is nullopt: the kernel never writes it, so nothing is
+/// known.
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  if (error != std::errc() || end != last) return std::nullopt;
+  return number;
+}
+
+template <class Number>
+std::optional<Number> read_number(const std::string& path) {
+  const auto text = read_text(path);
+  return text ? number_in<Number>(*text) : std::nullopt;
+}
+
+/// The names of what is in a folder, numbers by value. nullopt: there is none,
+/// or it may not be read.
+std::optional<std::vector<std::string>> names_in(const std::string& folder);
+
+/// The numbers among them, ascending.
+std::optional<std::vector<std::uint32_t>> numbers_in(const std::string& folder);
+
+/// Lines "key value" or "key: value unit". Lines of another form are passed
+/// over.
+using Properties = std::map<std::string, std::string, std::less<>>;
+Properties properties_in(std::string_view text);
+
+template <class Number>
+std::optional<Number> property(const Properties& properties, std::string_view key) {
+  const auto found = properties.find(key);
+  return found == properties.end() ? std::nullopt : number_in<Number>(found->second);
+}
+
+}  // namespace berth::amd
