@@ -99,13 +99,16 @@ def run(words: list) -> None:
         raise RuntimeError(f"{shlex.join(map(str, words))}:\n{(done.stdout + done.stderr)[-4000:]}")
 
 
+def configure(directory: pathlib.Path, *options: str) -> None:
+    if shutil.which("ccache"):
+        options += ("-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
+    # The agent is the release build's own: nothing of it is broken, and the copy has none of the page's tools.
+    run(["cmake", "-S", TREE, "-B", directory, "-G", "Ninja", "-DBERTH_SERVE=OFF", *options])
+
+
 def prepare(mutants: list[Mutant]) -> None:
     copy_tree()
-    # The agent is the release build's own: nothing of it is broken, and the copy has none of the page's tools.
-    options = ["-DCMAKE_BUILD_TYPE=Release", "-DBERTH_SERVE=OFF"]
-    if shutil.which("ccache"):
-        options += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
-    run(["cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja", *options])
+    configure(BUILD, "-DCMAKE_BUILD_TYPE=Release")
     PROGRAMS.mkdir(exist_ok=True)
     for path in [*PROGRAMS.iterdir()]:
         path.unlink()
@@ -114,8 +117,8 @@ def prepare(mutants: list[Mutant]) -> None:
     build(sorted({target(mutant.test) for mutant in mutants}))
 
 
-def build(targets: list) -> None:
-    run(["ninja", "-C", BUILD, *targets])
+def build(targets: list, directory: pathlib.Path = BUILD) -> None:
+    run(["ninja", "-C", directory, *targets])
 
 
 def outcome(test: str) -> str:

@@ -55,6 +55,8 @@ TEST_CASE("each message arrives as it was sent") {
   waiting.behind->id = TicketId{77};
   waiting.behind->pid = 4711;
   waiting.behind->user = "alice";
+  waiting.behind->command = "train.py";
+  waiting.behind->note = "sweep";
   const auto seen = std::get<Standing>(again(waiting));
   CHECK(seen.position == 2);
   CHECK(seen.waited == std::chrono::seconds(65));

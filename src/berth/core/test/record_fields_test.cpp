@@ -59,6 +59,8 @@ TEST_CASE("a long text is cut where a character ends, and a list is not") {
   CHECK(written(message, 2) == "berth-test 1\nnumber=7\ntext=a\nat=0\nname=long\nend\n");
   CHECK(shortened("a\xc3\xbc", 3) == "a\xc3\xbc");
   CHECK(shortened("\xc3\xbc", 1).empty());
+  // What is behind a text that fits is nobody's.
+  CHECK(shortened(std::string_view("a\xc3\xbc\x80").substr(0, 3), 3).size() == 3);
 }
 
 TEST_CASE("each line finds its field, and a line of a newer writer none") {

@@ -46,6 +46,8 @@ TEST_CASE("a record reads as it was written, section by section") {
 TEST_CASE("what is no record is refused with the line where it goes wrong") {
   CHECK(error_of("").contains("line 1"));
   CHECK(error_of("berth-other 1\nend\n").contains("line 1"));
+  CHECK(error_of("berth-tent 1\nend\n").contains("line 1"));
+  CHECK(error_of("berth-test/1\nend\n").contains("line 1"));
   CHECK(error_of("berth-test x\nend\n").contains("line 1"));
   CHECK(error_of("berth-test 1\nno equals sign\nend\n").contains("line 2"));
   CHECK(error_of("berth-test 1\n=value\nend\n").contains("line 2"));

@@ -127,6 +127,7 @@ TEST_CASE("keys and sections of a newer writer are passed over") {
   CHECK(snapshot->source == "nvml");
   REQUIRE(snapshot->devices.size() == 1);
   CHECK(snapshot->devices[0].index == 3);
+  REQUIRE(snapshot->devices[0].processes);
   CHECK(snapshot->devices[0].processes->at(0).pid == 7);
 }
 
@@ -143,6 +144,8 @@ TEST_CASE("a snapshot that makes no sense is refused") {
            "berth-snapshot 1\n[process]\npid=1\nend\n",
            "berth-snapshot 1\n[topology]\nuuid=a\nuuid=b\nlink=10 0\nend\n",
            "berth-snapshot 1\n[topology]\nuuid=a\nlink=10\nend\n",
+           "berth-snapshot 1\n[topology]\nuuid=a\nlink=10 x\nend\n",
+           "berth-snapshot 1\n[topology]\nuuid=a\nlink= 1\nend\n",
        }) {
     CAPTURE(text);
     CHECK_FALSE(decode_snapshot(text));

@@ -44,6 +44,7 @@ HostReport busy_machine() {
   process.started_at_s = 1'795'265'000;
   process.uid = 1000;
   process.container = "c0ffee";
+  process.kind = ProcessKind::compute_and_graphics;
   test::add_process(devices[0], process);
   devices[1].state = DeviceState::lost;
   devices[1].state_reason = "GPU is lost";
@@ -51,6 +52,8 @@ HostReport busy_machine() {
   devices[2].compute_mode.reset();
   Ticket lease = test::lease(0x1234, devices[0].uuid);
   lease.since_s = 1'795'265'000;
+  lease.job_pid = 5;
+  lease.request = "1 whole GPU";
   lease.command = "train.py \"\xe2\x9c\x93\"";
   report.ledger.tickets = {lease, test::shared_lease(0x1235, devices[2].uuid, test::kGiB)};
   report.ledger.odd = {{"name", 1000, "reason"}};
@@ -59,6 +62,7 @@ HostReport busy_machine() {
   report.idle.adopt(devices[2], report.ledger, 1'795'265'100);
   Standing waiter{.ticket = test::lease(0x2000, ""), .position = 2, .behind = lease, .reason = "so"};
   waiter.ticket.phase = TicketPhase::waiting;
+  waiter.stopped = true;
   waiter.ticket.devices.clear();
   report.waiters = {waiter};
   report.ledger.tickets.push_back(waiter.ticket);
@@ -98,6 +102,11 @@ TEST_CASE("what was read of a machine is written as it was") {
   CHECK(listing_of(*read) == listing);
   CHECK(queue_json(read->waiters, Layout::line) == queue);
   CHECK(read->verdicts == report.verdicts);
+  CHECK(read->waiters.front().stopped);
+  CHECK(read->ledger.tickets.front().job_pid == 5);
+  CHECK(read->ledger.tickets.front().request == "1 whole GPU");
+  CHECK(listing.contains("\"label\":\"3:1\""));
+  CHECK(listing.contains("\"leases\":[\"0000000000001234\"]"));
   CHECK(read->facts.snapshot.devices == report.facts.snapshot.devices);
 }
 
@@ -214,7 +223,11 @@ TEST_CASE("a document of the previous version lacks any key but those without wh
         return std::ranges::count_if(report.verdicts, &Verdict::free);
       };
       CHECK(free_of(after) <= free_of(before));
-      if (kind == "/devices//verdict") CHECK(free_of(after) == 0);
+      if (kind == "/devices//verdict") {
+        CHECK(free_of(after) == 0);
+        CHECK(after.verdicts[0].uuid == test::uuid_of(0));
+        CHECK(after.verdicts[0].reason == "its machine does not say whether it is free");
+      }
       if (kind == "/devices//state") CHECK(after.facts.snapshot.devices[0].state == DeviceState::failed);
     }
   }

@@ -132,8 +132,6 @@ void read_modes(Questions& questions) {
   device.performance_state = questions.number(library.performance_state);
   if (device.performance_state >= kUnknownPerformanceState) device.performance_state.reset();
   device.throttle_reasons = questions.number(library.throttle_reasons);
-  device.pcie_generation = questions.number(library.pcie_generation);
-  device.pcie_width = questions.number(library.pcie_width);
 }
 
 void read_health(Questions& questions) {
@@ -198,6 +196,9 @@ void read_board(Questions& questions, ReadingSet readings) {
   }
   if (readings.has(ReadingKind::fan)) device.fan_percent = questions.number(library.fan);
   if (readings.has(ReadingKind::modes)) read_modes(questions);
+  for (Library::PlainReading& plain : library.plain_readings) {
+    if (readings.has(plain.asked_with)) device.*plain.member = questions.number(plain.entry);
+  }
   if (readings.has(ReadingKind::health)) read_health(questions);
 }
 

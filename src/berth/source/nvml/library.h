@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "berth/core/error.h"
+#include "berth/core/snapshot.h"
 #include "berth/source/nvml/abi.h"
 
 namespace berth::nvml {
@@ -79,11 +80,20 @@ class Library {
   OfDevice<U*> performance_state{{"nvmlDeviceGetPerformanceState"}};
   OfDevice<std::uint64_t*> throttle_reasons{
       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}};
-  OfDevice<U*> pcie_generation{{"nvmlDeviceGetCurrPcieLinkGeneration"}};
-  OfDevice<U*> pcie_width{{"nvmlDeviceGetCurrPcieLinkWidth"}};
   OfDevice<U*, U*, U*, U*> remapped_rows{{"nvmlDeviceGetRemappedRows"}};
   OfDevice<U, U, std::uint64_t*> ecc_errors{{"nvmlDeviceGetTotalEccErrors"}};
   OfDevice<U*> retired_pending{{"nvmlDeviceGetRetiredPagesPendingStatus"}};
+
+  /// A reading that is one number of a GPU as the driver tells it, and nothing more.
+  struct PlainReading {
+    ReadingKind asked_with;
+    Reading<unsigned> Device::* member;
+    OfDevice<U*> entry;
+  };
+  std::array<PlainReading, 2> plain_readings{{
+      {ReadingKind::modes, &Device::pcie_generation, {{"nvmlDeviceGetCurrPcieLinkGeneration"}}},
+      {ReadingKind::modes, &Device::pcie_width, {{"nvmlDeviceGetCurrPcieLinkWidth"}}},
+  }};
 
   OfDevice<U*, void*> compute_processes_v3{{"nvmlDeviceGetComputeRunningProcesses_v3"}};
   OfDevice<U*, void*> compute_processes_v2{{"nvmlDeviceGetComputeRunningProcesses_v2"}};
