@@ -6,8 +6,8 @@ namespace berth::source {
 namespace {
 
 TEST_CASE("a probe hears what it is asked") {
-  const ReadRequest request{ReadingKind::name | ReadingKind::memory, SourceKind::nvidia_smi, "/tmp/a\nb",
-                            "1.2"};
+  const ReadRequest request{ReadingKind::name | ReadingKind::memory, *source_kind_from_text("nvidia-smi"),
+                            "/tmp/a\nb", "1.2"};
   const auto heard = decode_request(encode_request(request));
   REQUIRE(heard);
   CHECK(*heard == request);
