@@ -40,7 +40,7 @@ def test_help_names_every_command_and_every_command_has_help(lab):
         (["completion"], "completion for which shell? bash, zsh or fish"),
         (["completion", "tcsh"], "completion for which shell? bash, zsh or fish"),
         (["run"], "run which command? berth run [OPTIONS] -- COMMAND [ARG...]"),
-        (["list", "--source", "x"], "--source x: must be one of nvml, nvidia-smi, auto"),
+        (["list", "--source", "x"], "--source x: must be one of nvml, nvidia-smi, amd, auto"),
         (["list", "--watch=soon"], "--watch soon: "),
     ],
 )

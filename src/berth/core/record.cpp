@@ -43,7 +43,7 @@ std::unexpected<Error> malformed(std::string_view kind, unsigned line, std::stri
 std::optional<std::string_view> take_line(std::string_view& text) {
   const std::size_t newline = text.find('\n');
   if (newline == std::string_view::npos) return std::nullopt;
-  const std::string_view line = text.substr(0, newline);
+  const std::string_view line(text.data(), newline);
   text.remove_prefix(newline + 1);
   return line;
 }

@@ -151,5 +151,49 @@ TEST_CASE("masks keep their promises on random input") {
   }));
 }
 
+/// Two GPUs of one vendor, then three of another.
+Snapshot machine_of_two_makers() {
+  Snapshot snapshot = machine(5).snapshot;
+  for (unsigned i = 2; i < 5; ++i) {
+    snapshot.devices[i].vendor = "amd";
+    snapshot.devices[i].uuid = "GPU-00000000000000a" + std::to_string(i);
+  }
+  return snapshot;
+}
+
+TEST_CASE("the mask of ROCm is read as its runtime reads it, and counts its own devices") {
+  const Snapshot snapshot = machine_of_two_makers();
+  const std::string a = snapshot.devices[2].uuid, b = snapshot.devices[3].uuid, c = snapshot.devices[4].uuid;
+  struct Row {
+    std::string text;
+    Uuids uuids;
+    std::string note;
+  };
+  for (const Row& row : {
+           Row{"0,2", {a, c}, ""},
+           Row{"2," + b, {c, b}, ""},
+           Row{"gpu-00000000000000A3", {b}, ""},
+           Row{"", {}, "ROCR_VISIBLE_DEVICES= hides all devices"},
+           Row{"0,1,0,2", {a, b}, "ROCR_VISIBLE_DEVICES=0,1,0,2 ends before \"0\": it is named twice"},
+           Row{"0,3", {a}, "ROCR_VISIBLE_DEVICES=0,3 ends before \"3\": no such device"},
+           Row{"01", {}, "ROCR_VISIBLE_DEVICES=01 ends before \"01\": an octal number"},
+           Row{"MIG-1", {}, "ROCR_VISIBLE_DEVICES=MIG-1 ends before \"MIG-1\": neither an index nor a UUID"},
+       }) {
+    const std::vector<Mask> masks = resolve_masks({{"ROCR_VISIBLE_DEVICES", row.text}}, snapshot);
+    REQUIRE(masks.size() == 1);
+    CHECK(masks[0].vendor == "amd");
+    CHECK_MESSAGE(masks[0].uuids == row.uuids, row.text);
+    CHECK_MESSAGE(masks[0].notes == (row.note.empty() ? Uuids{} : Uuids{row.note}), row.text);
+  }
+}
+
+TEST_CASE("each vendor has its own mask, and one that has no device here has none") {
+  const MaskVariables variables{{"CUDA_VISIBLE_DEVICES", "1"}, {"ROCR_VISIBLE_DEVICES", "2"}};
+  CHECK(resolve_masks(variables, machine_of_two_makers()).size() == 2);
+  const std::vector<Mask> masks = resolve_masks(variables, machine(2).snapshot);
+  REQUIRE(masks.size() == 1);
+  CHECK(masks[0].vendor == "nvidia");
+}
+
 }  // namespace
 }  // namespace berth

@@ -396,5 +396,53 @@ TEST_CASE("each clause has its own name") {
   CHECK(to_text(Clause::thresholds) == "thresholds");
 }
 
+Facts machine_of_two_vendors() {
+  Facts facts = machine(4);
+  facts.snapshot.devices[2].vendor = facts.snapshot.devices[3].vendor = "amd";
+  return facts;
+}
+
+TEST_CASE("a request gets devices of the first vendor that could ever serve it, whoever holds them now") {
+  const Facts facts = machine_of_two_vendors();
+  Request request;
+  request.count = 2;
+  Ledger books;
+  books.tickets = {lease(1, uuid_of(0)), lease(2, uuid_of(1))};
+  const auto verdicts = judge(request, books, facts).value();
+  CHECK(verdicts[0].failed == Clause::not_leased);
+  CHECK(verdicts[2].failed == Clause::static_filters);
+  CHECK(
+      verdicts[2].reason ==
+      "made by AMD: this request gets devices of one maker, and that is NVIDIA (vendor=amd asks for these)");
+  CHECK(candidates(request, facts).value() == std::vector<std::string>{uuid_of(0), uuid_of(1)});
+  request.conditions = {condition("vendor=amd")};
+  CHECK(candidates(request, facts).value() == std::vector<std::string>{uuid_of(2), uuid_of(3)});
+}
+
+TEST_CASE("a vendor with too few devices makes room for one with enough") {
+  Facts facts = machine_of_two_vendors();
+  facts.snapshot.devices[0].state = DeviceState::lost;
+  Request request;
+  request.count = 2;
+  CHECK(candidates(request, facts).value() == std::vector<std::string>{uuid_of(2), uuid_of(3)});
+}
+
+TEST_CASE("a listing asks of each device by itself") {
+  const auto verdicts = judge_each(Request(), {}, machine_of_two_vendors()).value();
+  CHECK(std::ranges::all_of(verdicts, &Verdict::free));
+}
+
+TEST_CASE("a request that names devices of two vendors is refused") {
+  Request request;
+  request.devices = {"1", "2"};
+  const auto verdicts = judge(request, {}, machine_of_two_vendors());
+  REQUIRE(!verdicts);
+  CHECK(verdicts.error().code == ErrorCode::usage);
+  CHECK(
+      verdicts.error().message ==
+      "device 1 is made by NVIDIA and device 2 by AMD: a job gets devices of one maker, so ask for those of "
+      "one");
+}
+
 }  // namespace
 }  // namespace berth

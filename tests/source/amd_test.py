@@ -1,0 +1,111 @@
+"""A machine with AMD GPUs, and one with those of two makers, through the program."""
+
+import pytest
+from amd_tree import FIRST_ID, TOTAL, AmdTree
+
+MASKS = [
+    "sh",
+    "-c",
+    'echo "${ROCR_VISIBLE_DEVICES-none} ${CUDA_VISIBLE_DEVICES-none} ${CUDA_DEVICE_ORDER-none}"',
+]
+
+
+@pytest.fixture
+def amd(make_lab, tmp_path):
+    """Four MI300X; the simulated NVIDIA driver is there and has no GPU."""
+    lab = make_lab("driver = '550.54.15'\n[[device]]\nmodel = 'H100'\n")
+    lab.tree = AmdTree(tmp_path / "amd", 4)
+    lab.env["BERTH_SIM_ROOT"] = str(lab.tree.root)
+    lab.source = ["--source", "amd"]
+    return lab
+
+
+@pytest.fixture
+def mixed(make_lab, tmp_path):
+    """Two H100 and two MI300X."""
+    lab = make_lab("2xH100")
+    lab.tree = AmdTree(tmp_path / "amd", 2)
+    lab.env["BERTH_SIM_ROOT"] = str(lab.tree.root)
+    return lab
+
+
+def test_list_shows_amd_gpus(amd):
+    listed = amd.berth("list", "--json", *amd.source).json
+    assert listed["source"] == "amd"
+    assert [device["uuid"] for device in listed["devices"]] == [f"GPU-{FIRST_ID + i:016x}" for i in range(4)]
+    first = listed["devices"][0]
+    assert (first["vendor"], first["name"]) == ("amd", "AMD Instinct MI300X OAM")
+    assert first["memory"]["total_bytes"] == TOTAL
+    assert first["verdict"]["free"]
+
+
+def test_a_job_is_masked_by_rocms_variable_alone(amd):
+    answer = amd.berth("run", "-n", "2", *amd.source, "--", *MASKS)
+    assert answer.out == "0,1 none none\n"
+    picked = amd.berth("pick", "-n", "1", "--ids", "uuid", "--json", *amd.source).json
+    assert picked["environment"] == {"ROCR_VISIBLE_DEVICES": f"GPU-{FIRST_ID:016x}"}
+    assert "cuda_visible_devices" not in picked
+
+
+def test_the_mask_of_rocm_limits_a_request(amd):
+    mask = {"ROCR_VISIBLE_DEVICES": "2,GPU-000000000000abc3,2"}
+    answer = amd.berth("pick", "-n", "2", *amd.source, env=mask)
+    assert answer.out == "2,3\n"
+    assert 'ends before "2": it is named twice' in answer.err
+    refused = amd.berth("pick", "-n", "3", *amd.source, env=mask)
+    assert refused.status == 69
+    assert "not in ROCR_VISIBLE_DEVICES=2,GPU-000000000000abc3,2" in refused.err
+
+
+def test_a_process_of_rocms_is_an_outsider(amd):
+    amd.tree.compute(0, 999_999_999, 8 << 30)
+    assert amd.berth("pick", *amd.source).out == "1\n"
+    assert "used without a lease by an unknown user (pid 999999999)" in amd.berth("why", *amd.source).out
+
+
+def test_memory_that_nobody_explains_is_a_hidden_holder(amd):
+    amd.tree.put("sys/class/drm/renderD128/device/mem_info_vram_used", f"{2 << 30}\n")
+    assert amd.berth("pick", *amd.source).out == "1\n"
+
+
+def test_a_card_whose_use_is_not_known_is_not_given_away(amd):
+    amd.tree.put("sys/class/drm/renderD128/device/mem_info_vram_used", "lies\n")
+    assert amd.berth("pick", *amd.source).out == "1\n"
+    assert "its memory in use is not available" in amd.berth("why", *amd.source).out
+
+
+def test_both_makers_are_listed_and_counted_on(mixed):
+    devices = mixed.berth("list", "--json").json["devices"]
+    assert [(device["index"], device["vendor"], device["verdict"]["free"]) for device in devices] == [
+        (0, "nvidia", True),
+        (1, "nvidia", True),
+        (2, "amd", True),
+        (3, "amd", True),
+    ]
+
+
+def test_a_request_gets_devices_of_one_maker(mixed):
+    assert mixed.berth("run", "-n", "2", "--", *MASKS).out == "none 0,1 PCI_BUS_ID\n"
+    assert mixed.berth("run", "-n", "2", "--where", "vendor=amd", "--", *MASKS).out == "0,1 none none\n"
+    refused = mixed.berth("pick", "-n", "3")
+    assert refused.status == 69
+    assert "made by AMD: this request gets devices of one maker, and that is NVIDIA" in refused.err
+
+
+def test_a_request_that_names_devices_of_two_makers_is_refused(mixed):
+    refused = mixed.berth("pick", "-n", "1", "--devices", "0,2")
+    assert (refused.status, refused.out) == (2, "")
+    assert "device 0 is made by NVIDIA and device 2 by AMD" in refused.err
+
+
+def test_a_job_for_one_maker_waits_for_it_and_takes_no_other(mixed):
+    assert mixed.berth("pick", "-n", "2", "--hold", "60s").out == "0,1\n"
+    assert mixed.berth("pick").status == 75
+    assert mixed.berth("pick", "--where", "vendor=amd").out == "0\n"
+
+
+def test_the_driver_of_one_maker_that_fails_hides_no_other(mixed):
+    mixed.change("init_result = 18\n[[device]]\nmodel = 'H100'\n")
+    answer = mixed.berth("list", "--json")
+    assert [device["vendor"] for device in answer.json["devices"]] == ["amd", "amd"]
+    assert answer.err
