@@ -10,7 +10,7 @@ build_packages=(
 test_packages=(
   python3-dev git procps util-linux
   clang-format-19 clang-tidy-19 clang-tools-19 shellcheck
-  valgrind strace binutils spin
+  valgrind strace binutils spin rocm-smi
   zsh fish
   dpkg-dev lintian man-db
   curl openssl prometheus systemd

@@ -67,6 +67,10 @@ const Model* model_named(std::string_view key) {
   return nullptr;
 }
 
+bool names_mi300x(std::string_view key) {
+  return same_key(key, kMi300x.key);
+}
+
 const Model* models(std::size_t& count) {
   count = std::size(kModels);
   return kModels;

@@ -37,6 +37,23 @@ struct Model {
   Memory memory = Memory::own;
 };
 
+/// What amdgpu says about the one card of AMD's that is played.
+struct AmdModel {
+  const char* key;
+  const char* name;
+  unsigned memory_mib;
+  unsigned compute_units;
+  unsigned target_version;  // 90402 is gfx942
+  unsigned pci_device;
+  unsigned power_limit_w;
+  unsigned idle_power_w;
+  unsigned idle_temperature;
+  unsigned max_mhz;
+};
+inline constexpr AmdModel kMi300x{
+    "MI300X", "AMD Instinct MI300X OAM", 196592, 304, 90402, 0x74A1, 750, 140, 42, 2100};
+bool names_mi300x(std::string_view key);
+
 /// nullptr if unknown. Case does not count, nor do '-', '_' and ' '.
 const Model* model_named(std::string_view key);
 const Model* models(std::size_t& count);

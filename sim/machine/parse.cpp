@@ -20,6 +20,15 @@ void parse_driver(Table& top, Scenario& scenario) {
   if (scenario.driver.size() > 60) top.wrong("driver", "\"driver\" is too long");
 }
 
+void parse_amd(const toml::table& source, Problems& problems, Scenario& scenario) {
+  Table table(source, problems, "[[amd]]");
+  const auto model = table.text("model");
+  if (!model && !table.has("model")) table.wrong("[[amd]] needs \"model\", for instance \"MI300X\"");
+  if (model && !names_mi300x(*model)) table.wrong("model", "unknown model \"" + *model + "\": it is MI300X");
+  scenario.amd_cards += static_cast<unsigned>(table.integer("count", 1, 256).value_or(1));
+  table.finish();
+}
+
 void parse_top(Table& top, Problems& problems, Scenario& scenario) {
   parse_driver(top, scenario);
   if (auto result = top.integer("init_result", 0, 999)) scenario.init_result = static_cast<int>(*result);
@@ -28,6 +37,7 @@ void parse_top(Table& top, Problems& problems, Scenario& scenario) {
   if (auto delay = top.duration_us("memory_return_delay")) scenario.memory_return_delay_us = *delay;
   for (const toml::table* device : top.tables("device"))
     parse_device(*device, problems, scenario.active_generation(), scenario.devices);
+  for (const toml::table* amd : top.tables("amd")) parse_amd(*amd, problems, scenario);
   if (problems.any()) return;  // what follows refers to devices
   parse_topology(top, problems, scenario);
   for (const toml::table* fault : top.tables("fault"))

@@ -186,11 +186,15 @@ struct Scenario {
   bool library_missing = false;
   std::uint64_t memory_return_delay_us = 0;
   std::vector<Device> devices;
+  unsigned amd_cards = 0;  // made as files, and not a part of what the libraries answer
   std::vector<PcieLevel> pcie;
   std::vector<Fault> faults;
 
   /// The generation of the library that runs this, else what the file asks for, else the default.
   [[nodiscard]] const Generation& active_generation() const;
+  /// A machine with AMD cards alone has nothing of NVIDIA's: no library, no nvidia-smi.
+  [[nodiscard]] bool has_programs() const { return !devices.empty() || amd_cards == 0; }
+  [[nodiscard]] bool has_libraries() const { return !library_missing && has_programs(); }
   [[nodiscard]] std::string driver_version() const;
   [[nodiscard]] int cuda_version() const;
   /// As nvmlGpuTopologyLevel_t: 0 same board, 10 PIX, 20 PXB, 30 PHB, 40 NODE, 50 SYS.

@@ -162,7 +162,7 @@ int main_of(int count, char** arguments) {
   if (!world.refresh()) return fail_to_start(999);
   const Verdict verdict = world.judge("nvidia-smi", -1);
   world.log("nvidia-smi", -1, -1, verdict.result);
-  if (world.scenario().library_missing)
+  if (!world.scenario().has_libraries())
     return say(
         "NVIDIA-SMI couldn't find libnvidia-ml.so library in your system. Please make sure that the NVIDIA "
         "Display Driver is "

@@ -30,10 +30,13 @@ std::string parse_machine(std::string_view text, Machine& machine) {
     if (!split_part(rest.substr(0, plus), count, key)) return "not a machine";
     if (count < 1 || count > kMost) return "a machine has 1 to 256 devices of a kind";
     const Model* model = model_named(key);
-    if (model == nullptr) return "unknown model \"" + std::string(key) + "\" (berth-sim --list-models)";
-    machine.name += (machine.name.empty() ? "" : "+") + std::to_string(count) + "x" + model->key;
-    machine.text +=
-        std::string(machine.text.empty() ? "" : "\n") + "[[device]]\nmodel = \"" + model->key + "\"\n";
+    const bool amd = names_mi300x(key);
+    if (model == nullptr && !amd)
+      return "unknown model \"" + std::string(key) + "\" (berth-sim --list-models)";
+    const char* name = amd ? kMi300x.key : model->key;
+    machine.name += (machine.name.empty() ? "" : "+") + std::to_string(count) + "x" + name;
+    machine.text += std::string(machine.text.empty() ? "" : "\n") + (amd ? "[[amd]]" : "[[device]]") +
+                    "\nmodel = \"" + name + "\"\n";
     if (count > 1) machine.text += "count = " + std::to_string(count) + "\n";
     if (plus == std::string_view::npos) return {};
     rest.remove_prefix(plus + 1);

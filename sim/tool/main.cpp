@@ -13,6 +13,7 @@
 #include "machine/models.h"
 #include "machine/parse.h"
 #include "machine/process_life.h"
+#include "tool/amd_tree.h"
 #include "tool/layout.h"
 #include "tool/machine_text.h"
 
@@ -26,6 +27,7 @@ constexpr const char* kHelp =
     "\n"
     "Runs COMMAND inside a simulated GPU machine: it finds a libnvidia-ml.so.1, a libcuda.so.1\n"
     "and an nvidia-smi that answer from the scenario in FILE, or from N devices of MODEL.\n"
+    "AMD cards (MI300X) are there as the files of sysfs below BERTH_SIM_ROOT, for Berth to read.\n"
     "\n"
     "  --strict FILE ...  refuses a malformed scenario; else the driver answers 999, as one that is broken\n"
     "  --check FILE       says what is wrong with a scenario (exit status 2) or nothing\n"
@@ -34,7 +36,8 @@ constexpr const char* kHelp =
     "  --help, --version\n"
     "\n"
     "Examples: berth-sim 8xH100 -- nvidia-smi\n"
-    "          berth-sim 2xA100+1xT4 -- python3 train.py\n";
+    "          berth-sim 2xA100+1xT4 -- python3 train.py\n"
+    "          berth-sim 4xMI300X -- berth list\n";
 
 int complain(const std::string& what, int status = kUsage) {
   std::fprintf(stderr, "berth-sim: %s\n", what.c_str());
@@ -50,6 +53,7 @@ int list_models() {
     else
       std::printf("%-13s %-31s %6u MiB\n", model->key, model->name, model->memory_mib);
   }
+  std::printf("%-13s %-31s %6u MiB\n", kMi300x.key, kMi300x.name, kMi300x.memory_mib);
   return 0;
 }
 
@@ -106,10 +110,15 @@ int run(const char* argument, char** command, bool strict) {
   if (!malformed.empty()) scenario = {};
   const std::string state = file + ".d";
   if (!make_state_directory(state)) return complain(state + ": " + strerror(errno));
-  prepend("LD_LIBRARY_PATH", scenario.library_missing ? directory_without_libraries(state)
-                                                      : layout.libraries(scenario.active_generation().name));
-  prepend("PATH", layout.programs());
+  // A machine without AMD cards has a tree too: what runs inside sees none of the machine around it.
+  const std::string amd = state + "/amd-" + std::to_string(scenario.amd_cards);
+  if (const std::string wrong = make_amd_tree(amd, scenario.amd_cards); !wrong.empty())
+    return complain(wrong);
+  prepend("LD_LIBRARY_PATH", scenario.has_libraries() ? layout.libraries(scenario.active_generation().name)
+                                                      : directory_without_libraries(state));
+  if (scenario.has_programs()) prepend("PATH", layout.programs());
   setenv("BERTH_SIM", file.c_str(), 1);
+  setenv("BERTH_SIM_ROOT", amd.c_str(), 1);
   setenv("BERTH_DIR", (state + "/leases").c_str(), 1);
   execvp(command[0], command);
   const int error = errno;

@@ -162,7 +162,8 @@ def test_berth_sim_says_what_is_wrong(arguments, status, what):
 
 
 def test_every_model_makes_a_machine(machine):
-    models = subprocess.run([BERTH_SIM, "--list-models"], capture_output=True, text=True).stdout.splitlines()
+    known = subprocess.run([BERTH_SIM, "--list-models"], capture_output=True, text=True).stdout.splitlines()
+    models = [line for line in known if "AMD" not in line]
     text = "".join(f'[[device]]\nmodel = "{line.split()[0]}"\n' for line in models)
     nvml = machine.write(text).nvml()
     name = c.create_string_buffer(96)

@@ -6,7 +6,9 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kRunAbout =
-    "Leases the GPUs asked for, runs COMMAND with CUDA_VISIBLE_DEVICES set to them, and ends as COMMAND "
+    "Leases the GPUs asked for, runs COMMAND with CUDA_VISIBLE_DEVICES (AMD GPUs: ROCR_VISIBLE_DEVICES) set "
+    "to "
+    "them, and ends as COMMAND "
     "ends: with its status, or by its signal. The lease ends with the last process that COMMAND has started, "
     "however it ends. Options end at the first word of COMMAND. Where the GPUs are taken it waits in line, "
     "first come, first served; BERTH_WAIT (30m, 0 or forever) sets for how long.\n"
