@@ -1,5 +1,6 @@
 """The documents that lead a newcomer name files that are there."""
 
+import collections
 import pathlib
 import re
 
@@ -44,3 +45,28 @@ def test_the_table_of_layers_is_that_of_the_build():
     assert len(built) == 11
     assert told == built
     assert {path.name for path in (ROOT / "src/berth").iterdir()} == set(built)
+
+
+# The C++ library shows a host a face of its own, with the words that are inside.
+FACE = "src/berth/api/"
+TYPE = re.compile(r"^\s*(?:struct|class|enum class) (\w+)(?: final)?(?: : [\w:, ]+)? \{", re.M)
+
+
+def sources(pattern: str):
+    for path in (ROOT / "src/berth").rglob(pattern):
+        if "test" not in path.parts and not path.relative_to(ROOT).as_posix().startswith(FACE):
+            yield path
+
+
+def test_one_word_is_one_thing():
+    design = (ROOT / "docs/design.md").read_text()
+    table = design.partition("## Words")[2].partition("\n## ")[0]
+    words = re.findall(r"^\| (\w+) \|", table, re.M)[1:]
+    assert len(words) == len(set(words)) > 25
+    types = collections.defaultdict(list)
+    for path in sources("*.[hc]*"):
+        for name in set(TYPE.findall(path.read_text())):
+            types[name.lower()].append(path.relative_to(ROOT).as_posix())
+    assert {word: types[word] for word in words if len(types[word]) > 1} == {}
+    headers = "".join(path.read_text().lower() for path in sources("*.h"))
+    assert [word for word in words if not re.search(rf"\b{word}", headers)] == []

@@ -39,7 +39,7 @@ struct Wanted {
     return !settings.hub.is_hub || std::ranges::any_of(agents, [](const auto& each) { return !each.peer; });
   }
   std::chrono::seconds every() const { return std::chrono::seconds(serve::interval_s(settings)); }
-  serve::Hub::Plan plan() const { return {agents, every(), std::chrono::seconds(settings.hub.patience_s)}; }
+  serve::Hub::Rounds rounds() const { return {agents, every(), std::chrono::seconds(settings.hub.patience_s)}; }
 };
 
 /// nullopt: help was asked for, and given.
@@ -137,7 +137,7 @@ class Program {
     } else if (wanted.looks_here()) {
       BERTH_DO(look_here(wanted));
     }
-    if (is_hub_) hub_.apply(wanted.plan());
+    if (is_hub_) hub_.apply(wanted.rounds());
     return {};
   }
 

@@ -21,7 +21,7 @@ bool is_same_secret(std::string_view given, std::string_view secret) {
   return differences == 0;
 }
 
-bool may_ask(const Request& request, const Door& door) {
+bool may_ask(const HttpRequest& request, const Door& door) {
   constexpr std::string_view kScheme = "Bearer ";
   if (door.token.empty()) return true;
   return request.authorization.starts_with(kScheme) &&
@@ -117,7 +117,7 @@ Page refusal(int status, std::string_view message) {
   return page;
 }
 
-Answer answer(const Request& request, const Door& door, const Site& site, const Published& published) {
+Answer answer(const HttpRequest& request, const Door& door, const Site& site, const Published& published) {
   const auto mark = request.target.find('?');
   const std::string_view path = request.target.substr(0, mark);
   if (door.checks_host && !is_own_name(request.host))

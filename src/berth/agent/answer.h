@@ -71,7 +71,7 @@ struct Site {
 };
 
 /// What of an HTTP request an answer depends on.
-struct Request {
+struct HttpRequest {
   std::string_view method;
   std::string_view target;
   std::string_view host;
@@ -99,7 +99,7 @@ struct Errand {
 using Answer = std::variant<Page, Subscription, Errand>;
 
 /// Pure. Never changes anything: the only methods are GET and HEAD.
-Answer answer(const Request& request, const Door& door, const Site& site, const Published& published);
+Answer answer(const HttpRequest& request, const Door& door, const Site& site, const Published& published);
 
 /// Of a request that could not be understood.
 Page refusal(int status, std::string_view message);

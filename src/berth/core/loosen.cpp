@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostSuggestions = 3;
 
-struct World {
+struct Scene {
   const Ledger& ledger;
   const Facts& facts;
 
@@ -32,10 +32,10 @@ struct World {
 using Suggestions = std::vector<Suggestion>;
 
 /// Adds the request if it succeeds.
-void suggest(Suggestions& suggestions, const World& world, std::string change, Request request) {
-  const std::vector<Verdict> free = world.free(request);
+void suggest(Suggestions& suggestions, const Scene& scene, std::string change, Request request) {
+  const std::vector<Verdict> free = scene.free(request);
   if (free.size() < request.count) return;
-  Choice choice = choose(request, free, world.facts.snapshot);
+  Choice choice = choose(request, free, scene.facts.snapshot);
   suggestions.push_back({std::move(change), std::move(request), std::move(choice)});
 }
 
@@ -56,10 +56,10 @@ Request without_condition(const Request& request, std::size_t index) {
 }
 
 /// The tightest threshold that as many devices meet as are asked for, when all else of the request holds.
-std::optional<Expression> threshold_that_does(const Request& request, std::size_t index, const World& world) {
+std::optional<Expression> threshold_that_does(const Request& request, std::size_t index, const Scene& scene) {
   std::vector<std::pair<double, Expression>> reachable;
-  for (const Verdict& verdict : world.free(without_condition(request, index))) {
-    const Device* device = find_device(world.facts.snapshot, verdict.uuid);
+  for (const Verdict& verdict : scene.free(without_condition(request, index))) {
+    const Device* device = find_device(scene.facts.snapshot, verdict.uuid);
     const auto loosened = request.conditions[index].loosened_for(DeviceFacts{*device, verdict.free_bytes});
     if (!loosened) continue;
     const Threshold threshold = *loosened->threshold();
@@ -70,24 +70,24 @@ std::optional<Expression> threshold_that_does(const Request& request, std::size_
   return reachable[request.count - 1].second;
 }
 
-void lower_thresholds(Suggestions& suggestions, const Request& request, const World& world) {
+void lower_thresholds(Suggestions& suggestions, const Request& request, const Scene& scene) {
   for (std::size_t i = 0; i < request.conditions.size(); ++i) {
-    const auto threshold = threshold_that_does(request, i, world);
+    const auto threshold = threshold_that_does(request, i, scene);
     if (!threshold) continue;
     Request looser = request;
     looser.conditions[i] = *threshold;
-    suggest(suggestions, world,
+    suggest(suggestions, scene,
             fmt::format("{} instead of {}", threshold->text(), request.conditions[i].text()),
             std::move(looser));
   }
 }
 
-void lower_promise(Suggestions& suggestions, const Request& request, const World& world) {
+void lower_promise(Suggestions& suggestions, const Request& request, const Scene& scene) {
   if (request.promise_bytes == 0) return;
   Request looser = request;
   looser.promise_bytes = 0;
   std::vector<std::uint64_t> rooms;
-  for (const Verdict& verdict : world.free(looser)) rooms.push_back(verdict.free_bytes.value_or(0));
+  for (const Verdict& verdict : scene.free(looser)) rooms.push_back(verdict.free_bytes.value_or(0));
   if (rooms.size() < request.count) return;
   std::ranges::sort(rooms, std::greater<>());
   const std::string text =
@@ -96,45 +96,45 @@ void lower_promise(Suggestions& suggestions, const Request& request, const World
   if (looser.promise_bytes == 0 || looser.promise_bytes >= request.promise_bytes) return;
   std::string change = fmt::format("{} of memory instead of {}", bytes_for_people(looser.promise_bytes),
                                    bytes_for_people(request.promise_bytes));
-  suggest(suggestions, world, std::move(change), std::move(looser));
+  suggest(suggestions, scene, std::move(change), std::move(looser));
 }
 
-void lower_count(Suggestions& suggestions, const Request& request, const World& world) {
-  const std::size_t free_count = world.free(request).size();
+void lower_count(Suggestions& suggestions, const Request& request, const Scene& scene) {
+  const std::size_t free_count = scene.free(request).size();
   if (free_count == 0) return;
   Request looser = request;
   looser.count = static_cast<unsigned>(free_count);
-  suggest(suggestions, world,
+  suggest(suggestions, scene,
           fmt::format("{} device{} instead of {}", free_count, free_count == 1 ? "" : "s", request.count),
           std::move(looser));
 }
 
-void drop_conditions(Suggestions& suggestions, const Request& request, const World& world) {
+void drop_conditions(Suggestions& suggestions, const Request& request, const Scene& scene) {
   for (std::size_t i = 0; i < request.conditions.size(); ++i) {
     // Where another threshold does, nothing need be left out.
-    if (threshold_that_does(request, i, world)) continue;
-    suggest(suggestions, world, fmt::format("without {}", request.conditions[i].text()),
+    if (threshold_that_does(request, i, scene)) continue;
+    suggest(suggestions, scene, fmt::format("without {}", request.conditions[i].text()),
             without_condition(request, i));
   }
 }
 
-void drop_lists(Suggestions& suggestions, const Request& request, const World& world) {
+void drop_lists(Suggestions& suggestions, const Request& request, const Scene& scene) {
   if (!request.devices.empty()) {
     Request looser = request;
     looser.devices.clear();
-    suggest(suggestions, world, fmt::format("any device instead of {}", fmt::join(request.devices, ", ")),
+    suggest(suggestions, scene, fmt::format("any device instead of {}", fmt::join(request.devices, ", ")),
             std::move(looser));
   }
   if (!request.exclude.empty()) {
     Request looser = request;
     looser.exclude.clear();
-    suggest(suggestions, world, fmt::format("without excluding {}", fmt::join(request.exclude, ", ")),
+    suggest(suggestions, scene, fmt::format("without excluding {}", fmt::join(request.exclude, ", ")),
             std::move(looser));
   }
 }
 
-void allow_company(Suggestions& suggestions, const Request& request, const World& world) {
-  const Result<std::vector<Verdict>> verdicts = judge(request, world.ledger, world.facts);
+void allow_company(Suggestions& suggestions, const Request& request, const Scene& scene) {
+  const Result<std::vector<Verdict>> verdicts = judge(request, scene.ledger, scene.facts);
   std::set<std::size_t> counts;
   for (const Verdict& verdict : verdicts.value_or(std::vector<Verdict>{})) {
     if (verdict.failed == Clause::no_outsider) counts.insert(verdict.culprits.size());
@@ -144,7 +144,7 @@ void allow_company(Suggestions& suggestions, const Request& request, const World
     Request looser = request;
     looser.allowed_processes = static_cast<unsigned>(count);
     const std::size_t before = suggestions.size();
-    suggest(suggestions, world,
+    suggest(suggestions, scene,
             fmt::format("beside up to {} process{} of others", count, count == 1 ? "" : "es"),
             std::move(looser));
     if (suggestions.size() > before) return;
@@ -154,13 +154,13 @@ void allow_company(Suggestions& suggestions, const Request& request, const World
 }  // namespace
 
 std::vector<Suggestion> loosen(const Request& request, const Ledger& ledger, const Facts& facts) {
-  const World world{ledger, facts};
+  const Scene scene{ledger, facts};
   const Request split = with_parts(request);
-  if (world.free(split).size() >= request.count) return {};
+  if (scene.free(split).size() >= request.count) return {};
   Suggestions suggestions;
   for (const auto way :
        {lower_thresholds, lower_promise, lower_count, drop_conditions, drop_lists, allow_company}) {
-    way(suggestions, split, world);
+    way(suggestions, split, scene);
   }
   if (suggestions.size() > kMostSuggestions) suggestions.resize(kMostSuggestions);
   return suggestions;

@@ -49,17 +49,17 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
         gathering_(loop),
         number_(static_cast<std::uint64_t>(std::time(nullptr)) * kNumbersPerSecond) {}
 
-  void apply(Plan plan) {
-    every_ = plan.every;
-    patience_ = plan.patience;
+  void apply(Rounds rounds) {
+    every_ = rounds.every;
+    patience_ = rounds.patience;
     sharing_ = client_sharing(loop_);
-    most_bytes_ = most_of_answer(plan.agents.size());
+    most_bytes_ = most_of_answer(rounds.agents.size());
     services_.use(sharing_, patience_, most_bytes_);
     std::map<std::string, std::shared_ptr<Polled>> before;
     for (const auto& each : polled_) before.emplace(each->agent.name, each);
     polled_.clear();
     std::vector<std::shared_ptr<Polled>> fresh;
-    for (Agent& agent : plan.agents) {
+    for (Agent& agent : rounds.agents) {
       const auto known = before.find(agent.name);
       if (known != before.end() && known->second->agent == agent) {
         known->second->is_renewed = true;
@@ -207,8 +207,8 @@ Hub::Hub(asio::io_context& loop, Publish publish, ByPath<Service> own)
     : body_(std::make_shared<Body>(loop, std::move(publish), std::move(own))) {}
 Hub::~Hub() = default;
 
-void Hub::apply(Plan plan) {
-  body_->apply(std::move(plan));
+void Hub::apply(Rounds rounds) {
+  body_->apply(std::move(rounds));
 }
 
 void Hub::ask_host(const Call& call, Reply reply) {

@@ -16,7 +16,7 @@ namespace berth::serve {
 /// a host that answers late, badly or never holds up no other.
 class Hub {
  public:
-  struct Plan {
+  struct Rounds {
     std::vector<Agent> agents;
     std::chrono::seconds every{5};
     std::chrono::seconds patience{5};
@@ -29,7 +29,7 @@ class Hub {
 
   /// From now on. Agents that were there before keep what they told. Reads certificates anew. To be called in
   /// the loop's thread, or before it runs.
-  void apply(Plan plan);
+  void apply(Rounds rounds);
   /// What was published of this machine, for the agent that is "self". From any thread.
   void take_own(std::shared_ptr<const Published> own);
   /// What is asked of agents through the hub: /api/v1/hosts/NAME/history, and /api/v1/usage of all. In the

@@ -18,7 +18,7 @@ std::string_view view(boost::beast::string_view text) {
 
 }  // namespace
 
-Request request_of(const Header& header) {
+HttpRequest request_of(const Header& header) {
   return {.method = view(header.method_string()),
           .target = view(header.target()),
           .host = view(header[http::field::host]),

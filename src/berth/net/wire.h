@@ -15,7 +15,7 @@ inline constexpr std::uint32_t kMostHeaderBytes = 16U << 10U;
 using Header = boost::beast::http::request_header<>;
 
 /// Its views last as long as the header.
-Request request_of(const Header& header);
+HttpRequest request_of(const Header& header);
 bool takes_gzip(const Header& header);
 
 /// How an answer is sent.

@@ -25,11 +25,11 @@ const Site& site() {
   return site;
 }
 
-Request get(std::string_view target) {
+HttpRequest get(std::string_view target) {
   return {.method = "GET", .target = target, .host = "localhost", .authorization = "", .if_none_match = ""};
 }
 
-int status(const Request& request, const Door& door = {}) {
+int status(const HttpRequest& request, const Door& door = {}) {
   const Answer answered = answer(request, door, site(), published());
   const Page* page = std::get_if<Page>(&answered);
   return page == nullptr ? 0 : page->status;
@@ -46,7 +46,7 @@ TEST_CASE("a path is found whatever stands after its question mark") {
 }
 
 TEST_CASE("only what is unchanged and whole is answered with 304") {
-  Request request = get("/a");
+  HttpRequest request = get("/a");
   const std::string tag = make_page(200, "text/plain", "text").tag;
   request.if_none_match = tag;
   CHECK(status(request) == 304);
@@ -61,7 +61,7 @@ TEST_CASE("only what is unchanged and whole is answered with 304") {
 
 TEST_CASE("whoever lacks the token learns only whether the agent lives") {
   const Door door{.token = "0123456789abcdef", .checks_host = false};
-  Request request = get("/a");
+  HttpRequest request = get("/a");
   CHECK(status(request, door) == 401);
   CHECK(status(get("/none"), door) == 401);
   CHECK(status(get("/events"), door) == 401);
@@ -80,13 +80,13 @@ TEST_CASE("whoever lacks the token learns only whether the agent lives") {
 TEST_CASE("a name that a foreign page may have made is refused") {
   for (const std::string_view own :
        {"localhost", "localhost:80", "127.0.0.1:80", "10.0.0.7", "[::1]:80", ""}) {
-    Request request = get("/a");
+    HttpRequest request = get("/a");
     request.host = own;
     CHECK_MESSAGE(status(request) == 200, own);
   }
   for (const std::string_view foreign :
        {"evil.example", "evil.example:80", "1.2.3.4.evil:80", "localhost.evil", ":80"}) {
-    Request request = get("/a");
+    HttpRequest request = get("/a");
     request.host = foreign;
     CHECK_MESSAGE(status(request) == 421, foreign);
     CHECK(status(request, {.token = "", .checks_host = false}) == 200);
@@ -128,7 +128,7 @@ TEST_CASE("a service is found by its path or by the nearest folder") {
 
 TEST_CASE("nothing is changed by asking") {
   for (const std::string_view method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS", ""}) {
-    Request request = get("/a");
+    HttpRequest request = get("/a");
     request.method = method;
     CHECK(status(request) == 405);
   }
