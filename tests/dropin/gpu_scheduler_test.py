@@ -1,6 +1,7 @@
 """gpu_scheduler: its document's examples, what it holds, and the lock files of its original."""
 
 import fcntl
+import os
 import signal
 
 import pytest
@@ -484,11 +485,12 @@ def test_the_command(make_desk, words, status, out, err):
 
 
 def test_the_command_waits_and_says_so(make_desk):
-    desk = make_desk("1xH100")
+    idle = '[[device]]\nmodel = "H100"\n'
+    desk = make_desk(f"{idle}{idle}process = [{{pid = {os.getpid()}, used_mib = 70000}}]\n")
     waiting = desk.lab.start("gpu-scheduler", "--num-gpus", "2", "--poll-interval", "0.1", cwd=desk.directory)
     said = waiting.stderr.readline()
     assert said.startswith("Waiting for 2 free GPU(s)... Found 1 free GPU(s).")
-    desk.lab.change("2xH100")
+    desk.lab.change(idle + idle)
     assert waiting.communicate(timeout=DEADLINE_S)[0] == "0,1\n"
     assert waiting.returncode == 0
 
