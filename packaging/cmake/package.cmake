@@ -19,6 +19,6 @@ set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "\
 Berth picks free GPUs by what a job asks for, leases them so that nobody else
 gets them, and explains every answer. It needs no daemon, no root and no
 database. The lease directory is /run/berth, made at boot by systemd-tmpfiles.")
-set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/postinst)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/cmake/postinst)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 include(CPack)

@@ -51,7 +51,7 @@ class ConductCommand : public Command {
   }
 
  private:
-  source::SourceKind source_ = source::SourceKind::automatic;
+  source::SourceKind source_ = source::SourceKind::kAutomatic;
 };
 
 }  // namespace

@@ -304,7 +304,7 @@ class Doctor : public Command {
     return findings;
   }
 
-  source::SourceKind kind_ = source::SourceKind::automatic;
+  source::SourceKind kind_ = source::SourceKind::kAutomatic;
   bool json_ = false;
 };
 

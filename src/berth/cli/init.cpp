@@ -62,7 +62,7 @@ class Init : public Command {
   }
 
   std::string root_;
-  source::SourceKind source_ = source::SourceKind::automatic;
+  source::SourceKind source_ = source::SourceKind::kAutomatic;
 };
 
 }  // namespace

@@ -85,7 +85,7 @@ class LeaseHelper : public Command {
     BERTH_LET(const auto ask, read_ask());
     BERTH_DO(end_with_host());
     BERTH_LET(const auto session,
-              leasing::Session::open(environment.access(source::SourceKind::automatic),
+              leasing::Session::open(environment.access(source::SourceKind::kAutomatic),
                                      ask.ignore_mask ? MaskUse::ignore : MaskUse::inherit));
     const leasing::TicketWords words{
         .command = sys::process_command(host_),

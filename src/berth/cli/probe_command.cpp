@@ -16,7 +16,7 @@ class ProbeCommand : public Command {
   }
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
     const auto expected = words.empty() ? std::nullopt : source::source_kind_from_text(words.front());
-    source::run_probe(0, 1, expected.value_or(source::SourceKind::automatic), version());
+    source::run_probe(0, 1, expected.value_or(source::SourceKind::kAutomatic), version());
   }
 };
 

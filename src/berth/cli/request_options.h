@@ -15,7 +15,7 @@ struct RequestOptions {
   Request request;
   bool uuids = false;  ///< --ids uuid
   MaskUse mask = MaskUse::inherit;
-  source::SourceKind source = source::SourceKind::automatic;
+  source::SourceKind source = source::SourceKind::kAutomatic;
   std::optional<unsigned> count;  ///< as given; `request.count` is what holds
 };
 

@@ -58,7 +58,7 @@ class Verify : public Command {
 
  private:
   bool json_ = false;
-  source::SourceKind source_ = source::SourceKind::automatic;
+  source::SourceKind source_ = source::SourceKind::kAutomatic;
 };
 
 }  // namespace

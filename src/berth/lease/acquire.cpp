@@ -153,7 +153,7 @@ class Asking {
     return Acquired(Refused{world(), std::move(standing), state_.patience.wait});
   }
 
-  static Done perform(const Fail& failed) { return std::unexpected(failed.error); }
+  Done perform(const Fail& failed) { return std::unexpected(failed.error); }
 
   World world() {
     world_.facts = std::move(state_.facts);

@@ -12,7 +12,7 @@ namespace berth::source {
 struct ProbeOptions {
   std::string program = "/proc/self/exe";  ///< of the probe
   std::vector<std::string> arguments = {"__probe"};
-  SourceKind kind = SourceKind::automatic;
+  SourceKind kind = SourceKind::kAutomatic;
   /// Without a sign of life for this long, the driver is taken to hang.
   std::chrono::milliseconds progress_deadline = std::chrono::seconds(10);
   /// Topology is worth less patience: an order without it is an answer too.

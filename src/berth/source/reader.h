@@ -27,7 +27,7 @@ struct Stage {
 
 struct ReadRequest {
   ReadingSet readings;
-  SourceKind kind = SourceKind::automatic;
+  SourceKind kind = SourceKind::kAutomatic;
   /// Where what was learnt once may be kept, "" for nowhere.
   std::string state_directory;
   /// Of the Berth that asks, which a probe of another one refuses; "" for any.

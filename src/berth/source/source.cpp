@@ -7,7 +7,7 @@
 namespace berth::source {
 
 std::optional<SourceKind> source_kind_from_text(std::string_view text) {
-  if (text == SourceKind::automatic.name()) return SourceKind::automatic;
+  if (text == SourceKind::kAutomatic.name()) return SourceKind::kAutomatic;
   const auto table = source_table();
   const auto row = std::ranges::find(table, text, &SourceRow::name);
   return row == table.end() ? std::nullopt : std::optional(SourceKind(row->name));
@@ -15,7 +15,7 @@ std::optional<SourceKind> source_kind_from_text(std::string_view text) {
 
 bool read_value(std::string_view text, SourceKind& kind) {
   const auto known = source_kind_from_text(text);
-  kind = known.value_or(SourceKind::automatic);
+  kind = known.value_or(SourceKind::kAutomatic);
   return known.has_value();
 }
 
@@ -26,7 +26,7 @@ std::string_view to_text(SourceKind kind) {
 std::vector<std::string_view> source_names() {
   std::vector<std::string_view> names;
   for (const SourceRow& row : source_table()) names.push_back(row.name);
-  names.push_back(SourceKind::automatic.name());
+  names.push_back(SourceKind::kAutomatic.name());
   return names;
 }
 

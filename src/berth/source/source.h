@@ -13,20 +13,20 @@ namespace berth::source {
 /// vendor the first that is found.
 class SourceKind {
  public:
-  static const SourceKind automatic;
+  static const SourceKind kAutomatic;
 
   constexpr SourceKind() = default;
   /// `row`: the name of one.
   explicit constexpr SourceKind(std::string_view row) : name_(row) {}
 
-  bool is_automatic() const { return name_ == automatic.name_; }
+  bool is_automatic() const { return name_ == kAutomatic.name_; }
   std::string_view name() const { return name_; }
   bool operator==(const SourceKind&) const = default;
 
  private:
   std::string_view name_ = "auto";
 };
-inline constexpr SourceKind SourceKind::automatic{};
+inline constexpr SourceKind SourceKind::kAutomatic{};
 
 /// Text form as on the command line: the name of a row, or "auto".
 std::optional<SourceKind> source_kind_from_text(std::string_view text);
