@@ -11,11 +11,12 @@
 namespace berth {
 namespace {
 
-std::string vendor_of_first(const std::vector<std::string>& uuids, const Snapshot& snapshot) {
+// Lives as long as the snapshot: the Vendor of one that is not known refers to it.
+std::string_view vendor_of_first(const std::vector<std::string>& uuids, const Snapshot& snapshot) {
   for (const std::string& uuid : uuids) {
     if (const Device* device = find_device(snapshot, uuid)) return device->vendor;
   }
-  return snapshot.devices.empty() ? std::string(kUntoldVendor) : snapshot.devices.front().vendor;
+  return snapshot.devices.empty() ? kUntoldVendor : std::string_view(snapshot.devices.front().vendor);
 }
 
 bool names_uuids(const Mask& mask) {
