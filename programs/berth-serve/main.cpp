@@ -39,7 +39,9 @@ struct Wanted {
     return !settings.hub.is_hub || std::ranges::any_of(agents, [](const auto& each) { return !each.peer; });
   }
   std::chrono::seconds every() const { return std::chrono::seconds(serve::interval_s(settings)); }
-  serve::Hub::Rounds rounds() const { return {agents, every(), std::chrono::seconds(settings.hub.patience_s)}; }
+  serve::Hub::Rounds rounds() const {
+    return {agents, every(), std::chrono::seconds(settings.hub.patience_s)};
+  }
 };
 
 /// nullopt: help was asked for, and given.
