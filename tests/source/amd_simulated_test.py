@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import pytest
+from schemas import checked_document
 from lab import BUILD, DEADLINE_S
 
 TOTAL = 206141652992
@@ -56,7 +57,7 @@ def sim(tmp_path):
 
 
 def test_amd_cards_are_a_machine_of_their_own(sim):
-    listed = json.loads(sim("4xMI300X", "list", "--json"))
+    listed = checked_document(json.loads(sim("4xMI300X", "list", "--json")), "list")
     assert listed["source"] == "amd"
     devices = listed["devices"]
     assert [(device["vendor"], device["name"]) for device in devices] == [
