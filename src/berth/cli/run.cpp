@@ -103,7 +103,7 @@ class Run {
 
   Result<int> stay(const sys::JobCommand& command, leasing::HeldLease& lease) {
     // Where a script has replaced itself by us, its children are ours, and hold nothing.
-    std::vector<pid_t> others = sys::process_descendants(::getpid());
+    std::vector<pid_t> others = sys::own_children();
     auto job = sys::JobProcess::start(command);
     if (!job) return not_started(job.error());
     lease.end_watch();
@@ -173,7 +173,11 @@ class Run {
 
   static std::vector<pid_t> left_behind(const std::vector<pid_t>& others) {
     std::vector<pid_t> left = sys::process_descendants(::getpid());
-    std::erase_if(left, [&](pid_t pid) { return std::ranges::find(others, pid) != others.end(); });
+    for (const pid_t other : others) {
+      const std::vector<pid_t> below = sys::process_descendants(other);
+      std::erase_if(left,
+                    [&](pid_t pid) { return pid == other || std::ranges::find(below, pid) != below.end(); });
+    }
     return left;
   }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -126,6 +127,16 @@ std::string process_command(pid_t pid) {
   text = read_whole(proc_path(pid, "comm")).value_or("");
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
+}
+
+std::vector<pid_t> own_children() {
+  const auto text = read_whole("/proc/thread-self/children");
+  if (!text) return process_descendants(::getpid());
+  std::vector<pid_t> children;
+  for (const auto word : std::views::split(*text, ' ')) {
+    if (const auto child = pid_from_name(std::string(word.begin(), word.end()))) children.push_back(*child);
+  }
+  return children;
 }
 
 std::vector<pid_t> process_descendants(pid_t pid) {

@@ -48,7 +48,11 @@ std::optional<std::string> process_variable(pid_t pid, std::string_view name);
 /// The arguments joined by spaces, or the short name of one that has none; "" when there is no such process.
 std::string process_command(pid_t pid);
 
-/// All processes below `pid`, its children, theirs …, in no order.
+/// The children of this thread, in no order, without looking at any other process. On a kernel that does not
+/// tell them: all that descend from this process.
+std::vector<pid_t> own_children();
+
+/// All processes below `pid`, its children, theirs …, in no order. Looks at every process of the machine.
 std::vector<pid_t> process_descendants(pid_t pid);
 
 }  // namespace berth::sys
