@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/core/printable.h"
 #include "berth/core/units.h"
 #include "berth/render/explain.h"
 
@@ -61,9 +62,10 @@ std::vector<Device> devices_among(const std::vector<std::string>& uuids, const S
 }
 
 Error in_words(const leasing::Refusal& refusal, const render::Style& style) {
-  std::string text = render::refusal(
-      {refusal.request, refusal.world.facts.snapshot, refusal.verdicts, refusal.possible, refusal.looser},
-      style);
+  std::string text =
+      render::refusal({refusal.request, refusal.world.facts.snapshot, refusal.verdicts, refusal.possible,
+                       refusal.looser, refusal.standing ? &*refusal.standing : nullptr},
+                      style);
   while (text.ends_with('\n')) text.pop_back();
   if (refusal.code == ErrorCode::timed_out)
     text = fmt::format("waited {} in vain; {}", waited_in_words(*refusal.waited), text);
@@ -72,6 +74,7 @@ Error in_words(const leasing::Refusal& refusal, const render::Style& style) {
 
 std::vector<std::string> all_notes(const leasing::Session& session, std::vector<std::string> notes) {
   notes.insert(notes.begin(), session.warnings().begin(), session.warnings().end());
+  std::ranges::transform(notes, notes.begin(), [](const std::string& note) { return printable(note); });
   return notes;
 }
 

@@ -30,9 +30,9 @@
 ///     lease->release();    // or at the end of the last process that has a copy
 ///
 /// Errors are values: Error::code says which kind (see error.h), Error::message what happened and what to do
-/// next. All functions obey the site's policy and a surrounding lease (BERTH_LEASE), and CUDA_VISIBLE_DEVICES
-/// unless told not to, as the program does. They may be called from several threads at once; one Lease by one
-/// thread at a time.
+/// next. All functions obey the site's policy and a surrounding lease (BERTH_LEASE), and the
+/// mask of the devices' maker (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES) unless told not to, as the program
+/// does. They may be called from several threads at once; one Lease by one thread at a time.
 namespace berth {
 
 /// "0.1.0".
@@ -91,6 +91,9 @@ class Lease {
   /// What shows a job these devices and no others, names and values: CUDA_VISIBLE_DEVICES and
   /// CUDA_DEVICE_ORDER, or ROCR_VISIBLE_DEVICES.
   const std::vector<std::pair<std::string, std::string>>& variables() const;
+  /// What a job on them must not have, by which ROCm would choose among them: HIP_VISIBLE_DEVICES and the
+  /// like.
+  const std::vector<std::string>& unset() const;
   /// The value of the first of these: indices, or UUIDs where one is a MIG instance or the runtime counts
   /// otherwise than the driver, which is where a GPU of the machine is lost, hidden or split by MIG.
   const std::string& visible_devices() const;

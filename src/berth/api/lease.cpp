@@ -70,6 +70,9 @@ const std::string& Lease::visible_devices() const {
 const std::vector<std::pair<std::string, std::string>>& Lease::variables() const {
   return body_->mask.variables;
 }
+const std::vector<std::string>& Lease::unset() const {
+  return body_->mask.unset;
+}
 const std::vector<std::optional<std::size_t>>& Lease::ordinals() const {
   return body_->ordinals;
 }

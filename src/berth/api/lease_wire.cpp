@@ -29,6 +29,7 @@ void visit_ask(Ask& ask, Visit&& visit) {
   visit("shared", ask.request.shared);
   visit("promise_bytes", ask.request.promise_bytes);
   visit("allowed_processes", ask.request.allowed_processes);
+  visit("time_s", ask.request.time_s);
   visit("note", ask.note);
   visit("wait_ms", ask.wait);
   visit("ignore_mask", ask.ignore_mask);

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "berth/core/lineup.h"
+
+#include "berth/core/device_memory.h"
+
 namespace berth::acquisition {
 namespace {
 
@@ -20,6 +24,15 @@ constexpr milliseconds kSettleTime = 20ms;
 // After an event that a look did not explain, the locks mostly end within a moment: the next job need not
 // wait for all of the quiet time. It comes before that, and not instead.
 constexpr milliseconds kFirstPause = 1ms;
+constexpr int kLooksAfterRing = 2;
+constexpr milliseconds kFirstDeafness = 20ms;
+// Others decide within a moment each. Whoever may not wait gives a crowd of them their time.
+constexpr milliseconds kGateMoment = 2s;
+
+// What is kept for somebody may be lent until then, to whoever gives it back in time.
+bool backfills(const State& state) {
+  return state.facts.policy.line.backfill;
+}
 
 const Behind* behind(const State& state) {
   return std::get_if<Behind>(&state.plan);
@@ -65,14 +78,14 @@ milliseconds look_period(const State& state) {
   return period;
 }
 
-std::vector<TicketId> blocking_leases(const State& state) {
-  std::vector<TicketId> blocking;
-  for (const Ticket& ticket : state.ledger.tickets) {
-    const bool holds = std::ranges::any_of(
-        ticket.devices, [&](const std::string& uuid) { return is_candidate(state.standing.ticket, uuid); });
-    if (ticket.phase == TicketPhase::granted && holds) blocking.push_back(ticket.id);
+template <class IsMeant>
+std::vector<TicketId> leases_of(const Ledger& ledger, IsMeant is_meant) {
+  std::vector<TicketId> found;
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.phase == TicketPhase::granted && std::ranges::any_of(ticket.devices, is_meant))
+      found.push_back(ticket.id);
   }
-  return blocking;
+  return found;
 }
 
 std::vector<std::uint32_t> outsiders(const State& state) {
@@ -90,7 +103,9 @@ std::vector<std::uint32_t> outsiders(const State& state) {
 // once, or that came just before the watch, may still have seen them: one more, after a quiet moment, before
 // a long sleep.
 Action sleep_until_released(State& state, milliseconds left) {
-  SleepUntilReleased sleep{state.standing.ticket.candidates, blocking_leases(state), {}, {}};
+  const Ticket& mine = state.standing.ticket;
+  const auto is_mine = [&](const std::string& uuid) { return is_candidate(mine, uuid); };
+  SleepUntilReleased sleep{mine.candidates, leases_of(state.ledger, is_mine), {}, {}};
   state.is_pausing = !state.settled;
   if (state.is_pausing) {
     // An outsider that has exited and is still listed would end each such moment.
@@ -104,21 +119,39 @@ Action sleep_until_released(State& state, milliseconds left) {
 
 // A thousand waiters that look up every few seconds are a load. Whoever has many before it has time to notice
 // that the one before it is stopped.
-Action sleep_behind(State& state, TicketId rival, milliseconds left) {
+Action sleep_behind(State& state, const Behind& me, milliseconds now, milliseconds left) {
   state.settled = false;
-  SleepBehind sleep{
-      rival, std::min(left, state.far_back ? state.patience.far_tick : state.patience.tick), {}};
-  sleep.watched.push_back(rival);
+  milliseconds period = state.far_back ? state.patience.far_tick : state.patience.tick;
+  // As for the first in line: the locks may end a moment after the event.
+  state.is_pausing = state.looks_after_ring > 0;
+  if (state.is_pausing) period = state.looks_after_ring-- == kLooksAfterRing ? kFirstPause : kSettleTime;
+  const bool is_deaf = now < state.deaf_until;
+  if (is_deaf) period = std::min(period, state.deaf_until - now);
+  const auto is_unguarded = [&](const std::string& uuid) {
+    return std::ranges::find(me.unguarded, uuid) != me.unguarded.end();
+  };
+  SleepBehind sleep{.rival = me.rival,
+                    .period = std::min(left, period),
+                    .watched = {me.rival},
+                    .uuids = me.unguarded,
+                    .leases = leases_of(state.ledger, is_unguarded),
+                    .bell = backfills(state) && !is_deaf};
   sleep.watched.insert(sleep.watched.end(), state.passed_over.begin(), state.passed_over.end());
   return sleep;
+}
+
+// Whoever is behind somebody has looked when it joined, which may be hours ago. What is free by now is taken.
+Action refuse_by_facts_of_now(State& state) {
+  if (behind(state) == nullptr || std::exchange(state.looked_last, true)) return Refuse{};
+  return look_anew(state);
 }
 
 Action sleep(State& state, milliseconds now) {
   const milliseconds waited = now - state.joined_at.value_or(now);
   state.standing.waited = std::chrono::duration_cast<std::chrono::seconds>(waited);
-  const milliseconds left = state.patience.limit ? *state.patience.limit - waited : milliseconds::max();
-  if (left <= 0ms) return Refuse{};
-  if (const Behind* me = behind(state)) return sleep_behind(state, me->rival, left);
+  const milliseconds left = state.patience.limit ? *state.patience.limit - now : milliseconds::max();
+  if (left <= 0ms) return refuse_by_facts_of_now(state);
+  if (const Behind* me = behind(state)) return sleep_behind(state, *me, now, left);
   return sleep_until_released(state, left);
 }
 
@@ -132,6 +165,15 @@ Result<void> see_how_it_stands(State& state) {
     if (const Ticket* rival = find_ticket(state.ledger, me->rival)) standing.behind = *rival;
   }
   return {};
+}
+
+// It needs no ticket and no gate to be told why.
+Action give_up_for_ever(State& state, Error reason) {
+  if (reason.code != ErrorCode::impossible) return Fail{std::move(reason)};
+  state.judged = state.ledger;
+  state.plan = Blocked{};
+  state.gives_up = true;
+  return ask_names(state);
 }
 
 // What happened, one by one.
@@ -148,7 +190,7 @@ Action on(State& state, milliseconds, Looked seen) {
   auto& locked = state.facts.foreign_locks;
   locked.insert(locked.end(), state.refused.begin(), state.refused.end());
   if (const auto possible = check_possible(state.request, state.facts); !possible)
-    return Fail{possible.error()};
+    return give_up_for_ever(state, possible.error());
   if (state.joined_at) return Decide{};
   auto could_use = candidates(state.request, state.facts);
   if (!could_use) return Fail{could_use.error()};
@@ -177,7 +219,8 @@ Action on(State& state, milliseconds now, const LeftGate& left) {
     state.gives_up = true;
   } else if (state.only_the_order) {
     // One that no longer waits may leave another in front, for whom no driver need be asked.
-    if (behind(state) == nullptr) return look_anew(state);
+    const bool may_free_others = backfills(state) && is_any_unleased(state.judged, state.facts.snapshot);
+    if (behind(state) == nullptr || may_free_others) return look_anew(state);
   } else if (state.facts_are_old) {
     return look_once_more(state);
   }
@@ -197,7 +240,34 @@ Action on(State& state, milliseconds now, const Named& names) {
     }
   }
   if (const auto seen = see_how_it_stands(state); !seen) return Fail{seen.error()};
-  return state.gives_up ? Refuse{} : sleep(state, now);
+  if (state.gives_up) return Refuse{};
+  // Whoever has just come changes nothing for those who are there already.
+  const bool has_news = std::exchange(state.may_free_others, false) || behind(state) == nullptr;
+  if (has_news && backfills(state) && is_any_unleased(state.ledger, state.facts.snapshot)) return ReadLine{};
+  return sleep(state, now);
+}
+
+Action ring(State& state, milliseconds now) {
+  std::vector<TicketId> others =
+      who_starts(state.line, state.facts, state.line_read_at, state.unheard, state.standing.ticket.id);
+  std::erase_if(others, [&](TicketId id) { return state.rung.contains(id); });
+  if (others.empty()) return sleep(state, now);
+  state.rung.insert(others.begin(), others.end());
+  return Ring{std::move(others)};
+}
+
+Action on(State& state, milliseconds now, LineRead read) {
+  state.line = std::move(read.ledger);
+  state.line_read_at = read.boot;
+  state.rung.clear();
+  state.unheard.clear();
+  return ring(state, now);
+}
+
+Action on(State& state, milliseconds now, const Rang& rang) {
+  if (rang.stopped.empty()) return sleep(state, now);
+  state.unheard.insert(rang.stopped.begin(), rang.stopped.end());
+  return ring(state, now);
 }
 
 // Nobody tells of a waiter that is stopped, or goes on: each sleeper looks at the one ahead of it, and at
@@ -206,14 +276,27 @@ Action on(State& state, milliseconds now, const Ticked& tick) {
   state.far_back = tick.far_back;
   const auto is_stopped = [&](TicketId id) { return tick.stopped.contains(id); };
   const Behind* me = behind(state);
-  if ((me == nullptr || !is_stopped(me->rival)) && std::ranges::all_of(state.passed_over, is_stopped))
+  const bool looks_for_itself = me != nullptr && !me->unguarded.empty();
+  if (state.is_pausing || (tick.leases_changed && looks_for_itself)) return look_anew(state);
+  const bool may_be_my_turn = tick.leases_changed && !tick.far_back && backfills(state);
+  if (!may_be_my_turn && (me == nullptr || !is_stopped(me->rival)) &&
+      std::ranges::all_of(state.passed_over, is_stopped)) {
+    if (now >= state.deaf_until + state.patience.tick) state.ring_pause = 0ms;
     return sleep(state, now);
+  }
   state.only_the_order = true;
   return Decide{};
 }
 
-Action on(State& state, milliseconds, Woken woken) {
+Action on(State& state, milliseconds now, Woken woken) {
   if (behind(state) != nullptr) {
+    state.may_free_others = true;
+    if (woken == Woken::rung) {
+      state.looks_after_ring = kLooksAfterRing;
+      state.ring_pause = std::clamp(2 * state.ring_pause, kFirstDeafness, state.patience.tick);
+      state.deaf_until = now + state.ring_pause;
+      return look_anew(state);
+    }
     state.only_the_order = true;
     return Decide{};
   }
@@ -224,9 +307,11 @@ Action on(State& state, milliseconds, Woken woken) {
   return look_anew(state);
 }
 
-// Whoever stands further ahead changes nothing for one that is behind somebody: it could only be given less.
+// Whoever stands further ahead changes nothing for one that could be given too little whoever waits, and that
+// has found one to sleep behind who looks after all that it waits for.
 bool depends_on_unread(const State& state) {
-  return state.judged.unread > 0 && behind(state) == nullptr;
+  const Behind* me = behind(state);
+  return state.judged.unread > 0 && (me == nullptr || !me->unguarded.empty() || !me->in_the_way.empty());
 }
 
 // What is free and yet not to be had may be locked by somebody without a ticket. The kernel takes its time to
@@ -243,15 +328,17 @@ bool hides_a_lock(State& state) {
 Take take_choice(const Choice& choice, const State& state) {
   Take take{choice.uuids, {}};
   for (const std::string& uuid : choice.uuids) {
-    take.locks.push_back({uuid, !state.request.shared});
     const Device* device = find_device(state.facts.snapshot, uuid);
+    take.locks.push_back({uuid, !state.request.shared, state.request.promise_bytes, 0});
+    if (device != nullptr && state.request.shared)
+      take.locks.back().lendable_bytes = lendable_memory(*device).value_or(~std::uint64_t{0});
     if (device != nullptr && device->mig) take.locks.push_back({device->mig->parent_uuid, false});
   }
   return take;
 }
 
 Decision decide_by(State& state, std::int64_t lease_changes) {
-  if (depends_on_unread(state)) return ReadOn{};
+  if (depends_on_unread(state)) return ReadOn{backfills(state)};
   if (state.only_the_order) return Stay{};
   // The facts may be older than a lease that has come or gone since.
   const auto* granted = std::get_if<Granted>(&state.plan);
@@ -287,7 +374,7 @@ Step next(State state, Event event) {
 Judgement decide(State state, InGate gate) {
   state.judged = std::move(gate.ledger);
   state.passed_over = std::move(gate.stopped);
-  auto planned = plan(state.judged, state.facts, state.request, gate.me, state.passed_over);
+  auto planned = plan(state.judged, state.facts, state.request, gate.me, state.passed_over, gate.boot);
   if (!planned) return {std::move(state), std::unexpected(planned.error())};
   state.plan = *std::move(planned);
   if (const Ticket* mine = find_ticket(state.judged, gate.me)) state.standing.ticket = *mine;
@@ -296,3 +383,14 @@ Judgement decide(State state, InGate gate) {
 }
 
 }  // namespace berth::acquisition
+
+namespace berth {
+
+std::optional<std::chrono::milliseconds> limit_at_gate(const Patience& patience,
+                                                       std::chrono::milliseconds now) {
+  if (!patience.wait) return acquisition::kGateMoment;
+  if (!patience.limit) return std::nullopt;
+  return std::max(*patience.limit - now, acquisition::kGateMoment);
+}
+
+}  // namespace berth

@@ -25,10 +25,14 @@ namespace berth {
 /// How long to stand in the queue.
 struct Patience {
   bool wait = false;                               ///< false: now or not at all
-  std::optional<std::chrono::milliseconds> limit;  ///< nullopt: for ever
+  std::optional<std::chrono::milliseconds> limit;  ///< from the request's begin on; nullopt: for ever
   std::chrono::milliseconds tick{5000};            ///< what has no event is looked for this often
   std::chrono::milliseconds far_tick{30000};       ///< the same, with so many before it that it can wait
 };
+
+/// How long others may keep a request before the gate, `now` after it began. nullopt: for ever.
+std::optional<std::chrono::milliseconds> limit_at_gate(const Patience& patience,
+                                                       std::chrono::milliseconds now);
 
 namespace acquisition {
 
@@ -52,9 +56,18 @@ struct State {
   std::set<std::string> refused;  ///< UUIDs that seemed free and could not be locked, until something happens
   bool only_the_order = false;    ///< the next decision is whom to sleep behind, by old facts
   bool gives_up = false;
+  bool looked_last = false;  ///< the time is up, and what it is refused with is of now
   bool far_back = false;
-  bool settled = false;     ///< nothing happened for a moment before the last look
-  bool is_pausing = false;  ///< asleep for that moment, and not for long
+  bool settled = false;                     ///< nothing happened for a moment before the last look
+  bool is_pausing = false;                  ///< asleep for that moment, and not for long
+  int looks_after_ring = 0;                 ///< still to come, each after such a moment
+  std::chrono::milliseconds ring_pause{0};  ///< grows while it is rung for nothing, since anybody may ring
+  std::chrono::milliseconds deaf_until{0};
+  bool may_free_others = false;  ///< what woke it may have made it somebody else's turn
+  Ledger line;                   ///< all who wait, as they were read last
+  Moment line_read_at = 0;
+  std::set<TicketId> rung;     ///< of those
+  std::set<TicketId> unheard;  ///< rung while they were stopped
   std::chrono::milliseconds pause{0};
 };
 State begin(Request request, Patience patience);
@@ -83,10 +96,20 @@ struct Named {
 struct Ticked {
   std::set<TicketId> stopped;  ///< of those watched
   bool far_back = false;
+  bool leases_changed = false;  ///< since the last look
 };
-using What = std::variant<Begun, Looked, LookFailed, LeftGate, Paused, Named, Ticked, Woken>;
+/// What came of ReadLine.
+struct LineRead {
+  Ledger ledger;
+  Moment boot = 0;
+};
+/// What came of Ring.
+struct Rang {
+  std::set<TicketId> stopped;  ///< who does not hear it
+};
+using What = std::variant<Begun, Looked, LookFailed, LeftGate, Paused, Named, Ticked, LineRead, Rang, Woken>;
 struct Event {
-  std::chrono::milliseconds now;  ///< of a clock that nobody sets
+  std::chrono::milliseconds now;  ///< since the request began, by a clock that nobody sets
   What what;
 };
 
@@ -120,14 +143,28 @@ struct AskNames {
 
   bool operator==(const AskNames&) const = default;
 };
-/// Tell how it stands, and sleep until the rival no longer waits. Told by Ticked after each period: the sleep
-/// goes on if the answer is the same again. Told by Woken at its end.
+/// Tell how it stands, and sleep until the rival no longer waits, somebody rings, or one of the locks and
+/// leases may have ended that the rival does not look after. Told by Ticked after each period: the sleep goes
+/// on if the answer is the same again. Told by Woken at its end.
 struct SleepBehind {
   TicketId rival;
   std::chrono::milliseconds period;
-  std::vector<TicketId> watched;  ///< tickets of which Ticked shall say whether they are stopped
+  std::vector<TicketId> watched;     ///< tickets of which Ticked shall say whether they are stopped
+  std::vector<std::string> uuids{};  ///< devices that the rival does not look after
+  std::vector<TicketId> leases{};    ///< on them
+  bool bell = false;                 ///< whether somebody may ring
 
   bool operator==(const SleepBehind&) const = default;
+};
+/// Read all who wait, without the gate. Told by LineRead.
+struct ReadLine {
+  bool operator==(const ReadLine&) const = default;
+};
+/// Wake these, whose turn it may be. Told by Rang.
+struct Ring {
+  std::vector<TicketId> tickets;
+
+  bool operator==(const Ring&) const = default;
 };
 /// Tell how it stands, and sleep until a lock of these devices, one of these leases or one of these processes
 /// may have ended. Told by Woken.
@@ -152,8 +189,8 @@ struct Fail {
 
   bool operator==(const Fail&) const = default;
 };
-using Action =
-    std::variant<Look, Join, Decide, Pause, AskNames, SleepBehind, SleepUntilReleased, Grant, Refuse, Fail>;
+using Action = std::variant<Look, Join, Decide, Pause, AskNames, ReadLine, Ring, SleepBehind,
+                            SleepUntilReleased, Grant, Refuse, Fail>;
 
 struct Step {
   State state;
@@ -170,6 +207,7 @@ struct InGate {
   /// has gone on since an earlier look waits rightly.
   std::set<TicketId> stopped;
   std::int64_t lease_changes = 0;  ///< as in NotedLeases
+  Moment boot = 0;
 };
 struct Judgement {
   State state;

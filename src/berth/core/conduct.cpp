@@ -59,20 +59,21 @@ ConductReport conduct_of(const Ticket& lease, const Facts& facts) {
   return report;
 }
 
-Reading<bool> is_idle(const Device& device, const Ledger& ledger, const Facts& facts) {
-  const std::vector<const Ticket*> leases = leases_holding(device, ledger);
-  if (leases.empty() || device.state != DeviceState::ok || !device.processes) return std::nullopt;
+Reading<bool> is_idle(const Device& device, const std::vector<const Ticket*>& holding, const Facts& facts) {
+  if (holding.empty() || device.state != DeviceState::ok || !device.processes) return std::nullopt;
   return std::ranges::none_of(*device.processes, [&](const Process& process) {
-    return process.kind != ProcessKind::graphics && lease_of(process, leases, facts) != nullptr;
+    return process.kind != ProcessKind::graphics && lease_of(process, holding, facts) != nullptr;
   });
 }
 
 void IdleTimes::look(const Ledger& ledger, const Facts& facts) {
   std::map<Key, Seen> now;
+  const LeasesByDevice leases(ledger);
   for (const Device& device : facts.snapshot.devices) {
-    const Reading<bool> idle = is_idle(device, ledger, facts);
+    const std::vector<const Ticket*> holding = leases_holding(device, leases);
+    const Reading<bool> idle = is_idle(device, holding, facts);
     if (!idle) continue;
-    const Ticket& lease = *leases_holding(device, ledger).back();
+    const Ticket& lease = *holding.back();
     const Key key{lease.id, device.uuid};
     const auto before = seen_.find(key);
     Seen seen{*idle, 0};
@@ -89,14 +90,13 @@ void IdleTimes::look(const Ledger& ledger, const Facts& facts) {
   first_ = false;
 }
 
-void IdleTimes::adopt(const Device& device, const Ledger& ledger, std::int64_t since_s) {
-  const std::vector<const Ticket*> leases = leases_holding(device, ledger);
-  if (!leases.empty()) seen_[{leases.back()->id, device.uuid}] = {true, since_s};
+void IdleTimes::adopt(const Device& device, const std::vector<const Ticket*>& holding, std::int64_t since_s) {
+  if (!holding.empty()) seen_[{holding.back()->id, device.uuid}] = {true, since_s};
 }
 
-Reading<std::int64_t> IdleTimes::since(const Device& device, const Ledger& ledger) const {
-  const std::vector<const Ticket*> leases = leases_holding(device, ledger);
-  const auto seen = leases.empty() ? seen_.end() : seen_.find({leases.back()->id, device.uuid});
+Reading<std::int64_t> IdleTimes::since(const Device& device,
+                                       const std::vector<const Ticket*>& holding) const {
+  const auto seen = holding.empty() ? seen_.end() : seen_.find({holding.back()->id, device.uuid});
   if (seen == seen_.end() || !seen->second.idle || seen->second.since_s == 0) return std::nullopt;
   return seen->second.since_s;
 }

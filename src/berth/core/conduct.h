@@ -41,18 +41,18 @@ struct ConductReport {
 ConductReport conduct_of(const Ticket& lease, const Facts& facts);
 
 /// Whether nothing of the leases that hold the device computes on it at this moment. Absent: nobody has
-/// leased it, or it does not tell.
-Reading<bool> is_idle(const Device& device, const Ledger& ledger, const Facts& facts);
+/// leased it, or it does not tell. `holding`: as leases_holding(), here and below.
+Reading<bool> is_idle(const Device& device, const std::vector<const Ticket*>& holding, const Facts& facts);
 
 /// Remembers, look after look, since when leased devices are idle. One look cannot know it.
 class IdleTimes {
  public:
   void look(const Ledger& ledger, const Facts& facts);
   /// Takes over what somebody else has seen: that the device has been idle since then.
-  void adopt(const Device& device, const Ledger& ledger, std::int64_t since_s);
+  void adopt(const Device& device, const std::vector<const Ticket*>& holding, std::int64_t since_s);
   /// Seconds since the epoch: the first look that saw it idle after one that saw it in use, or the grant
   /// where that came between two looks and it has not been seen in use. Absent: not idle, or not known.
-  Reading<std::int64_t> since(const Device& device, const Ledger& ledger) const;
+  Reading<std::int64_t> since(const Device& device, const std::vector<const Ticket*>& holding) const;
 
  private:
   struct Seen {

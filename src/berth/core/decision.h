@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
@@ -10,6 +11,8 @@ namespace berth {
 struct DeviceLock {
   std::string uuid;
   bool whole = true;
+  std::uint64_t promise_bytes = 0;   ///< in part: memory to be promised
+  std::uint64_t lendable_bytes = 0;  ///< with a promise: which all promises together must not pass
 
   bool operator==(const DeviceLock&) const = default;
 };
@@ -31,6 +34,8 @@ struct Withdraw {
 };
 /// To be asked again with those who stand further ahead. REQUIRES: the ledger has some `unread`.
 struct ReadOn {
+  bool all = false;  ///< not only those that could be given a device of its own
+
   bool operator==(const ReadOn&) const = default;
 };
 using Decision = std::variant<Take, Stay, Withdraw, ReadOn>;
@@ -39,8 +44,8 @@ using Decision = std::variant<Take, Stay, Withdraw, ReadOn>;
 struct Taken {};
 struct Stayed {};
 struct Withdrawn {};
-/// It said Take, and somebody has a lock whom the ledger does not know. Nothing was taken; the ticket waits
-/// on.
+/// It said Take, and somebody has a lock, or was promised memory, whom the ledger does not know. Nothing was
+/// taken; the ticket waits on.
 struct Conflict {
   std::string uuid;
 };
@@ -50,6 +55,7 @@ using Decided = std::variant<Taken, Stayed, Withdrawn, Conflict>;
 enum class Woken {
   changed,     ///< what it slept for has happened, or may have
   tick,        ///< the time was up: look whether something happened that has no event
+  rung,        ///< somebody says that it is its turn, or what it watched beside a rival may have ended
   not_asleep,  ///< something of it was not watched until now, so it may have happened before
 };
 

@@ -23,14 +23,17 @@ Shares shares_of(const Device& device, const std::vector<const Ticket*>& leases,
   for (const Process& process : *device.processes) {
     const std::uint64_t used = process.used_bytes.value_or(0);
     if (const Ticket* lease = lease_of(process, leases, facts)) {
-      shares.of_leases[lease->id] += used;
-      shares.of_leases_in_all += used;
+      std::uint64_t& of_lease = shares.of_leases[lease->id];
+      of_lease = sum_of_bytes(of_lease, used);
+      shares.of_leases_in_all = sum_of_bytes(shares.of_leases_in_all, used);
     } else {
-      shares.of_listed_outsiders += used;
+      shares.of_listed_outsiders = sum_of_bytes(shares.of_listed_outsiders, used);
     }
   }
   return shares;
 }
+
+}  // namespace
 
 bool is_ignored(const Process& process, const SitePolicy& policy) {
   const auto named = [](const std::vector<std::string>& names, std::string_view name) {
@@ -41,8 +44,6 @@ bool is_ignored(const Process& process, const SitePolicy& policy) {
     program.remove_prefix(slash + 1);
   return named(policy.ignored_users, process.user) || named(policy.ignored_programs, program);
 }
-
-}  // namespace
 
 bool takes_whole(const Ticket& lease, const Device& device) {
   const auto& devices = lease.devices;
@@ -62,20 +63,35 @@ bool is_outsider(const Process& process, const std::vector<const Ticket*>& lease
          !is_ignored(process, facts.policy);
 }
 
-std::vector<const Ticket*> leases_holding(const Device& device, const Ledger& ledger) {
-  std::vector<const Ticket*> leases = leases_on(ledger, device.uuid);
-  if (!device.mig) return leases;
-  for (const Ticket* lease : leases_on(ledger, device.mig->parent_uuid)) {
+namespace {
+
+/// `of_parent`: the leases of the GPU that a MIG instance is a part of.
+std::vector<const Ticket*> joined(std::vector<const Ticket*> leases,
+                                  const std::vector<const Ticket*>& of_parent) {
+  for (const Ticket* lease : of_parent) {
     if (std::find(leases.begin(), leases.end(), lease) == leases.end()) leases.push_back(lease);
   }
   return leases;
+}
+
+}  // namespace
+
+std::vector<const Ticket*> leases_holding(const Device& device, const Ledger& ledger) {
+  std::vector<const Ticket*> leases = leases_on(ledger, device.uuid);
+  if (!device.mig) return leases;
+  return joined(std::move(leases), leases_on(ledger, device.mig->parent_uuid));
+}
+
+std::vector<const Ticket*> leases_holding(const Device& device, const LeasesByDevice& leases) {
+  if (!device.mig) return leases.on(device.uuid);
+  return joined(leases.on(device.uuid), leases.on(device.mig->parent_uuid));
 }
 
 Reading<std::uint64_t> memory_in_use(const Memory& memory) {
   if (memory.kind == MemoryKind::unified) return std::nullopt;
   if (memory.used_bytes) return memory.used_bytes;
   if (!memory.total_bytes || !memory.free_bytes) return std::nullopt;
-  return less(*memory.total_bytes, memory.reserved_bytes.value_or(0) + *memory.free_bytes);
+  return less(*memory.total_bytes, sum_of_bytes(memory.reserved_bytes.value_or(0), *memory.free_bytes));
 }
 
 Reading<Unexplained> unexplained_memory(const Device& device) {
@@ -84,7 +100,7 @@ Reading<Unexplained> unexplained_memory(const Device& device) {
   Unexplained result;
   std::uint64_t listed = 0;
   for (const Process& process : *device.processes) {
-    listed += process.used_bytes.value_or(0);
+    listed = sum_of_bytes(listed, process.used_bytes.value_or(0));
     result.some_untold |= !process.used_bytes;
   }
   result.bytes = less(*used, listed);
@@ -104,7 +120,9 @@ Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger
   for (const Ticket* lease : leases) {
     if (takes_whole(*lease, device)) return 0;
     const auto used = shares.of_leases.find(lease->id);
-    promised_or_used += std::max(lease->promise_bytes, used == shares.of_leases.end() ? 0 : used->second);
+    const std::uint64_t counts =
+        std::max(lease->promise_bytes, used == shares.of_leases.end() ? 0 : used->second);
+    promised_or_used = sum_of_bytes(promised_or_used, counts);
   }
   if (memory.kind == MemoryKind::unified) {
     // What the machine says is available lacks already what leases use, but not what they were promised.
@@ -117,7 +135,7 @@ Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger
   // Memory in use that nobody is listed for is not free either: it counts as an outsider's.
   const std::uint64_t of_outsiders =
       std::max(shares.of_listed_outsiders, less(*used, shares.of_leases_in_all));
-  return less(*lendable, promised_or_used + of_outsiders);
+  return less(*lendable, sum_of_bytes(promised_or_used, of_outsiders));
 }
 
 }  // namespace berth

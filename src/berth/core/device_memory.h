@@ -6,6 +6,11 @@
 
 namespace berth {
 
+/// A ticket can say any number, and so may a driver: the sum is huge then, and not small.
+constexpr std::uint64_t sum_of_bytes(std::uint64_t a, std::uint64_t b) {
+  return a > ~b ? ~std::uint64_t{0} : a + b;
+}
+
 /// True if this lease takes the device whole: it is not shared, or it is on the GPU that a MIG instance is
 /// part of.
 bool takes_whole(const Ticket& lease, const Device& device);
@@ -13,6 +18,9 @@ bool takes_whole(const Ticket& lease, const Device& device);
 /// The lease that holds the device and that this process belongs to, or null: it is an outsider here. A
 /// process of a lease on other devices is one, too.
 const Ticket* lease_of(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts);
+
+/// Whether the site says that it never counts as an outsider.
+bool is_ignored(const Process& process, const SitePolicy& policy);
 
 /// Whether this process keeps the device from others without a lease for it: it computes, and the site does
 /// not leave it out of account.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace berth {
@@ -28,14 +29,31 @@ ModelKey model_key(const Device& device) {
   return {device.name, ((device.memory.total_bytes.value_or(0) >> 29U) + 1) >> 1U};
 }
 
+/// A host can make names up, and everybody is told of each.
+constexpr std::size_t kMostModelsOfHost = 32;
+constexpr std::size_t kMostUsersOfHost = 256;
+constexpr std::size_t kMostModels = 200;  // on all hosts
+constexpr std::size_t kMostUsers = 2000;
+constexpr const char* kOther = "other";
+
+/// The name, or kOther where a host has told of `most` before.
+template <class Name>
+const Name& one_of_few(const Name& name, const Name& other, std::size_t most, std::set<Name>& names) {
+  if (names.contains(name)) return name;
+  if (names.size() < most) return *names.insert(name).first;
+  return other;
+}
+
 void add_models(const Host& host, std::map<ModelKey, ModelTotal>& models) {
+  const ModelKey other{kOther, 0};
+  std::set<ModelKey> names;
   std::set<ModelKey> with_free;
   each_judged(*host.report, [&](const Device& device, const Verdict& verdict) {
-    const ModelKey key = model_key(device);
+    const ModelKey key = one_of_few(model_key(device), other, kMostModelsOfHost, names);
     ModelTotal& model = models[key];
     if (model.devices++ == 0) {
-      model.name = device.name;
-      model.memory_total_bytes = device.memory.total_bytes;
+      model.name = key.first;
+      if (key != other) model.memory_total_bytes = device.memory.total_bytes;
     }
     if (!host.is_up() || !verdict.free()) return;
     ++model.free;
@@ -44,8 +62,10 @@ void add_models(const Host& host, std::map<ModelKey, ModelTotal>& models) {
 }
 
 void add_users(const Host& host, std::map<std::string, UserTotal>& users) {
+  const std::string other = kOther;
+  std::set<std::string> names;
   for (const Ticket& ticket : host.report->ledger.tickets) {
-    UserTotal& user = users[owner_of(ticket)];
+    UserTotal& user = users[one_of_few(owner_of(ticket), other, kMostUsersOfHost, names)];
     if (ticket.phase == TicketPhase::waiting) {
       ++user.waiting;
       continue;
@@ -53,6 +73,15 @@ void add_users(const Host& host, std::map<std::string, UserTotal>& users) {
     ++user.leases;
     user.devices += ticket.devices.size();
   }
+}
+
+/// The rows after the first `most` as one.
+template <class Row, class Add>
+void fold(std::vector<Row>& rows, std::size_t most, Row other, Add add) {
+  if (rows.size() <= most) return;
+  for (std::size_t i = most - 1; i < rows.size(); ++i) add(other, rows[i]);
+  rows.resize(most - 1);
+  rows.push_back(std::move(other));
 }
 
 }  // namespace
@@ -77,6 +106,17 @@ Totals totals_of(const Hosts& hosts) {
   }
   std::ranges::stable_sort(totals.models, std::ranges::greater(), &ModelTotal::free);
   std::ranges::stable_sort(totals.users, std::ranges::greater(), &UserTotal::devices);
+  fold(totals.models, kMostModels, ModelTotal{.name = kOther, .memory_total_bytes = {}},
+       [](ModelTotal& sum, const ModelTotal& each) {
+         sum.devices += each.devices;
+         sum.free += each.free;
+         sum.hosts_with_free = std::max(sum.hosts_with_free, each.hosts_with_free);
+       });
+  fold(totals.users, kMostUsers, UserTotal{.user = kOther}, [](UserTotal& sum, const UserTotal& each) {
+    sum.devices += each.devices;
+    sum.leases += each.leases;
+    sum.waiting += each.waiting;
+  });
   return totals;
 }
 

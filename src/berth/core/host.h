@@ -69,7 +69,7 @@ struct Totals {
 using Hosts = std::vector<std::shared_ptr<const Host>>;
 
 /// A host that does not answer counts with what it told last, but nothing of it is free: nobody could take
-/// it.
+/// it. More names than any lab has are told together, as "other".
 Totals totals_of(const Hosts& hosts);
 
 /// A device on some host.

@@ -24,6 +24,12 @@ bool names_uuids(const Mask& mask) {
   return !is_index(trimmed(text.substr(0, text.find(','))));
 }
 
+bool masks_a_device(std::string_view variable, const Snapshot& snapshot) {
+  return std::ranges::any_of(snapshot.devices, [variable](const Device& device) {
+    return vendor_of(device).mask_variable == variable;
+  });
+}
+
 }  // namespace
 
 unsigned index_in_vendor(const Device& device, const Snapshot& snapshot) {
@@ -60,6 +66,9 @@ JobMask job_mask(const std::vector<std::string>& uuids, const Snapshot& snapshot
   }
   if (!vendor.mask_variable.empty()) mask.variables.emplace_back(vendor.mask_variable, mask.visible);
   if (!vendor.order_variable.empty()) mask.variables.emplace_back(vendor.order_variable, vendor.order_value);
+  for (const std::string_view name : vendor.inner_variables) {
+    if (!masks_a_device(name, snapshot)) mask.unset.emplace_back(name);
+  }
   return mask;
 }
 

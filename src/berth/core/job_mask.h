@@ -17,6 +17,9 @@ struct JobMask {
   /// Indices as the vendor's runtime counts them; else UUIDs.
   bool by_index = true;
   std::vector<std::pair<std::string, std::string>> variables;  ///< names and values, the mask first
+  /// What must not be there: the runtime would choose by it among the job's devices. A variable that hides
+  /// devices of another vendor here stays.
+  std::vector<std::string> unset;
 };
 
 /// The mask for these devices, in their order: indices, or UUIDs when asked for or when one is a MIG

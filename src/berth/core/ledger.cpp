@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "berth/core/printable.h"
+
 namespace berth {
 namespace {
 
@@ -42,6 +44,22 @@ std::vector<const Ticket*> leases_on(const Ledger& ledger, std::string_view uuid
   return found;
 }
 
+LeasesByDevice::LeasesByDevice(const Ledger& ledger) {
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.phase != TicketPhase::granted) continue;
+    for (const std::string& uuid : ticket.devices) {
+      std::vector<const Ticket*>& leases = leases_[uuid];
+      if (leases.empty() || leases.back() != &ticket) leases.push_back(&ticket);
+    }
+  }
+}
+
+const std::vector<const Ticket*>& LeasesByDevice::on(std::string_view uuid) const {
+  static const std::vector<const Ticket*> kNone;
+  const auto found = leases_.find(uuid);
+  return found == leases_.end() ? kNone : found->second;
+}
+
 const Ticket* find_ticket(const Ledger& ledger, TicketId id) {
   const auto found = std::ranges::find(ledger.tickets, id, &Ticket::id);
   return found == ledger.tickets.end() ? nullptr : &*found;
@@ -53,7 +71,7 @@ Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text) 
   if (!shaped)
     return fail(ErrorCode::usage,
                 fmt::format("'{}' is no lease's id: that is {} hexadecimal digits, or the last few of them",
-                            text, kIdDigits));
+                            printable(text), kIdDigits));
   std::vector<const Ticket*> named;
   for (const Ticket& ticket : ledger.tickets) {
     if (to_text(ticket.id).ends_with(text)) named.push_back(&ticket);
@@ -77,6 +95,11 @@ std::string short_name(const Ledger& ledger, TicketId id) {
     if (std::ranges::none_of(ledger.tickets, meant)) return name;
   }
   return whole;
+}
+
+std::optional<std::int64_t> said_end(const Ticket& ticket) {
+  if (!ticket.time_s || !ticket.granted_boot_s) return std::nullopt;
+  return *ticket.granted_boot_s + *ticket.time_s;
 }
 
 bool is_candidate(const Ticket& ticket, std::string_view uuid) {

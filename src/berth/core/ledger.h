@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ struct Ticket {
   std::uint32_t uid = 0;  ///< owner of the file, as the kernel says; never from its text
   std::uint32_t pid = 0;  ///< who took it; a hint for people, not the proof of life
   std::uint64_t pid_start_ticks = 0;
+  std::uint32_t helper_pid = 0;  ///< who waits for `pid`, where that is another process; 0: nobody
+  std::uint64_t helper_start_ticks = 0;
   bool kept = false;                  ///< `pid` is a keeper, which holds it for somebody else
   std::uint32_t job_pid = 0;          ///< kept: whose processes belong to the lease; 0: nobody's
   std::uint64_t job_start_ticks = 0;  ///< of that process
@@ -40,7 +43,10 @@ struct Ticket {
   std::int64_t since_s = 0;  ///< when it joined (waiting) or was granted (lease), seconds since the epoch
   unsigned count = 1;
   bool shared = false;
-  std::uint64_t promise_bytes = 0;      ///< shared: memory promised on each device
+  std::uint64_t promise_bytes = 0;       ///< shared: memory promised on each device
+  std::optional<std::int64_t> time_s{};  ///< how long it says that it takes at most; from its grant on
+  /// Lease: the second of the boot clock at its grant. nullopt: written by a program that does not say it.
+  std::optional<std::int64_t> granted_boot_s{};
   std::vector<std::string> candidates;  ///< UUIDs that the static filters admit, or kEveryDevice
   std::vector<std::string> devices;     ///< UUIDs granted; empty while waiting
   std::string user;                     ///< name of uid, for people
@@ -49,6 +55,14 @@ struct Ticket {
   std::string request;  ///< the request in words, for people
 
   bool operator==(const Ticket&) const = default;
+};
+
+/// A process that holds a lease.
+struct Holder {
+  std::uint32_t pid = 0;
+  std::string command;
+
+  bool operator==(const Holder&) const = default;
 };
 
 /// A ticket that cannot be understood. It counts as holding what its locks say.
@@ -74,6 +88,16 @@ struct Ledger {
 /// The leases that hold `uuid`, in order.
 std::vector<const Ticket*> leases_on(const Ledger& ledger, std::string_view uuid);
 
+/// The same for many devices, with the ledger read once. It must outlive this.
+class LeasesByDevice {
+ public:
+  explicit LeasesByDevice(const Ledger& ledger);
+  const std::vector<const Ticket*>& on(std::string_view uuid) const;
+
+ private:
+  std::map<std::string_view, std::vector<const Ticket*>> leases_;
+};
+
 /// The ticket with this id, or null.
 const Ticket* find_ticket(const Ledger& ledger, TicketId id);
 
@@ -83,6 +107,9 @@ Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text);
 
 /// The id as tables show it: its last digits, six or as many as it takes that no other ticket ends in them.
 std::string short_name(const Ledger& ledger, TicketId id);
+
+/// When the lease ends by what it says, in seconds of the boot clock. nullopt: it waits, or says no time.
+std::optional<std::int64_t> said_end(const Ticket& ticket);
 
 /// Whether the ticket could be given this device.
 bool is_candidate(const Ticket& ticket, std::string_view uuid);

@@ -4,14 +4,20 @@
 #include <variant>
 #include <vector>
 
+#include "berth/core/schedule.h"
 #include "berth/core/select.h"
 #include "berth/core/verdict.h"
 
 namespace berth {
 
-/// An earlier waiting rival stands before me: sleep until it is gone. It is the last of them.
+/// Earlier waiting rivals stand before me: sleep until `rival` is gone, or somebody says that it is my turn.
 struct Behind {
+  /// The last of them that waits for all that I wait for; the last of all, where none does.
   TicketId rival;
+  /// Candidates of mine that it does not wait for, so that nobody before me looks after them.
+  std::vector<std::string> unguarded{};
+  /// With backfill: enough is free for me but for what these are to have of it, now or later.
+  std::vector<TicketId> in_the_way{};
 
   bool operator==(const Behind&) const = default;
 };
@@ -34,13 +40,13 @@ std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledge
                                          const std::set<TicketId>& passed_over = {});
 
 /// What the ticket `me` of the ledger should do next. Pure. Error: as `judge`; `failure` if `me` does not
-/// wait. Two tickets are rivals if their candidates meet; first come, first served among rivals; devices that
-/// no earlier waiter could use may be taken at once. Those `passed_over` (stopped: no event would end a wait
-/// for them) count as if they did not wait, and keep their place.
+/// wait. Two tickets are rivals if their candidates meet. Those before me have what `schedule` gives them,
+/// now or from a moment on; without backfill, all that they could be given. What is free beside that may be
+/// taken at once. Those `passed_over` (stopped: no event would end a wait for them) count as if they did not
+/// wait, and keep their place. `now`: of the boot clock.
 ///
-/// Whoever is Behind stays so whatever stands further ahead: tickets that wait before all those of the ledger
-/// could only leave it less. So the nearest of the queue are enough for that answer, and for no other.
+/// Where too little is free whoever waits, the nearest of the queue are enough for the answer.
 Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me,
-                  const std::set<TicketId>& passed_over = {});
+                  const std::set<TicketId>& passed_over = {}, Moment now = 0);
 
 }  // namespace berth

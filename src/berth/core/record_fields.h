@@ -72,6 +72,10 @@ class FieldWriter {
     put(key, value);
   }
   void time(std::string_view key, std::int64_t seconds) const { put(key, seconds); }
+  void hint(std::string_view key, const std::optional<std::int64_t>& value, std::int64_t,
+            std::int64_t) const {
+    (*this)(key, value);
+  }
 
  private:
   void put(std::string_view key, const std::string& value) const { record_.field(key, value); }
@@ -155,6 +159,13 @@ class FieldReader {
     if (taken_ || key != line_.key) return;
     take(seconds);
     valid_ = valid_ && seconds >= 0 && seconds < kLatestSeconds;
+  }
+  /// What others only estimate by: out of its bounds, and where it is no number, it says nothing.
+  void hint(std::string_view key, std::optional<std::int64_t>& value, std::int64_t least, std::int64_t most) {
+    if (taken_ || key != line_.key) return;
+    taken_ = true;
+    value = number_from_text<std::int64_t>(line_.value);
+    if (value && (*value < least || *value > most)) value.reset();
   }
 
   /// The line does not say what it must.

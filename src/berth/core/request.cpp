@@ -96,11 +96,17 @@ ReadingSet Request::readings() const {
   return set;
 }
 
+Result<void> check_time(std::int64_t seconds) {
+  if (seconds >= 1 && seconds <= kLongestTimeS) return {};
+  return fail(ErrorCode::usage, "a time must be at least 1s and at most 365d: say none for longer");
+}
+
 Result<void> check(const Request& request) {
   if (request.count == 0) return fail(ErrorCode::usage, "a request for 0 devices: ask for at least 1");
   if (request.promise_bytes > 0 && !request.shared) {
     return fail(ErrorCode::usage, "memory can be promised only on a shared device, not on a whole one");
   }
+  if (request.time_s) BERTH_DO(check_time(*request.time_s));
   for (const std::string& device : request.devices) {
     for (const std::string& excluded : request.exclude) {
       if (same_text(device, excluded)) {

@@ -30,6 +30,9 @@ bool read_value(std::string_view text, Order& order);  ///< false: it is none
 /// All text forms, in the order of the enum.
 const std::vector<std::string_view>& order_names();
 
+/// The longest time that a request can say it takes: a year. Whoever needs longer says none.
+inline constexpr std::int64_t kLongestTimeS = 365LL * 24 * 3600;
+
 /// What a user asks for. Every filter (`--name`, `--free`, `--where` …) is a condition; all must hold.
 struct Request {
   unsigned count = 1;
@@ -43,6 +46,8 @@ struct Request {
   bool shared = false;                ///< company is welcome
   std::uint64_t promise_bytes = 0;    ///< shared: memory needed on each device
   unsigned allowed_processes = 0;     ///< `--processes N`: outsiders that may already be there
+  /// `--time`: how long it takes at most, from its grant on. nullopt: it does not say.
+  std::optional<std::int64_t> time_s{};
 
   /// The readings that judging this request and ordering by it need, and no others. Not the topology: whether
   /// that is needed shows only when it is judged (`readings_to_choose`, select.h).
@@ -52,5 +57,8 @@ struct Request {
 /// What is wrong with the request itself, whatever the machine: no devices asked for, conditions that no
 /// number meets both, a promise that is not shared … Error: `usage`.
 Result<void> check(const Request& request);
+
+/// What is wrong with a time that is to be said. Error: `usage`.
+Result<void> check_time(std::int64_t seconds);
 
 }  // namespace berth

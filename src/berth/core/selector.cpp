@@ -6,6 +6,7 @@
 #include <charconv>
 #include <optional>
 
+#include "berth/core/printable.h"
 #include "berth/core/text_match.h"
 
 namespace berth {
@@ -110,17 +111,17 @@ Result<std::vector<std::size_t>> resolve_selector(std::string_view text, const S
     return fail(ErrorCode::usage,
                 fmt::format("\"{}\" names no device: expected an index (3), a MIG instance (3:1), "
                             "a UUID (GPU-…) or its beginning, or a PCI bus id; {}",
-                            text, what_there_is(snapshot)));
+                            printable(text), what_there_is(snapshot)));
   }
   const std::vector<std::size_t> found = bearers(selector, snapshot);
   if (found.empty()) {
     return fail(ErrorCode::usage,
-                fmt::format("there is no device \"{}\": {}", text, what_there_is(snapshot)));
+                fmt::format("there is no device \"{}\": {}", printable(text), what_there_is(snapshot)));
   }
   if (found.size() > 1) {
     return fail(ErrorCode::usage,
-                fmt::format("\"{}\" is the beginning of {} UUIDs (devices {}): write more of it", text,
-                            found.size(), labels_of(found, snapshot)));
+                fmt::format("\"{}\" is the beginning of {} UUIDs (devices {}): write more of it",
+                            printable(text), found.size(), labels_of(found, snapshot)));
   }
   std::vector<std::size_t> usable = with_instances(found, snapshot);
   if (usable.empty()) {

@@ -5,7 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "berth/core/schedule.h"
+
 namespace berth {
+
+/// What others are told of a command line.
+enum class CommandTelling {
+  full,     ///< all but what it calls a secret
+  program,  ///< the program's name
+  none,
+};
 
 struct ExcludedDevice {
   std::string selector;  ///< index, UUID or UUID prefix
@@ -24,6 +33,15 @@ struct SitePolicy {
   /// How long what a command of `berth run` left behind may compute nothing before the lease ends. nullopt:
   /// for as long as it lives.
   std::optional<std::int64_t> idle_leftovers_s;
+  CommandTelling commands = CommandTelling::full;
+  LineRules line{.backfill = false};
+  /// The longest time that a request may say, and that of one that says none. nullopt: no limit.
+  std::optional<std::int64_t> most_time_s;
+  /// What a job has between SIGTERM and SIGKILL when its time is over.
+  std::int64_t time_grace_s = 30;
+  /// Keys that this version does not know, each with its file and line. Whoever grants devices stops at one:
+  /// a rule that is not understood is not skipped.
+  std::vector<std::string> not_understood;
   bool operator==(const SitePolicy&) const = default;
 };
 

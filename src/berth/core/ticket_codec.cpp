@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <type_traits>
 
+#include <fmt/format.h>
+
 #include "berth/core/record_fields.h"
+#include "berth/core/request.h"
 
 namespace berth {
 namespace {
@@ -15,10 +18,12 @@ namespace {
 constexpr std::string_view kTicketKind = "berth-ticket";
 constexpr unsigned kTicketVersion = 1;
 
-// What "granted_at=…" and "device=UUID" add to the text at the grant. A UUID with its prefix has 40 or 41
-// characters; the oldest MIG form has more.
-constexpr std::size_t kGrantBytes = 40;
+// What "granted_at=…", "granted_boot=…" and "device=UUID" add to the text at the grant. A UUID with its
+// prefix has 40 or 41 characters; the oldest MIG form has more.
+constexpr std::size_t kGrantBytes = 56;
 constexpr std::size_t kDeviceBytes = 64;
+// "time=31536000" and its end of line, eight times.
+constexpr std::size_t kExtensionsBytes = 112;
 
 /// The fields of a ticket, those of a grant last. Written is only what the ticket has.
 template <class TicketType, class Candidates, class Fields>
@@ -27,6 +32,10 @@ void fields_of(TicketType& ticket, Candidates& candidates, Fields& field) {
   field("id", ticket.id);
   field("pid", ticket.pid);
   field("pid_start", ticket.pid_start_ticks);
+  if (kReads || ticket.helper_pid != 0) {
+    field("helper_pid", ticket.helper_pid);
+    field("helper_pid_start", ticket.helper_start_ticks);
+  }
   field("kept", ticket.kept);
   if (kReads || ticket.job_pid != 0) {
     field("job_pid", ticket.job_pid);
@@ -36,12 +45,14 @@ void fields_of(TicketType& ticket, Candidates& candidates, Fields& field) {
   field("count", ticket.count);
   field("shared", ticket.shared);
   if (kReads || ticket.shared) field("promise_bytes", ticket.promise_bytes);
+  field.hint("time", ticket.time_s, 1, kLongestTimeS);
   field("request", ticket.request);
   field("command", ticket.command);
   field("note", ticket.note);
   field("candidate", candidates);
   if (kReads || ticket.phase == TicketPhase::granted) {
     field.time("granted_at", ticket.since_s);
+    field.hint("granted_boot", ticket.granted_boot_s, 0, kLatestSeconds);
     field("device", ticket.devices);
   }
 }
@@ -58,7 +69,8 @@ std::string encode(const Ticket& ticket, const std::vector<std::string>& candida
 
 std::string encode_ticket(const Ticket& ticket) {
   // The room that the grant will need is kept from the start, so that what fits at the join fits for ever.
-  const std::size_t grant_bytes = kGrantBytes + kDeviceBytes * ticket.count;
+  const std::size_t grant_bytes =
+      kGrantBytes + kDeviceBytes * ticket.count + (ticket.time_s ? kExtensionsBytes : 0);
   const std::size_t most = kTicketMaxBytes - std::min(grant_bytes, kTicketMaxBytes);
   Ticket waiting = ticket;
   waiting.phase = TicketPhase::waiting;
@@ -70,6 +82,17 @@ std::string encode_ticket(const Ticket& ticket) {
     }
   }
   return encode(ticket, every, 0);
+}
+
+Result<std::string> with_time(std::string_view text, std::int64_t time_s) {
+  constexpr std::string_view kLastLine = "end\n";
+  if (!text.ends_with(fmt::format("\n{}", kLastLine)))
+    return fail(ErrorCode::failure, "its ticket has no end");
+  text.remove_suffix(kLastLine.size());
+  std::string longer = fmt::format("{}time={}\n{}", text, time_s, kLastLine);
+  if (longer.size() > kTicketMaxBytes)
+    return fail(ErrorCode::failure, "its ticket is full: it was extended too often");
+  return longer;
 }
 
 Result<Ticket> decode_ticket(std::string_view text) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,9 @@ inline constexpr std::size_t kTicketMaxBytes = 4096;
 /// A ticket as a "berth-ticket 1" record, without what the kernel says of the file (uid, phase, life). Long
 /// texts (command, note) are cut to fit.
 std::string encode_ticket(const Ticket& ticket);
+/// The text of a lease with a time that counts instead of the one before: one line more. Error: `failure`,
+/// when `text` is no whole ticket or there is no room for the line.
+Result<std::string> with_time(std::string_view text, std::int64_t time_s);
 /// Error: `failure`; also for an unknown version, whose ticket counts as holding what its locks say.
 Result<Ticket> decode_ticket(std::string_view text);
 

@@ -32,6 +32,9 @@ std::string bytes_for_people(std::uint64_t bytes);
 /// "20 GiB" beside 20 GiB.
 std::pair<std::string, std::string> bytes_side_by_side(std::uint64_t a, std::uint64_t b);
 
+/// "45s", "90m", "2h", "7d": as seconds_from_text reads it, in the largest unit that says it exactly.
+std::string time_for_people(std::int64_t seconds);
+
 /// "12 s", "5 min", "2 h", "3 d": for people. Whole units, rounded down.
 std::string duration_for_people(std::int64_t seconds);
 

@@ -19,6 +19,8 @@ constexpr std::array<Words, 3> kNvidiaFiles{"nvidia#", "nvidiactl", "nvidia-uvm"
 // indices by strtol with base 0, both in one list, which ends at the first
 // entry that is invalid or was there before.
 constexpr std::array<Words, 1> kAmdUuids{"GPU-"};
+// "GPU isolation techniques" of ROCm's documentation: HIP reads all three, OpenCL the second.
+constexpr std::array<Words, 3> kAmdInner{"HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "CUDA_VISIBLE_DEVICES"};
 constexpr std::array<Words, 2> kAmdFiles{"kfd", "dri/renderD#"};
 
 constexpr std::array kVendors{
@@ -49,6 +51,7 @@ constexpr std::array kVendors{
            .mask_variable = "ROCR_VISIBLE_DEVICES",
            .order_variable = "",
            .order_value = "",
+           .inner_variables = kAmdInner,
            .uuid_prefixes = kAmdUuids,
            .uuid_digits = 16,
            .mask_mixes = true,

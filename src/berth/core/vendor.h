@@ -16,6 +16,8 @@ struct Vendor {
   std::string_view mask_variable{};   ///< shows a job these devices and no others
   std::string_view order_variable{};  ///< makes the runtime count as the driver does; "": it always does
   std::string_view order_value{};
+  /// Masks that the runtime reads as well, as indices among what its mask shows.
+  std::span<const std::string_view> inner_variables{};
 
   std::span<const std::string_view> uuid_prefixes{};  ///< of whole devices and of parts
   /// Hexadecimal digits of a UUID that a mask can hold, behind the first prefix; 0: it can hold each.

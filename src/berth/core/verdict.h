@@ -75,6 +75,7 @@ Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger
 
 /// The leases that keep `device` from a new one: those on it, and for a MIG instance those on its GPU.
 std::vector<const Ticket*> leases_holding(const Device& device, const Ledger& ledger);
+std::vector<const Ticket*> leases_holding(const Device& device, const LeasesByDevice& leases);
 
 /// One verdict a device, in the order of the snapshot. A request gets devices of one vendor: of the first of
 /// which it could ever get as many as it wants, whoever holds them now; a job is built for one of them.

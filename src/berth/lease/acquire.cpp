@@ -6,6 +6,7 @@
 #include <ranges>
 #include <thread>
 
+#include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/process_identity.h"
 
@@ -42,11 +43,13 @@ class Asking {
   using Done = Result<std::variant<What, Acquired>>;
 
   Action after(What what) {
-    const auto since = std::chrono::steady_clock::now() - began_;
-    Step step = next(std::move(state_),
-                     {std::chrono::duration_cast<std::chrono::milliseconds>(since), std::move(what)});
+    Step step = next(std::move(state_), {now(), std::move(what)});
     state_ = std::move(step.state);
     return std::move(step.action);
+  }
+
+  std::chrono::milliseconds now() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began_);
   }
 
   Done perform(const Look& wanted) {
@@ -58,27 +61,38 @@ class Asking {
 
   Result<Looked> look_and_note() {
     BERTH_LET(const auto source, source_.open());
-    const std::int64_t changes = lease_changes();
+    changes_ = store_.lease_changes();
+    const std::int64_t changes = may_be_given_away() ? changes_ : 0;
     BERTH_LET(auto before, store_.look(store::Extent::leases));
     BERTH_LET(world_, look(*source, store_, state_.request, options_));
     BERTH_DO(read_topology_for(state_.request, *source, world_));
     return Looked{std::move(world_.facts), std::move(world_.ledger), {std::move(before.ledger), changes}};
   }
 
-  // In the queue nobody else is given a candidate of ours.
-  std::int64_t lease_changes() { return own_ ? 0 : store_.lease_changes(); }
+  // In the queue nobody else is given a candidate of ours, but by backfill.
+  bool may_be_given_away() const { return !own_ || options_.policy.line.backfill; }
+  std::int64_t lease_changes() { return may_be_given_away() ? store_.lease_changes() : 0; }
 
   Done perform(const Join& wanted) {
     const auto draining = draining_leases(state_.facts, state_.ledger, *options_.processes);
-    BERTH_LET(auto joined, store_.join(draft(wanted.candidates), decision()));
+    auto entered = store_.join(draft(wanted.candidates), decision(), limit_at_gate(state_.patience, now()));
+    BERTH_LET(auto joined, as_the_end_of_a_wait(std::move(entered)));
     own_ = std::move(joined.own);
     store_.sweep(draining);
     return left_gate(joined.outcome);
   }
 
   Done perform(const Decide&) {
-    BERTH_LET(const auto decided, own_->decide(decision()));
+    auto entered = own_->decide(decision(), limit_at_gate(state_.patience, now()));
+    BERTH_LET(const auto decided, as_the_end_of_a_wait(std::move(entered)));
     return left_gate(decided);
+  }
+
+  template <class T>
+  Result<T> as_the_end_of_a_wait(Result<T> entered) const {
+    if (!entered && entered.error().code == ErrorCode::not_now && state_.patience.wait)
+      entered.error().code = ErrorCode::timed_out;
+    return entered;
   }
 
   LeftGate left_gate(const Decided& decided) const {
@@ -88,9 +102,15 @@ class Asking {
   // Runs in the store, where others are kept waiting: nothing here asks the driver or a directory service.
   store::Decide decision() {
     return [this](const Ledger& ledger, TicketId me) -> Result<Decision> {
-      auto judged = decide(std::move(state_), {ledger, me, stopped_before(ledger, me), lease_changes()});
-      state_ = std::move(judged.state);
-      return std::move(judged.decision);
+      std::set<TicketId> stopped = stopped_before(ledger, me);
+      for (;;) {
+        const Moment boot = sys::seconds_since_boot();
+        auto judged = decide(std::move(state_), {ledger, me, stopped, lease_changes(), boot});
+        state_ = std::move(judged.state);
+        const auto more = stopped_in_the_way(ledger, stopped);
+        if (more.empty()) return std::move(judged.decision);
+        stopped.insert(more.begin(), more.end());
+      }
     };
   }
 
@@ -105,6 +125,23 @@ class Asking {
     return named;
   }
 
+  Done perform(const ReadLine&) {
+    BERTH_LET(auto books, store_.look(store::Extent::everything));
+    return LineRead{std::move(books.ledger), sys::seconds_since_boot()};
+  }
+
+  Done perform(const Ring& wanted) {
+    Rang rang;
+    for (const TicketId id : wanted.tickets) {
+      const Ticket* ticket = find_ticket(state_.line, id);
+      if (ticket != nullptr && is_stopped(*ticket, *options_.processes))
+        rang.stopped.insert(id);
+      else
+        store_.ring(id);
+    }
+    return rang;
+  }
+
   Done perform(const SleepBehind& sleep) {
     tell();
     source_.close();
@@ -113,16 +150,17 @@ class Asking {
       if (same && on_wait_.at_each_tick) tell();
       return same;
     };
-    BERTH_LET(const auto woken, own_->sleep_behind(sleep.rival, sleep.period, sleep_on));
+    BERTH_LET(const auto woken, own_->sleep_behind(sleep.rival, sleep.period, sleep_on,
+                                                   {sleep.uuids, sleep.leases, sleep.bell}));
     if (woken == Woken::tick) return look_up(sleep);
     return woken;
   }
 
   Ticked look_up(const SleepBehind& sleep) const {
-    Ticked tick{{}, own_->is_far_back()};
+    Ticked tick{{}, own_->is_far_back(), store_.lease_changes() != changes_};
     for (const TicketId id : sleep.watched) {
       const Ticket* ticket = find_ticket(state_.ledger, id);
-      if (ticket != nullptr && is_stopped(*ticket)) tick.stopped.insert(id);
+      if (ticket != nullptr && is_stopped(*ticket, *options_.processes)) tick.stopped.insert(id);
     }
     return tick;
   }
@@ -150,7 +188,7 @@ class Asking {
     if (own_) own_->release();
     source_.close();
     Standing standing = std::move(state_.standing);
-    return Acquired(Refused{world(), std::move(standing), state_.patience.wait});
+    return Acquired(Refused{world(), std::move(standing), state_.patience.wait && own_ != nullptr});
   }
 
   Done perform(const Fail& failed) { return std::unexpected(failed.error); }
@@ -165,18 +203,26 @@ class Asking {
     if (on_wait_.call) on_wait_.call(state_.standing, state_.facts.snapshot);
   }
 
-  bool is_stopped(const Ticket& ticket) const {
-    const auto stat = options_.processes->stat(ticket.pid);
-    return stat && stat->start_ticks == ticket.pid_start_ticks && stat->stopped();
-  }
-
   std::set<TicketId> stopped_before(const Ledger& ledger, TicketId me) const {
     std::set<TicketId> stopped;
     const Ticket* mine = find_ticket(ledger, me);
     if (mine == nullptr) return stopped;
     for (const Ticket* rival : std::views::reverse(rivals_before(*mine, ledger))) {
-      if (!is_stopped(*rival)) break;
+      if (!is_stopped(*rival, *options_.processes)) break;
       stopped.insert(rival->id);
+    }
+    return stopped;
+  }
+
+  // Those that would have what is free, and are stopped.
+  std::set<TicketId> stopped_in_the_way(const Ledger& ledger, const std::set<TicketId>& known) const {
+    const auto* behind = std::get_if<Behind>(&state_.plan);
+    if (behind == nullptr) return {};
+    std::set<TicketId> stopped;
+    for (const TicketId id : behind->in_the_way) {
+      const Ticket* ticket = find_ticket(ledger, id);
+      if (ticket != nullptr && !known.contains(id) && is_stopped(*ticket, *options_.processes))
+        stopped.insert(id);
     }
     return stopped;
   }
@@ -187,6 +233,11 @@ class Asking {
     draft.pid = words_.host.value_or(static_cast<std::uint32_t>(::getpid()));
     if (const auto stat = sys::process_stat(static_cast<pid_t>(draft.pid)))
       draft.pid_start_ticks = stat->start_ticks;
+    const auto self = static_cast<std::uint32_t>(::getpid());
+    if (const auto stat = draft.pid != self ? sys::process_stat(::getpid()) : std::nullopt) {
+      draft.helper_pid = self;
+      draft.helper_start_ticks = stat->start_ticks;
+    }
     draft.kept = words_.kept;
     if (const auto job = words_.job ? options_.processes->stat(*words_.job) : std::nullopt) {
       draft.job_pid = *words_.job;
@@ -195,6 +246,7 @@ class Asking {
     draft.count = request.count;
     draft.shared = request.shared;
     draft.promise_bytes = request.promise_bytes;
+    draft.time_s = request.time_s;
     draft.candidates = candidates;
     draft.command = words_.command;
     draft.note = words_.note;
@@ -208,7 +260,8 @@ class Asking {
   const OnWait& on_wait_;
   LookOptions options_;
   State state_;
-  World world_;  ///< what of the last look is not in the state
+  World world_;               ///< what of the last look is not in the state
+  std::int64_t changes_ = 0;  ///< of the leases, before the last look
   std::unique_ptr<store::OwnTicket> own_;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };

@@ -38,6 +38,11 @@ class HeldLease {
   const std::vector<std::string>& notes() const { return notes_; }
   /// Whoever has a copy of these holds the lease too. All are close-on-exec.
   std::vector<int> descriptors() const { return own_->descriptors(); }
+  /// How long it says that it takes, as of now: it may have been extended. nullopt: it does not say.
+  std::optional<std::int64_t> time_s() {
+    own_->read_again();
+    return own_->ticket().time_s;
+  }
   /// Gives back what only the wait needed, which takes some milliseconds: for when the job has begun.
   void end_watch() { own_->end_watch(); }
   /// Ends it for all who share it. Without this, the end of this object ends our part of it only.
@@ -49,7 +54,7 @@ class HeldLease {
   std::vector<std::string> notes_;
 };
 
-/// Not now. Everything that is needed to say why.
+/// Not now, or never on this machine. Everything that is needed to say why.
 struct Refused {
   World world;
   Standing standing;
@@ -72,8 +77,7 @@ struct OnWait {
 };
 
 /// Takes a lease for this process, in its turn. The driver is asked before, never while others are kept from
-/// deciding, and in the queue only by the first. Error: `impossible` when this machine could never satisfy
-/// the request; `usage`; as `look`. Uses SIGALRM while it waits.
+/// deciding, and in the queue only by the first. Error: `usage`; as `look`. Uses SIGALRM while it waits.
 Result<Acquired> acquire_in_turn(const SourceAccess& source, store::LeaseStore& store, const Request& request,
                                  const LookOptions& options, const TicketWords& words,
                                  const Patience& patience, const OnWait& on_wait);

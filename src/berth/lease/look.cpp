@@ -4,7 +4,9 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "berth/core/command_text.h"
 #include "berth/core/select.h"
 #include "berth/lease/attribution.h"
 #include "berth/store/device_locks.h"
@@ -62,12 +64,19 @@ void name_users(Ledger& ledger) {
   }
 }
 
+bool is_stopped(const Ticket& ticket, Processes& processes) {
+  const auto stopped = [&](std::uint32_t pid, std::uint64_t start_ticks) {
+    if (pid == 0) return false;
+    const auto stat = processes.stat(pid);
+    return stat && stat->start_ticks == start_ticks && stat->stopped();
+  };
+  return stopped(ticket.pid, ticket.pid_start_ticks) || stopped(ticket.helper_pid, ticket.helper_start_ticks);
+}
+
 std::set<TicketId> stopped_waiters(const Ledger& ledger, Processes& processes) {
   std::set<TicketId> stopped;
   for (const Ticket& ticket : ledger.tickets) {
-    if (ticket.phase != TicketPhase::waiting) continue;
-    const auto stat = processes.stat(ticket.pid);
-    if (stat && stat->start_ticks == ticket.pid_start_ticks && stat->stopped()) stopped.insert(ticket.id);
+    if (ticket.phase == TicketPhase::waiting && is_stopped(ticket, processes)) stopped.insert(ticket.id);
   }
   return stopped;
 }
@@ -112,6 +121,7 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
         }))
       facts.draining.push_back(device.uuid);
   }
+  tell_commands(facts, world.ledger, ::getuid());
   return world;
 }
 

@@ -50,7 +50,10 @@ Result<void> read_topology_for(const Request& request, source::Source& source, W
 /// Their files are kept, as the only trace of why.
 std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, Processes& processes);
 
-/// The waiting tickets whose process is stopped (Ctrl-Z, SIGSTOP): others pass them over.
+/// Whether the ticket's process is stopped (Ctrl-Z, SIGSTOP), or the one that waits for it.
+bool is_stopped(const Ticket& ticket, Processes& processes);
+
+/// The waiting tickets that are stopped: others pass them over.
 std::set<TicketId> stopped_waiters(const Ledger& ledger, Processes& processes);
 
 /// Fills in the names of the tickets' users. May ask a directory service.

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/core/printable.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::leasing {
@@ -47,7 +48,7 @@ std::string named(const std::vector<pid_t>& pids) {
   std::string text;
   for (const pid_t pid : pids) {
     const auto stat = sys::process_stat(pid);
-    text += fmt::format("{}{} ({}{})", text.empty() ? "" : ", ", pid, sys::process_command(pid),
+    text += fmt::format("{}{} ({}{})", text.empty() ? "" : ", ", pid, printable(sys::process_command(pid)),
                         stat && stat->stopped() ? ", stopped" : "");
   }
   return text;
@@ -62,10 +63,11 @@ std::vector<pid_t> holders_of(store::LeaseStore& store, TicketId lease) {
 
 Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease,
                             std::chrono::milliseconds patience) {
-  const std::string id = to_text(lease.id);
+  const bool waits = lease.phase == TicketPhase::waiting;
+  const std::string id = fmt::format("{} {}", waits ? "request" : "lease", to_text(lease.id));
   if (::geteuid() != 0 && ::geteuid() != lease.uid)
-    return fail(ErrorCode::failure, fmt::format("the lease {} is of {}: only its owner and root may end it",
-                                                id, sys::user_name(lease.uid)));
+    return fail(ErrorCode::failure, fmt::format("the {} is of {}: only its owner and root may end it", id,
+                                                sys::user_name(lease.uid)));
   const std::vector<pid_t> holders = holders_of(store, lease.id);
   std::vector<sys::Descriptor> exits;
   std::vector<pollfd> ready;
@@ -84,13 +86,12 @@ Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease,
   }
   const std::vector<pid_t> left = holders_of(store, lease.id);
   if (left.empty())
-    return fail(
-        ErrorCode::failure,
-        fmt::format("the lease {} is held by a process that cannot be seen from here; process {} took it", id,
-                    lease.pid));
-  return fail(ErrorCode::timed_out,
-              fmt::format("the lease {} was asked for and is still held by {}; it ends when they end", id,
-                          named(left)));
+    return fail(ErrorCode::failure,
+                fmt::format("the {} is held by a process that cannot be seen from here; process {} took it",
+                            id, lease.pid));
+  return fail(
+      ErrorCode::timed_out,
+      fmt::format("the {} was asked for and is still held by {}; it ends when they end", id, named(left)));
 }
 
 }  // namespace berth::leasing

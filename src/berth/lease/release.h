@@ -14,10 +14,10 @@ namespace berth::leasing {
 /// this one.
 std::vector<pid_t> holders_of(store::LeaseStore& store, TicketId lease);
 
-/// Asks the process that holds the lease to end it, by SIGTERM: the one that took it, else those that hold it
-/// and whose parent does not. Returns when the lease has ended. Error: `failure` when the lease is another
-/// user's, or nobody holds it who can be asked; `timed_out` with the pids when it has not ended within
-/// `patience`.
+/// Asks the process that holds the lease, or waits with the request, to end it, by SIGTERM: the one that took
+/// it, else those that hold it and whose parent does not. Returns when the lease has ended. Error: `failure`
+/// when the lease is another user's, or nobody holds it who can be asked; `timed_out` with the pids when it
+/// has not ended within `patience`.
 Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease,
                             std::chrono::milliseconds patience);
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "berth/core/loosen.h"
+#include "berth/core/units.h"
 #include "berth/lease/site_file.h"
 
 namespace berth::leasing {
@@ -20,6 +21,20 @@ Request with_seed(Request request) {
   if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = 0;
   request.seed = seed;
   return request;
+}
+
+// A request that says no time lasts as long as the site allows.
+Result<Request> settled(Request request, const SitePolicy& policy) {
+  if (policy.most_time_s) {
+    if (request.time_s && *request.time_s > *policy.most_time_s)
+      return fail(
+          ErrorCode::impossible,
+          fmt::format("the request says {}, and a lease here lasts {} at most (time in the site file): ask "
+                      "for that or less",
+                      time_for_people(*request.time_s), time_for_people(*policy.most_time_s)));
+    request.time_s = request.time_s.value_or(*policy.most_time_s);
+  }
+  return with_seed(std::move(request));
 }
 
 // A request that meets one who waits would wait behind him, however free the devices are.
@@ -74,6 +89,8 @@ std::vector<std::string> notes_on_answer(const Facts& facts, const std::vector<s
 
 std::vector<std::string> notes_on(const World& world) {
   std::vector<std::string> notes = notes_on_answer(world.facts, {}, {});
+  for (const std::string& key : world.facts.policy.not_understood)
+    notes.push_back(fmt::format("{}; nothing is granted until it is corrected", key));
   for (const OddTicket& odd : world.ledger.odd) {
     notes.push_back(
         fmt::format("the ticket {} of uid {} cannot be understood: {}", odd.name, odd.uid, odd.reason));
@@ -107,6 +124,11 @@ Session::Session(Place place, SourceAccess source, LookOptions options)
   options_.within = place_.within;
 }
 
+Result<void> Session::understands_policy() const {
+  if (options_.policy.not_understood.empty()) return {};
+  return fail(ErrorCode::failure, options_.policy.not_understood.front());
+}
+
 Result<World> Session::look(const Request& request, ReadingSet also) const {
   LookOptions options = options_;
   options.also |= also;
@@ -116,7 +138,8 @@ Result<World> Session::look(const Request& request, ReadingSet also) const {
 
 Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const {
   using Answer = std::variant<Picked, Refusal>;
-  const Request request = with_seed(asked);
+  BERTH_DO(understands_policy());
+  BERTH_LET(const auto request, settled(asked, options_.policy));
   BERTH_LET(auto world, look(request, readings_in_case_of_choice(request)));
   BERTH_LET(auto verdicts, judge(request, world.ledger, world.facts));
   if (std::cmp_less(std::ranges::count_if(verdicts, &Verdict::free), request.count)) {
@@ -130,7 +153,7 @@ Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const 
 }
 
 Result<Explained> Session::why(const Request& asked) const {
-  const Request request = with_seed(asked);
+  BERTH_LET(const auto request, settled(asked, options_.policy));
   BERTH_LET(auto world, look(request));
   BERTH_LET(auto verdicts, judge(request, world.ledger, world.facts));
   return explained(request, std::move(world), std::move(verdicts));
@@ -140,31 +163,22 @@ Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, 
                                                           const Patience& patience,
                                                           const OnWait& on_wait) const {
   using Answer = std::variant<HeldLease, Refusal>;
-  const Request request = with_seed(asked);
-  auto acquired = acquire_in_turn(source_, *place_.store, request, options_, words, patience, on_wait);
-  if (!acquired && acquired.error().code == ErrorCode::impossible) {
-    BERTH_LET(auto refusal, refuse_for_ever(request));
-    return Answer(std::move(refusal));
-  }
-  if (!acquired) return std::unexpected(acquired.error());
-  if (auto* lease = std::get_if<HeldLease>(&*acquired)) return Answer(std::move(*lease));
-  BERTH_LET(auto refusal, refuse(request, std::get<Refused>(*std::move(acquired)), patience));
+  BERTH_DO(understands_policy());
+  BERTH_LET(const auto request, settled(asked, options_.policy));
+  BERTH_LET(auto acquired,
+            acquire_in_turn(source_, *place_.store, request, options_, words, patience, on_wait));
+  if (auto* lease = std::get_if<HeldLease>(&acquired)) return Answer(std::move(*lease));
+  BERTH_LET(auto refusal, refuse(request, std::get<Refused>(std::move(acquired)), patience));
   return Answer(std::move(refusal));
-}
-
-// Such a request never gets a ticket, and so no verdicts: they are of one more look.
-Result<Refusal> Session::refuse_for_ever(const Request& request) const {
-  auto why_not = why(request);
-  source_.close();
-  if (!why_not) return std::unexpected(why_not.error());
-  return refusal_of(*std::move(why_not), std::nullopt);
 }
 
 Result<Refusal> Session::refuse(const Request& request, Refused refused, const Patience& patience) const {
   // Deciding has not looked at who else waits.
   if (auto books = place_.store->look()) refused.world.ledger = std::move(books->ledger);
-  BERTH_LET(auto why_not, explained(request, std::move(refused.world), std::move(refused.standing.verdicts)));
-  return refusal_of(std::move(why_not), refused.waited ? patience.limit : std::nullopt);
+  BERTH_LET(auto why_not, explained(request, std::move(refused.world), refused.standing.verdicts));
+  Refusal refusal = refusal_of(std::move(why_not), refused.waited ? patience.limit : std::nullopt);
+  if (refused.standing.behind) refusal.standing = std::move(refused.standing);
+  return refusal;
 }
 
 }  // namespace berth::leasing

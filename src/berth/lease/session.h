@@ -29,6 +29,8 @@ struct Explained {
 struct Refusal : Explained {
   ErrorCode code = ErrorCode::not_now;              ///< `impossible`; `not_now`; `timed_out`
   std::optional<std::chrono::milliseconds> waited;  ///< that long, in vain
+  /// In line behind somebody: enough may be free, and is his to take before.
+  std::optional<Standing> standing{};
 };
 
 /// The devices that the request would get now, in the order in which the job shall see them.
@@ -83,7 +85,7 @@ class Session {
                                                    const OnWait& on_wait = {}) const;
 
  private:
-  Result<Refusal> refuse_for_ever(const Request& request) const;
+  Result<void> understands_policy() const;
   Result<Refusal> refuse(const Request& request, Refused refused, const Patience& patience) const;
 
   Place place_;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "berth/core/request.h"
 #include "berth/core/units.h"
 #include "berth/lease/toml.h"
 #include "berth/sys/descriptor.h"
@@ -76,6 +77,52 @@ Result<void> read_idle_leftovers(Page& page, std::string_view key, const toml::n
   return read_span(page, key, node, page.policy.idle_leftovers_s);
 }
 
+// A time of some seconds, which a user may only shorten.
+Result<std::int64_t> read_seconds(const Page& page, std::string_view key, const toml::node& node,
+                                  std::optional<std::int64_t> now_s) {
+  BERTH_LET(const auto text, text_of(page, node, key));
+  const auto seconds = seconds_from_text(text);
+  if (!seconds) return wrong(page, node, fmt::format("{}: {}", key, seconds.error().message));
+  if (!check_time(*seconds))
+    return wrong(page, node, fmt::format("{} must be at least 1s and at most 365d", key));
+  if (page.only_narrow && now_s && *seconds > *now_s)
+    return wrong(
+        page, node,
+        fmt::format("{} may only be shortened here: the site says {}", key, time_for_people(*now_s)));
+  return *seconds;
+}
+
+Result<void> read_assumed_time(Page& page, std::string_view key, const toml::node& node) {
+  if (page.only_narrow)
+    return wrong(page, node,
+                 fmt::format("only the site's file may have {}: it holds for the whole line", key));
+  BERTH_LET(const auto seconds, read_seconds(page, key, node, std::nullopt));
+  page.policy.line.assumed_s = seconds;
+  return {};
+}
+
+Result<void> read_most_time(Page& page, std::string_view key, const toml::node& node) {
+  BERTH_LET(const auto seconds, read_seconds(page, key, node, page.policy.most_time_s));
+  page.policy.most_time_s = seconds;
+  return {};
+}
+
+Result<void> read_time_grace(Page& page, std::string_view key, const toml::node& node) {
+  BERTH_LET(const auto seconds, read_seconds(page, key, node, page.policy.time_grace_s));
+  page.policy.time_grace_s = seconds;
+  return {};
+}
+
+Result<void> read_backfill(Page& page, std::string_view key, const toml::node& node) {
+  // Everybody in the line has to go by the same order.
+  if (page.only_narrow)
+    return wrong(page, node, fmt::format("only the site's file may have {}: the line is everybody's", key));
+  const auto* value = node.as_boolean();
+  if (value == nullptr) return wrong(page, node, fmt::format("{} is true or false", key));
+  page.policy.line.backfill = value->get();
+  return {};
+}
+
 Result<void> read_names(Page& page, std::string_view key, const toml::node& node,
                         std::vector<std::string>& names) {
   if (page.only_narrow) {
@@ -136,17 +183,34 @@ Result<void> read_users(Page& page, std::string_view key, const toml::node& node
   return read_names(page, key, node, page.policy.ignored_users);
 }
 
+Result<void> read_commands(Page& page, std::string_view key, const toml::node& node) {
+  BERTH_LET(const auto text, text_of(page, node, key));
+  constexpr std::array<std::string_view, 3> kWords{"full", "program", "none"};
+  const auto found = std::ranges::find(kWords, text);
+  if (found == kWords.end())
+    return wrong(page, node, fmt::format("{} must be \"full\", \"program\" or \"none\"", key));
+  const auto telling = static_cast<CommandTelling>(found - kWords.begin());
+  if (page.only_narrow && telling < page.policy.commands)
+    return wrong(page, node, fmt::format("{} may only be narrowed here: the site tells less", key));
+  page.policy.commands = telling;
+  return {};
+}
+
 struct Key {
   std::string_view name;
   Result<void> (*read)(Page&, std::string_view, const toml::node&);
 };
-constexpr std::array<Key, 6> kKeys{{{"hidden_tolerance", read_tolerance},
-                                    {"default_wait", read_wait},
-                                    {"idle_leftovers", read_idle_leftovers},
-                                    {"excluded", read_exclusions},
-                                    {"ignored_programs", read_programs},
-                                    {"ignored_users", read_users}}};
-
+constexpr std::array<Key, 11> kKeys{{{"commands", read_commands},
+                                     {"hidden_tolerance", read_tolerance},
+                                     {"default_wait", read_wait},
+                                     {"idle_leftovers", read_idle_leftovers},
+                                     {"backfill", read_backfill},
+                                     {"assumed_time", read_assumed_time},
+                                     {"time", read_most_time},
+                                     {"time_grace", read_time_grace},
+                                     {"excluded", read_exclusions},
+                                     {"ignored_programs", read_programs},
+                                     {"ignored_users", read_users}}};
 /// nullopt: there is no such file.
 Result<std::optional<std::string>> read_file(const std::string& path) {
   const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -218,7 +282,11 @@ Result<SitePolicy> apply_site_text(SitePolicy policy, std::string_view text, std
     if (found == kKeys.end()) {
       std::string allowed;
       for (const Key& each : kKeys) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", each.name);
-      return wrong(page, value, fmt::format("unknown key '{}'; allowed: {}", key.str(), allowed));
+      policy.not_understood.push_back(
+          wrong(page, value, fmt::format("unknown key '{}'; allowed: {}", key.str(), allowed))
+              .error()
+              .message);
+      continue;
     }
     BERTH_DO(found->read(page, key.str(), value));
   }

@@ -26,8 +26,7 @@ struct SiteFiles {
 };
 
 /// Error: `failure` when a file is malformed or cannot be read: file, line and what is allowed. A file that
-/// is not there is no error. Whoever grants devices must stop at an error: a rule that is not understood is
-/// not skipped.
+/// is not there is no error, and neither is a key that is not known: see SitePolicy::not_understood.
 Result<SiteFiles> read_site_files(const SiteFilePaths& paths);
 
 /// The policy that `text` lays down on top of `policy`. `path` is for messages. `only_narrow`: an entry that

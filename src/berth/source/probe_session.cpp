@@ -121,10 +121,9 @@ void ProbeSession::end(std::chrono::milliseconds patience) {
   child_.wait(patience);
 }
 
-std::string ProbeSession::ending() {
+std::optional<sys::Ending> ProbeSession::ending() {
   // Its socket closes a little before the process is gone.
-  const auto ending = child_.wait(std::chrono::seconds(1));
-  return ending ? sys::to_text(*ending) : "no exit status yet";
+  return child_.wait(std::chrono::seconds(1));
 }
 
 }  // namespace berth::source

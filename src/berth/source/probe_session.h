@@ -35,8 +35,8 @@ class ProbeSession {
   pid_t pid() const { return child_.pid(); }
   /// Asks nothing more: ends the probe, and waits that long for it to be gone.
   void end(std::chrono::milliseconds patience);
-  /// How an `ended` probe ended, in words.
-  std::string ending();
+  /// How an `ended` probe ended. nullopt: it has not, though its socket is closed.
+  std::optional<sys::Ending> ending();
 
  private:
   ProbeSession(sys::Child child, sys::Descriptor control, sys::Descriptor text, sys::Descriptor life)

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <optional>
+#include <utility>
 
 #include "berth/core/snapshot_codec.h"
 #include "berth/source/interrupted.h"
@@ -53,21 +55,22 @@ class ProbeSource::Body {
                               .kind = options_.kind,
                               .state_directory = options_.state_directory,
                               .version = options_.version};
-    auto outcome = session_->ask(request);
-    if (outcome == ProbeSession::Outcome::ended && used_ && session_->answer().empty()) {
-      // It ended while nobody asked it anything: a user or the kernel wanted its memory.
+    const auto outcome = session_->ask(request);
+    if (outcome == ProbeSession::Outcome::whole) {
+      may_start_again_ = true;
+      used_ = true;
+      return take_answer();
+    }
+    if (outcome == ProbeSession::Outcome::silent) return give_up();
+    const auto ending = session_->ending();
+    // It ended while nobody asked it anything, or was killed: a user or the kernel wanted its memory. Whoever
+    // stands in a queue shall not lose its place for that.
+    const bool idle = used_ && session_->answer().empty();
+    if ((idle || was_killed(ending)) && std::exchange(may_start_again_, false)) {
       session_.reset();
       return read(readings);
     }
-    used_ = true;
-    switch (outcome) {
-      case ProbeSession::Outcome::whole:
-        return take_answer();
-      case ProbeSession::Outcome::silent:
-        return give_up();
-      default:
-        return take_ending();
-    }
+    return take_ending(ending);
   }
 
   void end(std::chrono::milliseconds patience) {
@@ -95,13 +98,17 @@ class ProbeSource::Body {
     return snapshot;
   }
 
-  Result<Snapshot> take_ending() {
+  static bool was_killed(const std::optional<sys::Ending>& ending) {
+    return ending && (ending->signal == SIGKILL || ending->signal == SIGTERM);
+  }
+
+  Result<Snapshot> take_ending(const std::optional<sys::Ending>& ending) {
     const Interrupted interrupted = cut_at_last_progress(session_->answer());
     const std::string where = interrupted.stage.kind == Stage::Kind::device
                                   ? fmt::format(" at GPU {}", interrupted.stage.index)
                                   : "";
     Error error{ErrorCode::failure, fmt::format("the probe that asks the GPU's driver ended{} with {}", where,
-                                                session_->ending())};
+                                                ending ? sys::to_text(*ending) : "no exit status yet")};
     session_.reset();
     return std::unexpected(std::move(error));
   }
@@ -152,6 +159,7 @@ class ProbeSource::Body {
   StuckProbe stuck_;
   std::optional<ProbeSession> session_;
   bool used_ = false;                    ///< session_ has answered before
+  bool may_start_again_ = true;          ///< the last one has answered, or is the first
   std::optional<ProbeSession> hanging_;  ///< ours that has not come back
   std::optional<Snapshot> remembered_;   ///< set: a probe hangs, ours or another's, and this was known then
   std::optional<Snapshot> last_;         ///< good answer, where answers are kept

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -14,9 +15,12 @@
 namespace berth::store {
 namespace {
 
-constexpr mode_t kDeviceFileMode = 0666;
+// With the sticky bit, which on a file tells systemd-tmpfiles to keep it, however old.
+constexpr mode_t kDeviceFileMode = 01666;
 // How often a device file may be replaced under our hands before we give up.
 constexpr int kReplacements = 16;
+// A card with more shares than this is none: somebody locks byte by byte, and others stand before the gate.
+constexpr int kMostPieces = 4096;
 
 // Who can help: whose file or directory this is.
 Fault with_owner(Error error, int directory, const char* name, const char* belongs, const char* can_help) {
@@ -27,7 +31,38 @@ Fault with_owner(Error error, int directory, const char* name, const char* belon
           }};
 }
 
+off_t as_offset(std::uint64_t bytes) {
+  return static_cast<off_t>(std::min(bytes, static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())));
+}
+
+// Locks `wanted` of the first `all` bytes, wherever nobody else has: each stands for a byte of the device's
+// memory. False: too few are free, and some may be locked now.
+Result<bool> lock_free_bytes(int file, off_t wanted, off_t all) {
+  sys::ByteRange gap{0, all};
+  for (int piece = 0; wanted > 0 && gap.first < all && piece < kMostPieces; ++piece) {
+    BERTH_LET(const auto other, sys::lock_in(file, gap));
+    if (other && other->first > gap.first) {
+      gap.end = other->first;
+      continue;
+    }
+    if (!other) {
+      const off_t count = std::min(wanted, gap.end - gap.first);
+      BERTH_LET(const auto locked, sys::try_lock_bytes(file, gap.first, count));
+      if (!locked) return false;
+      wanted -= count;
+    }
+    gap = {other ? other->end : gap.end, all};
+  }
+  return wanted <= 0;
+}
+
 }  // namespace
+
+void unlock_device(int file) {
+  constexpr off_t kToTheEnd = 0;
+  sys::unlock_bytes(file, 0, kToTheEnd);
+  sys::unlock_flock(file);
+}
 
 std::string device_file_name(std::string_view uuid) {
   std::string name(uuid);
@@ -82,9 +117,18 @@ Step<bool> DeviceLocks::take_one(const DeviceLock& lock) {
   return fail(ErrorCode::failure, fmt::format("the device file {} is replaced again and again", name));
 }
 
+Step<bool> DeviceLocks::take_promise(const DeviceLock& lock) {
+  const std::string name = device_file_name(lock.uuid);
+  const auto taken =
+      lock_free_bytes(files_[name].file.get(), as_offset(lock.promise_bytes), as_offset(lock.lendable_bytes));
+  if (!taken) return std::unexpected(context(taken.error(), "the device file " + name));
+  return *taken;
+}
+
 Step<std::optional<std::string>> DeviceLocks::take(const std::vector<DeviceLock>& locks) {
   for (const DeviceLock& lock : locks) {
-    const auto taken = take_one(lock);
+    const auto locked = take_one(lock);
+    const auto taken = locked && *locked && !lock.whole ? take_promise(lock) : locked;
     if (taken && *taken) continue;
     unlock();
     if (!taken) return std::unexpected(taken.error());
@@ -96,7 +140,7 @@ Step<std::optional<std::string>> DeviceLocks::take(const std::vector<DeviceLock>
 
 void DeviceLocks::unlock() {
   for (auto& [name, held] : files_) {
-    if (held.locked) sys::unlock_flock(held.file.get());
+    if (held.locked) unlock_device(held.file.get());
     held.locked = false;
   }
 }

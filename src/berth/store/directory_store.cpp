@@ -11,9 +11,12 @@
 
 #include <fmt/format.h>
 
+#include "berth/core/ticket_codec.h"
 #include "berth/store/device_locks.h"
 #include "berth/store/directory_scan.h"
 #include "berth/store/directory_ticket.h"
+#include "berth/store/ticket_file.h"
+#include "berth/sys/bell.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
 #include "berth/sys/system_error.h"
@@ -104,7 +107,7 @@ Result<Books> DirectoryStore::look(Extent extent) {
   return books;
 }
 
-Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide) {
+Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide, GateLimit limit) {
   for (int attempt = 0; attempt < kRemovals; ++attempt) {
     BERTH_DO(refresh());
     if (!directory_) {
@@ -112,8 +115,8 @@ Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide) {
       directory_ = std::make_shared<const LeaseDirectory>(std::move(made));
     }
     BERTH_LET(auto own, DirectoryTicket::prepare(directory_, draft, tell_));
-    auto gate = enter_gate(*directory_, tell_);
-    if (!gate) return std::unexpected(gate.error());
+    auto gate = enter_gate(*directory_, limit, tell_);
+    if (!gate) return std::unexpected(told(gate.error()));
     // The gate of a directory that was removed keeps nobody out of the one that took its place.
     if (!directory_->is_current()) continue;
     auto outcome = own->join_under_gate(decide);
@@ -136,6 +139,30 @@ std::int64_t DirectoryStore::lease_changes() {
   return status.st_mtim.tv_sec * std::nano::den + status.st_mtim.tv_nsec;
 }
 
+Result<void> DirectoryStore::extend(TicketId lease,
+                                    const std::function<Result<std::int64_t>(const Ticket&)>& time_of) {
+  BERTH_DO(refresh());
+  if (!directory_) return fail(ErrorCode::failure, "there are no leases");
+  // Two who extend it at once would each write over what the other has written.
+  auto gate = enter_gate(*directory_, std::nullopt, tell_);
+  if (!gate) return std::unexpected(told(gate.error()));
+  const std::string name = to_text(lease);
+  const auto read = read_ticket_file(directory_->leases.get(), name, TicketPhase::granted, lease.value);
+  const auto* ticket = std::get_if<Ticket>(&read);
+  if (ticket == nullptr) return fail(ErrorCode::failure, fmt::format("the lease {} has ended", name));
+  BERTH_LET(const std::int64_t time_s, time_of(*ticket));
+  BERTH_LET(const auto file, sys::open_prepared(directory_->leases.get(), name, O_RDWR));
+  if (!file) return fail(ErrorCode::failure, fmt::format("the lease {} has ended", name));
+  BERTH_LET(const auto text, sys::read_start(file.get(), kTicketMaxBytes));
+  auto longer = with_time(text, time_s);
+  if (!longer) return std::unexpected(context(longer.error(), "the lease " + name));
+  return sys::write_start(file.get(), *longer);
+}
+
+void DirectoryStore::ring(TicketId waiting) {
+  if (directory_) sys::ring(bell_name(*directory_, waiting));
+}
+
 void DirectoryStore::sweep(const std::vector<TicketId>& keep) {
   for (const Remains& remains : std::exchange(remains_, {})) {
     if (std::ranges::find(keep, remains.id) != keep.end()) continue;
@@ -143,9 +170,10 @@ void DirectoryStore::sweep(const std::vector<TicketId>& keep) {
   }
 }
 
-std::optional<sys::FileIdentity> DirectoryStore::file_of(TicketId lease) {
+std::optional<sys::FileIdentity> DirectoryStore::file_of(TicketId ticket) {
   if (!directory_) return std::nullopt;
-  return sys::identity_of(directory_->leases.get(), to_text(lease));
+  const auto lease = sys::identity_of(directory_->leases.get(), to_text(ticket));
+  return lease ? lease : sys::identity_of(directory_->queue.get(), to_text(ticket));
 }
 
 Result<std::unique_ptr<LeaseStore>> DirectoryStore::inside(TicketId lease) {

@@ -17,12 +17,16 @@ class DirectoryStore : public LeaseStore {
   /// for use, and why. `tell` gets a sentence for the user when something takes unusually long.
   static Result<std::unique_ptr<DirectoryStore>> open(const DirectoryChoice& choice, Tell tell = {});
 
+  using LeaseStore::join;
   using LeaseStore::look;
   Result<Books> look(Extent extent) override;
-  Result<Joined> join(const Ticket& draft, const Decide& decide) override;
+  Result<Joined> join(const Ticket& draft, const Decide& decide, GateLimit limit) override;
   std::int64_t lease_changes() override;
+  Result<void> extend(TicketId lease,
+                      const std::function<Result<std::int64_t>(const Ticket&)>& time_of) override;
+  void ring(TicketId waiting) override;
   void sweep(const std::vector<TicketId>& keep) override;
-  std::optional<sys::FileIdentity> file_of(TicketId lease) override;
+  std::optional<sys::FileIdentity> file_of(TicketId ticket) override;
   Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) override;
   std::string path() const override { return choice_.path; }
   std::vector<std::string> notes() const override;

@@ -17,13 +17,15 @@
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
+#include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 #include "berth/sys/tick.h"
 
 namespace berth::store {
 namespace {
 
-constexpr mode_t kTicketMode = 0644;
+// With the sticky bit, which on a file tells systemd-tmpfiles to keep it, however old.
+constexpr mode_t kTicketMode = 01644;
 // How many names may be taken by others, in one go, before this is not chance.
 constexpr int kNames = 64;
 // How far at most an id is raised past one that is ahead of the clock, in nanoseconds.
@@ -43,26 +45,49 @@ Fault in_directory(Fault fault, const std::shared_ptr<const LeaseDirectory>& dir
   return context(std::move(fault), in_words(*directory));
 }
 
-void tell_who_holds_gate(const LeaseDirectory& directory, const Tell& tell) {
-  const auto self = sys::identity_of(directory.root.get(), ".");
-  std::string who = "somebody whom the kernel does not name";
+// 0: the kernel does not name him, as in another pid namespace.
+pid_t who_is_in_gate(const LeaseDirectory& directory) {
+  const auto gate = sys::identity_of(directory.root.get(), ".");
   for (const sys::HeldFlock& lock : sys::held_flocks()) {
-    if (self && lock.file == *self) who = fmt::format("process {}", lock.taker);
+    if (gate && lock.file == *gate) return lock.taker;
   }
-  tell(fmt::format("waiting for {}, which is deciding in {} and takes unusually long (is it stopped?)", who,
-                   directory.choice.path));
+  return 0;
+}
+
+std::string in_words(pid_t taker) {
+  return taker != 0 ? fmt::format("process {}", taker) : "somebody whom the kernel does not name";
+}
+
+Fault kept_out(const LeaseDirectory& directory) {
+  const pid_t taker = who_is_in_gate(directory);
+  Fault fault(
+      Error{ErrorCode::not_now, fmt::format("{} is deciding in {} and lets nobody else in (is it stopped?)",
+                                            in_words(taker), directory.choice.path)});
+  if (const auto owner = taker != 0 ? sys::process_owner(taker) : std::nullopt)
+    fault.remedy = [uid = *owner] { return fmt::format("that process is of {}", sys::user_name(uid)); };
+  return fault;
 }
 
 }  // namespace
 
-Result<sys::Descriptor> enter_gate(const LeaseDirectory& directory, const Tell& tell) {
+std::string bell_name(const LeaseDirectory& directory, TicketId id) {
+  const auto root = sys::identity_of(directory.root.get(), ".").value_or(sys::FileIdentity{});
+  return fmt::format("berth/{}:{}/{}", root.device, root.inode, to_text(id));
+}
+
+Step<sys::Descriptor> enter_gate(const LeaseDirectory& directory, GateLimit limit, const Tell& tell) {
   // A descriptor of its own: a flock belongs to the open file, and two tickets of one process shall exclude
   // each other.
   sys::Descriptor gate(::openat(directory.root.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!gate) return std::unexpected(context(sys::system_error(errno, "opening"), in_words(directory)));
-  const auto name_holder = [&] { tell_who_holds_gate(directory, tell); };
-  const auto entered = sys::wait_flock(gate.get(), tell ? std::function<void()>(name_holder) : nullptr);
+  const auto name_holder = [&] {
+    tell(fmt::format("waiting for {}, which is deciding in {} and takes unusually long (is it stopped?)",
+                     in_words(who_is_in_gate(directory)), directory.choice.path));
+  };
+  const auto entered =
+      sys::wait_flock(gate.get(), limit, tell ? std::function<void()>(name_holder) : nullptr);
   if (!entered) return std::unexpected(context(entered.error(), in_words(directory)));
+  if (!*entered) return std::unexpected(kept_out(directory));
   return gate;
 }
 
@@ -163,16 +188,16 @@ Step<Decided> DirectoryTicket::decide_on(Ledger leases, const Decide& decide) {
     std::ranges::sort(ledger.tickets, {}, &Ticket::id);
     ledger.unread = earlier_rivals_.unread();
     const auto decision = decide(ledger, ticket_.id);
-    if (!decision || !std::holds_alternative<ReadOn>(*decision) || ledger.unread == 0)
-      return act(decision, ledger);
-    earlier_rivals_.read_on(ticket_);
+    const auto* read_on = decision ? std::get_if<ReadOn>(&*decision) : nullptr;
+    if (read_on == nullptr || ledger.unread == 0) return act(decision, ledger);
+    earlier_rivals_.read_on(ticket_, read_on->all);
   }
 }
 
-Result<Decided> DirectoryTicket::decide(const Decide& decide) {
-  BERTH_LET(auto gate, enter_gate(*directory_, tell_));
-  auto outcome = decide_under_gate(decide);
-  gate.close();
+Result<Decided> DirectoryTicket::decide(const Decide& decide, GateLimit limit) {
+  auto gate = enter_gate(*directory_, limit, tell_);
+  auto outcome = gate ? decide_under_gate(decide) : std::unexpected(gate.error());
+  if (gate) gate->close();
   if (outcome) return *outcome;
   release();  // nobody shall wait behind it while names are asked for
   return std::unexpected(told(outcome.error()));
@@ -221,6 +246,7 @@ Result<void> DirectoryTicket::become_lease(const Take& take) {
   granted.phase = TicketPhase::granted;
   granted.devices = take.devices;
   granted.since_s = wall_seconds();
+  granted.granted_boot_s = sys::seconds_since_boot();
   BERTH_DO(sys::write_start(file_.get(), encode_ticket(granted)));
   const std::string name = to_text(ticket_.id);
   if (::renameat(directory_->queue.get(), name.c_str(), directory_->leases.get(), name.c_str()) != 0)
@@ -231,20 +257,56 @@ Result<void> DirectoryTicket::become_lease(const Take& take) {
   return {};
 }
 
+void DirectoryTicket::read_again() {
+  const auto text = sys::read_start(file_.get(), kTicketMaxBytes);
+  const auto read = text ? decode_ticket(*text) : std::unexpected(text.error());
+  if (read) ticket_.time_s = read->time_s;
+}
+
 Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::milliseconds tick,
-                                            const std::function<bool()>& sleep_on) {
+                                            const std::function<bool()>& sleep_on, const Beside& beside) {
   const auto file = sys::open_prepared(directory_->queue.get(), to_text(rival), O_RDONLY);
   if (!file || !*file) return Woken::changed;
+  if (watch_anew(beside)) return Woken::rung;
+  if (beside.bell && !bell_) {
+    // Nobody could ring until now.
+    bell_.emplace(bell_name(*directory_, ticket_.id));
+    return Woken::tick;
+  }
   // One timer and one open file for the whole sleep: a thousand waiters look up every few seconds.
-  const sys::Tick interrupt(tick);
+  sys::Tick interrupt(tick);
+  if (beside.bell) interrupt.also_by(bell_->descriptor());
+  if (watch_) interrupt.also_by(watch_->descriptor());
   for (;;) {
+    if (is_rung(beside)) return Woken::rung;
     BERTH_LET(const auto ended, sys::wait_byte_unlocked(file->get(), kWaitingByte));
     // Its owner or root may have removed it, whether or not it lives on.
     struct stat status{};
     const bool removed = ::fstat(file->get(), &status) == 0 && status.st_nlink == 0;
     if (ended || removed) return Woken::changed;
+    if (is_rung(beside)) return Woken::rung;
     if (!sleep_on()) return Woken::tick;
   }
+}
+
+// True: something was not watched until now.
+bool DirectoryTicket::watch_anew(const Beside& beside) {
+  if (beside.uuids.empty() && beside.leases.empty()) return false;
+  if (!watch_) watch_.emplace();
+  bool unseen = false;
+  for (const std::string& uuid : beside.uuids)
+    unseen |= watch_->add(directory_->devices.get(), device_file_name(uuid));
+  for (const TicketId lease : beside.leases) {
+    unseen |= watch_->add(directory_->leases.get(), to_text(lease));
+    unseen |= !sys::identity_of(directory_->leases.get(), to_text(lease));
+  }
+  return unseen;
+}
+
+bool DirectoryTicket::is_rung(const Beside& beside) {
+  using namespace std::chrono_literals;
+  const bool released = watch_ && watch_->wait({}, 0ms);
+  return (beside.bell && bell_->has_rung()) || released;
 }
 
 Result<Woken> DirectoryTicket::sleep_until_released(const std::vector<std::string>& uuids,
@@ -252,14 +314,7 @@ Result<Woken> DirectoryTicket::sleep_until_released(const std::vector<std::strin
                                                     const std::vector<int>& exits,
                                                     std::chrono::milliseconds tick) {
   if (!watch_) watch_.emplace();
-  bool unseen = false;
-  for (const std::string& uuid : uuids)
-    unseen |= watch_->add(directory_->devices.get(), device_file_name(uuid));
-  for (const TicketId lease : leases) {
-    unseen |= watch_->add(directory_->leases.get(), to_text(lease));
-    unseen |= !sys::identity_of(directory_->leases.get(), to_text(lease));
-  }
-  if (unseen) return Woken::not_asleep;
+  if (watch_anew({uuids, leases})) return Woken::not_asleep;
   return watch_->wait(exits, tick) ? Woken::changed : Woken::tick;
 }
 

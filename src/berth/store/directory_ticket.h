@@ -11,13 +11,17 @@
 #include "berth/store/lease_directory.h"
 #include "berth/store/lease_store.h"
 #include "berth/store/release_watch.h"
+#include "berth/sys/bell.h"
 #include "berth/sys/descriptor.h"
 
 namespace berth::store {
 
 /// Waits for the gate of a directory: its flock. It is left when the Descriptor ends. Tells who stands in it
-/// when that takes longer than a second.
-Result<sys::Descriptor> enter_gate(const LeaseDirectory& directory, const Tell& tell);
+/// when that takes longer than a second. Error: `not_now` when others stay in it for longer than `limit`.
+Step<sys::Descriptor> enter_gate(const LeaseDirectory& directory, GateLimit limit, const Tell& tell);
+
+/// Where a ticket that waits can be rung.
+std::string bell_name(const LeaseDirectory& directory, TicketId id);
 
 /// A ticket of this process in a lease directory.
 class DirectoryTicket : public OwnTicket {
@@ -31,14 +35,19 @@ class DirectoryTicket : public OwnTicket {
   Step<Decided> join_under_gate(const Decide& decide);
 
   const Ticket& ticket() const override { return ticket_; }
-  Result<Decided> decide(const Decide& decide) override;
+  using OwnTicket::decide;
+  Result<Decided> decide(const Decide& decide, GateLimit limit) override;
   Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds tick,
-                             const std::function<bool()>& sleep_on) override;
+                             const std::function<bool()>& sleep_on, const Beside& beside) override;
   bool is_far_back() const override { return earlier_rivals_.has_far_one(); }
   Result<Woken> sleep_until_released(const std::vector<std::string>& uuids,
                                      const std::vector<TicketId>& leases, const std::vector<int>& exits,
                                      std::chrono::milliseconds tick) override;
-  void end_watch() override { watch_.reset(); }
+  void read_again() override;
+  void end_watch() override {
+    watch_.reset();
+    bell_.reset();
+  }
   void release() override;
   std::vector<int> descriptors() const override;
 
@@ -50,6 +59,8 @@ class DirectoryTicket : public OwnTicket {
   Step<Decided> act(const Result<Decision>& decision, const Ledger& ledger);
   Step<Decided> take(const Take& take, const Ledger& ledger);
   Result<void> become_lease(const Take& take);
+  bool watch_anew(const Beside& beside);
+  bool is_rung(const Beside& beside);
   void unlink_file() const;
   bool still_waits_here() const;
 
@@ -60,6 +71,7 @@ class DirectoryTicket : public OwnTicket {
   DeviceLocks locks_;
   EarlierRivals earlier_rivals_;
   std::optional<ReleaseWatch> watch_;
+  std::optional<sys::Bell> bell_;
 };
 
 }  // namespace berth::store

@@ -32,25 +32,25 @@ Result<void> EarlierRivals::refresh() {
   return {};
 }
 
-void EarlierRivals::read_on(const Ticket& mine) {
+void EarlierRivals::read_on(const Ticket& mine, bool all) {
   const auto now_ns = static_cast<std::uint64_t>(sys::since_boot().count());
   batch_ = std::max(batch_, kFirstBatch);
   for (std::size_t count = 0; count < batch_ && !unread_.empty(); ++count) {
     const TicketId id = unread_.back();
     unread_.pop_back();
-    read(id, now_ns, mine);
+    read(id, now_ns, mine, all);
   }
   batch_ *= 2;
 }
 
-void EarlierRivals::read(TicketId id, std::uint64_t now_ns, const Ticket& mine) {
+void EarlierRivals::read(TicketId id, std::uint64_t now_ns, const Ticket& mine, bool all) {
   TicketFile file = read_ticket_file(directory_.queue.get(), to_text(id), TicketPhase::waiting, now_ns);
   if (const auto* dead = std::get_if<Dead>(&file)) {
     const uid_t self = ::geteuid();
     if (self == 0 || self == dead->uid) remove_ticket(directory_, TicketPhase::waiting, id);
   }
   auto* rival = std::get_if<Ticket>(&file);
-  if (rival != nullptr && are_rivals(*rival, mine)) known_.push_back(std::move(*rival));
+  if (rival != nullptr && (all || are_rivals(*rival, mine))) known_.push_back(std::move(*rival));
 }
 
 bool EarlierRivals::has_far_one() const {

@@ -28,9 +28,10 @@ class EarlierRivals {
   Result<void> refresh();
 
   /// Reads some more, the nearest first, and removes those that are dead and may be removed by this user.
-  void read_on(const Ticket& mine);
+  void read_on(const Ticket& mine, bool all);
 
-  /// Those that were read, that are rivals of mine and that waited at the last refresh; in no order.
+  /// Those that were read, that are rivals of mine (but where `all` were asked for), and that waited at the
+  /// last refresh; in no order.
   const std::vector<Ticket>& known() const { return known_; }
   /// How many have not been read.
   std::size_t unread() const { return unread_.size(); }
@@ -41,7 +42,7 @@ class EarlierRivals {
   void forget();
 
  private:
-  void read(TicketId id, std::uint64_t now_ns, const Ticket& mine);
+  void read(TicketId id, std::uint64_t now_ns, const Ticket& mine, bool all);
 
   const LeaseDirectory& directory_;
   std::vector<TicketId> unread_;  ///< in order

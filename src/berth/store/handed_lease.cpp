@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "berth/store/device_locks.h"
 #include "berth/store/directory_scan.h"
 #include "berth/store/ticket_file.h"
 #include "berth/sys/file.h"
@@ -20,7 +21,7 @@ void HandedLease::release() {
   if (descriptors_.empty()) return;
   const sys::Descriptor& file = descriptors_.back();
   for (const sys::Descriptor& device : std::span(descriptors_).first(descriptors_.size() - 1))
-    sys::unlock_flock(device.get());
+    unlock_device(device.get());
   const auto directory = LeaseDirectory::open(directory_);
   struct stat status{};
   // Whoever made the directory anew has other tickets in it.

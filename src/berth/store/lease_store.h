@@ -24,6 +24,18 @@ using Tell = std::function<void(const std::string&)>;
 /// who is right before them.
 using Decide = std::function<Result<Decision>(const Ledger& ledger, TicketId me)>;
 
+/// How long others may keep us before we can decide. nullopt: for ever.
+using GateLimit = std::optional<std::chrono::milliseconds>;
+
+/// What wakes a sleeper behind a rival beside the end of that one's wait.
+struct Beside {
+  std::vector<std::string> uuids;  ///< devices whose locks may end
+  std::vector<TicketId> leases;    ///< that may end
+  bool bell = false;               ///< whether it can be rung
+
+  bool operator==(const Beside&) const = default;
+};
+
 /// One's own ticket, from joining the queue to its end. When this object goes, the ticket ends, unless
 /// another process has been given its descriptors and still has them.
 class OwnTicket {
@@ -34,13 +46,16 @@ class OwnTicket {
   virtual const Ticket& ticket() const = 0;
 
   /// Decides again, as one step that no other decision of this store overlaps. REQUIRES: the ticket waits.
-  /// Error: what `decide` says, or `failure` when the store broke; the ticket has ended.
-  virtual Result<Decided> decide(const Decide& decide) = 0;
+  /// Error: what `decide` says, `not_now` when others let us not in for so long (who, and where), or
+  /// `failure` when the store broke; the ticket has ended.
+  virtual Result<Decided> decide(const Decide& decide, GateLimit limit) = 0;
+  Result<Decided> decide(const Decide& decide) { return this->decide(decide, std::nullopt); }
 
   /// Sleeps until the earlier ticket `rival` no longer waits (granted, withdrawn or dead), or `sleep_on` says
   /// no, which is asked after each tick.
+  /// Woken::rung: somebody rang, or one of `beside` may have ended, or was not watched until now.
   virtual Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds tick,
-                                     const std::function<bool()>& sleep_on) = 0;
+                                     const std::function<bool()>& sleep_on, const Beside& beside) = 0;
 
   /// Whether so many stand before it that its turn cannot be near. Cheap, and a guess.
   virtual bool is_far_back() const = 0;
@@ -52,6 +67,9 @@ class OwnTicket {
                                              const std::vector<TicketId>& leases,
                                              const std::vector<int>& exits,
                                              std::chrono::milliseconds tick) = 0;
+
+  /// Takes note of what was added to a lease since its grant: another time.
+  virtual void read_again() {}
 
   /// Gives back what only a wait needs. A grant does not: the kernel takes some milliseconds for it, which is
   /// time that the job has been waiting for. REQUIRES: it does not wait.
@@ -102,18 +120,27 @@ class LeaseStore {
   Result<Books> look() { return look(Extent::everything); }
 
   /// Puts a ticket at the end of the queue and decides for it, in one step. Of `draft`, id, phase, owner and
-  /// times are filled in.
-  virtual Result<Joined> join(const Ticket& draft, const Decide& decide) = 0;
+  /// times are filled in. Error: as OwnTicket::decide.
+  virtual Result<Joined> join(const Ticket& draft, const Decide& decide, GateLimit limit) = 0;
+  Result<Joined> join(const Ticket& draft, const Decide& decide) { return join(draft, decide, std::nullopt); }
 
   /// A number that is another one when a ticket has since become a lease, or the name of one has gone. 0:
   /// there has never been one.
   virtual std::int64_t lease_changes() = 0;
 
+  /// Gives a live lease of this user another time, which its holder finds when the one before is over.
+  /// `time_of`: what it is to be; asked inside the gate. Error: what `time_of` says; the lease has ended, or
+  /// may not be written to.
+  virtual Result<void> extend(TicketId lease,
+                              const std::function<Result<std::int64_t>(const Ticket&)>& time_of) = 0;
+  /// Wakes a ticket that sleeps behind another, if it can be reached. A hint: it decides for itself.
+  virtual void ring(TicketId waiting) = 0;
+
   /// Removes what the dead tickets of this user that the last `look` found have left, except those in `keep`.
   virtual void sweep(const std::vector<TicketId>& keep) = 0;
 
   /// The file behind a live lease, for finding who has it open. nullopt: none, or the store has no files.
-  virtual std::optional<sys::FileIdentity> file_of(TicketId lease) = 0;
+  virtual std::optional<sys::FileIdentity> file_of(TicketId ticket) = 0;
 
   /// The store for requests made inside this lease: its own, and only for the lease's owner.
   virtual Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) = 0;

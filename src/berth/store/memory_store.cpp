@@ -21,7 +21,7 @@ class MemoryTicket : public OwnTicket {
 
   const Ticket& ticket() const override { return ended_ ? last_ : books_->tickets.at(id_); }
 
-  Result<Decided> decide(const Decide& decide) override {
+  Result<Decided> decide(const Decide& decide, GateLimit) override {
     const Ledger ledger = ledger_of(*books_);
     const auto decision = decide(ledger, id_);
     if (!decision) {
@@ -36,8 +36,9 @@ class MemoryTicket : public OwnTicket {
     return take(std::get<Take>(*decision), ledger);
   }
 
-  Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds,
-                             const std::function<bool()>&) override {
+  Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds, const std::function<bool()>&,
+                             const Beside& beside) override {
+    if (may_have_ended(beside.uuids, beside.leases)) return Woken::rung;
     const auto found = books_->tickets.find(rival);
     const bool waits = found != books_->tickets.end() && found->second.phase == TicketPhase::waiting;
     return waits ? Woken::tick : Woken::changed;
@@ -48,11 +49,7 @@ class MemoryTicket : public OwnTicket {
   Result<Woken> sleep_until_released(const std::vector<std::string>& uuids,
                                      const std::vector<TicketId>& leases, const std::vector<int>&,
                                      std::chrono::milliseconds) override {
-    const bool locked =
-        std::ranges::all_of(uuids, [&](const std::string& uuid) { return !books_->locks[uuid].empty(); });
-    const bool alive =
-        std::ranges::all_of(leases, [&](TicketId lease) { return books_->tickets.contains(lease); });
-    return locked && alive ? Woken::tick : Woken::changed;
+    return may_have_ended(uuids, leases) ? Woken::changed : Woken::tick;
   }
 
   void release() override {
@@ -67,6 +64,11 @@ class MemoryTicket : public OwnTicket {
   std::vector<int> descriptors() const override { return {}; }
 
  private:
+  bool may_have_ended(const std::vector<std::string>& uuids, const std::vector<TicketId>& leases) const {
+    return std::ranges::any_of(uuids, [&](const std::string& uuid) { return books_->locks[uuid].empty(); }) ||
+           std::ranges::any_of(leases, [&](TicketId lease) { return !books_->tickets.contains(lease); });
+  }
+
   Result<Decided> take(const Take& take, const Ledger& ledger) {
     if (const auto uuid = contradiction(take, ledger)) return Conflict{*uuid};
     for (const DeviceLock& lock : take.locks) {
@@ -100,7 +102,7 @@ Result<Books> MemoryStore::look(Extent extent) {
   return books;
 }
 
-Result<Joined> MemoryStore::join(const Ticket& draft, const Decide& decide) {
+Result<Joined> MemoryStore::join(const Ticket& draft, const Decide& decide, GateLimit limit) {
   const TicketId id{++books_->last_id};
   Ticket ticket = draft;
   ticket.id = id;
@@ -108,9 +110,18 @@ Result<Joined> MemoryStore::join(const Ticket& draft, const Decide& decide) {
   ticket.devices.clear();
   books_->tickets.emplace(id, ticket);
   auto own = std::make_unique<MemoryTicket>(books_, id);
-  BERTH_LET(const auto outcome, own->decide(decide));
+  BERTH_LET(const auto outcome, own->decide(decide, limit));
   if (std::holds_alternative<Withdrawn>(outcome)) return Joined{nullptr, outcome};
   return Joined{std::move(own), outcome};
+}
+
+Result<void> MemoryStore::extend(TicketId lease,
+                                 const std::function<Result<std::int64_t>(const Ticket&)>& time_of) {
+  const auto found = books_->tickets.find(lease);
+  if (found == books_->tickets.end()) return fail(ErrorCode::failure, "the lease has ended");
+  BERTH_LET(const std::int64_t time_s, time_of(found->second));
+  found->second.time_s = time_s;
+  return {};
 }
 
 void MemoryStore::sweep(const std::vector<TicketId>& keep) {

@@ -27,10 +27,14 @@ class MemoryStore : public LeaseStore {
  public:
   explicit MemoryStore(std::shared_ptr<MemoryBooks> books) : books_(std::move(books)) {}
 
+  using LeaseStore::join;
   using LeaseStore::look;
   Result<Books> look(Extent extent) override;
-  Result<Joined> join(const Ticket& draft, const Decide& decide) override;
+  Result<Joined> join(const Ticket& draft, const Decide& decide, GateLimit limit) override;
   std::int64_t lease_changes() override { return books_->lease_changes; }
+  Result<void> extend(TicketId lease,
+                      const std::function<Result<std::int64_t>(const Ticket&)>& time_of) override;
+  void ring(TicketId) override {}  // nobody sleeps
   void sweep(const std::vector<TicketId>& keep) override;
   std::optional<sys::FileIdentity> file_of(TicketId) override { return std::nullopt; }
   Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) override;

@@ -19,6 +19,9 @@ class ReleaseWatch {
   /// True: this file was not watched before, so whatever happened to it earlier went unseen.
   bool add(int directory, const std::string& name);
 
+  /// Readable: something was closed. -1: the kernel grants no more instances.
+  int descriptor() const { return inotify_.get(); }
+
   /// True: something was closed since the last call that gave true, or one of `exits` is readable; false: the
   /// tick is over.
   bool wait(const std::vector<int>& exits, std::chrono::milliseconds tick);

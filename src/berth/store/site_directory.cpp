@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include <fmt/format.h>
 
+#include "berth/core/printable.h"
 #include "berth/store/device_locks.h"
 #include "berth/store/directory_scan.h"
 #include "berth/store/lease_directory.h"
@@ -22,7 +24,7 @@ namespace berth::store {
 namespace {
 
 constexpr mode_t kDirectoryMode = 01777;
-constexpr mode_t kFileMode = 0666;
+constexpr mode_t kFileMode = 01666;
 constexpr mode_t kAllModeBits = 07777;
 constexpr std::string_view kHeader =
     "# Written by `berth init`: the lease directory that all users of this machine share. See "
@@ -45,7 +47,8 @@ class Site {
  public:
   explicit Site(std::string root) : root_(std::move(root)), path_(root_ + kSiteDirectory) {}
 
-  Result<SiteDirectory> make(const std::vector<std::string>& uuids) {
+  Result<SiteDirectory> make(const std::vector<std::string>& uuids, bool force) {
+    if (!force && ::access(path_.c_str(), F_OK) != 0) BERTH_DO(check_elsewhere());
     BERTH_DO(make_if_missing(root_ + "/run"));
     BERTH_DO(directory());
     BERTH_DO(device_files(uuids));
@@ -112,7 +115,7 @@ class Site {
     for (const char* part : {"", "/devices", "/queue", "/leases", "/inside"})
       text += fmt::format("d {}{} 1777 root root -\n", kSiteDirectory, part);
     for (const std::string& name : devices_)
-      text += fmt::format("f {}/devices/{} 0666 root root -\n", kSiteDirectory, name);
+      text += fmt::format("f {}/devices/{} 1666 root root -\n", kSiteDirectory, name);
     return text;
   }
 
@@ -141,15 +144,44 @@ class Site {
     return {};
   }
 
+  // Those who look for a lease directory find the new one from now on.
+  Result<void> check_elsewhere() const {
+    const std::string live = live_elsewhere();
+    if (live.empty()) return {};
+    return fail(
+        ErrorCode::not_now,
+        fmt::format("{}{} is in use: {}. Who comes after `berth init` uses {} and does not see them, so "
+                    "their GPUs could be granted again. Let them end first; --force goes on at that price",
+                    root_, kFallbackDirectory, live, path_));
+  }
+
   void look_elsewhere() {
-    const std::string other = root_ + kFallbackDirectory;
-    const auto directory = LeaseDirectory::open({other, DirectoryOrigin::fallback});
-    if (!directory || !*directory) return;
-    const auto scan = scan_directory(**directory);
-    if (!scan || scan->ledger.tickets.empty()) return;
+    const std::string live = live_elsewhere();
+    if (live.empty()) return;
     site_.trouble.push_back(fmt::format(
-        "{} has live tickets ({}), which those who use {} from now on do not see: let those jobs end", other,
-        scan->ledger.tickets.size(), path_));
+        "{}{} is in use: {}. Those who use {} from now on do not see them, and their GPUs can be granted "
+        "again: let them end",
+        root_, kFallbackDirectory, live, path_));
+  }
+
+  // "alice (python train.py) has GPU-8a1c…, bob (vi) waits"; "": nobody.
+  std::string live_elsewhere() const {
+    const auto directory = LeaseDirectory::open({root_ + kFallbackDirectory, DirectoryOrigin::fallback});
+    if (!directory || !*directory) return "";
+    const auto scan = scan_directory(**directory);
+    if (!scan) return "";
+    constexpr std::size_t kNamed = 8;
+    std::string live;
+    const std::vector<Ticket>& tickets = scan->ledger.tickets;
+    for (const Ticket& ticket : tickets | std::views::take(kNamed)) {
+      live += fmt::format("{}{} ({})", live.empty() ? "" : ", ", sys::user_name(ticket.uid),
+                          printable(ticket.command));
+      live += ticket.phase == TicketPhase::waiting
+                  ? " waits"
+                  : fmt::format(" has {}", printable(fmt::format("{}", fmt::join(ticket.devices, " and "))));
+    }
+    if (tickets.size() > kNamed) live += fmt::format(" and {} more", tickets.size() - kNamed);
+    return live;
   }
 
   std::string root_;
@@ -161,8 +193,9 @@ class Site {
 
 }  // namespace
 
-Result<SiteDirectory> make_site_directory(const std::string& root, const std::vector<std::string>& uuids) {
-  return Site(root).make(uuids);
+Result<SiteDirectory> make_site_directory(const std::string& root, const std::vector<std::string>& uuids,
+                                          bool force) {
+  return Site(root).make(uuids, force);
 }
 
 }  // namespace berth::store

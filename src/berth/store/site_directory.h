@@ -15,7 +15,9 @@ struct SiteDirectory {
 
 /// Makes or mends the lease directory of the machine, a file of root's for each of these devices, and the
 /// line that makes all of it again at each boot. What is leased meanwhile stays leased. `root` stands before
-/// every path: "" for this machine. REQUIRES: we are root.
-Result<SiteDirectory> make_site_directory(const std::string& root, const std::vector<std::string>& uuids);
+/// every path: "" for this machine. Error: `not_now` when it would be new, and live tickets in /tmp/berth are
+/// such as those who use the new one would not see; not with `force`. REQUIRES: we are root.
+Result<SiteDirectory> make_site_directory(const std::string& root, const std::vector<std::string>& uuids,
+                                          bool force);
 
 }  // namespace berth::store

@@ -59,6 +59,7 @@ TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase 
     // In mid-grant: until the rename it waits, whatever its text says already.
     ticket->devices.clear();
     ticket->since_s = ticket->joined_s;
+    ticket->granted_boot_s.reset();
   }
   ticket->phase = phase;
   return *ticket;

@@ -24,6 +24,10 @@ std::chrono::nanoseconds since_boot() {
   return read_clock(CLOCK_BOOTTIME);
 }
 
+std::int64_t seconds_since_boot() {
+  return std::chrono::duration_cast<std::chrono::seconds>(since_boot()).count();
+}
+
 std::string wall_text(std::int64_t seconds_since_epoch) {
   const std::time_t then = seconds_since_epoch;
   const std::time_t now = std::time(nullptr);

@@ -14,6 +14,7 @@ std::chrono::nanoseconds wall_now();
 
 /// Since the machine booted, time asleep included: what /proc counts start times by.
 std::chrono::nanoseconds since_boot();
+std::int64_t seconds_since_boot();
 
 /// "14:02" today, "2026-03-01 14:02" on another day; in the time zone of the user.
 std::string wall_text(std::int64_t seconds_since_epoch);

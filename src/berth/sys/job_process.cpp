@@ -28,6 +28,7 @@ constexpr int kNotFound = 127;
 constexpr int kNotExecutable = 126;
 // Shells use numbers up to 9 by name and a few dozen for themselves; from here on nobody is surprised.
 constexpr int kFirstInherited = 100;
+constexpr rlim_t kPlenty = 1024;
 
 // All signals that can be waited for. Faults are not to be blocked: they have to kill.
 sigset_t signals_to_hold() {
@@ -83,6 +84,7 @@ int replace_by(const JobCommand& command) {
     if (::fcntl(descriptor, F_DUPFD, kFirstInherited) >= 0) continue;
     return errno == EINVAL ? EMFILE : errno;  // the limit lies below that number
   }
+  for (const std::string& name : command.unset) ::unsetenv(name.c_str());
   for (const auto& [name, value] : command.environment) ::setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> words;
   for (const std::string& word : command.words) words.push_back(const_cast<char*>(word.c_str()));
@@ -136,6 +138,23 @@ std::optional<NotStarted> cannot_start(const std::vector<std::string>& words) {
     }
   }
   return error == 0 ? std::nullopt : std::optional(not_started(program, error));
+}
+
+std::optional<NotStarted> cannot_inherit(std::size_t descriptors) {
+  rlimit limit{};
+  // Where there is plenty, those that others have left us are not in the way.
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kPlenty) return std::nullopt;
+  std::vector<Descriptor> tried;
+  while (tried.size() < descriptors) {
+    tried.emplace_back(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, kFirstInherited));
+    if (tried.back()) continue;
+    return NotStarted{
+        kNotExecutable,
+        fmt::format("the limit of open files is {} (ulimit -n), and a command holds its lease by "
+                    "{} files numbered from {} on: raise it",
+                    limit.rlim_cur, descriptors, kFirstInherited)};
+  }
+  return std::nullopt;
 }
 
 NotStarted exec_job(const JobCommand& command) {
@@ -194,6 +213,7 @@ std::optional<JobEnding> JobProcess::wait(std::optional<std::chrono::steady_cloc
     if (until && !left) return std::nullopt;
     siginfo_t info{};
     const int signal = ::sigtimedwait(&set, &info, left ? &*left : nullptr);
+    if (signal > 0 && info.si_code == SI_TIMER) return collect();
     if (signal > 0 && signal != SIGCHLD && is_for_us_alone(info, pid_)) ::kill(pid_, signal);
     if (signal == SIGCHLD && info.si_pid != pid_) return collect();
   }

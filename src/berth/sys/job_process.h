@@ -19,6 +19,7 @@ namespace berth::sys {
 struct JobCommand {
   std::vector<std::string> words;  ///< never empty; the first is looked for on PATH
   std::vector<std::pair<std::string, std::string>> environment;  ///< set in addition to ours
+  std::vector<std::string> unset;                                ///< taken from ours
   std::vector<int>
       inherited;  ///< descriptors that it gets copies of, at numbers that no program uses by itself
 };
@@ -31,6 +32,10 @@ struct NotStarted {
 
 /// Looks whether there is such a command, without running it. nullopt: it can be tried.
 std::optional<NotStarted> cannot_start(const std::vector<std::string>& words);
+
+/// Looks whether a command could inherit so many descriptors, under the limit of open files. nullopt: it
+/// could.
+std::optional<NotStarted> cannot_inherit(std::size_t descriptors);
 
 /// Replaces this process by the command. Returns only when that fails.
 NotStarted exec_job(const JobCommand& command);
@@ -54,7 +59,7 @@ class JobProcess {
 
   pid_t pid() const { return pid_; }
   /// Until the command itself ends. Descendants that it leaves behind become our children. nullopt: it still
-  /// runs, and it is `until`, or another child has ended.
+  /// runs, and it is `until`, another child has ended, or a WakeTimer has rung.
   std::optional<JobEnding> wait(std::optional<std::chrono::steady_clock::time_point> until);
 
   /// After `wait`: until a descendant ends or a signal comes. nullopt: it is `until`.

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <limits>
 #include <optional>
 
 #include "berth/sys/system_error.h"
@@ -18,6 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kSlow = 1s;
+constexpr auto kLookUp = 100ms;
 
 struct flock byte_lock(short type, off_t first, off_t count) {
   struct flock lock{};
@@ -68,28 +70,44 @@ void unlock_flock(int file) {
   ::flock(file, LOCK_UN);
 }
 
-Result<void> wait_flock(int file, const std::function<void()>& on_slow) {
+Result<bool> wait_flock(int file, std::optional<std::chrono::milliseconds> limit,
+                        const std::function<void()>& on_slow) {
   BERTH_LET(const auto at_once, try_flock(file, LockMode::exclusive));
-  if (at_once) return {};
+  if (at_once) return true;
   const auto began = std::chrono::steady_clock::now();
-  bool told = false;
+  bool told = !on_slow;
   std::optional<Tick> tick;
-  if (on_slow) tick.emplace(kSlow);
+  if (limit || on_slow) tick.emplace(limit ? kLookUp : kSlow);
   while (::flock(file, LOCK_EX) != 0) {
     if (errno != EINTR) return fail_errno("locking");
-    if (on_slow && !told && std::chrono::steady_clock::now() - began >= kSlow) {
+    const auto waited = std::chrono::steady_clock::now() - began;
+    if (limit && waited >= *limit) return false;
+    if (!told && waited >= kSlow) {
       on_slow();
       told = true;
     }
   }
-  return {};
+  return true;
 }
 
 Result<bool> try_lock_bytes(int file, off_t first, off_t count) {
   struct flock lock = byte_lock(F_WRLCK, first, count);
   if (::fcntl(file, F_OFD_SETLK, &lock) == 0) return true;
+  if (errno == EBADF) {
+    lock.l_type = F_RDLCK;
+    if (::fcntl(file, F_OFD_SETLK, &lock) == 0) return true;
+  }
   if (errno == EAGAIN || errno == EACCES) return false;
   return fail_errno("locking");
+}
+
+Result<std::optional<ByteRange>> lock_in(int file, ByteRange range) {
+  // Asked as a writer, which the kernel allows on any descriptor.
+  struct flock lock = byte_lock(F_WRLCK, range.first, range.end - range.first);
+  if (::fcntl(file, F_OFD_GETLK, &lock) != 0) return fail_errno("asking for a lock");
+  if (lock.l_type == F_UNLCK) return std::nullopt;
+  const bool to_the_end = lock.l_len == 0;
+  return ByteRange{lock.l_start, to_the_end ? std::numeric_limits<off_t>::max() : lock.l_start + lock.l_len};
 }
 
 void unlock_bytes(int file, off_t first, off_t count) {

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,16 +20,26 @@ enum class LockMode { shared, exclusive };
 Result<bool> try_flock(int file, LockMode mode);
 void unlock_flock(int file);
 
-/// Waits for LOCK_EX. Calls `on_slow` once, when it took longer than a second; for that it uses a Tick, which
-/// an empty `on_slow` spares a host program.
-Result<void> wait_flock(int file, const std::function<void()>& on_slow);
+/// Waits for LOCK_EX, for `limit` at most (nullopt: for ever). False: it ran out. Calls `on_slow` once, when
+/// it took longer than a second. For either it uses a Tick, which no limit and an empty `on_slow` spare a
+/// host program.
+Result<bool> wait_flock(int file, std::optional<std::chrono::milliseconds> limit,
+                        const std::function<void()>& on_slow);
 
 /// Open-file-description locks on single bytes: they belong to the descriptor and all its copies, here and in
 /// children, and end when the last is closed.
 
-/// Takes a write lock on `count` bytes from `first`. False: somebody else has one of them.
+/// Takes a write lock on `count` bytes from `first`. False: somebody else has one of them. On a descriptor
+/// that is for reading only it is a read lock, which excludes writers.
 Result<bool> try_lock_bytes(int file, off_t first, off_t count);
 void unlock_bytes(int file, off_t first, off_t count);
+
+struct ByteRange {
+  off_t first = 0;
+  off_t end = 0;
+};
+/// One lock, of either kind, that somebody else has on any of these bytes, whole. nullopt: there is none.
+Result<std::optional<ByteRange>> lock_in(int file, ByteRange range);
 
 /// Whether anybody else has a write lock on this byte. Takes nothing, works on a read-only descriptor, and
 /// readers cannot forge it: they can only get read locks.

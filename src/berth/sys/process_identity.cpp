@@ -119,14 +119,17 @@ std::optional<std::string> process_variable(pid_t pid, std::string_view name) {
   return "";
 }
 
+std::string process_name(pid_t pid) {
+  auto text = read_whole(proc_path(pid, "comm")).value_or("");
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
 std::string process_command(pid_t pid) {
   auto text = read_whole(proc_path(pid, "cmdline")).value_or("");
   while (!text.empty() && text.back() == '\0') text.pop_back();
   std::ranges::replace(text, '\0', ' ');
-  if (!text.empty()) return text;
-  text = read_whole(proc_path(pid, "comm")).value_or("");
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
+  return text.empty() ? process_name(pid) : text;
 }
 
 std::vector<pid_t> own_children() {

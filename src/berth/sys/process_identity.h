@@ -45,6 +45,9 @@ Descriptor process_exit(pid_t pid);
 /// nullopt: it may not be asked.
 std::optional<std::string> process_variable(pid_t pid, std::string_view name);
 
+/// Its short name, "" when there is no such process.
+std::string process_name(pid_t pid);
+
 /// The arguments joined by spaces, or the short name of one that has none; "" when there is no such process.
 std::string process_command(pid_t pid);
 

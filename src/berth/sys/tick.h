@@ -1,8 +1,10 @@
 #pragma once
 
+#include <sys/time.h>
+
 #include <chrono>
 #include <csignal>
-#include <ctime>
+#include <vector>
 
 namespace berth::sys {
 
@@ -16,8 +18,14 @@ class Tick {
   Tick(const Tick&) = delete;
   Tick& operator=(const Tick&) = delete;
 
+  /// The call is also interrupted when this becomes readable, which a socket or a watch can tell, and again
+  /// every few milliseconds until this Tick ends: the first interruption may come just before the call. -1:
+  /// never. REQUIRES: it outlives this.
+  void also_by(int descriptor);
+
  private:
-  timer_t timer_{};
+  std::vector<int> descriptors_;
+  itimerval timer_before_{};
   struct sigaction before_{};
   sigset_t mask_before_{};
 };

@@ -4,7 +4,9 @@
 #include "berth/api/berth.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <linux/sched.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -51,7 +53,7 @@ TEST_CASE("a lease is ours until it is released, and says what to set") {
   const auto refused = lease(*request(1));
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == ErrorCode::not_now);
-  CHECK(refused.error().message.find("GPU 0  leased by") != std::string::npos);
+  CHECK(refused.error().message.find("GPU 0,1  leased by") != std::string::npos);
   REQUIRE(refused.error().findings.size() == 2);
   CHECK(refused.error().findings[1].verdict.failed == Clause::not_leased);
   CHECK(refused.error().findings[1].verdict.reason.find("a test") != std::string::npos);
@@ -114,6 +116,43 @@ TEST_CASE("a host waits in the queue without blocking") {
   }
   CHECK(second->lease()->ordinals() == std::vector<std::optional<std::size_t>>{0});
   CHECK(lease(*request(2), {.wait = std::chrono::milliseconds(1)}).error().code == ErrorCode::timed_out);
+}
+
+TEST_CASE("a lease that may not be waited for is refused while somebody stays in the gate") {
+  const SimulatedMachine machine;
+  lease(*request(1))->release();
+  const char* path = std::getenv("BERTH_DIR");
+  const int gate = ::open(path, O_RDONLY | O_CLOEXEC);
+  REQUIRE(::flock(gate, LOCK_EX) == 0);
+  const auto refused = lease(*request(1), {.wait = std::chrono::milliseconds(0)});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::not_now);
+  CHECK(refused.error().message.contains(std::to_string(::getpid())));
+  ::close(gate);
+  CHECK(lease(*request(1)).has_value());
+}
+
+TEST_CASE("a wait whose helper is stopped is passed over") {
+  const SimulatedMachine machine;
+  auto all = lease(*request(2));
+  REQUIRE(all.has_value());
+  auto first = LeaseWait::start(*request(2), {.wait = std::nullopt});
+  for (std::optional<Standing> standing; !standing; standing = first->look().value()) first->sleep();
+  const auto helpers = sys::process_descendants(::getpid());
+  auto second = LeaseWait::start(*request(1), {.wait = std::nullopt});
+  for (std::optional<Standing> standing; !standing; standing = second->look().value()) second->sleep();
+  for (const pid_t helper : helpers) ::kill(helper, SIGSTOP);
+  all->release();
+  while (second->lease() == nullptr) {
+    second->sleep();
+    REQUIRE(second->look().has_value());
+  }
+  for (const pid_t helper : helpers) ::kill(helper, SIGCONT);
+  second->lease()->release();
+  while (first->lease() == nullptr) {
+    first->sleep();
+    REQUIRE(first->look().has_value());
+  }
 }
 
 /// Waits until what earlier scenes have started has ended, so that the next to end is of this one.

@@ -85,6 +85,13 @@ TEST_CASE("each message arrives as it was sent") {
   CHECK(std::get<Snapshot>(again(snapshot)) == snapshot);
 }
 
+TEST_CASE("what a later version says besides is passed over") {
+  const auto waiting = decode_message("berth-lease-waiting 1\nposition=3\n[weather]\nuser=a\nend\n");
+  REQUIRE(waiting);
+  CHECK(std::get<Standing>(*waiting).position == 3);
+  CHECK_FALSE(std::get<Standing>(*waiting).behind);
+}
+
 TEST_CASE("messages in a row are told apart, and half a one is none") {
   const std::string text = encode(Standing{}) + encode(LeaseGranted{});
   const std::size_t first = first_record(text);

@@ -1,149 +1,9 @@
-#include "berth/core/acquisition.h"
-
 #include <doctest/doctest.h>
 
-#include <functional>
-
-#include "machine.h"
+#include "asker.h"
 
 namespace berth::acquisition {
 namespace {
-
-using namespace test;
-using namespace std::chrono_literals;
-using std::chrono::milliseconds;
-
-constexpr std::uint64_t kMe = 10;
-
-Ticket waiter(std::uint64_t id) {
-  Ticket ticket;
-  ticket.id = TicketId{id};
-  ticket.uid = 1000;
-  ticket.candidates = {uuid_of(0), uuid_of(1)};
-  return ticket;
-}
-
-Ledger books(std::vector<Ticket> tickets) {
-  Ledger ledger;
-  ledger.tickets = std::move(tickets);
-  return ledger;
-}
-
-// A request for one of two GPUs, which others hold or wait for, and whatever the shell would tell it.
-class Asker {
- public:
-  explicit Asker(Patience patience = {}) {
-    Request request;
-    request.order = Order::index;
-    state_ = begin(request, patience);
-    tell(Begun{});
-  }
-
-  // The world as a look finds it.
-  Facts facts = machine(2);
-  std::vector<Ticket> leases;
-  std::vector<Ticket> earlier;  ///< who waits before me
-  std::set<TicketId> stopped;
-  std::vector<Ticket> ended;
-  std::size_t unread = 0;
-  Ticket mine = waiter(kMe);
-  milliseconds now{0};
-
-  Action tell(What what) {
-    Step step = next(state_, {now, std::move(what)});
-    state_ = std::move(step.state);
-    action = step.action;
-    return action;
-  }
-  // What the driver and the books say, as they are now.
-  Action looks() { return tell(Looked{facts, books(leases), {all(), changes_before}}); }
-
-  // The decision under the gate, by the books as they are now.
-  Result<Decision> decides() {
-    Ledger ledger = books(leases);
-    ledger.tickets.insert(ledger.tickets.end(), earlier.begin(), earlier.end());
-    ledger.tickets.push_back(mine);
-    ledger.ended = ended;
-    ledger.unread = unread;
-    Judgement judged = decide(state_, {ledger, TicketId{kMe}, stopped, changes_now});
-    state_ = std::move(judged.state);
-    return judged.decision;
-  }
-  // Through the gate, with what comes of it where every lock can be had, to the next thing to be done.
-  Action passes_the_gate() {
-    const auto decision = decides();
-    REQUIRE(decision.has_value());
-    if (std::holds_alternative<Take>(*decision)) return tell(LeftGate{Taken{}});
-    if (std::holds_alternative<Withdraw>(*decision)) return tell(LeftGate{Withdrawn{}});
-    REQUIRE(std::holds_alternative<Stay>(*decision));
-    return tell(LeftGate{Stayed{}, far_back});
-  }
-  Action is_told_the_names() { return tell(Named{{{1000, "bob"}}}); }
-  // Until it sleeps, is refused or has what it wants.
-  Action goes_on() {
-    for (;;) {
-      if (std::holds_alternative<Look>(action))
-        looks();
-      else if (std::holds_alternative<Join>(action) || std::holds_alternative<Decide>(action))
-        passes_the_gate();
-      else if (std::holds_alternative<AskNames>(action))
-        is_told_the_names();
-      else
-        return action;
-    }
-  }
-  // To the long sleep of the first in line.
-  SleepUntilReleased sleeps_long() {
-    goes_on();
-    tell(Woken::not_asleep);
-    goes_on();
-    tell(Woken::tick);
-    return std::get<SleepUntilReleased>(goes_on());
-  }
-
-  const State& state() const { return state_; }
-
-  Action action;
-  bool far_back = false;
-  std::int64_t changes_before = 1;
-  std::int64_t changes_now = 1;
-
- private:
-  Ledger all() const {
-    Ledger ledger = books(leases);
-    ledger.ended = ended;
-    return ledger;
-  }
-  State state_;
-};
-
-Patience patient() {
-  return {.wait = true, .limit = std::nullopt};
-}
-Patience patient_for(milliseconds limit) {
-  return {.wait = true, .limit = limit};
-}
-
-Asker with_all_leased(Patience patience) {
-  Asker asker(patience);
-  asker.leases = {lease(1, uuid_of(0)), lease(2, uuid_of(1))};
-  return asker;
-}
-
-Asker behind_one(Patience patience = patient()) {
-  Asker asker(patience);
-  asker.earlier = {waiter(5)};
-  return asker;
-}
-
-template <class T>
-bool is(const Action& action) {
-  return std::holds_alternative<T>(action);
-}
-template <class T>
-bool is(const Result<Decision>& decision) {
-  return decision.has_value() && std::holds_alternative<T>(*decision);
-}
 
 // The way to a lease
 // -----------------------------------------------------------------------------------------
@@ -165,9 +25,23 @@ TEST_CASE("a driver that fails ends it, with what it said") {
 TEST_CASE("what no device here could ever satisfy joins no queue") {
   Asker asker;
   asker.facts = machine(0);
-  const Action action = asker.looks();
-  REQUIRE(is<Fail>(action));
-  CHECK(std::get<Fail>(action).error.code == ErrorCode::impossible);
+  CHECK(is<AskNames>(asker.looks()));
+  CHECK(asker.tell(Named{}) == Action(Refuse{}));
+}
+
+TEST_CASE("what can never be satisfied is refused with the verdicts of that look, by whom each is held") {
+  Asker asker(patient());
+  asker.facts.snapshot.devices.pop_back();
+  asker.leases = {lease(1, uuid_of(0))};
+  Request request;
+  request.count = 2;
+  State state = begin(request, patient());
+  Step step = next(state, {0ms, Looked{asker.facts, books(asker.leases), {}}});
+  CHECK(step.action == Action(AskNames{{0}}));
+  step = next(step.state, {0ms, Named{{{0, "bob"}}}});
+  CHECK(step.action == Action(Refuse{}));
+  REQUIRE(step.state.standing.verdicts.size() == 1);
+  CHECK(step.state.standing.verdicts[0].culprits[0].user == "bob");
 }
 
 TEST_CASE("what is free is taken, whole") {
@@ -281,6 +155,18 @@ TEST_CASE("what seemed free and could not be locked is tried again, and then loc
   CHECK(asker.tell(LeftGate{Conflict{uuid_of(0)}}) == Action(Pause{3ms}));
   CHECK(asker.tell(Paused{}) == Action(Look{true}));
   CHECK(asker.looks() == Action(Decide{}));
+}
+
+TEST_CASE("a share is locked in part, with what is promised and what the device can lend at most") {
+  Request share;
+  share.shared = true;
+  share.promise_bytes = 10 * kGiB;
+  share.order = Order::index;
+  State state = next(begin(share, {}), {0ms, Looked{machine(2), {}, {{}, 1}}}).state;
+  Ledger ledger = books({waiter(kMe)});
+  ledger.tickets[0].shared = true;
+  CHECK(decide(state, {ledger, TicketId{kMe}, {}, 1}).decision ==
+        Decision(Take{{uuid_of(0)}, {{uuid_of(0), false, 10 * kGiB, 40 * kGiB - 512 * kMiB}}}));
 }
 
 TEST_CASE("the fifth try without the lock goes on without that device") {
@@ -573,9 +459,30 @@ TEST_CASE("no sleep is longer than the time that is left, and after it one is re
   asker.now = 5s;
   CHECK(std::get<SleepBehind>(asker.tell(Ticked{})).period == 2s);
   asker.now = 7s;
-  CHECK(asker.tell(Ticked{}) == Action(Refuse{}));
+  CHECK(is<Look>(asker.tell(Ticked{})));
+  CHECK(asker.goes_on() == Action(Refuse{}));
   CHECK(asker.state().standing.waited == 7s);
   CHECK(asker.state().standing.behind->id == TicketId{5});
+}
+
+TEST_CASE(
+    "a wait that ran out behind somebody is refused with the reasons of its end, not of its beginning") {
+  Asker asker = behind_one(patient_for(7s));
+  asker.leases = {lease(1, uuid_of(0)), lease(2, uuid_of(1))};
+  asker.goes_on();
+  asker.now = 7s;
+  asker.leases.pop_back();
+  SUBCASE("behind whom it still stands") {
+    CHECK(is<Look>(asker.tell(Ticked{})));
+    CHECK(asker.goes_on() == Action(Refuse{}));
+    CHECK(asker.state().standing.verdicts[0].failed == Clause::not_leased);
+    CHECK(asker.state().standing.verdicts[1].free());
+  }
+  SUBCASE("and takes what is its own by then") {
+    asker.earlier.clear();
+    CHECK(is<Look>(asker.tell(Ticked{})));
+    CHECK(asker.goes_on() == Action(Grant{}));
+  }
 }
 
 TEST_CASE("a limit that passes during a look is noticed after it, and what is free by then is taken") {
@@ -593,12 +500,23 @@ TEST_CASE("a limit that passes during a look is noticed after it, and what is fr
   }
 }
 
-TEST_CASE("the limit counts from the join, not from the first look") {
-  Asker asker = behind_one(patient_for(7s));
-  asker.now = 10s;
-  CHECK(std::get<SleepBehind>(asker.goes_on()).period == 5s);
-  asker.now = 16s;
-  CHECK(std::get<SleepBehind>(asker.tell(Ticked{})).period == 1s);
+TEST_CASE("the limit of a wait counts from the begin of the request, whatever came before its join") {
+  Asker asker = with_all_leased(patient_for(2s));
+  asker.now = 1s;
+  REQUIRE(asker.goes_on() ==
+          Action(SleepUntilReleased{{uuid_of(0), uuid_of(1)}, {TicketId{1}, TicketId{2}}, {}, 20ms}));
+  Asker late = with_all_leased(patient_for(2s));
+  late.now = 2s;
+  CHECK(late.goes_on() == Action(Refuse{}));
+  CHECK(late.state().standing.waited == 0s);
+}
+
+TEST_CASE("the gate is waited for as long as the request may wait, and for a moment in any case") {
+  CHECK(limit_at_gate(patient(), 1h) == std::nullopt);
+  CHECK(limit_at_gate({}, 0s) == 2s);
+  CHECK(limit_at_gate(patient_for(1min), 20s) == 40s);
+  CHECK(limit_at_gate(patient_for(1min), 59s) == 2s);
+  CHECK(limit_at_gate(patient_for(1min), 2min) == 2s);
 }
 
 TEST_CASE("without a limit it waits for ever") {

@@ -129,13 +129,13 @@ TEST_CASE("a leased device is idle while nothing of its lease computes on it") {
   CHECK_FALSE(is_idle(device, {}, facts).has_value());
   Ledger ledger;
   ledger.tickets = {lease(1, uuid_of(0))};
-  CHECK(is_idle(device, ledger, facts) == true);
+  CHECK(is_idle(device, leases_holding(device, ledger), facts) == true);
   add_process(facts.snapshot.devices[0], seen(kOther));
-  CHECK(is_idle(device, ledger, facts) == true);
+  CHECK(is_idle(device, leases_holding(device, ledger), facts) == true);
   facts.process_leases = {{kOther, TicketId{1}}};
-  CHECK(is_idle(device, ledger, facts) == false);
+  CHECK(is_idle(device, leases_holding(device, ledger), facts) == false);
   facts.snapshot.devices[0].processes.reset();
-  CHECK_FALSE(is_idle(device, ledger, facts).has_value());
+  CHECK_FALSE(is_idle(device, leases_holding(device, ledger), facts).has_value());
 }
 
 TEST_CASE("since when a device is idle is known to who has seen it in use, or its grant") {
@@ -149,7 +149,7 @@ TEST_CASE("since when a device is idle is known to who has seen it in use, or it
   const auto look = [&](IdleTimes& times, Facts at, std::int64_t at_s) {
     at.snapshot.taken_at_ns = at_s * 1'000'000'000;
     times.look(ledger, at);
-    return times.since(at.snapshot.devices[0], ledger);
+    return times.since(at.snapshot.devices[0], leases_holding(at.snapshot.devices[0], ledger));
   };
   IdleTimes times;
   CHECK_FALSE(look(times, idle, 1000).has_value());

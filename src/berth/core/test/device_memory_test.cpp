@@ -53,6 +53,16 @@ TEST_CASE("free memory is one honest number") {
                     add_process(f.snapshot.devices[0], process(10, 6 * kGiB));
                     add_process(f.snapshot.devices[0], process(11, 7 * kGiB));
                   }},
+           Number{"a promise that nobody could keep leaves nothing", 0,
+                  [](Ledger& l, Facts&) {
+                    l.tickets = {shared_lease(1, kGpu0, 10 * kGiB),
+                                 shared_lease(2, kGpu0, ~std::uint64_t{0} - 5 * kGiB)};
+                  }},
+           Number{"a use that no card could have leaves nothing", 0,
+                  [](Ledger&, Facts& f) {
+                    add_process(f.snapshot.devices[0], process(9, ~std::uint64_t{0}));
+                    add_process(f.snapshot.devices[0], process(10, 6 * kGiB));
+                  }},
            Number{"never less than none", 0,
                   [](Ledger& l, Facts& f) {
                     l.tickets = {shared_lease(1, kGpu0, 30 * kGiB)};

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "machine.h"
 
 namespace berth {
@@ -38,6 +40,41 @@ TEST_CASE(
   const Totals totals = totals_of({one});
   REQUIRE(totals.models.size() == 2);
   CHECK(totals.models[0].devices == 2);
+}
+
+TEST_CASE("of the models and users of a host that makes them up most are told as others") {
+  auto report = std::make_shared<HostReport>();
+  report->facts = test::machine(100);
+  for (unsigned i = 0; i < 1000; ++i) {
+    if (i < 100) report->facts.snapshot.devices[i].name = "model " + std::to_string(i);
+    report->ledger.tickets.push_back(test::lease(i + 1, test::uuid_of(i)));
+    report->ledger.tickets.back().user = "user " + std::to_string(i);
+  }
+  report->verdicts = judge(Request(), {}, report->facts).value();
+  const auto bad = std::make_shared<Host>(Host{"bad", "", "", 1, std::move(report)});
+  const Totals totals = totals_of({bad, host("good", 2, 1)});
+  CHECK(totals.devices == 102);
+  CHECK(totals.models.size() == 34);
+  CHECK(std::ranges::find(totals.models, ModelTotal{"other", {}, 68, 68, 1}) != totals.models.end());
+  CHECK(totals.users.size() == 258);
+  CHECK(std::ranges::find(totals.users, UserTotal{"other", 744, 744, 0}) != totals.users.end());
+  CHECK(std::ranges::find(totals.users, UserTotal{"alice", 1, 1, 0}) != totals.users.end());
+}
+
+TEST_CASE("many such hosts together make no endless list") {
+  Hosts hosts;
+  for (unsigned i = 0; i < 300; ++i) {
+    const auto each = host("h" + std::to_string(i), 2, 0);
+    auto report = std::make_shared<HostReport>(*each->report);
+    report->facts.snapshot.devices[0].name = "invented " + std::to_string(i);
+    each->report = report;
+    hosts.push_back(each);
+  }
+  const Totals totals = totals_of(hosts);
+  CHECK(totals.models.size() == 200);
+  CHECK(totals.models.front().devices == 300);
+  CHECK(totals.models.back().name == "other");
+  CHECK(totals.models.back().devices == 102);
 }
 
 TEST_CASE("what a host had when it was last heard of counts, but for what was free") {

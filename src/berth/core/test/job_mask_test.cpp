@@ -27,6 +27,18 @@ TEST_CASE("a job gets UUIDs when asked for, and for a MIG instance") {
   CHECK(!mask.by_index);
 }
 
+TEST_CASE("what would choose among a job's devices is unset, but for what hides another vendor's") {
+  Facts facts = machine(2);
+  CHECK(job_mask({uuid_of(0)}, facts.snapshot).unset.empty());
+  facts.snapshot.devices[1].vendor = "amd";
+  using Names = std::vector<std::string>;
+  CHECK(job_mask({uuid_of(1)}, facts.snapshot).visible == "0");
+  CHECK(job_mask({uuid_of(1)}, facts.snapshot).unset == Names{"HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"});
+  facts.snapshot.devices[0].vendor = "amd";
+  CHECK(job_mask({uuid_of(1)}, facts.snapshot).unset ==
+        Names{"HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "CUDA_VISIBLE_DEVICES"});
+}
+
 TEST_CASE("a mask by index is noted where the runtime may count otherwise") {
   Snapshot snapshot = machine(2).snapshot;
   snapshot.devices[1].name = "NVIDIA T4";

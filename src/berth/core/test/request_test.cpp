@@ -49,6 +49,10 @@ TEST_CASE("a request that contradicts itself is refused whatever the machine") {
            Row{"a request for 0 devices: ask for at least 1", [](Request& r) { r.count = 0; }},
            Row{"memory can be promised only on a shared device, not on a whole one",
                [](Request& r) { r.promise_bytes = kGiB; }},
+           Row{"a time must be at least 1s and at most 365d: say none for longer",
+               [](Request& r) { r.time_s = 0; }},
+           Row{"a time must be at least 1s and at most 365d: say none for longer",
+               [](Request& r) { r.time_s = kLongestTimeS + 1; }},
            Row{"device 3 is both asked for and excluded",
                [](Request& r) {
                  r.devices = {"2", "3"};
@@ -74,6 +78,7 @@ TEST_CASE("a request that can be met is not refused") {
                         condition("used>1G")};
   request.devices = {"1"};
   request.exclude = {"2"};
+  request.time_s = kLongestTimeS;
   CHECK(check(request));
 }
 

@@ -161,6 +161,7 @@ TEST_CASE("a user's name that comes late reaches all processes of that user that
   (*device.processes)[1].user = "alias";
   SnapshotWriter writer(head);
   writer.device(device);
+  writer.device(Device{});
   writer.user(1000, "alice");
   const auto decoded = decode_snapshot(std::move(writer).finish());
   REQUIRE(decoded);

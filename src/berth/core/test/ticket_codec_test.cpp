@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "berth/core/ledger.h"
+#include "berth/core/request.h"
 
 namespace berth {
 namespace {
@@ -19,6 +20,7 @@ Ticket example() {
   ticket.joined_s = 1732189854;
   ticket.since_s = ticket.joined_s;
   ticket.count = 2;
+  ticket.time_s = 7200;
   ticket.request = "2 whole GPUs";
   ticket.command = "python train.py --epochs 3";
   ticket.note = "sweep 3";
@@ -29,6 +31,7 @@ Ticket example() {
 Ticket granted(Ticket ticket) {
   ticket.phase = TicketPhase::granted;
   ticket.since_s = ticket.joined_s + 60;
+  ticket.granted_boot_s = 2520;
   ticket.devices = {"GPU-a", "GPU-c"};
   return ticket;
 }
@@ -41,6 +44,7 @@ TEST_CASE("a ticket's text is as documented") {
         "pid_start=123456\n"
         "joined_at=1732189854\n"
         "count=2\n"
+        "time=7200\n"
         "request=2 whole GPUs\n"
         "command=python train.py --epochs 3\n"
         "note=sweep 3\n"
@@ -48,6 +52,7 @@ TEST_CASE("a ticket's text is as documented") {
         "candidate=GPU-b\n"
         "candidate=GPU-c\n"
         "granted_at=1732189914\n"
+        "granted_boot=2520\n"
         "device=GPU-a\n"
         "device=GPU-c\n"
         "end\n");
@@ -63,6 +68,10 @@ TEST_CASE("what was written is read again") {
     std::erase(ticket.command, '\0');
     ticket.shared = *rc::gen::arbitrary<bool>();
     ticket.promise_bytes = ticket.shared ? *rc::gen::arbitrary<std::uint64_t>() : 0;
+    ticket.time_s.reset();
+    if (*rc::gen::arbitrary<bool>()) ticket.time_s = *rc::gen::inRange<std::int64_t>(1, kLongestTimeS + 1);
+    ticket.helper_pid = *rc::gen::inRange<std::uint32_t>(0, 3);
+    ticket.helper_start_ticks = ticket.helper_pid == 0 ? 0 : *rc::gen::arbitrary<std::uint64_t>();
     ticket.kept = *rc::gen::arbitrary<bool>();
     ticket.job_pid = *rc::gen::inRange<std::uint32_t>(0, 3);
     ticket.job_start_ticks = ticket.job_pid == 0 ? 0 : *rc::gen::arbitrary<std::uint64_t>();
@@ -70,17 +79,6 @@ TEST_CASE("what was written is read again") {
     const auto decoded = decode_ticket(encode_ticket(ticket));
     RC_ASSERT(decoded.has_value());
     RC_ASSERT(*decoded == ticket);
-  }));
-}
-
-TEST_CASE("a grant adds to the text and changes nothing before, so a half-written one has no end") {
-  CHECK(rc::check("the waiting text without its last line begins the granted one", [] {
-    Ticket ticket = example();
-    ticket.command = std::string(*rc::gen::inRange<std::size_t>(0, 6000), 'x');
-    const std::string waiting = encode_ticket(ticket);
-    const std::string lease = encode_ticket(granted(ticket));
-    RC_ASSERT(waiting.ends_with("end\n"));
-    RC_ASSERT(lease.starts_with(waiting.substr(0, waiting.size() - 4)));
   }));
 }
 
@@ -103,16 +101,35 @@ TEST_CASE("a ticket fits into its file from the start, however long its words an
   }));
 }
 
+TEST_CASE("a grant adds to the text and changes nothing before, so a half-written one has no end") {
+  for (unsigned words = 0; words < 3000; words += 97) {
+    for (std::size_t candidates = 1; candidates < 100; candidates += 3) {
+      Ticket ticket = example();
+      ticket.command = std::string(words, 'x');
+      ticket.candidates.assign(candidates, "MIG-2f2b3a1c-6c1e-5d5b-8f0a-0123456789ab");
+      ticket.count = 8;
+      Ticket lease = granted(ticket);
+      lease.devices.assign(ticket.count, ticket.candidates.front());
+      const std::string waiting = encode_ticket(ticket);
+      CAPTURE(words);
+      CAPTURE(candidates);
+      REQUIRE(waiting.ends_with("end\n"));
+      REQUIRE(encode_ticket(lease).starts_with(waiting.substr(0, waiting.size() - 4)));
+    }
+  }
+}
+
 TEST_CASE("what a ticket has not is not in its text, and a kept one says for whom") {
   const std::string plain = encode_ticket(example());
-  for (const char* key : {"kept=", "job_pid", "shared=", "promise_bytes=", "granted_at=", "device="})
+  for (const char* key : {"helper_pid", "kept=", "job_pid",
+                          "shared=", "promise_bytes=", "granted_at=", "granted_boot=", "device="})
     CHECK_FALSE(plain.contains(key));
   Ticket ticket = example();
   ticket.kept = true;
   ticket.job_pid = 5;
   ticket.shared = true;
   CHECK(encode_ticket(ticket).contains("\npid_start=123456\nkept=1\njob_pid=5\njob_pid_start=0\njoined_at="));
-  CHECK(encode_ticket(ticket).contains("\ncount=2\nshared=1\npromise_bytes=0\nrequest="));
+  CHECK(encode_ticket(ticket).contains("\ncount=2\nshared=1\npromise_bytes=0\ntime=7200\nrequest="));
 }
 
 TEST_CASE("marks that are not 1 and keys in sections are passed over, as by every version") {
@@ -136,6 +153,77 @@ TEST_CASE("what is no time of a clock makes a ticket malformed") {
     REQUIRE(!decoded.has_value());
     CHECK(decoded.error().message == fmt::format("the value of \"{}\" is malformed", key));
   }
+}
+
+TEST_CASE("a ticket without times, as older programs write it, says none and has no end") {
+  std::string text = encode_ticket(granted(example()));
+  for (const std::string line : {"time=7200\n", "granted_boot=2520\n"})
+    text.erase(text.find(line), line.size());
+  const auto decoded = decode_ticket(text);
+  REQUIRE(decoded.has_value());
+  CHECK(decoded->time_s == std::nullopt);
+  CHECK(decoded->granted_boot_s == std::nullopt);
+  CHECK(said_end(*decoded) == std::nullopt);
+  CHECK(decoded->phase == TicketPhase::granted);
+}
+
+TEST_CASE("times that nobody can mean say nothing, and leave the ticket as good as it is") {
+  const Ticket lease = granted(example());
+  CHECK(said_end(lease) == 9720);
+  CHECK(said_end(example()) == std::nullopt);
+  for (const char* forged :
+       {"0", "-1", "31536001", "1000000000000000000000000000000", "soon", "", "2h", "1.5"}) {
+    CAPTURE(forged);
+    std::string text = encode_ticket(lease);
+    text.replace(text.find("time=7200"), 9, fmt::format("time={}", forged));
+    const auto decoded = decode_ticket(text);
+    REQUIRE(decoded.has_value());
+    CHECK(decoded->time_s == std::nullopt);
+    CHECK(decoded->devices == lease.devices);
+    CHECK(said_end(*decoded) == std::nullopt);
+  }
+  for (const char* forged : {"-1", "100000000001", "1000000000000000000000000000000", "never"}) {
+    CAPTURE(forged);
+    std::string text = encode_ticket(lease);
+    text.replace(text.find("boot=2520"), 9, fmt::format("boot={}", forged));
+    const auto decoded = decode_ticket(text);
+    REQUIRE(decoded.has_value());
+    CHECK(decoded->granted_boot_s == std::nullopt);
+    CHECK(said_end(*decoded) == std::nullopt);
+  }
+}
+
+TEST_CASE("of several times the last one counts") {
+  std::string text = encode_ticket(granted(example()));
+  text.insert(text.find("end\n"), "time=9000\n");
+  const auto decoded = decode_ticket(text);
+  REQUIRE(decoded.has_value());
+  CHECK(decoded->time_s == 9000);
+}
+
+TEST_CASE("an extension adds a line to a lease's text and changes nothing before") {
+  CHECK(rc::check("there is room for eight, and the last counts", [] {
+    Ticket ticket = example();
+    ticket.command = std::string(*rc::gen::inRange<std::size_t>(0, 6000), 'x');
+    std::string text = encode_ticket(granted(ticket));
+    for (std::int64_t time_s = kLongestTimeS - 7; time_s <= kLongestTimeS; ++time_s) {
+      const auto longer = with_time(text, time_s);
+      RC_ASSERT(longer.has_value());
+      RC_ASSERT(longer->starts_with(text.substr(0, text.size() - 4)));
+      RC_ASSERT(decode_ticket(*longer)->time_s == time_s);
+      text = *longer;
+    }
+    RC_ASSERT(text.size() <= kTicketMaxBytes);
+  }));
+}
+
+TEST_CASE("a ticket that is full, or cut off, is not extended") {
+  std::string text = encode_ticket(granted(example()));
+  CHECK(with_time(text.substr(0, text.size() - 4), 1).error().message == "its ticket has no end");
+  CHECK(with_time("", 1).error().message == "its ticket has no end");
+  while (const auto longer = with_time(text, 9)) text = *longer;
+  CHECK(text.size() <= kTicketMaxBytes);
+  CHECK(with_time(text, 9).error().message == "its ticket is full: it was extended too often");
 }
 
 TEST_CASE("a long command is cut between characters") {

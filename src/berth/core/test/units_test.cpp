@@ -36,11 +36,12 @@ TEST_CASE("what is no amount of memory is refused with what is allowed") {
 }
 
 TEST_CASE("times are read in seconds, minutes, hours and days") {
-  const std::map<std::string, std::int64_t> rows{{"90", 90},      {"30s", 30},      {"10m", 600},
-                                                 {"10 min", 600}, {"4h", 4 * 3600}, {"1.5h", 5400},
-                                                 {"2d", 172800},  {"0", 0}};
+  const std::map<std::string, std::int64_t> rows{
+      {"90", 90},       {"30s", 30},          {"10m", 600},      {"10 min", 600},
+      {"4h", 4 * 3600}, {"1.5h", 5400},       {"2d", 172800},    {"0", 0},
+      {"1h30m", 5400},  {"1 h 30 min", 5400}, {"5minutes", 300}, {"2 days 1hour", 176400}};
   for (const auto& [text, seconds] : rows) CHECK_MESSAGE(seconds_from_text(text) == seconds, text);
-  for (const std::string text : {"", "h", "-4h", "4w", "4h30m", "soon"})
+  for (const std::string text : {"", "h", "-4h", "4w", "4h30", "h30m", "30 4h", "9e9d9e9d", "soon"})
     CHECK_MESSAGE(!seconds_from_text(text), text);
 }
 
@@ -68,6 +69,14 @@ TEST_CASE("durations are shown in the unit that people think in, rounded down") 
                                                  {60, "1 min"},   {3599, "59 min"},  {2 * 3600, "2 h"},
                                                  {86400, "24 h"}, {3 * 86400, "3 d"}};
   for (const auto& [seconds, text] : rows) CHECK(duration_for_people(seconds) == text);
+}
+
+TEST_CASE("a time is said as it may be asked for, in the largest unit that says it exactly") {
+  for (const auto& [seconds, text] : std::map<std::int64_t, std::string>{
+           {0, "0s"}, {59, "59s"}, {90, "90s"}, {3600, "1h"}, {5400, "90m"}, {7200, "2h"}, {172800, "2d"}}) {
+    CHECK(time_for_people(seconds) == text);
+    CHECK(seconds_from_text(text) == seconds);
+  }
 }
 
 TEST_CASE("units keep their promises on random input") {

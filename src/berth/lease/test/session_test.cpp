@@ -47,6 +47,12 @@ Refusal refusal(Result<std::variant<Yes, Refusal>> answer) {
   return std::get<Refusal>(std::move(*answer));
 }
 
+Session session_on(Asked& machine, const std::shared_ptr<store::MemoryBooks>& books) {
+  Place place;
+  place.store = std::make_unique<store::MemoryStore>(books);
+  return {std::move(place), {[&]() -> Result<source::Source*> { return &machine.source; }, [] {}}, {}};
+}
+
 TEST_CASE("a topology that cannot be had is a note on the choice, picked or leased") {
   Asked machine(4);
   const Session session = machine.session();
@@ -98,13 +104,62 @@ TEST_CASE("a lease is refused as a pick is") {
   CHECK(late.waited == std::chrono::milliseconds(1));
 }
 
+TEST_CASE("who is refused because of the line is told behind whom he stands") {
+  Asked machine(2);
+  const auto books = std::make_shared<store::MemoryBooks>();
+  const Session session = session_on(machine, books);
+  store::MemoryStore other(books);
+  Ticket earlier;
+  earlier.candidates = {"GPU-a", "GPU-b"};
+  earlier.command = "the earlier one";
+  const auto waits =
+      other.join(earlier, [](const Ledger&, TicketId) -> Result<Decision> { return Decision(Stay{}); });
+  const Refusal refused = refusal(session.acquire(devices(1), {}));
+  REQUIRE(refused.standing.has_value());
+  CHECK(refused.standing->position == 2);
+  CHECK(refused.standing->behind->command == "the earlier one");
+}
+
+TEST_CASE("a time beyond the site's is refused with the figures, and one who says none has the site's") {
+  Asked machine(2);
+  LookOptions options;
+  options.policy.most_time_s = 2 * 3600;
+  const Session session = machine.session(options);
+  Request request = devices(1);
+  request.time_s = 3 * 3600;
+  const auto refused = session.acquire(request, {});
+  REQUIRE(!refused);
+  CHECK(refused.error().code == ErrorCode::impossible);
+  CHECK(
+      refused.error().message ==
+      "the request says 3h, and a lease here lasts 2h at most (time in the site file): ask for that or less");
+  CHECK(session.pick(request).error() == refused.error());
+  CHECK(session.why(request).error() == refused.error());
+  for (const std::optional<std::int64_t> said :
+       {std::optional<std::int64_t>(), std::optional<std::int64_t>(60)}) {
+    request.time_s = said;
+    const auto leased = session.acquire(request, {});
+    if (!leased) FAIL(leased.error().message);
+    CHECK(std::get<HeldLease>(*leased).ticket().time_s == said.value_or(7200));
+  }
+}
+
+TEST_CASE("with a key that is not understood one looks, and nothing is granted") {
+  Asked machine(2);
+  LookOptions options;
+  options.policy.not_understood = {"f:1: unknown key 'x'"};
+  const Session session = machine.session(options);
+  CHECK(session.pick(devices(1)).error().message == "f:1: unknown key 'x'");
+  CHECK(session.acquire(devices(1), {}).error().message == "f:1: unknown key 'x'");
+  CHECK(session.why(devices(1)).value().verdicts[0].free());
+  CHECK(notes_on(session.look(devices(1)).value()) ==
+        std::vector<std::string>{"f:1: unknown key 'x'; nothing is granted until it is corrected"});
+}
+
 TEST_CASE("what would succeed now is not what somebody waits for") {
   Asked machine(2);
   const auto books = std::make_shared<store::MemoryBooks>();
-  Place place;
-  place.store = std::make_unique<store::MemoryStore>(books);
-  const Session session(std::move(place),
-                        {[&]() -> Result<source::Source*> { return &machine.source; }, [] {}}, {});
+  const Session session = session_on(machine, books);
   machine.source.machine.devices[0].memory.used_bytes = 70 * kGiB;
   REQUIRE(session.why(devices(2)).value().looser.size() == 1);
   store::MemoryStore other(books);

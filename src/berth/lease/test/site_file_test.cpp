@@ -9,6 +9,9 @@ TEST_CASE("a site file lays down what its keys say") {
   const auto policy = apply_site_text({}, R"(
 hidden_tolerance = "1G"
 default_wait = "2h"
+assumed_time = "1d"
+time = "48h"
+time_grace = "2m"
 ignored_programs = ["Xorg", "gnome-shell"]
 ignored_users = ["gdm"]
 [[excluded]]
@@ -22,10 +25,23 @@ reason = "on loan"
   REQUIRE(policy);
   CHECK(policy->hidden_tolerance_bytes == 1ULL << 30U);
   CHECK(policy->default_wait_s == 7200);
+  CHECK(policy->line.assumed_s == 86400);
+  CHECK(policy->most_time_s == 172800);
+  CHECK(policy->time_grace_s == 120);
   CHECK(policy->ignored_programs == std::vector<std::string>{"Xorg", "gnome-shell"});
   CHECK(policy->ignored_users == std::vector<std::string>{"gdm"});
   CHECK(policy->excluded == std::vector<ExcludedDevice>{{"3", "drives the screen"}, {"GPU-5a1c", "on loan"}});
   CHECK(apply_site_text({}, "", "x", false) == SitePolicy{});
+}
+
+TEST_CASE("a key that is not known is kept with file and line, beside all that is") {
+  const auto policy = apply_site_text({}, "default_wait = \"1h\"\ntolerance = 3", "f", false);
+  REQUIRE(policy);
+  CHECK(policy->default_wait_s == 3600);
+  CHECK(policy->not_understood ==
+        std::vector<std::string>{"f:2: unknown key 'tolerance'; allowed: commands, hidden_tolerance, "
+                                 "default_wait, idle_leftovers, backfill, assumed_time, time, time_grace, "
+                                 "excluded, ignored_programs, ignored_users"});
 }
 
 TEST_CASE("what is malformed is named with file and line, and never skipped") {
@@ -34,13 +50,14 @@ TEST_CASE("what is malformed is named with file and line, and never skipped") {
     const char* message;
   };
   for (const Row& row :
-       {Row{"\ntolerance = 3",
-            "f:2: unknown key 'tolerance'; allowed: hidden_tolerance, default_wait, idle_leftovers, "
-            "excluded, "
-            "ignored_programs, ignored_users"},
+       {Row{"commands = \"some\"", "f:1: commands must be \"full\", \"program\" or \"none\""},
         Row{"hidden_tolerance = 512", "f:1: hidden_tolerance must be a text in quotes"},
         Row{"ignored_users = \"gdm\"", "f:1: ignored_users must be a list of texts in quotes"},
         Row{"ignored_users = [\"gdm\",\n 3]", "f:2: an entry of ignored_users must be a text in quotes"},
+        Row{"time = 3600", "f:1: time must be a text in quotes"},
+        Row{"time = \"0\"", "f:1: time must be at least 1s and at most 365d"},
+        Row{"time = \"1000000000h\"", "f:1: time must be at least 1s and at most 365d"},
+        Row{"time_grace = \"366d\"", "f:1: time_grace must be at least 1s and at most 365d"},
         Row{"[excluded]\ndevice = 3", "f:1: excluded is a list of tables: [[excluded]]"},
         Row{"[[excluded]]\nreason = \"x\"",
             "f:1: [[excluded]] must name a device: an index, a UUID or the start of one"},
@@ -63,16 +80,24 @@ TEST_CASE("a user's file may only narrow the site's") {
   SitePolicy site;
   site.default_wait_s = 3600;
   site.idle_leftovers_s = 3600;
-  const auto narrowed = apply_site_text(
-      site, "hidden_tolerance = \"64M\"\ndefault_wait = \"10m\"\n[[excluded]]\ndevice = 0\nreason = \"loud\"",
-      "u", true);
+  site.commands = CommandTelling::program;
+  CHECK(apply_site_text(site, "commands = \"none\"", "u", true)->commands == CommandTelling::none);
+  site.most_time_s = 48 * 3600;
+  const auto narrowed =
+      apply_site_text(site,
+                      "hidden_tolerance = \"64M\"\ndefault_wait = \"10m\"\ntime = \"24h\"\ntime_grace = "
+                      "\"5s\"\n[[excluded]]\ndevice = 0\nreason = \"loud\"",
+                      "u", true);
   REQUIRE(narrowed);
   CHECK(narrowed->hidden_tolerance_bytes == 64ULL << 20U);
   CHECK(narrowed->default_wait_s == 600);
+  CHECK(narrowed->most_time_s == 24 * 3600);
+  CHECK(narrowed->time_grace_s == 5);
   CHECK(narrowed->excluded.size() == 1);
   for (const char* text :
        {"hidden_tolerance = \"1G\"", "default_wait = \"2h\"", "default_wait = \"forever\"",
-        "idle_leftovers = \"2h\"", "ignored_programs = [\"x\"]", "ignored_users = [\"x\"]"}) {
+        "idle_leftovers = \"2h\"", "commands = \"full\"", "assumed_time = \"1m\"", "time = \"3d\"",
+        "time_grace = \"31s\"", "ignored_programs = [\"x\"]", "ignored_users = [\"x\"]"}) {
     CHECK_MESSAGE(!apply_site_text(site, text, "u", true), text);
   }
 }

@@ -4,9 +4,11 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "berth/source/probe/protocol.h"
 
@@ -92,6 +94,19 @@ TEST_CASE("a probe that dies is an error that names the signal and the device") 
   const auto quiet = read_once(shell(kTakeRequest + "exit 3"));
   REQUIRE_FALSE(quiet);
   CHECK(quiet.error().message.contains("exit status 3"));
+}
+
+TEST_CASE("a probe that is killed is started once more, and no more") {
+  const Folder folder;
+  const std::string count = "echo >>" + folder.path() + "/starts; ";
+  const std::string second = "[ $(wc -l <" + folder.path() + "/starts) = 2 ] || ";
+  const std::string answer = print("berth-snapshot 1\nsource=nvml\nend\n");
+  CHECK(read_once(shell(count + kTakeRequest + second + "kill -KILL $$; " + answer + kHang)).has_value());
+  const auto always = read_once(shell(count + kTakeRequest + "kill -KILL $$"));
+  REQUIRE_FALSE(always);
+  CHECK(always.error().message.contains("signal 9"));
+  std::ifstream starts(folder.path() + "/starts");
+  CHECK(std::count(std::istreambuf_iterator<char>(starts), {}, '\n') == 4);
 }
 
 TEST_CASE("an answer that is none is an error") {

@@ -25,7 +25,7 @@ TEST_CASE("an error comes back as it was, and a code of a newer probe is a failu
 }
 
 TEST_CASE("the step at which an answer stops is told, and what came before it kept") {
-  for (const Stage& stage : {Stage{Stage::Kind::driver, 0, 0}, Stage{Stage::Kind::device, 2, 8},
+  for (const Stage& stage : {Stage{Stage::Kind::driver, 0, 0}, Stage{Stage::Kind::device, 2, 8, "amd"},
                              Stage{Stage::Kind::topology, 0, 0}, Stage{Stage::Kind::users, 0, 0}}) {
     RecordWriter record("berth-snapshot", 1);
     record.field("source", "nvml");
@@ -35,6 +35,8 @@ TEST_CASE("the step at which an answer stops is told, and what came before it ke
     CHECK(interrupted.record == "berth-snapshot 1\nsource=nvml\nend\n");
   }
   CHECK(cut_at_last_progress("berth-snapshot 1\nsource=nvml\n").record.empty());
+  CHECK(cut_at_last_progress("berth-snapshot 1\n\n[progress]\nstage=device\nindex=1").stage ==
+        Stage{Stage::Kind::device, 0, 0});
 }
 
 TEST_CASE("another version is refused, and none is any") {

@@ -48,6 +48,18 @@ inline std::unique_ptr<OwnTicket> take(LeaseStore& store, const std::string& uui
   if (!joined || !std::holds_alternative<Taken>(joined->outcome)) return nullptr;
   return std::move(joined->own);
 }
+/// A share of a device that can lend 80 bytes.
+inline std::unique_ptr<OwnTicket> take_share(LeaseStore& store, const std::string& uuid,
+                                             std::uint64_t promise_bytes) {
+  Ticket share = draft(uuid);
+  share.shared = true;
+  share.promise_bytes = promise_bytes;
+  auto joined = store.join(share, [&](const Ledger&, TicketId) -> Result<Decision> {
+    return Decision(Take{{uuid}, {{uuid, false, promise_bytes, 80}}});
+  });
+  if (!joined || !std::holds_alternative<Taken>(joined->outcome)) return nullptr;
+  return std::move(joined->own);
+}
 inline std::unique_ptr<OwnTicket> wait_for(LeaseStore& store, const std::string& uuid) {
   auto joined =
       store.join(draft(uuid), [](const Ledger&, TicketId) -> Result<Decision> { return Decision(Stay{}); });

@@ -12,6 +12,8 @@
 
 #include "berth/store/test/directory_lab.h"
 #include "berth/store/test/forked.h"
+#include "berth/sys/clock.h"
+#include "berth/sys/lock.h"
 
 namespace berth::store {
 namespace {
@@ -75,6 +77,24 @@ TEST_CASE("what a killed holder has left is told as ended until it is swept, and
   store->sweep({});
   CHECK(store->look()->ledger == Ledger{});
   CHECK(std::filesystem::is_empty(lab.file("leases")));
+}
+
+TEST_CASE("a lease says the second of the boot clock at its grant, for its time to count from") {
+  const Lab lab;
+  const auto boot_seconds = [] {
+    return std::chrono::duration_cast<std::chrono::seconds>(sys::since_boot()).count();
+  };
+  const auto waiting = wait_for(*lab.open(), "GPU-b");
+  const std::int64_t before = boot_seconds();
+  const auto lease = take(*lab.open(), "GPU-a");
+  REQUIRE(lease);
+  const Ledger ledger = lab.ledger();
+  const Ticket* read = find_ticket(ledger, lease->ticket().id);
+  REQUIRE(read != nullptr);
+  REQUIRE(read->granted_boot_s);
+  CHECK(*read->granted_boot_s >= before);
+  CHECK(*read->granted_boot_s <= boot_seconds());
+  CHECK(find_ticket(ledger, waiting->ticket().id)->granted_boot_s == std::nullopt);
 }
 
 TEST_CASE("an orderly end leaves no file") {
@@ -175,6 +195,67 @@ TEST_CASE("a whole lease keeps out every bare flock, a share only the exclusive 
   CHECK_FALSE(can_lock(LOCK_EX));
 }
 
+TEST_CASE("promises are held by the kernel, whatever becomes of the tickets that say them") {
+  const Lab lab;
+  const auto store = lab.open();
+  auto first = take_share(*store, "GPU-a", 30);
+  auto second = take_share(*store, "GPU-a", 30);
+  REQUIRE((first && second));
+  for (const auto& ticket : std::filesystem::directory_iterator(lab.file("leases")))
+    std::filesystem::remove(ticket);
+  CHECK(take_share(*store, "GPU-a", 21) == nullptr);
+  auto third = take_share(*store, "GPU-a", 20);
+  REQUIRE(third);
+  CHECK(take_share(*store, "GPU-a", 0) != nullptr);
+  first.reset();
+  CHECK(take_share(*store, "GPU-a", 31) == nullptr);
+  auto fourth = take_share(*store, "GPU-a", 29);
+  REQUIRE(fourth);
+  // What is free now is in two pieces.
+  third->release();
+  CHECK(take_share(*store, "GPU-a", 22) == nullptr);
+  CHECK(take_share(*store, "GPU-a", 21) != nullptr);
+}
+
+TEST_CASE("a share whose try failed holds nothing, and whoever inherits one holds its promise") {
+  const Lab lab;
+  Forked holder([&] {
+    auto* store = lab.open().release();
+    return take_share(*store, "GPU-a", 60).release() != nullptr;
+  });
+  REQUIRE(holder.succeeded());
+  const auto store = lab.open();
+  CHECK(take_share(*store, "GPU-a", 30) == nullptr);
+  CHECK(take_share(*store, "GPU-a", 20) != nullptr);
+  holder.kill();
+  CHECK(take_share(*store, "GPU-a", 80) != nullptr);
+}
+
+TEST_CASE("a device file that can only be read holds promises too") {
+  const Lab lab;
+  const auto store = lab.open();
+  take(*store, "GPU-a").reset();
+  const std::string file = lab.file("devices/GPU-a");
+  sys::Descriptor stranger(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  REQUIRE(*sys::try_lock_bytes(stranger.get(), 10, 50));
+  CHECK(take_share(*store, "GPU-a", 31) == nullptr);
+  CHECK(take_share(*store, "GPU-a", 30) != nullptr);
+}
+
+TEST_CASE("somebody who locks byte by byte holds up nobody for long") {
+  const Lab lab;
+  const auto store = lab.open();
+  take(*store, "GPU-a").reset();
+  sys::Descriptor stranger(::open(lab.file("devices/GPU-a").c_str(), O_RDWR | O_CLOEXEC));
+  for (off_t byte = 0; byte < 10'000; byte += 2) REQUIRE(*sys::try_lock_bytes(stranger.get(), byte, 1));
+  const auto share = [](const Ledger&, TicketId) -> Result<Decision> {
+    return Decision(Take{{"GPU-a"}, {{"GPU-a", false, 1U << 30, 1U << 31}}});
+  };
+  const auto joined = store->join(draft("GPU-a"), share);
+  REQUIRE(joined.has_value());
+  CHECK(std::holds_alternative<Conflict>(joined->outcome));
+}
+
 TEST_CASE("a lease's own lock is nobody else's") {
   const Lab lab;
   Forked holder(hold(lab, "GPU-a"));
@@ -232,12 +313,12 @@ TEST_CASE("a sleeper behind a rival wakes when the rival is killed") {
   const TicketId rival = lab.ledger().tickets.at(0).id;
   const auto store = lab.open();
   const auto own = wait_for(*store, "GPU-a");
-  CHECK(own->sleep_behind(rival, 5ms, never) == Woken::tick);
+  CHECK(own->sleep_behind(rival, 5ms, never, {}) == Woken::tick);
   int ticks = 0;
-  CHECK(own->sleep_behind(rival, 5ms, [&] { return ++ticks < 3; }) == Woken::tick);
+  CHECK(own->sleep_behind(rival, 5ms, [&] { return ++ticks < 3; }, {}) == Woken::tick);
   CHECK(ticks == 3);
   first.kill();
-  CHECK(own->sleep_behind(rival, 1h, never) == Woken::changed);
+  CHECK(own->sleep_behind(rival, 1h, never, {}) == Woken::changed);
 }
 
 }  // namespace

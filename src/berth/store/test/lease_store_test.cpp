@@ -268,6 +268,32 @@ TEST_CASE("a waiting ticket becomes a lease by a later decision and keeps its id
   });
 }
 
+TEST_CASE("a lease that is extended says another time, to others and to its holder when it reads again") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto own = granted(*store, {"GPU-a"});
+    const TicketId id = own->ticket().id;
+    const auto other = bench.client();
+    for (const std::int64_t time_s : {7200, 9000}) {
+      const auto extended = other->extend(id, [&](const Ticket& lease) -> Result<std::int64_t> {
+        CHECK(lease.devices == std::vector<std::string>{"GPU-a"});
+        return time_s;
+      });
+      REQUIRE(extended);
+      CHECK(ledger_of(*other).tickets.front().time_s == time_s);
+      own->read_again();
+      CHECK(own->ticket().time_s == time_s);
+    }
+    const auto refused =
+        other->extend(id, [](const Ticket&) -> Result<std::int64_t> { return fail(ErrorCode::usage, "no"); });
+    CHECK(refused.error().message == "no");
+    CHECK(ledger_of(*other).tickets.front().time_s == 9000);
+    own->release();
+    const auto late = other->extend(id, [](const Ticket&) -> Result<std::int64_t> { return 1; });
+    CHECK(late.error().message.ends_with("has ended"));
+  });
+}
+
 TEST_CASE("a ticket that withdraws is gone") {
   for_each_store([](Bench& bench) {
     const auto store = bench.client();
@@ -301,12 +327,12 @@ TEST_CASE("a sleep behind a rival is over when it no longer waits, and after a t
     const auto store = bench.client();
     auto first = waiting(*store, {"GPU-a"});
     const auto second = waiting(*store, {"GPU-a"});
-    CHECK(second->sleep_behind(first->ticket().id, 5ms, never) == Woken::tick);
+    CHECK(second->sleep_behind(first->ticket().id, 5ms, never, {}) == Woken::tick);
     const auto granted_now = first->decide(take({"GPU-a"}));
     REQUIRE(granted_now.has_value());
-    CHECK(second->sleep_behind(first->ticket().id, 1h, never) == Woken::changed);
+    CHECK(second->sleep_behind(first->ticket().id, 1h, never, {}) == Woken::changed);
     first.reset();
-    CHECK(second->sleep_behind(TicketId{1}, 1h, never) == Woken::changed);
+    CHECK(second->sleep_behind(TicketId{1}, 1h, never, {}) == Woken::changed);
   });
 }
 

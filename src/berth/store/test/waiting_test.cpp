@@ -38,6 +38,7 @@ class Queue {
     REQUIRE(joined.has_value());
     return std::move(joined->own);
   }
+  void ring(const OwnTicket& waiter) const { store_->ring(waiter.ticket().id); }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
  private:
@@ -75,8 +76,51 @@ TEST_CASE("who sleeps behind a rival is woken by its grant, before a tick") {
   const auto began = std::chrono::steady_clock::now();
   const Woken woken = while_asleep(
       [&] { REQUIRE(std::holds_alternative<Taken>(*rival->decide(take))); },
-      [&] { return *waiter->sleep_behind(rival->ticket().id, 4 * kLost, [] { return false; }); });
+      [&] { return *waiter->sleep_behind(rival->ticket().id, 4 * kLost, [] { return false; }, {}); });
   CHECK(woken == Woken::changed);
+  CHECK(std::chrono::steady_clock::now() - began < 2 * kLost);
+}
+
+/// What ends a sleep behind a rival that goes on waiting.
+Woken woken_behind(OwnTicket& waiter, TicketId rival, const Beside& beside,
+                   const std::function<void()>& event) {
+  const auto sleep = [&] { return *waiter.sleep_behind(rival, 4 * kLost, [] { return false; }, beside); };
+  REQUIRE(sleep() != Woken::changed);  // there is something of it that it has just begun to watch
+  return while_asleep(event, sleep);
+}
+
+TEST_CASE("who sleeps behind a rival is woken by a bell, before a tick") {
+  const Queue queue;
+  const auto rival = queue.join(stay);
+  const auto waiter = queue.join(stay);
+  const auto began = std::chrono::steady_clock::now();
+  CHECK(woken_behind(*waiter, rival->ticket().id, {{}, {}, true}, [&] { queue.ring(*waiter); }) ==
+        Woken::rung);
+  CHECK(std::chrono::steady_clock::now() - began < 2 * kLost);
+}
+
+TEST_CASE("a bell that nobody listens to is heard when somebody does") {
+  const Queue queue;
+  const auto rival = queue.join(stay);
+  const auto waiter = queue.join(stay);
+  const auto sleep = [&](bool bell) {
+    return *waiter->sleep_behind(rival->ticket().id, 5ms, [] { return false; }, {{}, {}, bell});
+  };
+  REQUIRE(sleep(true) == Woken::tick);
+  for (int times = 0; times < 1000; ++times) queue.ring(*waiter);
+  CHECK(sleep(false) == Woken::tick);
+  CHECK(sleep(true) == Woken::rung);
+  CHECK(sleep(true) == Woken::tick);
+}
+
+TEST_CASE("who sleeps behind a rival is woken by the end of a lease that this does not look after") {
+  const Queue queue;
+  const auto lease = queue.join(take);
+  const auto rival = queue.join(stay);
+  const auto waiter = queue.join(stay);
+  const auto began = std::chrono::steady_clock::now();
+  CHECK(woken_behind(*waiter, rival->ticket().id, {{"GPU-a"}, {lease->ticket().id}, false},
+                     [&] { lease->release(); }) == Woken::rung);
   CHECK(std::chrono::steady_clock::now() - began < 2 * kLost);
 }
 

@@ -1,0 +1,24 @@
+#include "berth/core/job_time.h"
+
+#include <algorithm>
+
+namespace berth {
+
+using std::chrono::milliseconds;
+
+milliseconds warning_before(milliseconds time) {
+  return std::min<milliseconds>(time / 10, std::chrono::minutes(5));
+}
+
+TimeStep due(const JobTime& job, milliseconds since) {
+  if (since < next_due(job)) return TimeStep::none;
+  if (job.asked) return TimeStep::kill;
+  return since >= job.time ? TimeStep::ask : TimeStep::warn;
+}
+
+milliseconds next_due(const JobTime& job) {
+  if (job.asked) return *job.asked + job.grace;
+  return job.warned ? job.time : job.time - warning_before(job.time);
+}
+
+}  // namespace berth

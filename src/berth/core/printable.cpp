@@ -1,0 +1,77 @@
+#include "berth/core/printable.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+namespace berth {
+namespace {
+
+bool is_plain_ascii(char character) {
+  return character >= 0x20 && character < 0x7f;
+}
+
+bool turns_writing(char32_t c) {
+  return c == 0x061c || (c >= 0x200e && c <= 0x200f) || (c >= 0x202a && c <= 0x202e) ||
+         (c >= 0x2066 && c <= 0x206f);
+}
+
+bool may_stay(const CodePoint& point) {
+  const char32_t c = point.value;
+  const bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0);
+  const bool ends_line = c == 0x2028 || c == 0x2029;
+  return point.valid && !is_control && !ends_line && !turns_writing(c);
+}
+
+std::size_t length_of_own(std::string_view rest, std::span<const std::string_view> own) {
+  const auto found =
+      std::ranges::find_if(own, [&](std::string_view sequence) { return rest.starts_with(sequence); });
+  return found == own.end() ? 0 : found->size();
+}
+
+}  // namespace
+
+CodePoint code_point_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(at);
+  if (lead < 0x80) return {lead, 1, true};
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || at + length > text.size()) return {lead, 1, false};
+  char32_t value = lead & (0x7fU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xc0U) != 0x80) return {lead, 1, false};
+    value = (value << 6U) | (byte(at + i) & 0x3fU);
+  }
+  constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = value >= 0xd800 && value <= 0xdfff;
+  if (value < kLeast[length] || value > 0x10ffff || surrogate) return {lead, 1, false};
+  return {value, length, true};
+}
+
+std::string printable(std::string_view text, std::span<const std::string_view> own) {
+  // Nearly all there is.
+  if (std::ranges::all_of(text, is_plain_ascii)) return std::string(text);
+  std::string clean;
+  clean.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t own_length = length_of_own(text.substr(at), own);
+    const CodePoint point = code_point_at(text, at);
+    const std::size_t length = own_length != 0 ? own_length : point.length;
+    const std::string_view bytes = text.substr(at, length);
+    if (own_length != 0 || may_stay(point)) {
+      clean += bytes;
+    } else {
+      for (const char byte : bytes) clean += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+    }
+    at += length;
+  }
+  return clean;
+}
+
+std::string printable_lines(std::string_view text) {
+  constexpr std::array<std::string_view, 1> kLineEnd{"\n"};
+  return printable(text, kLineEnd);
+}
+
+}  // namespace berth

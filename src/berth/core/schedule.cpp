@@ -1,0 +1,228 @@
+#include "berth/core/schedule.h"
+
+#include <algorithm>
+
+namespace berth {
+namespace {
+
+// Who is past what it said is being ended.
+constexpr Moment kEndingSoon = 60;
+// What has gone on for long goes on for longer still: run times have no typical size. Of those tried on
+// published ones, this factor makes the line wait least where half say how long they take and half do not.
+constexpr Moment kLonger = 3;
+
+using Places = std::vector<std::size_t>;
+
+Moment after(Moment from, Moment length) {
+  return from > kNever - length ? kNever : from + length;
+}
+
+bool overlaps(const Hold& hold, Moment from, Moment until) {
+  return hold.from < until && from < hold.until;
+}
+
+Moment length_of(const Wish& wish, const LineRules& rules) {
+  return wish.length.value_or(rules.assumed_s);
+}
+
+/// What is held of each device, now and later.
+class Timeline {
+ public:
+  explicit Timeline(const Line& line) : line_(line), holds_(line.room_bytes.size()) {
+    for (const Hold& hold : line.holds) add(hold);
+  }
+
+  void add(const Hold& hold) { holds_[hold.device].push_back(hold); }
+
+  bool has_room(std::size_t device, const Wish& wish, Moment from, Moment until) const {
+    const std::vector<Hold>& held = holds_[device];
+    const auto stands_in_the_way = [&](const Hold& hold) {
+      return (hold.whole || !wish.shared) && overlaps(hold, from, until);
+    };
+    if (std::ranges::any_of(held, stands_in_the_way)) return false;
+    if (!wish.shared) return true;
+    // What is taken of it only grows where somebody begins.
+    const auto has_room_at = [&](const Hold& hold) {
+      return hold.from <= from || hold.from >= until || fits_beside_parts(device, wish, hold.from);
+    };
+    return fits_beside_parts(device, wish, from) && std::ranges::all_of(held, has_room_at);
+  }
+
+  /// Those of the candidates that have room for the wish from `from` until `until`.
+  Places with_room(const Wish& wish, Moment from, Moment until) const {
+    Places places;
+    for (const std::size_t device : line_.sets[wish.candidates]) {
+      if (has_room(device, wish, from, until)) places.push_back(device);
+    }
+    return places;
+  }
+
+  /// When something of what the candidates hold ends, each once, in order.
+  std::vector<Moment> ends_on(const Wish& wish) const {
+    std::vector<Moment> ends;
+    for (const std::size_t device : line_.sets[wish.candidates]) {
+      for (const Hold& hold : holds_[device]) {
+        if (hold.until > line_.now && hold.until != kNever) ends.push_back(hold.until);
+      }
+    }
+    std::ranges::sort(ends);
+    const auto rest = std::ranges::unique(ends);
+    ends.erase(rest.begin(), rest.end());
+    return ends;
+  }
+
+  Moment next_hold_after(std::size_t device, Moment moment) const {
+    Moment next = kNever;
+    for (const Hold& hold : holds_[device]) {
+      if (hold.from >= moment) next = std::min(next, hold.from);
+    }
+    return next;
+  }
+
+  Moment last_end_before(std::size_t device, Moment moment) const {
+    Moment last = 0;
+    for (const Hold& hold : holds_[device]) {
+      if (hold.until <= moment) last = std::max(last, hold.until);
+    }
+    return last;
+  }
+
+ private:
+  /// Whether the wish fits beside the parts that others have of the device at that moment.
+  bool fits_beside_parts(std::size_t device, const Wish& wish, Moment moment) const {
+    std::uint64_t left = line_.room_bytes[device];
+    for (const Hold& hold : holds_[device]) {
+      if (!overlaps(hold, moment, moment + 1)) continue;
+      if (hold.bytes > left) return false;
+      left -= hold.bytes;
+    }
+    return wish.bytes <= left;
+  }
+
+  const Line& line_;
+  std::vector<std::vector<Hold>> holds_;  ///< by device
+};
+
+/// Goes through the line once, from the first to the last.
+class Scheduling {
+ public:
+  Scheduling(const Line& line, const LineRules& rules)
+      : line_(line),
+        rules_(rules),
+        timeline_(line),
+        last_of_set_(line.sets.size()),
+        reserved_on_set_(line.sets.size()),
+        rival_sets_(line.sets.size()) {
+    for (std::size_t a = 0; a < line.sets.size(); ++a) {
+      for (std::size_t b = 0; b < line.sets.size(); ++b) {
+        Places common;
+        std::ranges::set_intersection(line.sets[a], line.sets[b], std::back_inserter(common));
+        if (!common.empty()) rival_sets_[a].push_back(b);
+      }
+    }
+  }
+
+  std::vector<Turn> run() {
+    std::vector<Turn> turns;
+    turns.reserve(line_.wishes.size());
+    for (const Wish& wish : line_.wishes) {
+      turns.push_back(turn_of(wish));
+      for (const Hold& hold : holds_of(line_, wish, turns.back(), rules_)) timeline_.add(hold);
+      if (!wish.passed_over) last_of_set_[wish.candidates] = &wish;
+    }
+    return turns;
+  }
+
+ private:
+  Turn turn_of(const Wish& wish) {
+    if (wish.passed_over) return behind(wish);
+    if (auto devices = start(wish)) return StartsNow{*std::move(devices)};
+    return !rules_.backfill || has_reserved_rival(wish) ? behind(wish) : reserve(wish);
+  }
+
+  std::optional<Places> start(const Wish& wish) {
+    const Moment until = after(line_.now, length_of(wish, rules_));
+    Places places = timeline_.with_room(wish, line_.now, until);
+    if (places.size() < wish.count) return std::nullopt;
+    // The tightest hole: what is free for long stays so for those who take long.
+    std::ranges::stable_sort(
+        places, {}, [&](std::size_t device) { return timeline_.next_hold_after(device, line_.now); });
+    places.resize(wish.count);
+    std::ranges::sort(places);
+    return places;
+  }
+
+  Turn reserve(const Wish& wish) {
+    const Moment length = length_of(wish, rules_);
+    for (const Moment from : timeline_.ends_on(wish)) {
+      Places places = timeline_.with_room(wish, from, after(from, length));
+      if (places.size() < wish.count) continue;
+      // Those that are free the latest: the others stay open to whoever takes longer than until then.
+      std::ranges::stable_sort(places, std::ranges::greater{},
+                               [&](std::size_t device) { return timeline_.last_end_before(device, from); });
+      places.resize(wish.count);
+      std::ranges::sort(places);
+      reserved_on_set_[wish.candidates] = true;
+      return ReservedFrom{from, std::move(places)};
+    }
+    return behind(wish);
+  }
+
+  bool has_reserved_rival(const Wish& wish) const {
+    return std::ranges::any_of(rival_sets_[wish.candidates],
+                               [&](std::size_t set) { return bool(reserved_on_set_[set]); });
+  }
+
+  WaitsBehind behind(const Wish& wish) const {
+    std::optional<TicketId> last;
+    for (const std::size_t set : rival_sets_[wish.candidates]) {
+      const Wish* rival = last_of_set_[set];
+      if (rival != nullptr && (!last || *last < rival->id)) last = rival->id;
+    }
+    return {last};
+  }
+
+  const Line& line_;
+  const LineRules& rules_;
+  Timeline timeline_;
+  std::vector<const Wish*> last_of_set_;  ///< that has come so far
+  std::vector<bool> reserved_on_set_;
+  std::vector<std::vector<std::size_t>> rival_sets_;  ///< those that have a device in common with a set
+};
+
+}  // namespace
+
+std::vector<Turn> schedule(const Line& line, const LineRules& rules) {
+  return Scheduling(line, rules).run();
+}
+
+std::vector<Hold> holds_of(const Line& line, const Wish& wish, const Turn& turn, const LineRules& rules) {
+  const auto on = [&](const Places& devices, Moment from) {
+    std::vector<Hold> holds;
+    for (const std::size_t device : devices)
+      holds.push_back({device, from, after(from, length_of(wish, rules)), !wish.shared, wish.bytes});
+    return holds;
+  };
+  if (const auto* now = std::get_if<StartsNow>(&turn)) return on(now->devices, line.now);
+  if (const auto* later = std::get_if<ReservedFrom>(&turn)) return on(later->devices, later->from);
+  std::vector<Hold> holds;
+  if (!rules.backfill && !wish.passed_over) {
+    for (const std::size_t device : line.sets[wish.candidates]) holds.push_back({device, line.now});
+  }
+  return holds;
+}
+
+bool meet(const Hold& a, const Hold& b) {
+  return a.device == b.device && overlaps(a, b.from, b.until);
+}
+
+Moment expected_end(Moment since, std::optional<Moment> length, Moment now, const LineRules& rules) {
+  since = std::max<Moment>(since, 0);
+  const Moment end = after(since, length.value_or(rules.assumed_s));
+  if (end > now) return end;
+  if (length) return after(now, kEndingSoon);
+  const Moment gone_on = std::min(now - since, kNever / kLonger);
+  return after(now, std::max(rules.assumed_s, kLonger * gone_on));
+}
+
+}  // namespace berth

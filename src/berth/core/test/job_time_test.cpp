@@ -1,0 +1,47 @@
+#include "berth/core/job_time.h"
+
+#include <doctest/doctest.h>
+
+namespace berth {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("a user is warned a tenth of the time before its end, and five minutes before at most") {
+  CHECK(warning_before(1s) == 100ms);
+  CHECK(warning_before(10min) == 1min);
+  CHECK(warning_before(50min) == 5min);
+  CHECK(warning_before(51min) == 5min);
+  CHECK(warning_before(24h * 365) == 5min);
+}
+
+TEST_CASE("a job is warned, asked to end and killed, each when it is due") {
+  JobTime job{.time = 2h, .grace = 30s};
+  CHECK(next_due(job) == 2h - 5min);
+  CHECK(due(job, 2h - 5min - 1ms) == TimeStep::none);
+  CHECK(due(job, 2h - 5min) == TimeStep::warn);
+  CHECK(due(job, 2h - 1ms) == TimeStep::warn);
+  job.warned = true;
+  CHECK(next_due(job) == 2h);
+  CHECK(due(job, 2h - 1ms) == TimeStep::none);
+  CHECK(due(job, 2h) == TimeStep::ask);
+  job.asked = 2h + 1s;
+  CHECK(next_due(job) == 2h + 31s);
+  CHECK(due(job, 2h + 30s) == TimeStep::none);
+  CHECK(due(job, 2h + 31s) == TimeStep::kill);
+}
+
+TEST_CASE("one that slept over the warning is asked to end at once") {
+  CHECK(due({.time = 2h, .grace = 30s}, 3h) == TimeStep::ask);
+}
+
+TEST_CASE("an extension begins anew: warning and end come later") {
+  JobTime job{.time = 2h, .grace = 30s, .warned = true};
+  job.time = 4h;
+  job.warned = false;
+  CHECK(due(job, 2h) == TimeStep::none);
+  CHECK(due(job, 4h - 5min) == TimeStep::warn);
+}
+
+}  // namespace
+}  // namespace berth
