@@ -9,6 +9,7 @@
 #include "berth/cli/hold.h"
 #include "berth/cli/lease_options.h"
 #include "berth/cli/question.h"
+#include "berth/core/printable.h"
 #include "berth/lease/attribution.h"
 #include "berth/render/explain.h"
 #include "berth/render/json.h"
@@ -50,9 +51,7 @@ class Adopt : public Command {
     const auto number = number_at_least(words.front(), 1);
     if (!number) return std::unexpected(context(number.error(), words.front()));
     pid_ = static_cast<pid_t>(*number);
-    KeptUntil until;
-    until.process = pid_;
-    return leave_keeper(environment, until, [&]() -> Result<Kept> {
+    return leave_keeper(environment, pid_, [&]() -> Result<Kept> {
       // The keeper watches that process by now: asked before, its number could have become another's.
       BERTH_DO(check_owner());
       return take(environment);
@@ -107,14 +106,16 @@ class Adopt : public Command {
     if (request.devices.empty())
       return fail(ErrorCode::failure,
                   fmt::format("process {} ({}) computes on no GPU, and nothing that it started does", pid_,
-                              sys::process_command(pid_)));
+                              printable(sys::process_command(pid_))));
     request.count = static_cast<unsigned>(request.devices.size());
     return {};
   }
 
   Output answer_for(const leasing::Place& place, const leasing::HeldLease& lease) const {
-    const auto variables = lease_environment(place, lease, false);
-    if (json_) return Output{.out = render::claim_json({lease.ticket(), lease.devices(), variables, 0})};
+    const auto variables = lease_environment(place, lease, false).variables;
+    if (json_)
+      return Output{.out = render::claim_json(
+                        {lease.ticket(), lease.devices(), variables, render::until_s(lease.ticket())})};
     std::string labels;
     for (const Device* device : lease.devices()) labels += (labels.empty() ? "" : ",") + label(*device);
     return Output{.out = fmt::format("lease {}: GPU {} for process {} ({}) until it ends\n",

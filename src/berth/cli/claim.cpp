@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include "berth/cli/hold.h"
 #include "berth/cli/lease_options.h"
 #include "berth/cli/question.h"
+#include "berth/core/job_mask.h"
 #include "berth/core/units.h"
 #include "berth/render/explain.h"
 #include "berth/render/json.h"
@@ -24,7 +26,7 @@ constexpr std::string_view kClaimAbout =
     "\n"
     "Where it fails, eval fails with the status; in fish: berth claim | source.\n"
     "\n"
-    "The lease ends when the shell ends, after --for TIME if that comes first, and at once with `berth "
+    "The lease ends when the shell ends, after --time TIME if that comes first, and at once with `berth "
     "release`. "
     "A process stays behind that holds it, the keeper; killing it ends the lease. In Python:\n"
     "\n"
@@ -37,18 +39,7 @@ class Claim : public Command {
     Syntax syntax;
     syntax.about = kClaimAbout;
     add_lease_options(syntax, lease_);
-    syntax.options.push_back({kLeaseGroup,
-                              0,
-                              "for",
-                              "TIME",
-                              "end the lease after so long (4h) at the latest",
-                              {},
-                              [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(const auto seconds, seconds_from_text(value));
-                                if (seconds < 1) return fail(ErrorCode::usage, "must be a second or more");
-                                until_.time = std::chrono::seconds(seconds);
-                                return {};
-                              }});
+    syntax.options.push_back(time_option("for", "as --time, by its older name", lease_.request.request));
     syntax.options.push_back({kLeaseGroup,
                               0,
                               "pid",
@@ -57,7 +48,7 @@ class Claim : public Command {
                               {},
                               [this](std::string_view value) -> Result<void> {
                                 BERTH_LET(const auto pid, number_at_least(value, 1));
-                                until_.process = static_cast<pid_t>(pid);
+                                process_ = static_cast<pid_t>(pid);
                                 return {};
                               }});
     syntax.options.push_back(
@@ -67,11 +58,11 @@ class Claim : public Command {
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(settle(lease_));
-    if (!until_.process) until_.process = calling_shell();
-    const auto owner = sys::process_owner(*until_.process);
+    if (!process_) process_ = calling_shell();
+    const auto owner = sys::process_owner(*process_);
     if (owner && *owner != ::geteuid() && ::geteuid() != 0)
-      return fail(ErrorCode::failure, fmt::format("process {} is another user's", *until_.process));
-    return leave_keeper(environment, until_, [&] { return take(environment); });
+      return fail(ErrorCode::failure, fmt::format("process {} is another user's", *process_));
+    return leave_keeper(environment, *process_, [&] { return take(environment); });
   }
 
   // A shell whose eval gets nothing to do succeeds, and its job would run without a lease. Each of bash,
@@ -85,34 +76,36 @@ class Claim : public Command {
  private:
   Result<Kept> take(Environment& environment) const {
     BERTH_LET(const auto session, open_session(environment, lease_.request));
-    leasing::TicketWords words{sys::process_command(*until_.process), lease_.note,
+    leasing::TicketWords words{sys::process_command(*process_), lease_.note,
                                render::request_in_words(lease_.request.request)};
     words.kept = true;
-    words.job = static_cast<std::uint32_t>(*until_.process);
+    words.job = static_cast<std::uint32_t>(*process_);
     auto lease = take_lease(session, lease_, words);
     environment.end_probe();
     if (!lease) return std::unexpected(lease.error());
     Output answer = answer_for(session.place(), *lease);
-    return Kept{std::move(*lease), std::move(answer)};
+    return Kept{std::move(*lease), std::move(answer), process_};
   }
 
   Output answer_for(const leasing::Place& place, const leasing::HeldLease& lease) const {
-    const auto variables = lease_environment(place, lease, lease_.request.uuids);
+    const JobMask mask = lease_environment(place, lease, lease_.request.uuids);
     const Ticket& ticket = lease.ticket();
     Output answer;
     answer.err = as_lines(leasing::notes_on(lease));
     if (json_) {
-      const std::int64_t until_s = until_.time ? ticket.since_s + until_.time->count() : 0;
-      answer.out = render::claim_json({ticket, lease.devices(), variables, until_s});
+      answer.out = render::claim_json({ticket, lease.devices(), mask.variables, render::until_s(ticket)});
       return answer;
     }
     // None of the values has a character that means something to a shell.
-    for (const auto& [name, value] : variables) answer.out += fmt::format("export {}={}\n", name, value);
+    for (const std::string& name : mask.unset) {
+      if (std::getenv(name.c_str()) != nullptr) answer.out += fmt::format("unset {}\n", name);
+    }
+    for (const auto& [name, value] : mask.variables) answer.out += fmt::format("export {}={}\n", name, value);
     return answer;
   }
 
   LeaseOptions lease_;
-  KeptUntil until_;
+  std::optional<pid_t> process_;
   bool json_ = false;
 };
 

@@ -10,9 +10,12 @@ namespace berth::cli {
 std::unique_ptr<Command> make_list();
 std::unique_ptr<Command> make_queue();
 std::unique_ptr<Command> make_release();
+std::unique_ptr<Command> make_extend();
+std::unique_ptr<Command> make_cancel();
 std::unique_ptr<Command> make_verify();
 std::unique_ptr<Command> make_serve();
 std::unique_ptr<Command> make_usage();
+std::unique_ptr<Command> make_simulate();
 std::unique_ptr<Command> make_pick();
 std::unique_ptr<Command> make_why();
 std::unique_ptr<Command> make_run();
@@ -34,7 +37,7 @@ namespace {
 
 constexpr auto kRows = std::to_array<Row>({
     {"list", "ls", "show the GPUs, who has them, and what runs on them", true, make_list},
-    {"pick", "", "print the GPUs to use, for CUDA_VISIBLE_DEVICES; hold nothing", true, make_pick},
+    {"pick", "", "print which GPUs a job should use, and hold nothing", true, make_pick},
     {"why", "", "explain for every GPU why it would be granted or not", true, make_why},
     {"run", "", "lease GPUs for a command, and run it", true, make_run},
     {"shell", "", "lease GPUs for a shell, and start it", true, make_shell},
@@ -43,7 +46,10 @@ constexpr auto kRows = std::to_array<Row>({
     {"queue", "", "show who waits, in which place, and for what", true, make_queue},
     {"serve", "", "show this machine over HTTP: a page, JSON, events, metrics", true, make_serve, true},
     {"usage", "", "show who had how many GPU-hours, leased and used", false, make_usage},
+    {"simulate", "", "replay jobs under these rules or others: who waits how long", true, make_simulate},
     {"release", "", "end a lease of yours", false, make_release},
+    {"extend", "", "put off the end of a lease of yours", false, make_extend},
+    {"cancel", "", "take a request of yours out of the queue", false, make_cancel},
     {"verify", "", "check that the job of a lease keeps to its GPUs", true, make_verify},
     {"init", "", "make the lease directory that all users share (root)", true, make_init},
     {"doctor", "", "check driver, lease directory and settings; say how to mend them", true, make_doctor},

@@ -16,6 +16,7 @@
 #include "berth/core/job_mask.h"
 #include "berth/core/units.h"
 #include "berth/lease/directory_health.h"
+#include "berth/lease/left_behind.h"
 #include "berth/lease/place.h"
 #include "berth/lease/site_file.h"
 #include "berth/render/doctor.h"
@@ -225,6 +226,26 @@ void check_lease_directory(Findings& findings) {
   }
 }
 
+/// A lease that outlives its command is meant so, or an ssh-agent or a tmux that somebody forgot.
+void check_left_behind(Findings& findings) {
+  const auto place = leasing::find_place({});
+  if (!place) return;
+  const auto books = place->store->look(store::Extent::leases);
+  if (!books) return;
+  for (const auto& [id, holders] : leasing::left_behind(*place->store, books->ledger)) {
+    std::string names;
+    for (const Holder& holder : holders)
+      names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", holder.pid, holder.command);
+    findings.push_back(
+        {Level::warn, "leases",
+         fmt::format("the command of lease {} has ended, and what it started still holds it: {}", to_text(id),
+                     names),
+         fmt::format("berth release {} ends both; an ssh-agent or tmux that is to stay is "
+                     "started outside of the lease",
+                     to_text(id))});
+  }
+}
+
 std::string policy_in_words(const SitePolicy& policy) {
   std::string text = fmt::format("up to {} in use that nobody explains is tolerated",
                                  bytes_for_people(policy.hidden_tolerance_bytes));
@@ -236,9 +257,17 @@ std::string policy_in_words(const SitePolicy& policy) {
     text += fmt::format("; users that do not count: {}", fmt::join(policy.ignored_users, ", "));
   if (policy.default_wait_s)
     text += fmt::format("; a wait lasts at most {}", duration_for_people(*policy.default_wait_s));
+  if (policy.commands != CommandTelling::full)
+    text += policy.commands == CommandTelling::none ? "; others' commands are not told"
+                                                    : "; of others' commands the program is told";
   if (policy.idle_leftovers_s)
     text += fmt::format("; what a command leaves behind keeps its lease for at most {} without computing",
                         duration_for_people(*policy.idle_leftovers_s));
+  text += fmt::format("; a request that says no time is taken to last {}",
+                      time_for_people(policy.line.assumed_s));
+  if (policy.most_time_s)
+    text += fmt::format("; a lease lasts at most {}, also one that says no time",
+                        time_for_people(*policy.most_time_s));
   return text;
 }
 
@@ -249,6 +278,9 @@ void check_site_files(Findings& findings) {
         {Level::fail, "site file", files.error().message, "nothing is granted until it is corrected"});
     return;
   }
+  for (const std::string& key : files->policy.not_understood)
+    findings.push_back({Level::fail, "site file", key, "nothing is granted until it is corrected"});
+  if (!files->policy.not_understood.empty()) return;
   findings.push_back({Level::pass, "site file",
                       fmt::format("{}: {}",
                                   files->read.empty() ? "none, so the defaults hold"
@@ -297,6 +329,7 @@ class Doctor : public Command {
     const std::vector<Vendor> here = read ? vendors_in(*read) : std::vector<Vendor>{};
     check_permissions(here.empty() ? vendors() : here, findings);
     check_lease_directory(findings);
+    check_left_behind(findings);
     check_site_files(findings);
     std::error_code ignored;
     std::ranges::copy(originals_beside_dropins(std::filesystem::canonical("/proc/self/exe", ignored)),

@@ -5,8 +5,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
@@ -14,9 +17,13 @@
 #include "berth/core/record.h"
 #include "berth/lease/probe.h"
 #include "berth/sys/system_error.h"
+#include "berth/sys/tick.h"
 
 namespace berth::cli {
 namespace {
+
+// Longer than a reader that reads takes to make room, and too short to be noticed in a hand-over.
+constexpr std::chrono::milliseconds kMoment{50};
 
 unsigned terminal_width(int descriptor) {
   if (const auto columns = number_from_text<unsigned>(variable("COLUMNS")); columns && *columns > 0)
@@ -24,6 +31,15 @@ unsigned terminal_width(int descriptor) {
   winsize size{};
   if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   return 80;
+}
+
+// Whether there is room before `until`.
+bool can_write(int descriptor, std::chrono::steady_clock::time_point until) {
+  using std::chrono::milliseconds;
+  const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
+  if (left < milliseconds(0)) return false;
+  pollfd ready{descriptor, POLLOUT, 0};
+  return ::poll(&ready, 1, static_cast<int>(left.count())) > 0;
 }
 
 }  // namespace
@@ -112,7 +128,25 @@ Result<void> write_all(int descriptor, std::string_view text) {
 }
 
 void write_error(std::string_view text) {
-  [[maybe_unused]] const auto written = write_all(2, text);
+  [[maybe_unused]] const auto written = write_all(2, render::for_terminal(text));
+}
+
+bool mention(std::string_view words) {
+  const std::string safe = render::for_terminal(words);
+  std::string_view text = safe;
+  // A reader that has gone away is no reason to end a job, or a wait.
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  const auto until = std::chrono::steady_clock::now() + kMoment;
+  while (!text.empty() && can_write(STDERR_FILENO, until)) {
+    // Others may write there too, and take the room that there was. It cannot be made non-blocking: the open
+    // file is theirs as well.
+    const sys::Tick interrupt(kMoment);
+    const ssize_t written = ::write(STDERR_FILENO, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+    if (written < 0 && errno != EINTR && errno != EAGAIN) break;
+    text.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
+  }
+  std::signal(SIGPIPE, before);
+  return text.empty();
 }
 
 }  // namespace berth::cli

@@ -54,6 +54,11 @@ Result<void> write_all(int descriptor, std::string_view text);
 /// Whole lines for the error stream. That they cannot be written is no error: nobody is left to be told.
 void write_error(std::string_view text);
 
+/// Words for whoever reads the error stream now, while a lease is held or waited for: what nobody takes
+/// within a moment (a full pipe, a terminal that Ctrl-S holds) is dropped. False: some of it was. Uses
+/// SIGALRM.
+bool mention(std::string_view words);
+
 /// Text that the environment has, "" where it has none.
 std::string_view variable(const char* name);
 

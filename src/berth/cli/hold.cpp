@@ -11,13 +11,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <csignal>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "berth/cli/lease_clock.h"
 #include "berth/cli/program.h"
+#include "berth/core/units.h"
 #include "berth/sys/file.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/process_identity.h"
@@ -26,25 +30,16 @@
 namespace berth::cli {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr const char* kName = "berth __keep";
 
 /// What ends a keeper.
 struct Ends {
   sys::Descriptor process;  ///< empty: no process does
-  sys::Descriptor clock;    ///< empty: no time does
+  sys::Descriptor clock;
   sys::Descriptor signals;
 };
-
-Result<sys::Descriptor> start_clock(std::chrono::seconds time) {
-  // Whoever said 4 h meant the clock on the wall, whether or not the machine sleeps, and not what somebody
-  // sets that clock to.
-  sys::Descriptor clock(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC));
-  itimerspec once{};
-  once.it_value.tv_sec = time.count();
-  if (!clock || ::timerfd_settime(clock.get(), 0, &once, nullptr) != 0)
-    return sys::fail_errno("starting the clock of the lease");
-  return clock;
-}
 
 Result<sys::Descriptor> catch_signals() {
   sigset_t set;
@@ -82,11 +77,44 @@ Result<void> leave_caller() {
   return {};
 }
 
-void wait_for_end(const Ends& ends) {
-  std::array<pollfd, 3> ready{{{ends.process.get(), POLLIN, 0},  // -1 is passed over
-                               {ends.clock.get(), POLLIN, 0},
-                               {ends.signals.get(), POLLIN, 0}}};
-  while (::poll(ready.data(), ready.size(), -1) < 0) {
+void start_clock(const Ends& ends, std::optional<std::chrono::milliseconds> left) {
+  if (!left) return;
+  // 0 would mean never.
+  const std::chrono::nanoseconds after = std::max<std::chrono::nanoseconds>(*left, 1ns);
+  itimerspec once{};
+  once.it_value = {after / 1s, (after % 1s).count()};
+  ::timerfd_settime(ends.clock.get(), 0, &once, nullptr);
+}
+
+// The keeper has no terminal; its user has, mostly.
+void tell_on_terminal(pid_t process, const std::string& sentence) {
+  const std::string path = fmt::format("/proc/{}/fd/2", process);
+  const sys::Descriptor terminal(::open(path.c_str(), O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  if (!terminal || ::isatty(terminal.get()) == 0) return;
+  const std::string line = fmt::format("berth: {}\r\n", sentence);
+  [[maybe_unused]] const ssize_t written = ::write(terminal.get(), line.data(), line.size());
+}
+
+// True: the time of the lease is over.
+bool heed(LeaseClock& clock, const Kept& kept) {
+  const TicketId lease = kept.lease.ticket().id;
+  const TimeStep step = clock.step();
+  if (step == TimeStep::warn && kept.told) tell_on_terminal(*kept.told, warning_of(clock, lease));
+  if (step != TimeStep::ask) return false;
+  if (kept.told)
+    tell_on_terminal(*kept.told, fmt::format("the lease {} has ended: its time of {} is over", to_text(lease),
+                                             time_for_people(clock.time().count())));
+  return true;
+}
+
+void wait_for_end(const Ends& ends, LeaseClock& clock, const Kept& kept) {
+  for (;;) {
+    start_clock(ends, clock.left());
+    std::array<pollfd, 3> ready{{{ends.process.get(), POLLIN, 0},  // -1 is passed over
+                                 {ends.clock.get(), POLLIN, 0},
+                                 {ends.signals.get(), POLLIN, 0}}};
+    if (::poll(ready.data(), ready.size(), -1) < 0) continue;
+    if (ready[0].revents != 0 || ready[2].revents != 0 || heed(clock, kept)) return;
   }
 }
 
@@ -96,31 +124,32 @@ void tell_status(const sys::Descriptor& told, int status) {
 }
 
 // Gives the status, when there is nothing to keep.
-Result<Output> keep(Ends ends, const KeptUntil& until, const std::function<Result<Kept>()>& take,
-                    const sys::Descriptor& told) {
+Result<Output> keep(Ends ends, const std::function<Result<Kept>()>& take, const sys::Descriptor& told) {
   BERTH_LET(auto kept, take());
   // From the grant on, as the user counts.
-  BERTH_LET(auto clock, until.time ? start_clock(*until.time) : Result<sys::Descriptor>());
-  ends.clock = std::move(clock);
+  LeaseClock clock(kept.lease, 0s);
+  ends.clock = sys::Descriptor(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC));
+  if (!ends.clock) return sys::fail_errno("starting the clock of the lease");
   BERTH_LET(auto signals, catch_signals());
   ends.signals = std::move(signals);
+  mention(std::exchange(kept.answer.err, ""));
   const int status = report(kept.answer);
   // An answer that nobody could read gives nobody a lease.
   if (status != kept.answer.status) return Output{.status = status};
   BERTH_DO(leave_caller());
   tell_status(told, status);
   kept.lease.end_watch();
-  wait_for_end(ends);
+  wait_for_end(ends, clock, kept);
   kept.lease.release();
   ::_exit(0);
 }
 
-[[noreturn]] void be_keeper(Ends ends, const KeptUntil& until, const std::function<Result<Kept>()>& take,
-                            const sys::Descriptor& told, pid_t parent) {
+[[noreturn]] void be_keeper(Ends ends, const std::function<Result<Kept>()>& take, const sys::Descriptor& told,
+                            pid_t parent) {
   // Until there is a lease the keeper is a part of the command that waits for it.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(1);
-  const auto ended = keep(std::move(ends), until, take, told);
+  const auto ended = keep(std::move(ends), take, told);
   const int status = report(ended);
   tell_status(told, status);
   ::_exit(status);
@@ -128,11 +157,11 @@ Result<Output> keep(Ends ends, const KeptUntil& until, const std::function<Resul
 
 }  // namespace
 
-Result<Output> leave_keeper(Environment& environment, const KeptUntil& until,
+Result<Output> leave_keeper(Environment& environment, std::optional<pid_t> process,
                             const std::function<Result<Kept>()>& take) {
   Ends ends;
-  if (until.process && !(ends.process = sys::process_exit(*until.process)))
-    return fail(ErrorCode::failure, fmt::format("there is no process {}", *until.process));
+  if (process && !(ends.process = sys::process_exit(*process)))
+    return fail(ErrorCode::failure, fmt::format("there is no process {}", *process));
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return sys::fail_errno("making a pipe");
   const sys::Descriptor heard(pipe[0]);
@@ -140,7 +169,7 @@ Result<Output> leave_keeper(Environment& environment, const KeptUntil& until,
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) return sys::fail_errno("starting the process that holds the lease");
-  if (child == 0) be_keeper(std::move(ends), until, take, told, parent);
+  if (child == 0) be_keeper(std::move(ends), take, told, parent);
   told.close();
   // Ours are copies of its pipes, which would keep it alive.
   environment.end_probe();

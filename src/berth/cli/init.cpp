@@ -4,7 +4,7 @@
 
 #include "berth/cli/command.h"
 #include "berth/cli/request_options.h"
-#include "berth/render/text.h"
+#include "berth/core/printable.h"
 #include "berth/store/site_directory.h"
 
 namespace berth::cli {
@@ -15,7 +15,9 @@ constexpr std::string_view kInitAbout =
     "but root can remove others' tickets; a file of root's for each GPU; and a line in /etc/tmpfiles.d that "
     "makes all of it again at each boot. Doing it again mends what has changed, and new GPUs are added. "
     "Nothing "
-    "that is leased is disturbed.";
+    "that is leased is disturbed. While /tmp/berth is in use, which serves a machine without /run/berth, it "
+    "makes "
+    "nothing: those who come later would not see the leases there.";
 
 class Init : public Command {
  public:
@@ -24,6 +26,13 @@ class Init : public Command {
     syntax.about = kInitAbout;
     syntax.options.push_back(
         {"Options", 0, "root", "DIR", "in the file system below DIR: an image", {}, store_text(root_)});
+    syntax.options.push_back({"Options",
+                              0,
+                              "force",
+                              "",
+                              "also while /tmp/berth is in use: GPUs leased there can be granted again",
+                              {},
+                              raise_flag(force_)});
     syntax.options.push_back(source_option(source_));
     return syntax;
   }
@@ -31,14 +40,18 @@ class Init : public Command {
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
     if (::geteuid() != 0)
       return fail(ErrorCode::usage, "init makes files that belong to root: sudo berth init");
+    if (root_.empty() && !variable("BERTH_SIM").empty())
+      return fail(
+          ErrorCode::usage,
+          "init would change this machine and not the simulated one: add --root DIR, or leave out --sim");
     while (root_.ends_with('/')) root_.pop_back();
     Output output;
     const std::vector<std::string> uuids = devices(environment, output);
-    BERTH_LET(const auto site, store::make_site_directory(root_, uuids));
-    for (const std::string& sentence : site.done) output.out += render::printable(sentence) + "\n";
+    BERTH_LET(const auto site, store::make_site_directory(root_, uuids, force_));
+    for (const std::string& sentence : site.done) output.out += printable(sentence) + "\n";
     if (site.done.empty()) output.out = "nothing to do: all is as it should be\n";
     for (const std::string& sentence : site.trouble)
-      output.err += fmt::format("berth: {}\n", render::printable(sentence));
+      output.err += fmt::format("berth: {}\n", printable(sentence));
     return output;
   }
 
@@ -62,6 +75,7 @@ class Init : public Command {
   }
 
   std::string root_;
+  bool force_ = false;
   source::SourceKind source_ = source::SourceKind::kAutomatic;
 };
 

@@ -28,6 +28,15 @@ Result<std::optional<std::int64_t>> wait_in_force(const LeaseOptions& options, c
 
 }  // namespace
 
+Option time_option(std::string_view name, std::string_view help, Request& request) {
+  return {kLeaseGroup, 0, name, "TIME", help, {}, [&request](std::string_view value) -> Result<void> {
+            BERTH_LET(const auto seconds, seconds_from_text(value));
+            BERTH_DO(check_time(seconds));
+            request.time_s = seconds;
+            return {};
+          }};
+}
+
 void add_lease_options(Syntax& syntax, LeaseOptions& options) {
   add_request_options(syntax, options.request);
   syntax.options.push_back({kLeaseGroup,
@@ -49,6 +58,8 @@ void add_lease_options(Syntax& syntax, LeaseOptions& options) {
                               return {};
                             }});
   syntax.options.push_back(
+      time_option("time", "it takes at most so long (2h); then it is ended", options.request.request));
+  syntax.options.push_back(
       {kLeaseGroup, 0, "note", "TEXT", "shown to others beside the lease", {}, store_text(options.note)});
 }
 
@@ -61,7 +72,10 @@ Result<void> settle(LeaseOptions& options) {
 Result<leasing::HeldLease> take_lease(const leasing::Session& session, const LeaseOptions& options,
                                       const leasing::TicketWords& words) {
   BERTH_LET(const auto wait_s, wait_in_force(options, session.policy()));
-  WaitReport report(words.request);
+  const leasing::Place& place = session.place();
+  // Inside a lease the mask is the lease's.
+  WaitReport report(words.request,
+                    options.request.mask == MaskUse::inherit && place.believe_mask && !place.within);
   Patience patience;
   patience.wait = wait_s != 0;
   if (wait_s) patience.limit = std::chrono::seconds(*wait_s);
@@ -76,12 +90,10 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
   return std::get<leasing::HeldLease>(std::move(*answer));
 }
 
-std::vector<std::pair<std::string, std::string>> lease_environment(const leasing::Place& place,
-                                                                   const leasing::HeldLease& lease,
-                                                                   bool uuids) {
-  auto variables = job_mask(lease.ticket().devices, lease.world().facts.snapshot, uuids).variables;
-  variables.emplace_back("BERTH_LEASE", place.path_of(lease.ticket().id));
-  return variables;
+JobMask lease_environment(const leasing::Place& place, const leasing::HeldLease& lease, bool uuids) {
+  JobMask mask = job_mask(lease.ticket().devices, lease.world().facts.snapshot, uuids);
+  mask.variables.emplace_back("BERTH_LEASE", place.path_of(lease.ticket().id));
+  return mask;
 }
 
 }  // namespace berth::cli

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "berth/cli/request_options.h"
+#include "berth/core/job_mask.h"
 #include "berth/lease/session.h"
 
 namespace berth::cli {
@@ -22,9 +22,12 @@ struct LeaseOptions {
   std::string note;
 };
 
-/// Adds the request flags and --no-wait, --wait and --note. They write into `options`, which must outlive the
-/// syntax.
+/// Adds the request flags and --no-wait, --wait, --time and --note. They write into `options`, which must
+/// outlive the syntax.
 void add_lease_options(Syntax& syntax, LeaseOptions& options);
+
+/// An option that says how long the lease lasts at most.
+Option time_option(std::string_view name, std::string_view help, Request& request);
 
 /// Settles what depends on several flags, after they are parsed. Error: `usage` for contradictions.
 Result<void> settle(LeaseOptions& options);
@@ -36,8 +39,6 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
                                       const leasing::TicketWords& words);
 
 /// What a job in this lease finds in its environment.
-std::vector<std::pair<std::string, std::string>> lease_environment(const leasing::Place& place,
-                                                                   const leasing::HeldLease& lease,
-                                                                   bool uuids);
+JobMask lease_environment(const leasing::Place& place, const leasing::HeldLease& lease, bool uuids);
 
 }  // namespace berth::cli

@@ -4,20 +4,20 @@
 
 #include "berth/cli/command.h"
 #include "berth/cli/question.h"
+#include "berth/core/printable.h"
 #include "berth/lease/look.h"
 #include "berth/render/explain.h"
-#include "berth/render/text.h"
 
 namespace berth::cli {
 namespace {
 
-/// For completion: what `verify` takes, and after the word "mine" what `release` does. A line each, what it
-/// is after a tab. Does not ask the driver.
+/// For completion: what `verify` takes, after the word "mine" what `release` does, after "waiting" what
+/// `cancel` does. A line each, what it is after a tab. Does not ask the driver.
 class Leases : public Command {
  public:
   Syntax syntax() override {
     Syntax syntax;
-    syntax.arguments = "[mine]";
+    syntax.arguments = "[mine|waiting]";
     return syntax;
   }
 
@@ -26,11 +26,13 @@ class Leases : public Command {
     BERTH_LET(auto books, place.store->look());
     leasing::name_users(books.ledger);
     const bool all = words.empty() || ::geteuid() == 0;
+    const bool waiting = !words.empty() && words.front() == "waiting";
+    const TicketPhase phase = waiting ? TicketPhase::waiting : TicketPhase::granted;
     Output output;
     for (const Ticket& ticket : books.ledger.tickets) {
-      if (ticket.phase != TicketPhase::granted || (!all && ticket.uid != ::geteuid())) continue;
-      output.out += fmt::format("{}\t{} {}\n", short_name(books.ledger, ticket.id),
-                                render::printable(ticket.user), render::short_command(ticket.command));
+      if (ticket.phase != phase || (!all && ticket.uid != ::geteuid())) continue;
+      output.out += fmt::format("{}\t{} {}\n", short_name(books.ledger, ticket.id), printable(ticket.user),
+                                render::short_command(ticket.command));
     }
     return output;
   }

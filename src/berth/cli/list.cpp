@@ -3,6 +3,7 @@
 #include "berth/cli/command.h"
 #include "berth/cli/list_options.h"
 #include "berth/cli/serve_program.h"
+#include "berth/lease/left_behind.h"
 #include "berth/render/json.h"
 #include "berth/render/listing.h"
 
@@ -44,7 +45,9 @@ class List : public Command {
                            as_json ? readings_for_listing() : render::readings_for_table()));
     idle_.look(world.ledger, world.facts);
     BERTH_LET(const auto verdicts, judge_each(options_.request.request, world.ledger, world.facts));
-    const render::Listing listing{world.facts, world.ledger, verdicts, world.assumed, idle_};
+    const render::Listing listing{world.facts, world.ledger,
+                                  verdicts,    world.assumed,
+                                  idle_,       leasing::left_behind(*session.place().store, world.ledger)};
     Output output;
     output.out = as_json ? render::listing_json(listing, layout)
                          : render::listing_table(listing, Environment::style_of(1));

@@ -58,14 +58,16 @@ ends as its command: with its status, by its signal, with 126 or 127 where it co
 A failing status leaves nothing on the standard output.
 .SH ENVIRONMENT
 .TP
-.B CUDA_VISIBLE_DEVICES
+.BR CUDA_VISIBLE_DEVICES " (AMD GPUs: " ROCR_VISIBLE_DEVICES )
 limits the candidates, unless
 .B \-\-mask ignore
 is given;
 .B run
 sets it for its command, and
 .B CUDA_DEVICE_ORDER=PCI_BUS_ID
-with it
+with the first; with the second it takes
+.BR HIP_VISIBLE_DEVICES ", " GPU_DEVICE_ORDINAL " and " CUDA_VISIBLE_DEVICES
+away, by which ROCm would choose among the GPUs of the lease
 .TP
 .B BERTH_DIR
 the lease directory, in place of /run/berth or /tmp/berth

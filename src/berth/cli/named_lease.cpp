@@ -17,12 +17,7 @@ Result<Ticket> look_for(store::LeaseStore& store, std::string_view name) {
   return *ticket;
 }
 
-}  // namespace
-
-Result<NamedLease> find_named_lease(const std::vector<std::string>& words) {
-  if (words.size() > 1) return fail(ErrorCode::usage, "one lease at a time");
-  std::string_view name = words.empty() ? variable("BERTH_LEASE") : std::string_view(words.front());
-  if (name.empty()) return fail(ErrorCode::usage, "which lease? `berth list` has their ids");
+Result<NamedLease> find_ticket_named(std::string_view name) {
   if (const std::size_t slash = name.rfind('/'); slash != std::string_view::npos)
     name.remove_prefix(slash + 1);
   BERTH_LET(auto place, find_place());
@@ -34,11 +29,32 @@ Result<NamedLease> find_named_lease(const std::vector<std::string>& words) {
     ticket = look_for(*place.store, name);
   }
   if (!ticket) return std::unexpected(ticket.error());
-  if (ticket->phase == TicketPhase::waiting)
-    return fail(ErrorCode::failure,
-                fmt::format("{} waits and holds nothing; it leaves the queue when process {} ends",
-                            to_text(ticket->id), ticket->pid));
   return NamedLease{std::move(place), std::move(*ticket)};
+}
+
+}  // namespace
+
+Result<NamedLease> find_named_lease(const std::vector<std::string>& words) {
+  if (words.size() > 1) return fail(ErrorCode::usage, "one lease at a time");
+  const std::string_view name = words.empty() ? variable("BERTH_LEASE") : std::string_view(words.front());
+  if (name.empty()) return fail(ErrorCode::usage, "which lease? `berth list` has their ids");
+  BERTH_LET(auto found, find_ticket_named(name));
+  if (found.ticket.phase == TicketPhase::waiting)
+    return fail(ErrorCode::failure,
+                fmt::format("{0} waits and holds nothing; berth cancel {0} takes it out of the queue",
+                            to_text(found.ticket.id)));
+  return found;
+}
+
+Result<NamedLease> find_named_request(const std::vector<std::string>& words) {
+  if (words.size() != 1)
+    return fail(ErrorCode::usage, "which request? one at a time; `berth queue` has their ids");
+  BERTH_LET(auto found, find_ticket_named(words.front()));
+  if (found.ticket.phase == TicketPhase::granted)
+    return fail(ErrorCode::failure,
+                fmt::format("{0} waits no more, it has its GPUs; berth release {0} ends the lease",
+                            to_text(found.ticket.id)));
+  return found;
 }
 
 }  // namespace berth::cli

@@ -19,4 +19,8 @@ struct NamedLease {
 /// machine. Error: `usage`; `failure` when there is no such lease, or it still waits.
 Result<NamedLease> find_named_lease(const std::vector<std::string>& words);
 
+/// The request of the queue that the one word means. Error: `usage`; `failure` when there is none, or it has
+/// its GPUs by now.
+Result<NamedLease> find_named_request(const std::vector<std::string>& words);
+
 }  // namespace berth::cli

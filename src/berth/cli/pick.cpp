@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <variant>
 
 #include <fmt/format.h>
@@ -18,7 +19,10 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kPickAbout =
-    "Prints the value for CUDA_VISIBLE_DEVICES and nothing else.\n"
+    "Prints the value for CUDA_VISIBLE_DEVICES (AMD GPUs: ROCR_VISIBLE_DEVICES) and nothing else. Where it "
+    "fails, it prints -1, which shows a program no GPU, so that a script that does not look at the status "
+    "does "
+    "not run on all of them.\n"
     "\n"
     "    export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=$(berth pick -n 2)\n"
     "\n"
@@ -40,8 +44,8 @@ class Pick : public Command {
                               {},
                               [this](std::string_view value) -> Result<void> {
                                 BERTH_LET(const auto seconds, seconds_from_text(value));
-                                if (seconds < 1) return fail(ErrorCode::usage, "must be a second or more");
-                                hold_s_ = seconds;
+                                BERTH_DO(check_time(seconds));
+                                hold_s_ = options_.request.time_s = seconds;
                                 return {};
                               }});
     syntax.options.push_back(
@@ -51,14 +55,17 @@ class Pick : public Command {
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(settle(options_));
-    if (hold_s_)
-      return leave_keeper(environment, {std::chrono::seconds(*hold_s_), {}},
-                          [&] { return hold(environment); });
+    if (hold_s_) return leave_keeper(environment, std::nullopt, [&] { return hold(environment); });
     BERTH_LET(const auto session, open_session(environment, options_));
     BERTH_LET(const auto answer, session.pick(options_.request));
     if (const auto* refusal = std::get_if<leasing::Refusal>(&answer))
       return std::unexpected(in_words(*refusal));
     return answer_with(std::get<leasing::Picked>(answer), "", 0);
+  }
+
+  std::string out_of_failure(int /*exit_status*/, std::span<char* const> words) const override {
+    const bool as_json = std::ranges::any_of(words, [](std::string_view word) { return word == "--json"; });
+    return as_json || ::isatty(STDOUT_FILENO) == 1 ? "" : "-1\n";
   }
 
  private:

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "berth/api/berth.h"
 #include "berth/cli/simulation.h"
+#include "berth/core/printable.h"
+#include "berth/sys/job_process.h"
 
 namespace berth::cli {
 namespace {
@@ -34,6 +37,35 @@ std::vector<std::string_view> command_names() {
     if (!row.summary.empty()) names.push_back(row.name);
   }
   return names;
+}
+
+struct Habit {
+  std::string_view word;
+  std::string_view meant;
+};
+// What people bring from other tools.
+constexpr auto kHabits = std::to_array<Habit>({{"lease", "run or claim"},
+                                               {"submit", "run"},
+                                               {"start", "run"},
+                                               {"exec", "run"},
+                                               {"srun", "run"},
+                                               {"status", "list"},
+                                               {"ps", "list or queue"},
+                                               {"top", "list --watch"},
+                                               {"nvidia-smi", "list"},
+                                               {"squeue", "queue"},
+                                               {"kill", "release or cancel"},
+                                               {"stop", "release"}});
+
+std::unexpected<Error> unknown_command(std::string_view name) {
+  const auto names = command_names();
+  const auto habit = std::ranges::find(kHabits, name, &Habit::word);
+  const std::string_view meant = habit != kHabits.end() ? habit->meant : nearest(name, names);
+  std::string help = meant.empty() ? "" : fmt::format(", did you mean {}?", meant);
+  if (meant.empty() && !sys::cannot_start({std::string(name)}))
+    help = fmt::format(" (to run that program: berth run -- {})", printable(name));
+  return fail(ErrorCode::usage, fmt::format("unknown command '{}'{}; there are {}", printable(name), help,
+                                            fmt::join(names, ", ")));
 }
 
 }  // namespace
@@ -89,12 +121,7 @@ Result<Invocation> read_invocation(std::span<char*> words) {
   invocation.row = find_row(name);
   invocation.words = invocation.words.subspan(1);
   if (invocation.row != nullptr) return invocation;
-  const auto names = command_names();
-  const std::string_view meant = nearest(name, names);
-  return fail(ErrorCode::usage,
-              fmt::format("unknown command '{}'{}; there are {}", name,
-                          meant.empty() ? std::string() : fmt::format(", did you mean {}?", meant),
-                          fmt::join(names, ", ")));
+  return unknown_command(name);
 }
 
 bool wants_probe(const Invocation& invocation) {
@@ -140,7 +167,7 @@ int report(const Result<Output>& result) {
     return outcome_of(result.error().code).exit_status;
   }
   if (!result->err.empty()) write_error(result->err);
-  if (const auto written = write_all(1, result->out); !written)
+  if (const auto written = write_all(1, render::for_terminal(result->out)); !written)
     return report(std::unexpected(written.error()));
   return result->status;
 }

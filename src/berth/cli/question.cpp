@@ -4,19 +4,19 @@
 
 #include <cstdlib>
 
-#include "berth/render/text.h"
+#include "berth/core/printable.h"
 
 namespace berth::cli {
 namespace {
 
 std::string as_line(const std::string& sentence) {
-  return fmt::format("berth: {}\n", render::printable(sentence));
+  return fmt::format("berth: {}\n", printable(sentence));
 }
 
 }  // namespace
 
 void tell(const std::string& sentence) {
-  write_error(as_line(sentence));
+  mention(as_line(sentence));
 }
 
 std::string as_lines(const std::vector<std::string>& sentences) {

@@ -2,8 +2,10 @@
 
 #include "berth/cli/command.h"
 #include "berth/cli/named_lease.h"
+#include "berth/core/printable.h"
 #include "berth/core/units.h"
 #include "berth/lease/release.h"
+#include "berth/render/explain.h"
 
 namespace berth::cli {
 namespace {
@@ -18,6 +20,36 @@ constexpr std::string_view kReleaseAbout =
     "shell "
     "is in.";
 
+constexpr std::string_view kCancelAbout =
+    "Takes a request of yours out of the queue: the process that waits with it is asked to end (SIGTERM). "
+    "The last "
+    "digits of an id, as `berth queue` has them, are enough. What has its GPUs already is ended by `berth "
+    "release`.";
+
+Option wait_option(std::int64_t& wait_s) {
+  return {"Options",
+          0,
+          "wait",
+          "TIME",
+          "how long it may take to end (default 10s)",
+          {},
+          [&wait_s](std::string_view value) -> Result<void> {
+            BERTH_LET(const auto seconds, seconds_from_text(value));
+            wait_s = seconds;
+            return {};
+          }};
+}
+
+/// Asks whoever has it, and tells what became of that.
+Result<Output> end_ticket(const NamedLease& named, std::int64_t wait_s, std::string_view what_happened) {
+  const Ticket& ticket = named.ticket;
+  BERTH_DO(leasing::ask_to_release(*named.place.store, ticket, std::chrono::seconds(wait_s)));
+  const std::string command = render::short_command(ticket.command);
+  return Output{.out =
+                    fmt::format("{} {} of {}{}\n", what_happened, to_text(ticket.id), printable(ticket.user),
+                                command.empty() ? "" : fmt::format(": {}", command))};
+}
+
 class Release : public Command {
  public:
   Syntax syntax() override {
@@ -25,24 +57,33 @@ class Release : public Command {
     syntax.arguments = "[ID]";
     syntax.words_command = "__leases mine";
     syntax.about = kReleaseAbout;
-    syntax.options.push_back({"Options",
-                              0,
-                              "wait",
-                              "TIME",
-                              "how long it may take to end (default 10s)",
-                              {},
-                              [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(const auto seconds, seconds_from_text(value));
-                                wait_s_ = seconds;
-                                return {};
-                              }});
+    syntax.options.push_back(wait_option(wait_s_));
     return syntax;
   }
 
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
     BERTH_LET(const auto lease, find_named_lease(words));
-    BERTH_DO(leasing::ask_to_release(*lease.place.store, lease.ticket, std::chrono::seconds(wait_s_)));
-    return Output{};
+    return end_ticket(lease, wait_s_, "ended the lease");
+  }
+
+ private:
+  std::int64_t wait_s_ = 10;
+};
+
+class Cancel : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.arguments = "ID";
+    syntax.words_command = "__leases waiting";
+    syntax.about = kCancelAbout;
+    syntax.options.push_back(wait_option(wait_s_));
+    return syntax;
+  }
+
+  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    BERTH_LET(const auto request, find_named_request(words));
+    return end_ticket(request, wait_s_, "cancelled the request");
   }
 
  private:
@@ -53,6 +94,10 @@ class Release : public Command {
 
 std::unique_ptr<Command> make_release() {
   return std::make_unique<Release>();
+}
+
+std::unique_ptr<Command> make_cancel() {
+  return std::make_unique<Cancel>();
 }
 
 }  // namespace berth::cli

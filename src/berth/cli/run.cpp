@@ -2,6 +2,7 @@
 
 #include "berth/cli/run.h"
 
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,12 +13,15 @@
 
 #include <fmt/format.h>
 
+#include "berth/cli/command_hint.h"
 #include "berth/cli/conduct_check.h"
 #include "berth/cli/question.h"
+#include "berth/cli/timed_end.h"
 #include "berth/core/job_mask.h"
+#include "berth/core/printable.h"
 #include "berth/core/units.h"
+#include "berth/lease/left_behind.h"
 #include "berth/render/explain.h"
-#include "berth/render/text.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/process_identity.h"
 
@@ -30,12 +34,6 @@ using namespace std::chrono_literals;
 constexpr auto kGrace = 5s;
 // How often what was left behind is looked at again.
 constexpr std::chrono::seconds kRecheck = 30s;
-
-void say(const std::string& sentence) {
-  const std::string line = fmt::format("berth: {}\n", sentence);
-  // A reader that has gone away is no reason to end a job.
-  [[maybe_unused]] const auto written = write_all(STDERR_FILENO, line);
-}
 
 std::string as_one_line(const std::vector<std::string>& words) {
   std::string text;
@@ -53,10 +51,14 @@ class Run {
   Run(Environment& environment, const RunOptions& options) : environment_(environment), options_(options) {}
 
   Result<int> go() {
-    // A queue is a bad place to learn of a misspelt word.
+    // A queue is a bad place to learn of a misspelt word, or of a limit.
     if (const auto missing = sys::cannot_start(options_.command)) return not_started(*missing);
+    // One for each device, and the ticket's.
+    if (const auto short_of = sys::cannot_inherit(options_.lease.request.request.count + 1))
+      return not_started(*short_of);
     BERTH_LET(const auto session, open_session(environment_, options_.lease.request));
     idle_leftovers_s_ = session.policy().idle_leftovers_s;
+    time_grace_ = std::chrono::seconds(session.policy().time_grace_s);
     const leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
                                      render::request_in_words(options_.lease.request.request)};
     BERTH_LET(auto lease, take_lease(session, options_.lease, words));
@@ -66,11 +68,13 @@ class Run {
 
  private:
   sys::JobCommand prepare(const leasing::Place& place, const leasing::HeldLease& lease) const {
-    for (const std::string& note : leasing::notes_on(lease)) say(render::printable(note));
+    for (const std::string& note : leasing::notes_on(lease)) tell(note);
     sys::JobCommand command;
     command.words = fill_in(lease);
-    command.environment = lease_environment(place, lease, options_.lease.request.uuids);
-    if (options_.shell) greet(command, lease);
+    JobMask mask = lease_environment(place, lease, options_.lease.request.uuids);
+    command.environment = std::move(mask.variables);
+    command.unset = std::move(mask.unset);
+    tell_what_it_has(command, lease);
     command.inherited = lease.descriptors();
     return command;
   }
@@ -87,35 +91,49 @@ class Run {
     return words;
   }
 
-  static void greet(sys::JobCommand& command, const leasing::HeldLease& lease) {
+  void tell_what_it_has(sys::JobCommand& command, const leasing::HeldLease& lease) const {
     std::string labels;
     for (const Device* device : lease.devices()) labels += (labels.empty() ? "" : ",") + label(*device);
-    command.environment.emplace_back("BERTH_PROMPT", fmt::format("(GPU {}) ", labels));
-    say(fmt::format("this shell has GPU {} until it ends (lease {})", labels, to_text(lease.ticket().id)));
+    const std::string name = short_name(lease.world().ledger, lease.ticket().id);
+    if (options_.shell) {
+      command.environment.emplace_back("BERTH_PROMPT", fmt::format("(GPU {}) ", labels));
+      tell(fmt::format("this shell has GPU {} until it ends (lease {})", labels, name));
+    } else if (options_.verbose || (!options_.quiet && ::isatty(STDERR_FILENO) == 1)) {
+      tell(fmt::format("GPU {} (lease {})", labels, name));
+    }
   }
 
-  static int not_started(const sys::NotStarted& failure) {
-    say(failure.message);
+  int not_started(const sys::NotStarted& failure) const {
+    tell(failure.message + command_hint(options_.command));
     return failure.exit_status;
   }
 
-  static int replace_self(const sys::JobCommand& command) { return not_started(sys::exec_job(command)); }
+  int replace_self(const sys::JobCommand& command) const { return not_started(sys::exec_job(command)); }
 
   Result<int> stay(const sys::JobCommand& command, leasing::HeldLease& lease) {
     // Where a script has replaced itself by us, its children are ours, and hold nothing.
     std::vector<pid_t> others = sys::own_children();
+    TimedEnd end(lease, time_grace_);
     auto job = sys::JobProcess::start(command);
     if (!job) return not_started(job.error());
+    if (options_.shell) end.job_is_shell(job->pid());
     lease.end_watch();
     ConductCheck check(lease.ticket().id, options_.lease.request.source, options_.first_look,
                        !options_.shell);
     std::optional<sys::JobEnding> ending;
-    while (!(ending = job->wait(check.next()))) {
-      if (const auto sentence = check.go_on()) say(*sentence);
+    const auto all_of_job = [&] {
+      check.end();
+      std::vector<pid_t> none_of_it = others;
+      none_of_it.insert(none_of_it.end(), check.ended().begin(), check.ended().end());
+      return left_behind(none_of_it);
+    };
+    while (!(ending = job->wait(earlier(check.next(), end.next())))) {
+      if (const auto sentence = check.go_on()) tell(*sentence);
+      end.go_on(all_of_job);
     }
     check.end();
     others.insert(others.end(), check.ended().begin(), check.ended().end());
-    if (wait_for_leftovers(*job, lease, others)) lease.release();
+    if (wait_for_leftovers(*job, lease, others, end)) lease.release();
     if (ending->signal != 0) sys::end_like(*ending);
     return ending->exit_status;
   }
@@ -123,29 +141,33 @@ class Run {
   // True: the lease is to end. False: what is left behind goes on holding it. `others`: children of ours that
   // are none of the command's.
   bool wait_for_leftovers(sys::JobProcess& job, const leasing::HeldLease& lease,
-                          const std::vector<pid_t>& others) {
+                          const std::vector<pid_t>& others, TimedEnd& end) {
     // A moment, not a span: the orphans of a job that goes on end again and again.
     auto until = std::chrono::steady_clock::now() + kGrace;
     auto used = std::chrono::steady_clock::now();
     bool told = false;
     while (sys::JobProcess::has_leftovers() && (others.empty() || !left_behind(others).empty())) {
-      const auto event = job.wait_for_leftovers(until);
+      const auto event = job.wait_for_leftovers(*earlier(until, end.next()));
+      end.go_on([&] { return left_behind(others); });
       if (event == sys::JobProcess::Event::asked_to_leave) return false;
       if (event == sys::JobProcess::Event::child_ended) continue;
+      if (!event && std::chrono::steady_clock::now() < until) continue;
       const std::vector<pid_t> left = left_behind(others);
       if (event == sys::JobProcess::Event::asked_to_end) {
         for (const pid_t pid : left) ::kill(pid, SIGTERM);
         continue;
       }
       if (const auto reason = why_to_end(left, lease, used)) {
-        say(fmt::format("{}: {}", *reason, in_words(left)));
+        tell(fmt::format("{}: {}", *reason, in_words(left)));
         return true;
       }
-      if (!std::exchange(told, true))
-        say(fmt::format(
+      if (!end.is_over() && !std::exchange(told, true)) {
+        ::prctl(PR_SET_NAME, leasing::kLeftBehindName);
+        tell(fmt::format(
             "the command has ended, and the lease lasts as long as what it started: {}. To end both: "
             "berth release {}",
             in_words(left), to_text(lease.ticket().id)));
+      }
       until = std::chrono::steady_clock::now() + next_recheck();
     }
     return true;
@@ -200,14 +222,14 @@ class Run {
   static std::string in_words(const std::vector<pid_t>& pids) {
     std::string names;
     for (const pid_t pid : pids)
-      names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", pid,
-                           render::printable(sys::process_command(pid)));
+      names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", pid, printable(sys::process_command(pid)));
     return names;
   }
 
   Environment& environment_;
   const RunOptions& options_;
   std::optional<std::int64_t> idle_leftovers_s_;  ///< of the site
+  std::chrono::seconds time_grace_{};             ///< likewise
 };
 
 }  // namespace

@@ -15,6 +15,8 @@ struct RunOptions {
   LeaseOptions lease;  ///< settled
   /// --end-with-command: the lease does not wait for what the command leaves behind
   bool end_with_command = false;
+  bool quiet = false;                              ///< --quiet: say nowhere what it has got
+  bool verbose = false;                            ///< --verbose: also say what it has got in a pipe
   bool exec = false;                               ///< --exec: the command replaces this process
   bool shell = false;                              ///< the command is a shell, whose user is told what it has
   std::vector<std::string> command;                ///< never empty

@@ -38,9 +38,24 @@ class RunCommand : public Command {
                               0,
                               "exec",
                               "",
-                              "replace berth by COMMAND: no parent stays",
+                              "replace berth by COMMAND: no parent stays, and the lease ends where COMMAND "
+                              "closes files that it did not open",
                               {},
                               raise_flag(options_.exec)});
+    syntax.options.push_back({kLeaseGroup,
+                              'v',
+                              "verbose",
+                              "",
+                              "say which GPUs it got, also where no terminal reads it",
+                              {},
+                              raise_flag(options_.verbose)});
+    syntax.options.push_back({kLeaseGroup,
+                              'q',
+                              "quiet",
+                              "",
+                              "do not say which GPUs it got, on a terminal either",
+                              {},
+                              raise_flag(options_.quiet)});
     return syntax;
   }
 
@@ -48,6 +63,9 @@ class RunCommand : public Command {
     if (words.empty())
       return fail(ErrorCode::usage, "run which command? berth run [OPTIONS] -- COMMAND [ARG...]");
     BERTH_DO(settle(options_.lease));
+    if (options_.exec && options_.lease.request.request.time_s)
+      return fail(ErrorCode::usage,
+                  "--time and --exec exclude each other: with --exec nobody stays who could end the command");
     options_.command = words;
     BERTH_LET(const auto first_look, time_of_first_look());
     options_.first_look = first_look;

@@ -96,6 +96,18 @@ Syntax serve_syntax(serve::Settings& settings, std::string& config_file) {
       text_option(kOptions, "tls-clients", "FILE", "let in only clients whose certificate these sign",
                   settings.tls_clients),
       {"Options", 0, "insecure", "", "let anybody on the network in", {}, raise_flag(settings.insecure)},
+      {"Options",
+       0,
+       "host",
+       "NAME",
+       "without a token, answer to this name too; may be repeated",
+       {},
+       [&settings](std::string_view value) -> Result<void> {
+         if (value.empty() || value.find_first_of(":/ []") != std::string_view::npos)
+           return fail(ErrorCode::usage, "must be a name alone, such as gpus.lab: no port and no http://");
+         settings.hosts.emplace_back(value);
+         return {};
+       }},
       seconds_option(kOptions, "every", "look every SECS seconds (default 1; a hub: 5)", settings.every_s),
       seconds_option(kOptions, "patience", "how long a client may take over a request (default 10)",
                      settings.patience_s),

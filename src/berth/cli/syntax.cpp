@@ -10,6 +10,7 @@
 #include <charconv>
 #include <numeric>
 
+#include "berth/core/printable.h"
 #include "berth/render/explain.h"
 
 namespace berth::cli {
@@ -62,13 +63,35 @@ std::string spelled(const Option& each) {
   return fmt::format("--{}", each.name);
 }
 
+struct OptionHabit {
+  std::string_view word;
+  std::string_view meant;
+};
+// What people bring from other tools.
+constexpr auto kOptionHabits = std::to_array<OptionHabit>({{"-g", "--count"},
+                                                           {"--gpu", "--count"},
+                                                           {"--gpus", "--count"},
+                                                           {"--num-gpus", "--count"},
+                                                           {"--mem", "--memory"},
+                                                           {"--vram", "--memory"},
+                                                           {"--timeout", "--wait"},
+                                                           {"--id", "--devices"}});
+
+std::string_view meant_by(std::string_view word, std::span<const std::string_view> known) {
+  const std::string_view name = word.substr(0, word.find('='));
+  const auto habit = std::ranges::find(kOptionHabits, name, &OptionHabit::word);
+  if (habit != kOptionHabits.end() && std::ranges::find(known, habit->meant) != known.end())
+    return habit->meant;
+  return nearest(name, known);
+}
+
 std::unexpected<Error> unknown_option(const Syntax& syntax, std::string_view command, std::string_view word) {
   std::vector<std::string> known;
   for (const Option& each : syntax.options) known.push_back(spelled(each));
   const std::vector<std::string_view> views(known.begin(), known.end());
-  const std::string_view meant = nearest(word.substr(0, word.find('=')), views);
+  const std::string_view meant = meant_by(word, views);
   return fail(ErrorCode::usage,
-              fmt::format("unknown option '{}'{}; `{} --help` lists them", word,
+              fmt::format("unknown option '{}'{}; `{} --help` lists them", printable(word),
                           meant.empty() ? std::string() : fmt::format(", did you mean {}?", meant), command));
 }
 
@@ -91,14 +114,15 @@ std::unexpected<Error> refused(const Syntax& syntax, std::string_view command, i
 
 Result<void> apply(const Option& each, std::string_view value) {
   if (!each.choices.empty() && std::ranges::find(each.choices, value) == each.choices.end()) {
-    return fail(ErrorCode::usage,
-                fmt::format("{} {}: must be one of {}", spelled(each), value, fmt::join(each.choices, ", ")));
+    return fail(ErrorCode::usage, fmt::format("{} {}: must be one of {}", spelled(each), printable(value),
+                                              fmt::join(each.choices, ", ")));
   }
   auto result = each.set(value);
   if (result) return result;
   return fail(result.error().code,
-              value.empty() ? fmt::format("{}: {}", spelled(each), result.error().message)
-                            : fmt::format("{} {}: {}", spelled(each), value, result.error().message));
+              value.empty()
+                  ? fmt::format("{}: {}", spelled(each), result.error().message)
+                  : fmt::format("{} {}: {}", spelled(each), printable(value), result.error().message));
 }
 
 /// The word that getopt has just taken an option from.
@@ -154,7 +178,7 @@ Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::span<c
     parsed.words.emplace_back(arguments[i]);
   if (!parsed.words.empty() && syntax.arguments.empty()) {
     return fail(ErrorCode::usage, fmt::format("unexpected argument '{}': `{}` takes options only",
-                                              parsed.words.front(), command));
+                                              printable(parsed.words.front()), command));
   }
   return parsed;
 }

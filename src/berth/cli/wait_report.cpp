@@ -4,48 +4,65 @@
 #include <unistd.h>
 
 #include "berth/cli/environment.h"
+#include "berth/core/mask.h"
+#include "berth/core/vendor.h"
+#include "berth/lease/place.h"
 #include "berth/render/waiting.h"
 
 namespace berth::cli {
+
 namespace {
 
-constexpr std::string_view kClearLine = "\r\x1b[K";
+// A job in the background that drew its line would hide what is typed, and so would each of its kind.
+bool may_draw() {
+  const pid_t group = ::tcgetpgrp(STDERR_FILENO);
+  return group < 0 || group == ::getpgrp();
+}
 
-void mention(std::string_view text) {
-  // A wait is not given up because nobody reads about it.
-  write_error(text);
+// One that is inherited is easily forgotten, and then the wait is for a GPU that nobody asked for.
+std::string mask_in_words(const Snapshot& snapshot) {
+  std::string text;
+  for (const Mask& mask : resolve_masks(leasing::inherited_masks(), snapshot)) {
+    if (mask.uuids.size() >= snapshot.devices.size()) continue;
+    const std::string name(vendor_named(mask.vendor).mask_variable);
+    text += fmt::format(
+        "berth: {0}={1} is set here, so no other GPU is waited for; `unset {0}` or --mask ignore asks for "
+        "any\n",
+        name, printable(mask.text));
+  }
+  return text;
 }
 
 }  // namespace
 
-WaitReport::WaitReport(std::string request_words)
-    : request_words_(std::move(request_words)), terminal_(::isatty(STDERR_FILENO) == 1) {}
+WaitReport::WaitReport(std::string request_words, bool obeys_mask)
+    : request_words_(std::move(request_words)),
+      obeys_mask_(obeys_mask),
+      terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 void WaitReport::show(const Standing& standing, const Snapshot& snapshot) {
   const render::Style style = Environment::style_of(STDERR_FILENO);
-  if (!shown_) {
-    mention(fmt::format("berth: waiting for {}; Ctrl-C leaves the queue, --no-wait does not enter it\n",
-                        request_words_));
-    shown_ = true;
-  }
+  if (!shown_)
+    shown_ =
+        mention(fmt::format("berth: waiting for {}; Ctrl-C leaves the queue, --no-wait does not enter it\n{}",
+                            request_words_, obeys_mask_ ? mask_in_words(snapshot) : ""));
   Standing told = render::told(standing, snapshot, style);
   const std::string line = in_one_line(told);
   if (terminal_) {
-    mention(fmt::format("{}{}", kClearLine, render::cut(line, style.width - 1)));
+    if (!may_draw()) return;
+    mention(fmt::format("{}{}", render::kClearLine, render::cut(line, style.width - 1)));
     return;
   }
   render::Style timeless = style;
   timeless.now_s = 0;
   told = render::told(std::move(told), snapshot, timeless);
   told.waited = {};
-  if (std::string now = in_one_line(told); now != last_) {
+  if (std::string now = in_one_line(told); now != last_ && mention(fmt::format("berth: {}\n", line)))
     last_ = std::move(now);
-    mention(fmt::format("berth: {}\n", line));
-  }
 }
 
 void WaitReport::end() {
-  if (shown_ && terminal_) mention(kClearLine);
+  if (shown_ && terminal_ && may_draw()) mention(render::kClearLine);
 }
 
 }  // namespace berth::cli

@@ -7,10 +7,12 @@
 
 namespace berth::cli {
 
-/// Tells on the error stream how a wait goes: on a terminal one live line, elsewhere a line at each change.
+/// Tells on the error stream how a wait goes: on a terminal one live line, as long as
+/// we are in the foreground there, elsewhere a line at each change.
 class WaitReport {
  public:
-  explicit WaitReport(std::string request_words);
+  /// `obeys_mask`: the request is for what an inherited mask shows; whoever waits is told so.
+  WaitReport(std::string request_words, bool obeys_mask);
 
   void show(const Standing& standing, const Snapshot& snapshot);
   /// Whether what it shows tells the time.
@@ -20,6 +22,7 @@ class WaitReport {
 
  private:
   std::string request_words_;
+  bool obeys_mask_;
   bool terminal_;
   bool shown_ = false;
   std::string last_;  ///< what was told last, without how long

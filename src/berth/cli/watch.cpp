@@ -50,7 +50,8 @@ Result<Output> show(const WatchOptions& options,
   while (true) {
     auto output = look(render::Layout::line);
     if (!output) return output;
-    if (terminal) output->out = on_screen(output->out + "\n" + output->err);
+    output->out = render::for_terminal(output->out);
+    if (terminal) output->out = on_screen(output->out + "\n" + render::for_terminal(output->err));
     if (!terminal && !output->err.empty()) write_error(output->err);
     BERTH_DO(write_all(1, output->out));
     ::poll(nullptr, 0, static_cast<int>(std::min(*options.interval_s, kLongestIntervalSeconds) * 1000));

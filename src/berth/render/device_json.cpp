@@ -108,16 +108,18 @@ Json identity_json(const Device& device) {
           {"name", text_or_null(device.name)}};
 }
 
-Json device_json(const Device& device, const Verdict* verdict, const Listing& listing) {
+Json device_json(const Device& device, const Verdict* verdict, const Listing& listing,
+                 const LeasesByDevice& leases) {
   Json json = identity_json(device);
   add_readings(json, device);
   json["mig"] = mig_json(device.mig);
   json["processes"] = processes_json(device, listing);
-  Json leases = Json::array();
-  for (const Ticket* ticket : leases_on(listing.ledger, device.uuid)) leases.push_back(to_text(ticket->id));
-  json["leases"] = std::move(leases);
-  json["idle"] = nullable(is_idle(device, listing.ledger, listing.facts));
-  json["idle_since_s"] = nullable(listing.idle.since(device, listing.ledger));
+  Json ids = Json::array();
+  for (const Ticket* ticket : leases.on(device.uuid)) ids.push_back(to_text(ticket->id));
+  json["leases"] = std::move(ids);
+  const std::vector<const Ticket*> holding = leases_holding(device, leases);
+  json["idle"] = nullable(is_idle(device, holding, listing.facts));
+  json["idle_since_s"] = nullable(listing.idle.since(device, holding));
   json["verdict"] = verdict == nullptr ? Json(nullptr) : verdict_json(*verdict);
   return json;
 }

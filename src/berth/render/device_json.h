@@ -14,8 +14,9 @@ Json seconds_or_null(std::int64_t at_s);
 
 Json verdict_json(const Verdict& verdict);
 Json identity_json(const Device& device);
-/// `verdict`: null for a GPU that is split.
-Json device_json(const Device& device, const Verdict* verdict, const Listing& listing);
+/// `verdict`: null for a GPU that is split. `leases`: those of the listing's ledger.
+Json device_json(const Device& device, const Verdict* verdict, const Listing& listing,
+                 const LeasesByDevice& leases);
 Json ticket_json(const Ticket& ticket);
 /// The leases of the ledger, each as in a listing.
 Json leases_of(const Ledger& ledger);

@@ -6,7 +6,9 @@
 #include <array>
 #include <limits>
 
+#include "berth/core/record.h"
 #include "berth/core/units.h"
+#include "berth/render/waiting.h"
 
 namespace berth::render {
 namespace {
@@ -110,6 +112,36 @@ std::string_view state_in_words(DeviceState state) {
   return "failed";
 }
 
+std::string in_line(const Why& why, const Style& style) {
+  Standing standing = told(*why.standing, why.snapshot, style);
+  standing.waited = {};
+  return fmt::format("; who asked earlier comes first: {}", in_one_line(standing));
+}
+
+/// Devices of which the same is to be said.
+struct AlikeDevices {
+  std::vector<std::string> labels;
+  std::string sentence;
+  bool free = false;
+};
+
+void add_to_alike(std::vector<AlikeDevices>& groups, AlikeDevices one) {
+  const auto same = std::ranges::find_if(groups, [&](const AlikeDevices& group) {
+    return group.sentence == one.sentence && group.free == one.free;
+  });
+  if (same == groups.end()) {
+    groups.push_back(std::move(one));
+  } else {
+    same->labels.push_back(std::move(one.labels.front()));
+  }
+}
+
+bool follows(std::string_view label, std::string_view next) {
+  const auto number = number_from_text<unsigned>(label);
+  const auto after = number_from_text<unsigned>(next);
+  return number && after && *after == *number + 1;
+}
+
 }  // namespace
 
 std::string short_command(std::string_view command) {
@@ -124,6 +156,26 @@ std::string short_command(std::string_view command) {
     }
   }
   return printable(program);
+}
+
+std::string noted_command(const Ticket& ticket) {
+  const std::string command = printable(ticket.command);
+  if (ticket.note.empty()) return command;
+  return fmt::format("\"{}\"{}{}", printable(ticket.note), command.empty() ? "" : " ", command);
+}
+
+std::string label_list(const std::vector<std::string>& labels) {
+  std::string text;
+  for (std::size_t i = 0; i < labels.size();) {
+    std::size_t last = i;
+    while (last + 1 < labels.size() && follows(labels[last], labels[last + 1])) ++last;
+    // Two are no shorter with a dash.
+    if (last < i + 2) last = i;
+    text += (text.empty() ? "" : ",") + labels[i];
+    if (last > i) text += "-" + labels[last];
+    i = last + 1;
+  }
+  return text;
 }
 
 std::string sentence(const Verdict& verdict, const Device& device, const Style& style) {
@@ -229,17 +281,21 @@ const Verdict* verdict_on(const Device& device, const std::vector<Verdict>& verd
 std::string verdict_lines(const std::vector<Verdict>& verdicts, const Snapshot& snapshot,
                           const Style& style) {
   const std::vector<const Device*> devices = devices_of(verdicts, snapshot);
-  std::size_t label_width = 1;
-  for (const Device* device : devices) {
-    if (device != nullptr) label_width = std::max(label_width, label(*device).size());
-  }
-  const std::size_t margin = label_width + 6;  // "GPU ", the label, two spaces
-  std::string text;
+  std::vector<AlikeDevices> groups;
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     if (devices[i] == nullptr) continue;
-    const std::string line = fmt::format("GPU {:<{}}", label(*devices[i]), label_width);
-    const std::string body = wrapped(sentence(verdicts[i], *devices[i], style), style.width, margin);
-    text += fmt::format("{}  {}\n", line, verdicts[i].free() ? toned(body, Tone::good, style) : body);
+    AlikeDevices one{{label(*devices[i])}, sentence(verdicts[i], *devices[i], style), verdicts[i].free()};
+    add_to_alike(groups, std::move(one));
+  }
+  std::size_t label_width = 1;
+  for (const AlikeDevices& group : groups)
+    label_width = std::max(label_width, label_list(group.labels).size());
+  const std::size_t margin = label_width + 6;  // "GPU ", the label, two spaces
+  std::string text;
+  for (const AlikeDevices& group : groups) {
+    const std::string line = fmt::format("GPU {:<{}}", label_list(group.labels), label_width);
+    const std::string body = wrapped(group.sentence, style.width, margin);
+    text += fmt::format("{}  {}\n", line, group.free ? toned(body, Tone::good, style) : body);
   }
   return text;
 }
@@ -277,8 +333,8 @@ std::string refusal(const Why& why, const Style& style) {
                        request_in_words(why.request), none_or_number(why.possible),
                        counted(why.verdicts.size(), "device"));
   } else {
-    text = fmt::format("not now: {} wanted, {} free\n", request_in_words(why.request),
-                       none_or_number(free_devices(why)));
+    text = fmt::format("not now: {} wanted, {} free{}\n", request_in_words(why.request),
+                       none_or_number(free_devices(why)), why.standing ? in_line(why, style) : "");
   }
   return text + verdict_lines(why.verdicts, why.snapshot, style) + looser_lines(why, style);
 }

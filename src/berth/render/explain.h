@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "berth/core/request.h"
+#include "berth/core/standing.h"
 #include "berth/core/verdict.h"
 #include "berth/render/text.h"
 
@@ -13,6 +14,12 @@ namespace berth::render {
 
 /// What people recognise of a command line: "train.py" for "/usr/bin/python3 -u /home/a/train.py --epochs 3".
 std::string short_command(std::string_view command);
+
+/// The same for a table, after the note that its owner gave it: "\"paper\" train.py --epochs 3".
+std::string noted_command(const Ticket& ticket);
+
+/// "0-3,7,4:0": labels of devices, with what follows one another in one.
+std::string label_list(const std::vector<std::string>& labels);
 
 /// Why a device is not to be had, or that it is: "leased by alice, train.py, since 14:02 (2 h)".
 std::string sentence(const Verdict& verdict, const Device& device, const Style& style);
@@ -43,8 +50,9 @@ struct Why {
   const Request& request;
   const Snapshot& snapshot;
   const std::vector<Verdict>& verdicts;
-  std::size_t possible = 0;         ///< devices that could ever serve it
-  std::vector<std::string> looser;  ///< requests that would succeed now, in words
+  std::size_t possible = 0;            ///< devices that could ever serve it
+  std::vector<std::string> looser;     ///< requests that would succeed now, in words
+  const Standing* standing = nullptr;  ///< in line behind somebody
 };
 
 /// The answer of `why`: a line a device, then the outcome.

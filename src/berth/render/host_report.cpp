@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <concepts>
+#include <map>
+#include <set>
 
 #include "berth/core/device_readings.h"
 #include "berth/core/record_fields.h"
@@ -25,6 +27,18 @@ TicketId read_id(const JsonReader& json, std::string_view key) {
   return json.word<TicketId>(key).value_or(TicketId{});
 }
 
+/// Says of each thing by which others are told apart whether it comes for the first time.
+template <class Name>
+class Names {
+ public:
+  void take(const Name& name, const JsonReader& json, std::string_view key) {
+    if (!seen_.insert(name).second) json.mark(key, "comes twice");
+  }
+
+ private:
+  std::set<Name> seen_;
+};
+
 MigPlace read_mig(const JsonReader& json) {
   json.needs("parent_uuid");
   return {json.text("parent_uuid"), json.needed<unsigned>("slot"), json.reading<unsigned>("gpu_instance"),
@@ -37,7 +51,7 @@ struct ReadingFromJson {
   const DeviceReading& row;
 
   void operator()(std::string& text) const { text = json.reading_text(row.name).value_or(""); }
-  void operator()(unsigned& number) const { number = json.reading<unsigned>(row.name).value_or(0); }
+  void operator()(unsigned&) const {}  // the index, which is needed, is read as such
   void operator()(Reading<bool>& value) const { value = json.reading_flag(row.name); }
   template <std::integral Number>
   void operator()(Reading<Number>& value) const {
@@ -150,6 +164,8 @@ Ticket read_ticket(const JsonReader& json, TicketPhase phase) {
   if (phase == TicketPhase::granted) {
     json.needs("devices");
     ticket.devices = json.texts("devices");
+    Names<std::string> uuids;
+    for (const std::string& uuid : ticket.devices) uuids.take(uuid, json, "devices");
   } else {
     ticket.candidates = json.texts("candidates");
     ticket.joined_s = ticket.since_s;
@@ -170,8 +186,10 @@ bool is_ours(const JsonReader& json, std::string_view kind) {
 void read_devices(const JsonReader& json, HostReport& report) {
   std::vector<Reading<std::int64_t>> idle_since;
   json.needs("devices");
+  Names<std::string> uuids;
   json.each("devices", [&](const JsonReader& each) {
     const Device& device = report.facts.snapshot.devices.emplace_back(read_device(each, report));
+    if (!device.uuid.empty()) uuids.take(device.uuid, each, "uuid");
     idle_since.push_back(each.reading_time("idle_since_s"));
     const auto verdict = each.maybe_object("verdict");
     // Each has one but those that are split, which stand for nothing.
@@ -179,8 +197,10 @@ void read_devices(const JsonReader& json, HostReport& report) {
     if (is_split(device)) return;
     report.verdicts.push_back(verdict ? read_verdict(*verdict, device.uuid) : not_judged(device.uuid));
   });
+  const LeasesByDevice leases(report.ledger);
   for (std::size_t i = 0; i < idle_since.size(); ++i) {
-    if (idle_since[i]) report.idle.adopt(report.facts.snapshot.devices[i], report.ledger, *idle_since[i]);
+    const Device& device = report.facts.snapshot.devices[i];
+    if (idle_since[i]) report.idle.adopt(device, leases_holding(device, leases), *idle_since[i]);
   }
 }
 
@@ -200,8 +220,10 @@ void read_listing(const JsonReader& json, HostReport& report) {
   if (json.flag("inside_lease")) report.facts.within.emplace();
   // Without this list it is not known who has what.
   json.needs("leases");
+  Names<TicketId> ids;
   json.each("leases", [&](const JsonReader& each) {
-    report.ledger.tickets.push_back(read_ticket(each, TicketPhase::granted));
+    const Ticket& lease = report.ledger.tickets.emplace_back(read_ticket(each, TicketPhase::granted));
+    ids.take(lease.id, each, "id");
   });
   json.each("odd_tickets", [&](const JsonReader& each) {
     report.ledger.odd.push_back({each.text("name"), each.number<std::uint32_t>("uid"), each.text("reason")});
@@ -209,25 +231,52 @@ void read_listing(const JsonReader& json, HostReport& report) {
   read_devices(json, report);
 }
 
-// A document names it only. It stands further ahead, unless somebody made the document up.
-Ticket ticket_called(TicketId id, const Ledger& ledger) {
-  if (const Ticket* ticket = find_ticket(ledger, id)) return *ticket;
-  Ticket unknown;
-  unknown.id = id;
-  return unknown;
-}
+/// What waiters stand behind, each found at once however many there are.
+class TicketsById {
+ public:
+  explicit TicketsById(const Ledger& ledger) : ledger_(ledger) {
+    for (std::size_t i = 0; i < ledger.tickets.size(); ++i) places_.emplace(ledger.tickets[i].id, i);
+  }
+  void take_last() { places_.emplace(ledger_.tickets.back().id, ledger_.tickets.size() - 1); }
+
+  /// Without its lists, which nobody asks for here. A document only names it. One that is not known stands
+  /// further ahead, unless somebody made the document up.
+  Ticket called(TicketId id) const {
+    Ticket ticket;
+    ticket.id = id;
+    const auto found = places_.find(id);
+    if (found == places_.end()) return ticket;
+    const Ticket& known = ledger_.tickets[found->second];
+    ticket.phase = known.phase;
+    ticket.uid = known.uid;
+    ticket.pid = known.pid;
+    ticket.since_s = known.since_s;
+    ticket.user = shortened(known.user, kMostOfRival);
+    ticket.command = shortened(known.command, kMostOfRival);
+    return ticket;
+  }
+
+ private:
+  static constexpr std::size_t kMostOfRival = 256;  // a line a waiter shows it
+  const Ledger& ledger_;
+  std::map<TicketId, std::size_t> places_;
+};
 
 void read_queue(const JsonReader& json, HostReport& report) {
   if (!is_ours(json, "berth-queue")) return;
   json.needs("waiters");
+  Names<TicketId> ids;
+  TicketsById known(report.ledger);
   json.each("waiters", [&](const JsonReader& each) {
     Standing waiter;
     waiter.ticket = read_ticket(each, TicketPhase::waiting);
+    ids.take(waiter.ticket.id, each, "id");
     waiter.position = each.maybe<std::size_t>("position").value_or(1);
-    if (!each.is_null("behind")) waiter.behind = ticket_called(read_id(each, "behind"), report.ledger);
+    if (!each.is_null("behind")) waiter.behind = known.called(read_id(each, "behind"));
     waiter.stopped = each.flag("stopped");
     waiter.reason = each.text("reason");
     report.ledger.tickets.push_back(waiter.ticket);
+    known.take_last();
     report.waiters.push_back(std::move(waiter));
   });
 }
@@ -258,9 +307,14 @@ ToldHost read_host(const JsonReader& json) {
   return host;
 }
 
-Result<Json> parse(std::string_view document) {
-  if (is_deeper_than(document, kMostLevels))
+Result<Json> parse(std::string_view document, DocumentBounds bounds = {}) {
+  const DocumentShape shape = shape_of(document);
+  if (shape.levels > kMostLevels)
     return fail(ErrorCode::failure, "it is no document of Berth's: it is nested too deep");
+  if (shape.objects > bounds.objects || shape.values > bounds.values)
+    return fail(ErrorCode::failure,
+                fmt::format("it tells of more than {} things, or of {} values, and was not read",
+                            bounds.objects, bounds.values));
   Json json = Json::parse(document, nullptr, false);
   if (json.is_discarded()) return fail(ErrorCode::failure, "it is no JSON");
   return json;
@@ -268,8 +322,8 @@ Result<Json> parse(std::string_view document) {
 
 }  // namespace
 
-Result<ToldHosts> read_hosts(std::string_view document) {
-  BERTH_LET(const auto parsed, parse(document));
+Result<ToldHosts> read_hosts(std::string_view document, DocumentBounds bounds) {
+  BERTH_LET(const auto parsed, parse(document, bounds));
   std::string fault;
   const JsonReader json(parsed, fault, "document");
   ToldHosts told;
@@ -292,11 +346,11 @@ Result<HostReport> read_report(std::string_view listing, std::string_view queue)
 }
 
 Result<std::string> rewritten(std::string_view document, std::string_view kind, Layout layout) {
-  BERTH_LET(const auto parsed, parse(document));
+  BERTH_LET(auto parsed, parse(document));
   std::string fault;
   if (!is_ours(JsonReader(parsed, fault, "document"), kind))
     return fail(ErrorCode::failure, "it is no document of Berth's: " + fault);
-  return dumped(parsed, layout);
+  return dumped(std::move(parsed), layout);
 }
 
 }  // namespace berth::render

@@ -35,8 +35,8 @@ std::string_view without_end(std::string_view line) {
   return line.substr(0, line.find_last_not_of('\n') + 1);
 }
 
-std::string line_of(const Json& json) {
-  return std::string(without_end(dumped(json, Layout::line)));
+std::string line_of(Json json) {
+  return std::string(without_end(dumped(std::move(json), Layout::line)));
 }
 
 }  // namespace
@@ -63,22 +63,22 @@ std::string host_json(const Host& host) {
   return host_json(host, listing_json(listing, Layout::line), queue_json(report.waiters, Layout::line));
 }
 
-std::string hosts_json(const HostsHead& head, std::span<const std::string_view> entries,
-                       const Totals& totals) {
+std::pair<std::string, std::string> around_hosts(const HostsHead& head, const Totals& totals) {
   Json start{{"kind", "berth-hosts"}, {"version", 1}};
   start.update(head_json(head));
   std::string text = line_of(start);
   text.pop_back();
-  std::size_t size = text.size();
-  for (const std::string_view entry : entries) size += entry.size() + 1;
-  text.reserve(size + (1U << 12U));
-  text += ",\"hosts\":[";
+  return {text + ",\"hosts\":[", "],\"summary\":" + line_of(totals_json(totals)) + "}\n"};
+}
+
+std::string hosts_json(const HostsHead& head, std::span<const std::string_view> entries,
+                       const Totals& totals) {
+  auto [text, end] = around_hosts(head, totals);
   for (const std::string_view entry : entries) {
     if (text.back() != '[') text += ',';
     text += entry;
   }
-  text += "],\"summary\":" + line_of(totals_json(totals)) + "}\n";
-  return text;
+  return text + end;
 }
 
 std::string hosts_summary_json(const HostsHead& head, const Hosts& hosts, const Totals& totals) {
@@ -86,7 +86,7 @@ std::string hosts_summary_json(const HostsHead& head, const Hosts& hosts, const 
   json["hosts"] = Json::array();
   for (const auto& host : hosts) json["hosts"].push_back(host->name);
   json["summary"] = totals_json(totals);
-  return dumped(json, Layout::line);
+  return dumped(std::move(json), Layout::line);
 }
 
 std::string hub_health_json(const HubHealth& health, const Hosts& hosts) {
@@ -109,14 +109,14 @@ std::string hub_health_json(const HubHealth& health, const Hosts& hosts) {
   json["warnings"] = std::move(warnings);
   json["history"] = {
       {"status", "off"}, {"reason", "each agent keeps that of its machine"}, {"lost_samples", 0}};
-  return dumped(json, Layout::line);
+  return dumped(std::move(json), Layout::line);
 }
 
 std::string match_json(const std::vector<PlacedDevice>& devices) {
   Json json{{"kind", "berth-match"}, {"version", 1}, {"devices", Json::array()}};
   for (const PlacedDevice& each : devices)
     json["devices"].push_back({{"host", each.host->name}, {"uuid", each.device->uuid}});
-  return dumped(json, Layout::line);
+  return dumped(std::move(json), Layout::line);
 }
 
 }  // namespace berth::render

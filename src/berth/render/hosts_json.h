@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "berth/core/host.h"
@@ -27,6 +28,9 @@ std::string host_json(const Host& host);
 /// The whole document, of entries that were made before.
 std::string hosts_json(const HostsHead& head, std::span<const std::string_view> entries,
                        const Totals& totals);
+
+/// What stands before and after the entries in it, which have commas between them.
+std::pair<std::string, std::string> around_hosts(const HostsHead& head, const Totals& totals);
 
 /// The document without its entries, which are only named, on one line: the event `summary`.
 std::string hosts_summary_json(const HostsHead& head, const Hosts& hosts, const Totals& totals);

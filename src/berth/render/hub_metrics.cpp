@@ -26,7 +26,7 @@ std::map<std::string, std::pair<std::size_t, std::size_t>> devices_and_free(cons
   return counts;
 }
 
-std::string hub_metrics(const Hosts& hosts) {
+std::string hub_metrics(const Hosts& hosts, const PollCounts& polls) {
   MetricWriter writer;
   writer.metric("host_up", "gauge", "Whether the host's agent answers the hub, and its driver the agent.");
   for (const auto& host : hosts) writer.sample({{"host", host->name}}, host->is_up() ? 1 : 0);
@@ -45,6 +45,11 @@ std::string hub_metrics(const Hosts& hosts) {
   for (const UserTotal& user : totals.users) writer.sample({{"user", user.user}}, gauge_of(user.devices));
   writer.metric("hub_user_waiters", "gauge", "Requests of the user that wait on all hosts.");
   for (const UserTotal& user : totals.users) writer.sample({{"user", user.user}}, gauge_of(user.waiting));
+  writer.metric("hub_polls_total", "counter", "Questions to agents, by what came of them.");
+  writer.sample({{"outcome", "answered"}}, static_cast<double>(polls.answered));
+  writer.sample({{"outcome", "failed"}}, static_cast<double>(polls.failed));
+  writer.metric("hub_poll_seconds_total", "counter", "What these questions took, one after another.");
+  writer.sample({}, polls.seconds);
   return writer.take();
 }
 

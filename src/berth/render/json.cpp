@@ -49,9 +49,10 @@ std::string listing_json(const Listing& listing, Layout layout) {
   json["inside_lease"] = listing.facts.within.has_value();
   json["notes"] = snapshot.notes;
   json["devices"] = Json::array();
+  const LeasesByDevice leases(listing.ledger);
   for (const Device& device : snapshot.devices) {
     const Verdict* verdict = verdict_on(device, listing.verdicts, listing.facts.snapshot);
-    json["devices"].push_back(device_json(device, verdict, listing));
+    json["devices"].push_back(device_json(device, verdict, listing, leases));
   }
   json["leases"] = leases_of(listing.ledger);
   json["waiting"] = count_waiting(listing.ledger);
@@ -59,7 +60,7 @@ std::string listing_json(const Listing& listing, Layout layout) {
   for (const OddTicket& odd : listing.ledger.odd) {
     json["odd_tickets"].push_back({{"name", odd.name}, {"uid", odd.uid}, {"reason", odd.reason}});
   }
-  return dumped(json, layout);
+  return dumped(std::move(json), layout);
 }
 
 std::string queue_json(const std::vector<Standing>& waiters, Layout layout) {
@@ -76,20 +77,20 @@ std::string queue_json(const std::vector<Standing>& waiters, Layout layout) {
     row["reason"] = waiter.reason;
     json["waiters"].push_back(std::move(row));
   }
-  return dumped(json, layout);
+  return dumped(std::move(json), layout);
 }
 
 std::string leases_json(const Ledger& ledger, Layout layout) {
   Json json = started("berth-leases");
   json["leases"] = leases_of(ledger);
-  return dumped(json, layout);
+  return dumped(std::move(json), layout);
 }
 
 std::string error_json(const Error& error) {
   Json json = started("berth-error");
   json["code"] = outcome_of(error.code).name;
   json["message"] = error.message;
-  return dumped(json, Layout::line);
+  return dumped(std::move(json), Layout::line);
 }
 
 std::string message_of_error(std::string_view document) {
@@ -113,7 +114,11 @@ std::string health_json(const AgentHealth& health) {
   json["history"] = {{"status", kHistory[static_cast<std::size_t>(health.history.status)]},
                      {"reason", text_or_null(health.history.reason)},
                      {"lost_samples", health.history.lost}};
-  return dumped(json, Layout::line);
+  return dumped(std::move(json), Layout::line);
+}
+
+std::int64_t until_s(const Ticket& ticket) {
+  return ticket.time_s ? ticket.since_s + *ticket.time_s : 0;
 }
 
 std::string claim_json(const Claim& claim) {
@@ -126,7 +131,7 @@ std::string claim_json(const Claim& claim) {
   json["kept_by"] = claim.ticket.pid;
   json["ends_with"] = claim.ticket.job_pid;
   json["until_s"] = seconds_or_null(claim.until_s);
-  return dumped(json, Layout::lines);
+  return dumped(std::move(json), Layout::lines);
 }
 
 std::string verify_json(const JobConduct& job) {
@@ -149,7 +154,7 @@ std::string verify_json(const JobConduct& job) {
     }
     json["devices"].push_back(std::move(row));
   }
-  return dumped(json, Layout::lines);
+  return dumped(std::move(json), Layout::lines);
 }
 
 std::string pick_json(const Pick& pick) {
@@ -168,7 +173,7 @@ std::string pick_json(const Pick& pick) {
   json["notes"] = pick.notes;
   json["lease"] = text_or_null(pick.lease);
   json["held_until_s"] = seconds_or_null(pick.held_until_s);
-  return dumped(json, Layout::lines);
+  return dumped(std::move(json), Layout::lines);
 }
 
 std::string why_json(const Why& why) {
@@ -187,7 +192,7 @@ std::string why_json(const Why& why) {
     json["devices"].push_back(std::move(row));
   }
   json["looser"] = why.looser;
-  return dumped(json, Layout::lines);
+  return dumped(std::move(json), Layout::lines);
 }
 
 std::string doctor_json(const std::vector<Finding>& findings) {
@@ -202,13 +207,13 @@ std::string doctor_json(const std::vector<Finding>& findings) {
                                 {"remedy", text_or_null(finding.remedy)}});
   }
   json["level"] = to_text(worst);
-  return dumped(json, Layout::lines);
+  return dumped(std::move(json), Layout::lines);
 }
 
 std::string version_json(std::string_view version) {
   Json json = started("berth-version");
   json["berth"] = version;
-  return dumped(json, Layout::lines);
+  return dumped(std::move(json), Layout::lines);
 }
 
 }  // namespace berth::render

@@ -21,8 +21,7 @@
 namespace berth::render {
 
 /// Every document is an object that begins with "kind" and "version"; docs/schema has one schema a kind. A
-/// key is never missing: what is not known is null. Text that is no UTF-8 has U+FFFD in place of the bytes at
-/// fault.
+/// key is never missing: what is not known is null. Texts are as `printable_lines` has them.
 enum class Layout {
   lines,  ///< indented, for files and people
   line,   ///< one line, for streams
@@ -69,6 +68,8 @@ struct Claim {
   const std::vector<std::pair<std::string, std::string>>& environment;
   std::int64_t until_s = 0;  ///< 0: no time was said
 };
+/// When the time of a lease that was granted just now is over, seconds since the epoch. 0: it says none.
+std::int64_t until_s(const Ticket& ticket);
 std::string claim_json(const Claim& claim);
 
 std::string verify_json(const JobConduct& job);

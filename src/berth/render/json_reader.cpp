@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "berth/core/record_fields.h"
 
 namespace berth::render {
@@ -96,7 +98,8 @@ std::vector<std::string> JsonReader::texts(std::string_view key) const {
   return texts;
 }
 
-bool is_deeper_than(std::string_view document, std::size_t levels) {
+DocumentShape shape_of(std::string_view document) {
+  DocumentShape shape;
   std::size_t depth = 0;
   bool in_text = false;
   for (std::size_t i = 0; i < document.size(); ++i) {
@@ -109,13 +112,16 @@ bool is_deeper_than(std::string_view document, std::size_t levels) {
       }
     } else if (c == '"') {
       in_text = true;
+    } else if (c == ',') {
+      ++shape.values;
     } else if (c == '{' || c == '[') {
-      if (++depth > levels) return true;
+      ++shape.objects;
+      shape.levels = std::max(shape.levels, ++depth);
     } else if ((c == '}' || c == ']') && depth > 0) {
       --depth;
     }
   }
-  return false;
+  return shape;
 }
 
 }  // namespace berth::render

@@ -122,7 +122,12 @@ class JsonReader {
   std::string place_;
 };
 
-/// Whether brackets are nested deeper than this, outside of texts. Asked before a document is parsed.
-bool is_deeper_than(std::string_view document, std::size_t levels);
+/// What a document would take to be parsed, told from its text.
+struct DocumentShape {
+  std::size_t levels = 0;   ///< how deep brackets are nested
+  std::size_t objects = 0;  ///< and lists
+  std::size_t values = 0;   ///< beyond the first of each
+};
+DocumentShape shape_of(std::string_view document);
 
 }  // namespace berth::render

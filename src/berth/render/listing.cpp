@@ -65,12 +65,13 @@ std::string stranger_on(const Listing& listing, const Device& device) {
 
 /// ", idle", ", idle since 14:02", ", used by bob": what becomes of a leased device.
 std::string use_of(const Listing& listing, const Device& device, const Style& style) {
-  const Reading<bool> idle = is_idle(device, listing.ledger, listing.facts);
+  const std::vector<const Ticket*> holding = leases_holding(device, listing.ledger);
+  const Reading<bool> idle = is_idle(device, holding, listing.facts);
   if (!idle) return "";
   const std::string stranger = stranger_on(listing, device);
   if (!stranger.empty()) return fmt::format(", {}used by {}", *idle ? "" : "also ", stranger);
   if (!*idle) return "";
-  const Reading<std::int64_t> since_s = listing.idle.since(device, listing.ledger);
+  const Reading<std::int64_t> since_s = listing.idle.since(device, holding);
   return since_s ? ", idle since " + clock_time(*since_s, style) : ", idle";
 }
 
@@ -209,13 +210,30 @@ std::string devices_of_lease(const Ticket& lease, const Snapshot& snapshot) {
 }
 
 Row lease_row(const Listing& listing, const Ticket& lease, const Style& style) {
-  const std::string note = lease.note.empty() ? "" : fmt::format(" \"{}\"", printable(lease.note));
   return {{short_name(listing.ledger, lease.id)},
           {lease.user.empty() ? fmt::format("uid {}", lease.uid) : printable(lease.user)},
           {devices_of_lease(lease, listing.facts.snapshot)},
           {duration_for_people(std::max<std::int64_t>(0, style.now_s - lease.since_s))},
           {fmt::format("{}{}", lease.kept ? "kept by " : "", lease.pid)},
-          {printable(lease.command) + note}};
+          {noted_command(lease)}};
+}
+
+/// "lease a1b2c3 outlives its command: 712 (tmux) holds it; berth release a1b2c3 ends it", a line each.
+std::string left_behind_lines(const Listing& listing, const Style& style) {
+  std::string lines;
+  for (const auto& [id, holders] : listing.left_behind) {
+    std::string names;
+    for (const Holder& holder : holders)
+      names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", holder.pid, short_command(holder.command));
+    const std::string name = short_name(listing.ledger, id);
+    lines +=
+        wrapped(fmt::format(
+                    "the command of lease {0} has ended, and {1} still {2} it; berth release {0} ends both",
+                    name, names, holders.size() == 1 ? "holds" : "hold"),
+                style.width, 0) +
+        "\n";
+  }
+  return lines;
 }
 
 std::string lease_table(const Listing& listing, const Style& style) {
@@ -226,7 +244,7 @@ std::string lease_table(const Listing& listing, const Style& style) {
   for (const Ticket& ticket : listing.ledger.tickets) {
     if (ticket.phase == TicketPhase::granted) rows.push_back(lease_row(listing, ticket, style));
   }
-  return rows.empty() ? "" : "\n" + table(columns, rows, style);
+  return rows.empty() ? "" : "\n" + table(columns, rows, style) + left_behind_lines(listing, style);
 }
 
 std::string summary(const Listing& listing, const Style& style) {

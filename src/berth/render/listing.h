@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ struct Listing {
   const std::set<std::uint32_t>&
       assumed;  ///< processes that are given to a lease on the strength of their user
   const IdleTimes& idle;
+  /// Of leases whose command has ended: who holds them still.
+  std::map<TicketId, std::vector<Holder>> left_behind{};
 };
 
 /// What the table shows, beyond what judging asks for. The JSON form shows readings_for_listing().

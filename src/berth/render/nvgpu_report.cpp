@@ -38,9 +38,9 @@ std::string rough_command(const std::string& command) {
 }
 
 /// Whoever has leased it; "?" has locked it without a ticket.
-std::vector<std::string> lessees(const Device& device, const Facts& facts, const Ledger& ledger) {
+std::vector<std::string> lessees(const Device& device, const Facts& facts, const LeasesByDevice& leases) {
   std::vector<std::string> users;
-  for (const Ticket* lease : leases_on(ledger, device.uuid))
+  for (const Ticket* lease : leases.on(device.uuid))
     users.push_back(lease->user.empty() ? fmt::format("uid {}", lease->uid) : lease->user);
   if (users.empty() && std::ranges::find(facts.foreign_locks, device.uuid) != facts.foreign_locks.end())
     users.emplace_back("?");
@@ -86,10 +86,11 @@ std::string nvgpu_error(std::string_view message) {
 std::string nvgpu_report(std::string_view hostname, const Facts& facts, const Ledger& ledger,
                          std::int64_t now_s) {
   Json json{{"hostname", hostname}, {"gpus", Json::array()}};
+  const LeasesByDevice leases(ledger);
   for (const Device& device : facts.snapshot.devices) {
-    if (!device.mig) json["gpus"].push_back(gpu_status(device, lessees(device, facts, ledger), now_s));
+    if (!device.mig) json["gpus"].push_back(gpu_status(device, lessees(device, facts, leases), now_s));
   }
-  return dumped(json, Layout::line);
+  return dumped(std::move(json), Layout::line);
 }
 
 }  // namespace berth::render

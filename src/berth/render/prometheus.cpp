@@ -98,13 +98,14 @@ void write_idleness(MetricWriter& writer, const Listing& listing, std::int64_t n
   const std::vector<Device>& devices = listing.facts.snapshot.devices;
   writer.metric("device_lease_idle", "gauge",
                 "Whether nothing of the leases that hold the device computes on it.");
+  const LeasesByDevice leases(listing.ledger);
   for (const Device& device : devices)
-    writer.sample(key_of(device), as_number(is_idle(device, listing.ledger, listing.facts)));
+    writer.sample(key_of(device), as_number(is_idle(device, leases_holding(device, leases), listing.facts)));
   writer.metric(
       "device_lease_idle_seconds", "gauge",
       "How long that has been so; absent while it is not, and when the agent did not see it begin.");
   for (const Device& device : devices) {
-    if (const auto since_s = listing.idle.since(device, listing.ledger))
+    if (const auto since_s = listing.idle.since(device, leases_holding(device, leases)))
       writer.sample(key_of(device), static_cast<double>(std::max<std::int64_t>(0, now_s - *since_s)));
   }
 }
@@ -172,6 +173,19 @@ void write_counts(MetricWriter& writer, const LeaseCounts& counts) {
 
 }  // namespace
 
+namespace {
+
+void write_history(MetricWriter& writer, const HistoryHealth& history) {
+  if (history.status == HistoryHealth::Status::off) return;
+  writer.metric("history_up", "gauge", "Whether the history is being written.");
+  writer.sample({}, history.status == HistoryHealth::Status::ok ? 1 : 0);
+  writer.metric("history_lost_samples_total", "counter",
+                "Samples that could not be kept until there was room.");
+  writer.sample({}, static_cast<double>(history.lost));
+}
+
+}  // namespace
+
 std::string prometheus_text(const Metrics& metrics) {
   MetricWriter writer;
   writer.metric("build_info", "gauge", "The Berth that answers; always 1.");
@@ -180,6 +194,7 @@ std::string prometheus_text(const Metrics& metrics) {
   writer.metric("up", "gauge", "Whether the driver answers and the lease directory can be read.");
   writer.sample({}, answers ? 1 : 0);
   write_counts(writer, metrics.counts);
+  write_history(writer, metrics.history);
   if (metrics.listing == nullptr) return writer.take();
   const Snapshot& snapshot = metrics.listing->facts.snapshot;
   writer.metric("driver_info", "gauge", "The driver; always 1.");

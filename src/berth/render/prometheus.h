@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "berth/core/standing.h"
+#include "berth/render/json.h"
 #include "berth/render/listing.h"
 
 namespace berth::render {
@@ -30,6 +31,7 @@ struct Metrics {
   const LeaseCounts& counts;
   std::string_view version;
   std::int64_t now_s = 0;
+  HistoryHealth history{};
 };
 std::string prometheus_text(const Metrics& metrics);
 

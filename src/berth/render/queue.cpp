@@ -19,12 +19,20 @@ std::string waited(const Ticket& ticket, const Style& style) {
   return duration_for_people(std::max<std::int64_t>(0, style.now_s - ticket.joined_s));
 }
 
+std::string short_noted_command(const Ticket& ticket) {
+  Ticket shortened = ticket;
+  shortened.command = short_command(ticket.command);
+  const std::string text = noted_command(shortened);
+  return text.empty() ? std::string(kUnknown) : text;
+}
+
 }  // namespace
 
 std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledger, const Style& style) {
   if (waiters.empty()) return "nobody waits\n";
   const std::vector<Column> columns{{"POS", Align::right},           {"ID", Align::left},
-                                    {"USER", Align::left, 8},        {"WAITED", Align::right},
+                                    {"USER", Align::left, 8},        {"PID", Align::right, 0, 3},
+                                    {"WAITED", Align::right},        {"BEHIND", Align::left, 0, 4},
                                     {"REQUEST", Align::left, 12, 2}, {"COMMAND", Align::left, 10, 1},
                                     {"REASON", Align::left, 16}};
   std::vector<Row> rows;
@@ -33,9 +41,11 @@ std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledg
     rows.push_back({{std::to_string(waiter.position)},
                     {short_name(ledger, ticket.id)},
                     text_cell(ticket.user),
+                    {std::to_string(ticket.pid)},
                     {waited(ticket, style)},
+                    {waiter.behind ? short_name(ledger, waiter.behind->id) : std::string(kUnknown)},
                     text_cell(ticket.request),
-                    text_cell(short_command(ticket.command)),
+                    {short_noted_command(ticket)},
                     {waiter.reason, Tone::waiting}});
   }
   return table(columns, rows, style);

@@ -6,33 +6,11 @@
 #include <array>
 #include <chrono>
 
+#include "berth/core/printable.h"
 #include "berth/core/units.h"
 
 namespace berth::render {
 namespace {
-
-struct CodePoint {
-  char32_t value = 0;
-  std::size_t length = 1;  // bytes
-  bool valid = true;
-};
-
-CodePoint code_point_at(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(at);
-  if (lead < 0x80) return {lead, 1, true};
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || at + length > text.size()) return {lead, 1, false};
-  char32_t value = lead & (0x7fU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xc0U) != 0x80) return {lead, 1, false};
-    value = (value << 6U) | (byte(at + i) & 0x3fU);
-  }
-  constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = value >= 0xd800 && value <= 0xdfff;
-  if (value < kLeast[length] || value > 0x10ffff || surrogate) return {lead, 1, false};
-  return {value, length, true};
-}
 
 struct Range {
   char32_t first, last;
@@ -69,15 +47,12 @@ std::size_t width_of(CodePoint point) {
   return in(kZero, point.value) ? 0 : in(kWide, point.value) ? 2 : 1;
 }
 
-bool is_control(CodePoint point) {
-  const char32_t c = point.value;
-  // Also the marks that turn the writing direction, which make a line read as what it is not.
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200e && c <= 0x200f) ||
-         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-}
-
 constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                    "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+
+// In the order of Tone.
+constexpr std::array<std::string_view, 7> kTones{"\x1b[0m",  "\x1b[32m", "\x1b[33m", "\x1b[35m",
+                                                 "\x1b[31m", "\x1b[2m",  "\x1b[1m"};
 
 }  // namespace
 
@@ -104,22 +79,6 @@ std::string cut(std::string_view text, std::size_t width) {
   }
   while (at > 0 && text[at - 1] == ' ') --at;
   return std::string(text.substr(0, at)) + "…";
-}
-
-std::string printable(std::string_view text) {
-  std::string clean;
-  clean.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    const CodePoint point = code_point_at(text, at);
-    const std::string_view bytes = text.substr(at, point.length);
-    if (point.valid && !is_control(point)) {
-      clean += bytes;
-    } else {
-      for (const char byte : bytes) clean += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
-    }
-    at += point.length;
-  }
-  return clean;
 }
 
 std::string clock_time(std::int64_t at_s, const Style& style) {
@@ -155,8 +114,16 @@ std::string counted(std::size_t count, std::string_view noun) {
 
 std::string toned(std::string_view text, Tone tone, const Style& style) {
   if (!style.colour || tone == Tone::plain || text.empty()) return std::string(text);
-  constexpr std::array<std::string_view, 7> kCodes{"", "32", "33", "35", "31", "2", "1"};
-  return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(tone)], text);
+  return fmt::format("{}{}{}", kTones[static_cast<std::size_t>(tone)], text, kTones.front());
+}
+
+std::string for_terminal(std::string_view text) {
+  static constexpr auto kOwn = [] {
+    std::array<std::string_view, kTones.size() + 3> own{"\n", "\t", kClearLine};
+    std::ranges::copy(kTones, own.begin() + 3);
+    return own;
+  }();
+  return printable(text, kOwn);
 }
 
 }  // namespace berth::render

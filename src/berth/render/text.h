@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "berth/core/printable.h"
+
 namespace berth::render {
 
 /// Wide enough that nothing is cut or wrapped: whoever reads no terminal wants it all.
@@ -25,10 +27,6 @@ std::size_t display_width(std::string_view text);
 /// The text cut to `width` columns, with "…" as the last where something is missing.
 std::string cut(std::string_view text, std::size_t width);
 
-/// Text that a workload or another user made, safe to print: control characters, terminal escapes and bytes
-/// that are no UTF-8 become \xNN, so a process name can neither move the cursor nor break a line.
-std::string printable(std::string_view text);
-
 /// "14:02" today, "20 Nov 14:02" on another day of the last months, "2025-11-20" before. "" for 0 (unknown).
 std::string clock_time(std::int64_t at_s, const Style& style);
 
@@ -42,5 +40,12 @@ enum class Tone { plain, good, waiting, foreign, bad, faint, strong };
 
 /// The text in the colour of `tone`, or as it is when the style has no colour.
 std::string toned(std::string_view text, Tone tone, const Style& style);
+
+/// Goes to the beginning of a terminal's line, and clears it.
+inline constexpr std::string_view kClearLine = "\r\x1b[K";
+
+/// Whole lines that are about to be written for people. Each foreign text in them should be `printable` by
+/// now; this leaves nothing but line ends, tabs, the colours of `toned` and kClearLine, whoever forgot it.
+std::string for_terminal(std::string_view text);
 
 }  // namespace berth::render

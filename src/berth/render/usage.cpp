@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <utility>
 
+#include "berth/core/record_fields.h"
 #include "berth/core/units.h"
 #include "berth/render/json_reader.h"
 #include "berth/render/json_value.h"
@@ -12,6 +15,10 @@
 
 namespace berth::render {
 namespace {
+
+/// Of a row of a history.
+constexpr std::array<std::string_view, 6> kHistoryColumns{
+    "time_s", "utilization_percent", "memory_used_mib", "temperature_c", "power_w", "leased"};
 
 constexpr std::int64_t kWorthTelling = 60;  // seconds that nobody looked: less is a restart
 
@@ -117,17 +124,17 @@ std::string notes_on(const Usage& usage, const Style& style) {
 std::string usage_json(const Usage& usage, Layout layout) {
   Json rows = Json::array();
   for (const UsageRow& row : usage.rows) rows.push_back(usage_row_json(row, usage.by));
-  const Json json{{"kind", "berth-usage"},    {"version", 1},
-                  {"from_s", usage.from_s},   {"to_s", usage.to_s},
-                  {"by", to_text(usage.by)},  {"complete", usage.missing.empty()},
-                  {"missing", usage.missing}, {"unwatched_s", usage.unwatched_s},
-                  {"rows", std::move(rows)}};
-  return dumped(json, layout);
+  Json json{{"kind", "berth-usage"},    {"version", 1},
+            {"from_s", usage.from_s},   {"to_s", usage.to_s},
+            {"by", to_text(usage.by)},  {"complete", usage.missing.empty()},
+            {"missing", usage.missing}, {"unwatched_s", usage.unwatched_s},
+            {"rows", std::move(rows)}};
+  return dumped(std::move(json), layout);
 }
 
 Result<Usage> usage_from_json(std::string_view text) {
   constexpr std::size_t kDeepest = 8;
-  const Json json = is_deeper_than(text, kDeepest) ? Json() : Json::parse(text, nullptr, false);
+  const Json json = shape_of(text).levels > kDeepest ? Json() : Json::parse(text, nullptr, false);
   std::string fault;
   const JsonReader document(json, fault, "usage");
   if (document.text("kind") != "berth-usage")
@@ -182,17 +189,81 @@ std::string device_history_json(const DeviceHistory& history, Layout layout) {
                       {"ended_s", nullable(lease.ended_s)},
                       {"end_seen", lease.end_seen}});
   }
-  const Json json{
-      {"kind", "berth-history"},
-      {"version", 1},
-      {"device", history.uuid},
-      {"from_s", history.from_s},
-      {"to_s", history.to_s},
-      {"step_s", history.step_s},
-      {"columns", {"time_s", "utilization_percent", "memory_used_mib", "temperature_c", "power_w", "leased"}},
-      {"rows", std::move(rows)},
-      {"leases", std::move(leases)}};
-  return dumped(json, layout);
+  Json json{{"kind", "berth-history"},    {"version", 1},
+            {"device", history.uuid},     {"from_s", history.from_s},
+            {"to_s", history.to_s},       {"step_s", history.step_s},
+            {"columns", kHistoryColumns}, {"rows", std::move(rows)},
+            {"leases", std::move(leases)}};
+  return dumped(std::move(json), layout);
+}
+
+namespace {
+
+constexpr std::size_t kMostHistoryRows = 4096;  // ours have 2,000
+
+/// What is none is not known.
+Reading<int> whole_in(const Json& value) {
+  if (!value.is_number_integer()) return std::nullopt;
+  const auto number = value.get<std::int64_t>();
+  return std::in_range<int>(number) ? Reading<int>(static_cast<int>(number)) : std::nullopt;
+}
+
+Reading<int> percent_of(const Json& share) {
+  if (!share.is_number()) return std::nullopt;
+  const auto part = share.get<double>();
+  return part >= 0 && part <= 1 ? Reading<int>(static_cast<int>(std::lround(part * 100))) : std::nullopt;
+}
+
+/// False: the rows are not such as ours.
+bool read_rows(const Json& rows, DeviceHistory& history) {
+  if (!rows.is_array() || rows.size() > kMostHistoryRows) return false;
+  std::int64_t before = -1;
+  for (const Json& row : rows) {
+    if (!row.is_array() || row.size() != kHistoryColumns.size() || !row[0].is_number_integer()) return false;
+    const auto time_s = row[0].get<std::int64_t>();
+    if (time_s <= before || time_s >= kLatestSeconds) return false;
+    before = time_s;
+    history.rows.push_back(
+        {time_s,
+         {whole_in(row[1]), whole_in(row[2]), whole_in(row[3]), whole_in(row[4]), percent_of(row[5])}});
+  }
+  return true;
+}
+
+PastLease past_lease_from(const JsonReader& json) {
+  json.needs("begun_s");
+  PastLease lease;
+  lease.id = json.word<TicketId>("id").value_or(TicketId{});
+  lease.user = json.text("user");
+  lease.begun_s = json.time("begun_s");
+  lease.ended_s = json.maybe_time("ended_s");
+  lease.end_seen = json.flag("end_seen");
+  return lease;
+}
+
+}  // namespace
+
+Result<DeviceHistory> device_history_from_json(std::string_view text) {
+  constexpr std::size_t kDeepest = 8;
+  const Json json = shape_of(text).levels > kDeepest ? Json() : Json::parse(text, nullptr, false);
+  std::string fault;
+  const JsonReader document(json, fault, "history");
+  if (document.text("kind") != "berth-history" || document.number<int>("version") != 1)
+    return fail(ErrorCode::failure, "what came is not a document of this Berth's about a device");
+  DeviceHistory history;
+  history.uuid = document.text("device");
+  history.from_s = document.time("from_s");
+  history.to_s = document.time("to_s");
+  history.step_s = document.time("step_s");
+  if (history.from_s >= history.to_s || history.step_s < 1)
+    document.mark("step_s", "and times make no sense");
+  const std::vector<std::string> columns = document.texts("columns");
+  if (!std::ranges::equal(columns, kHistoryColumns)) document.mark("columns", "are others than ours");
+  if (fault.empty() && !read_rows(json.value("rows", Json()), history))
+    document.mark("rows", "are not such as ours");
+  document.each("leases", [&](const JsonReader& each) { history.leases.push_back(past_lease_from(each)); });
+  if (!fault.empty()) return fail(ErrorCode::failure, fault);
+  return history;
 }
 
 }  // namespace berth::render

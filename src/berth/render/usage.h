@@ -20,5 +20,7 @@ std::string usage_table(const Usage& usage, const Style& style);
 
 /// docs/schema/history.json.
 std::string device_history_json(const DeviceHistory& history, Layout layout);
+/// Read back into values. Whoever wrote it is not trusted. Error: `failure`, with what is no value of ours.
+Result<DeviceHistory> device_history_from_json(std::string_view text);
 
 }  // namespace berth::render

@@ -19,7 +19,7 @@ std::string what_is_missing(const std::vector<Verdict>& verdicts, const Snapshot
   const auto devices = devices_of(verdicts, snapshot);
   std::size_t free = 0;
   std::size_t possible = 0;
-  std::string busy;
+  std::vector<std::pair<std::string, std::vector<std::string>>> alike;  // what is said, and of which
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const Verdict& verdict = verdicts[i];
     if (devices[i] == nullptr || is_out_of_question(verdict)) continue;
@@ -27,10 +27,15 @@ std::string what_is_missing(const std::vector<Verdict>& verdicts, const Snapshot
     if (verdict.free()) {
       ++free;
     } else {
-      busy += fmt::format("{}GPU {} {}", busy.empty() ? "" : ", ", label(*devices[i]),
-                          short_state(verdict, *devices[i], style).text);
+      const std::string state = short_state(verdict, *devices[i], style).text;
+      auto said = std::ranges::find(alike, state, [](const auto& each) { return each.first; });
+      if (said == alike.end()) said = alike.insert(said, {state, {}});
+      said->second.push_back(label(*devices[i]));
     }
   }
+  std::string busy;
+  for (const auto& [state, labels] : alike)
+    busy += fmt::format("{}GPU {} {}", busy.empty() ? "" : ", ", label_list(labels), state);
   return fmt::format("{} of {} free{}{}", free, possible, busy.empty() ? "" : "; ", busy);
 }
 

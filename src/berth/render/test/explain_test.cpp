@@ -116,6 +116,14 @@ TEST_CASE("an explanation ends with what came of it and what would succeed") {
             "\nNever possible on this machine: 2 wanted, 1 could serve the request.\n");
   CHECK(refusal({request, snapshot, verdicts, 2, {}}, kStyle) ==
         "not now: 2 whole GPUs wanted, 1 free\n" + lines);
+  Standing standing{.position = 3, .waited = std::chrono::seconds(7)};
+  standing.behind.emplace();
+  standing.behind->user = "bob";
+  standing.behind->command = "python train.py";
+  CHECK(refusal({request, snapshot, verdicts, 2, {}, &standing}, kStyle) ==
+        "not now: 2 whole GPUs wanted, 1 free; who asked earlier comes first: no. 3 in line, behind bob "
+        "(train.py)\n" +
+            lines);
 }
 
 }  // namespace

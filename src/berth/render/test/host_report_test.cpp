@@ -11,6 +11,7 @@
 #include "berth/core/test/machine.h"
 #include "berth/render/hosts_json.h"
 #include "berth/render/json.h"
+#include "berth/render/json_reader.h"
 #include "berth/render/json_value.h"
 
 namespace berth::render {
@@ -53,15 +54,17 @@ HostReport busy_machine() {
   Ticket lease = test::lease(0x1234, devices[0].uuid);
   lease.since_s = 1'795'265'000;
   lease.job_pid = 5;
+  lease.count = 2;
   lease.request = "1 whole GPU";
   lease.command = "train.py \"\xe2\x9c\x93\"";
   report.ledger.tickets = {lease, test::shared_lease(0x1235, devices[2].uuid, test::kGiB)};
   report.ledger.odd = {{"name", 1000, "reason"}};
   report.facts.process_leases[77] = lease.id;
   report.assumed = {77};
-  report.idle.adopt(devices[2], report.ledger, 1'795'265'100);
+  report.idle.adopt(devices[2], leases_holding(devices[2], report.ledger), 1'795'265'100);
   Standing waiter{.ticket = test::lease(0x2000, ""), .position = 2, .behind = lease, .reason = "so"};
   waiter.ticket.phase = TicketPhase::waiting;
+  waiter.ticket.since_s = 1'795'265'300;
   waiter.stopped = true;
   waiter.ticket.devices.clear();
   report.waiters = {waiter};
@@ -93,6 +96,11 @@ std::string fault_of(const std::string& document) {
   return told ? "" : told.error().message;
 }
 
+std::string fault_of(const std::string& listing, const std::string& queue) {
+  const auto report = read_report(listing, queue);
+  return report ? "" : report.error().message;
+}
+
 TEST_CASE("what was read of a machine is written as it was") {
   const HostReport report = busy_machine();
   const std::string listing = listing_of(report);
@@ -104,10 +112,31 @@ TEST_CASE("what was read of a machine is written as it was") {
   CHECK(read->verdicts == report.verdicts);
   CHECK(read->waiters.front().stopped);
   CHECK(read->ledger.tickets.front().job_pid == 5);
+  CHECK(read->waiters.front().ticket.joined_s == 1'795'265'300);
+  CHECK(read->ledger.tickets.front().count == 2);
+  CHECK(read->ledger.tickets.front().job_pid == 5);
   CHECK(read->ledger.tickets.front().request == "1 whole GPU");
   CHECK(listing.contains("\"label\":\"3:1\""));
   CHECK(listing.contains("\"leases\":[\"0000000000001234\"]"));
   CHECK(read->facts.snapshot.devices == report.facts.snapshot.devices);
+}
+
+TEST_CASE("what is no report says why") {
+  const HostReport report = busy_machine();
+  const std::string listing = listing_of(report);
+  const std::string queue = queue_json(report.waiters, Layout::line);
+  CHECK(fault_of(queue, queue).contains("listing.kind must be \"berth-list\""));
+  CHECK(fault_of(listing, listing).contains("queue.kind must be \"berth-queue\""));
+  CHECK(fault_of(replaced(listing, "\"taken_at_s\":1795265321.25", "\"taken_at_s\":null"), queue)
+            .contains("listing.taken_at_s is missing"));
+  CHECK(fault_of(replaced(listing, "\"taken_at_s\":1795265321.25", "\"taken_at_s\":\"now\""), queue)
+            .contains("listing.taken_at_s must be a number"));
+}
+
+TEST_CASE("another document of ours is passed on, and what is none is not") {
+  const std::string text = R"({"kind":"berth-history","version":1,"more":[1.5]})";
+  CHECK(Json::parse(rewritten(text, "berth-history", Layout::line).value()) == Json::parse(text));
+  CHECK(rewritten(text, "berth-usage", Layout::line).error().message.contains("document.kind must be"));
 }
 
 TEST_CASE("a host that answers and one that does not are read as they were written") {
@@ -143,6 +172,19 @@ TEST_CASE("keys of a later version are left out, and what is missing or wrong is
             .find("free says other than the clause") != std::string::npos);
   CHECK(fault_of(replaced(document, "\"taken_at_s\":1795265321.25", "\"taken_at_s\":-1"))
             .find("taken_at_s is no time") != std::string::npos);
+}
+
+TEST_CASE("a host without its name, its state or its reason is no host") {
+  Host host{"node01", std::nullopt, "", 1, std::make_shared<const HostReport>(busy_machine())};
+  const std::string document = document_of(host);
+  CHECK(
+      fault_of(replaced(document, "\"name\":\"node01\"", "\"name\":null")).contains("hosts.name is missing"));
+  CHECK(
+      fault_of(replaced(document, "\"state\":\"up\"", "\"state\":null")).contains("hosts.state is missing"));
+  CHECK(fault_of(replaced(document, "\"error\":null", "\"error\":\"none\""))
+            .contains("hosts.error and state must say the same"));
+  CHECK(fault_of(R"({"kind":"berth-hosts","version":1})").contains("document.hosts is missing"));
+  CHECK(read_hosts(replaced(document, "\"hub\":false", "\"hub\":true"))->is_hub);
 }
 
 /// A document of one host, as it is changed by `change`.
@@ -309,6 +351,19 @@ TEST_CASE("words of the next version are never taken for ok or for free") {
         })).contains("verdict is of a GPU that is split"));
 }
 
+TEST_CASE("what a document only names, or leaves out, is read as what it can mean") {
+  const auto told = read_hosts(changed_document([](Json& listing, Json& queue) {
+    listing["inside_lease"] = true;
+    listing["devices"][0].erase("vendor");
+    queue["waiters"][0]["behind"] = "0000000000009999";
+  }));
+  REQUIRE(told);
+  const HostReport& report = report_in(*told);
+  CHECK(report.facts.within.has_value());
+  CHECK(report.facts.snapshot.devices[0].vendor == kUntoldVendor);
+  CHECK(report.waiters.at(0).behind->id == TicketId{0x9999});
+}
+
 TEST_CASE("what a device is known by must be what it is") {
   for (const auto& [place, value] : {std::pair<const char*, Json>{"/devices/0/index", "one"},
                                      {"/devices/0/index", -1},
@@ -329,6 +384,53 @@ TEST_CASE("what a device is known by must be what it is") {
                   listing[Json::json_pointer(place)] = value;
                 })).empty());
   }
+}
+
+TEST_CASE("what others are told apart by comes once on a host, but for what is not known") {
+  for (const auto& [list, key] : {std::pair<const char*, const char*>{"/devices", "devices.uuid"},
+                                  {"/leases", "leases.id"},
+                                  {"/waiters", "waiters.id"}}) {
+    CAPTURE(list);
+    CHECK(fault_of(changed_document([&](Json& listing, Json& queue) {
+            Json& entries = (listing.contains(list + 1) ? listing : queue)[list + 1];
+            entries.push_back(Json(entries[0]));
+          })).ends_with(std::string(key) + " comes twice"));
+  }
+  CHECK(fault_of(changed_document([](Json& listing, Json&) {
+          Json& devices = listing["leases"][0]["devices"];
+          devices.push_back(Json(devices[0]));
+        })).ends_with("leases.devices comes twice"));
+  // Boards that are lost tell no UUID.
+  CHECK(fault_of(changed_document([](Json& listing, Json&) {
+          listing["devices"][0]["uuid"] = nullptr;
+          listing["devices"][1]["uuid"] = nullptr;
+        })).empty());
+}
+
+TEST_CASE("of an agent no more things are parsed than a machine has") {
+  std::string document = R"({"kind":"berth-hosts","version":1,"hosts":[)";
+  for (int i = 0; i < 200; ++i) document += "{},";
+  document += "{}]}";
+  const DocumentBounds few_objects{.objects = 200};
+  REQUIRE(!read_hosts(document, few_objects));
+  CHECK(read_hosts(document, few_objects).error().message.starts_with("it tells of more than 200 things"));
+  CHECK(read_hosts(document, {.values = 200}).error().message.starts_with("it tells of more than"));
+  // Brackets in texts are none.
+  CHECK(shape_of(R"({"a":"[[{\"{","b":[]})").objects == 2);
+  CHECK(shape_of("[[],[[]]]").levels == 3);
+}
+
+TEST_CASE("a waiter names whom it stands behind, and has no copy of what that asks for") {
+  const auto told = read_hosts(changed_document([](Json& listing, Json& queue) {
+    listing["leases"][0]["command"] = std::string(4000, 'x');
+    queue["waiters"][0]["behind"] = listing["leases"][0]["id"];
+  }));
+  REQUIRE(told);
+  const auto& behind = report_in(*told).waiters.front().behind;
+  REQUIRE(behind);
+  CHECK(behind->id.value == 0x1234);
+  CHECK(behind->devices.empty());
+  CHECK(behind->command.size() < 300);
 }
 
 TEST_CASE("no cut or changed document is more than an error") {

@@ -32,6 +32,41 @@ Usage by_device(std::string host) {
                     .used_gpu_hours = 100000}}};
 }
 
+std::string history_document() {
+  DeviceHistory history{"GPU-1", 1'799'990'000, 1'800'000'000, 300, {}, {}};
+  history.rows = {{1'799'990'000, {50, 1000, 40, 300, 63}}, {1'799'990'300, {}}};
+  history.leases = {{{7}, "alice", 1'799'990'001, std::nullopt, true},
+                    {{8}, "bob", 1'799'990'002, 1'799'990'009, false}};
+  return device_history_json(history, Layout::line);
+}
+
+TEST_CASE("a history of another machine is read into values") {
+  const std::string document = history_document();
+  const auto read = device_history_from_json(document);
+  REQUIRE(read);
+  CHECK(device_history_json(*read, Layout::line) == document);
+  const auto fault_of = [&](std::string_view old, std::string_view fresh) {
+    std::string text = document;
+    text.replace(text.find(old), old.size(), fresh);
+    const auto told = device_history_from_json(text);
+    return told ? "" : told.error().message;
+  };
+  CHECK(fault_of("\"rows\":[[", "\"rows\":[null,[").find("rows are not such as ours") != std::string::npos);
+  CHECK(!fault_of("\"rows\":[[", "\"rows\":[[],[").empty());
+  CHECK(!fault_of("[1799990000,", "[\"x\",").empty());
+  CHECK(!fault_of("[1799990300,", "[1799990000,").empty());
+  CHECK(!fault_of("\"step_s\":300", "\"step_s\":0").empty());
+  CHECK(!fault_of("\"to_s\":1800000000", "\"to_s\":1").empty());
+  CHECK(!fault_of("\"power_w\"", "\"power\"").empty());
+  CHECK(!fault_of("berth-history", "berth-usage").empty());
+  CHECK(!fault_of("\"leases\":[{", "\"leases\":[7,{").empty());
+  // What is none of ours in a row is not known.
+  CHECK(fault_of(",50,1000,", ",\"50\",1e300,").empty());
+  CHECK(fault_of(",0.63]", ",63]").empty());
+  for (std::size_t i = 0; i < document.size() - 2; i += 3)
+    CHECK(!device_history_from_json(std::string_view(document).substr(0, i)));
+}
+
 TEST_CASE("usage is a line a user, and nothing that a user is called can move the cursor") {
   CHECK(usage_table(by_user(), {.width = 80, .now_s = 1'800'000'000}) ==
         "USER         LEASES   LEASED     USED   %\n"
@@ -57,7 +92,8 @@ TEST_CASE("where nothing was leased, that is told") {
 }
 
 TEST_CASE("a document of usage reads as what was written") {
-  for (const Usage& usage : {by_user(), by_device("node01"), by_device("")}) {
+  for (Usage usage : {by_user(), by_device("node01"), by_device("")}) {
+    for (UsageRow& row : usage.rows) row.who = printable(row.who);
     const auto read = usage_from_json(usage_json(usage, Layout::line));
     REQUIRE_MESSAGE(read, read.error().message);
     CHECK(*read == usage);

@@ -1,0 +1,75 @@
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "berth/cli/command.h"
+#include "berth/cli/named_lease.h"
+#include "berth/core/request.h"
+#include "berth/core/units.h"
+#include "berth/lease/site_file.h"
+#include "berth/sys/file.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kExtendAbout =
+    "Puts off the end of a lease that has a time (--time): by TIME, such as 2h. Who holds it looks again "
+    "before it "
+    "warns and before it ends the job, so this counts until then. Only the owner and root may, and not "
+    "beyond what "
+    "the site allows.\n"
+    "\n"
+    "The last digits of an id are enough if no other lease ends in them. Without ID: the lease that this "
+    "shell is "
+    "in.";
+
+Result<std::int64_t> longer_time(const Ticket& lease, std::int64_t more_s, const SitePolicy& policy) {
+  if (!lease.time_s)
+    return fail(
+        ErrorCode::failure,
+        fmt::format("the lease {} says no time: nothing ends it, and it needs no more", to_text(lease.id)));
+  const std::int64_t time_s = *lease.time_s + more_s;
+  const std::int64_t most_s = policy.most_time_s.value_or(kLongestTimeS);
+  if (time_s <= most_s) return time_s;
+  return fail(
+      ErrorCode::impossible,
+      fmt::format("the lease {} has {}, and with {} more it would have {}: a lease {} lasts {} at most",
+                  to_text(lease.id), time_for_people(*lease.time_s), time_for_people(more_s),
+                  time_for_people(time_s), policy.most_time_s ? "here" : "with a time",
+                  time_for_people(most_s)));
+}
+
+class Extend : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.arguments = "[ID] TIME";
+    syntax.words_command = "__leases mine";
+    syntax.about = kExtendAbout;
+    return syntax;
+  }
+
+  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    if (words.empty() || words.size() > 2)
+      return fail(ErrorCode::usage, "extend which lease by how long? berth extend [ID] TIME");
+    BERTH_LET(const auto more_s, seconds_from_text(words.back()));
+    BERTH_DO(check_time(more_s));
+    BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
+    BERTH_LET(const auto lease, find_named_lease({words.begin(), words.end() - 1}));
+    if (::geteuid() != 0 && ::geteuid() != lease.ticket.uid)
+      return fail(ErrorCode::failure,
+                  fmt::format("the lease {} is of {}: only its owner and root may extend it",
+                              to_text(lease.ticket.id), sys::user_name(lease.ticket.uid)));
+    BERTH_DO(lease.place.store->extend(
+        lease.ticket.id, [&](const Ticket& ticket) { return longer_time(ticket, more_s, files.policy); }));
+    return Output{};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_extend() {
+  return std::make_unique<Extend>();
+}
+
+}  // namespace berth::cli

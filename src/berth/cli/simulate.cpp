@@ -1,0 +1,191 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <functional>
+
+#include "berth/cli/command.h"
+#include "berth/cli/question.h"
+#include "berth/core/printable.h"
+#include "berth/core/units.h"
+#include "berth/core/workload.h"
+#include "berth/lease/site_file.h"
+#include "berth/render/replay.h"
+#include "berth/sys/clock.h"
+#include "berth/sys/descriptor.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kSimulateAbout =
+    "Replays jobs that were, or that may come, through the function that decides in line who starts when, "
+    "and "
+    "says how long they wait: all, by size, and by user. With other rules given it compares them with those "
+    "that hold: who starts sooner, and who later. It runs nothing and leases nothing.\n"
+    "\n"
+    "    berth simulate --jobs jobs.csv\n"
+    "    berth simulate --jobs jobs.csv --assumed-time 8h\n"
+    "    berth simulate --jobs jobs.csv --devices 16 --no-backfill --json\n"
+    "\n"
+    "The first line of FILE is arrival,devices,duration,time,user: when the job came (seconds, or a date "
+    "like "
+    "2026-11-20 14:02:05), how many GPUs it wants, how long it takes, how long it says that it takes at most "
+    "(may be empty), and whose it is. The lines after it are sorted by arrival.";
+
+constexpr std::string_view kOtherRules = "Other rules, to compare with";
+constexpr std::size_t kLargestJobsFile = std::size_t{64} << 20;
+constexpr std::size_t kLongestFault = 400;  // columns: a field of the file may be of any length
+constexpr unsigned kMostDevices = 4096;
+constexpr Moment kMostAssumed = 3650LL * 86'400;
+
+/// Of a pipe as well.
+Result<std::string> read_jobs(int file) {
+  std::string text;
+  std::array<char, 1 << 16> buffer;
+  while (text.size() <= kLargestJobsFile) {
+    const ssize_t got = ::read(file, buffer.data(), buffer.size());
+    if (got == 0) return text;
+    if (got < 0 && errno != EINTR) return sys::fail_errno("reading");
+    if (got > 0) text.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  return fail(ErrorCode::failure, "it is longer than 64 MiB; take a part of its jobs");
+}
+
+Result<std::string> read_jobs_file(const std::string& path) {
+  if (path == "-") return read_jobs(STDIN_FILENO);
+  const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file) return sys::fail_errno("opening");
+  return read_jobs(file.get());
+}
+
+/// How far it is, on a terminal, for whoever waits longer than a moment.
+class ProgressBar {
+ public:
+  explicit ProgressBar(std::size_t jobs) : jobs_(jobs), shows_(::isatty(STDERR_FILENO) == 1) {}
+  ~ProgressBar() {
+    if (shown_) mention(render::kClearLine);
+  }
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  void tell(std::size_t started) {
+    if (!shows_ || sys::monotonic_now() < next_) return;
+    next_ = sys::monotonic_now() + kBarEvery;
+    constexpr std::size_t kCells = 40;
+    const std::size_t full = kCells * started / jobs_;
+    const std::string bar =
+        fmt::format("[{:=<{}}{:{}}] {} of {}", "", full, "", kCells - full, started, jobs_);
+    mention(fmt::format("{}{}", render::kClearLine,
+                        render::cut(bar, Environment::style_of(STDERR_FILENO).width - 1)));
+    shown_ = true;
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kBarEvery{200};
+  std::size_t jobs_;
+  bool shows_;
+  bool shown_ = false;
+  std::chrono::nanoseconds next_ = sys::monotonic_now() + kBarEvery;
+};
+
+class Simulate : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.about = kSimulateAbout;
+    const auto option = [&](std::string_view group, std::string_view name, std::string_view value,
+                            std::string_view help, std::function<Result<void>(std::string_view)> set) {
+      syntax.options.push_back({group, 0, name, value, help, {}, std::move(set)});
+    };
+    option("Jobs", "jobs", "FILE", "the jobs, as CSV; - for standard input", store_text(file_));
+    option("Jobs", "devices", "N", "how many GPUs there are; by default those of this machine",
+           [this](std::string_view value) { return set_devices(value); });
+    option(kOtherRules, "assumed-time", "TIME", "a job that says no time is taken to last so long: 1h, 2d",
+           [this](std::string_view value) { return set_assumed_time(value); });
+    option(kOtherRules, "backfill", "", "later jobs start in front of an earlier one where it loses nothing",
+           raise_flag(backfill_));
+    option(kOtherRules, "no-backfill", "", "nobody starts in front of an earlier job",
+           raise_flag(no_backfill_));
+    option("Output", "json", "", "as JSON (docs/schema/simulate.json)", raise_flag(json_));
+    syntax.options.push_back(source_option(options_.source));
+    return syntax;
+  }
+
+  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+    if (file_.empty()) return fail(ErrorCode::usage, "which jobs? Name a file: --jobs FILE");
+    if (backfill_ && no_backfill_)
+      return fail(ErrorCode::usage, "--backfill and --no-backfill are two lines: compare with one of them");
+    BERTH_LET(const auto site, leasing::read_site_files(leasing::standard_site_file_paths()));
+    const LineRules present = site.policy.line;
+    const LineRules other{.assumed_s = assumed_s_.value_or(present.assumed_s),
+                          .backfill = backfill_ || (present.backfill && !no_backfill_)};
+    BERTH_LET(const auto devices, how_many_devices(environment));
+    const std::string name = file_ == "-" ? "standard input" : file_;
+    const auto text = read_jobs_file(file_);
+    if (!text) return std::unexpected(context(text.error(), name));
+    const auto workload = workload_from_csv(*text, name, devices);
+    if (!workload) {
+      const std::string fault = printable(workload.error().message);
+      return fail(workload.error().code, render::cut(fault, kLongestFault));
+    }
+    render::WhatIf answer{.workload = *workload, .present = under(present, *workload)};
+    if (other != present) answer.other = under(other, *workload);
+    return Output{.out = json_ ? render::what_if_json(answer, render::Layout::lines)
+                               : render::what_if_table(answer, Environment::style_of(STDOUT_FILENO))};
+  }
+
+ private:
+  Result<void> set_devices(std::string_view value) {
+    BERTH_LET(const auto devices, number_at_least(value, 1));
+    if (devices > kMostDevices)
+      return fail(ErrorCode::usage, fmt::format("must be at most {}", kMostDevices));
+    devices_ = devices;
+    return {};
+  }
+
+  Result<void> set_assumed_time(std::string_view value) {
+    BERTH_LET(const auto seconds, seconds_from_text(value));
+    if (seconds < 1 || seconds > kMostAssumed) return fail(ErrorCode::usage, "must be from 1s to 3650d");
+    assumed_s_ = seconds;
+    return {};
+  }
+
+  static render::WhatIf::Under under(const LineRules& rules, const Workload& workload) {
+    ProgressBar bar(workload.jobs.size());
+    return {rules, replay(workload, rules, [&](std::size_t started) { bar.tell(started); })};
+  }
+
+  /// Without a number: those that could ever be granted here.
+  Result<std::size_t> how_many_devices(Environment& environment) {
+    if (devices_) {
+      environment.end_probe();
+      return *devices_;
+    }
+    options_.mask = MaskUse::ignore;
+    BERTH_LET(const auto session, open_session(environment, options_));
+    BERTH_LET(const auto found, session.why(options_.request));
+    if (found.possible == 0)
+      return fail(ErrorCode::impossible,
+                  "no GPU can ever be granted here; say how many there are: --devices N");
+    return found.possible;
+  }
+
+  RequestOptions options_;
+  std::string file_;
+  std::optional<unsigned> devices_;
+  std::optional<Moment> assumed_s_;
+  bool backfill_ = false;
+  bool no_backfill_ = false;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_simulate() {
+  return std::make_unique<Simulate>();
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,56 @@
+#include "berth/cli/timed_end.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "berth/cli/question.h"
+#include "berth/core/units.h"
+
+namespace berth::cli {
+
+TimedEnd::TimedEnd(leasing::HeldLease& lease, std::chrono::seconds grace)
+    : lease_(lease.ticket().id), clock_(lease, grace) {
+  set_timer();
+}
+
+// Ctrl-Z stops the job, and us with it: what is due then needs a signal that lets us go on. It comes in time
+// also after the machine has slept.
+void TimedEnd::set_timer() {
+  if (const auto left = clock_.left()) timer_.set(*left);
+}
+
+TimedEnd::Moment TimedEnd::next() const {
+  const auto left = clock_.left();
+  return left ? Moment(std::chrono::steady_clock::now() + *left) : std::nullopt;
+}
+
+void TimedEnd::go_on(const std::function<std::vector<pid_t>()>& job) {
+  const TimeStep step = clock_.step();
+  if (step == TimeStep::warn) tell(warning_of(clock_, lease_));
+  if (step == TimeStep::ask) ask(job());
+  if (step == TimeStep::kill) {
+    for (const pid_t pid : job()) ::kill(pid, SIGKILL);
+  }
+  set_timer();
+}
+
+void TimedEnd::ask(const std::vector<pid_t>& job) const {
+  tell(
+      fmt::format("the time of the lease ({}) is over: its job is asked to end (SIGTERM), and ended after {}",
+                  time_for_people(clock_.time().count()), duration_for_people(clock_.grace().count())));
+  if (shell_) ::kill(*shell_, SIGHUP);
+  for (const pid_t pid : job) {
+    ::kill(pid, SIGTERM);
+    // One that is stopped cannot end itself.
+    ::kill(pid, SIGCONT);
+  }
+}
+
+TimedEnd::Moment earlier(TimedEnd::Moment a, TimedEnd::Moment b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "berth/cli/lease_clock.h"
+#include "berth/sys/wake_timer.h"
+
+namespace berth::cli {
+
+/// Holds a job to the time of its lease: a warning, SIGTERM to all of it, and SIGKILL after a grace.
+class TimedEnd {
+ public:
+  using Moment = std::optional<std::chrono::steady_clock::time_point>;
+
+  /// Before the job starts: whoever is stopped right after that needs the timer.
+  TimedEnd(leasing::HeldLease& lease, std::chrono::seconds grace);
+
+  /// The job is this shell, whose user is told as by a terminal that goes: interactive shells ignore SIGTERM.
+  void job_is_shell(pid_t shell) { shell_ = shell; }
+
+  /// When something is due. nullopt: never.
+  Moment next() const;
+  /// Does what is due. `job` gives all processes of it, and is asked when they are to end.
+  void go_on(const std::function<std::vector<pid_t>()>& job);
+  bool is_over() const { return clock_.is_over(); }
+
+ private:
+  void ask(const std::vector<pid_t>& job) const;
+  void set_timer();
+
+  TicketId lease_;
+  std::optional<pid_t> shell_;
+  LeaseClock clock_;
+  sys::WakeTimer timer_;
+};
+
+/// The earlier of two moments, of which there may be none.
+TimedEnd::Moment earlier(TimedEnd::Moment a, TimedEnd::Moment b);
+
+}  // namespace berth::cli

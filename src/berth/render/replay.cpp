@@ -1,0 +1,179 @@
+#include "berth/render/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "berth/core/printable.h"
+#include "berth/core/units.h"
+#include "berth/render/json_value.h"
+#include "berth/render/table.h"
+
+namespace berth::render {
+namespace {
+
+constexpr std::size_t kMostUsersShown = 20;
+
+/// Some jobs of a workload, which have something in common.
+struct Group {
+  std::string words;  ///< for people
+  std::optional<unsigned> devices{};
+  std::optional<std::string> user{};
+  JobPlaces jobs;
+};
+
+std::vector<Group> groups_of(const Workload& workload) {
+  std::vector<Group> groups{{.words = "all jobs", .jobs = all_jobs(workload)}};
+  for (auto& [devices, jobs] : jobs_by_size(workload))
+    groups.push_back({.words = counted(devices, "GPU"), .devices = devices, .jobs = std::move(jobs)});
+  const auto users = static_cast<std::ptrdiff_t>(groups.size());
+  for (auto& [user, jobs] : jobs_by_user(workload)) {
+    if (!user.empty()) groups.push_back({.words = printable(user), .user = user, .jobs = std::move(jobs)});
+  }
+  std::ranges::stable_sort(groups.begin() + users, groups.end(), std::ranges::greater{},
+                           [](const Group& group) { return group.jobs.size(); });
+  return groups;
+}
+
+std::size_t ended_at_their_time(const Workload& workload) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(workload.jobs, [](const LineJob& job) { return takes(job) < job.duration; }));
+}
+
+/// "12 s", "5.2 min", "13.4 h", "12.5 d": finer than what is told of a lease, since it is compared.
+std::string wait_text(double seconds) {
+  constexpr double kMinuteS = 60, kHourS = 3600, kDayS = 86'400;
+  if (seconds < kMinuteS) return fmt::format("{:.0f} s", seconds);
+  if (seconds < kHourS) return fmt::format("{:.1f} min", seconds / kMinuteS);
+  if (seconds < 2 * kDayS) return fmt::format("{:.1f} h", seconds / kHourS);
+  return fmt::format("{:.1f} d", seconds / kDayS);
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.0f} %", 100 * share);
+}
+
+std::string rules_text(const LineRules& rules) {
+  if (!rules.backfill) return "nobody starts in front of an earlier job";
+  return fmt::format("later jobs fill gaps; who says no time is taken to last {}",
+                     duration_for_people(rules.assumed_s));
+}
+
+std::string summary_of(const Workload& workload, std::string_view name, const WhatIf::Under& under) {
+  return fmt::format("{:<6}{}.\n{:6}GPU time in use {}, idle while somebody waits {}.\n", name,
+                     rules_text(under.rules), "", percent(used_share(workload, under.replay)),
+                     percent(idle_share(workload, under.replay)));
+}
+
+void add_waits(Row& row, const Waits& waits) {
+  row.push_back({wait_text(waits.mean_s)});
+  row.push_back({wait_text(static_cast<double>(waits.median_s))});
+  row.push_back({wait_text(static_cast<double>(waits.p99_s))});
+}
+
+Row cells_of(const Group& group, const WhatIf& answer) {
+  Row row{{group.words}, {std::to_string(group.jobs.size())}};
+  add_waits(row, waits_of(group.jobs, answer.workload, answer.present.replay));
+  if (!answer.other) return row;
+  add_waits(row, waits_of(group.jobs, answer.workload, answer.other->replay));
+  const Shift shift = shift_of(group.jobs, answer.present.replay, answer.other->replay);
+  row.push_back({std::to_string(shift.sooner)});
+  row.push_back({std::to_string(shift.later)});
+  return row;
+}
+
+Json rules_json(const Workload& workload, std::string_view name, const WhatIf::Under& under) {
+  Json starts = Json::array();
+  for (const Grant& grant : under.replay.grants) starts.push_back(grant.at);
+  return {{"name", name},
+          {"backfill", under.rules.backfill},
+          {"assumed_time_s", under.rules.assumed_s},
+          {"until_s", under.replay.until},
+          {"used_share", used_share(workload, under.replay)},
+          {"idle_share", idle_share(workload, under.replay)},
+          {"starts_s", std::move(starts)}};
+}
+
+Json waits_json(const Group& group, const Workload& workload, const Replay& replay) {
+  const Waits waits = waits_of(group.jobs, workload, replay);
+  return {{"mean_s", waits.mean_s}, {"median_s", waits.median_s}, {"p99_s", waits.p99_s}};
+}
+
+Json group_json(const Group& group, const WhatIf& answer) {
+  Json json{{"devices", nullable(group.devices)},
+            {"user", nullable(group.user)},
+            {"jobs", group.jobs.size()},
+            {"present", waits_json(group, answer.workload, answer.present.replay)},
+            {"other", nullptr},
+            {"sooner", nullptr},
+            {"later", nullptr}};
+  if (!answer.other) return json;
+  json["other"] = waits_json(group, answer.workload, answer.other->replay);
+  const Shift shift = shift_of(group.jobs, answer.present.replay, answer.other->replay);
+  json["sooner"] = shift.sooner;
+  json["later"] = shift.later;
+  return json;
+}
+
+std::string notes_below(const WhatIf& answer, std::size_t users_left_out) {
+  std::string text;
+  if (users_left_out > 0)
+    text += fmt::format("and {} with fewer jobs; --json has all\n", counted(users_left_out, "user"));
+  text += summary_of(answer.workload, "now:", answer.present);
+  if (answer.other) text += summary_of(answer.workload, "then:", *answer.other);
+  if (const std::size_t ended = ended_at_their_time(answer.workload); ended > 0) {
+    text += fmt::format("{} would take longer than {}: ended at {} time.\n", counted(ended, "job"),
+                        ended == 1 ? "it says" : "they say", ended == 1 ? "its" : "their");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string what_if_table(const WhatIf& answer, const Style& style) {
+  std::vector<Column> columns{{"WAIT OF", Align::left, 8}, {"JOBS", Align::right}};
+  const auto add_columns = [&](std::string_view mean, std::string_view median, std::string_view most) {
+    columns.push_back({mean, Align::right});
+    columns.push_back({median, Align::right, 0, 1});
+    columns.push_back({most, Align::right});
+  };
+  if (!answer.other) {
+    add_columns("MEAN", "MEDIAN", "99 %");
+  } else {
+    add_columns("MEAN NOW", "MEDIAN NOW", "99 % NOW");
+    add_columns("MEAN THEN", "MEDIAN THEN", "99 % THEN");
+    columns.push_back({"SOONER", Align::right});
+    columns.push_back({"LATER", Align::right});
+  }
+  std::vector<Row> rows;
+  std::size_t users = 0;
+  for (const Group& group : groups_of(answer.workload)) {
+    if (group.user && ++users > kMostUsersShown) continue;
+    rows.push_back(cells_of(group, answer));
+  }
+  const std::string head =
+      fmt::format("{} over {} on {}\n", counted(answer.workload.jobs.size(), "job"),
+                  wait_text(static_cast<double>(answer.present.replay.until - answer.present.replay.from)),
+                  counted(answer.workload.devices, "GPU"));
+  return head + table(columns, rows, style) +
+         notes_below(answer, users > kMostUsersShown ? users - kMostUsersShown : 0);
+}
+
+std::string what_if_json(const WhatIf& answer, Layout layout) {
+  Json policies = Json::array();
+  policies.push_back(rules_json(answer.workload, "present", answer.present));
+  if (answer.other) policies.push_back(rules_json(answer.workload, "other", *answer.other));
+  Json waits = Json::array();
+  for (const Group& group : groups_of(answer.workload)) waits.push_back(group_json(group, answer));
+  const Json json{{"kind", "berth-simulation"},
+                  {"version", 1},
+                  {"devices", answer.workload.devices},
+                  {"jobs", answer.workload.jobs.size()},
+                  {"ended_at_their_time", ended_at_their_time(answer.workload)},
+                  {"from_s", answer.present.replay.from},
+                  {"policies", std::move(policies)},
+                  {"waits", std::move(waits)}};
+  return dumped(json, layout);
+}
+
+}  // namespace berth::render

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "berth/core/replay.h"
+#include "berth/render/json.h"
+#include "berth/render/text.h"
+
+namespace berth::render {
+
+/// A workload under the rules that hold, and where others are to be compared with them, under those.
+struct WhatIf {
+  struct Under {
+    LineRules rules;
+    Replay replay;
+  };
+  const Workload& workload;
+  Under present;
+  std::optional<Under> other{};
+};
+
+/// A line for all jobs, for each size and for each user: how long they waited.
+std::string what_if_table(const WhatIf& answer, const Style& style);
+
+std::string what_if_json(const WhatIf& answer, Layout layout);
+
+}  // namespace berth::render

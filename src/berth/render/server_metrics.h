@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace berth::render {
+
+/// What a server counts since it began.
+struct ServerCounts {
+  std::size_t network = 0;                 ///< connections that are open
+  std::size_t local = 0;                   ///< those of the Unix socket
+  std::uint64_t refused = 0;               ///< connections that there was no room for
+  std::uint64_t shown_out = 0;             ///< those that had to make room
+  std::map<int, std::uint64_t> answers{};  ///< by HTTP status
+};
+/// In Prometheus' text format.
+std::string server_metrics(const ServerCounts& counts);
+
+/// How a hub has asked its agents.
+struct PollCounts {
+  std::uint64_t answered = 0;
+  std::uint64_t failed = 0;  ///< no answer, or none that could be read
+  double seconds = 0;        ///< that all of them took
+};
+
+}  // namespace berth::render

@@ -1,0 +1,68 @@
+#include "berth/render/device_json.h"
+
+#include <doctest/doctest.h>
+
+#include "berth/core/test/machine.h"
+#include "berth/render/listing.h"
+
+namespace berth::render {
+namespace {
+
+TEST_CASE("a lease is written with all that is known of it") {
+  Ticket lease = test::lease(0x1234, "GPU-a");
+  lease.uid = 1000;
+  lease.user = "ada";
+  lease.pid = 7;
+  lease.kept = true;
+  lease.job_pid = 8;
+  lease.since_s = 1'795'265'000;
+  lease.count = 3;
+  lease.shared = true;
+  lease.promise_bytes = 4096;
+  lease.command = "train.py";
+  lease.note = "sweep";
+  lease.request = "1 whole GPU";
+  CHECK(ticket_json(lease) == Json::parse(R"({
+    "id": "0000000000001234", "phase": "granted", "uid": 1000, "user": "ada", "pid": 7, "kept": true,
+    "job_pid": 8, "since_s": 1795265000, "count": 3, "shared": true, "promise_bytes": 4096,
+    "devices": ["GPU-a"], "command": "train.py", "note": "sweep", "request": "1 whole GPU"})"));
+  lease.phase = TicketPhase::waiting;
+  CHECK(ticket_json(lease)["phase"] == "waiting");
+}
+
+TEST_CASE("a device is named in each document in one way, and a verdict names its culprits") {
+  Facts facts = test::machine(1);
+  Device& device = facts.snapshot.devices[0];
+  device.name = "H100";
+  CHECK(identity_json(device) ==
+        Json({{"index", 0}, {"label", "0"}, {"uuid", device.uuid}, {"name", "H100"}}));
+  Verdict verdict;
+  verdict.failed = Clause::not_leased;
+  verdict.reason = "leased";
+  verdict.culprits = {{"ada", 7, "train.py", 1'795'265'000, TicketId{0x1234}, "sweep"}};
+  CHECK(verdict_json(verdict)["culprits"] == Json::parse(R"([{
+    "user": "ada", "pid": 7, "command": "train.py", "since_s": 1795265000, "lease": "0000000000001234",
+    "note": "sweep"}])"));
+}
+
+TEST_CASE("a leased device is told to be idle, and since when") {
+  const Facts facts = test::machine(2);
+  Ledger ledger;
+  ledger.tickets = {test::lease(0x1234, test::uuid_of(0))};
+  IdleTimes idle;
+  idle.adopt(facts.snapshot.devices[0], {&ledger.tickets[0]}, 1'795'265'100);
+  const std::vector<Verdict> verdicts;
+  const std::set<std::uint32_t> assumed;
+  const LeasesByDevice leases(ledger);
+  const Listing listing{facts, ledger, verdicts, assumed, idle};
+  const Json leased = device_json(facts.snapshot.devices[0], nullptr, listing, leases);
+  CHECK(leased["idle"] == true);
+  CHECK(leased["idle_since_s"] == 1'795'265'100);
+  CHECK(leased["leases"] == Json::array({"0000000000001234"}));
+  const Json free = device_json(facts.snapshot.devices[1], nullptr, listing, leases);
+  CHECK(free["idle"].is_null());
+  CHECK(free["idle_since_s"].is_null());
+}
+
+}  // namespace
+}  // namespace berth::render
