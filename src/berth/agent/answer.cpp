@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <set>
 
+#include "berth/core/text_match.h"
 #include "berth/render/json.h"
 
 namespace berth::serve {
@@ -22,18 +24,19 @@ bool is_same_secret(std::string_view given, std::string_view secret) {
 }
 
 bool may_ask(const HttpRequest& request, const Door& door) {
-  constexpr std::string_view kScheme = "Bearer ";
+  constexpr std::string_view kScheme = "bearer ";  // in any case of letters
   if (door.token.empty()) return true;
-  return request.authorization.starts_with(kScheme) &&
+  return lowered(request.authorization.substr(0, kScheme.size())) == kScheme &&
          is_same_secret(request.authorization.substr(kScheme.size()), door.token);
 }
 
 /// A page of another site reaches this machine's own addresses by a name of its own that it lets point here.
-bool is_own_name(std::string_view host) {
+bool is_own_name(std::string_view host, const std::vector<std::string>& known) {
   if (host.empty()) return true;  // no browser leaves it out
   const bool bracketed = host.starts_with('[');
-  const std::string_view name = host.substr(0, bracketed ? host.find(']') : host.rfind(':'));
+  const std::string name = lowered(host.substr(0, bracketed ? host.find(']') : host.rfind(':')));
   if (bracketed || name == "localhost") return true;
+  if (std::ranges::any_of(known, [&](const std::string& each) { return lowered(each) == name; })) return true;
   return !name.empty() && name.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
@@ -51,14 +54,6 @@ Page refused(int status, std::string_view message, std::string_view more_headers
   Page page = refusal(status, message);
   page.more_headers = more_headers;
   return page;
-}
-
-Page unless_unchanged(const Page& page, std::string_view if_none_match) {
-  if (page.status != 200 || !matches(if_none_match, page.tag)) return page;
-  Page unchanged = page;
-  unchanged.status = 304;
-  unchanged.text = std::make_shared<const std::string>();
-  return unchanged;
 }
 
 template <class Value>
@@ -104,6 +99,18 @@ Answer subscribe(std::string_view path, const Parameters& parameters) {
   return Subscription{std::string(path), *after};
 }
 
+/// "http://host/path" says whom it is for in the place of the Host. A proxy is asked so, and whoever asks us
+/// may.
+HttpRequest in_origin_form(HttpRequest request) {
+  const auto scheme = request.target.find("://");
+  if (request.target.starts_with('/') || scheme == std::string_view::npos) return request;
+  const std::string_view rest = request.target.substr(scheme + 3);
+  const std::size_t path = std::min(rest.find_first_of("/?"), rest.size());
+  request.host = rest.substr(0, path);
+  request.target = path < rest.size() && rest[path] == '/' ? rest.substr(path) : "/";
+  return request;
+}
+
 }  // namespace
 
 Page make_page(int status, std::string_view type, std::string text) {
@@ -117,11 +124,33 @@ Page refusal(int status, std::string_view message) {
   return page;
 }
 
-Answer answer(const HttpRequest& request, const Door& door, const Site& site, const Published& published) {
+Page unless_unchanged(const Page& page, std::string_view if_none_match) {
+  if (page.status != 200 || !matches(if_none_match, page.tag)) return page;
+  Page unchanged = page;
+  unchanged.status = 304;
+  unchanged.text = std::make_shared<const std::string>();
+  unchanged.parts.reset();
+  return unchanged;
+}
+
+Part make_part(std::string text) {
+  return {std::make_shared<const std::string>(std::move(text)), nullptr};
+}
+
+std::string joined(const Parts& parts) {
+  std::string text;
+  for (const Part& part : parts) text += *part.text;
+  return text;
+}
+
+Answer answer(const HttpRequest& asked, const Door& door, const Site& site, const Published& published) {
+  const HttpRequest request = in_origin_form(asked);
   const auto mark = request.target.find('?');
   const std::string_view path = request.target.substr(0, mark);
-  if (door.checks_host && !is_own_name(request.host))
-    return refusal(421, "without a token this answers only to an address or localhost as the Host");
+  if (door.checks_host && !is_own_name(request.host, door.hosts))
+    return refusal(421,
+                   "without a token this answers only to an address or localhost as the Host; "
+                   "`--host NAME` lets it answer to NAME too");
   if (request.method != "GET" && request.method != "HEAD")
     return refused(405, "everything here is read only: GET or HEAD", "Allow: GET, HEAD\r\n");
   if (const Page* file = find(site.files, path)) return unless_unchanged(*file, request.if_none_match);
@@ -136,7 +165,7 @@ Answer answer(const HttpRequest& request, const Door& door, const Site& site, co
                    "what stands after the question mark is not NAME=VALUE, once a name and with % as %25");
   if (find(published.streams, path) != nullptr) return subscribe(path, *parameters);
   if (const auto* question = find(published.questions, path))
-    return unless_unchanged((*question)(*parameters), request.if_none_match);
+    return Question{*question, *parameters, std::string(request.if_none_match)};
   const auto plain = path_of(path);
   if (const Service* service = plain ? find_service(site, *plain) : nullptr)
     return Errand{service, {*plain, *parameters}};

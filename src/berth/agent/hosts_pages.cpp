@@ -11,16 +11,25 @@ namespace {
 
 /// What the answers to questions are made of, whenever they are asked.
 struct Roll {
-  std::vector<PostedHost> posted;
   Hosts hosts;
-  Totals totals;
-  render::HostsHead head;
 };
 
-Page all_hosts(const Roll& roll) {
-  std::vector<std::string_view> entries;
-  for (const PostedHost& each : roll.posted) entries.push_back(each.entry());
-  return make_page(200, kJson, render::hosts_json(roll.head, entries, roll.totals));
+/// Nothing of it is copied, however many ask.
+Page all_hosts(const std::vector<PostedHost>& posted, const render::HostsHead& head, const Totals& totals) {
+  static const Part kBetween = make_part(",");
+  auto [start, end] = render::around_hosts(head, totals);
+  auto parts = std::make_shared<Parts>();
+  parts->reserve(2 * posted.size() + 2);
+  parts->push_back(make_part(std::move(start)));
+  for (const PostedHost& each : posted) {
+    if (parts->size() > 1) parts->push_back(kBetween);
+    parts->push_back(each.entry);
+  }
+  parts->push_back(make_part(std::move(end)));
+  Page page{200, kJson, nullptr};
+  page.parts = std::move(parts);
+  page.tag = fmt::format("\"n{}\"", head.number);
+  return page;
 }
 
 Page match(const Roll& roll, const Parameters& parameters) {
@@ -35,31 +44,26 @@ Page match(const Roll& roll, const Parameters& parameters) {
 
 }  // namespace
 
-PostedHost post(Host host, std::string_view entry, std::uint64_t number) {
-  std::string text = fmt::format("event: host\nid: {}\ndata: ", number);
-  const std::size_t begin = text.size();
-  text += entry;
-  text += "\n\n";
-  return {std::make_shared<const Host>(std::move(host)),
-          {number, std::make_shared<const std::string>(std::move(text))},
-          begin,
-          entry.size()};
+PostedHost post(Host host, Part entry, std::uint64_t number) {
+  static const Part kEnd = make_part("\n\n");
+  Frame event{number, {make_part(fmt::format("event: host\nid: {}\ndata: ", number)), entry, kEnd}};
+  return {std::make_shared<const Host>(std::move(host)), std::move(entry), std::move(event)};
 }
 
 void publish_hosts(const std::vector<PostedHost>& posted, const render::HostsHead& head,
                    Published& published) {
-  auto roll = std::make_shared<Roll>(Roll{posted, {}, {}, head});
+  auto roll = std::make_shared<Roll>();
   for (const PostedHost& each : posted) roll->hosts.push_back(each.host);
-  roll->totals = totals_of(roll->hosts);
+  const Totals totals = totals_of(roll->hosts);
 
   std::vector<Frame>& events = published.streams["/api/v1/hosts/events"];
   for (const PostedHost& each : posted) events.push_back(each.event);
   std::ranges::sort(events, {}, &Frame::number);
   std::string summary = fmt::format("event: summary\nid: {}\ndata: {}\n", head.number,
-                                    render::hosts_summary_json(head, roll->hosts, roll->totals));
-  events.push_back({head.number, std::make_shared<const std::string>(std::move(summary))});
+                                    render::hosts_summary_json(head, roll->hosts, totals));
+  events.push_back({head.number, {make_part(std::move(summary))}});
 
-  published.questions["/api/v1/hosts"] = [roll](const Parameters&) { return all_hosts(*roll); };
+  published.pages["/api/v1/hosts"] = all_hosts(posted, head, totals);
   published.questions["/api/v1/match"] = [roll](const Parameters& parameters) {
     return match(*roll, parameters);
   };

@@ -11,17 +11,14 @@
 
 namespace berth::serve {
 
-/// A host with its entry as text, made once: the event that tells of it has the entry inside.
+/// A host with its entry as text, made once: the event that tells of it has it too.
 struct PostedHost {
   std::shared_ptr<const Host> host;
+  Part entry;
   Frame event;
-  std::size_t entry_begin = 0;  ///< in the event's text
-  std::size_t entry_size = 0;
-
-  std::string_view entry() const { return std::string_view(*event.text).substr(entry_begin, entry_size); }
 };
 /// `number`: of the event, larger than any before.
-PostedHost post(Host host, std::string_view entry, std::uint64_t number);
+PostedHost post(Host host, Part entry, std::uint64_t number);
 
 /// /api/v1/hosts, its events, and /api/v1/match: the same on an agent, which is one host, and on a hub.
 /// `head.number` is that of the event `summary`, which tells who is left: larger than any host's. Pure.

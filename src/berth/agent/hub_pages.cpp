@@ -47,7 +47,7 @@ std::string refusal_of(int status) {
 
 Result<render::ToldHost> told_by(const Response& response) {
   if (response.status != 200) return fail(ErrorCode::failure, refusal_of(response.status));
-  auto told = render::read_hosts(response.body);
+  auto told = render::read_hosts(response.body, render::kBoundsOfAgent);
   if (!told) return std::unexpected(context(told.error(), "its answer"));
   if (told->is_hub) return fail(ErrorCode::failure, "that is a hub; name the agents of its hosts instead");
   if (told->hosts.size() != 1) return fail(ErrorCode::failure, "its answer: it tells not of one host");
@@ -57,7 +57,7 @@ Result<render::ToldHost> told_by(const Response& response) {
 }  // namespace
 
 Published publish_hub(const std::vector<PostedHost>& posted, const render::HostsHead& head,
-                      const std::string& hostname, const Published* own) {
+                      const std::string& hostname, const Published* own, const render::PollCounts& polls) {
   Published published;
   if (own != nullptr) {
     published = *own;
@@ -77,8 +77,8 @@ Published publish_hub(const std::vector<PostedHost>& posted, const render::Hosts
   const std::string of_own = own == nullptr ? "" : *own->pages.at("/metrics").text;
   published.pages.erase("/metrics");
   published.pages.erase("/cluster_status");
-  published.questions["/metrics"] = [hosts, of_own](const Parameters&) {
-    return make_page(200, kMetricsText, of_own + render::hub_metrics(hosts));
+  published.questions["/metrics"] = [hosts, of_own, polls](const Parameters&) {
+    return make_page(200, kMetricsText, of_own + render::hub_metrics(hosts, polls));
   };
   published.questions["/cluster_status"] = [hosts, now_s = head.time_s](const Parameters&) {
     return make_page(200, kJson, nvgpu_list(hosts, now_s));
@@ -107,11 +107,51 @@ Host after_asking(const Host& before, const Result<Response>& answer, std::int64
   return after;
 }
 
+HostNews news_of_failure(const Host& before, std::string error) {
+  if (before.error == error) return {before, ""};
+  Host after = before;
+  after.error = std::move(error);
+  std::string entry = render::host_json(after);
+  return {std::move(after), std::move(entry)};
+}
+
+HostNews news_after_asking(const Host& before, const Result<Response>& answer, std::int64_t now_s) {
+  constexpr std::size_t kMostGrowth = 2;
+  constexpr std::size_t kOfShortOnes = 32U
+                                       << 10U;  // an older Berth leaves keys out, which ours write as null
+  Host after = after_asking(before, answer, now_s);
+  if (after.report == before.report && after.error == before.error) return {std::move(after), ""};
+  std::string entry = render::host_json(after);
+  if (after.report != before.report && entry.size() > kMostGrowth * answer->body.size() + kOfShortOnes)
+    return news_of_failure(before, fmt::format("its answer of {} KiB would take {} KiB, and is not shown",
+                                               answer->body.size() >> 10U, entry.size() >> 10U));
+  return {std::move(after), std::move(entry)};
+}
+
 std::size_t most_of_answer(std::size_t agents) {
-  constexpr std::size_t kMostOfAll = 128U << 20U;
-  constexpr std::size_t kEnough = 256U << 10U;
-  constexpr std::size_t kMost = 4U << 20U;
-  return std::clamp(kMostOfAll / std::max<std::size_t>(agents, 1), kEnough, kMost);
+  constexpr std::size_t kFew = 32;
+  return agents <= kFew ? 1U << 20U : 256U << 10U;
+}
+
+namespace {
+
+constexpr std::size_t kMostOfHosts = 64U << 20U;
+/// The values, what they are written as, and that compressed: what a process or a waiter takes beside its
+/// text.
+constexpr std::size_t kForEachByte = 4;
+
+}  // namespace
+
+HostShares::HostShares(std::size_t hosts) : share_(kMostOfHosts / 2 / std::max<std::size_t>(hosts, 1)) {}
+
+std::size_t HostShares::beyond_share(std::size_t entry_bytes) const {
+  const std::size_t taken = entry_bytes * kForEachByte;
+  return taken > share_ ? taken - share_ : 0;
+}
+
+bool HostShares::has_room(std::size_t entry_bytes, std::size_t others_beyond) const {
+  const std::size_t beyond = beyond_share(entry_bytes);
+  return beyond == 0 || others_beyond + beyond <= kMostOfHosts / 2;
 }
 
 std::chrono::nanoseconds pause_before_second(std::chrono::nanoseconds every, std::size_t index,

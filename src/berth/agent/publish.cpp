@@ -42,7 +42,7 @@ Published start(const Telling& telling, const Snapshot* snapshot, const Error* e
 /// This machine as a hub shows its machines, so that whoever reads a hub can read an agent too.
 void publish_as_host(Host host, std::string_view entry, const Telling& telling, Published& published) {
   const std::uint64_t number = published.number;
-  publish_hosts({post(std::move(host), entry, number - 1)},
+  publish_hosts({post(std::move(host), make_part(std::string(entry)), number - 1)},
                 {.number = number, .time_s = telling.now_s, .every_s = telling.every_s}, published);
 }
 
@@ -55,10 +55,11 @@ Published publish_failure(const Error& error, const Telling& telling, std::uint6
   published.pages["/cluster_status"] =
       make_page(200, kJson, "[" + render::nvgpu_error(error.message) + "]\n");
   published.pages["/metrics"] = make_page(
-      200, kPrometheus, render::prometheus_text({nullptr, {}, telling.counts, version(), telling.now_s}));
+      200, kPrometheus,
+      render::prometheus_text({nullptr, {}, telling.counts, version(), telling.now_s, telling.history}));
   std::string frame;
   add_event(frame, "failure", number, text);
-  published.streams["/api/v1/events"] = {{number, std::make_shared<const std::string>(std::move(frame))}};
+  published.streams["/api/v1/events"] = {{number, {make_part(std::move(frame))}}};
   const Host host{.name = telling.hostname, .error = error.message};
   publish_as_host(host, render::host_json(host), telling, published);
   return published;
@@ -85,7 +86,7 @@ Published publish(const Result<leasing::World>& look, const Telling& telling, st
   std::string frame;
   add_event(frame, "snapshot", number, snapshot);
   add_event(frame, "queue", number, queue);
-  published.streams["/api/v1/events"] = {{number, std::make_shared<const std::string>(std::move(frame))}};
+  published.streams["/api/v1/events"] = {{number, {make_part(std::move(frame))}}};
   published.pages["/cluster_status"] = make_page(200, kJson, "[" + report + "]\n");
   published.pages["/gpu_status"] = make_page(200, kJson, report);
   published.pages["/api/v1/snapshot"] = make_page(200, kJson, snapshot);
@@ -93,7 +94,8 @@ Published publish(const Result<leasing::World>& look, const Telling& telling, st
   published.pages["/api/v1/leases"] = make_page(200, kJson, render::leases_json(look->ledger, line));
   published.pages["/metrics"] =
       make_page(200, kPrometheus,
-                render::prometheus_text({&listing, waiting, telling.counts, version(), telling.now_s}));
+                render::prometheus_text(
+                    {&listing, waiting, telling.counts, version(), telling.now_s, telling.history}));
   const Host host{telling.hostname, std::nullopt, "", telling.now_s,
                   std::make_shared<const HostReport>(HostReport{facts, look->ledger, *verdicts, look->assumed,
                                                                 telling.idle, std::move(waiting)})};

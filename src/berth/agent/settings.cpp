@@ -55,6 +55,11 @@ std::int64_t interval_s(const Settings& settings) {
   return settings.hub.is_hub ? kOfHubSeconds : kOfAgentSeconds;
 }
 
+bool checks_host(const Settings& settings) {
+  const bool is_guarded = !settings.token_file.empty() || !settings.tls_clients.empty();
+  return !is_guarded && (!settings.insecure || !settings.hosts.empty());
+}
+
 Result<void> check(const Settings& settings) {
   const bool names_agents = !settings.hub.agents.empty() || !settings.hub.agents_file.empty();
   if (settings.hub.is_hub && !names_agents)

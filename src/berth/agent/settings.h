@@ -41,9 +41,10 @@ struct Settings {
   std::string tls_key;
   std::string tls_clients;  ///< file of the authorities whose certificates let a client in
   bool insecure = false;
-  std::int64_t every_s = 0;      ///< 0: 1 of an agent, 5 of a hub
-  std::int64_t patience_s = 10;  ///< for a client to send the whole of a request, or to take an answer
-  std::string history_file;      ///< "": where the system or the user keeps what programs remember
+  std::vector<std::string> hosts{};  ///< names that it is asked by
+  std::int64_t every_s = 0;          ///< 0: 1 of an agent, 5 of a hub
+  std::int64_t patience_s = 10;      ///< for a client to send the whole of a request, or to take an answer
+  std::string history_file;          ///< "": where the system or the user keeps what programs remember
   bool no_history = false;
   source::SourceKind source = source::SourceKind::kAutomatic;
   HubSettings hub;
@@ -60,6 +61,10 @@ struct TcpAddress {
 };
 /// "127.0.0.1:8420", "[::1]:8420", "0.0.0.0:0". Error: `usage`.
 Result<TcpAddress> tcp_address(std::string_view text);
+
+/// Whether the Host of a request must be one of its own: where nothing else keeps out the pages of other
+/// sites.
+bool checks_host(const Settings& settings);
 
 /// Error: `usage`, when the settings contradict each other or would let anybody on the network in.
 Result<void> check(const Settings& settings);

@@ -9,6 +9,7 @@
 #include <ctime>
 #include <thread>
 
+#include "berth/core/command_text.h"
 #include "berth/lease/blind_spots.h"
 #include "berth/lease/session.h"
 #include "berth/sys/clock.h"
@@ -57,7 +58,10 @@ Result<leasing::World> Watcher::look_at_machine() {
   // Anew each time, so that an edit of the site file counts at once, as it does for everybody else.
   BERTH_LET(const auto session, leasing::Session::open({[this] { return probe(); }, [] {}}, MaskUse::ignore));
   warnings_.insert(warnings_.end(), session.warnings().begin(), session.warnings().end());
-  return session.look(berth::Request(), readings_for_listing());
+  BERTH_LET(auto world, session.look(berth::Request(), readings_for_listing()));
+  // Whoever reads this is somebody else.
+  tell_commands(world.facts, world.ledger, std::nullopt);
+  return world;
 }
 
 void Watcher::look() {

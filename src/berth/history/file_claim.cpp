@@ -17,6 +17,8 @@
 namespace berth::history {
 namespace {
 
+constexpr int kMostOfDay = 5;  // corrupt files that are kept: each may be as long as a history
+
 std::unexpected<DatabaseError> refused(DatabaseError::Kind kind, std::string message) {
   return std::unexpected(DatabaseError{kind, std::move(message)});
 }
@@ -42,9 +44,14 @@ Done<Claim> claim_file(const std::string& path) {
   BERTH_LET(auto real, resolved(path));
   const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   const sys::Descriptor made(::open(real.c_str(), flags, 0600));
+  if (!made && errno == EROFS) return refused(DatabaseError::Kind::other, "its disk is mounted read-only");
   if (!made && errno != EEXIST) return refused(DatabaseError::Kind::other, std::strerror(errno));
   struct stat status{};
   if (::lstat(real.c_str(), &status) != 0) return refused(DatabaseError::Kind::other, std::strerror(errno));
+  // SQLite would open it for reading alone, and say of the first write that a descriptor is bad.
+  if (!made && S_ISREG(status.st_mode) && ::access(real.c_str(), W_OK) != 0)
+    return refused(DatabaseError::Kind::other,
+                   errno == EROFS ? "its disk is mounted read-only" : std::strerror(errno));
   if (!S_ISREG(status.st_mode)) return refused(DatabaseError::Kind::foreign, "it is no file: name another");
   if (status.st_uid != ::geteuid() && ::geteuid() != 0)
     return refused(DatabaseError::Kind::foreign, "it is another user's: name another");
@@ -59,8 +66,17 @@ std::uint64_t inode_of(const std::string& path) {
 Done<std::string> rename_corrupt(const std::string& path, std::int64_t now_s) {
   const std::chrono::year_month_day day{
       std::chrono::floor<std::chrono::days>(std::chrono::sys_seconds(std::chrono::seconds(now_s)))};
-  const std::string aside = fmt::format("{}.corrupt-{:04}-{:02}-{:02}", path, static_cast<int>(day.year()),
+  const std::string dated = fmt::format("{}.corrupt-{:04}-{:02}-{:02}", path, static_cast<int>(day.year()),
                                         static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
+  std::string aside = dated;
+  for (int number = 2; inode_of(aside) != 0; ++number) {
+    if (number > kMostOfDay)
+      return refused(DatabaseError::Kind::other,
+                     fmt::format("it is corrupt again, and {} to {} are there already: look at the disk, and "
+                                 "move them away",
+                                 dated, aside));
+    aside = fmt::format("{}-{}", dated, number);
+  }
   if (std::rename(path.c_str(), aside.c_str()) != 0)
     return refused(DatabaseError::Kind::other,
                    fmt::format("renaming it to {}: {}", aside, std::strerror(errno)));

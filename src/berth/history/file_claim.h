@@ -20,8 +20,8 @@ Done<Claim> claim_file(const std::string& path);
 /// The file that this name stands for now, 0 for none.
 std::uint64_t inode_of(const std::string& path);
 
-/// Gives the file and its log another name: PATH.corrupt-2026-03-01. One of the same day goes. Gives the
-/// name.
+/// Gives the file and its log another name: PATH.corrupt-2026-03-01, and the next of that day -2 behind it.
+/// Gives the name. DatabaseError: also when there are five of the day, none of which goes.
 Done<std::string> rename_corrupt(const std::string& path, std::int64_t now_s);
 
 }  // namespace berth::history

@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 constexpr auto kWriteEvery = 30s;        // what kill -9 may cost at most
 constexpr std::size_t kMostLooks = 256;  // that may wait for the thread
 constexpr std::size_t kMostQuestions = 64;
+constexpr auto kKept = 10s;  // an answer about hours
 
 std::int64_t wall_now_s() {
   return std::chrono::floor<std::chrono::seconds>(sys::wall_now()).count();
@@ -105,7 +106,8 @@ class History::Body {
     for (const Observation& look : turn.looks) writer_.see(look);
     writer_.write(wall_now_s());
     next_write_ = std::chrono::steady_clock::now() + kWriteEvery;
-    for (const Asked& asked : turn.questions) asked.answer(writer_.answer(asked.question, wall_now_s()));
+    if (turn.keep_in) kept_.reset();
+    for (const Asked& asked : turn.questions) asked.answer(answer(asked.question));
     const std::scoped_lock lock(mutex_);
     health_ = writer_.health();
     busy_since_.reset();
@@ -114,7 +116,25 @@ class History::Body {
     return !turn.ending;
   }
 
+  /// Hours of a year take a second to add up, and all who have a page open ask for the same.
+  HistoryAnswer answer(const Question& question) {
+    const auto now = std::chrono::steady_clock::now();
+    if (kept_ && kept_->question == question && now < kept_->until) return kept_->answer;
+    HistoryAnswer answered = writer_.answer(question, wall_now_s());
+    if (answered.http_status == 200 && std::holds_alternative<UsageQuestion>(question))
+      kept_ = Kept{question, answered, std::chrono::steady_clock::now() + kKept};
+    return answered;
+  }
+
+  /// The last answer about hours.
+  struct Kept {
+    Question question;
+    HistoryAnswer answer;
+    std::chrono::steady_clock::time_point until;
+  };
+
   HistoryWriter writer_;  // of the thread
+  std::optional<Kept> kept_;
   std::chrono::steady_clock::time_point next_write_ = std::chrono::steady_clock::now() + kWriteEvery;
 
   mutable std::mutex mutex_;  // of what follows; never held while the disk is at work

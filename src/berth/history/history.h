@@ -24,7 +24,8 @@ class History {
   void keep_in(std::optional<std::string> path);
   /// From any thread. Where too much waits to be written, the oldest look goes.
   void see(Observation observation);
-  /// From any thread. `answer` is called in the history's thread or in this one; never, when the disk hangs.
+  /// From any thread. About hours, who asks the same within ten seconds is answered the same. `answer` is
+  /// called in the history's thread or in this one; never, when the disk hangs.
   void ask(Question question, std::function<void(HistoryAnswer)> answer);
   /// From any thread.
   render::HistoryHealth health() const;

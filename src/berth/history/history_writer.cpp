@@ -74,6 +74,8 @@ bool HistoryWriter::open(std::int64_t now_s) {
       aside = fmt::format("{} was corrupt ({}): it is now {}, and a new one begins", *path_,
                           file.error().message, *renamed);
       file = HistoryFile::open(*path_);
+    } else {
+      file = std::unexpected(renamed.error());
     }
   }
   auto known = file ? file->known(now_s) : std::unexpected(file.error());

@@ -17,6 +17,8 @@ struct DeviceQuestion {
   std::int64_t since_s = 24LL * 3600;  ///< so long ago it begins
   std::int64_t points = 300;
   std::int64_t least_step_s = 1;  ///< as often somebody looks
+
+  bool operator==(const DeviceQuestion&) const = default;
 };
 /// Of `device`, `since` and `points`. Error: `usage`, with what is allowed.
 Result<DeviceQuestion> device_question(const Parameters& parameters);
@@ -25,6 +27,8 @@ Result<DeviceQuestion> device_question(const Parameters& parameters);
 struct UsageQuestion {
   UsageBy by = UsageBy::user;
   std::int64_t since_s = 7LL * 24 * 3600;
+
+  bool operator==(const UsageQuestion&) const = default;
 };
 /// Of `by` and `since`. Error: `usage`, with what is allowed.
 Result<UsageQuestion> usage_question(const Parameters& parameters);

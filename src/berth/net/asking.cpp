@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "berth/core/printable.h"
 #include "berth/render/json.h"
-#include "berth/render/text.h"
 
 namespace berth::serve {
 
@@ -17,7 +17,7 @@ Result<std::string> document_in(Response response, std::string_view asking) {
   return fail(ErrorCode::failure,
               fmt::format("{}: {}", asking,
                           message.empty() ? fmt::format("it answers with HTTP status {}", response.status)
-                                          : render::printable(message)));
+                                          : printable(message)));
 }
 
 }  // namespace berth::serve

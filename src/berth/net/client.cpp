@@ -14,7 +14,9 @@
 #include <optional>
 #include <tuple>
 
+#include "berth/net/key_pair.h"
 #include "berth/net/resolver.h"
+#include "berth/net/side.h"
 
 namespace berth::serve {
 
@@ -38,7 +40,6 @@ namespace {
 namespace beast = boost::beast;
 namespace http = beast::http;
 
-using PlainStream = beast::basic_stream<Protocol, Executor>;
 using SecureStream = asio::ssl::stream<PlainStream&>;
 using Time = Resolver::Time;
 template <class T>
@@ -91,10 +92,7 @@ Result<ClientContext> read_context(const Peer& peer) {
   }
   if (error) return broken("authorities", peer.authorities);
   if (peer.certificate.empty()) return context;
-  (void)context->use_certificate_chain_file(peer.certificate, error);
-  if (error) return broken("certificate", peer.certificate);
-  (void)context->use_private_key_file(peer.key, asio::ssl::context::pem, error);
-  if (error) return broken("key", peer.key);
+  BERTH_DO(use_key_pair(*context, peer.certificate, peer.key));
   return context;
 }
 

@@ -1,23 +1,55 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "berth/agent/answer.h"
 
 namespace berth::serve {
 
-/// The compressed form of what many clients get, made for the first that takes it and kept as long as the
-/// text is.
+using SharedPacked = std::shared_ptr<const Packed>;
+
+/// In compressed form, made where nobody has made it yet. What is short is only framed. The text has less
+/// than 4 GiB.
+SharedPacked packed_form(const Part& part);
+/// Gives long parts their compressed form, which takes a while.
+void pack(Part& part);
+void pack(Published& published);
+
+/// What gzip has around the parts of one stream.
+class GzipFrame {
+ public:
+  static std::string_view start();
+  /// Of what follows.
+  void take(const Packed& packed, std::size_t size);
+  std::string end() const;
+
+ private:
+  std::uint64_t size_ = 0;
+  unsigned long crc_ = 0;
+};
+
+/// A whole answer, compressed.
+struct PackedAnswer {
+  std::vector<SharedPacked> parts;
+  std::string end;
+  std::size_t bytes = 0;
+};
+
+/// The compressed form of what many clients get, put together for the first that takes it and kept as long as
+/// the text is.
 class Packer {
  public:
   /// nullptr: it is too short to be worth it.
-  SharedText packed(const SharedText& text);
+  std::shared_ptr<const PackedAnswer> packed(const Page& page);
   void forget_what_is_gone();
 
  private:
-  std::map<std::weak_ptr<const std::string>, SharedText, std::owner_less<>> packed_;
+  std::map<std::weak_ptr<const void>, std::shared_ptr<const PackedAnswer>, std::owner_less<>> packed_;
 };
 
 }  // namespace berth::serve

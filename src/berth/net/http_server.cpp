@@ -4,15 +4,21 @@
 #include "berth/net/http_server.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <exception>
+#include <map>
 #include <optional>
 
+#include "berth/net/count.h"
+#include "berth/net/errands.h"
+#include "berth/net/event_text.h"
 #include "berth/net/gzip.h"
 #include "berth/net/listeners.h"
+#include "berth/net/side.h"
 #include "berth/net/wire.h"
+#include "berth/render/server_metrics.h"
 
 namespace berth::serve {
 namespace {
@@ -21,50 +27,23 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 using namespace std::chrono_literals;
 
-using PlainStream = beast::basic_stream<Protocol, Executor>;
-using SecuredStream = asio::ssl::stream<PlainStream>;
+using SecuredStream = asio::ssl::stream<PlainStream&>;
 using Task = asio::awaitable<void, Executor>;
 
-constexpr std::size_t kMostConnections = 4000;
-constexpr std::size_t kMostLocalConnections = 500;  // through the Unix socket, which no network can fill
 constexpr std::size_t kReadBytes = 4096;
+constexpr std::size_t kMostAtOnce = 16U << 10U;
 constexpr auto kIdle = 75s;  // between two requests: longer than Prometheus' usual interval
+constexpr auto kBetweenWarnings = 10min;
 constexpr auto kSeeingOff = 2s;
-constexpr std::size_t kMostErrands = 64;       // at a time: each may read much
 constexpr std::size_t kMostFramesAtOnce = 16;  // what is newer meanwhile takes the place of the rest
 constexpr auto kDraining = 2000ms;             // for answers under way when the server is told to end
 constexpr auto kDrainingStep = 10ms;
-
-/// As many descriptors as the system lets this process have. Returns how many that is.
-std::size_t raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMostConnections;
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 2 * kMostConnections);
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-  return limit.rlim_cur;
-}
-
-class Count {
- public:
-  explicit Count(std::size_t& counter) : counter_(counter) { ++counter_; }
-  ~Count() { --counter_; }
-  Count(const Count&) = delete;
-  Count& operator=(const Count&) = delete;
-
- private:
-  std::size_t& counter_;
-};
 
 }  // namespace
 
 class HttpServer::Body {
  public:
-  explicit Body(Site site) : site_(std::move(site)) {
-    // The rest is for the looks at the machine, which clients must not be able to stop.
-    const std::size_t descriptors = raise_descriptor_limit();
-    network_.most = std::min(kMostConnections, descriptors / 8 * 5);
-    local_.most = std::min(kMostLocalConnections, descriptors / 8);
-  }
+  explicit Body(Site site) : site_(std::move(site)) { allow_guests(network_.guests, local_.guests); }
 
   Result<void> apply(const Settings& settings) {
     std::string token;
@@ -78,12 +57,12 @@ class HttpServer::Body {
       tls = std::move(context);
     }
     BERTH_DO(listeners_.listen(settings));
-    const bool checks_host = token.empty() && settings.tls_clients.empty() && !settings.insecure;
-    if (tls || tls_ || token != network_.door.token || checks_host != network_.door.checks_host)
-      show_out_the_network();
-    network_.door = {.token = token, .checks_host = checks_host};
+    Door door{.token = token, .checks_host = checks_host(settings), .hosts = settings.hosts};
+    if (tls || tls_ || door != network_.door) show_out_the_network();
+    network_.door = std::move(door);
     tls_ = std::move(tls);
     patience_ = std::chrono::seconds(settings.patience_s);
+    errands_.set_patience(patience_);
     return {};
   }
 
@@ -101,21 +80,14 @@ class HttpServer::Body {
 
   void run(const std::function<void()>& reload) {
     asio::co_spawn(io_, obey_signals(reload), asio::detached);
-    io_.run();
+    while (!io_.stopped()) run_for_a_while();
     listeners_.close();
   }
 
  private:
-  /// Clients of the network, or of the Unix socket.
-  struct Side {
-    Door door{};
-    std::size_t most = 0;
-    std::size_t connections = 0;
-    std::uint64_t admission = 0;  // rises when who may ask has changed
-  };
-
   struct Visit {
     const Side& side;
+    const Seat& seat;
     std::uint64_t admission;  // under which the client was let in
     bool is_admitted() const { return admission == side.admission; }
   };
@@ -153,21 +125,61 @@ class HttpServer::Body {
       if (error) {  // no descriptors left: clients wait in the kernel's queue until some are
         Timer pause(io_, 100ms);
         co_await pause.async_wait(kAwait);
-      } else if (side.connections < side.most) {
-        asio::co_spawn(io_, attend(PlainStream(std::move(socket)), side), asio::detached);
+      } else {
+        let_in(PlainStream(std::move(socket)), side);
       }
     }
   }
 
-  Task attend(PlainStream stream, Side& side) {
-    const Count connection(side.connections);
-    const Visit visit{side, side.admission};
+  /// Where there is no room, whoever waits the longest without having asked goes.
+  void let_in(PlainStream stream, Side& side) {
+    boost::system::error_code error;  // gone already: its address does not matter
+    const auto from = stream.socket().remote_endpoint(error);
+    const Guests::Admission admission = side.guests.admit(error ? std::string() : address_key(from));
+    if (admission.shown_out || admission.id == 0) warn_of_crowd(side);
+    if (admission.shown_out) side.streams.at(*admission.shown_out)->close();
+    counts_.shown_out += admission.shown_out ? 1 : 0;
+    counts_.refused += admission.id == 0 ? 1 : 0;
+    if (admission.id == 0) return;
+    asio::co_spawn(io_, attend(std::move(stream), side, admission.id),
+                   [this](const std::exception_ptr& thrown) { log_thrown(thrown); });
+  }
+
+  void warn_of_crowd(Side& side) {
+    const auto now = std::chrono::steady_clock::now();
+    if (side.warned != decltype(now)() && now - side.warned < kBetweenWarnings) return;
+    side.warned = now;
+    site_.log(fmt::format("{} connections are open at {}; those that ask for nothing make room",
+                          side.guests.count(), &side == &local_ ? "the Unix socket" : "the network"));
+  }
+
+  /// Whatever one client or agent makes fail, it costs nobody else anything.
+  void run_for_a_while() {
+    try {
+      io_.run();
+    } catch (const std::exception& error) {
+      site_.log(fmt::format("went on after a fault: {}", error.what()));
+    }
+  }
+
+  void log_thrown(const std::exception_ptr& thrown) const {
+    if (!thrown) return;
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::exception& error) {
+      site_.log(fmt::format("a connection was closed after a fault: {}", error.what()));
+    }
+  }
+
+  Task attend(PlainStream stream, Side& side, Guests::Id id) {
+    const Seat seat(side, id, stream);
+    const Visit visit{side, seat, side.admission};
     if (&side == &local_ || !tls_) {
       co_await converse(stream, visit);
       co_return;
     }
     const TlsContext context = tls_;  // a reload may put another in its place
-    SecuredStream secure(std::move(stream), *context);
+    SecuredStream secure(stream, *context);
     beast::get_lowest_layer(secure).expires_after(patience_);
     const auto [error] = co_await secure.async_handshake(asio::ssl::stream_base::server, kAwait);
     if (!error) co_await converse(secure, visit);
@@ -176,13 +188,16 @@ class HttpServer::Body {
   template <class Stream>
   Task converse(Stream& stream, const Visit& visit) {
     beast::flat_buffer input(kMostHeaderBytes);
-    for (bool keep_alive = true; keep_alive && !ending_;) {
-      if (input.size() == 0 && !co_await read_more(stream, input)) co_return;
+    auto patience = patience_;  // until something was asked
+    for (bool keep_alive = true; keep_alive && !ending_; patience = kIdle) {
+      visit.seat.waits();
+      if (input.size() == 0 && !co_await read_more(stream, input, patience)) co_return;
       http::request_parser<http::empty_body> parser;
       parser.header_limit(kMostHeaderBytes);
       beast::get_lowest_layer(stream).expires_after(patience_);
       const auto [error, size] = co_await http::async_read_header(stream, input, parser, kAwait);
       if (!visit.is_admitted()) co_return;
+      visit.seat.is_served();
       const Count under_way(answering_);
       if (error) {
         const auto refusal = refusal_of(error);
@@ -190,27 +205,41 @@ class HttpServer::Body {
           co_await see_off(stream, input);
         co_return;
       }
-      // A body is never read: what it says cannot matter.
-      const bool has_body = parser.chunked() || parser.content_length_remaining().value_or(0) > 0;
-      keep_alive = parser.get().keep_alive() && !has_body && !ending_;
       const Header& header = parser.get();
+      // A body is never read: what it says cannot matter. Nor can what follows a request that is odd.
+      const bool is_odd = is_ambiguous(header);
+      const bool has_body = is_odd || parser.chunked() || parser.content_length_remaining().value_or(0) > 0;
+      keep_alive = parser.get().keep_alive() && !has_body && !ending_;
       const Manner manner{.with_text = header.method() != http::verb::head,
                           .packed = takes_gzip(header),
                           .keep_alive = keep_alive};
-      Answer answer = serve::answer(request_of(header), visit.side.door, site_, *published_);
+      const HttpRequest request = request_of(header);
+      Answer answer =
+          is_odd ? refusal(400, kAmbiguous) : serve::answer(request, visit.side.door, site_, *published_);
       if (const auto* subscription = std::get_if<Subscription>(&answer)) {
-        co_await send_events(stream, *subscription, manner.with_text, visit);
+        co_await send_events(stream, *subscription, manner, visit);
         co_return;
       }
-      if (const auto* errand = std::get_if<Errand>(&answer)) answer = co_await run_errand(*errand);
-      if (!co_await send(stream, std::get<Page>(answer), manner)) co_return;
+      if (const auto* errand = std::get_if<Errand>(&answer)) {
+        Page made = co_await errands_.run(*errand);
+        answer = std::move(made);
+      } else if (const auto* question = std::get_if<Question>(&answer)) {
+        std::string target(request.target);
+        Page made = co_await errands_.answer(*question, std::move(target), published_->number);
+        answer = std::move(made);
+      }
+      Page& page = std::get<Page>(answer);
+      ++counts_.answers[page.status];
+      if (request.target == "/metrics" && page.status == 200) add_own_metrics(page);
+      if (!co_await send(stream, page, manner)) co_return;
       if (has_body) co_await see_off(stream, input);
     }
   }
 
   template <class Stream>
-  asio::awaitable<bool, Executor> read_more(Stream& stream, beast::flat_buffer& input) {
-    beast::get_lowest_layer(stream).expires_after(kIdle);
+  asio::awaitable<bool, Executor> read_more(Stream& stream, beast::flat_buffer& input,
+                                            std::chrono::seconds patience) {
+    beast::get_lowest_layer(stream).expires_after(patience);
     const auto [error, size] = co_await stream.async_read_some(input.prepare(kReadBytes), kAwait);
     input.commit(size);
     co_return !error;
@@ -231,6 +260,13 @@ class HttpServer::Body {
     }
   }
 
+  void add_own_metrics(Page& page) {
+    counts_.network = network_.guests.count();
+    counts_.local = local_.guests.count();
+    page = make_page(page.status, page.type, *page.text + render::server_metrics(counts_));
+    page.tag.clear();
+  }
+
   /// How one client takes its answer.
   struct Manner {
     bool with_text = true;
@@ -240,65 +276,54 @@ class HttpServer::Body {
 
   template <class Stream>
   asio::awaitable<bool, Executor> send(Stream& stream, const Page& page, Manner manner) {
-    SharedText text = page.text;
-    Sending sending{.length = text->size(), .keep_alive = manner.keep_alive};
-    if (const SharedText packed = manner.packed ? packer_.packed(text) : nullptr) {
-      text = packed;
-      sending.length = text->size();
-      sending.is_packed = true;
+    const auto packed = manner.packed ? packer_.packed(page) : nullptr;
+    std::vector<asio::const_buffer> buffers(1);
+    if (packed) {
+      buffers.push_back(asio::buffer(GzipFrame::start()));
+      for (const SharedPacked& each : packed->parts) buffers.push_back(asio::buffer(each->bytes));
+      buffers.push_back(asio::buffer(packed->end));
+    } else if (page.parts) {
+      for (const Part& each : *page.parts) buffers.push_back(asio::buffer(*each.text));
+    } else {
+      buffers.push_back(asio::buffer(*page.text));
     }
-    const std::string head = head_of(page, sending);
-    const auto body = manner.with_text ? asio::buffer(*text) : asio::const_buffer();
-    const std::array<asio::const_buffer, 2> parts{asio::buffer(head), body};
-    co_return co_await write(stream, parts);
-  }
-
-  /// The reply may come in another thread, before or after, or never.
-  asio::awaitable<Page, Executor> run_errand(const Errand& errand) {
-    if (errands_ >= kMostErrands) co_return refusal(503, "too many ask at once; ask again in a moment");
-    const Count under_way(errands_);
-    struct Wait {
-      explicit Wait(asio::io_context& io) : timer(io) {}
-      Timer timer;
-      std::optional<Page> page;
-    };
-    const auto wait = std::make_shared<Wait>(io_);
-    wait->timer.expires_after(patience_);
-    (*errand.service)(errand.call, [this, wait](Page page) {
-      asio::post(io_, [wait, page = std::move(page)]() mutable {
-        wait->page = std::move(page);
-        wait->timer.cancel();
-      });
-    });
-    co_await wait->timer.async_wait(kAwait);
-    if (wait->page) co_return std::move(*wait->page);
-    co_return refusal(504, "the answer took too long; ask for less, or later");
+    const std::string head = head_of(page, {.length = asio::buffer_size(buffers),
+                                            .keep_alive = manner.keep_alive,
+                                            .is_packed = packed != nullptr});
+    buffers.front() = asio::buffer(head);
+    if (!manner.with_text) buffers.resize(1);
+    co_return co_await write(stream, buffers);
   }
 
   template <class Stream, class Buffers>
   asio::awaitable<bool, Executor> write(Stream& stream, const Buffers& buffers) {
     beast::get_lowest_layer(stream).expires_after(patience_);
-    const auto [error, size] = co_await asio::async_write(stream, buffers, kAwait);
+    // A little at a time, so that whoever asks for little need not wait for many who take much.
+    const auto at_most = [](const boost::system::error_code& failed, std::size_t) {
+      return failed ? 0 : kMostAtOnce;
+    };
+    const auto [error, size] = co_await asio::async_write(stream, buffers, at_most, kAwait);
     co_return !error;
   }
 
   /// Each client gets the newest when it has taken what came before: a slow one misses some, and holds up
   /// nobody.
   template <class Stream>
-  Task send_events(Stream& stream, const Subscription& subscription, bool with_text, const Visit& visit) {
+  Task send_events(Stream& stream, const Subscription& subscription, Manner manner, const Visit& visit) {
     const Page page{200, "text/event-stream", nullptr};
-    const std::string head = head_of(page, {.length = std::nullopt, .keep_alive = false});
-    const asio::const_buffer start = asio::buffer(head);
-    if (!co_await write(stream, start) || !with_text) co_return;
+    const std::string head =
+        head_of(page, {.length = std::nullopt, .keep_alive = false, .is_packed = manner.packed});
+    EventText text(manner.packed);
+    std::vector<asio::const_buffer> buffers = text.start(head);
+    if (!co_await write(stream, buffers) || !manner.with_text) co_return;
     std::uint64_t sent = subscription.after <= published_->number ? subscription.after : 0;
     bool silent = false;
     while (!ending_ && visit.is_admitted()) {
-      std::vector<SharedText> texts = frames_after(subscription.path, sent);
-      static const auto kComment = std::make_shared<const std::string>(":\n\n");
-      if (texts.empty() && silent) texts.push_back(kComment);
-      if (!texts.empty()) {
-        std::vector<asio::const_buffer> buffers;
-        for (const SharedText& text : texts) buffers.push_back(asio::buffer(*text));
+      Parts parts = frames_after(subscription.path, sent);
+      static const Part kComment = make_part(":\n\n");
+      if (parts.empty() && silent) parts.push_back(kComment);
+      if (!parts.empty()) {
+        buffers = text.following(std::move(parts));
         if (!co_await write(stream, buffers)) co_return;
         silent = false;
         continue;
@@ -308,20 +333,22 @@ class HttpServer::Body {
       const auto [rung] = co_await bell_.async_wait(kAwait);
       silent = !rung;
     }
+    buffers = text.end();
+    co_await write(stream, buffers);
   }
 
   /// The next frames of a stream; `sent` becomes the number of the last of them.
-  std::vector<SharedText> frames_after(const std::string& path, std::uint64_t& sent) const {
-    std::vector<SharedText> texts;
+  Parts frames_after(const std::string& path, std::uint64_t& sent) const {
+    Parts parts;
     const auto stream = published_->streams.find(path);
-    if (stream == published_->streams.end()) return texts;
+    if (stream == published_->streams.end()) return parts;
     const auto& frames = stream->second;
     auto next = std::ranges::upper_bound(frames, sent, {}, &Frame::number);
-    for (; next != frames.end() && texts.size() < kMostFramesAtOnce; ++next) {
-      texts.push_back(next->text);
+    for (std::size_t count = 0; next != frames.end() && count < kMostFramesAtOnce; ++next, ++count) {
+      parts.insert(parts.end(), next->parts.begin(), next->parts.end());
       sent = next->number;
     }
-    return texts;
+    return parts;
   }
 
   Site site_;
@@ -338,7 +365,8 @@ class HttpServer::Body {
   std::chrono::seconds patience_{};
   std::shared_ptr<const Published> published_ = std::make_shared<const Published>();
   std::size_t answering_ = 0;
-  std::size_t errands_ = 0;
+  Errands errands_{io_};
+  render::ServerCounts counts_;
   Packer packer_;
   bool ending_ = false;
 };

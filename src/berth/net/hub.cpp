@@ -1,6 +1,8 @@
 // A coroutine a host. As in http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
 #include "berth/net/hub.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ctime>
 #include <map>
@@ -9,7 +11,9 @@
 #include "berth/agent/hub_pages.h"
 #include "berth/agent/watcher.h"
 #include "berth/net/client.h"
+#include "berth/net/gzip.h"
 #include "berth/net/hub_services.h"
+#include "berth/net/worker.h"
 
 namespace berth::serve {
 namespace {
@@ -21,6 +25,9 @@ constexpr auto kGathering = 200ms;
 /// More than a hub can use up, so that one started anew begins above; below 2^53 for centuries.
 constexpr std::uint64_t kNumbersPerSecond = 1'000'000;
 constexpr const char* kAskedPath = "/api/v1/hosts";
+constexpr const char* kNoRoomBesideOthers =
+    "what it tells is not shown: with that of all others it would take more than 64 MiB";
+constexpr const char* kNoRoom = "what it answers cannot be dealt with here for want of memory";
 using Moment = std::chrono::steady_clock::time_point;
 
 /// One host, and how it is asked.
@@ -34,6 +41,7 @@ struct Polled {
   Moment second{};  ///< when it is asked for the second time
   std::string tag;  ///< of its last answer
   unsigned failures = 0;
+  bool is_told_of = false;  ///< that what it answers cannot be dealt with
   bool is_renewed = false;  ///< certificates were read again
   bool is_wanted = true;
 };
@@ -42,9 +50,10 @@ struct Polled {
 
 class Hub::Body : public std::enable_shared_from_this<Body> {
  public:
-  Body(asio::io_context& loop, Publish publish, ByPath<Service> own)
+  Body(asio::io_context& loop, Publish publish, Log log, ByPath<Service> own)
       : loop_(loop),
         publish_(std::move(publish)),
+        log_(std::move(log)),
         services_(loop, std::move(own)),
         gathering_(loop),
         number_(static_cast<std::uint64_t>(std::time(nullptr)) * kNumbersPerSecond) {}
@@ -74,7 +83,8 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
       each->bell.cancel();
     }
     begin(fresh);
-    publish_all();
+    const Wanted wanted = wanted_now();
+    tell(made_of(wanted));
   }
 
   HubServices& services() { return services_; }
@@ -89,7 +99,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     asio::post(loop_, [self = shared_from_this(), own = std::move(own)]() mutable {
       self->own_ = std::move(own);
       for (const auto& each : self->polled_) {
-        if (!each->agent.peer) self->take_own_host(*each);
+        if (!each->agent.peer) self->take_own_host(each);
       }
     });
   }
@@ -104,17 +114,49 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
       Host host{.name = each.agent.name};
       if (each.agent.peer) host.url = url_of(*each.agent.peer);
       host.error = each.agent.refusal.empty() ? kNotAskedYet : each.agent.refusal;
-      each.posted = post(host, render::host_json(host), ++number_);
+      each.posted = post(host, make_part(render::host_json(host)), ++number_);
       if (!each.agent.peer) {
-        if (own_) take_own_host(each);
+        if (own_) take_own_host(fresh[i]);
       } else if (each.agent.refusal.empty()) {
-        asio::co_spawn(loop_, ask_again_and_again(shared_from_this(), fresh[i]), asio::detached);
+        start_asking(fresh[i]);
       }
     }
   }
 
+  void start_asking(std::shared_ptr<Polled> polled) {
+    asio::co_spawn(loop_, ask_again_and_again(shared_from_this(), std::move(polled)), asio::detached);
+  }
+
+  /// Where memory ends in the middle of an answer, the coroutine ends without a word. It must begin again.
+  struct Revival {
+    std::shared_ptr<Body> body;
+    std::shared_ptr<Polled> polled;
+
+    Revival(std::shared_ptr<Body> whose, std::shared_ptr<Polled> whom)
+        : body(std::move(whose)), polled(std::move(whom)) {}
+    Revival(const Revival&) = delete;
+    Revival& operator=(const Revival&) = delete;
+    ~Revival() {
+      if (!polled->is_wanted) return;
+      asio::post(body->loop_, [body = body, polled = polled] { body->revive(polled); });
+    }
+  };
+
+  void revive(const std::shared_ptr<Polled>& polled) {
+    if (!polled->is_wanted) return;
+    polled->client.reset();
+    settle(*polled, news_of_failure(*polled->posted.host, kNoRoom));
+    if (!std::exchange(polled->is_told_of, true))
+      log_(fmt::format("agent {}: {}", polled->agent.name, kNoRoom));
+    polled->bell.expires_at(next_time(*polled, std::chrono::steady_clock::now()));
+    polled->bell.async_wait([self = shared_from_this(), polled](const boost::system::error_code&) {
+      if (polled->is_wanted) self->start_asking(polled);
+    });
+  }
+
   static asio::awaitable<void, Executor> ask_again_and_again(std::shared_ptr<Body> body,
                                                              std::shared_ptr<Polled> polled) {
+    const Revival revival(body, polled);
     while (polled->is_wanted) {
       if (!polled->client || polled->is_renewed)
         polled->client =
@@ -125,9 +167,11 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
       std::string tag = polled->posted.host->is_up() ? polled->tag : "";
       const std::chrono::milliseconds patience = body->patience_;
       {  // the text of the answer goes before the wait
-        const auto answer = co_await polled->client->get(std::move(path), std::move(tag), patience);
+        auto answer = co_await polled->client->get(std::move(path), std::move(tag), patience);
+        body->polls_.seconds +=
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
         if (!polled->is_wanted) co_return;
-        body->take(*polled, answer);
+        co_await body->take(polled, std::move(answer));
       }
       polled->bell.expires_at(body->next_time(*polled, asked));
       co_await polled->bell.async_wait(kAwait);
@@ -141,57 +185,128 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     return std::max(now, asked + pause_after(every_, polled.failures, chance));
   }
 
-  void take(Polled& polled, const Result<Response>& answer) {
-    const Host& before = *polled.posted.host;
-    Host after = after_asking(before, answer, std::time(nullptr));
-    polled.failures = after.is_up() ? 0 : polled.failures + 1;
+  /// An answer becomes values, and they text again, beside the loop: that takes what the agent likes.
+  asio::awaitable<void, Executor> take(std::shared_ptr<Polled> polled, Result<Response> answer) {
     // Without a tag, the one of an answer before says nothing of this one.
-    if (answer && answer->status == 200) polled.tag = answer->tag;
-    // An unchanged host is not sent again, but for the time when it was seen, which is told with what is new
-    // next.
-    const bool is_news = after.report != before.report || after.error != before.error;
-    if (!is_news) {
-      polled.posted.host = std::make_shared<const Host>(std::move(after));
+    if (answer && answer->status == 200) polled->tag = answer->tag;
+    auto work = [before = polled->posted.host, answer = std::move(answer), now_s = std::time(nullptr)] {
+      HostNews news = news_after_asking(*before, answer, now_s);
+      Part entry = make_part(std::move(news.entry));
+      pack(entry);
+      return std::pair(std::move(news.host), std::move(entry));
+    };
+    auto made = co_await worker_.run(std::move(work));
+    if (!polled->is_wanted) co_return;
+    if (made) {
+      settle(*polled, std::move(made->first), std::move(made->second));
+    } else {
+      settle(*polled, news_of_failure(*polled->posted.host, made.error().message));
+    }
+  }
+
+  void settle(Polled& polled, HostNews news) {
+    settle(polled, std::move(news.host), make_part(std::move(news.entry)));
+  }
+
+  /// `entry`: empty where nothing is new. An unchanged host is not sent again, but for the time when it was
+  /// seen, which is told with what is new next.
+  void settle(Polled& polled, Host host, Part entry) {
+    if (host.report != polled.posted.host->report && !has_room(polled, entry.text->size()))
+      return settle(polled, news_of_failure(*polled.posted.host, kNoRoomBesideOthers));
+    polled.failures = host.is_up() ? 0 : polled.failures + 1;
+    ++(host.is_up() ? polls_.answered : polls_.failed);
+    if (host.is_up()) polled.is_told_of = false;
+    if (entry.text->empty()) {
+      polled.posted.host = std::make_shared<const Host>(std::move(host));
       return;
     }
-    const std::string entry = render::host_json(after);
-    polled.posted = post(std::move(after), entry, ++number_);
+    polled.posted = post(std::move(host), std::move(entry), ++number_);
     gather();
   }
 
+  bool has_room(const Polled& polled, std::size_t entry_bytes) const {
+    const HostShares shares(polled_.size());
+    std::size_t others_beyond = 0;
+    for (const auto& each : polled_) {
+      if (each.get() != &polled) others_beyond += shares.beyond_share(each->posted.entry.text->size());
+    }
+    return shares.has_room(entry_bytes, others_beyond);
+  }
+
   /// As if it had been asked over the network.
-  void take_own_host(Polled& polled) {
-    const Page page = own_->questions.at(kAskedPath)({});
-    take(polled, Response{.status = page.status, .body = *page.text});
+  void take_own_host(const std::shared_ptr<Polled>& polled) {
+    const Page& page = own_->pages.at(kAskedPath);
+    Result<Response> answer = Response{.status = page.status, .body = joined(*page.parts)};
+    asio::co_spawn(loop_, take(polled, std::move(answer)),
+                   [self = shared_from_this()](const std::exception_ptr&) {});
   }
 
   void gather() {
+    is_behind_ = true;
     if (is_gathering_) return;
     is_gathering_ = true;
     gathering_.expires_after(kGathering);
     gathering_.async_wait([self = shared_from_this()](const boost::system::error_code&) {
-      self->is_gathering_ = false;
-      self->publish_all();
+      self->is_behind_ = false;
+      asio::co_spawn(self->loop_, publish_all(self), [self](const std::exception_ptr&) {
+        self->is_gathering_ = false;
+        if (self->is_behind_) self->gather();
+      });
     });
   }
 
-  void publish_all() {
+  /// What is published, as it was in one moment of the loop.
+  struct Wanted {
     std::vector<PostedHost> posted;
-    posted.reserve(polled_.size());
-    for (const auto& each : polled_) posted.push_back(each->posted);
-    const render::HostsHead head{++number_, std::time(nullptr), every_.count(), true};
+    render::HostsHead head;
+    std::shared_ptr<const Published> own;
+    render::PollCounts polls;
+  };
+
+  Wanted wanted_now() {
+    Wanted wanted;
+    wanted.polls = polls_;
+    wanted.posted.reserve(polled_.size());
+    for (const auto& each : polled_) wanted.posted.push_back(each->posted);
+    wanted.head = {++number_, std::time(nullptr), every_.count(), true};
     // A watcher goes on after a reload that left its machine out.
-    const bool shows_own = std::ranges::any_of(polled_, [](const auto& each) { return !each->agent.peer; });
-    const Published* own = shows_own ? own_.get() : nullptr;
-    publish_(std::make_shared<const Published>(publish_hub(posted, head, own_hostname(), own)));
+    if (std::ranges::any_of(polled_, [](const auto& each) { return !each->agent.peer; })) wanted.own = own_;
+    return wanted;
+  }
+
+  static std::shared_ptr<const Published> made_of(const Wanted& wanted) {
+    auto published = publish_hub(wanted.posted, wanted.head, own_hostname(), wanted.own.get(), wanted.polls);
+    pack(published);
+    return std::make_shared<const Published>(std::move(published));
+  }
+
+  static asio::awaitable<void, Executor> publish_all(std::shared_ptr<Body> self) {
+    auto work = [wanted = self->wanted_now()] { return made_of(wanted); };
+    const auto made = co_await self->worker_.run(std::move(work));
+    if (made) {
+      self->tell(*made);
+    } else {
+      self->log_(made.error().message);
+    }
+  }
+
+  void tell(const std::shared_ptr<const Published>& published) {
+    if (published->number < told_) return;  // settings were read again meanwhile
+    told_ = published->number;
+    publish_(published);
   }
 
   asio::io_context& loop_;
   Publish publish_;
+  Log log_;
+  Worker worker_{loop_};
   HubServices services_;
   Timer gathering_;
   bool is_gathering_ = false;
-  std::uint64_t number_;  ///< of events; from one that no hub before reached
+  bool is_behind_ = false;  ///< there is news since what is being published was gathered
+  render::PollCounts polls_;
+  std::uint64_t told_ = 0;  ///< number of what was published last
+  std::uint64_t number_;    ///< of events; from one that no hub before reached
   std::chrono::seconds every_{};
   std::chrono::seconds patience_{};
   std::size_t most_bytes_ = kMostBodyBytes;  ///< of an answer
@@ -203,8 +318,8 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
       std::chrono::steady_clock::now().time_since_epoch().count())};
 };
 
-Hub::Hub(asio::io_context& loop, Publish publish, ByPath<Service> own)
-    : body_(std::make_shared<Body>(loop, std::move(publish), std::move(own))) {}
+Hub::Hub(asio::io_context& loop, Publish publish, Log log, ByPath<Service> own)
+    : body_(std::make_shared<Body>(loop, std::move(publish), std::move(log), std::move(own))) {}
 Hub::~Hub() = default;
 
 void Hub::apply(Rounds rounds) {

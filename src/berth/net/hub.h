@@ -22,9 +22,11 @@ class Hub {
     std::chrono::seconds patience{5};
   };
   using Publish = std::function<void(std::shared_ptr<const Published>)>;
+  using Log = std::function<void(const std::string&)>;
 
-  /// `own`: what is served of this machine's history, for the agent that is "self".
-  Hub(boost::asio::io_context& loop, Publish publish, ByPath<Service> own);
+  /// `own`: what is served of this machine's history, for the agent that is "self". `log`: a line for the
+  /// admin.
+  Hub(boost::asio::io_context& loop, Publish publish, Log log, ByPath<Service> own);
   ~Hub();
 
   /// From now on. Agents that were there before keep what they told. Reads certificates anew. To be called in

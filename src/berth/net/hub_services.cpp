@@ -6,7 +6,6 @@
 
 #include "berth/agent/usage_total.h"
 #include "berth/history/question.h"
-#include "berth/render/host_report.h"
 #include "berth/render/json.h"
 #include "berth/render/usage.h"
 
@@ -19,6 +18,7 @@ constexpr const char* kHistoryPath = "/api/v1/history";
 constexpr const char* kUsagePath = "/api/v1/usage";
 constexpr int kBadGateway = 502;
 constexpr std::size_t kMostGatherings = 2;
+constexpr std::chrono::seconds kKeptFor{10};
 
 /// The agent's words for why not, under its own status where that is one of a refusal.
 Page refusal_by(const std::string& name, const Response& response) {
@@ -33,9 +33,9 @@ Page refusal_by(const std::string& name, const Response& response) {
 Page history_page(const std::string& name, const Result<Response>& answer) {
   if (!answer) return refusal(kBadGateway, fmt::format("{}: {}", name, answer.error().message));
   if (answer->status != 200) return refusal_by(name, *answer);
-  auto text = render::rewritten(answer->body, "berth-history", render::Layout::line);
-  if (!text) return refusal(kBadGateway, fmt::format("{}: {}", name, text.error().message));
-  return make_page(200, kJson, std::move(*text));
+  const auto told = render::device_history_from_json(answer->body);
+  if (!told) return refusal(kBadGateway, fmt::format("{}: its answer: {}", name, told.error().message));
+  return make_page(200, kJson, render::device_history_json(*told, render::Layout::line));
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ struct HubServices::UsageGathering {
   std::vector<std::string> missing;
   std::size_t awaited = 0;
   std::vector<Reply> replies;  // of all who ask the same meanwhile
-  std::function<void()> when_done;
+  std::function<void(const Page&, bool is_whole)> when_done;
 
   void take(const std::string& name, const Result<Response>& answer) {
     auto usage = answer && answer->status == 200 ? render::usage_from_json(answer->body)
@@ -62,10 +62,11 @@ struct HubServices::UsageGathering {
 
   void end() {
     std::ranges::sort(missing);
+    const bool is_whole = missing.empty();
     const Page page = make_page(
         200, kJson, render::usage_json(total_usage(by, told, std::move(missing)), render::Layout::line));
     for (const Reply& reply : replies) reply(page);
-    when_done();
+    when_done(page, is_whole);
   }
 };
 
@@ -131,12 +132,17 @@ void HubServices::ask_usage(const std::vector<AgentNow>& agents, const Call& cal
     same->second->replies.push_back(reply);
     return;
   }
+  if (kept_ && kept_->asked == asked && std::chrono::steady_clock::now() < kept_->until)
+    return reply(kept_->page);
   if (gatherings_.size() >= kMostGatherings)
     return reply(refusal(503, "too many ask at once; ask again in a moment"));
   const auto gathering = gatherings_[asked] = std::make_shared<UsageGathering>();
   gathering->by = question->by;
   gathering->replies.push_back(reply);
-  gathering->when_done = [this, asked] { gatherings_.erase(asked); };
+  gathering->when_done = [this, asked](const Page& page, bool is_whole) {
+    if (is_whole) kept_ = Kept{asked, page, std::chrono::steady_clock::now() + kKeptFor};
+    gatherings_.erase(asked);
+  };
   gathering->awaited = 1;  // so that it cannot end before all are asked
   for (const auto& [agent, is_up] : agents) {
     if (!is_up) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ class HubServices {
   /// `most_bytes`: of an answer.
   void use(std::shared_ptr<ClientSharing> sharing, std::chrono::milliseconds patience,
            std::size_t most_bytes) {
+    kept_.reset();
     sharing_ = std::move(sharing);
     patience_ = patience;
     most_bytes_ = most_bytes;
@@ -48,12 +50,20 @@ class HubServices {
 
   void ask_own(const std::string& path, const Parameters& parameters, Answered answered);
 
+  /// The last answer about hours that nobody is missing in.
+  struct Kept {
+    std::string asked;
+    Page page;
+    std::chrono::steady_clock::time_point until;
+  };
+
   asio::io_context& loop_;
   ByPath<Service> own_;
   std::shared_ptr<ClientSharing> sharing_;
   std::chrono::milliseconds patience_{};
   std::size_t most_bytes_ = kMostBodyBytes;
   std::map<std::string, std::shared_ptr<UsageGathering>> gatherings_;  // under way, by what is asked
+  std::optional<Kept> kept_;
 };
 
 }  // namespace berth::serve

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <netinet/in.h>
+
 #include <algorithm>
+#include <iterator>
 
 namespace berth::serve {
 namespace {
@@ -26,6 +29,32 @@ HttpRequest request_of(const Header& header) {
           .if_none_match = view(header[http::field::if_none_match])};
 }
 
+bool is_ambiguous(const Header& header) {
+  const auto hosts = header.equal_range(http::field::host);
+  const auto count = std::distance(hosts.first, hosts.second);
+  constexpr unsigned kHostIsNeeded = 11;  // HTTP/1.1
+  if (count > 1 || (count == 0 && header.version() >= kHostIsNeeded)) return true;
+  const auto codings = header.equal_range(http::field::transfer_encoding);
+  if (codings.first == codings.second) return false;
+  const bool is_chunked =
+      std::next(codings.first) == codings.second && boost::beast::iequals(codings.first->value(), "chunked");
+  return !is_chunked || header.count(http::field::content_length) > 0;
+}
+
+std::string address_key(const boost::asio::generic::stream_protocol::endpoint& from) {
+  constexpr std::size_t kNetworkBytes = 8;
+  if (from.data()->sa_family == AF_INET6) {
+    const auto* six = reinterpret_cast<const sockaddr_in6*>(from.data());
+    const auto* bytes = reinterpret_cast<const char*>(six->sin6_addr.s6_addr);
+    // An address of IPv4 in that form is itself.
+    if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) return {bytes + 12, 4};
+    return {bytes, kNetworkBytes};
+  }
+  if (from.data()->sa_family != AF_INET) return {};
+  const auto* four = reinterpret_cast<const sockaddr_in*>(from.data());
+  return {reinterpret_cast<const char*>(&four->sin_addr), sizeof four->sin_addr};
+}
+
 bool takes_gzip(const Header& header) {
   for (const auto& coding : http::ext_list(header[http::field::accept_encoding])) {
     if (view(coding.first) != "gzip") continue;
@@ -39,9 +68,10 @@ bool takes_gzip(const Header& header) {
 }
 
 std::string head_of(const Page& page, const Sending& sending) {
-  std::string head =
-      fmt::format("HTTP/1.1 {} {}\r\nServer: berth\r\nX-Content-Type-Options: nosniff\r\n", page.status,
-                  view(http::obsolete_reason(static_cast<http::status>(page.status))));
+  std::string head = fmt::format(
+      "HTTP/1.1 {} {}\r\nServer: berth\r\nX-Content-Type-Options: nosniff\r\n"
+      "Cross-Origin-Resource-Policy: same-origin\r\n",
+      page.status, view(http::obsolete_reason(static_cast<http::status>(page.status))));
   // Else to be asked about each time, and then often answered with 304.
   head += page.is_forever ? "Cache-Control: public, max-age=31536000, immutable\r\n"
                           : "Cache-Control: no-cache\r\n";

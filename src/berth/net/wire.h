@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/beast/http.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,15 @@ using Header = boost::beast::http::request_header<>;
 /// Its views last as long as the header.
 HttpRequest request_of(const Header& header);
 bool takes_gzip(const Header& header);
+
+/// Whether somebody before us could have understood it otherwise: where it ends, or whom it is for.
+bool is_ambiguous(const Header& header);
+inline constexpr std::string_view kAmbiguous =
+    "a request has one Host, and no Transfer-Encoding but chunked, alone";
+
+/// Whose connection it is, as far as connections are counted: of IPv6 the network, of which a machine has all
+/// addresses.
+std::string address_key(const boost::asio::generic::stream_protocol::endpoint& from);
 
 /// How an answer is sent.
 struct Sending {

@@ -2,6 +2,7 @@ import { useSignalEffect } from "@preact/signals";
 import { connection } from "../connection";
 import { overview } from "../fleet";
 import { Details } from "./Details";
+import { Fence } from "./Fence";
 import { Header } from "./Header";
 import { Machines } from "./Machines";
 import { Rail } from "./Rail";
@@ -28,10 +29,16 @@ function Content() {
   return (
     <>
       <main>
-        <Summary />
-        <Machines />
+        <Fence>
+          <Summary />
+        </Fence>
+        <Fence>
+          <Machines />
+        </Fence>
       </main>
-      <Rail />
+      <Fence>
+        <Rail />
+      </Fence>
     </>
   );
 }

@@ -2,6 +2,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { subject } from "../details";
 import { fleet, hostView, isKnown, order } from "../fleet";
 import { DeviceDetails } from "./DeviceDetails";
+import { Fence } from "./Fence";
 import { UserDetails } from "./UserDetails";
 
 function Content() {
@@ -48,7 +49,9 @@ export function Details() {
               <path d="M2 2l8 8M10 2l-8 8" stroke="currentColor" stroke-width="1.6" />
             </svg>
           </button>
-          <Content />
+          <Fence>
+            <Content />
+          </Fence>
         </div>
       )}
     </dialog>

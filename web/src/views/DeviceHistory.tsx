@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { History } from "../api";
 import { askHistory, Refusal } from "../client";
+import { Fence } from "./Fence";
 
 const kSpans = [
   { since: "1h", words: "1 hour" },
@@ -83,7 +84,9 @@ export function DeviceHistory({
       {history === null && <p class="nothing">Asking …</p>}
       {typeof history === "string" && <p class="nothing">{history}</p>}
       {Charts !== null && history !== null && typeof history === "object" && (
-        <Charts history={history} totalBytes={totalBytes} />
+        <Fence key={history.to_s}>
+          <Charts history={history} totalBytes={totalBytes} />
+        </Fence>
       )}
     </section>
   );

@@ -36,7 +36,9 @@ int status(const HttpRequest& request, const Door& door = {}) {
 }
 
 std::string text(std::string_view target) {
-  return *std::get<Page>(answer(get(target), {}, site(), published())).text;
+  const Answer given = answer(get(target), {}, site(), published());
+  if (const auto* question = std::get_if<Question>(&given)) return *question->ask(question->parameters).text;
+  return *std::get<Page>(given).text;
 }
 
 TEST_CASE("a path is found whatever stands after its question mark") {
@@ -71,6 +73,8 @@ TEST_CASE("whoever lacks the token learns only whether the agent lives") {
   CHECK(status(get("/"), door) == 200);
   request.authorization = "Bearer 0123456789abcdef";
   CHECK(status(request, door) == 200);
+  request.authorization = "bearer 0123456789abcdef";
+  CHECK(status(request, door) == 200);
   request.authorization = "Bearer 0123456789abcdeF";
   CHECK(status(request, door) == 401);
   request.authorization = "Bearer 0123456789abcde";
@@ -90,6 +94,30 @@ TEST_CASE("a name that a foreign page may have made is refused") {
     request.host = foreign;
     CHECK_MESSAGE(status(request) == 421, foreign);
     CHECK(status(request, {.token = "", .checks_host = false}) == 200);
+  }
+}
+
+TEST_CASE("a name that it is told is its own, in any case of letters, and nothing that looks like it") {
+  const Door door{.token = "", .hosts = {"Gpus.lab"}};
+  HttpRequest request = get("/a");
+  for (const auto& [host, expected] : {std::pair{"gpus.lab", 200},
+                                       {"GPUS.LAB:8420", 200},
+                                       {"localhost", 200},
+                                       {"gpus.lab.evil", 421},
+                                       {"lab", 421}}) {
+    request.host = host;
+    CHECK_MESSAGE(status(request, door) == expected, host);
+  }
+}
+
+TEST_CASE("a target that is a whole URL says whom it is for") {
+  for (const auto& [target, expected] : {std::pair{"http://localhost/a", 200},
+                                         {"https://127.0.0.1:8420/a?x=y", 200},
+                                         {"http://evil.example/a", 421},
+                                         {"http://localhost", 200},
+                                         {"http://localhost?x", 200},
+                                         {"localhost/a", 404}}) {
+    CHECK_MESSAGE(status(get(target)) == expected, target);
   }
 }
 

@@ -75,7 +75,7 @@ TEST_CASE("a hub tells of every host, and is ready when each was asked") {
   };
   std::vector<PostedHost> posted;
   for (const Host& host : {up("b"), never_seen()})
-    posted.push_back(post(host, render::host_json(host), posted.size() + 1));
+    posted.push_back(post(host, make_part(render::host_json(host)), posted.size() + 1));
   const Published before = publish_hub(posted, {.number = 9, .time_s = 200}, "hub", nullptr);
   CHECK(before.number == 9);
   CHECK(before.pages.at("/readyz").status == 503);
@@ -86,7 +86,7 @@ TEST_CASE("a hub tells of every host, and is ready when each was asked") {
   CHECK(page(before, "/metrics").find("berth_host_up{host=\"a\"} 0\n") != std::string::npos);
   Host down = never_seen();
   down.error = "nobody listens";
-  posted[1] = post(down, render::host_json(down), 10);
+  posted[1] = post(down, make_part(render::host_json(down)), 10);
   CHECK(publish_hub(posted, {.number = 11}, "hub", nullptr).pages.at("/readyz").status == 200);
 }
 
@@ -96,11 +96,48 @@ TEST_CASE("after the first time agents are asked one by one, evenly over the int
   CHECK(pause_before_second(5s, 999, 1000) == 5s);
 }
 
-TEST_CASE("of many agents less is read of each, and all together stay within bounds") {
-  CHECK(most_of_answer(0) == 4U << 20U);
-  CHECK(most_of_answer(32) == 4U << 20U);
-  CHECK(most_of_answer(128) == 1U << 20U);
+TEST_CASE("of many agents less is read of each") {
+  CHECK(most_of_answer(0) == 1U << 20U);
+  CHECK(most_of_answer(32) == 1U << 20U);
+  CHECK(most_of_answer(33) == 256U << 10U);
   CHECK(most_of_answer(10'000) == 256U << 10U);
+}
+
+TEST_CASE("what hosts tell together stays within bounds, and no host takes the share of another") {
+  constexpr std::size_t kMiB = 1U << 20U;
+  const HostShares shares(64);
+  CHECK(shares.beyond_share(kMiB / 8) == 0);
+  CHECK(shares.beyond_share(kMiB) == 4 * kMiB - kMiB / 2);
+  CHECK(shares.has_room(kMiB / 8, 32 * kMiB));
+  CHECK(!shares.has_room(kMiB / 8 + 1, 32 * kMiB));
+  CHECK(shares.has_room(kMiB, 28 * kMiB));
+  CHECK(!shares.has_room(kMiB, 29 * kMiB));
+  CHECK(HostShares(0).has_room(kMiB, 0));
+}
+
+TEST_CASE("what grows beyond twice its source is a fault of the agent") {
+  std::string processes;
+  for (int i = 1; i < 5000; ++i) processes += "{\"pid\":" + std::to_string(i) + "},";
+  processes += "{\"pid\":5000}";
+  const Host before = up("a");
+  Response answer = answer_of(up("a"));
+  const std::size_t at = answer.body.find("\"processes\":[") + std::string_view("\"processes\":[").size();
+  answer.body.insert(at, processes + (answer.body[at] == ']' ? "" : ","));
+  const HostNews news = news_after_asking(before, answer, 200);
+  CHECK(!news.host.is_up());
+  CHECK(news.host.error.find("KiB, and is not shown") != std::string::npos);
+  CHECK(news.host.report == before.report);
+  CHECK(news.entry.find(news.host.error) != std::string::npos);
+  CHECK(news_after_asking(news.host, answer, 201).entry.empty());
+}
+
+TEST_CASE("what is new of a host has its text, and the rest has none") {
+  const Host before = up("a");
+  const Host after = news_after_asking(before, Response{.status = 304}, 200).host;
+  CHECK(after.seen_s == 200);
+  CHECK(news_after_asking(before, Response{.status = 304}, 200).entry.empty());
+  CHECK(!news_after_asking(before, answer_of(up("a")), 200).entry.empty());
+  CHECK(news_of_failure(before, "no room").entry.find("no room") != std::string::npos);
 }
 
 TEST_CASE("a host that does not answer is asked less and less often, and not together with others") {

@@ -55,8 +55,8 @@ TEST_CASE("where the machine cannot be looked at, every path says why") {
   CHECK(published.pages.at("/metrics").text->find("\nberth_up 0\n") != std::string::npos);
   const Frame& frame = published.streams.at("/api/v1/events").at(0);
   CHECK(frame.number == 7);
-  CHECK(frame.text->starts_with("event: failure\nid: 7\n"));
-  CHECK(frame.text->ends_with("\n\n"));
+  CHECK(joined(frame.parts).starts_with("event: failure\nid: 7\n"));
+  CHECK(joined(frame.parts).ends_with("\n\n"));
 }
 
 TEST_CASE("a machine without a GPU has the same paths as any") {

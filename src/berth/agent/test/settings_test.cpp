@@ -39,5 +39,16 @@ TEST_CASE("the network is let in only for a reason") {
   CHECK(check(settings));
 }
 
+TEST_CASE("the Host is looked at where nothing else keeps out other sites' pages, or names are given") {
+  Settings settings;
+  CHECK(checks_host(settings));
+  settings.insecure = true;
+  CHECK_FALSE(checks_host(settings));
+  settings.hosts = {"gpus.lab"};
+  CHECK(checks_host(settings));
+  settings.token_file = "x";
+  CHECK_FALSE(checks_host(settings));
+}
+
 }  // namespace
 }  // namespace berth::serve

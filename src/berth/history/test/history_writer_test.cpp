@@ -93,6 +93,25 @@ TEST_CASE("a disk that is full from the start is no end either") {
   CHECK(scene.leased_hours() == doctest::Approx(199.0 / 3600).epsilon(0.01));
 }
 
+TEST_CASE("a second corrupt file of a day takes the place of no other, and of many no more are made") {
+  const Scratch scratch;
+  for (int i = 0; i < 7; ++i) {
+    scratch.write("not a database " + std::to_string(i) + std::string(5000, 'x'));
+    std::filesystem::remove(scratch.path() + "-wal");
+    Scene scene;
+    scene.writer.keep_in(scratch.path(), kNow);
+    scene.look();
+    scene.writer.write(scene.now_s);
+    CHECK((scene.writer.health().status == Status::ok) == (i < 5));
+    if (i >= 5) CHECK(scene.writer.health().reason.find("move them away") != std::string::npos);
+  }
+  for (const char* end : {"", "-2", "-3", "-4", "-5"}) {
+    const std::string aside = scratch.path() + ".corrupt-2027-01-15" + end;
+    CHECK_MESSAGE(std::filesystem::exists(aside), aside);
+  }
+  CHECK(!std::filesystem::exists(scratch.path() + ".corrupt-2027-01-15-6"));
+}
+
 TEST_CASE("a corrupt file is kept under another name, and a new one begins") {
   for (const bool header : {true, false}) {
     const Scratch scratch;

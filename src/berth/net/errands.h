@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "berth/agent/answer.h"
+#include "berth/net/worker.h"
+
+namespace berth::serve {
+
+/// Answers that take their time: the loop goes on meanwhile.
+class Errands {
+ public:
+  explicit Errands(asio::io_context& loop) : loop_(loop), worker_(loop) {}
+
+  void set_patience(std::chrono::seconds patience) { patience_ = patience; }
+
+  /// The reply may come in another thread, before or after, or never.
+  asio::awaitable<Page, Executor> run(const Errand& errand);
+  /// Worked out once of what was published under this number, whoever asks: `target` says what.
+  asio::awaitable<Page, Executor> answer(const Question& question, std::string target, std::uint64_t number);
+
+ private:
+  struct Asked {
+    std::optional<Page> page;
+    std::vector<std::shared_ptr<Timer>> waiting;
+  };
+
+  asio::awaitable<Page, Executor> work_out(const Question& question);
+  asio::awaitable<Page, Executor> wait_for(std::shared_ptr<Asked> asked);
+
+  asio::io_context& loop_;
+  Worker worker_;
+  std::chrono::seconds patience_{};
+  std::size_t under_way_ = 0;
+  std::uint64_t number_ = 0;
+  std::map<std::string, std::shared_ptr<Asked>> asked_;  // of that number, by target
+};
+
+}  // namespace berth::serve

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "berth/net/gzip.h"
+#include "berth/net/listener.h"
+
+namespace berth::serve {
+
+/// What one client of an event stream is sent, compressed where it takes that. Keeps what the buffers are of
+/// until the next are asked for.
+class EventText {
+ public:
+  explicit EventText(bool is_packed) : is_packed_(is_packed) {}
+
+  using Buffers = std::vector<asio::const_buffer>;
+
+  Buffers start(const std::string& head) const {
+    Buffers buffers{asio::buffer(head)};
+    if (is_packed_) buffers.push_back(asio::buffer(GzipFrame::start()));
+    return buffers;
+  }
+
+  Buffers following(Parts parts) {
+    parts_ = std::move(parts);
+    Buffers buffers;
+    for (Part& part : parts_) {
+      if (!is_packed_) {
+        buffers.push_back(asio::buffer(*part.text));
+        continue;
+      }
+      part.packed = packed_form(part);
+      frame_.take(*part.packed, part.text->size());
+      buffers.push_back(asio::buffer(part.packed->bytes));
+    }
+    return buffers;
+  }
+
+  Buffers end() {
+    if (!is_packed_) return {};
+    end_ = frame_.end();
+    return {asio::buffer(end_)};
+  }
+
+ private:
+  bool is_packed_;
+  GzipFrame frame_;
+  Parts parts_;
+  std::string end_;
+};
+
+}  // namespace berth::serve

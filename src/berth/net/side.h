@@ -1,0 +1,51 @@
+#pragma once
+
+#include <boost/beast/core/basic_stream.hpp>
+#include <chrono>
+#include <cstdint>
+#include <map>
+
+#include "berth/agent/answer.h"
+#include "berth/agent/guests.h"
+#include "berth/net/listener.h"
+
+namespace berth::serve {
+
+using PlainStream = boost::beast::basic_stream<Protocol, Executor>;
+
+/// How many connections there may be. Descriptors are left for the looks at the machine, which clients must
+/// not be able to stop, and for the Unix socket, which no network can fill.
+void allow_guests(Guests& network, Guests& local);
+
+/// Clients of the network, or of the Unix socket.
+struct Side {
+  Door door{};
+  Guests guests{};
+  std::map<Guests::Id, PlainStream*> streams{};
+  std::uint64_t admission = 0;  // rises when who may ask has changed
+  std::chrono::steady_clock::time_point warned{};
+};
+
+/// The place of a connection.
+class Seat {
+ public:
+  Seat(Side& side, Guests::Id id, PlainStream& stream) : side_(side), id_(id) {
+    side_.streams.emplace(id, &stream);
+    side_.guests.waits(id);
+  }
+  ~Seat() {
+    side_.guests.leaves(id_);
+    side_.streams.erase(id_);
+  }
+  Seat(const Seat&) = delete;
+  Seat& operator=(const Seat&) = delete;
+
+  void waits() const { side_.guests.waits(id_); }
+  void is_served() const { side_.guests.is_served(id_); }
+
+ private:
+  Side& side_;
+  Guests::Id id_;
+};
+
+}  // namespace berth::serve
