@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import remarks
 from results import LIMIT, OURS, Figure, Report, Row, Table
 
 HEADLINES = "## In short"
+MACHINE = "## The machine and the versions"
 NOTICE = "<!-- ./dev bench writes this page. What is typed here is lost. -->"
 
 
@@ -174,11 +176,21 @@ def page(report: Report, charts: dict[int, str]) -> str:
     lines += [HEADLINES, "", *headlines(report), ""]
     for row in report.rows:
         lines += row_lines(row, charts.get(row.number, ""))
-    lines += ["## The machine and the versions", "", line("", ""), "|---|---|"]
+    lines += [MACHINE, "", line("", ""), "|---|---|"]
     lines += [line(*pair) for pair in report.machine]
     lines += [line("measured", f"{report.made}, in {report.minutes:.0f} minutes, by `{report.command}`"), ""]
     lines += [line("", "version", "from"), "|---|---|---|", *(line(*words) for words in report.versions), ""]
     return "\n".join(lines)
+
+
+def with_rows(page_text: str, rows: list[Row], charts: dict[int, str]) -> str:
+    """A page that was written earlier, with these rows in place of those that it has of them."""
+    for row in rows:
+        fresh = "\n".join([*row_lines(row, charts.get(row.number, "")), ""])
+        has_it = re.search(rf"^## {row.number}\. .*?(?=^## )", page_text, re.M | re.S)
+        at, end = has_it.span() if has_it else (page_text.index(MACHINE),) * 2
+        page_text = page_text[:at] + fresh + page_text[end:]
+    return page_text
 
 
 def headlines_of(page_text: str) -> str:

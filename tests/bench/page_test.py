@@ -109,6 +109,20 @@ def test_the_headlines_of_the_page_stand_in_the_readme():
     assert markdown.with_headlines(readme, page) == readme
 
 
+def test_a_row_takes_the_place_of_what_an_earlier_page_has_of_it():
+    page = markdown.page(report(table([2.0], [50.0], [1.0])), {})
+    quicker = report(table([1.0], [50.0], [1.0]))
+    assert markdown.with_rows(page, quicker.rows, {}) == markdown.page(quicker, {}).replace(
+        "| pick one of 8 GPUs | 1.00 ms | slow\\|er: 50.0 ms | 50.0 × | 1.00 ms |",
+        "| pick one of 8 GPUs | 2.00 ms | slow\\|er: 50.0 ms | 25.0 × | 1.00 ms |",
+    )
+    more = Row(14, "line", "Line", "Who?", [table([1.0], [2.0], [1.0], key="line")])
+    longer = markdown.with_rows(page, [more], {})
+    both = report(table([2.0], [50.0], [1.0]))
+    both.rows.append(more)
+    assert longer == markdown.page(both, {}) == markdown.with_rows(longer, [more], {})
+
+
 def test_a_row_that_was_not_measured_says_why():
     row = Row(11, "hub", "The hub", "How long?", trouble="the hub does not start")
     assert "Not measured: the hub does not start." in markdown.row_lines(row, "")

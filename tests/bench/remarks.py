@@ -62,6 +62,10 @@ def behind_floor(name: str) -> Callable[[Table], bool]:
     return lambda table: any(each.role == FLOOR for each in table.figures) and behind_peer(name)(table)
 
 
+def behind_best(table: Table) -> bool:
+    return table.lead is not None and table.lead <= 1
+
+
 def ours_is_zero(table: Table) -> bool:
     ours = table.first(OURS)
     return ours is not None and ours.median == 0
@@ -192,6 +196,12 @@ REMARKS = [
         far,
         "Once a second the probe and the look take their processor time from the same processors; the limit has one"
         " answer for ever.",
+    ),
+    Remark(
+        "line-*",
+        behind_best,
+        "Slurm plans a start for everybody in line, and Berth for the first and for those who compete for other GPUs: it"
+        " decides in each job's own process, in one pass.",
     ),
 ]
 

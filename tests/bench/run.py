@@ -2,7 +2,7 @@
 """Measures Berth beside its peers and the limit, and writes docs/benchmarks.md, its charts and the README's table.
 
 The page is replaced only by a run of all parts that came to its end; with parts named, or with --quick, the result
-lies in build/bench. The status is 0 whatever the figures are, and 1 when something of ours could not be measured.
+lies in build/bench. A part that is computed and not timed (line) replaces its own section, too. The status is 0 whatever the figures are, and 1 when something of ours could not be measured.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import hubs
 import instructions
 import look
 import markdown
+import ordering
 import serving
 import shelf
 import waiting
@@ -51,7 +52,10 @@ PARTS: dict[str, tuple[int, Part]] = {
     "hub": (11, hubs.hub),
     "page": (13, serving.page),
     "instructions": (12, instructions.execute),
+    "line": (14, ordering.line),
 }
+# What is the same on every machine and needs no peer: its section can stand beside what another run measured.
+COMPUTED = {"line"}
 RUNS = 40
 QUICK_RUNS, QUICK_SHARE = 6, 0.1
 NEEDED_MEMORY_MIB = 6000  # 1,000 waiters of ours, 100 of Python's
@@ -123,20 +127,34 @@ def ask(bench: Bench, names: list[str]) -> list[Row]:
     return sorted(rows, key=lambda row: row.number)
 
 
-def write(report: Report, folder: pathlib.Path) -> pathlib.Path:
-    """The page and its charts; the page last, so that it is never there without them."""
-    pictures = folder / CHARTS
-    shutil.rmtree(pictures, ignore_errors=True)
-    pictures.mkdir(parents=True)
+def draw_charts(rows: list[Row], folder: pathlib.Path) -> dict[int, str]:
+    """The picture of each row, as the page names it."""
     shown: dict[int, str] = {}
-    for row in report.rows:
+    for row in rows:
         if picture := charts.draw(row.tables):
-            path = pictures / f"{row.number:02}-{row.part}.svg"
+            path = folder / CHARTS / f"{row.number:02}-{row.part}.svg"
             path.write_text(picture)
             shown[row.number] = f"{CHARTS}/{path.name}"
+    return shown
+
+
+def put(text: str, folder: pathlib.Path) -> pathlib.Path:
     fresh = folder / f"{PAGE}.new"
-    fresh.write_text(markdown.page(report, shown))
+    fresh.write_text(text)
     return fresh.rename(folder / PAGE)
+
+
+def write(report: Report, folder: pathlib.Path) -> pathlib.Path:
+    """The page and its charts; the page last, so that it is never there without them."""
+    shutil.rmtree(folder / CHARTS, ignore_errors=True)
+    (folder / CHARTS).mkdir(parents=True)
+    return put(markdown.page(report, draw_charts(report.rows, folder)), folder)
+
+
+def replace_sections(rows: list[Row], folder: pathlib.Path) -> pathlib.Path:
+    """Those of the rows in the page that is there."""
+    shown = draw_charts(rows, folder)
+    return put(markdown.with_rows((folder / PAGE).read_text(), rows, shown), folder)
 
 
 def failures_of_ours(rows: list[Row]) -> list[str]:
@@ -168,10 +186,13 @@ def main(words: list[str]) -> int:
     options = options_of(words)
     if options.real and not has_driver():
         sys.exit("no real driver works here")
-    if short := shortages():
-        sys.exit("\n".join(["too little for a run:", *short]))
-    allow_many_files()
-    shelf.install_all()
+    names = options.parts or list(PARTS)
+    is_computed = set(names) <= COMPUTED
+    if not is_computed:
+        if short := shortages():
+            sys.exit("\n".join(["too little for a run:", *short]))
+        allow_many_files()
+        shelf.install_all()
     # So that all that was started is ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended; the page is as it was"))
     begin = time.monotonic()
@@ -180,8 +201,11 @@ def main(words: list[str]) -> int:
         pathlib.Path(directory).chmod(0o755)
         runs, share = (QUICK_RUNS, QUICK_SHARE) if options.quick else (RUNS, 1.0)
         bench = Bench(options.build.resolve(), pathlib.Path(directory), runs, share)
-        rows = ask(bench, options.parts or list(PARTS))
+        rows = ask(bench, names)
     command = " ".join(["./dev bench", *words])
+    if is_computed and not options.quick and not options.out and not failures_of_ours(rows):
+        print(f"{replace_sections(rows, ROOT / 'docs')}: replaced what {', '.join(names)} computes")
+        return 0
     report = Report(made, facts, shelf.versions(), rows, (time.monotonic() - begin) / 60, command)
     is_whole = not options.parts and not options.quick
     page = write(report, options.out or (ROOT / "docs" if is_whole else ROOT / "build/bench"))

@@ -10,8 +10,10 @@ from results import OURS, Figure, Row, Table
 OLD = f"old\n{markdown.HEADLINES}\n\nnothing\n\n## Rest\n"
 
 
-def row(bench):
-    return Row(2, "pick", "Pick", "?", [Table("pick", "8", "ms", [Figure("berth pick", OURS, values=[2.5])])])
+def row(bench, took_ms=2.5):
+    return Row(
+        2, "pick", "Pick", "?", [Table("pick", "8", "ms", [Figure("berth pick", OURS, values=[took_ms])])]
+    )
 
 
 @pytest.fixture
@@ -46,6 +48,16 @@ def test_a_part_or_a_quick_run_leaves_the_page_as_it_was(place, words):
     assert run.main(words) == 0
     assert page(place) == OLD
     assert "2.50" in (place / "build/bench/benchmarks.md").read_text()
+
+
+def test_a_part_that_is_computed_replaces_its_section_and_needs_no_peer(place, monkeypatch):
+    assert run.main([]) == 0
+    monkeypatch.setattr(run, "COMPUTED", {"pick"})
+    monkeypatch.setattr(run, "shortages", lambda: ["10 MiB of memory are free, 6000 MiB are needed"])
+    monkeypatch.setattr(run, "PARTS", {"pick": (2, lambda bench: row(bench, 1.25))})
+    assert run.main(["pick"]) == 0
+    assert "| **berth pick** | 1.25 |" in page(place) and "| pick one of 8 GPUs | 2.50 ms |" in page(place)
+    assert [path.name for path in (place / "docs/benchmarks").iterdir()] == ["02-pick.svg"]
 
 
 def test_an_interrupted_run_leaves_the_page_as_it_was(place, monkeypatch):

@@ -52,13 +52,13 @@ def test_an_inherited_mask_limits(lab):
     assert lab.berth("pick", env={"CUDA_VISIBLE_DEVICES": "3,4"}).out == "3\n"
     assert lab.berth("pick", "--mask", "ignore", env={"CUDA_VISIBLE_DEVICES": "3,4"}).out == "0\n"
     answer = lab.berth("pick", env={"CUDA_VISIBLE_DEVICES": ""})
-    assert (answer.status, answer.out) == (69, "")
+    assert (answer.status, answer.out) == (69, "-1\n")
 
 
 def test_refused_now_is_75_with_every_reason(make_lab):
     lab = make_lab(f'[[device]]\nmodel = "T4"\nprocess = [{{pid = {os.getpid()}, used_mib = 900}}]\n')
     answer = lab.berth("pick")
-    assert (answer.status, answer.out) == (75, "")
+    assert (answer.status, answer.out) == (75, "-1\n")
     first, second, *_ = answer.err.splitlines()
     assert first == "berth: not now: 1 whole GPU wanted, none free"
     assert second.startswith("GPU 0  used without a lease by ")
@@ -68,7 +68,7 @@ def test_refused_now_is_75_with_every_reason(make_lab):
 def test_never_possible_is_69(lab):
     for words in (["-n", "9"], ["--name", "T4"], ["--total", "500G"]):
         answer = lab.berth("pick", *words)
-        assert (answer.status, answer.out) == (69, ""), words
+        assert (answer.status, answer.out) == (69, "-1\n"), words
         assert answer.err.startswith("berth: "), words
 
 
@@ -79,7 +79,7 @@ def test_never_possible_is_69(lab):
         (["--free", "lots"], "--free lots: "),
         (
             ["--devices", "0,,1"],
-            "--devices 0,,1: must be indices or UUIDs with commas between: 0,1 or 3:1 or GPU-5a1c",
+            "--devices 0,,1: must be indices or UUIDs with commas between: 0,1 or 0-3 or 3:1 or GPU-5a1c",
         ),
         (["--devices", "1,1"], "--devices 1,1: names 1 twice"),
         (["--order", "best"], "--order best: must be one of auto, index, random, best-fit, "),
@@ -90,7 +90,7 @@ def test_never_possible_is_69(lab):
         (["--util", "x"], "--util x: must be a whole number, 0 or more"),
         (["--nmae", "x"], "unknown option '--nmae', did you mean --name?; `berth pick --help` lists them"),
         (["extra"], "unexpected argument 'extra': `berth pick` takes options only"),
-        (["--hold", "0"], "--hold 0: must be a second or more"),
+        (["--hold", "0"], "--hold 0: a time must be at least 1s"),
         (["--devices", "42"], ""),
         (["--devices", "0", "-n", "2"], ""),
         (["--devices", "0", "--exclude", "0"], ""),
@@ -98,7 +98,7 @@ def test_never_possible_is_69(lab):
 )
 def test_a_wrong_request_is_2_and_says_what_is_allowed(lab, words, message):
     answer = lab.berth("pick", *words)
-    assert (answer.status, answer.out) == (2, "")
+    assert (answer.status, answer.out) == (2, "-1\n")
     assert answer.err.startswith(f"berth: {message}")
 
 
@@ -124,7 +124,7 @@ def test_hold_refuses_what_is_held(make_lab):
     lab = make_lab("1xT4")
     assert lab.berth("pick", "--hold", "5s").out == "0\n"
     answer = lab.berth("pick", "--hold", "5s")
-    assert (answer.status, answer.out) == (75, "")
+    assert (answer.status, answer.out) == (75, "-1\n")
     assert "leased by" in answer.err
 
 

@@ -7,8 +7,8 @@ import subprocess
 import pytest
 from schemas import checked
 
-COMMANDS = ["list", "pick", "why", "run", "shell", "claim", "adopt", "queue", "release", "verify", "init",
-            "doctor", "completion", "version", "help"]  # fmt: skip
+COMMANDS = ["list", "pick", "why", "run", "shell", "claim", "adopt", "queue", "serve", "usage", "simulate", "release",
+            "extend", "cancel", "verify", "init", "doctor", "completion", "version", "help"]  # fmt: skip
 
 
 def test_version(lab):
@@ -22,6 +22,8 @@ def test_version(lab):
 def test_help_names_every_command_and_every_command_has_help(lab):
     text = lab.berth("help").out
     assert text == lab.berth("--help").out == lab.berth("-h").out
+    listed = re.search(r"^Commands:\n((?:  .*\n)+)", text, re.MULTILINE)[1]
+    assert re.findall(r"^  (\w+)", listed, re.MULTILINE) == COMMANDS
     for command in COMMANDS:
         assert f"\n  {command}" in text
         answer = lab.berth(command, "--help")
@@ -35,6 +37,17 @@ def test_help_names_every_command_and_every_command_has_help(lab):
     [
         (["pik"], "unknown command 'pik', did you mean pick?; there are list, pick, why, run, "),
         (["xyzzy"], "unknown command 'xyzzy'; there are list, pick, "),
+        (["lease"], "unknown command 'lease', did you mean run or claim?; there are list, pick, "),
+        (["status"], "unknown command 'status', did you mean list?; there are list, pick, "),
+        (["sleep", "3"], "unknown command 'sleep' (to run that program: berth run -- sleep); there are "),
+        (["run", "--gpus", "2", "--", "true"], "unknown option '--gpus', did you mean --count?; "),
+        (["run", "-g", "2", "--", "true"], "unknown option '-g', did you mean --count?; "),
+        (["pick", "--mem=20G"], "unknown option '--mem=20G', did you mean --memory?; "),
+        (["why", "--devices", "3-0"], "--devices 3-0: a range goes from the lower index to the higher: 0-3"),
+        (
+            ["run", "--wait", "1h30", "--", "true"],
+            '--wait 1h30: "1h30" is not a time: expected a number and ',
+        ),
         (["--jsn"], "unknown option '--jsn'"),
         (["help", "xyzzy"], "there is no command 'xyzzy'; `berth help` lists them"),
         (["completion"], "completion for which shell? bash, zsh or fish"),
@@ -46,7 +59,7 @@ def test_help_names_every_command_and_every_command_has_help(lab):
 )
 def test_a_wrong_command_line_is_2_and_says_what_is_allowed(lab, words, message):
     answer = lab.berth(*words)
-    assert (answer.status, answer.out) == (2, "")
+    assert (answer.status, answer.out) == (2, "-1\n" if words[0] == "pick" else "")
     assert answer.err.startswith(f"berth: {message}")
     assert answer.err.count("\n") == 1
 

@@ -220,7 +220,7 @@ CASES = {
         3,
         code="not_now",
         clauses={"1": "not_leased", "3": "not_leased"},
-        message="GPU 1  leased by ",
+        message="GPU 1,3  leased by ",
         prepare=taken("1,3"),
     ),
     "a broken site file": Case(
@@ -373,14 +373,25 @@ GRANTS = {
 }
 
 
+def each_of(labels: str) -> list[str]:
+    """Of "0-2,7,4:0"."""
+    found = []
+    for part in labels.split(","):
+        first, _, last = part.partition("-")
+        found += [str(index) for index in range(int(first), int(last) + 1)] if last else [first]
+    return found
+
+
 def why_of_program(lab, case, env) -> Said:
     """The verdicts as people read them; those of the document are in the same order."""
     answer = lab.berth("why", *case.options, env=env)
     if answer.status != 0:
         return of_program(answer, list, case.code)
     said = Said()
-    for label, text in re.findall(r"^GPU (\S+) +(\S.*)$", answer.out, re.M):
-        said.verdicts[label] = (text, "" if text.startswith("free") else text)
+    for labels, text in re.findall(r"^GPU (\S+) +(\S.*)$", answer.out, re.M):
+        for label in each_of(labels):
+            said.verdicts[label] = (text, "" if text.startswith("free") else text)
+    said.verdicts = dict(sorted(said.verdicts.items(), key=lambda said: [int(n) for n in said[0].split(":")]))
     end_hung_probes(lab)
     document = lab.berth("why", *case.options, "--json", env=env).json
     assert len(document["devices"]) == len(said.verdicts)

@@ -75,7 +75,7 @@ def test_it_ends_when_the_keeper_is_killed(lab):
 
 
 def test_it_ends_by_release_and_leaves_the_shell(lab):
-    job = claimed(lab, then=f"{lab.program} release; echo status $?")
+    job = claimed(lab, then=f"{lab.program} release >&2; echo status $?")
     assert job.stdout.readline() == "status 0\n"
     assert leases(lab) == []
     assert job.poll() is None

@@ -4,7 +4,8 @@ import os
 import stat
 
 import pytest
-from lease_jobs import holder, ready
+from jobs import eventually
+from lease_jobs import holder, ready, waiter
 
 PARTS = ["", "devices", "queue", "leases", "inside"]
 
@@ -38,11 +39,11 @@ def test_it_makes_the_directory_a_file_a_device_and_the_line_for_each_boot(make_
     uuids = sorted(device["uuid"] for device in lab.berth("list", "--json").json["devices"])
     files = sorted((root / "run/berth/devices").iterdir())
     assert [file.name for file in files] == uuids
-    assert all(mode(file) == (0, 0o666) for file in files)
+    assert all(mode(file) == (0, 0o1666) for file in files)
     lines = (root / "etc/tmpfiles.d/berth.conf").read_text().splitlines()
     assert [line for line in lines if not line.startswith("#")] == [
         *(f"d {os.path.join('/run/berth', part).rstrip('/')} 1777 root root -" for part in PARTS),
-        *(f"f /run/berth/devices/{uuid} 0666 root root -" for uuid in uuids),
+        *(f"f /run/berth/devices/{uuid} 1666 root root -" for uuid in uuids),
     ]
 
 
@@ -84,7 +85,7 @@ def test_what_a_user_made_becomes_roots_and_stays_locked(make_lab, root):
         f"{site}/queue is root's now, and nobody can remove others' files there",
         f"{site}/devices/{device.name} is root's now",
     ]
-    assert (mode(site), mode(site / "queue"), mode(device)) == ((0, 0o1777), (0, 0o1777), (0, 0o666))
+    assert (mode(site), mode(site / "queue"), mode(device)) == ((0, 0o1777), (0, 0o1777), (0, 0o1666))
     assert device.stat().st_ino == inode
     assert lab.berth("run", "--no-wait", "--", "true").status == 75
 
@@ -131,11 +132,37 @@ def test_without_a_driver_the_directory_is_made_and_the_rest_said(lab, root):
     assert "no device files are made" in answer.err
 
 
-def test_live_tickets_elsewhere_are_named(lab, root):
+def test_while_another_directory_is_in_use_it_makes_nothing_and_names_who_uses_it(make_lab, root):
+    lab = make_lab("1xH100")
+    lab.leases = root / "tmp/berth"
+    lab.env["BERTH_DIR"] = str(lab.leases)
+    job = holder(lab)
+    waiting = waiter(lab)
+    answer = lab.berth("init", "--root", root)
+    assert (answer.status, answer.out) == (75, "")
+    (uuid,) = os.listdir(root / "tmp/berth/devices")
+    assert (
+        f"{root}/tmp/berth is in use: root (bash -c echo ready; exec sleep 1000) has {uuid}, root ("
+        in answer.err
+    )
+    assert "waits. Who comes after" in answer.err
+    assert os.listdir(root / "run") == []
+    for process in (waiting, job):
+        process.kill()
+        process.wait()
+    assert eventually(lambda: lab.berth("init", "--root", root).status == 0)
+
+
+def test_by_force_it_makes_all_and_says_the_price(make_lab, root):
+    lab = make_lab("1xH100")
     lab.env["BERTH_DIR"] = str(root / "tmp/berth")
     holder(lab)
-    answer = lab.berth("init", "--root", root)
-    assert f"{root}/tmp/berth has live tickets (1)" in answer.err
+    answer = lab.berth("init", "--root", root, "--force")
+    assert answer.status == 0
+    assert f"made {root}/run/berth" in answer.out
+    assert f"{root}/tmp/berth is in use: root (" in answer.err
+    assert "their GPUs can be granted again" in answer.err
+    assert lab.berth("init", "--root", root).status == 0  # it is there by now
 
 
 def test_users_work_together_in_it(make_lab, root, as_user, tmp_path):

@@ -54,7 +54,7 @@ def try_device(uuid):
     """The descriptor of a device's lock, or None."""
     path = f"{DIR}/devices/{uuid}"
     if not os.path.exists(path):
-        link(unnamed(f"{DIR}/devices", 0o666), path)
+        link(unnamed(f"{DIR}/devices", 0o1666), path)
     file = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -84,7 +84,7 @@ def tick(*_):
 signal.signal(signal.SIGALRM, tick)
 libc = ctypes.CDLL(None)
 watch = libc.inotify_init1(os.O_NONBLOCK)
-ticket = unnamed(f"{DIR}/queue", 0o644)
+ticket = unnamed(f"{DIR}/queue", 0o1644)
 ofd(ticket, fcntl.F_OFD_SETLK, fcntl.F_WRLCK, ALIVE, 2)
 with gate():
     earlier = [name for name, lines in live("queue", WAITING) if rivals(lines)]

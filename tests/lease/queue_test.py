@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 
 from lease_jobs import holder, leases, plain_words, waiter, waiting
@@ -20,11 +21,23 @@ def test_the_first_waits_for_devices_and_the_next_for_the_first(make_lab):
     waiter(lab, "-n", "2", "--note", "sweep")
     waiter(lab)
     lines = plain_words(lab.berth("queue").out).splitlines()
-    assert lines[0].split() == ["POS", "ID", "USER", "WAITED", "REQUEST", "COMMAND", "REASON"]
+    assert lines[0].split() == [
+        "POS",
+        "ID",
+        "USER",
+        "PID",
+        "WAITED",
+        "BEHIND",
+        "REQUEST",
+        "COMMAND",
+        "REASON",
+    ]
     first, second = waiting(lab)
     assert lines[1].split()[:2] == ["1", first[-6:]] and lines[2].split()[:2] == ["2", second[-6:]]
     assert "2 whole GPUs" in lines[1]
-    assert lines[1].endswith("0 of 2 free; GPU 0 leased root N s, GPU 1 leased root N s")
+    assert '"sweep" bash' in lines[1]
+    assert lines[1].endswith("0 of 2 free; GPU 0,1 leased root N s")
+    assert first[-6:] in lines[2].split()[2:]
     assert lines[2].endswith("behind root (bash)")
 
 
@@ -112,3 +125,17 @@ def test_it_names_none_that_would_stand_behind_a_waiter(make_lab):
         answer = lab.berth(*words)
         assert "would succeed" not in answer.out + answer.err
     assert lab.berth("run", "--no-wait", "--", "true").status == 75
+
+
+def test_a_refusal_because_of_the_line_names_who_is_before(make_lab):
+    lab = make_lab("2xH100")
+    holder(lab, "--devices", "0")
+    waiter(lab, "-n", "2")
+    answer = lab.berth("run", "--no-wait", "--", "true")
+    assert answer.status == 75
+    first, _, second = answer.err.splitlines()
+    assert re.fullmatch(
+        r"berth: not now: 1 whole GPU wanted, 1 free; who asked earlier comes first: no\. 2 in line, behind \S+ \(\S.*\)",
+        first,
+    )
+    assert second.startswith("GPU 1  free")

@@ -10,8 +10,10 @@ from lab import DEADLINE_S
 
 def test_the_job_ends_and_with_it_the_lease(lab):
     job = holder(lab)
-    answer = lab.berth("release", only_lease(lab))
-    assert (answer.status, answer.out, answer.err) == (0, "", "")
+    lease = only_lease(lab)
+    answer = lab.berth("release", lease)
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out == f"ended the lease {lease} of root: bash\n"
     assert leases(lab) == []
     assert job.wait(DEADLINE_S) == -signal.SIGTERM
 
@@ -53,10 +55,35 @@ def test_one_that_waits_is_left_alone(make_lab):
     lab = make_lab("1xH100")
     holder(lab)
     job = waiter(lab)
-    answer = lab.berth("release", waiting(lab)[0])
+    request = waiting(lab)[0]
+    answer = lab.berth("release", request)
     assert answer.status == 1
-    assert f"waits and holds nothing; it leaves the queue when process {job.pid} ends" in answer.err
+    assert (
+        f"{request} waits and holds nothing; berth cancel {request} takes it out of the queue" in answer.err
+    )
     assert job.poll() is None
+
+
+def test_one_that_waits_is_cancelled_and_the_next_moves_up(make_lab):
+    lab = make_lab("1xH100")
+    holder(lab)
+    first, second = waiter(lab), waiter(lab)
+    answer = lab.berth("cancel", waiting(lab)[0][-6:])
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out.startswith("cancelled the request ") and answer.out.endswith(" of root: bash\n")
+    assert first.wait(DEADLINE_S) == -signal.SIGTERM
+    assert [row["position"] for row in lab.berth("queue", "--json").json["waiters"]] == [1]
+    assert second.poll() is None
+
+
+def test_what_has_its_gpus_is_not_cancelled(lab):
+    holder(lab)
+    lease = only_lease(lab)
+    answer = lab.berth("cancel", lease)
+    assert (answer.status, answer.out) == (1, "")
+    assert f"waits no more, it has its GPUs; berth release {lease} ends the lease" in answer.err
+    assert leases(lab) == [lease]
+    assert lab.berth("cancel").status == 2
 
 
 def test_a_job_that_does_not_answer_is_named_with_its_pids(lab):

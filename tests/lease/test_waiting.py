@@ -1,6 +1,8 @@
 """Waiting for a device: who is served when, and what becomes of those who stop, die or lose patience."""
 
 import signal
+import subprocess
+import sys
 
 import pytest
 from jobs import DEADLINE_S, Job, device_file, eventually, holder, queue, state, tickets, waiter
@@ -101,6 +103,38 @@ def test_the_first_line_says_for_what_it_waits_and_how_not_to(one):
         "berth: waiting for 1 whole GPU; Ctrl-C leaves the queue, --no-wait does not enter it\n"
     )
     assert job.err.line().startswith("berth: first in line")
+
+
+def in_the_gate(lab):
+    """Somebody who decides, and does not come to an end."""
+    words = (
+        "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], 0), 2); print('ready', flush=True); input()"
+    )
+    stopped = lab.start(sys.executable, "-c", words, lab.leases, stdin=subprocess.PIPE)
+    assert stopped.stdout.readline() == "ready\n"
+    return stopped
+
+
+@pytest.mark.parametrize("words, status", [(["--no-wait"], 75), (["--wait", "1s"], 124)])
+def test_who_may_not_wait_does_not_wait_for_one_in_the_gate_and_names_him(one, words, status):
+    one.berth("run", "--", "true")
+    stopped = in_the_gate(one)
+    answer = one.berth("run", *words, "--", "echo", "never")
+    assert (answer.status, answer.out) == (status, "")
+    assert f"process {stopped.pid} is deciding in {one.leases} and lets nobody else in" in answer.err
+    assert "that process is of root" in answer.err
+    assert queue(one) == []
+    stopped.kill()
+    assert one.berth("run", "--no-wait", "--", "true").status == 0
+
+
+def test_a_wait_ends_in_time_also_while_somebody_stays_in_the_gate(one):
+    holding = holder(one)
+    job = waiter(one, "--wait", "2s")
+    in_the_gate(one)
+    holding.ends()
+    assert job.process.wait(DEADLINE_S) == 124
+    assert queue(one) == []
 
 
 @pytest.mark.parametrize(

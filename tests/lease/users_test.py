@@ -152,7 +152,7 @@ def test_users_with_a_narrow_umask_work_together(open_lab, as_user, strictest, m
     words = as_user(made_by) if made_by else []
     assert lab.run(*words, "bash", "-c", f"umask 077; exec {lab.program} run -- true").status == 0
     (device,) = (lab.leases / "devices").iterdir()
-    assert (device.stat().st_uid, stat.S_IMODE(device.stat().st_mode)) == (made_by, 0o666)
+    assert (device.stat().st_uid, stat.S_IMODE(device.stat().st_mode)) == (made_by, 0o1666)
     first = job_of(lab, ALICE)
     first.starts()
     second = job_of(lab, BOB).says("first in line")
@@ -213,6 +213,33 @@ def test_a_forged_lease_is_respected_and_named(one, as_user):
     assert f"leased by uid {MALLORY}, forged" in answer.err
     ended(forger)
     assert one.run(*as_user(ALICE), one.program, "run", "--no-wait", "--", "true").status == 0
+
+
+def test_a_promise_that_no_card_could_keep_makes_no_room(one, as_user):
+    real = job_of(one, ALICE, "--memory", "60G")
+    real.starts()
+    lines = f"shared=1\npromise_bytes={2**64 - 60 * 2**30}\ngranted_at=1\ndevice={one.uuid}\n"
+    forger = forged(one, as_user, "0000000000000001", lines, part="leases")
+    words = [one.program, "run", "--memory", "60G", "--no-wait", "--", "true"]
+    assert one.run(*as_user(BOB), *words).status == 75
+    ended(forger)
+    assert one.run(*as_user(BOB), *words).status == 75
+    real.ends()
+    assert one.run(*as_user(BOB), *words).status == 0
+
+
+@pytest.mark.parametrize("spoil", [lambda path: path.chmod(0), lambda path: path.unlink()])
+def test_a_share_whose_ticket_cannot_be_read_counts(one, as_user, spoil):
+    job = job_of(one, ALICE, "--memory", "60G")
+    job.starts()
+    (lease,) = (one.leases / "leases").iterdir()
+    spoil(lease)
+    words = [one.program, "run", "--no-wait"]
+    answer = one.run(*as_user(BOB), *words, "--memory", "60G", "--", "true")
+    assert answer.status == 75
+    assert "locked by a program that has no ticket" in answer.err
+    job.ends()
+    assert one.run(*as_user(BOB), *words, "--memory", "60G", "--", "true").status == 0
 
 
 def test_files_that_are_no_tickets_stop_nobody_and_are_named(one, as_user):

@@ -1,24 +1,30 @@
-#!/usr/bin/env python3
 """Deletes one statement after the other from the codecs, and one entry after the other from the table of readings, and
 asks whether the unit tests notice.
 
 All deletions are compiled in at once, each behind a switch that the environment sets, so that a mutant costs a run of a
 test program and no compilation. What is deleted: statements that end with a semicolon, keys of JSON that is written, and
 rows and entries of the table. What is not: declarations and plain returns, without which nothing compiles.
+
+The tests that are about codecs judge first; what they let pass is judged by all tests of its layers. One that never ends is
+counted apart. What changes nothing is named below with its reason, and must then survive.
 """
 
 from __future__ import annotations
 
+import collections
 import concurrent.futures
+import dataclasses
 import os
-import pathlib
 import re
+import resource
+import signal
 import subprocess
 import sys
+import tempfile
 
 from mutants import ROOT, TREE, build, configure, copy_tree
 
-# The codec, and the tests that must notice.
+# The codec, and the layers whose tests must notice.
 CODECS = {
     "src/berth/core/device_readings.cpp": ("core", "render"),
     "src/berth/core/record.cpp": ("core",),
@@ -36,29 +42,44 @@ CODECS = {
     "src/berth/render/version_text.cpp": ("render",),
 }
 BUILD = TREE / "build" / "codecs"
-# The test files that are about codecs: what others would notice is not asked.
-FILES = {
+# The test files that are about codecs.
+FIRST = {
     "core": "*codec_test*,*record*_test*,*device_readings_test*",
     "render": "*host_report_test*,*readings_document_test*",
     "source": "*protocol_test*,*interrupted_test*,*probe_source_test*",
     "api": "*lease_wire_test*",
 }
-# A mutant may make a test wait for ever.
-PATIENCE_S = 300
-SWITCH = "src/berth/core/mutant.h"
-# The core may include nothing that reads the environment.
+# The others of this layer ask the whole program.
+ALL = {"core": "*", "render": "*", "source": "*", "api": FIRST["api"]}
+# What a deletion may take of a processor, whose work is seconds unbroken, and of memory.
+PATIENCE_S = 30
+MEMORY_BYTES = 4 << 30
+# One that sleeps for ever takes nothing of a processor.
+SLEEP_S = 600
+
+SWITCH = TREE / "build" / "kept.h"
 SWITCH_TEXT = """#pragma once
+#include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <vector>
-extern "C" char* getenv(const char*) noexcept;
-extern "C" int atoi(const char*) noexcept;
 namespace berth {
-inline bool kept(int number) {
-  static const char* const gone = getenv("BERTH_MUTANT");
-  static const int gone_number = gone == nullptr ? -1 : atoi(gone);
+inline bool kept(std::size_t number) {
+  static const char* const gone = std::getenv("BERTH_MUTANT");
+  static const char* const reached = std::getenv("BERTH_REACHED");
+  static const std::size_t gone_number = gone ? std::strtoul(gone, nullptr, 10) : 1000000;
+  static std::array<bool, 10000> was_reached{};
+  if (reached && !was_reached[number]) {
+    was_reached[number] = true;
+    if (std::FILE* file = std::fopen(reached, "a")) {
+      std::fprintf(file, "%zu\\n", number);
+      std::fclose(file);
+    }
+  }
   return number != gone_number;
 }
 template <class Rows>
-auto without(int first, const Rows& rows) {
+auto without(std::size_t first, const Rows& rows) {
   std::vector<typename Rows::value_type> all;
   for (const auto& row : rows) {
     if (kept(first++)) all.push_back(row);
@@ -67,6 +88,32 @@ auto without(int first, const Rows& rows) {
 }
 }  // namespace berth
 """
+# All unused or missing is meant. What falls off the end of a function must not go on.
+FLAGS = f"-O1 -w -D_GLIBCXX_ASSERTIONS -include {SWITCH} -fsanitize=return,unreachable -fsanitize-undefined-trap-on-error"
+
+# Deletions that change nothing: the file, the beginning of the statement, why.
+EQUIVALENT = [
+    (
+        "src/berth/core/record_fields.h",
+        "taken_ = true;",
+        "the names of a record differ: it saves comparing on",
+    ),
+    (
+        "src/berth/core/snapshot_codec.cpp",
+        "next_reading_ = 0;",
+        "where a search begins, which goes all around",
+    ),
+    (
+        "src/berth/render/host_report.cpp",
+        'if (!is_ours(json, "berth-list"))',
+        "after a fault nothing is read",
+    ),
+    (
+        "src/berth/render/host_report.cpp",
+        'if (!is_ours(json, "berth-queue"))',
+        "after a fault nothing is read",
+    ),
+]
 
 DECLARATION = re.compile(
     r"^(const|constexpr|static|auto|using|template|return|explicit|friend|virtual|inline|typename|BERTH_LET|namespace|enum"
@@ -78,14 +125,35 @@ JSON_KEY = re.compile(r'^(\s*(?:return \{)?\{)("\w+")(, .*)$')
 ENTRY = re.compile(r"^(\s*)\.(\w+) = (.*?)(\},?|,)$")
 
 
+@dataclasses.dataclass
+class Place:
+    """What one deletion deletes."""
+
+    file: str
+    line: int
+    text: str
+
+    @property
+    def layers(self) -> tuple:
+        return CODECS[self.file]
+
+    def reason(self) -> str:
+        """Why it changes nothing, or ""."""
+        found = [why for file, text, why in EQUIVALENT if file == self.file and self.text.startswith(text)]
+        return found[0] if found else ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text.splitlines()[0]}"
+
+
 class Sources:
-    """The mutants of all files; `places` has what each deletes."""
+    """The copies with a switch at each place."""
 
     def __init__(self):
-        self.places: list[tuple[str, int, str, tuple]] = []
+        self.places: list[Place] = []
 
     def add(self, file: str, line: int, text: str) -> int:
-        self.places.append((file, line, text.strip(), CODECS[file]))
+        self.places.append(Place(file, line, text.strip()))
         return len(self.places) - 1
 
     def switched(self, file: str, text: str) -> str:
@@ -93,8 +161,6 @@ class Sources:
         if file.endswith("device_readings.cpp"):
             lines = self._table(file, lines)
         lines = self._statements(file, lines)
-        first_include = next(i for i, line in enumerate(lines) if line.startswith("#include"))
-        lines.insert(first_include + 1, '#include "berth/core/mutant.h"')
         return "\n".join(lines) + "\n"
 
     def _table(self, file: str, lines: list[str]) -> list[str]:
@@ -184,48 +250,86 @@ class Sources:
         return out
 
 
-def notices(tests: tuple, number: int) -> bool:
-    for layer in tests:
-        try:
-            done = subprocess.run(
-                [BUILD / f"berth_{layer}_test", "--abort-after=1", f"--source-file={FILES[layer]}"],
-                cwd=TREE,
-                env=os.environ | {"BERTH_MUTANT": str(number)},
-                capture_output=True,
-                timeout=PATIENCE_S,
-            )
-        except subprocess.TimeoutExpired:
-            return True
-        if done.returncode != 0:
-            return True
-    return False
+def limit() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE_S, PATIENCE_S + 5))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
-def main() -> int:
+def outcome(layer: str, files: str, environment: dict) -> str:
+    """ "passed", "failed" or "hangs"."""
+    try:
+        status = subprocess.run(
+            [BUILD / f"berth_{layer}_test", "--abort-after=1", f"--source-file={files}"],
+            cwd=TREE,
+            env=os.environ | environment,
+            capture_output=True,
+            timeout=SLEEP_S,
+            preexec_fn=limit,
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return "hangs"
+    if status in (-signal.SIGXCPU, -signal.SIGKILL):
+        return "hangs"
+    return "failed" if status else "passed"
+
+
+def judge(place: Place, number: int) -> str:
+    """ "killed", "hangs" or "survived"."""
+    for files in (FIRST, ALL):
+        for layer in place.layers:
+            what = outcome(layer, files[layer], {"BERTH_MUTANT": str(number)})
+            if what != "passed":
+                return "killed" if what == "failed" else what
+    return "survived"
+
+
+def reached(layers: set) -> set:
+    """What the tests run, which all must pass."""
+    with tempfile.NamedTemporaryFile("r") as numbers:
+        for layer in sorted(layers):
+            if outcome(layer, ALL[layer], {"BERTH_REACHED": numbers.name}) != "passed":
+                raise RuntimeError(f"{BUILD}/berth_{layer}_test does not pass without a deletion")
+        return {int(line) for line in numbers}
+
+
+def prepare() -> list[Place]:
     copy_tree()
     sources = Sources()
-    (TREE / SWITCH).write_text(SWITCH_TEXT)
+    SWITCH.parent.mkdir(exist_ok=True)
+    SWITCH.write_text(SWITCH_TEXT)
     for file in CODECS:
         (TREE / file).write_text(sources.switched(file, (ROOT / file).read_text()))
     try:
-        configure(BUILD, "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", "-DBERTH_PRECOMPILE=ON")
-        build(sorted({f"berth_{layer}_test" for tests in CODECS.values() for layer in tests}), BUILD)
-        for tests in sorted(set(CODECS.values())):
-            if notices(tests, -1):
-                raise RuntimeError(f"the tests of {', '.join(tests)} fail without a mutant")
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            caught = list(
-                pool.map(
-                    lambda number: notices(sources.places[number][3], number), range(len(sources.places))
-                )
-            )
+        configure(
+            BUILD,
+            "-DCMAKE_BUILD_TYPE=Debug",
+            f"-DCMAKE_CXX_FLAGS_DEBUG={FLAGS}",
+            "-DCMAKE_UNITY_BUILD=ON",
+            "-DCMAKE_UNITY_BUILD_BATCH_SIZE=0",
+        )
+        build(sorted({f"berth_{layer}_test" for layers in CODECS.values() for layer in layers}), BUILD)
     finally:
         copy_tree()
-    for (file, line, text, _), was_caught in zip(sources.places, caught, strict=True):
-        if not was_caught:
-            print(f"  SURVIVED {file}:{line}: {pathlib.PurePath(text.splitlines()[0])}")
-    print(f"{sum(caught)} of {len(caught)} deletions caught")
-    return 0 if all(caught) else 1
+    return sources.places
+
+
+def main() -> int:
+    places = prepare()
+    run = reached({layer for place in places for layer in place.layers})
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        outcomes = list(
+            pool.map(lambda n: judge(places[n], n) if n in run else "never reached", range(len(places)))
+        )
+    wrong = 0
+    for number, (place, what) in enumerate(zip(places, outcomes, strict=True)):
+        if place.reason() and what == "survived":
+            outcomes[number] = "equivalent"
+        elif what not in ("killed", "hangs") or place.reason():
+            wrong += 1
+            print(f"  {what}{', and named as equivalent' if place.reason() else ''}: {place}")
+    counts = collections.Counter(outcomes)
+    print(f"{len(places)} deletions: " + ", ".join(f"{n} {what}" for what, n in counts.most_common()))
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

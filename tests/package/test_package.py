@@ -94,7 +94,7 @@ def test_an_exception_passes_through_the_unwinder_that_is_inside(tarball, tmp_pa
         text=True,
         timeout=60,
     )
-    assert (answer.returncode, answer.stdout) == (1, "")
+    assert (answer.returncode, answer.stdout) == (1, "-1\n")
     assert f"{site}" in answer.stderr
 
 

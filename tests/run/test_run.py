@@ -157,7 +157,7 @@ def test_when_all_is_leased_it_refuses_at_once_and_says_by_whom(make_lab):
     holder(lab, "-n", "2")
     answer = lab.berth("run", "--no-wait", "--", "echo", "never")
     assert (answer.status, answer.out) == (75, "")
-    assert answer.err.count("leased") >= 2
+    assert "\nGPU 0,1  leased by " in answer.err
     assert len(leases(lab)) == 1
 
 

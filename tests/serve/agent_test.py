@@ -60,6 +60,33 @@ def test_the_document_names_every_path_and_each_answers_as_it_says(agent):
     assert len(known.split("there are ")[1].split('"')[0].split()) == len(OPENAPI["paths"])
 
 
+ODD_REQUESTS = {
+    304: b"If-None-Match: *\r\n",
+    400: b"Transfer-Encoding: gzip\r\n",
+    413: b"Content-Length: 99999999999\r\n",
+    431: b"X: " + b"x" * 20_000 + b"\r\n",
+}
+
+
+def test_the_document_names_every_status_that_a_request_can_provoke(agent):
+    for path, described in OPENAPI["paths"].items():
+        known = described["get"]["responses"]
+        address = path.format(name=socket.gethostname())
+        for host in (b"localhost", b"evil.example"):
+            for query in ("", "?x=%", "?since=x&device=x&filter=x&by=x"):
+                for header in (b"", *ODD_REQUESTS.values()):
+                    if (
+                        path.endswith("/events")
+                        and host == b"localhost"
+                        and header in (b"", ODD_REQUESTS[304])
+                    ):
+                        if not query:
+                            continue
+                    start = f"GET {address}{query} HTTP/1.1\r\nHost: ".encode() + host
+                    answer = agent.raw(start + b"\r\nConnection: close\r\n" + header + b"\r\n")
+                    assert answer.split()[1].decode() in known, (path, query, header[:40], answer[:200])
+
+
 def test_an_agent_is_read_as_a_hub_with_one_host(lab, agent):
     job = holder(lab)
     hosts = eventually(

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -81,6 +82,18 @@ def test_the_lease_directory_need_only_be_readable(namespaces, lab):
     assert sum(not device["verdict"]["free"] for device in devices) == 1
     job.ends()
     eventually(lambda: not agent.json("/api/v1/leases")["leases"])
+
+
+def test_no_recipe_makes_a_folder_of_a_file_that_is_not_there():
+    words = (DEPLOY.parents[1] / "docs/serve.md").read_text()
+    recipe = words[words.index("# docker run") : words.index("`packaging/deploy/compose.yaml`")]
+    assert re.findall(r"-v (\S+?):", recipe) == ["berth-state"]
+    assert "touch /etc/berth.toml" in words
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    for service in services.values():
+        for mount in service["volumes"]:
+            needs_it = mount["type"] == "bind" and mount["source"] != "/etc/passwd"
+            assert mount.get("bind") == ({"create_host_path": False} if needs_it else None)
 
 
 @pytest.mark.parametrize("service", ["agent", "hub"])

@@ -171,6 +171,21 @@ def test_on_a_full_disk_it_serves_on_and_goes_on_when_there_is_room(lab):
     assert agent.err.line() == "berth: the history is written again\n"
 
 
+def test_a_read_only_disk_is_called_that(lab):
+    disk = lab.directory / "disk"
+    disk.mkdir()
+    for before in ("", f"cp {lab.directory / 'whole.db'} {disk}/history.db && "):
+        script = f'mount -t tmpfs -o mode=700 none {disk} && {before}mount -o remount,ro {disk} && exec "$@"'
+        within = ("unshare", "-Urm", "sh", "-c", script, "sh")
+        agent = Agent(lab, "--history", disk / "history.db", within=within)
+        eventually(lambda agent=agent: history(agent)["status"] == "failing")
+        assert history(agent)["reason"] == f"{disk}/history.db: its disk is mounted read-only"
+        agent.ends()
+        whole = Agent(lab, "--history", lab.directory / "whole.db")
+        usage(whole)
+        whole.ends()
+
+
 @pytest.mark.parametrize("garbage", [b"no database", b"\0" * 5000], ids=["text", "zeros"])
 def test_a_corrupt_file_is_kept_under_another_name_and_a_new_one_begins(lab, file, garbage):
     file.write_bytes(garbage)

@@ -1,17 +1,19 @@
 """What agents and clients can make a hub do is bounded."""
 
 import contextlib
+import gzip
 import json
 import pathlib
 import re
 import signal
 import socket
+import zlib
 
 import pytest
 
 from agent import Agent
 from fake_agent import FakeAgent, answering
-from hub import Hub, agents_file
+from hub import NOT_YET, Hub, agents_file
 from jobs import eventually, holder
 from schemas import checked_document
 
@@ -35,6 +37,110 @@ def test_a_line_without_an_end_is_not_kept(lab, fake):
     hub = Hub(lab, f"far={fake(endless_line).url}")
     assert "what it answers is no HTTP" in hub.error("far")
     assert most_resident_kib(hub) < 48 * KIB
+
+
+@pytest.mark.release_only  # a sanitizer keeps memory of its own
+def test_a_bad_agent_costs_a_hub_neither_memory_nor_another_row(lab, fake, document):
+    listing = document["hosts"][0]["snapshot"]
+    good = fake(answering(json.dumps(document)))
+    device = {"index": 0, "uuid": "GPU-1"}
+    lease = {"id": "0" * 16, "uid": 1, "devices": ["GPU-1"]}
+    bad = {
+        "again": (listing | {"devices": [device] * 5000, "leases": [lease] * 5000}, "comes twice|more than"),
+        "twice": (listing | {"devices": [device] * 2}, "document.hosts.snapshot.devices.uuid comes twice"),
+        "lost": (listing | {"devices": [device | {"uuid": None}] * 4000}, "KiB, and is not shown"),
+        "brackets": (listing | {"notes": [[]] * 300_000}, "more than 16384 things"),
+    }
+    agents = {}
+    for name, (snapshot, _) in bad.items():
+        host = document["hosts"][0] | {"snapshot": snapshot}
+        agents[name] = fake(answering(json.dumps(document | {"hosts": [host]}, separators=(",", ":"))))
+    hub = Hub(lab, f"good={good.url}", *(f"{name}={agent.url}" for name, agent in agents.items()))
+    for name, (_, words) in bad.items():
+        assert re.search(words, hub.error(name)), hub.error(name)
+    assert hub.sees("good")
+    for agent in agents.values():
+        eventually(lambda agent=agent: len(agent.requests) > 3)
+    assert most_resident_kib(hub) < 64 * KIB
+
+
+@pytest.mark.release_only  # a sanitizer would have to be preloaded first
+def test_a_hub_that_lacks_memory_for_an_answer_goes_on_and_asks_again(lab, build, fake, document, tmp_path):
+    full = tmp_path / "full"
+    text = json.dumps(document)
+    good, long = fake(answering(text)), fake(answering(text + " " * (900 * KIB)))
+    preload = f"{build / 'no_memory.so'} {lab.env.get('LD_PRELOAD', '')}".strip()
+    env = {"NO_MEMORY": str(full), "LD_PRELOAD": preload}
+    hub = Hub(lab, f"good={good.url}", f"far={long.url}", env=env)
+    assert hub.sees("far")
+    full.touch()
+    eventually(lambda: hub.row("far")["state"] == "down")
+    assert "for want of memory" in hub.row("far")["error"]
+    eventually(lambda: "agent far: what it answers cannot be dealt with here" in hub.err.line())
+    assert hub.row("good")["state"] == "up"
+    full.unlink()
+    assert hub.sees("far")
+
+
+@pytest.mark.release_only  # a sanitizer keeps memory of its own
+def test_long_answers_of_many_agents_are_bounded_together(lab, fake, document):
+    # Each of them alone is a machine with thousands of processes.
+    device = document["hosts"][0]["snapshot"]["devices"][0]
+    whole = {
+        "kind": "compute",
+        "used_bytes": 1,
+        "uid": 1,
+        "user": "u",
+        "command": "x" * 40,
+        "container": None,
+    }
+    rest = {"started_at_s": None, "lease": None, "assumed": False}
+    device["processes"] = [{"pid": pid} | whole | rest for pid in range(1, 4500)]
+    text = json.dumps(document, separators=(",", ":"))
+    agents = [fake(answering(text)) for _ in range(30)]
+    hub = Hub(lab, *(f"n{i}={agent.url}" for i, agent in enumerate(agents)))
+
+    def all_asked() -> dict:
+        hosts = hub.hosts()
+        return all(host["error"] != NOT_YET for host in hosts.values()) and hosts
+
+    hosts = eventually(all_asked)
+    down = [host["error"] for host in hosts.values() if host["state"] == "down"]
+    assert 0 < len(down) < 30
+    assert set(down) == {"what it tells is not shown: with that of all others it would take more than 64 MiB"}
+    assert most_resident_kib(hub) < 160 * KIB
+
+
+def test_a_compressed_stream_and_page_are_what_they_are_plain(lab, fake, document):
+    agents = [fake(answering(json.dumps(document))) for _ in range(3)]
+    hub = Hub(lab, *(f"n{i}={agent.url}" for i, agent in enumerate(agents)), "gone=http://127.0.0.1:1")
+    eventually(lambda: all(each["error"] != NOT_YET for each in hub.hosts().values()))
+    for path in ("/api/v1/hosts", "/api/v1/health", "/cluster_status"):
+        asked = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        plain = hub.raw(f"{asked}\r\n".encode()).partition(b"\r\n\r\n")[2]
+        head, _, packed = hub.raw(f"{asked}Accept-Encoding: gzip\r\n\r\n".encode()).partition(b"\r\n\r\n")
+        text = gzip.decompress(packed) if b"Content-Encoding: gzip" in head else packed
+        assert without_times(text) == without_times(plain)
+        assert f"Content-Length: {len(packed)}\r\n".encode() in head + b"\r\n"
+    with hub.connect() as connection:
+        connection.sendall(
+            b"GET /api/v1/hosts/events HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n"
+        )
+        stream, text, head = zlib.decompressobj(31), b"", b""
+        while b"\r\n\r\n" not in head:
+            head += connection.recv(1)
+        assert b"Content-Encoding: gzip" in head
+        while text.count(b"event: host\n") < 4 or b"event: summary" not in text:
+            text += stream.decompress(connection.recv(1 << 16))
+        assert json.loads(re.search(rb"data: (.*)\n", text)[1])["name"] in ("n0", "n1", "n2", "gone")
+        hub.process.send_signal(signal.SIGTERM)
+        while more := connection.recv(1 << 16):
+            text += stream.decompress(more)
+        assert stream.eof  # the checksum is right too
+
+
+def without_times(text: bytes) -> bytes:
+    return re.sub(rb"\d{9,}(\.\d+)?(e\+\d+)?", b"0", text)
 
 
 def test_the_more_agents_the_less_is_read_of_each(lab, fake):

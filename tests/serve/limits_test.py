@@ -12,7 +12,7 @@ from agent import Agent
 from jobs import eventually
 from lab import DEADLINE_S
 
-MOST, MOST_LOCAL = 4000, 500
+MOST = 4000
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
@@ -38,25 +38,75 @@ def is_served_now(agent: Agent) -> bool:
     return False
 
 
-def test_one_too_many_is_closed_and_the_socket_has_room_of_its_own(many_descriptors, agent):
+def connected(agent: Agent, address: str = "127.0.0.1") -> socket.socket:
+    """From this address."""
+    return socket.create_connection(
+        ("127.0.0.1", agent.port), timeout=DEADLINE_S, source_address=(address, 0)
+    )
+
+
+def is_shown_out(connection: socket.socket) -> bool:
+    with contextlib.suppress(ConnectionResetError):
+        return connection.recv(1) == b""
+    return True
+
+
+def test_connections_that_ask_for_nothing_lock_nobody_out(many_descriptors, agent):
     with contextlib.ExitStack() as stack:
-        for _ in range(MOST):
-            last = stack.enter_context(agent.connect())
-        assert is_served(last)
-        assert not is_served_now(agent)
+        stream = agent.events()
+        idle = [
+            stack.enter_context(connected(agent, address))
+            for address in ("127.0.0.2", "127.0.0.3")
+            for _ in range(MOST // 2)
+        ]
+        for _ in range(3):
+            assert is_served_now(agent)
+        assert all(is_shown_out(each) for each in idle[:2])
+        assert is_served(idle[-1])
+        assert (
+            agent.err.line()
+            == f"berth: {MOST} connections are open at the network; those that ask for nothing make room\n"
+        )
+        assert stream.next("snapshot")["devices"]
         local = stack.enter_context(socket.socket(socket.AF_UNIX))
         local.connect(str(agent.socket))
         assert is_served(local)
-        last.close()
-        eventually(lambda: is_served_now(agent))
+
+
+def test_one_address_has_half_of_the_room(many_descriptors, agent):
+    with contextlib.ExitStack() as stack:
+        other = stack.enter_context(connected(agent, "127.0.0.2"))
+        idle = [stack.enter_context(connected(agent)) for _ in range(MOST // 2 + 1)]
+        assert is_shown_out(idle[0])
+        assert is_served(idle[-1])
+        assert is_served(other)
+
+
+def test_who_asks_for_nothing_has_the_time_of_one_request(lab):
+    agent = Agent(lab, "--patience", "1s")
+    with agent.connect() as idle, agent.connect() as known:
+        assert is_served(known)
+        assert is_shown_out(idle)
+        assert is_served(known)
+
+
+def takes_events(connection: socket.socket) -> bool:
+    connection.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    with contextlib.suppress(ConnectionResetError):
+        return connection.recv(1 << 16).startswith(b"HTTP/1.1 200")
+    return False
 
 
 def test_clients_cannot_take_the_descriptors_that_a_look_needs(lab):
     agent = Agent(lab, within=("prlimit", "--nofile=64:64"))
     with contextlib.ExitStack() as stack:
         first = agent.events()
-        served = sum(is_served(stack.enter_context(agent.connect())) for _ in range(64))
-        assert served == 64 // 8 * 5 - 1
+        taken = 0
+        for number in range(64):
+            connection = stack.enter_context(connected(agent, f"127.0.0.{1 + number % 2}"))
+            with contextlib.suppress(BrokenPipeError):
+                taken += takes_events(connection)
+        assert taken == 64 // 8 * 5 - 1
         for _ in range(2):
             assert first.next("snapshot")["devices"]
     eventually(lambda: is_served_now(agent))

@@ -153,3 +153,23 @@ def test_each_alert_comes_when_it_should_and_not_before(tmp_path):
     for words in (("check", "rules", RULES), ("test", "rules", plays)):
         checked = subprocess.run(["promtool", *words], capture_output=True, text=True)
         assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_a_server_tells_how_it_is_itself(lab):
+    agent = Agent(lab, "--history", lab.directory / "history.db")
+    hub = Hub(lab, f"a=http://127.0.0.1:{agent.port}", "gone=http://127.0.0.1:1")
+    hub.sees("a")
+    assert agent.get("/none")[0] == 404
+    eventually(lambda: "\nberth_history_up 1\n" in agent.get("/metrics")[2])
+    text = agent.get("/metrics")[2]
+    assert 'berth_serve_answers_total{status="404"} 1\n' in text
+    assert re.search(r'berth_serve_connections\{at="network"\} [12]\n', text)
+    assert 'berth_serve_connections{at="socket"} 0\n' in text
+    assert "berth_history_lost_samples_total 0\n" in text
+
+    def polls(outcome: str) -> int:
+        found = re.search(rf'berth_hub_polls_total\{{outcome="{outcome}"\}} (\d+)', hub.get("/metrics")[2])
+        return int(found[1])
+
+    eventually(lambda: polls("answered") > 1 and polls("failed") > 1)
+    assert float(re.search(r"\nberth_hub_poll_seconds_total (\S+)", hub.get("/metrics")[2])[1]) > 0

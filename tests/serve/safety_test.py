@@ -6,14 +6,17 @@ import os
 import pathlib
 import resource
 import selectors
+import signal
 import socket
 import stat
+import subprocess
 
 import pytest
 from agent import Agent, curl
 from jobs import eventually, holder
 
 TOKEN = "0123456789abcdef0123456789abcdef"
+HEALTHZ = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @pytest.fixture
@@ -104,7 +107,8 @@ def test_only_the_token_lets_in(lab, token_file):
     for wrong in ("", "Bearer", f"Bearer {TOKEN[:-1]}x", f"Bearer {TOKEN}x", f"Basic {TOKEN}"):
         assert agent.get("/api/v1/snapshot", Authorization=wrong)[0] == 401, wrong
     assert agent.get("/metrics")[0] == agent.get("/api/v1/events")[0] == 401
-    assert agent.get("/api/v1/snapshot", Authorization=f"Bearer {TOKEN}")[0] == 200
+    for scheme in ("Bearer", "bearer", "BEARER"):
+        assert agent.get("/api/v1/snapshot", Authorization=f"{scheme} {TOKEN}")[0] == 200
     assert agent.get("/healthz")[0] == 200
     assert curl("--unix-socket", agent.socket, "http://berth/metrics").stdout.startswith("# HELP")
     assert TOKEN not in pathlib.Path(f"/proc/{agent.process.pid}/cmdline").read_text()
@@ -115,6 +119,44 @@ def test_a_page_of_another_site_cannot_read_it(agent):
         assert agent.get("/healthz", Host=host)[0] == 200
     for host in ("evil.example", f"evil.example:{agent.port}", "127.0.0.1.evil.example"):
         assert agent.get("/healthz", Host=host)[0] == 421
+
+
+def test_it_answers_to_the_names_that_it_is_told(lab):
+    agent = Agent(lab, "--host", "gpus.lab", "--insecure")
+    for host in ("gpus.lab", "GPUS.lab:80", "localhost"):
+        assert agent.get("/healthz", Host=host)[0] == 200
+    status, header, text = agent.get("/healthz", Host="evil.example")
+    assert status == 421
+    assert "`--host NAME` lets it answer to NAME too" in text
+    assert header["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert "must be a name alone" in refusal(lab, "--host", "http://gpus.lab:80")
+
+
+def test_a_key_that_is_not_the_certificates_is_refused_at_start_and_at_reload(lab, authority, tmp_path):
+    certificate, key = tmp_path / "server.pem", tmp_path / "server.key"
+    certificate.write_bytes((authority / "server.pem").read_bytes())
+    for words in (["ec", "-pkeyopt", "ec_paramgen_curve:P-256"], ["rsa:2048"]):
+        other = tmp_path / "other.key"
+        made = ["-nodes", "-keyout", other, "-out", tmp_path / "other.pem", "-subj", "/CN=x"]
+        subprocess.run(["openssl", "req", "-x509", "-newkey", *words, *made], check=True, capture_output=True)
+        key.write_bytes(other.read_bytes())
+        said = refusal(lab, "--tls-cert", certificate, "--tls-key", key)
+        assert f"the key {key} is not that of the certificate {certificate}" in said
+    key.write_bytes((authority / "server.key").read_bytes())
+    agent = Agent(lab, "--tls-cert", certificate, "--tls-key", key)
+    key.write_bytes(other.read_bytes())
+    agent.process.send_signal(signal.SIGHUP)
+    assert "went on with the old settings: the key" in agent.err.line()
+    assert curl("--cacert", authority / "ca.pem", f"https://127.0.0.1:{agent.port}/healthz").stdout == "ok\n"
+
+
+def test_an_older_tls_has_forward_secrecy_and_one_cipher_for_all(lab, authority):
+    cert, key, ca = (authority / name for name in ("server.pem", "server.key", "ca.pem"))
+    agent = Agent(lab, "--tls-cert", cert, "--tls-key", key)
+    url = f"https://127.0.0.1:{agent.port}/healthz"
+    older = ("--cacert", ca, "--tls-max", "1.2", "--ciphers")
+    assert curl(*older, "ECDHE-ECDSA-AES128-GCM-SHA256", url).stdout == "ok\n"
+    assert curl(*older, "ECDHE-ECDSA-AES256-SHA384:ECDHE-ECDSA-AES128-SHA", url).returncode != 0
 
 
 def test_tls_with_client_certificates(lab, authority):
@@ -145,13 +187,26 @@ def test_tls_with_client_certificates(lab, authority):
         (b"POST /api/v1/leases HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", 405),
         (b"DELETE /api/v1/leases HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 405),
         (b"GET /../../etc/passwd HTTP/1.0\r\n\r\n", 404),
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n" + HEALTHZ, 400),
+        (
+            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+            400,
+        ),
+        (b"GET /healthz HTTP/1.1\r\n\r\n", 400),
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", 400),
+        (b"GET http://evil.example/healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 421),
+        (b"GET http://localhost/healthz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", 200),
     ],
-    ids=["tls", "cut", "version", "colon", "lengths", "long", "body", "chunks", "delete", "climbing"],
+    ids=[
+        *("tls", "cut", "version", "colon", "lengths", "long", "body", "chunks", "delete", "climbing"),
+        *("coding", "codings", "hostless", "hosts", "foreign-target", "own-target"),
+    ],
 )
 def test_malformed_requests_get_an_answer_and_the_connection_ends(agent, request_text, status):
     answer = agent.raw(request_text)
     assert answer.split()[1] == str(status).encode()
     assert b"connection: close" in answer.lower()
+    assert answer.count(b"HTTP/1.1 ") == 1
     assert agent.get("/healthz")[0] == 200
 
 
@@ -212,6 +267,25 @@ def test_a_thousand_streams_each_get_every_event_from_one_thread(lab):
         assert os.listdir(f"/proc/{agent.process.pid}/task") == threads
         assert agent.get("/healthz")[0] == 200
     selector.close()
+
+
+def test_secrets_in_commands_are_told_to_nobody(lab, agent):
+    command = ("sh", "-c", "sleep 600", "train.py", "--api-key=hunter2", "--token", "hunter3")
+    job = lab.start_berth("run", "-n", "1", "--", *command)
+    (lease,) = eventually(lambda: agent.json("/api/v1/leases")["leases"])
+    assert lease["command"] == "sh -c sleep 600 train.py --api-key=*** --token ***"
+    for path in ("/api/v1/snapshot", "/api/v1/hosts", "/cluster_status", "/metrics"):
+        assert "hunter" not in agent.get(path)[2]
+    assert "hunter2" in lab.berth("list", "--json").out
+    job.terminate()
+
+
+def test_a_site_may_have_commands_told_to_nobody(lab, agent):
+    (lab.directory / "site.toml").write_text('commands = "none"\n')
+    job = holder(lab)
+    (lease,) = eventually(lambda: agent.json("/api/v1/leases")["leases"])
+    assert lease["command"] is None
+    job.ends()
 
 
 def test_what_others_wrote_cannot_break_out_of_json_or_labels(lab, agent):

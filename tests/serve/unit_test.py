@@ -1,5 +1,7 @@
 """The systemd unit that ships."""
 
+import pathlib
+import re
 import shutil
 import subprocess
 
@@ -22,6 +24,13 @@ def unit(tmp_path):
 
 def analyze(*words) -> subprocess.CompletedProcess:
     return subprocess.run(["systemd-analyze", *words], capture_output=True, text=True, timeout=DEADLINE_S)
+
+
+def test_the_recipe_for_a_lab_keeps_what_the_unit_has(unit):
+    words = (pathlib.Path(__file__).parents[2] / "docs/serve.md").read_text()
+    recipe = re.search(r"ExecStart=\n +ExecStart=((?:.*\\\n)*.*)", words)[1]
+    shipped = re.search(r"ExecStart=\S+ serve (.*)", unit.read_text())[1]
+    assert shipped in recipe
 
 
 def test_systemd_finds_no_fault_in_the_unit(unit):

@@ -47,6 +47,35 @@ def test_a_job_is_masked_by_rocms_variable_alone(amd):
     assert "cuda_visible_devices" not in picked
 
 
+INNER = {"HIP_VISIBLE_DEVICES": "3", "GPU_DEVICE_ORDINAL": "3", "CUDA_VISIBLE_DEVICES": "3"}
+SHOW_INNER = ["sh", "-c", "echo ${ROCR_VISIBLE_DEVICES-none}; env | grep -E '^(HIP|GPU|CUDA)_' || echo gone"]
+
+
+def test_what_chooses_among_a_jobs_devices_is_taken_from_it(amd):
+    """HIP reads these as indices among what ROCR_VISIBLE_DEVICES shows: the 3 of a whole machine is then none."""
+    answer = amd.berth("run", "-n", "1", *amd.source, "--", *SHOW_INNER, env=INNER)
+    assert (answer.status, answer.out) == (0, "0\ngone\n")
+    claimed = amd.berth("claim", "-n", "1", "--for", "30s", *amd.source, env=INNER).out.splitlines()
+    assert claimed[:4] == [*(f"unset {name}" for name in INNER), "export ROCR_VISIBLE_DEVICES=0"]
+
+
+def test_what_hides_gpus_of_the_other_maker_stays(mixed):
+    inner = INNER | {"CUDA_VISIBLE_DEVICES": "1"}
+    amd = mixed.berth("run", "--where", "vendor=amd", "--", *SHOW_INNER, env=inner)
+    assert amd.out == "0\nCUDA_VISIBLE_DEVICES=1\n"
+    nvidia = mixed.berth(
+        "run",
+        "--where",
+        "vendor=nvidia",
+        "--",
+        "sh",
+        "-c",
+        "echo $CUDA_VISIBLE_DEVICES $HIP_VISIBLE_DEVICES",
+        env=inner,
+    )
+    assert nvidia.out == "1 3\n"
+
+
 def test_the_mask_of_rocm_limits_a_request(amd):
     mask = {"ROCR_VISIBLE_DEVICES": "2,GPU-000000000000abc3,2"}
     answer = amd.berth("pick", "-n", "2", *amd.source, env=mask)
@@ -94,7 +123,7 @@ def test_a_request_gets_devices_of_one_maker(mixed):
 
 def test_a_request_that_names_devices_of_two_makers_is_refused(mixed):
     refused = mixed.berth("pick", "-n", "1", "--devices", "0,2")
-    assert (refused.status, refused.out) == (2, "")
+    assert (refused.status, refused.out) == (2, "-1\n")
     assert "device 0 is made by NVIDIA and device 2 by AMD" in refused.err
 
 

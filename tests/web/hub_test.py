@@ -173,6 +173,20 @@ def test_the_history_of_a_device(fleet, open_page):
     expect(drawer.locator("canvas")).to_have_count(2)
 
 
+def test_a_history_that_is_odd_costs_its_own_place_and_not_the_page(fleet, open_page):
+    whole = fleet.fleet.history
+    fleet.fleet.history = lambda *words: whole(*words) | {"rows": [[0, 1, 2, 3, 4, 5], None]}
+    page = open_page(fleet.url, expected="Error")
+    page.locator(".tile").first.click()
+    drawer = page.get_by_role("dialog", name="GPU 0 of node001")
+    expect(drawer.get_by_role("alert")).to_contain_text("This cannot be shown")
+    expect(drawer).to_contain_text("Memory")
+    expect(page.locator(".machine").first).to_be_visible()
+    fleet.fleet.history = whole
+    drawer.get_by_role("button", name="7 days").click()
+    expect(drawer.locator("canvas")).to_have_count(2)
+
+
 def test_a_lost_connection_is_said_and_mends_itself(fleet, open_page):
     page = open_page(fleet.url, expected="ERR_")
     expect(page.locator(".connection")).to_have_text("live")

@@ -81,7 +81,7 @@ def test_a_lease_and_a_wait_come_and_go_before_ones_eyes(lab, open_page):
     expect(page.locator(".figure")).to_have_text("6 of 8 free")
     waiting = waiter(lab, "-n", "8")
     expect(page.get_by_role("region", name="Waiting")).to_contain_text("8 whole GPUs")
-    expect(page.get_by_role("region", name="Waiting")).to_contain_text("6 of 8 free; GPU 0 leased")
+    expect(page.get_by_role("region", name="Waiting")).to_contain_text("6 of 8 free; GPU 0,1 leased")
     page.locator(".users").get_by_role("button").click()
     expect(page.get_by_role("dialog")).to_contain_text("2 GPUs in 1 lease, 2 of them idle, 1 waiting")
     page.keyboard.press("Escape")

@@ -1,0 +1,133 @@
+"""Who starts in front of whom, and who is woken when a GPU falls free that those before it do not get."""
+
+import signal
+
+import pytest
+from jobs import Job, holder, queue, waiter
+from lab import Lab
+
+
+@pytest.fixture
+def two(make_lab) -> Lab:
+    return make_lab("2xH100")
+
+
+@pytest.fixture
+def backfill(make_lab):
+    """A machine of a site that lets later requests fill what is kept for an earlier one."""
+
+    def make(machine: str) -> Lab:
+        lab = make_lab(machine)
+        (lab.directory / "site.toml").write_text("backfill = true\n")
+        return lab
+
+    return make
+
+
+def on(lab: Lab, device: int) -> Job:
+    return holder(lab, "--devices", str(device), "--time", "1h")
+
+
+SHORT = ("--time", "30m")
+
+
+# Wherever nobody before it looks after a device, a waiter does so itself
+
+
+def test_a_gpu_that_the_one_before_does_not_want_goes_to_the_next(two):
+    first, second = on(two, 0), on(two, 1)
+    picky = waiter(two, "--devices", "0").says("first in line")
+    easy = waiter(two).says("behind")
+    second.ends()
+    assert easy.starts() == "1"
+    first.ends()
+    assert picky.starts() == "0"
+    assert picky.ends() == easy.ends() == 0
+
+
+def test_one_model_is_not_kept_from_those_who_take_any(make_lab):
+    lab = make_lab("1xH100+1xA100-80")
+    first, second = on(lab, 0), on(lab, 1)
+    picky = waiter(lab, "--name", "H100").says("first in line")
+    easy = waiter(lab).says("behind")
+    second.signal(signal.SIGKILL)
+    assert easy.starts() == "1"
+    first.ends()
+    picky.starts()
+
+
+# With backfill
+
+
+def test_who_joins_takes_what_an_earlier_one_cannot_use_yet(backfill):
+    lab = backfill("2xH100")
+    first = on(lab, 0)
+    both = waiter(lab, "-n", "2").says("first in line")
+    small = holder(lab, *SHORT)
+    assert queue(lab) == [both.pid]
+    first.ends()
+    small.ends()
+    assert both.starts() == "0,1"
+
+
+def test_a_release_that_the_first_cannot_use_wakes_who_can(backfill):
+    lab = backfill("2xH100")
+    first, second = on(lab, 0), on(lab, 1)
+    both = waiter(lab, "-n", "2").says("first in line")
+    small = [waiter(lab, *SHORT).says("behind") for _ in range(3)]
+    second.ends()
+    assert small[0].starts() == "1"
+    small[0].ends()
+    assert small[1].starts() == "1"
+    assert queue(lab) == [both.pid, small[2].pid]
+    small[1].signal(signal.SIGKILL)
+    assert small[2].starts() == "1"
+    first.ends()
+    small[2].ends()
+    assert both.starts() == "0,1"
+
+
+def test_one_that_is_stopped_does_not_keep_a_gpu_idle(backfill):
+    lab = backfill("2xH100")
+    _, second = on(lab, 0), on(lab, 1)
+    waiter(lab, "-n", "2").says("first in line")
+    stopped = waiter(lab, *SHORT).says("behind")
+    waiter(lab, "--time", "2h").says("behind")  # which could not start in any case
+    small = waiter(lab, *SHORT).says("behind")
+    stopped.stop()
+    second.ends()
+    assert small.starts() == "1"
+    small.ends()
+    stopped.signal(signal.SIGCONT)
+    assert stopped.starts() == "1"
+
+
+def test_when_the_one_with_the_reservation_leaves_the_others_go_on(backfill):
+    lab = backfill("4xH100")
+    on(lab, 0)
+    four = waiter(lab, "-n", "4").says("first in line")
+    small = [holder(lab, *SHORT) for _ in range(3)]
+    last = waiter(lab, *SHORT).says("behind")
+    four.signal(signal.SIGINT)
+    small[1].ends()
+    assert last.starts() in "123"
+
+
+def test_who_takes_longer_than_until_then_waits(backfill):
+    lab = backfill("2xH100")
+    first = on(lab, 0)
+    both = waiter(lab, "-n", "2").says("first in line")
+    long = waiter(lab, "--time", "2h").says("behind")
+    first.ends()
+    assert both.starts() == "0,1"
+    assert queue(lab) == [long.pid]
+
+
+def test_without_backfill_all_wait_for_the_one_before(two):
+    first = on(two, 0)
+    both = waiter(two, "-n", "2").says("first in line")
+    small = waiter(two, *SHORT).says("behind")
+    first.ends()
+    assert both.starts() == "0,1"
+    both.ends()
+    small.starts()

@@ -1,0 +1,214 @@
+"""--time: how long a lease lasts at most, who ends its job, and how."""
+
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+from clock import Clock
+from jobs import eventually
+from lab import DEADLINE_S
+from lease_jobs import alive, holder, leases, only_lease, ready
+
+HOUR_S = 3600
+
+
+def site(lab, text: str) -> dict:
+    """The environment in which this is the site's file."""
+    file = lab.directory / "site.toml"
+    file.write_text(text)
+    return {"BERTH_SITE_FILE": file}
+
+
+def timed(lab, then: str, *options, time="1s", grace="1s") -> subprocess.Popen:
+    return holder(lab, "--time", time, *options, then=then, env=site(lab, f'time_grace = "{grace}"\n'))
+
+
+def fields(lab) -> dict:
+    text = (lab.leases / "leases" / only_lease(lab)).read_text()
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+
+def ended(job) -> tuple[int, str]:
+    _, err = job.communicate(timeout=DEADLINE_S)
+    return job.returncode, err
+
+
+def look(job) -> None:
+    """Has a holder look at its clock, and waits until it has."""
+    job.send_signal(signal.SIGCHLD)
+    bit = 1 << (signal.SIGCHLD - 1)
+
+    def has_looked():
+        status = pathlib.Path(f"/proc/{job.pid}/status").read_text()
+        pending = int(re.search(r"ShdPnd:\s*(\w+)", status)[1], 16)
+        return not pending & bit and re.search(r"State:\s*[SZ]", status)
+
+    eventually(has_looked)
+
+
+def test_a_job_is_warned_and_ended_at_its_time(lab):
+    job = timed(lab, "exec sleep 1000")
+    lease = only_lease(lab)
+    status, err = ended(job)
+    assert status == -signal.SIGTERM
+    assert err.splitlines() == [
+        f"berth: the lease ends in 1 s, as its time of 1s is over then; for longer: berth extend {lease} TIME",
+        "berth: the time of the lease (1s) is over: its job is asked to end (SIGTERM), and ended after 1 s",
+    ]
+    assert leases(lab) == []
+
+
+def test_the_ticket_says_the_time_and_the_boot_clocks_second_of_the_grant(lab):
+    holder(lab, "--time", "2h")
+    said = fields(lab)
+    assert said["time"] == "7200"
+    assert (
+        0
+        <= int(float(pathlib.Path("/proc/uptime").read_text().split()[0])) - int(said["granted_boot"])
+        < HOUR_S
+    )
+
+
+def test_a_job_that_saves_its_work_at_sigterm_ends_as_it_likes(lab):
+    job = timed(lab, "trap 'exit 7' TERM; while :; do sleep 0.1; done", grace="1h")
+    assert ended(job)[0] == 7
+
+
+def test_one_that_ignores_sigterm_is_killed(lab):
+    job = timed(lab, "trap '' TERM; while :; do sleep 0.1; done")
+    assert ended(job)[0] == -signal.SIGKILL
+    assert leases(lab) == []
+
+
+def test_one_that_is_stopped_at_its_end_ends(lab):
+    job = timed(lab, "kill -STOP $$; exec sleep 1000", grace="1h")
+    assert ended(job)[0] == -signal.SIGTERM
+
+
+def test_children_in_a_group_and_session_of_their_own_end_too(lab):
+    job = timed(
+        lab, "setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' & echo $!; exec sleep 1000"
+    )
+    child = int(job.stdout.readline())
+    assert ended(job)[0] == -signal.SIGTERM
+    assert not alive(child)
+    assert leases(lab) == []
+
+
+def test_what_a_command_has_left_behind_ends_at_the_time_too(lab):
+    job = timed(lab, "setsid sleep 1000 & exit 3", time="2s")
+    assert ended(job)[0] == 3
+    assert leases(lab) == []
+
+
+def test_a_job_that_the_terminal_has_stopped_together_with_berth_ends(lab):
+    job = timed(lab, "exec sleep 1000", time="3s", grace="1h")
+    job.send_signal(signal.SIGSTOP)
+    assert ended(job)[0] == -signal.SIGTERM
+
+
+@pytest.mark.release_only  # what is preloaded comes before the sanitizer
+def test_setting_the_wall_clock_ends_nothing_and_time_asleep_counts(lab):
+    clock = Clock(lab)
+    job = holder(lab, "--time", "1h", env=clock.env)
+    clock.set(wall=2 * HOUR_S, boot=0)
+    look(job)
+    assert leases(lab) != []
+    assert job.poll() is None
+    clock.set(wall=0, boot=2 * HOUR_S)
+    look(job)
+    assert ended(job)[0] == -signal.SIGTERM
+
+
+@pytest.mark.release_only  # what is preloaded comes before the sanitizer
+def test_a_lease_that_says_no_time_is_ended_by_none(lab):
+    clock = Clock(lab)
+    job = holder(lab, env=clock.env)
+    clock.set(wall=0, boot=1000 * HOUR_S)
+    look(job)
+    assert job.poll() is None and leases(lab) != []
+
+
+@pytest.mark.parametrize("command", ["run", "shell", "claim"])
+@pytest.mark.parametrize("time", ["0", "-1s", "soon", "366d", "1000000000h", "1e30", ""])
+def test_a_time_that_nobody_can_mean_is_a_wrong_use(lab, command, time):
+    answer = lab.berth(command, "--time", time, *(["--", "true"] if command == "run" else []))
+    assert answer.status == 2
+    assert answer.err.startswith("berth: --time")
+    assert leases(lab) == []
+
+
+def test_with_exec_nobody_stays_who_could_end_it(lab):
+    answer = lab.berth("run", "--time", "1h", "--exec", "--", "true")
+    assert answer.status == 2 and "--time and --exec exclude each other" in answer.err
+
+
+# The site's limit
+
+
+def test_a_time_beyond_the_sites_is_refused_with_the_figures(lab):
+    answer = lab.berth("run", "--time", "3d", "--", "true", env=site(lab, 'time = "2d"\n'))
+    assert answer.status not in (0, 2)
+    assert "says 3d, and a lease here lasts 2d at most (time in the site file)" in answer.err
+
+
+def test_one_that_says_no_time_has_the_sites(lab):
+    holder(lab, env=site(lab, 'time = "2d"\n'))
+    assert fields(lab)["time"] == "172800"
+
+
+# berth extend
+
+
+def test_a_lease_is_extended_and_its_holder_finds_it(lab):
+    job = timed(lab, "exec sleep 1000", time="2s")
+    lease = only_lease(lab)
+    assert lab.berth("extend", lease[-6:], "1h").status == 0
+    assert fields(lab)["time"] == "3602"
+    assert lab.berth("extend", lease, "1h").status == 0
+    assert fields(lab)["time"] == "7202"
+    ready_after = holder(lab, "--time", "3s")  # granted later, it ends later than the first would have
+    assert ended(ready_after)[0] == -signal.SIGTERM
+    assert job.poll() is None
+    assert leases(lab) == [lease]
+
+
+def test_a_claim_is_extended_too(lab):
+    script = f'eval "$({lab.program} claim --time 2s)"; {lab.program} extend 1h; echo ready; read line'
+    shell = ready(lab.start("bash", "-c", script, stdin=subprocess.PIPE))
+    lease = only_lease(lab)
+    assert fields(lab)["time"] == "3602"
+    assert ended(holder(lab, "--time", "3s"))[0] == -signal.SIGTERM
+    assert leases(lab) == [lease]
+    shell.kill()
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        ((), 2, "extend which lease by how long?"),
+        (("0",), 2, "at least 1s"),
+        (("soon",), 2, "is not a time"),
+        (("1000000000h",), 2, "at most 365d"),
+        (("365d",), 1, "would have 31536001s: a lease with a time lasts 365d at most"),
+    ],
+)
+def test_an_extension_that_makes_no_sense_is_refused(lab, words, status, says):
+    holder(
+        lab,
+        "--time",
+        "1s",
+        env=site(lab, 'time_grace = "1h"\n'),
+        then="trap '' TERM; while :; do sleep 0.1; done",
+    )
+    answer = lab.berth("extend", *([only_lease(lab)] if words else []), *words)
+    assert says in answer.err
+    assert (answer.status != 0) if status == 1 else (answer.status == status)
+
+
+def test_a_lease_without_a_time_needs_no_extension(lab):
+    holder(lab)
+    answer = lab.berth("extend", only_lease(lab), "1h")
+    assert answer.status == 1 and "says no time: nothing ends it" in answer.err
