@@ -74,11 +74,15 @@ Result<source::ProbeOptions> probe_options(const serve::Settings& settings) {
   return options;
 }
 
+void log_line(const std::string& text) {
+  cli::write_error("berth: " + text + "\n");
+}
+
 /// What is kept of the looks, and where.
 history::History start_history() {
   // A limit on the size of files is a fault of writing then, which is told and tried again.
   std::signal(SIGXFSZ, SIG_IGN);
-  return history::History([](const std::string& text) { cli::write_error("berth: " + text + "\n"); });
+  return history::History(log_line);
 }
 
 std::optional<std::string> history_path(const Wanted& wanted) {
@@ -178,8 +182,8 @@ class Program {
   std::span<char*> words_;
   bool is_hub_;
   history::History history_ = start_history();
-  serve::HttpServer server_{{.files = serve::page_site(), .services = services()}};
-  serve::Hub hub_{server_.loop(), [this](auto published) { server_.publish(std::move(published)); },
+  serve::HttpServer server_{{.files = serve::page_site(), .services = services(), .log = log_line}};
+  serve::Hub hub_{server_.loop(), [this](auto published) { server_.publish(std::move(published)); }, log_line,
                   serve::history_services(history_, serve::own_hostname())};
   std::optional<serve::Watcher> watcher_;
 };

@@ -27,7 +27,7 @@ util, mem_util, power, temp
             at most so many percent, percent, watts, degrees Celsius
 processes   up to so many processes of others may already be there (0)
 seed        of order="random": the same seed, the same choice
-mask        whether CUDA_VISIBLE_DEVICES limits what can be had (True)
+mask        whether CUDA_VISIBLE_DEVICES (AMD: ROCR_VISIBLE_DEVICES) limits what can be had (True)
 
 A function is applied here, once, to the machine as it is when you ask; the devices that it lets through are the
 request's from then on, however long it waits.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Layer:
     """One lease's values, on top of those of the leases around it."""
 
-    def __init__(self, lease_id: str, values: dict[str, str]):
+    def __init__(self, lease_id: str, values: Variables):
         self.lease_id = lease_id
         self.values = values
         self.before: Variables = {}
@@ -52,7 +52,7 @@ def check() -> None:
         )
 
 
-def enter(lease_id: str, values: dict[str, str]) -> Layer:
+def enter(lease_id: str, values: Variables) -> Layer:
     layer = Layer(lease_id, values)
     layer.before = {name: os.environ.get(name) for name in values}
     _layers.append(layer)

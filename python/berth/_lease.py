@@ -89,7 +89,7 @@ class Lease:
         try:
             if self._set_environ:
                 _environment.check()
-                values = {**held.variables, "BERTH_LEASE": held.path}
+                values = {**dict.fromkeys(held.unset), **held.variables, "BERTH_LEASE": held.path}
                 self._layer = _environment.enter(held.id, values)
             if self._placed is not None:
                 self._placed.put([self._ordinal(i) for i in range(len(held.devices))])
@@ -280,6 +280,7 @@ def lease(
     memory: _request.Size | None = None,
     shared: bool = False,
     mask: bool = True,
+    time: _request.Time = None,
     wait: Wait = None,
     note: str | None = None,
     on_wait: OnWait | None = None,
@@ -307,6 +308,8 @@ def lease(
 
     The arguments beside those of every request (see `help(berth)`):
 
+    time         how long it takes at most, for others to reckon with: seconds, or a time such as "2h". The program
+                 itself has to keep it; None: it does not say
     wait         None, math.inf: for ever; 0: not at all; seconds, or a time such as "10m"
     note         shown to others beside the lease
     on_wait      called with a `Standing` when the wait begins, when it changes, and every few seconds
@@ -323,7 +326,7 @@ def lease(
     `snapshot`.
     """
     asked = Lease(
-        _request.request(n, where, order, memory, shared, filters),
+        _request.request(n, where, order, memory, shared, filters, time),
         mask=mask,
         wait=wait,
         note=note,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any, TypedDict, Union
 
     Size = Union[str, int]
+    Time = Union[None, int, float, str]
     Selectors = Union[str, int, Iterable[Union[str, int]]]
 
     class Filters(TypedDict, total=False):
@@ -101,6 +102,7 @@ def request(
     memory: Size | None,
     shared: bool,
     filters: Filters,
+    time: Time = None,
 ) -> _berth.Request:
     """The request that these arguments make. Raises TypeError, ValueError and `Usage`, which name the argument."""
     made = _berth.Request()
@@ -109,6 +111,8 @@ def request(
     _filter(made, dict(filters))
     if memory is not None:
         _named("memory", made.promise, _text("memory", memory))
+    if time is not None:
+        made.time_s = time_s(time)
     if isinstance(where, str):
         _named("where", made.where, where)
     elif where is not None and not callable(where):
@@ -122,6 +126,22 @@ def request(
         _admit(made, where, order)
     return made
 
+
+def time_s(value: object) -> int:
+    """Seconds for `time`: seconds, or a text like "2h"."""
+    if isinstance(value, str):
+        try:
+            return _berth.seconds(value)
+        except Usage as error:
+            raise Usage(f"time: {error}") from None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"time must be None, seconds, or a time like '2h', not {value!r}")
+    if not 1 <= value <= _LONGEST_S:
+        raise ValueError(f"time must be a second or more and 365 days or less, not {value}")
+    return int(value)
+
+
+_LONGEST_S = 365 * 24 * 3600
 
 # What people write for ever in seconds: math.inf, sys.maxsize. Thirty years are as good.
 _FOR_EVER_S = 1e9

@@ -4,13 +4,14 @@
 #include <nanobind/stl/string_view.h>
 
 #include "berth/api/program.h"
+#include "berth/core/printable.h"
 
 namespace berth::python {
 
 void raise(const Error& error, const std::vector<Finding>& findings) {
   const nb::object type =
       nb::module_::import_("berth._errors").attr(std::string(outcome_of(error.code).python).c_str());
-  const nb::object exception = type(error.message, as_tuple(findings));
+  const nb::object exception = type(printable_lines(error.message), as_tuple(findings));
   PyErr_SetObject(type.ptr(), exception.ptr());
   throw nb::python_error();
 }

@@ -83,6 +83,9 @@ void bind_held(nb::module_& module) {
           "variables", [](const Lease& it) { return as_dict(it.variables()); },
           nb::sig("def variables(self) -> dict[str, str]"))
       .def_prop_ro(
+          "unset", [](const Lease& it) { return as_tuple(it.unset()); },
+          nb::sig("def unset(self) -> tuple[str, ...]"))
+      .def_prop_ro(
           "ordinals", [](const Lease& it) { return as_tuple(it.ordinals()); },
           nb::sig("def ordinals(self) -> tuple[int | None, ...]"))
       .def_prop_ro(

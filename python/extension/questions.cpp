@@ -66,6 +66,7 @@ void bind_request(nb::module_& module) {
       .def_rw("seed", &Request::seed)
       .def_rw("shared", &Request::shared)
       .def_rw("allowed_processes", &Request::allowed_processes)
+      .def_rw("time_s", &Request::time_s)
       .def("where", &add_where, nb::arg("text"))
       .def(
           "filter",

@@ -72,7 +72,7 @@ def _run(question: Question, command: list[str]) -> None:
         raise shortage(
             question, made["devices"], berth.NotNow("", berth.why(devices=made["devices"], mask=False))
         )
-    words = ["run", "--no-wait", "-n", str(question.count), "--devices", ",".join(free)]
+    words = ["run", "--no-wait", "--quiet", "-n", str(question.count), "--devices", ",".join(free)]
     words += ["--order", "random", "--mask", "ignore"]
     if "shared" in made:
         words += ["--shared", "--processes", str(made["processes"])]
