@@ -1,11 +1,18 @@
-"""The picture in the README is what the program prints, but for users, pids and ages."""
+"""What the README shows of the program is what the program prints, but for users, pids and ages."""
 
 import getpass
+import os
 import pathlib
 import re
 import sys
 
-README = (pathlib.Path(__file__).parents[1] / "README.md").read_text()
+import pytest
+from terminal import on_terminal
+from terminal_picture import picture, text_of
+
+ROOT = pathlib.Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+PICTURE = ROOT / "docs/images/list.svg"
 MACHINE = """driver = "570.124.06"
 [[device]]
 model = "A100"
@@ -40,13 +47,32 @@ def blurred(text: str) -> str:
     return re.sub(r" +", " ", text)
 
 
-def pictures() -> dict:
-    """Command -> what the README shows of it."""
-    shown = re.findall(r"^```console\n\$ (berth [^\n]*)\n(.+?)^```", README, re.MULTILINE | re.DOTALL)
-    return {command: text for command, text in shown if not text.startswith("$")}
+def in_columns(text: str, was: str, becomes: str) -> str:
+    """With another word for a word, and what follows in a table where it was. Numbers stand at the right."""
+    room = max(0, len(was) - len(becomes))
+    if was.isdigit():
+        return re.sub(rf"\b{was}\b", " " * room + becomes, text)
+    return re.sub(
+        rf"\b{was}\b(  )?", lambda found: becomes + (" " * room + found[1] if found[1] else ""), text
+    )
 
 
-def test_the_readme_shows_what_the_program_prints(make_lab):
+def made_up(shown: str, pids: dict[int, int]) -> str:
+    """The same with users, pids and ages such as a lab has, so that the picture changes only with the program."""
+    lines = []
+    for line in shown.splitlines():
+        theirs = "outsider" in line
+        line = in_columns(line, getpass.getuser(), "bob" if theirs else "ada")
+        line = re.sub(r"\b\d s\b", "3 h" if theirs else "2 h", line)
+        for pid, told in pids.items():
+            line = in_columns(line, str(pid), str(told))
+        lines.append(re.sub(r"^[0-9a-f]{6}(?=  )|(?<=lease )[0-9a-f]{6}\b", "c2d3e4", line))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def busy(make_lab):
+    """Four A100: one leased, one with an outsider, one free, one with a hidden holder; and the pids of both jobs."""
     lab = make_lab("1xA100")
     (lab.directory / "bin").mkdir()
     (lab.directory / "bin/python").symlink_to(sys.executable)
@@ -58,7 +84,34 @@ def test_the_readme_shows_what_the_program_prints(make_lab):
     assert outsider.stdout.readline() == holder.stdout.readline() == "started\n"
     (job,) = pathlib.Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
     lab.change(MACHINE.format(outsider=outsider.pid, job=job))
-    assert len(pictures()) == 2
-    for command, shown in pictures().items():
+    return lab, {holder.pid: 12077, int(job): 12080, outsider.pid: 13077}
+
+
+def test_the_readme_shows_what_the_program_prints(busy):
+    lab, _ = busy
+    shown = re.findall(r"^```console\n\$ (berth [^\n]*)\n(.+?)^```", README, re.MULTILINE | re.DOTALL)
+    assert shown
+    for command, text in shown:
         answer = lab.berth(*command.split()[1:])
-        assert blurred(answer.out + answer.err) == blurred(shown)
+        assert blurred(answer.out + answer.err) == blurred(text)
+
+
+def test_the_picture_shows_what_the_program_prints(busy):
+    """`./dev pictures` draws it anew."""
+    lab, pids = busy
+    status, shown = on_terminal(lab, "list", columns=80)
+    assert status == 0
+    if os.environ.get("BERTH_WRITE_PICTURES"):
+        PICTURE.parent.mkdir(exist_ok=True)
+        PICTURE.write_text(
+            picture("$ berth list\n" + made_up(shown, pids), "What berth list shows in a terminal")
+        )
+    assert blurred(text_of(PICTURE.read_text())) == blurred(
+        "$ berth list\n" + re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    )
+
+
+def test_the_first_screen_fits_a_terminal():
+    first = README.split("## The first minute")[0].splitlines()
+    assert len(first) > 20
+    assert [line for line in first if len(line) > 80] == []
