@@ -70,3 +70,29 @@ def test_one_word_is_one_thing():
     assert {word: types[word] for word in words if len(types[word]) > 1} == {}
     headers = "".join(path.read_text().lower() for path in sources("*.h"))
     assert [word for word in words if not re.search(rf"\b{word}", headers)] == []
+
+
+LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"(?:\s*\n?\s*"((?:[^"\\\n]|\\.)*)")*')
+
+
+def texts_of_the_program() -> str:
+    """All literals of the program and of the Python package, a line each: pieces joined, and `…` for what is filled in."""
+    found = []
+    for path in [*(ROOT / "src").rglob("*.cpp"), *(ROOT / "python/berth").glob("*.py")]:
+        if "test" not in path.parts:
+            for literal in LITERAL.finditer(path.read_text()):
+                text = "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', literal[0]))
+                found.append(re.sub(r"\{[^{}]*\}", "…", text.replace('\\"', '"')))
+    return "\n".join(found)
+
+
+def test_each_message_that_is_explained_is_one_of_the_program():
+    messages = re.findall(r"^### `(.*)`$", (ROOT / "docs/trouble.md").read_text(), re.MULTILINE)
+    assert len(messages) == len(set(messages)) > 30
+    texts = texts_of_the_program()
+    for message in messages:
+        # A name that is put in front when the message is made is no part of the literal.
+        pattern = re.escape(message.removesuffix(" …").removeprefix("… ").strip("…")).replace(
+            "…", "[^\n]{0,200}?"
+        )
+        assert re.search(pattern, texts), message

@@ -1,0 +1,9 @@
+# shellcheck shell=bash
+
+# The pages of docs/ as a site. A broken link, a missing anchor or a page that is in no menu is an error.
+cmd_docs() {
+  setup_to_test
+  # mkdocs-material tells at each build of its successor; docs/dependencies.md does so too.
+  NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict --quiet
+  say build/docs/index.html
+}
