@@ -50,6 +50,9 @@ void bind_standing(nb::module_& module) {
       .def_prop_ro(
           "waited_s", [](const Standing& it) { return it.waited.count(); }, "seconds")
       .def_ro("behind", &Standing::behind, "the one before it; None for the first")
+      .def_ro("starts_at_s", &Standing::starts_at_s,
+              "about when it starts if whoever has a time takes all of it, seconds since the epoch; None: "
+              "somebody before it has no time")
       .def_ro("reason", &Standing::reason, "what it waits for, or behind whom")
       .def("__str__", &in_one_line)
       .def("__repr__", [](const Standing& it) { return fmt::format("Standing('{}')", in_one_line(it)); });

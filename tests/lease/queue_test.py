@@ -135,7 +135,7 @@ def test_a_refusal_because_of_the_line_names_who_is_before(make_lab):
     assert answer.status == 75
     first, _, second = answer.err.splitlines()
     assert re.fullmatch(
-        r"berth: not now: 1 whole GPU wanted, 1 free; who asked earlier comes first: no\. 2 in line, behind \S+ \(\S.*\)",
+        r"berth: not now: 1 whole GPU wanted, none free; who asked earlier comes first: no\. 2 in line, behind \S+ \(\S.*\)",
         first,
     )
-    assert second.startswith("GPU 1  free")
+    assert second.startswith("GPU 1  kept for")

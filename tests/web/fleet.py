@@ -115,6 +115,8 @@ class Machine:
             "kept": False,
             "job_pid": None,
             "since_s": NOW_S - chance.randrange(60, 400_000),
+            "time_s": None if number % 2 else 500_000,
+            "until_s": None if number % 2 else NOW_S + 7200,
             "count": len(devices),
             "shared": False,
             "promise_bytes": None,
@@ -221,6 +223,7 @@ class Machine:
                     "kept": False,
                     "job_pid": None,
                     "since_s": NOW_S - chance.randrange(30, 20_000),
+                    "time_s": None,
                     "count": count,
                     "shared": False,
                     "promise_bytes": None,
@@ -229,6 +232,7 @@ class Machine:
                     "request": f"{counted(count)}, free >= 30G",
                     "candidates": ["*"],
                     "behind": None if position == 1 else ticket(self.number * 100 + 50 + position - 1),
+                    "starts_at_s": NOW_S + 7200 if position == 1 else None,
                     "stopped": False,
                     "reason": f"{max(0, count - 1)} of 8 free; GPU 1 leased ada 2 h"
                     if position == 1

@@ -90,6 +90,21 @@ def test_a_lease_and_a_wait_come_and_go_before_ones_eyes(lab, open_page):
     waiting.ends()
 
 
+def test_when_a_lease_ends_and_a_wait_starts_and_what_is_kept(lab, open_page):
+    page = open_page(url(Agent(lab)))
+    job = holder(lab, "-n", "2", "--time", "2h")
+    expect(row(page, 0)).to_contain_text(re.compile(r"until (\d+ \w+ )?\d\d:\d\d"))
+    waiting = waiter(lab, "-n", "8")
+    expect(page.get_by_role("region", name="Waiting")).to_contain_text(
+        re.compile(r"8 whole GPUs starts about (\d+ \w+ )?\d\d:\d\d")
+    )
+    expect(page.locator(".figure")).to_have_text("0 of 8 free")
+    expect(row(page, 7)).to_contain_text("kept for")
+    expect(page.get_by_role("button", name="6 kept for a waiter")).to_be_visible()
+    job.ends()
+    waiting.ends()
+
+
 def test_what_workloads_call_themselves_stays_text(lab, open_page):
     holder(lab, "--note", SCRIPT)
     process = subprocess.Popen(["bash", "-c", "read", SCRIPT], stdin=subprocess.PIPE)

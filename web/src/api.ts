@@ -47,6 +47,9 @@ export interface Lease {
   user: string | null;
   pid: number | null;
   since_s: number | null;
+  /// Neither is told by an agent that knows of no times.
+  time_s?: number | null;
+  until_s?: number | null;
   shared: boolean;
   promise_bytes: number | null;
   devices: string[];
@@ -80,6 +83,7 @@ export interface Standing {
   note: string | null;
   request: string | null;
   behind: string | null;
+  starts_at_s?: number | null;
   stopped: boolean;
   reason: string;
 }

@@ -8,6 +8,7 @@ export type DeviceState =
   | "outsider"
   | "hidden"
   | "draining"
+  | "kept"
   | "closed"
   | "split"
   | "trouble";
@@ -42,6 +43,7 @@ const kOfClause: Record<string, DeviceState> = {
   healthy: "trouble",
   not_leased: "leased",
   not_draining: "draining",
+  not_awaited: "kept",
   no_outsider: "outsider",
   no_hidden_holder: "hidden",
 };

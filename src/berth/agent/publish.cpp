@@ -70,12 +70,12 @@ Published publish_failure(const Error& error, const Telling& telling, std::uint6
 Published publish(const Result<leasing::World>& look, const Telling& telling, std::uint64_t number) {
   if (!look) return publish_failure(look.error(), telling, number);
   const Facts& facts = look->facts;
-  const auto verdicts = judge_each(berth::Request(), look->ledger, facts);
+  const auto verdicts = leasing::judge_each_in_line(*look);
   if (!verdicts) return publish_failure(verdicts.error(), telling, number);
 
   const render::Listing listing{facts, look->ledger, *verdicts, look->assumed, telling.idle};
   const render::Style style{.now_s = telling.now_s, .utc_offset_s = telling.utc_offset_s};
-  auto waiting = standings(look->ledger, facts, telling.stopped);
+  auto waiting = standings(look->ledger, facts, look->stopped, look->looked_at);
   for (Standing& each : waiting) each.reason = render::reason(each, facts.snapshot, style);
   const auto line = render::Layout::line;
   const std::string snapshot = render::listing_json(listing, line);
@@ -91,7 +91,8 @@ Published publish(const Result<leasing::World>& look, const Telling& telling, st
   published.pages["/gpu_status"] = make_page(200, kJson, report);
   published.pages["/api/v1/snapshot"] = make_page(200, kJson, snapshot);
   published.pages["/api/v1/queue"] = make_page(200, kJson, queue);
-  published.pages["/api/v1/leases"] = make_page(200, kJson, render::leases_json(look->ledger, line));
+  published.pages["/api/v1/leases"] =
+      make_page(200, kJson, render::leases_json(look->ledger, facts.booted_at_s, line));
   published.pages["/metrics"] =
       make_page(200, kPrometheus,
                 render::prometheus_text(

@@ -18,8 +18,7 @@ struct Telling {
   std::int64_t now_s = 0;
   std::int32_t utc_offset_s = 0;
   std::int64_t every_s = 1;
-  std::set<TicketId> stopped;  ///< waiters
-  IdleTimes idle;              ///< of the leases, as far as they were watched
+  IdleTimes idle;  ///< of the leases, as far as they were watched
   render::LeaseCounts counts;
   std::vector<std::string> warnings{};  ///< of what cannot be seen from here
   render::HistoryHealth history{};

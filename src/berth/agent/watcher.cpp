@@ -76,7 +76,6 @@ void Watcher::look() {
   if (::localtime_r(&now, &local) != nullptr)
     telling.utc_offset_s = static_cast<std::int32_t>(local.tm_gmtoff);
   if (world) {
-    telling.stopped = leasing::stopped_waiters(world->ledger, leasing::system_processes());
     counter_.see(world->ledger);
     idle_.look(world->ledger, world->facts);
   }

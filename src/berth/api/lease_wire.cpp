@@ -39,6 +39,7 @@ template <class StandingType, class Visit>
 void visit_standing(StandingType& standing, Visit&& visit) {
   visit("position", standing.position);
   visit("waited_s", standing.waited);
+  visit("starts_at_s", standing.starts_at_s);
   visit("reason", standing.reason);
 }
 

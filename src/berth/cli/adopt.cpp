@@ -115,7 +115,8 @@ class Adopt : public Command {
     const auto variables = lease_environment(place, lease, false).variables;
     if (json_)
       return Output{.out = render::claim_json(
-                        {lease.ticket(), lease.devices(), variables, render::until_s(lease.ticket())})};
+                        {lease.ticket(), lease.devices(), variables,
+                         said_end_at_s(lease.ticket(), lease.world().facts.booted_at_s).value_or(0)})};
     std::string labels;
     for (const Device* device : lease.devices()) labels += (labels.empty() ? "" : ",") + label(*device);
     return Output{.out = fmt::format("lease {}: GPU {} for process {} ({}) until it ends\n",

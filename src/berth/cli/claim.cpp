@@ -93,7 +93,8 @@ class Claim : public Command {
     Output answer;
     answer.err = as_lines(leasing::notes_on(lease));
     if (json_) {
-      answer.out = render::claim_json({ticket, lease.devices(), mask.variables, render::until_s(ticket)});
+      answer.out = render::claim_json({ticket, lease.devices(), mask.variables,
+                                       said_end_at_s(ticket, lease.world().facts.booted_at_s).value_or(0)});
       return answer;
     }
     // None of the values has a character that means something to a shell.

@@ -15,11 +15,14 @@ constexpr std::string_view kListAbout =
     "state. free: a request for one whole GPU could have it. leased: somebody has it through Berth; idle: "
     "and nothing of his computes on it at this moment, or, where --watch has seen it begin, since when. "
     "outsider: somebody computes on it without a lease. hidden holder: memory is in use that no listed "
-    "process explains. draining: a lease has ended, and its memory is not back yet.\n"
+    "process explains. draining: a lease has ended, and its memory is not back yet. kept for ada: it is "
+    "free, and an earlier request of ada waits for it.\n"
     "\n"
     "Then a line a lease, with the digits that `berth verify` and `berth release` take, and a line a "
     "process, "
-    "with the lease that it belongs to; stray: that one is not for this GPU.\n"
+    "with the lease that it belongs to; stray: that one is not for this GPU. END: when the time of a lease "
+    "is "
+    "over.\n"
     "\n"
     "With --hub it shows the machines of a hub (berth serve --hub), or of one agent: a line a machine, with "
     "the GPUs that are free there and who has the others.";
@@ -44,7 +47,7 @@ class List : public Command {
               session.look(options_.request.request,
                            as_json ? readings_for_listing() : render::readings_for_table()));
     idle_.look(world.ledger, world.facts);
-    BERTH_LET(const auto verdicts, judge_each(options_.request.request, world.ledger, world.facts));
+    BERTH_LET(const auto verdicts, leasing::judge_each_in_line(world));
     const render::Listing listing{world.facts, world.ledger,
                                   verdicts,    world.assumed,
                                   idle_,       leasing::left_behind(*session.place().store, world.ledger)};

@@ -36,6 +36,8 @@ class Pick : public Command {
     Syntax syntax;
     syntax.about = kPickAbout;
     add_request_options(syntax, options_);
+    syntax.options.push_back(
+        time_option("time", "judge it as one that takes at most so long (30m)", options_.request));
     syntax.options.push_back({"Output",
                               0,
                               "hold",

@@ -13,7 +13,9 @@ constexpr std::string_view kQueueAbout =
     "A line a waiter: its position among its rivals (those who could be given the same GPUs), who it is, "
     "what "
     "it asked for, how long ago, and what it waits for. The first of its rivals waits for GPUs, the others "
-    "for the one before them.";
+    "for the one before them. START: about when it starts, if every job before it uses all of its time; - "
+    "where "
+    "one of them has no time limit.";
 
 class Queue : public Command {
  public:
@@ -35,8 +37,7 @@ class Queue : public Command {
     BERTH_LET(const auto session, open_session(environment, options_));
     BERTH_LET(const auto world, session.look(options_.request));
     const render::Style style = Environment::style_of(1);
-    auto waiting = standings(world.ledger, world.facts,
-                             leasing::stopped_waiters(world.ledger, leasing::system_processes()));
+    auto waiting = standings(world.ledger, world.facts, world.stopped, world.looked_at);
     for (Standing& each : waiting) each.reason = render::reason(each, world.facts.snapshot, style);
     Output output;
     output.out =

@@ -23,6 +23,8 @@ class Why : public Command {
     syntax.about = kWhyAbout;
     add_request_options(syntax, options_);
     syntax.options.push_back(
+        time_option("time", "judge it as one that takes at most so long (30m)", options_.request));
+    syntax.options.push_back(
         {"Output", 0, "json", "", "as JSON (docs/schema/why.json)", {}, raise_flag(json_)});
     return syntax;
   }
@@ -31,8 +33,9 @@ class Why : public Command {
     BERTH_DO(settle(options_));
     BERTH_LET(const auto session, open_session(environment, options_));
     BERTH_LET(const auto found, session.why(options_.request));
-    const render::Why why{found.request, found.world.facts.snapshot, found.verdicts, found.possible,
-                          found.looser};
+    const render::Why why{found.request,  found.world.facts.snapshot,
+                          found.verdicts, found.possible,
+                          found.looser,   found.standing ? &*found.standing : nullptr};
     return Output{.out = json_ ? render::why_json(why) : render::explanation(why, Environment::style_of(1)),
                   .err = as_lines(leasing::notes_on(found.world))};
   }

@@ -164,6 +164,12 @@ Result<void> see_how_it_stands(State& state) {
   if (const Behind* me = behind(state)) {
     if (const Ticket* rival = find_ticket(state.ledger, me->rival)) standing.behind = *rival;
   }
+  standing.starts_at_s.reset();
+  // It is not to be said of who stands behind some that nobody has read.
+  if (state.ledger.unread > 0) return {};
+  const auto starts = expected_starts(state.ledger, state.facts, state.judged_at, state.passed_over);
+  if (const auto mine = starts.find(standing.ticket.id); mine != starts.end())
+    standing.starts_at_s = state.facts.booted_at_s + mine->second;
   return {};
 }
 
@@ -373,6 +379,7 @@ Step next(State state, Event event) {
 
 Judgement decide(State state, InGate gate) {
   state.judged = std::move(gate.ledger);
+  state.judged_at = gate.boot;
   state.passed_over = std::move(gate.stopped);
   auto planned = plan(state.judged, state.facts, state.request, gate.me, state.passed_over, gate.boot);
   if (!planned) return {std::move(state), std::unexpected(planned.error())};

@@ -45,6 +45,7 @@ struct State {
   Ledger ledger;      ///< of the last look, or of a later decision
   NotedLeases noted;  ///< before the driver was asked for `facts`
   Ledger judged;      ///< of the last decision
+  Moment judged_at = 0;
   Plan plan = Blocked{};
   std::set<TicketId> passed_over;
   Standing standing;

@@ -17,16 +17,13 @@ namespace {
 
 using Objection = std::optional<Failure>;
 
-constexpr std::array<std::string_view, 12> kClauses{
-    "healthy",      "not_excluded", "in_lease",         "in_mask",      "static_filters", "not_leased",
-    "not_draining", "no_outsider",  "no_hidden_holder", "compute_mode", "thresholds",     "unknown"};
+constexpr std::array<std::string_view, 13> kClauses{
+    "healthy",    "not_excluded", "in_lease",    "in_mask",          "static_filters",
+    "not_leased", "not_draining", "no_outsider", "no_hidden_holder", "compute_mode",
+    "thresholds", "not_awaited",  "unknown"};
 
 Failure because(std::string reason) {
   return Failure{std::move(reason), {}};
-}
-
-Culprit culprit_of(const Ticket& lease) {
-  return {lease.user, lease.pid, lease.command, lease.since_s, lease.id, lease.note};
 }
 
 Culprit culprit_of(const Process& process, const Facts& facts) {
@@ -36,10 +33,6 @@ Culprit culprit_of(const Process& process, const Facts& facts) {
   if (lease != facts.process_leases.end()) culprit.lease = lease->second;
   if (!process.container.empty()) culprit.note = fmt::format("in container {}", process.container);
   return culprit;
-}
-
-std::string name_of(const Ticket& lease) {
-  return lease.user.empty() ? fmt::format("uid {}", lease.uid) : lease.user;
 }
 
 Objection healthy(const Case& subject) {
@@ -237,6 +230,16 @@ Objection thresholds(const Case& subject) {
 }
 
 }  // namespace
+
+Culprit culprit_of(const Ticket& ticket) {
+  Culprit culprit{ticket.user, ticket.pid, ticket.command, ticket.since_s, {}, ticket.note};
+  if (ticket.phase == TicketPhase::granted) culprit.lease = ticket.id;
+  return culprit;
+}
+
+std::string name_of(const Ticket& ticket) {
+  return ticket.user.empty() ? fmt::format("uid {}", ticket.uid) : ticket.user;
+}
 
 std::string_view to_text(Clause clause) {
   return kClauses[static_cast<std::size_t>(clause)];

@@ -26,6 +26,10 @@ struct Failure {
   std::vector<Culprit> culprits;
 };
 
+Culprit culprit_of(const Ticket& ticket);
+/// The user, or "uid 1000" where the name is not known.
+std::string name_of(const Ticket& ticket);
+
 /// The first clause up to `last` that fails, in the order of the enum. nullopt: all hold.
 std::optional<std::pair<Clause, Failure>> first_failure(const Case& subject,
                                                         Clause last = Clause::thresholds);

@@ -34,6 +34,10 @@ bool read_value(std::string_view text, TicketId& id) {
   return known.has_value();
 }
 
+std::size_t count_waiting(const Ledger& ledger) {
+  return static_cast<std::size_t>(std::ranges::count(ledger.tickets, TicketPhase::waiting, &Ticket::phase));
+}
+
 std::vector<const Ticket*> leases_on(const Ledger& ledger, std::string_view uuid) {
   std::vector<const Ticket*> found;
   for (const Ticket& ticket : ledger.tickets) {
@@ -100,6 +104,13 @@ std::string short_name(const Ledger& ledger, TicketId id) {
 std::optional<std::int64_t> said_end(const Ticket& ticket) {
   if (!ticket.time_s || !ticket.granted_boot_s) return std::nullopt;
   return *ticket.granted_boot_s + *ticket.time_s;
+}
+
+std::optional<std::int64_t> said_end_at_s(const Ticket& ticket, std::int64_t booted_at_s) {
+  const auto end = said_end(ticket);
+  if (end && booted_at_s != 0) return booted_at_s + *end;
+  if (ticket.phase != TicketPhase::granted || !ticket.time_s) return std::nullopt;
+  return ticket.since_s + *ticket.time_s;
 }
 
 bool is_candidate(const Ticket& ticket, std::string_view uuid) {

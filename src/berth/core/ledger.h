@@ -85,6 +85,9 @@ struct Ledger {
   bool operator==(const Ledger&) const = default;
 };
 
+/// How many tickets wait.
+std::size_t count_waiting(const Ledger& ledger);
+
 /// The leases that hold `uuid`, in order.
 std::vector<const Ticket*> leases_on(const Ledger& ledger, std::string_view uuid);
 
@@ -110,6 +113,10 @@ std::string short_name(const Ledger& ledger, TicketId id);
 
 /// When the lease ends by what it says, in seconds of the boot clock. nullopt: it waits, or says no time.
 std::optional<std::int64_t> said_end(const Ticket& ticket);
+
+/// The same in seconds since the epoch. `booted_at_s`: as in Facts. Where that or the grant's moment is not
+/// known, by the wall clock as it was at the grant.
+std::optional<std::int64_t> said_end_at_s(const Ticket& ticket, std::int64_t booted_at_s);
 
 /// Whether the ticket could be given this device.
 bool is_candidate(const Ticket& ticket, std::string_view uuid);

@@ -115,6 +115,20 @@ std::vector<TicketId> who_starts(const Ledger& ledger, const Facts& facts, Momen
   return who_starts(ledger, facts, now, std::move(passed_over), me);
 }
 
+std::map<TicketId, Moment> expected_starts(const Ledger& ledger, const Facts& facts, Moment now,
+                                           const std::set<TicketId>& passed_over) {
+  std::map<TicketId, Moment> expected;
+  if (count_waiting(ledger) == 0) return expected;
+  Facts assuming_nothing = facts;
+  assuming_nothing.policy.line.assumed_s = kNever;
+  const Lineup lineup = lineup_of(ledger, assuming_nothing, now, passed_over);
+  const auto starts = expected_starts(lineup.line, facts.policy.line);
+  for (std::size_t at = 0; at < starts.size(); ++at) {
+    if (starts[at]) expected.emplace(lineup.line.wishes[at].id, *starts[at]);
+  }
+  return expected;
+}
+
 bool is_any_unleased(const Ledger& ledger, const Snapshot& snapshot) {
   return std::ranges::any_of(snapshot.devices, [&](const Device& device) {
     return !is_split(device) && leases_holding(device, ledger).empty();

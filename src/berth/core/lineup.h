@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,6 +27,10 @@ Lineup lineup_of(const Ledger& ledger, const Facts& facts, Moment now,
 /// to be, conditions of his own hold him back, which keep nothing from anybody.
 std::vector<TicketId> who_starts(const Ledger& ledger, const Facts& facts, Moment now,
                                  std::set<TicketId> passed_over, TicketId me);
+
+/// About when each waiter starts, as the schedule's expected_starts.
+std::map<TicketId, Moment> expected_starts(const Ledger& ledger, const Facts& facts, Moment now,
+                                           const std::set<TicketId>& passed_over = {});
 
 /// Whether there is a device that no lease holds.
 bool is_any_unleased(const Ledger& ledger, const Snapshot& snapshot);

@@ -17,6 +17,12 @@ Moment after(Moment from, Moment length) {
   return from > kNever - length ? kNever : from + length;
 }
 
+bool are_rivals(const Places& a, const Places& b) {
+  Places common;
+  std::ranges::set_intersection(a, b, std::back_inserter(common));
+  return !common.empty();
+}
+
 bool overlaps(const Hold& hold, Moment from, Moment until) {
   return hold.from < until && from < hold.until;
 }
@@ -115,9 +121,7 @@ class Scheduling {
         rival_sets_(line.sets.size()) {
     for (std::size_t a = 0; a < line.sets.size(); ++a) {
       for (std::size_t b = 0; b < line.sets.size(); ++b) {
-        Places common;
-        std::ranges::set_intersection(line.sets[a], line.sets[b], std::back_inserter(common));
-        if (!common.empty()) rival_sets_[a].push_back(b);
+        if (are_rivals(line.sets[a], line.sets[b])) rival_sets_[a].push_back(b);
       }
     }
   }
@@ -190,7 +194,69 @@ class Scheduling {
   std::vector<std::vector<std::size_t>> rival_sets_;  ///< those that have a device in common with a set
 };
 
+/// Gives each in turn the earliest place beside those before it.
+class Foreseeing {
+ public:
+  Foreseeing(const Line& line, const LineRules& rules) : line_(line), rules_(rules), timeline_(line) {}
+
+  std::vector<std::optional<Moment>> run() {
+    std::vector<std::optional<Moment>> starts(line_.wishes.size());
+    const std::size_t last = std::min(starts.size(), kForeseen);
+    for (std::size_t at = 0; at < last; ++at) {
+      const Wish& wish = line_.wishes[at];
+      if (wish.passed_over) continue;
+      if (const auto floor = earliest_beside_rivals(wish)) starts[at] = place(wish, *floor);
+      started_.push_back({&wish, starts[at]});
+    }
+    return starts;
+  }
+
+ private:
+  struct Placed {
+    const Wish* wish;
+    std::optional<Moment> start;
+  };
+
+  /// Without backfill nobody starts before an earlier rival does.
+  std::optional<Moment> earliest_beside_rivals(const Wish& wish) const {
+    Moment earliest = line_.now;
+    for (const Placed& other : started_) {
+      if (!are_rivals(line_.sets[other.wish->candidates], line_.sets[wish.candidates])) continue;
+      if (!other.start) return std::nullopt;
+      if (!rules_.backfill) earliest = std::max(earliest, *other.start);
+    }
+    return earliest;
+  }
+
+  std::optional<Moment> place(const Wish& wish, Moment floor) {
+    const Moment length = wish.length.value_or(kNever);
+    std::vector<Moment> moments = timeline_.ends_on(wish);
+    moments.insert(moments.begin(), floor);
+    for (const Moment from : moments) {
+      if (from < floor) continue;
+      Places places = timeline_.with_room(wish, from, after(from, length));
+      if (places.size() < wish.count) continue;
+      std::ranges::stable_sort(places, std::ranges::greater{},
+                               [&](std::size_t device) { return timeline_.last_end_before(device, from); });
+      places.resize(wish.count);
+      for (const std::size_t device : places)
+        timeline_.add({device, from, after(from, length), !wish.shared, wish.bytes});
+      return from;
+    }
+    return std::nullopt;
+  }
+
+  const Line& line_;
+  const LineRules& rules_;
+  Timeline timeline_;
+  std::vector<Placed> started_;
+};
+
 }  // namespace
+
+std::vector<std::optional<Moment>> expected_starts(const Line& line, const LineRules& rules) {
+  return Foreseeing(line, rules).run();
+}
 
 std::vector<Turn> schedule(const Line& line, const LineRules& rules) {
   return Scheduling(line, rules).run();

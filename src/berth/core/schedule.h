@@ -82,6 +82,12 @@ using Turn = std::variant<StartsNow, ReservedFrom, WaitsBehind>;
 /// goes on for longer than is expected of him, no reservation is moved back by whoever comes later.
 std::vector<Turn> schedule(const Line& line, const LineRules& rules);
 
+/// About when each starts, in the order of the line, if whoever has a time takes all of it. nullopt: that is
+/// not to be said, as somebody whom it waits for has no time, or as it stands behind the first kForeseen of
+/// the line. REQUIRES: what has no time ends never (kNever).
+std::vector<std::optional<Moment>> expected_starts(const Line& line, const LineRules& rules);
+inline constexpr std::size_t kForeseen = 100;
+
 /// What the wish then has of the devices, or will have.
 std::vector<Hold> holds_of(const Line& line, const Wish& wish, const Turn& turn, const LineRules& rules);
 

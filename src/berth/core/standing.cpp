@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "berth/core/lineup.h"
 #include "berth/core/units.h"
 
 namespace berth {
@@ -29,12 +30,14 @@ std::vector<Verdict> verdicts_on(const Ticket& ticket, const Ledger& ledger, con
 
 }  // namespace
 
-std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const std::set<TicketId>& stopped) {
+std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const std::set<TicketId>& stopped,
+                                Moment now) {
   std::vector<const Ticket*> waiting;
   for (const Ticket& ticket : ledger.tickets) {
     if (ticket.phase == TicketPhase::waiting) waiting.push_back(&ticket);
   }
   std::ranges::sort(waiting, {}, [](const Ticket* ticket) { return ticket->id; });
+  const auto starts = expected_starts(ledger, facts, now, stopped);
   std::vector<Standing> queue;
   for (const Ticket* ticket : waiting) {
     Standing standing{.ticket = *ticket, .stopped = stopped.contains(ticket->id)};
@@ -46,13 +49,19 @@ std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const 
     }
     if (behind != nullptr) standing.behind = *behind;
     if (behind == nullptr && !standing.stopped) standing.verdicts = verdicts_on(*ticket, ledger, facts);
+    if (const auto start = starts.find(ticket->id); start != starts.end())
+      standing.starts_at_s = facts.booted_at_s + start->second;
     queue.push_back(std::move(standing));
   }
   return queue;
 }
 
-std::size_t count_waiting(const Ledger& ledger) {
-  return static_cast<std::size_t>(std::ranges::count(ledger.tickets, TicketPhase::waiting, &Ticket::phase));
+std::optional<Standing> standing_behind(const Ticket& newcomer, const Ledger& ledger, const Facts& facts,
+                                        const std::set<TicketId>& stopped, Moment now) {
+  Ledger with_it = ledger;
+  with_it.tickets.push_back(newcomer);
+  Standing standing = standings(with_it, facts, stopped, now).back();
+  return standing.behind ? std::optional(std::move(standing)) : std::nullopt;
 }
 
 std::string in_one_line(const Standing& standing) {

@@ -21,6 +21,9 @@ struct Standing {
   std::optional<Ticket> behind{};  ///< the last rival before it; nullopt for the first
   bool stopped = false;            ///< others pass it over until it goes on
   std::chrono::seconds waited{0};  ///< of a wait that is told as it goes
+  /// About when it starts if whoever has a time takes all of it, in seconds since the epoch. nullopt:
+  /// somebody whom it waits for has no time, or it stands too far back.
+  std::optional<std::int64_t> starts_at_s{};
   /// Why it is not granted what it asks for. In a queue: of the first of its rivals only.
   std::vector<Verdict> verdicts{};
   /// The same in words, made by render: "1 of 4 free; GPU 3 leased alice 2 h", "behind bob (train.py)".
@@ -33,10 +36,12 @@ struct Standing {
 /// says of its request leaves its conditions out, so a first may wait although enough is free by its
 /// verdicts.
 std::vector<Standing> standings(const Ledger& ledger, const Facts& facts,
-                                const std::set<TicketId>& stopped = {});
+                                const std::set<TicketId>& stopped = {}, Moment now = 0);
 
-/// How many tickets wait.
-std::size_t count_waiting(const Ledger& ledger);
+/// The same of a request that would be made now, behind all of them. nullopt: it would not wait behind
+/// anybody.
+std::optional<Standing> standing_behind(const Ticket& newcomer, const Ledger& ledger, const Facts& facts,
+                                        const std::set<TicketId>& stopped, Moment now);
 
 /// How a wait goes, in one line: "first in line for 5 min; 1 of 4 free; GPU 3 leased alice 2 h", or "no. 3 in
 /// line for 5 min, behind bob (train.py)".

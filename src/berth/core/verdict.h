@@ -27,8 +27,9 @@ enum class Clause {
   no_outsider,       ///< no process without a lease computes on it
   no_hidden_holder,  ///< no memory in use that no listed process explains
   compute_mode,
-  thresholds,  ///< conditions on what changes: free memory, utilisation …
-  unknown,     ///< told by another machine, whose Berth asks what this one does not know; never asked here
+  thresholds,   ///< conditions on what changes: free memory, utilisation …
+  not_awaited,  ///< the line keeps it for who asked earlier; asked by behind_the_line (core/gap.h)
+  unknown,      ///< told by another machine, whose Berth asks what this one does not know; never asked here
 };
 std::string_view to_text(Clause clause);                 ///< as in JSON: "not_leased"
 bool read_value(std::string_view text, Clause& clause);  ///< `unknown` for other words
@@ -39,7 +40,7 @@ struct Culprit {
   std::uint32_t pid = 0;
   std::string command;
   std::int64_t since_s = 0;       ///< seconds since the epoch, 0 unknown
-  std::optional<TicketId> lease;  ///< set: by a lease; else an outsider
+  std::optional<TicketId> lease;  ///< set: by a lease; else an outsider, or who waits
   std::string note;
 
   bool operator==(const Culprit&) const = default;
@@ -67,6 +68,7 @@ struct Facts {
   std::map<std::uint32_t, TicketId> process_leases;  ///< pid on a device -> the live lease it belongs to
   std::vector<std::string> draining;                 ///< UUIDs whose last lease ended, memory not yet back
   std::vector<std::string> foreign_locks;            ///< UUIDs locked by someone who has no ticket (flock(1))
+  std::int64_t booted_at_s = 0;  ///< where the boot clock began, in seconds since the epoch; 0: not known
 };
 
 /// free memory for a new lease = total − driver reserve − Σ over leases max(promised, used) − used by

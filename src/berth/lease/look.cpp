@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include "berth/core/command_text.h"
+#include "berth/core/gap.h"
 #include "berth/core/select.h"
 #include "berth/lease/attribution.h"
 #include "berth/store/device_locks.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 
 namespace berth::leasing {
@@ -81,6 +83,13 @@ std::set<TicketId> stopped_waiters(const Ledger& ledger, Processes& processes) {
   return stopped;
 }
 
+Result<std::vector<Verdict>> judge_each_in_line(const World& world) {
+  const Request one;
+  BERTH_LET(auto verdicts, judge_each(one, world.ledger, world.facts));
+  return behind_the_line(std::move(verdicts), newcomer(one, {std::string(kEveryDevice)}), world.ledger,
+                         world.facts, world.stopped, world.looked_at);
+}
+
 std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, Processes& processes) {
   std::vector<TicketId> found;
   for (const Ticket& ended : ledger.ended) {
@@ -122,6 +131,10 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
       facts.draining.push_back(device.uuid);
   }
   tell_commands(facts, world.ledger, ::getuid());
+  if (options.books == store::Extent::everything)
+    world.stopped = stopped_waiters(world.ledger, *options.processes);
+  facts.booted_at_s = sys::booted_at_s();
+  world.looked_at = sys::seconds_since_boot();
   return world;
 }
 

@@ -31,7 +31,13 @@ struct World {
   Ledger ledger;
   std::set<std::uint32_t> assumed;  ///< processes that were given to a lease on the strength of their user
   std::vector<store::ForeignLock> foreign_locks;  ///< as in facts, with who took them
+  std::set<TicketId> stopped;  ///< who waits and is passed over; empty unless the books were read whole
+  Moment looked_at = 0;
 };
+
+/// One verdict a device, as `judge_each` for a whole one, but behind those who wait: what a listing says of
+/// it.
+Result<std::vector<Verdict>> judge_each_in_line(const World& world);
 
 /// Asks the source and reads the books, with what judging `request` needs. Holds and changes nothing. Users
 /// have names if the books were read whole. Error: as Source::read; the lease directory is not fit for use.

@@ -7,9 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "berth/core/gap.h"
 #include "berth/core/loosen.h"
 #include "berth/core/units.h"
 #include "berth/lease/site_file.h"
+#include "berth/sys/clock.h"
 
 namespace berth::leasing {
 namespace {
@@ -53,10 +55,26 @@ std::vector<std::string> looser_requests(const Request& request, const World& wo
   return changes;
 }
 
-Result<Explained> explained(const Request& request, World world, std::vector<Verdict> verdicts) {
+/// What the line leaves of the verdicts to a request that is made now, and how it would stand there.
+struct Judged {
+  std::vector<Verdict> verdicts;
+  std::optional<Standing> standing;
+};
+Result<Judged> judge_behind_the_line(const Request& request, const World& world) {
+  BERTH_LET(auto verdicts, judge(request, world.ledger, world.facts));
+  if (count_waiting(world.ledger) == 0) return Judged{std::move(verdicts), std::nullopt};
+  BERTH_LET(auto able, candidates(request, world.facts));
+  const Ticket last = newcomer(request, std::move(able));
+  return Judged{
+      behind_the_line(std::move(verdicts), last, world.ledger, world.facts, world.stopped, world.looked_at),
+      standing_behind(last, world.ledger, world.facts, world.stopped, world.looked_at)};
+}
+
+Result<Explained> explained(const Request& request, World world, Judged judged) {
   BERTH_LET(const auto able, candidates(request, world.facts));
   std::vector<std::string> looser = looser_requests(request, world);
-  return Explained{request, std::move(world), std::move(verdicts), able.size(), std::move(looser)};
+  return Explained{request,     std::move(world),  std::move(judged.verdicts),
+                   able.size(), std::move(looser), std::move(judged.standing)};
 }
 
 Refusal refusal_of(Explained explained, std::optional<std::chrono::milliseconds> waited) {
@@ -141,9 +159,10 @@ Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const 
   BERTH_DO(understands_policy());
   BERTH_LET(const auto request, settled(asked, options_.policy));
   BERTH_LET(auto world, look(request, readings_in_case_of_choice(request)));
-  BERTH_LET(auto verdicts, judge(request, world.ledger, world.facts));
+  BERTH_LET(auto judged, judge_behind_the_line(request, world));
+  const std::vector<Verdict>& verdicts = judged.verdicts;
   if (std::cmp_less(std::ranges::count_if(verdicts, &Verdict::free), request.count)) {
-    BERTH_LET(auto why_not, explained(request, std::move(world), std::move(verdicts)));
+    BERTH_LET(auto why_not, explained(request, std::move(world), std::move(judged)));
     return Answer(refusal_of(std::move(why_not), std::nullopt));
   }
   BERTH_LET(const auto source, source_.open());
@@ -155,8 +174,8 @@ Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const 
 Result<Explained> Session::why(const Request& asked) const {
   BERTH_LET(const auto request, settled(asked, options_.policy));
   BERTH_LET(auto world, look(request));
-  BERTH_LET(auto verdicts, judge(request, world.ledger, world.facts));
-  return explained(request, std::move(world), std::move(verdicts));
+  BERTH_LET(auto judged, judge_behind_the_line(request, world));
+  return explained(request, std::move(world), std::move(judged));
 }
 
 Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, const TicketWords& words,
@@ -174,11 +193,23 @@ Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, 
 
 Result<Refusal> Session::refuse(const Request& request, Refused refused, const Patience& patience) const {
   // Deciding has not looked at who else waits.
-  if (auto books = place_.store->look()) refused.world.ledger = std::move(books->ledger);
-  BERTH_LET(auto why_not, explained(request, std::move(refused.world), refused.standing.verdicts));
-  Refusal refusal = refusal_of(std::move(why_not), refused.waited ? patience.limit : std::nullopt);
-  if (refused.standing.behind) refusal.standing = std::move(refused.standing);
-  return refusal;
+  World& world = refused.world;
+  if (auto books = place_.store->look()) {
+    world.ledger = std::move(books->ledger);
+    world.looked_at = sys::seconds_since_boot();
+  }
+  Judged judged{std::move(refused.standing.verdicts), std::nullopt};
+  if (refused.standing.behind) {
+    name_users(world.ledger);
+    world.stopped = stopped_waiters(world.ledger, system_processes());
+    Ticket mine = newcomer(request, {});
+    mine.id = refused.standing.ticket.id;
+    judged.verdicts = behind_the_line(std::move(judged.verdicts), mine, world.ledger, world.facts,
+                                      world.stopped, world.looked_at);
+    judged.standing = std::move(refused.standing);
+  }
+  BERTH_LET(auto why_not, explained(request, std::move(world), std::move(judged)));
+  return refusal_of(std::move(why_not), refused.waited ? patience.limit : std::nullopt);
 }
 
 }  // namespace berth::leasing

@@ -23,17 +23,18 @@ struct Explained {
   std::vector<Verdict> verdicts;    ///< of each device, in the order of the snapshot
   std::size_t possible = 0;         ///< devices that could ever serve the request
   std::vector<std::string> looser;  ///< requests that would succeed now, in words
+  /// How it stands behind those who asked earlier, or would stand. nullopt: nobody is before it.
+  std::optional<Standing> standing{};
 };
 
 /// The answer is no.
 struct Refusal : Explained {
   ErrorCode code = ErrorCode::not_now;              ///< `impossible`; `not_now`; `timed_out`
   std::optional<std::chrono::milliseconds> waited;  ///< that long, in vain
-  /// In line behind somebody: enough may be free, and is his to take before.
-  std::optional<Standing> standing{};
 };
 
-/// The devices that the request would get now, in the order in which the job shall see them.
+/// The devices that the request would get now, behind those who wait, in the order in which the job shall see
+/// them.
 struct Picked {
   World world;
   Choice choice;

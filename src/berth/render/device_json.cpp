@@ -124,7 +124,7 @@ Json device_json(const Device& device, const Verdict* verdict, const Listing& li
   return json;
 }
 
-Json ticket_json(const Ticket& ticket) {
+Json ticket_json(const Ticket& ticket, std::int64_t booted_at_s) {
   return {{"id", to_text(ticket.id)},
           {"phase", ticket.phase == TicketPhase::granted ? "granted" : "waiting"},
           {"uid", ticket.uid},
@@ -133,6 +133,8 @@ Json ticket_json(const Ticket& ticket) {
           {"kept", ticket.kept},
           {"job_pid", ticket.job_pid == 0 ? Json(nullptr) : Json(ticket.job_pid)},
           {"since_s", seconds_or_null(ticket.since_s)},
+          {"time_s", nullable(ticket.time_s)},
+          {"until_s", nullable(said_end_at_s(ticket, booted_at_s))},
           {"count", ticket.count},
           {"shared", ticket.shared},
           {"promise_bytes", ticket.shared ? Json(ticket.promise_bytes) : Json(nullptr)},
@@ -142,10 +144,10 @@ Json ticket_json(const Ticket& ticket) {
           {"request", text_or_null(ticket.request)}};
 }
 
-Json leases_of(const Ledger& ledger) {
+Json leases_of(const Ledger& ledger, std::int64_t booted_at_s) {
   Json list = Json::array();
   for (const Ticket& ticket : ledger.tickets) {
-    if (ticket.phase == TicketPhase::granted) list.push_back(ticket_json(ticket));
+    if (ticket.phase == TicketPhase::granted) list.push_back(ticket_json(ticket, booted_at_s));
   }
   return list;
 }

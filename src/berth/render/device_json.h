@@ -17,8 +17,8 @@ Json identity_json(const Device& device);
 /// `verdict`: null for a GPU that is split. `leases`: those of the listing's ledger.
 Json device_json(const Device& device, const Verdict* verdict, const Listing& listing,
                  const LeasesByDevice& leases);
-Json ticket_json(const Ticket& ticket);
+Json ticket_json(const Ticket& ticket, std::int64_t booted_at_s);
 /// The leases of the ledger, each as in a listing.
-Json leases_of(const Ledger& ledger);
+Json leases_of(const Ledger& ledger, std::int64_t booted_at_s);
 
 }  // namespace berth::render

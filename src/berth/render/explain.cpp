@@ -118,6 +118,12 @@ std::string in_line(const Why& why, const Style& style) {
   return fmt::format("; who asked earlier comes first: {}", in_one_line(standing));
 }
 
+std::string place_in_line(const Why& why, const Style& style) {
+  Standing standing = told(*why.standing, why.snapshot, style);
+  standing.waited = {};
+  return fmt::format("Who asks now is {}.", in_one_line(standing));
+}
+
 /// Devices of which the same is to be said.
 struct AlikeDevices {
   std::vector<std::string> labels;
@@ -234,6 +240,8 @@ ShortState short_state(const Verdict& verdict, const Device& device, const Style
       return {"compute mode", Tone::bad};
     case Clause::thresholds:
       return {"over threshold", Tone::waiting};
+    case Clause::not_awaited:
+      return {fmt::format("kept for {}", user_names(verdict.culprits)), Tone::waiting};
     case Clause::unknown:
       break;
   }
@@ -322,6 +330,7 @@ std::string explanation(const Why& why, const Style& style) {
                         why.request.count, none_or_number(why.possible));
   } else {
     text += fmt::format("Not now: {} wanted, {} free.\n", why.request.count, none_or_number(free));
+    if (why.standing) text += wrapped(place_in_line(why, style), style.width, 0) + "\n";
   }
   return text + looser_lines(why, style);
 }

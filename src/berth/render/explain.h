@@ -52,7 +52,7 @@ struct Why {
   const std::vector<Verdict>& verdicts;
   std::size_t possible = 0;            ///< devices that could ever serve it
   std::vector<std::string> looser;     ///< requests that would succeed now, in words
-  const Standing* standing = nullptr;  ///< in line behind somebody
+  const Standing* standing = nullptr;  ///< behind somebody in line, or as it would be
 };
 
 /// The answer of `why`: a line a device, then the outcome.

@@ -155,6 +155,7 @@ Ticket read_ticket(const JsonReader& json, TicketPhase phase) {
   ticket.kept = json.flag("kept");
   ticket.job_pid = json.number<std::uint32_t>("job_pid");
   ticket.since_s = json.time("since_s");
+  ticket.time_s = json.maybe<std::int64_t>("time_s");
   ticket.count = json.maybe<unsigned>("count").value_or(1);
   ticket.shared = json.flag("shared");
   ticket.promise_bytes = json.number<std::uint64_t>("promise_bytes");
@@ -273,6 +274,7 @@ void read_queue(const JsonReader& json, HostReport& report) {
     ids.take(waiter.ticket.id, each, "id");
     waiter.position = each.maybe<std::size_t>("position").value_or(1);
     if (!each.is_null("behind")) waiter.behind = known.called(read_id(each, "behind"));
+    waiter.starts_at_s = each.maybe<std::int64_t>("starts_at_s");
     waiter.stopped = each.flag("stopped");
     waiter.reason = each.text("reason");
     report.ledger.tickets.push_back(waiter.ticket);

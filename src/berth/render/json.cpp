@@ -54,7 +54,7 @@ std::string listing_json(const Listing& listing, Layout layout) {
     const Verdict* verdict = verdict_on(device, listing.verdicts, listing.facts.snapshot);
     json["devices"].push_back(device_json(device, verdict, listing, leases));
   }
-  json["leases"] = leases_of(listing.ledger);
+  json["leases"] = leases_of(listing.ledger, listing.facts.booted_at_s);
   json["waiting"] = count_waiting(listing.ledger);
   json["odd_tickets"] = Json::array();
   for (const OddTicket& odd : listing.ledger.odd) {
@@ -68,11 +68,13 @@ std::string queue_json(const std::vector<Standing>& waiters, Layout layout) {
   json["waiters"] = Json::array();
   for (const Standing& waiter : waiters) {
     Json row{{"position", waiter.position}};
-    row.update(ticket_json(waiter.ticket));
+    row.update(ticket_json(waiter.ticket, 0));
     row.erase("phase");
+    row.erase("until_s");
     row.erase("devices");
     row["candidates"] = waiter.ticket.candidates;
     row["behind"] = waiter.behind ? Json(to_text(waiter.behind->id)) : Json(nullptr);
+    row["starts_at_s"] = nullable(waiter.starts_at_s);
     row["stopped"] = waiter.stopped;
     row["reason"] = waiter.reason;
     json["waiters"].push_back(std::move(row));
@@ -80,9 +82,9 @@ std::string queue_json(const std::vector<Standing>& waiters, Layout layout) {
   return dumped(std::move(json), layout);
 }
 
-std::string leases_json(const Ledger& ledger, Layout layout) {
+std::string leases_json(const Ledger& ledger, std::int64_t booted_at_s, Layout layout) {
   Json json = started("berth-leases");
-  json["leases"] = leases_of(ledger);
+  json["leases"] = leases_of(ledger, booted_at_s);
   return dumped(std::move(json), layout);
 }
 
@@ -115,10 +117,6 @@ std::string health_json(const AgentHealth& health) {
                      {"reason", text_or_null(health.history.reason)},
                      {"lost_samples", health.history.lost}};
   return dumped(std::move(json), Layout::line);
-}
-
-std::int64_t until_s(const Ticket& ticket) {
-  return ticket.time_s ? ticket.since_s + *ticket.time_s : 0;
 }
 
 std::string claim_json(const Claim& claim) {
@@ -192,6 +190,10 @@ std::string why_json(const Why& why) {
     json["devices"].push_back(std::move(row));
   }
   json["looser"] = why.looser;
+  json["position"] = why.standing ? Json(why.standing->position) : Json(nullptr);
+  json["behind"] =
+      why.standing && why.standing->behind ? Json(to_text(why.standing->behind->id)) : Json(nullptr);
+  json["starts_at_s"] = why.standing ? nullable(why.standing->starts_at_s) : Json(nullptr);
   return dumped(std::move(json), Layout::lines);
 }
 

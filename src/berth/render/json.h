@@ -32,8 +32,8 @@ std::string listing_json(const Listing& listing, Layout layout);
 /// Who waits, all with their reasons in words.
 std::string queue_json(const std::vector<Standing>& waiters, Layout layout);
 
-/// The leases alone, each as in a listing.
-std::string leases_json(const Ledger& ledger, Layout layout);
+/// The leases alone, each as in a listing. `booted_at_s`: as in Facts.
+std::string leases_json(const Ledger& ledger, std::int64_t booted_at_s, Layout layout);
 
 /// What the agent answers where it has no answer.
 std::string error_json(const Error& error);
@@ -68,8 +68,6 @@ struct Claim {
   const std::vector<std::pair<std::string, std::string>>& environment;
   std::int64_t until_s = 0;  ///< 0: no time was said
 };
-/// When the time of a lease that was granted just now is over, seconds since the epoch. 0: it says none.
-std::int64_t until_s(const Ticket& ticket);
 std::string claim_json(const Claim& claim);
 
 std::string verify_json(const JobConduct& job);

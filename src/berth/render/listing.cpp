@@ -209,6 +209,13 @@ std::string devices_of_lease(const Ticket& lease, const Snapshot& snapshot) {
   return lease.shared ? fmt::format("{} ({})", labels, bytes_for_people(lease.promise_bytes)) : labels;
 }
 
+std::string end_of(const Listing& listing, const Ticket& lease, const Style& style) {
+  const auto end_s = said_end_at_s(lease, listing.facts.booted_at_s);
+  return end_s ? clock_time(*end_s, style) : std::string(kUnknown);
+}
+
+constexpr std::ptrdiff_t kAfterAge = 4;
+
 Row lease_row(const Listing& listing, const Ticket& lease, const Style& style) {
   return {{short_name(listing.ledger, lease.id)},
           {lease.user.empty() ? fmt::format("uid {}", lease.uid) : printable(lease.user)},
@@ -237,12 +244,17 @@ std::string left_behind_lines(const Listing& listing, const Style& style) {
 }
 
 std::string lease_table(const Listing& listing, const Style& style) {
-  const std::vector<Column> columns{{"LEASE", Align::left}, {"USER", Align::left, 8},
-                                    {"GPUS", Align::left},  {"AGE", Align::right, 0, 1},
-                                    {"PID", Align::left},   {"COMMAND", Align::left, 16}};
+  std::vector<Column> columns{{"LEASE", Align::left}, {"USER", Align::left, 8},
+                              {"GPUS", Align::left},  {"AGE", Align::right, 0, 1},
+                              {"PID", Align::left},   {"COMMAND", Align::left, 16}};
+  const auto has_end = [](const Ticket& ticket) { return said_end_at_s(ticket, 0).has_value(); };
+  const bool some_end = std::ranges::any_of(listing.ledger.tickets, has_end);
+  if (some_end) columns.insert(columns.begin() + kAfterAge, {"END", Align::right});
   std::vector<Row> rows;
   for (const Ticket& ticket : listing.ledger.tickets) {
-    if (ticket.phase == TicketPhase::granted) rows.push_back(lease_row(listing, ticket, style));
+    if (ticket.phase != TicketPhase::granted) continue;
+    Row& row = rows.emplace_back(lease_row(listing, ticket, style));
+    if (some_end) row.insert(row.begin() + kAfterAge, {end_of(listing, ticket, style)});
   }
   return rows.empty() ? "" : "\n" + table(columns, rows, style) + left_behind_lines(listing, style);
 }

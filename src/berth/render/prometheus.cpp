@@ -133,6 +133,11 @@ void write_leases(MetricWriter& writer, const Listing& listing) {
     writer.sample({{"lease", to_text(lease.id)}},
                   lease.since_s == 0 ? std::nullopt : std::optional<double>(lease.since_s));
   });
+  writer.metric("lease_end_timestamp_seconds", "gauge", "When the time of the lease is over, if it has one.");
+  each_lease([&](const Ticket& lease) {
+    if (const auto end_s = said_end_at_s(lease, listing.facts.booted_at_s))
+      writer.sample({{"lease", to_text(lease.id)}}, static_cast<double>(*end_s));
+  });
   std::map<std::string, double> devices_of_users;
   each_lease([&](const Ticket& lease) {
     devices_of_users[lease.user] += static_cast<double>(lease.devices.size());

@@ -26,15 +26,20 @@ std::string short_noted_command(const Ticket& ticket) {
   return text.empty() ? std::string(kUnknown) : text;
 }
 
+constexpr std::ptrdiff_t kAfterWaited = 5;
+
 }  // namespace
 
 std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledger, const Style& style) {
   if (waiters.empty()) return "nobody waits\n";
-  const std::vector<Column> columns{{"POS", Align::right},           {"ID", Align::left},
-                                    {"USER", Align::left, 8},        {"PID", Align::right, 0, 3},
-                                    {"WAITED", Align::right},        {"BEHIND", Align::left, 0, 4},
-                                    {"REQUEST", Align::left, 12, 2}, {"COMMAND", Align::left, 10, 1},
-                                    {"REASON", Align::left, 16}};
+  std::vector<Column> columns{{"POS", Align::right},           {"ID", Align::left},
+                              {"USER", Align::left, 8},        {"PID", Align::right, 0, 3},
+                              {"WAITED", Align::right},        {"BEHIND", Align::left, 0, 4},
+                              {"REQUEST", Align::left, 12, 2}, {"COMMAND", Align::left, 10, 1},
+                              {"REASON", Align::left, 16}};
+  const bool foresees =
+      std::ranges::any_of(waiters, [](const Standing& each) { return bool(each.starts_at_s); });
+  if (foresees) columns.insert(columns.begin() + kAfterWaited, {"START", Align::right});
   std::vector<Row> rows;
   for (const Standing& waiter : waiters) {
     const Ticket& ticket = waiter.ticket;
@@ -47,6 +52,11 @@ std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledg
                     text_cell(ticket.request),
                     {short_noted_command(ticket)},
                     {waiter.reason, Tone::waiting}});
+    if (foresees) {
+      std::string start = clock_time(waiter.starts_at_s.value_or(0), style);
+      rows.back().insert(rows.back().begin() + kAfterWaited,
+                         {start.empty() ? std::string(kUnknown) : std::move(start)});
+    }
   }
   return table(columns, rows, style);
 }

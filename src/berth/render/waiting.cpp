@@ -56,6 +56,9 @@ std::string reason(const Standing& standing, const Snapshot& snapshot, const Sty
 
 Standing told(Standing standing, const Snapshot& snapshot, const Style& style) {
   standing.reason = reason(standing, snapshot, style);
+  if (standing.starts_at_s)
+    standing.reason =
+        fmt::format("to start about {}; {}", clock_time(*standing.starts_at_s, style), standing.reason);
   return standing;
 }
 

@@ -28,6 +28,10 @@ std::int64_t seconds_since_boot() {
   return std::chrono::duration_cast<std::chrono::seconds>(since_boot()).count();
 }
 
+std::int64_t booted_at_s() {
+  return std::chrono::round<std::chrono::seconds>(wall_now() - since_boot()).count();
+}
+
 std::string wall_text(std::int64_t seconds_since_epoch) {
   const std::time_t then = seconds_since_epoch;
   const std::time_t now = std::time(nullptr);

@@ -16,6 +16,9 @@ std::chrono::nanoseconds wall_now();
 std::chrono::nanoseconds since_boot();
 std::int64_t seconds_since_boot();
 
+/// Where that clock began, in seconds since the epoch. Moves when the wall clock is set, and not by itself.
+std::int64_t booted_at_s();
+
 /// "14:02" today, "2026-03-01 14:02" on another day; in the time zone of the user.
 std::string wall_text(std::int64_t seconds_since_epoch);
 

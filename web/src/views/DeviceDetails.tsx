@@ -7,6 +7,7 @@ import { gib, percent, reading, watts } from "../words";
 import { Age } from "./Age";
 import { DeviceHistory } from "./DeviceHistory";
 import { Glyph, kStateWords } from "./Glyph";
+import { Moment } from "./Moment";
 
 function Fact({ name, children }: { name: string; children: ComponentChildren }) {
   return (
@@ -55,7 +56,7 @@ export function LeaseFacts({ lease, children }: { lease: Lease; children?: Compo
         </span>
         {lease.pid !== null && <span class="place">pid {lease.pid}</span>}
         <span class="end">
-          <Age since={lease.since_s} />
+          <Age since={lease.since_s} /> <Moment word="until" at={lease.until_s} />
         </span>
       </span>
       {lease.note && <q>{lease.note}</q>}

@@ -9,6 +9,7 @@ export const kStateWords: Record<DeviceState, string> = {
   outsider: "outsider",
   hidden: "hidden holder",
   draining: "draining",
+  kept: "kept for a waiter",
   closed: "not for use",
   split: "split",
   trouble: "trouble",
@@ -35,6 +36,12 @@ const kShapes: Record<DeviceState, JSX.Element> = {
       stroke-width="1.8"
       stroke-dasharray="2.4 2"
     />
+  ),
+  kept: (
+    <>
+      <circle cx="6" cy="6" r="4.2" fill="none" stroke="currentColor" stroke-width="1.6" />
+      <path d="M6 3.4V6l1.8 1.4" fill="none" stroke="currentColor" stroke-width="1.4" />
+    </>
   ),
   closed: (
     <>

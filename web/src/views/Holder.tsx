@@ -2,6 +2,7 @@ import type { DeviceView } from "../state";
 import { userOf } from "../state";
 import { gib } from "../words";
 import { Age } from "./Age";
+import { Moment } from "./Moment";
 
 function What({ command, note }: { command: string | null; note: string | null }) {
   if (!command && !note) return null;
@@ -23,6 +24,7 @@ export function Holder({ view }: { view: DeviceView }) {
           <b>{userOf(lease)}</b>
           {lease.promise_bytes !== null && <span class="share">{gib(lease.promise_bytes)} GiB</span>}
           <Age since={lease.since_s} />
+          <Moment word="until" at={lease.until_s} />
           <What command={lease.command} note={lease.note} />
         </span>
       ))}

@@ -31,13 +31,14 @@ function Models() {
 }
 
 const kAlwaysShown: readonly DeviceState[] = ["free", "leased", "idle"];
-const kShownIfAny: readonly DeviceState[] = ["outsider", "hidden", "draining", "closed", "trouble"];
+const kShownIfAny: readonly DeviceState[] = ["kept", "outsider", "hidden", "draining", "closed", "trouble"];
 const kChipWords: Partial<Record<DeviceState, string>> = {
   outsider: "without a lease",
   leased: "in use",
   trouble: "in trouble",
 };
 const kTitles: Partial<Record<DeviceState, string>> = {
+  kept: "free, and somebody who asked earlier is to have them first",
   idle: "leased, and nothing of the lease computes on them",
   outsider: "used by processes that belong to no lease",
   trouble: "GPUs that do not work, and machines that are down",

@@ -3,6 +3,7 @@ import { userOf, type WaiterView } from "../state";
 import { counted, gib } from "../words";
 import { Age } from "./Age";
 import { useFold } from "./fold";
+import { Moment } from "./Moment";
 
 /// As `berth queue` says it, for whom it is known.
 export function wishOf({ waiter }: WaiterView): string {
@@ -41,7 +42,9 @@ function Waiter({ view }: { view: WaiterView }) {
           <Age since={waiter.since_s} />
         </span>
       </span>
-      <span class="wish">{wishOf(view)}</span>
+      <span class="wish">
+        {wishOf(view)} <Moment word="starts about" at={waiter.starts_at_s} />
+      </span>
       <span class="why">{waiter.reason}</span>
       {(waiter.note || waiter.command) && (
         <span class="what">

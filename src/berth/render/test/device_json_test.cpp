@@ -16,18 +16,24 @@ TEST_CASE("a lease is written with all that is known of it") {
   lease.kept = true;
   lease.job_pid = 8;
   lease.since_s = 1'795'265'000;
+  lease.time_s = 7200;
+  lease.granted_boot_s = 500;
   lease.count = 3;
   lease.shared = true;
   lease.promise_bytes = 4096;
   lease.command = "train.py";
   lease.note = "sweep";
   lease.request = "1 whole GPU";
-  CHECK(ticket_json(lease) == Json::parse(R"({
+  CHECK(ticket_json(lease, 1'795'264'510) == Json::parse(R"({
     "id": "0000000000001234", "phase": "granted", "uid": 1000, "user": "ada", "pid": 7, "kept": true,
-    "job_pid": 8, "since_s": 1795265000, "count": 3, "shared": true, "promise_bytes": 4096,
+    "job_pid": 8, "since_s": 1795265000, "time_s": 7200,
+    "until_s": 1795272210, "count": 3, "shared": true, "promise_bytes": 4096,
     "devices": ["GPU-a"], "command": "train.py", "note": "sweep", "request": "1 whole GPU"})"));
+  CHECK(ticket_json(lease, 0)["until_s"] == 1'795'272'200);  // by the wall clock at the grant
   lease.phase = TicketPhase::waiting;
-  CHECK(ticket_json(lease)["phase"] == "waiting");
+  lease.granted_boot_s.reset();
+  CHECK(ticket_json(lease, 0)["phase"] == "waiting");
+  CHECK(ticket_json(lease, 0)["until_s"].is_null());
 }
 
 TEST_CASE("a device is named in each document in one way, and a verdict names its culprits") {

@@ -60,15 +60,17 @@ TEST_CASE("a verdict in a sentence says who, what, since when") {
 }
 
 TEST_CASE("every clause has a word for the table, and none is coloured as free") {
-  for (const Clause clause : {Clause::healthy, Clause::not_excluded, Clause::in_mask, Clause::static_filters,
-                              Clause::not_leased, Clause::not_draining, Clause::no_outsider,
-                              Clause::no_hidden_holder, Clause::compute_mode, Clause::thresholds}) {
+  for (const Clause clause :
+       {Clause::healthy, Clause::not_excluded, Clause::in_mask, Clause::static_filters, Clause::not_leased,
+        Clause::not_draining, Clause::no_outsider, Clause::no_hidden_holder, Clause::compute_mode,
+        Clause::thresholds, Clause::not_awaited}) {
     const ShortState state = short_state(failing(clause, "x"), gpu(3), kStyle);
     CHECK(!state.text.empty());
     CHECK(state.text.size() <= 16);
     CHECK(state.tone != Tone::good);
   }
   CHECK(short_state(failing(Clause::not_leased, "", {alice()}), gpu(3), kStyle).text == "leased alice 2 h");
+  CHECK(short_state(failing(Clause::not_awaited, "", {alice()}), gpu(3), kStyle).text == "kept for alice");
 }
 
 TEST_CASE("text is wrapped at words, the lines that follow under the first") {
@@ -124,6 +126,12 @@ TEST_CASE("an explanation ends with what came of it and what would succeed") {
         "not now: 2 whole GPUs wanted, 1 free; who asked earlier comes first: no. 3 in line, behind bob "
         "(train.py)\n" +
             lines);
+  standing.starts_at_s = kStyle.now_s + 3600;
+  CHECK(
+      explanation({request, snapshot, verdicts, 2, {}, &standing}, kStyle)
+          .ends_with(
+              "\nNot now: 2 wanted, 1 free.\nWho asks now is no. 3 in line, to start about 13:48; behind bob "
+              "(train.py).\n"));
 }
 
 }  // namespace

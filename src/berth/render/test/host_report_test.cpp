@@ -54,6 +54,7 @@ HostReport busy_machine() {
   Ticket lease = test::lease(0x1234, devices[0].uuid);
   lease.since_s = 1'795'265'000;
   lease.job_pid = 5;
+  lease.time_s = 7200;
   lease.count = 2;
   lease.request = "1 whole GPU";
   lease.command = "train.py \"\xe2\x9c\x93\"";
@@ -66,6 +67,7 @@ HostReport busy_machine() {
   waiter.ticket.phase = TicketPhase::waiting;
   waiter.ticket.since_s = 1'795'265'300;
   waiter.stopped = true;
+  waiter.starts_at_s = 1'795'272'200;
   waiter.ticket.devices.clear();
   report.waiters = {waiter};
   report.ledger.tickets.push_back(waiter.ticket);
@@ -111,6 +113,8 @@ TEST_CASE("what was read of a machine is written as it was") {
   CHECK(queue_json(read->waiters, Layout::line) == queue);
   CHECK(read->verdicts == report.verdicts);
   CHECK(read->waiters.front().stopped);
+  CHECK(read->waiters.front().starts_at_s == 1'795'272'200);
+  CHECK(read->ledger.tickets.front().time_s == 7200);
   CHECK(read->ledger.tickets.front().job_pid == 5);
   CHECK(read->waiters.front().ticket.joined_s == 1'795'265'300);
   CHECK(read->ledger.tickets.front().count == 2);

@@ -12,7 +12,7 @@ TEST_CASE("no text of a document acts on whoever shows it") {
   Ticket& lease = ledger.tickets.emplace_back();
   lease.phase = TicketPhase::granted;
   lease.note = "a\x1b]0;t\a\u009b\u202e\xff";
-  const Json read = Json::parse(leases_json(ledger, Layout::line));
+  const Json read = Json::parse(leases_json(ledger, 0, Layout::line));
   CHECK(read["leases"][0]["note"] == "a\\x1b]0;t\\x07\\xc2\\x9b\\xe2\\x80\\xae\\xff");
 }
 

@@ -35,9 +35,8 @@ void read_stat(std::string_view text, Process& process) {
   process.start_ticks = number_from_text<std::uint64_t>(word(text.substr(close + 1), 19));
   if (!process.start_ticks) return;
   static const auto ticks_per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
-  const auto booted = sys::wall_now() - sys::since_boot();
-  process.started_at_s = std::chrono::duration_cast<std::chrono::seconds>(booted).count() +
-                         static_cast<std::int64_t>(*process.start_ticks / ticks_per_second);
+  process.started_at_s =
+      sys::booted_at_s() + static_cast<std::int64_t>(*process.start_ticks / ticks_per_second);
 }
 
 /// The real user. The owner of /proc/PID will not do: it is root for a process that may not be dumped.

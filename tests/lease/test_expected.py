@@ -1,0 +1,139 @@
+"""When somebody starts and ends: all who tell of it read the same value."""
+
+import datetime
+import json
+import random
+import re
+import signal
+
+import pytest
+from jobs import Job, holder, waiter
+from lab import DEADLINE_S, Answer, Lab
+
+REFUSED = 75
+
+
+@pytest.fixture
+def four(make_lab) -> Lab:
+    return make_lab("4xH100")
+
+
+def document(lab: Lab, *words):
+    answer = lab.berth(*words, "--json")
+    assert answer.status == 0, answer.err
+    return json.loads(answer.out)
+
+
+def queue(lab: Lab) -> list[dict]:
+    return document(lab, "queue")["waiters"]
+
+
+def leaves(job: Job) -> None:
+    """The queue, so that nobody is behind it any more."""
+    job.signal(signal.SIGINT).process.wait(DEADLINE_S)
+
+
+def words_of(refusal: Answer) -> str:
+    """Without how long ago something was."""
+    return re.sub(r" \(\d+ \w+\)", "", refusal.err)
+
+
+def clock(epoch_s: int) -> str:
+    return datetime.datetime.fromtimestamp(epoch_s, datetime.UTC).strftime("%H:%M")
+
+
+def test_a_lease_with_a_time_says_its_end(four):
+    timed = holder(four, "--time", "2h")
+    holder(four)
+    said, silent = sorted(document(four, "list")["leases"], key=lambda lease: lease["since_s"])
+    assert said["time_s"] == 7200
+    assert abs(said["until_s"] - said["since_s"] - 7200) <= 1
+    assert silent["time_s"] is None
+    assert silent["until_s"] is None
+    table = four.berth("list").out
+    assert " END " in table
+    assert clock(said["until_s"]) in table
+    assert four.berth("extend", said["id"], "1h").status == 0
+    (extended,) = (lease for lease in document(four, "list")["leases"] if lease["id"] == said["id"])
+    assert extended["until_s"] == said["until_s"] + 3600
+    timed.ends()
+    assert " END " not in four.berth("list").out
+
+
+def test_who_waits_for_leases_with_times_is_told_when_it_starts(four):
+    holder(four, "-n", "3", "--time", "2h")
+    holder(four, "--time", "1h")
+    ends = sorted(lease["until_s"] for lease in document(four, "list")["leases"])
+    first = waiter(four, "-n", "1", "--time", "3h").says("to start about")
+    whole = waiter(four, "-n", "4").says(f"to start about {clock(ends[0] + 3 * 3600)}")
+    last = waiter(four).says("no. 3 in line, behind")
+    assert [each["starts_at_s"] for each in queue(four)] == [ends[0], ends[0] + 3 * 3600, None]
+    table = four.berth("queue").out
+    assert " START " in table
+    assert clock(ends[0]) in table
+    # The second says no time, so nobody can tell of whoever comes after it.
+    why = document(four, "why")
+    assert (why["position"], why["starts_at_s"]) == (4, None)
+    assert "Who asks now is no. 4 in line, behind" in four.berth("why").out
+    for job in (last, whole, first):
+        leaves(job)
+
+
+def test_what_is_free_and_kept_for_a_waiter_is_offered_to_nobody(four):
+    held = holder(four, "--devices", "0")
+    whole = waiter(four, "-n", "4").says("first in line")
+    assert "kept for" in four.berth("list").out
+    refused = four.berth("pick")
+    assert refused.status == REFUSED
+    assert "who asked earlier comes first: no. 2 in line" in refused.err
+    assert "GPU 1-3  kept for" in refused.err
+    assert words_of(four.berth("run", "--no-wait", "--", "true")) == words_of(refused)
+    leaves(whole)
+    assert four.berth("pick").out.strip() == "1"
+    held.ends()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pick_list_why_queue_and_run_say_the_same(make_lab, seed):
+    """In small worlds drawn at random. What one says can be had is what run gets, and the other way round."""
+    dice = random.Random(seed)
+    lab = make_lab("4xH100")
+    if dice.random() < 0.5:
+        (lab.directory / "site.toml").write_text("backfill = true\n")
+
+    def request():
+        words = ["-n", str(dice.choice([1, 1, 2, 3]))]
+        return words + (["--time", f"{dice.randint(1, 5)}h"] if dice.random() < 0.6 else [])
+
+    for device in range(4):
+        if dice.random() < 0.6:
+            holder(
+                lab,
+                "--devices",
+                str(device),
+                *(["--time", f"{dice.randint(1, 5)}h"] if dice.random() < 0.6 else []),
+            )
+    waiting = [waiter(lab, "-n", "4").says("in line")] if document(lab, "list")["leases"] else []
+    for _ in range(4):
+        asked = request()
+        why = document(lab, "why", *asked)
+        pick = lab.berth("pick", *asked)
+        listed = document(lab, "list")
+        free = [gpu["index"] for gpu in listed["devices"] if gpu["verdict"]["free"]]
+        if not any(word == "--time" for word in asked):
+            assert [gpu["index"] for gpu in why["devices"] if gpu["verdict"]["free"]] == free
+        assert why["satisfied"] == (pick.status == 0)
+        ran = lab.berth("run", "--no-wait", *asked, "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES")
+        assert ran.status == pick.status, (asked, pick, ran)
+        if pick.status == 0:
+            assert ran.out == pick.out
+            continue
+        assert words_of(ran) == words_of(pick)
+        before = queue(lab)
+        job = waiter(lab, *asked).says("in line")
+        mine = next(each for each in queue(lab) if each["id"] not in {other["id"] for other in before})
+        assert (mine["behind"], mine["position"]) == (why["behind"], why["position"] or 1)
+        assert mine["starts_at_s"] == why["starts_at_s"] or why["position"] is None
+        waiting.append(job)
+    for job in reversed(waiting):
+        leaves(job)
