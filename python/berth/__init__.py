@@ -35,7 +35,7 @@ request's from then on, however long it waits.
 
 from __future__ import annotations
 
-from . import _berth, _request
+from . import _berth, _other_berth, _request
 from ._berth import (
     Choice,
     Culprit,
@@ -79,6 +79,7 @@ __all__ = [
 ]
 
 __version__: str = _berth.version
+_other_berth.warn(__path__[0])
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -133,13 +133,13 @@ def test_what_a_process_of_an_original_uses_is_not_given_to_anybody(start, ask):
     assert start("ours", ask).stdout.readline() == "1\n"
 
 
-def wheel_of_an_original(folder):
-    """A distribution as that of nvgpu, whose module has the same file."""
-    path = folder / "nvgpu-0.10.0-py3-none-any.whl"
-    name = "nvgpu-0.10.0.dist-info"
+def wheel_of(folder, project, version):
+    """A distribution whose module has a file that one of ours has too."""
+    path = folder / f"{project}-{version}-py3-none-any.whl"
+    name = f"{project}-{version}.dist-info"
     files = {
-        "nvgpu/__init__.py": "original = True\n",
-        f"{name}/METADATA": "Metadata-Version: 2.1\nName: nvgpu\nVersion: 0.10.0\n",
+        f"{project}/__init__.py": "original = True\n",
+        f"{name}/METADATA": f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\n",
         f"{name}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = "".join(f"{file},,\n" for file in (*files, f"{name}/RECORD"))
@@ -152,7 +152,7 @@ def wheel_of_an_original(folder):
 @pytest.fixture
 def environment(tmp_path):
     """An environment of its own with pip, and the three wheels."""
-    wheels = [*ENVIRONMENT.parents[1].glob("wheel/berth-*.whl"), *ENVIRONMENT.parent.glob("wheel/*.whl")]
+    wheels = [*ENVIRONMENT.parents[1].glob("wheel/berth_gpu-*.whl"), *ENVIRONMENT.parent.glob("wheel/*.whl")]
     folder = tmp_path / "env"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     pip = f"{sys.executable} -m pip --python {folder / 'bin/python'}"
@@ -164,12 +164,13 @@ def environment(tmp_path):
 
     install.folder = folder
     install.berth, install.dropin = wheels
-    install.original = wheel_of_an_original(tmp_path)
+    install.original = wheel_of(tmp_path, "nvgpu", "0.10.0")
+    install.other_berth = wheel_of(tmp_path, "berth", "1.3.5")
     return install
 
 
-def imported(desk, environment):
-    code = "import nvgpu; print(hasattr(nvgpu, 'original'))"
+def imported(desk, environment, module="nvgpu"):
+    code = f"import {module}; print(hasattr({module}, 'original'))"
     return desk.run(environment.folder / "bin/python", "-c", code, env={"PYTHONPATH": None})
 
 
@@ -179,7 +180,7 @@ def test_an_original_that_was_installed_first_is_named_at_import_and_the_advice_
     environment(environment.berth, environment.dropin)
     answer = imported(desk, environment)
     assert (answer.status, answer.out) == (0, "False\n")
-    assert "both nvgpu 0.10.0 and berth-dropin are installed here" in answer.err
+    assert "both nvgpu 0.10.0 and berth-gpu-dropin are installed here" in answer.err
     advice = re.search(r"(pip uninstall .*)$", answer.err, re.M).group(1)
     done = desk.shell(
         f"PATH={environment.folder / 'bin'}:$PATH PIP_NO_INDEX=1; export PIP_NO_INDEX; {advice}"
@@ -195,7 +196,7 @@ def test_of_an_original_that_was_installed_last_the_files_run_and_doctor_says_so
     answer = imported(desk, environment)
     assert (answer.status, answer.out, answer.err) == (0, "True\n", "")
     said = desk.run(environment.folder / "bin/berth", "doctor").out
-    assert "WARN  drop-ins: the original nvgpu is installed beside berth-dropin" in said
+    assert "WARN  drop-ins: the original nvgpu is installed beside berth-gpu-dropin" in said
 
 
 def test_doctor_names_an_original_in_the_environment_of_the_program(make_desk, tmp_path):
@@ -204,13 +205,37 @@ def test_doctor_names_an_original_in_the_environment_of_the_program(make_desk, t
     program = tmp_path / "bin/berth"
     program.parent.mkdir()
     shutil.copy(ENVIRONMENT / "bin/berth", program)
-    for name in ("berth_dropin-0.1.0", "safe_gpu-2.0.0"):
+    for name in ("berth_gpu_dropin-0.1.0", "safe_gpu-2.0.0"):
         (packages / f"{name}.dist-info").mkdir(parents=True)
     answer = desk.run(program, "doctor")
-    assert "WARN  drop-ins: the original safe_gpu is installed beside berth-dropin" in answer.out
+    assert "WARN  drop-ins: the original safe_gpu is installed beside berth-gpu-dropin" in answer.out
     assert "in a checkout of Berth: pip uninstall -y safe_gpu && pip install" in answer.out
     assert "--no-deps ./python/dropin" in answer.out
     assert "drop-ins" not in desk.run(ENVIRONMENT / "bin/berth", "doctor").out
+
+
+def test_another_project_named_berth_that_was_installed_first_is_named_and_the_advice_helps(
+    make_desk, environment
+):
+    desk = make_desk(LAB)
+    environment(environment.other_berth)
+    environment(environment.berth)
+    answer = imported(desk, environment, "berth")
+    assert (answer.status, answer.out) == (0, "False\n")
+    assert "another project named berth is installed here beside berth-gpu" in answer.err
+    said = desk.run(environment.folder / "bin/berth", "doctor").out
+    assert "WARN  Python package: another project named berth is installed here beside berth-gpu" in said
+    advice = "pip uninstall -y berth && pip install --force-reinstall --no-deps ."
+    assert advice in answer.err and advice in said
+    # The wheel takes the place of the checkout, which would be compiled.
+    done = desk.shell(
+        f"PATH={environment.folder / 'bin'}:$PATH PIP_NO_INDEX=1; export PIP_NO_INDEX; "
+        + advice.removesuffix(".")
+        + str(environment.berth)
+    )
+    assert done.status == 0, done.err
+    assert imported(desk, environment, "berth") == dataclasses.replace(answer, err="")
+    assert "Python package" not in desk.run(environment.folder / "bin/berth", "doctor").out
 
 
 def test_inside_a_lease_only_its_gpus_are_on_offer(desk):

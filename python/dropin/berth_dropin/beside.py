@@ -27,9 +27,9 @@ def original_beside(module: str):
 
 
 def _source() -> str:
-    """What to give to pip so as to install berth-dropin again: from where it came."""
+    """What to give to pip so as to install berth-gpu-dropin again: from where it came."""
     try:
-        origin = json.loads(metadata.distribution("berth-dropin").read_text("direct_url.json") or "{}")
+        origin = json.loads(metadata.distribution("berth-gpu-dropin").read_text("direct_url.json") or "{}")
     except (metadata.PackageNotFoundError, ValueError):
         origin = {}
     return shlex.quote(origin.get("url", "./python/dropin"))
@@ -42,7 +42,7 @@ def warn_of_original(module: str) -> None:
     name, source = original.split()[0], _source()
     where = " (in a checkout of Berth)" if source.startswith(".") else ""
     warnings.warn(
-        f"both {original} and berth-dropin are installed here, and both have the module {module}. Remove the "
+        f"both {original} and berth-gpu-dropin are installed here, and both have the module {module}. Remove the "
         f"original, which takes files of ours with it, and install ours again{where}: "
         f"pip uninstall -y {name} && pip install --force-reinstall --no-deps {source}",
         stacklevel=3,

@@ -12,7 +12,7 @@ import os
 try:
     from flask import Flask, Response, abort, jsonify, render_template, request
 except ImportError as error:
-    raise ImportError("nvgpu.webapp needs Flask: pip install 'berth-dropin[web]'") from error
+    raise ImportError("nvgpu.webapp needs Flask: pip install 'berth-gpu-dropin[web]'") from error
 
 import berth
 

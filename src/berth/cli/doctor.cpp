@@ -332,7 +332,7 @@ class Doctor : public Command {
     check_left_behind(findings);
     check_site_files(findings);
     std::error_code ignored;
-    std::ranges::copy(originals_beside_dropins(std::filesystem::canonical("/proc/self/exe", ignored)),
+    std::ranges::copy(distributions_beside_ours(std::filesystem::canonical("/proc/self/exe", ignored)),
                       std::back_inserter(findings));
     return findings;
   }

@@ -6,7 +6,6 @@
 #include <array>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace berth::cli {
 namespace {
@@ -38,26 +37,42 @@ std::vector<std::string> installed(const fs::path& prefix) {
   return names;
 }
 
-}  // namespace
+bool any_begins(const std::vector<std::string>& names, std::string_view beginning) {
+  return std::ranges::any_of(names, [&](const std::string& name) { return name.starts_with(beginning); });
+}
 
-std::vector<render::Finding> originals_beside_dropins(const fs::path& program) {
-  const std::vector<std::string> names = installed(program.parent_path().parent_path());
-  const auto begins = [](std::string beginning) {
-    return
-        [beginning = std::move(beginning)](const std::string& name) { return name.starts_with(beginning); };
-  };
-  std::vector<render::Finding> findings;
-  if (std::ranges::none_of(names, begins("berth_dropin-"))) return findings;
+void look_for_originals(const std::vector<std::string>& names, std::vector<render::Finding>& findings) {
+  if (!any_begins(names, "berth_gpu_dropin-")) return;
   for (const std::string_view original : kOriginals) {
-    if (std::ranges::none_of(names, begins(fmt::format("{}-", original)))) continue;
+    if (!any_begins(names, fmt::format("{}-", original))) continue;
     findings.push_back(
         {render::Level::warn, "drop-ins",
-         fmt::format("the original {} is installed beside berth-dropin, which has the same module", original),
-         // pip takes the files that both have with the original, and finds berth-dropin in no index.
+         fmt::format("the original {} is installed beside berth-gpu-dropin, which has the same module",
+                     original),
+         // pip takes the files that both have with the original, and finds berth-gpu-dropin in no index.
          fmt::format("in a checkout of Berth: pip uninstall -y {} && "
                      "pip install --force-reinstall --no-deps ./python/dropin",
                      original)});
   }
+}
+
+// PyPI's `berth` is another project, with a module and a program of the same name.
+void look_for_other_berth(const std::vector<std::string>& names, std::vector<render::Finding>& findings) {
+  if (!any_begins(names, "berth_gpu-") || !any_begins(names, "berth-")) return;
+  findings.push_back({render::Level::warn, "Python package",
+                      "another project named berth is installed here beside berth-gpu, and both have the "
+                      "module and the program berth",
+                      "in a checkout of Berth: pip uninstall -y berth && "
+                      "pip install --force-reinstall --no-deps ."});
+}
+
+}  // namespace
+
+std::vector<render::Finding> distributions_beside_ours(const fs::path& program) {
+  const std::vector<std::string> names = installed(program.parent_path().parent_path());
+  std::vector<render::Finding> findings;
+  look_for_other_berth(names, findings);
+  look_for_originals(names, findings);
   return findings;
 }
 

@@ -7,9 +7,10 @@
 
 namespace berth::cli {
 
-/// A finding for each tool that is installed in the Python environment of this program beside the drop-in
-/// that has its name: whichever came last has overwritten files of the other. {} outside of such an
-/// environment. `program` is BIN/berth of the environment.
-std::vector<render::Finding> originals_beside_dropins(const std::filesystem::path& program);
+/// A finding for each distribution in the Python environment of this program that has a module of ours: an
+/// original of a drop-in, or the other project that PyPI calls berth. Whichever was installed last has
+/// overwritten files of the other. {} outside of such an environment. `program` is BIN/berth of the
+/// environment.
+std::vector<render::Finding> distributions_beside_ours(const std::filesystem::path& program);
 
 }  // namespace berth::cli
