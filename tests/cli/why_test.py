@@ -27,7 +27,7 @@ model = "A6000"
     told = checked(lab.berth("why", "-n", "2", "--json"), "why")
     assert told["satisfied"] is False
     assert (told["free"], told["possible"]) == (1, 2)
-    assert any("1 device" in change for change in told["looser"])
+    assert any("1 GPU" in change for change in told["looser"])
     assert "These would succeed now:\n" in lab.berth("why", "-n", "2").out
 
 

@@ -146,7 +146,7 @@ CASES = {
         2,
         code="impossible",
         clauses={"1": "healthy"},
-        message="1 of its 2 devices could serve it",
+        message="it has 2 GPUs, and only 1 could serve it",
     ),
     "the driver hangs at one card": Case(
         f'{FOUR}[[fault]]\ncall = "nvmlDeviceGetMemoryInfo*"\ndevice = 2\nhang = true\n',
@@ -164,7 +164,7 @@ CASES = {
         code="impossible",
         clauses={"0": "in_mask", "1": "in_mask", "3": "in_mask"},
         env={"CUDA_VISIBLE_DEVICES": "2"},
-        message="1 of its 4 devices could serve it",
+        message="it has 4 GPUs, and only 1 could serve it",
     ),
     "a mask that is cut off": Case(
         FOUR,
@@ -213,7 +213,7 @@ CASES = {
         2,
         code="not_now",
         clauses={"0": "no_outsider"},
-        message="1 device instead of 2",
+        message="1 GPU instead of 2",
     ),
     "leased": Case(
         FOUR,
@@ -248,7 +248,7 @@ CASES = {
         3,
         code="impossible",
         clauses={"0": "in_lease", "3": "in_lease"},
-        message="2 of its 4 devices could serve it",
+        message="it has 4 GPUs, and only 2 could serve it",
         prepare=inside("1,2"),
     ),
     "a lease that is no more": Case(

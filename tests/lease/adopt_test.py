@@ -90,7 +90,9 @@ def test_a_process_without_a_gpu_has_nothing_to_adopt(lab):
     idle = lab.start("sleep", "1000")
     answer = lab.berth("adopt", idle.pid)
     assert (answer.status, answer.out) == (1, "")
-    assert answer.err.startswith(f"berth: process {idle.pid} (sleep 1000) computes on no GPU")
+    assert answer.err.startswith(
+        f"berth: neither process {idle.pid} (sleep 1000) nor a process that it started computes on a GPU"
+    )
     assert leases(lab) == []
 
 
@@ -131,7 +133,7 @@ def test_a_process_that_only_draws_has_nothing_to_adopt(lab):
     lab.change(f'[[device]]\nmodel = "H100"\nprocess = [{{pid = {window.pid}, type = "G", used_mib = 50}}]\n')
     answer = lab.berth("adopt", window.pid)
     assert (answer.status, answer.out) == (1, "")
-    assert "computes on no GPU" in answer.err
+    assert "nor a process that it started computes on a GPU" in answer.err
 
 
 def test_what_somebody_else_has_leased_is_not_adopted(make_lab):

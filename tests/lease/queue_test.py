@@ -112,9 +112,9 @@ def test_a_refusal_names_the_looser_request_that_would_succeed(make_lab):
     holder(lab)
     answer = lab.berth("run", "-n", "2", "--no-wait", "--", "true")
     assert (answer.status, answer.out) == (75, "")
-    assert answer.err.endswith("\nThese would succeed now:\n  1 device instead of 2\n")
+    assert answer.err.endswith("\nThese would succeed now:\n  1 GPU instead of 2\n")
     assert lab.berth("run", "-n", "1", "--no-wait", "--", "true").status == 0
-    assert "1 device instead of 2" in lab.berth("run", "-n", "2", "--wait", "0s", "--", "true").err
+    assert "1 GPU instead of 2" in lab.berth("run", "-n", "2", "--wait", "0s", "--", "true").err
 
 
 def test_it_names_none_that_would_stand_behind_a_waiter(make_lab):
@@ -135,7 +135,7 @@ def test_a_refusal_because_of_the_line_names_who_is_before(make_lab):
     assert answer.status == 75
     first, _, second = answer.err.splitlines()
     assert re.fullmatch(
-        r"berth: not now: 1 whole GPU wanted, none free; who asked earlier comes first: no\. 2 in line, behind \S+ \(\S.*\)",
+        r"berth: not now: 1 whole GPU wanted, none free; earlier requests come first: you would be no\. 2 in line, behind \S+ \(\S.*\)",
         first,
     )
     assert second.startswith("GPU 1  kept for")

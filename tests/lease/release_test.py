@@ -28,7 +28,7 @@ def test_a_lease_that_does_not_exist_is_named(lab):
     answer = lab.berth("release", "00000000000000aa")
     assert (answer.status, answer.out) == (1, "")
     assert (
-        answer.err == "berth: no live lease has the id 00000000000000aa; `berth list` shows those there are\n"
+        answer.err == "berth: no live lease has the id 00000000000000aa; `berth list` shows the live leases\n"
     )
 
 
@@ -92,8 +92,11 @@ def test_a_job_that_does_not_answer_is_named_with_its_pids(lab):
     lease = only_lease(lab)
     answer = lab.berth("release", lease, "--wait", "0s")
     assert (answer.status, answer.out) == (124, "")
-    assert f"the lease {lease} was asked for and is still held by " in answer.err
-    assert f"{job.pid} (" in answer.err and "; it ends when they end" in answer.err
+    assert (
+        f"the lease {lease} has not ended yet: it got SIGTERM, and these processes still hold it: "
+        in answer.err
+    )
+    assert f"{job.pid} (" in answer.err
     assert leases(lab) == [lease]
     os.killpg(job.pid, signal.SIGKILL)
 

@@ -74,7 +74,7 @@ def test_who_waits_for_leases_with_times_is_told_when_it_starts(four):
     # The second says no time, so nobody can tell of whoever comes after it.
     why = document(four, "why")
     assert (why["position"], why["starts_at_s"]) == (4, None)
-    assert "Who asks now is no. 4 in line, behind" in four.berth("why").out
+    assert "If you asked now, you would be no. 4 in line, behind" in four.berth("why").out
     for job in (last, whole, first):
         leaves(job)
 
@@ -85,7 +85,7 @@ def test_what_is_free_and_kept_for_a_waiter_is_offered_to_nobody(four):
     assert "kept for" in four.berth("list").out
     refused = four.berth("pick")
     assert refused.status == REFUSED
-    assert "who asked earlier comes first: no. 2 in line" in refused.err
+    assert "earlier requests come first: you would be no. 2 in line" in refused.err
     assert "GPU 1-3  kept for" in refused.err
     assert words_of(four.berth("run", "--no-wait", "--", "true")) == words_of(refused)
     leaves(whole)

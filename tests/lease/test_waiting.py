@@ -91,7 +91,7 @@ def test_a_wait_that_runs_out_ends_with_124_and_the_reasons(one, ahead):
         waiter(one)
     answer = one.berth("run", "--wait", "1s", "--", "echo", "never")
     assert (answer.status, answer.out) == (124, "")
-    assert "waited 1 s in vain" in answer.err and "leased" in answer.err
+    assert "gave up after 1 s" in answer.err and "leased" in answer.err
     assert len(queue(one)) == ahead
     assert holding.ends() == 0
 
@@ -327,5 +327,8 @@ def test_a_request_that_becomes_impossible_is_refused_while_it_waits(two):
     two.change('[[device]]\nmodel = "H100"\n[[device]]\nmodel = "H100"\nlost = true\n')
     holding.ends()
     assert job.process.wait(DEADLINE_S) == 69
-    assert "can never satisfy the request: 2 whole GPUs; 1 of its 2 devices could serve it" in job.err.rest()
+    assert (
+        "can never satisfy the request (2 whole GPUs): it has 2 GPUs, and only 1 could serve it"
+        in job.err.rest()
+    )
     eventually(lambda: nothing_is_left(two))

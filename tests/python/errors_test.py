@@ -88,7 +88,7 @@ def test_refusals_carry_the_verdicts(host):
     assert said[3] == "['static_filters', 'static_filters']"
     assert said[4].startswith("Impossible 2 ")
     assert said[6].startswith("NotNow 2 not now: 1 whole GPU")
-    assert said[8].startswith("TimedOut 2 waited 10 ms in vain; not now")
+    assert said[8].startswith("TimedOut 2 gave up after 10 ms; not now")
     assert said[10].startswith("Impossible ")
 
 

@@ -235,8 +235,8 @@ def test_what_the_command_started_keeps_the_lease_and_is_named(make_lab):
     pid = int(job.stdout.readline())
     (lease,) = leases(lab)
     assert job.stderr.readline() == (
-        "berth: the command has ended, and the lease lasts as long as what it started: "
-        f"{pid} (sleep 1000). To end both: berth release {lease.name}\n"
+        "berth: the command has ended, but processes that it started still hold the lease: "
+        f"{pid} (sleep 1000); to end them and the lease: berth release {lease.name}\n"
     )
     assert not free(lab)
     os.kill(pid, signal.SIGKILL)
@@ -248,7 +248,7 @@ def test_who_releases_the_lease_of_what_was_left_behind_ends_that(make_lab):
     lab = make_lab("1xH100")
     job = lab.start_berth("run", "--", "bash", "-c", FORGETS)
     pid = int(job.stdout.readline())
-    assert "the lease lasts" in job.stderr.readline()
+    assert "still hold the lease" in job.stderr.readline()
     (lease,) = leases(lab)
     answer = lab.berth("release", lease.name)
     assert (answer.status, answer.err) == (0, "")
@@ -295,7 +295,7 @@ def test_what_computes_keeps_its_lease_also_on_such_a_site(make_lab, tmp_path):
     job.stdin.write("\n")
     job.stdin.flush()
     pid = int(job.stdout.readline())
-    assert "the lease lasts as long as what it started" in job.stderr.readline()
+    assert "processes that it started still hold the lease" in job.stderr.readline()
     assert len(leases(lab)) == 1
     os.kill(pid, signal.SIGKILL)
     assert job.wait(DEADLINE_S) == 0
@@ -306,7 +306,7 @@ def test_orphans_that_come_and_go_keep_the_lease_as_one_that_stays(make_lab):
     restless = "(while :; do (sleep 0.05 &); sleep 0.2; done) >&- 2>&- & echo $!"
     job = lab.start_berth("run", "--", "bash", "-c", restless)
     pid = int(job.stdout.readline())
-    assert "the lease lasts as long as what it started" in job.stderr.readline()
+    assert "processes that it started still hold the lease" in job.stderr.readline()
     os.kill(pid, signal.SIGKILL)
     assert job.wait(DEADLINE_S) == 0
     assert free(lab)

@@ -54,8 +54,8 @@ def test_a_job_is_warned_and_ended_at_its_time(lab):
     status, err = ended(job)
     assert status == -signal.SIGTERM
     assert err.splitlines() == [
-        f"berth: the lease ends in 1 s, as its time of 1s is over then; for longer: berth extend {lease} TIME",
-        "berth: the time of the lease (1s) is over: its job is asked to end (SIGTERM), and ended after 1 s",
+        f"berth: the lease ends in 1 s: its time limit is 1s; to extend it: berth extend {lease} TIME",
+        "berth: the time of the lease (1s) is over: the job gets SIGTERM now, and SIGKILL in 1 s",
     ]
     assert leases(lab) == []
 

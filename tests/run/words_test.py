@@ -49,10 +49,10 @@ def test_a_mask_that_is_inherited_is_named_where_it_makes_one_wait(make_lab):
     holder(lab, "--devices", "1")
     env = {"CUDA_VISIBLE_DEVICES": "1"}
     words = ("run", "--wait", "1s", "--", "true")
-    told = "berth: CUDA_VISIBLE_DEVICES=1 is set here, so no other GPU is waited for; "
+    told = "berth: CUDA_VISIBLE_DEVICES=1 is set, so the job waits for no other GPU; "
     answer = lab.berth(*words, env=env)
     assert answer.status == 124
-    assert told + "`unset CUDA_VISIBLE_DEVICES` or --mask ignore asks for any\n" in answer.err
+    assert told + "to wait for any: `unset CUDA_VISIBLE_DEVICES` or --mask ignore\n" in answer.err
     assert lab.berth("run", "--mask", "ignore", "--", "true", env=env).status == 0
     holder(lab, "--devices", "0")
     assert told not in lab.berth(*words, env={"CUDA_VISIBLE_DEVICES": "0,1"}).err
@@ -77,7 +77,7 @@ def test_a_job_in_the_background_draws_no_live_line(make_lab):
     os.waitpid(pid, 0)
     assert b"waiting for 1 whole GPU" in written
     assert b"\r\x1b[K" not in written
-    assert b"waited " in written
+    assert b"gave up after " in written
 
 
 def test_what_holds_a_lease_after_its_command_is_named(lab):

@@ -68,7 +68,7 @@ Error in_words(const leasing::Refusal& refusal, const render::Style& style) {
                       style);
   while (text.ends_with('\n')) text.pop_back();
   if (refusal.code == ErrorCode::timed_out)
-    text = fmt::format("waited {} in vain; {}", waited_in_words(*refusal.waited), text);
+    text = fmt::format("gave up after {}; {}", waited_in_words(*refusal.waited), text);
   return {refusal.code, std::move(text)};
 }
 

@@ -105,7 +105,7 @@ class Adopt : public Command {
     }
     if (request.devices.empty())
       return fail(ErrorCode::failure,
-                  fmt::format("process {} ({}) computes on no GPU, and nothing that it started does", pid_,
+                  fmt::format("neither process {} ({}) nor a process that it started computes on a GPU", pid_,
                               printable(sys::process_command(pid_))));
     request.count = static_cast<unsigned>(request.devices.size());
     return {};

@@ -39,7 +39,7 @@ class Claim : public Command {
     Syntax syntax;
     syntax.about = kClaimAbout;
     add_lease_options(syntax, lease_);
-    syntax.options.push_back(time_option("for", "as --time, by its older name", lease_.request.request));
+    syntax.options.push_back(time_option("for", "older name of --time", lease_.request.request));
     syntax.options.push_back({kLeaseGroup,
                               0,
                               "pid",

@@ -57,7 +57,7 @@ TimeStep LeaseClock::step() {
 
 std::string warning_of(const LeaseClock& clock, TicketId lease) {
   const auto left = std::chrono::ceil<std::chrono::seconds>(warning_before(clock.time()));
-  return fmt::format("the lease ends in {}, as its time of {} is over then; for longer: berth extend {} TIME",
+  return fmt::format("the lease ends in {}: its time limit is {}; to extend it: berth extend {} TIME",
                      duration_for_people(left.count()), time_for_people(clock.time().count()),
                      to_text(lease));
 }

@@ -43,14 +43,14 @@ void add_lease_options(Syntax& syntax, LeaseOptions& options) {
                             0,
                             "no-wait",
                             "",
-                            "status 75 at once where there is no such GPU now",
+                            "do not wait: exit with status 75 and the reasons",
                             {},
                             raise_flag(options.no_wait)});
   syntax.options.push_back({kLeaseGroup,
                             0,
                             "wait",
                             "TIME",
-                            "wait at most so long (30m), then status 124",
+                            "wait at most this long (30m), then exit with status 124",
                             {},
                             [&options](std::string_view value) -> Result<void> {
                               BERTH_LET(const auto seconds, seconds_from_text(value));
@@ -58,7 +58,7 @@ void add_lease_options(Syntax& syntax, LeaseOptions& options) {
                               return {};
                             }});
   syntax.options.push_back(
-      time_option("time", "it takes at most so long (2h); then it is ended", options.request.request));
+      time_option("time", "time limit (2h): at its end the job is ended", options.request.request));
   syntax.options.push_back(
       {kLeaseGroup, 0, "note", "TEXT", "shown to others beside the lease", {}, store_text(options.note)});
 }

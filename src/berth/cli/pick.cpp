@@ -42,7 +42,7 @@ class Pick : public Command {
                               0,
                               "hold",
                               "TIME",
-                              "lease them for so long: a process stays behind that does",
+                              "lease them for this long: a process stays behind and holds them",
                               {},
                               [this](std::string_view value) -> Result<void> {
                                 BERTH_LET(const auto seconds, seconds_from_text(value));

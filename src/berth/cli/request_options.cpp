@@ -92,7 +92,7 @@ void add_filters(Syntax& syntax, RequestOptions& options) {
   });
   add(0, "where", "EXPR", "a condition: 'name~A100 and free>=20G and (util<=5 or temp<80)'",
       [&request](std::string_view value) { return add_condition(request, Expression::parse(value)); });
-  add(0, "name", "TEXT", "the model's name has this in it", short_form(request, "name"));
+  add(0, "name", "TEXT", "the model's name contains this text", short_form(request, "name"));
   add(0, "devices", "LIST", "only among these: indices or UUIDs; all of them unless -n says fewer",
       selectors(request.devices));
   add(0, "exclude", "LIST", "none of these", selectors(request.exclude));
@@ -116,7 +116,7 @@ void add_filters(Syntax& syntax, RequestOptions& options) {
         request.promise_bytes = bytes;
         return {};
       });
-  add(0, "shared", "", "company is welcome, and no memory is promised", raise_flag(request.shared));
+  add(0, "shared", "", "a share without promised memory", raise_flag(request.shared));
 }
 
 void add_manner(Syntax& syntax, RequestOptions& options) {

@@ -164,8 +164,8 @@ class Run {
       if (!end.is_over() && !std::exchange(told, true)) {
         ::prctl(PR_SET_NAME, leasing::kLeftBehindName);
         tell(fmt::format(
-            "the command has ended, and the lease lasts as long as what it started: {}. To end both: "
-            "berth release {}",
+            "the command has ended, but processes that it started still hold the lease: {}; to end them "
+            "and the lease: berth release {}",
             in_words(left), to_text(lease.ticket().id)));
       }
       until = std::chrono::steady_clock::now() + next_recheck();

@@ -46,16 +46,11 @@ class RunCommand : public Command {
                               'v',
                               "verbose",
                               "",
-                              "say which GPUs it got, also where no terminal reads it",
+                              "say which GPUs it got, even if standard error is no terminal",
                               {},
                               raise_flag(options_.verbose)});
-    syntax.options.push_back({kLeaseGroup,
-                              'q',
-                              "quiet",
-                              "",
-                              "do not say which GPUs it got, on a terminal either",
-                              {},
-                              raise_flag(options_.quiet)});
+    syntax.options.push_back(
+        {kLeaseGroup, 'q', "quiet", "", "do not say which GPUs it got", {}, raise_flag(options_.quiet)});
     return syntax;
   }
 

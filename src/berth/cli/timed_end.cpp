@@ -37,9 +37,8 @@ void TimedEnd::go_on(const std::function<std::vector<pid_t>()>& job) {
 }
 
 void TimedEnd::ask(const std::vector<pid_t>& job) const {
-  tell(
-      fmt::format("the time of the lease ({}) is over: its job is asked to end (SIGTERM), and ended after {}",
-                  time_for_people(clock_.time().count()), duration_for_people(clock_.grace().count())));
+  tell(fmt::format("the time of the lease ({}) is over: the job gets SIGTERM now, and SIGKILL in {}",
+                   time_for_people(clock_.time().count()), duration_for_people(clock_.grace().count())));
   if (shell_) ::kill(*shell_, SIGHUP);
   for (const pid_t pid : job) {
     ::kill(pid, SIGTERM);

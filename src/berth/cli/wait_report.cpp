@@ -26,8 +26,8 @@ std::string mask_in_words(const Snapshot& snapshot) {
     if (mask.uuids.size() >= snapshot.devices.size()) continue;
     const std::string name(vendor_named(mask.vendor).mask_variable);
     text += fmt::format(
-        "berth: {0}={1} is set here, so no other GPU is waited for; `unset {0}` or --mask ignore asks for "
-        "any\n",
+        "berth: {0}={1} is set, so the job waits for no other GPU; to wait for any: `unset {0}` or --mask "
+        "ignore\n",
         name, printable(mask.text));
   }
   return text;

@@ -82,7 +82,7 @@ Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text) 
   }
   if (named.empty())
     return fail(ErrorCode::failure,
-                fmt::format("no live lease has the id {}; `berth list` shows those there are", text));
+                fmt::format("no live lease has the id {}; `berth list` shows the live leases", text));
   if (named.size() == 1) return named.front();
   std::string ids;
   for (const Ticket* ticket : named) ids += (ids.empty() ? "" : ", ") + to_text(ticket->id);

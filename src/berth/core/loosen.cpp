@@ -105,7 +105,7 @@ void lower_count(Suggestions& suggestions, const Request& request, const Scene& 
   Request looser = request;
   looser.count = static_cast<unsigned>(free_count);
   suggest(suggestions, scene,
-          fmt::format("{} device{} instead of {}", free_count, free_count == 1 ? "" : "s", request.count),
+          fmt::format("{} GPU{} instead of {}", free_count, free_count == 1 ? "" : "s", request.count),
           std::move(looser));
 }
 
@@ -118,11 +118,17 @@ void drop_conditions(Suggestions& suggestions, const Request& request, const Sce
   }
 }
 
+/// "GPU 0, 3:1": as the request names them, by index or by UUID.
+std::string named(const std::vector<std::string>& devices) {
+  const bool by_index = !devices.front().empty() && devices.front().front() <= '9';
+  return fmt::format("{}{}", by_index ? "GPU " : "", fmt::join(devices, ", "));
+}
+
 void drop_lists(Suggestions& suggestions, const Request& request, const Scene& scene) {
   if (!request.devices.empty()) {
     Request looser = request;
     looser.devices.clear();
-    suggest(suggestions, scene, fmt::format("any device instead of {}", fmt::join(request.devices, ", ")),
+    suggest(suggestions, scene, fmt::format("any GPU, instead of only {}", named(request.devices)),
             std::move(looser));
   }
   if (!request.exclude.empty()) {

@@ -89,9 +89,9 @@ Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease,
     return fail(ErrorCode::failure,
                 fmt::format("the {} is held by a process that cannot be seen from here; process {} took it",
                             id, lease.pid));
-  return fail(
-      ErrorCode::timed_out,
-      fmt::format("the {} was asked for and is still held by {}; it ends when they end", id, named(left)));
+  return fail(ErrorCode::timed_out,
+              fmt::format("the {} has not ended yet: it got SIGTERM, and these processes still hold it: {}",
+                          id, named(left)));
 }
 
 }  // namespace berth::leasing

@@ -82,6 +82,13 @@ std::string none_or_number(std::size_t number) {
   return number == 0 ? "none" : std::to_string(number);
 }
 
+// Of all that there are, nothing more need be said.
+std::string only_so_many(const Why& why) {
+  if (why.possible == why.verdicts.size()) return "";
+  return fmt::format(", and {} could serve it",
+                     why.possible == 0 ? "none" : fmt::format("only {}", why.possible));
+}
+
 std::size_t free_devices(const Why& why) {
   return static_cast<std::size_t>(std::ranges::count_if(why.verdicts, &Verdict::free));
 }
@@ -115,13 +122,13 @@ std::string_view state_in_words(DeviceState state) {
 std::string in_line(const Why& why, const Style& style) {
   Standing standing = told(*why.standing, why.snapshot, style);
   standing.waited = {};
-  return fmt::format("; who asked earlier comes first: {}", in_one_line(standing));
+  return fmt::format("; earlier requests come first: you would be {}", in_one_line(standing));
 }
 
 std::string place_in_line(const Why& why, const Style& style) {
   Standing standing = told(*why.standing, why.snapshot, style);
   standing.waited = {};
-  return fmt::format("Who asks now is {}.", in_one_line(standing));
+  return fmt::format("If you asked now, you would be {}.", in_one_line(standing));
 }
 
 /// Devices of which the same is to be said.
@@ -338,9 +345,8 @@ std::string explanation(const Why& why, const Style& style) {
 std::string refusal(const Why& why, const Style& style) {
   std::string text;
   if (why.possible < why.request.count) {
-    text = fmt::format("this machine can never satisfy the request: {}; {} of its {} could serve it\n",
-                       request_in_words(why.request), none_or_number(why.possible),
-                       counted(why.verdicts.size(), "device"));
+    text = fmt::format("this machine can never satisfy the request ({}): it has {}{}\n",
+                       request_in_words(why.request), counted(why.verdicts.size(), "GPU"), only_so_many(why));
   } else {
     text = fmt::format("not now: {} wanted, {} free{}\n", request_in_words(why.request),
                        none_or_number(free_devices(why)), why.standing ? in_line(why, style) : "");

@@ -160,8 +160,9 @@ std::string trust_note(const DirectoryChoice& choice, const std::vector<uid_t>& 
   std::string names;
   for (const uid_t uid : trusted) names += (names.empty() ? "" : ", ") + sys::user_name(uid);
   return fmt::format(
-      "{} trusts {}, who made it and could remove others' tickets; `sudo berth init` ends that", choice.path,
-      names);
+      "warning: user{} {} own{} the lease directory {} and could delete leases; ask an admin to run "
+      "`sudo berth init`",
+      trusted.size() == 1 ? "" : "s", names, trusted.size() == 1 ? "s" : "", choice.path);
 }
 
 }  // namespace

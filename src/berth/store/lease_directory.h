@@ -38,7 +38,7 @@ struct LeaseDirectory {
   sys::Descriptor queue;
   sys::Descriptor leases;
   sys::Descriptor inside;          ///< a lease directory for each lease inside which something was asked for
-  std::vector<std::string> notes;  ///< "trusts alice …"
+  std::vector<std::string> notes;  ///< "warning: user alice owns …"
 
   /// nullopt: it does not exist, or not whole, so nobody can have a lease in it. Changes nothing. Error: it
   /// is not fit, and why.

@@ -148,7 +148,7 @@ class LeaseStore {
   /// Where it is, for HandedLease (src/berth/store/handed_lease.h); "" when it is nowhere.
   virtual std::string path() const = 0;
 
-  /// What those who use it should know, one sentence each: "trusts alice …".
+  /// What those who use it should know, one sentence each: "warning: user alice owns …".
   virtual std::vector<std::string> notes() const = 0;
 };
 

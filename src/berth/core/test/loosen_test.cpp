@@ -37,7 +37,7 @@ TEST_CASE("what would succeed now is told, one change at a time, the most useful
   for (const Row& row : {
            Row{"nothing is wrong", {}, [](Request&, Ledger&, Facts&) {}},
            Row{"memory that three have",
-               {"free >= 19G instead of free >= 30G", "1 device instead of 3"},
+               {"free >= 19G instead of free >= 30G", "1 GPU instead of 3"},
                [](Request& r, Ledger&, Facts& f) {
                  f = filled_machine();
                  r.count = 3;
@@ -48,13 +48,13 @@ TEST_CASE("what would succeed now is told, one change at a time, the most useful
                {"without name ~ H100"},
                [](Request& r, Ledger&, Facts&) { r.conditions = {condition("name~H100")}; }},
            Row{"too many",
-               {"3 devices instead of 4"},
+               {"3 GPUs instead of 4"},
                [](Request& r, Ledger& l, Facts&) {
                  r.count = 4;
                  l.tickets = {lease(1, uuid_of(2))};
                }},
            Row{"the wrong devices",
-               {"any device instead of 2"},
+               {"any GPU, instead of only GPU 2"},
                [](Request& r, Ledger& l, Facts&) {
                  r.devices = {"2"};
                  l.tickets = {lease(1, uuid_of(2))};

@@ -79,7 +79,7 @@ TEST_CASE("a refusal has one code, the verdict on each device, and what would su
   CHECK(now.code == ErrorCode::not_now);
   CHECK(now.verdicts[0].failed == Clause::no_hidden_holder);
   CHECK(now.verdicts[1].free());
-  CHECK(now.looser == std::vector<std::string>{"1 device instead of 2"});
+  CHECK(now.looser == std::vector<std::string>{"1 GPU instead of 2"});
 }
 
 TEST_CASE("a lease is refused as a pick is") {

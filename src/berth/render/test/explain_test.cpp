@@ -110,9 +110,9 @@ TEST_CASE("an explanation ends with what came of it and what would succeed") {
   const std::string lines =
       "GPU 3  used without a lease by alice, train.py (pid 4711), since 10:48 (2 h)\n"
       "GPU 4  free\n";
-  CHECK(explanation({request, snapshot, verdicts, 2, {"1 device instead of 2"}}, kStyle) ==
+  CHECK(explanation({request, snapshot, verdicts, 2, {"1 GPU instead of 2"}}, kStyle) ==
         "Asked for: 2 whole GPUs\n\n" + lines +
-            "\nNot now: 2 wanted, 1 free.\nThese would succeed now:\n  1 device instead of 2\n");
+            "\nNot now: 2 wanted, 1 free.\nThese would succeed now:\n  1 GPU instead of 2\n");
   CHECK(explanation({request, snapshot, verdicts, 1, {}}, kStyle) ==
         "Asked for: 2 whole GPUs\n\n" + lines +
             "\nNever possible on this machine: 2 wanted, 1 could serve the request.\n");
@@ -123,15 +123,15 @@ TEST_CASE("an explanation ends with what came of it and what would succeed") {
   standing.behind->user = "bob";
   standing.behind->command = "python train.py";
   CHECK(refusal({request, snapshot, verdicts, 2, {}, &standing}, kStyle) ==
-        "not now: 2 whole GPUs wanted, 1 free; who asked earlier comes first: no. 3 in line, behind bob "
+        "not now: 2 whole GPUs wanted, 1 free; earlier requests come first: you would be no. 3 in line, "
+        "behind bob "
         "(train.py)\n" +
             lines);
   standing.starts_at_s = kStyle.now_s + 3600;
-  CHECK(
-      explanation({request, snapshot, verdicts, 2, {}, &standing}, kStyle)
-          .ends_with(
-              "\nNot now: 2 wanted, 1 free.\nWho asks now is no. 3 in line, to start about 13:48; behind bob "
-              "(train.py).\n"));
+  CHECK(explanation({request, snapshot, verdicts, 2, {}, &standing}, kStyle)
+            .ends_with("\nNot now: 2 wanted, 1 free.\nIf you asked now, you would be no. 3 in line, to start "
+                       "about 13:48; behind bob\n"
+                       "(train.py).\n"));
 }
 
 }  // namespace

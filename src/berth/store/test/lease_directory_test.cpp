@@ -67,7 +67,8 @@ TEST_CASE("another user's directory is used, and its owner is named" * doctest::
   Forked bob(
       [&] {
         auto store = lab.open();
-        return store->notes().size() == 1 && store->notes()[0].find("trusts uid 1001") != std::string::npos;
+        return store->notes().size() == 1 &&
+               store->notes()[0].find("user uid 1001 owns the lease directory") != std::string::npos;
       },
       kBob);
   CHECK(bob.succeeded());
