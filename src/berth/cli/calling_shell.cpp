@@ -50,4 +50,12 @@ pid_t calling_shell() {
   return pid;
 }
 
+ShellKind shell_kind(pid_t process) {
+  const std::string path = program_of(process);
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (name == "bash") return ShellKind::bash;
+  if (name.starts_with("zsh")) return ShellKind::zsh;
+  return name == "fish" ? ShellKind::fish : ShellKind::other;
+}
+
 }  // namespace berth::cli

@@ -8,4 +8,8 @@ namespace berth::cli {
 /// answer, the shell.
 pid_t calling_shell();
 
+/// Which language it reads. `other`: a shell of the Bourne family, or no shell at all.
+enum class ShellKind { bash, zsh, fish, other };
+ShellKind shell_kind(pid_t process);
+
 }  // namespace berth::cli

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "berth/cli/calling_shell.h"
+#include "berth/cli/claim_script.h"
 #include "berth/cli/command.h"
 #include "berth/cli/hold.h"
 #include "berth/cli/lease_options.h"
@@ -27,8 +28,13 @@ constexpr std::string_view kClaimAbout =
     "Where it fails, eval fails with the status; in fish: berth claim | source.\n"
     "\n"
     "The lease ends when the shell ends, after --time TIME if that comes first, and at once with `berth "
-    "release`. "
-    "A process stays behind that holds it, the keeper; killing it ends the lease. In Python:\n"
+    "release`; `berth extend` puts the end off. An interactive bash, zsh or fish then has the variables as "
+    "they were before. "
+    "A process stays behind that holds the lease, the keeper; killing it ends the lease.\n"
+    "\n"
+    "In a shell that has a claim already it leases another GPU beside, which the shell uses from then on; "
+    "the first lease goes on, and the shell uses it again when the second has ended. With --inside it takes "
+    "a part of what the shell has. In Python:\n"
     "\n"
     "    answer = json.loads(subprocess.check_output([\"berth\", \"claim\", \"--json\"]))\n"
     "    os.environ.update(answer[\"environment\"])";
@@ -51,6 +57,13 @@ class Claim : public Command {
                                 process_ = static_cast<pid_t>(pid);
                                 return {};
                               }});
+    syntax.options.push_back({kLeaseGroup,
+                              0,
+                              "inside",
+                              "",
+                              "in a shell with a claim: a part of its GPUs (default: others beside)",
+                              {},
+                              raise_flag(inside_)});
     syntax.options.push_back(
         {kLeaseGroup, 0, "json", "", "as JSON (docs/schema/claim.json)", {}, raise_flag(json_)});
     return syntax;
@@ -58,7 +71,11 @@ class Claim : public Command {
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(settle(lease_));
-    if (!process_) process_ = calling_shell();
+    caller_ = calling_shell();
+    shell_ = shell_kind(caller_);
+    // Nothing would be set, and the lease would be there.
+    if (!json_ && ::isatty(STDOUT_FILENO) == 1) return fail(ErrorCode::usage, line_to_type(environment));
+    if (!process_) process_ = caller_;
     const auto owner = sys::process_owner(*process_);
     if (owner && *owner != ::geteuid() && ::geteuid() != 0)
       return fail(ErrorCode::failure, fmt::format("process {} is another user's", *process_));
@@ -74,40 +91,97 @@ class Claim : public Command {
   }
 
  private:
+  std::string line_to_type(Environment& environment) const {
+    std::string words = "berth";
+    for (const std::string_view word : environment.words()) words += " " + quoted(shell_, word);
+    const std::string line =
+        shell_ == ShellKind::fish ? words + " | source" : fmt::format("eval \"$({})\"", words);
+    return fmt::format("the shell has to read what claim prints. Nothing is leased yet; type: {}", line);
+  }
+
   Result<Kept> take(Environment& environment) const {
-    BERTH_LET(const auto session, open_session(environment, lease_.request));
+    BERTH_LET(auto place, find_place(inside_ ? leasing::InClaim::inside : leasing::InClaim::beside));
+    BERTH_LET(const auto session, open_session_at(std::move(place), environment, lease_.request));
     leasing::TicketWords words{sys::process_command(*process_), lease_.note,
                                render::request_in_words(lease_.request.request)};
     words.kept = true;
     words.job = static_cast<std::uint32_t>(*process_);
+    if (!variable("BERTH_LEASE").empty()) BERTH_DO(add_own_leases(session.place(), words));
     auto lease = take_lease(session, lease_, words);
     environment.end_probe();
     if (!lease) return std::unexpected(lease.error());
     Output answer = answer_for(session.place(), *lease);
-    return Kept{std::move(*lease), std::move(answer), process_};
+    Kept kept{std::move(*lease), std::move(answer), process_};
+    kept.clears_variables = !json_ && shell_ != ShellKind::other && *process_ == caller_;
+    return kept;
+  }
+
+  static Result<void> add_own_leases(const leasing::Place& place, leasing::TicketWords& words) {
+    BERTH_LET(const auto books, place.store->look());
+    for (const Ticket& ticket : books.ledger.tickets) {
+      if (ticket.phase == TicketPhase::granted && ticket.uid == ::geteuid() && ticket.kept &&
+          ticket.job_pid == *words.job)
+        words.beside.push_back(ticket.id);
+    }
+    return {};
   }
 
   Output answer_for(const leasing::Place& place, const leasing::HeldLease& lease) const {
-    const JobMask mask = lease_environment(place, lease, lease_.request.uuids);
+    const JobMask mask = claim_environment(place, lease);
     const Ticket& ticket = lease.ticket();
     Output answer;
     answer.err = as_lines(leasing::notes_on(lease));
+    if (place.beside) answer.err += as_lines({beside_in_words(*place.beside, lease)});
     if (json_) {
       answer.out = render::claim_json({ticket, lease.devices(), mask.variables,
                                        said_end_at_s(ticket, lease.world().facts.booted_at_s).value_or(0)});
       return answer;
     }
-    // None of the values has a character that means something to a shell.
-    for (const std::string& name : mask.unset) {
-      if (std::getenv(name.c_str()) != nullptr) answer.out += fmt::format("unset {}\n", name);
-    }
-    for (const auto& [name, value] : mask.variables) answer.out += fmt::format("export {}={}\n", name, value);
+    ClaimScript script{
+        to_text(ticket.id), {}, place.ticket_of(ticket.id), ::getpid(), std::string(kKeeperName)};
+    const auto before = [](const std::string& name) -> std::optional<std::string> {
+      const char* value = std::getenv(name.c_str());
+      return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+    };
+    for (const auto& [name, value] : mask.variables) script.variables.push_back({name, value, before(name)});
+    for (const std::string& name : mask.unset)
+      script.variables.insert(script.variables.end() - 1, {name, std::nullopt, before(name)});
+    answer.out = claim_script(shell_, script);
     return answer;
+  }
+
+  // A claim beside this one has to know what the mask was before both.
+  JobMask claim_environment(const leasing::Place& place, const leasing::HeldLease& lease) const {
+    JobMask mask = lease_environment(place, lease, lease_.request.uuids);
+    for (const auto& [name, value] : place.masks)
+      mask.variables.insert(mask.variables.end() - 1, {std::string(leasing::kOuterMask) + name, value});
+    return mask;
+  }
+
+  static std::string beside_in_words(const Ticket& first, const leasing::HeldLease& lease) {
+    const auto labels = [&](const std::vector<std::string>& uuids) {
+      std::string text;
+      for (const std::string& uuid : uuids) {
+        const Device* device = find_device(lease.world().facts.snapshot, uuid);
+        text += fmt::format("{}{}", text.empty() ? "" : ",", device == nullptr ? "?" : label(*device));
+      }
+      return text;
+    };
+    const Ledger& ledger = lease.world().ledger;
+    const Ticket& ticket = lease.ticket();
+    return fmt::format(
+        "GPU {} (lease {}) beside GPU {} (lease {}), which is held as before. For a part of that one: berth "
+        "claim --inside; for more time: berth extend {} TIME",
+        labels(ticket.devices), short_name(ledger, ticket.id), labels(first.devices),
+        short_name(ledger, first.id), short_name(ledger, first.id));
   }
 
   LeaseOptions lease_;
   std::optional<pid_t> process_;
   bool json_ = false;
+  bool inside_ = false;
+  pid_t caller_ = 0;                    ///< who evaluates what is printed
+  ShellKind shell_ = ShellKind::other;  ///< of that process
 };
 
 }  // namespace

@@ -43,7 +43,7 @@ class ConductCommand : public Command {
     // Who asked is not there to read the answer any more.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     BERTH_LET(const auto look, look_at_conduct(environment, words, source_));
-    const ConductReport report = conduct_of(look.lease, look.world.facts);
+    const ConductReport report = conduct_of(look.lease, look.world.ledger, look.world.facts);
     const render::JobConduct job{look.lease, look.name, look.world.facts.snapshot, report,
                                  look.world.assumed};
     return Output{.out = fmt::format("{}\n{}; it has leased {} (berth verify {})", to_text(report.conduct),

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,8 +32,6 @@ namespace berth::cli {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr const char* kName = "berth __keep";
 
 /// What ends a keeper.
 struct Ends {
@@ -72,7 +71,7 @@ Result<void> leave_caller() {
   close_what_is_not_ours();
   // A file system that is somebody's working directory cannot be unmounted.
   if (::chdir("/") != 0) return sys::fail_errno("leaving the working directory");
-  ::prctl(PR_SET_NAME, kName);
+  ::prctl(PR_SET_NAME, kKeeperName.data());
   ::prctl(PR_SET_PDEATHSIG, 0);
   return {};
 }
@@ -95,6 +94,12 @@ void tell_on_terminal(pid_t process, const std::string& sentence) {
   [[maybe_unused]] const ssize_t written = ::write(terminal.get(), line.data(), line.size());
 }
 
+// A shell that does not look itself goes on with the variables.
+std::string what_is_left(const Kept& kept) {
+  if (kept.clears_variables) return "";
+  return "; unset BERTH_LEASE and the variable that shows its GPUs, or what is started next runs on them";
+}
+
 // True: the time of the lease is over.
 bool heed(LeaseClock& clock, const Kept& kept) {
   const TicketId lease = kept.lease.ticket().id;
@@ -102,8 +107,9 @@ bool heed(LeaseClock& clock, const Kept& kept) {
   if (step == TimeStep::warn && kept.told) tell_on_terminal(*kept.told, warning_of(clock, lease));
   if (step != TimeStep::ask) return false;
   if (kept.told)
-    tell_on_terminal(*kept.told, fmt::format("the lease {} has ended: its time of {} is over", to_text(lease),
-                                             time_for_people(clock.time().count())));
+    tell_on_terminal(*kept.told,
+                     fmt::format("the lease {} has ended: its time of {} is over{}", to_text(lease),
+                                 time_for_people(clock.time().count()), what_is_left(kept)));
   return true;
 }
 
@@ -116,6 +122,11 @@ void wait_for_end(const Ends& ends, LeaseClock& clock, const Kept& kept) {
     if (::poll(ready.data(), ready.size(), -1) < 0) continue;
     if (ready[0].revents != 0 || ready[2].revents != 0 || heed(clock, kept)) return;
   }
+}
+
+// Ignored by whoever has not said that he wants it. By its descriptor, so never another process.
+void ask_to_look(const sys::Descriptor& process) {
+  ::syscall(SYS_pidfd_send_signal, process.get(), SIGURG, nullptr, 0);
 }
 
 void tell_status(const sys::Descriptor& told, int status) {
@@ -141,6 +152,7 @@ Result<Output> keep(Ends ends, const std::function<Result<Kept>()>& take, const 
   kept.lease.end_watch();
   wait_for_end(ends, clock, kept);
   kept.lease.release();
+  if (kept.clears_variables) ask_to_look(ends.process);
   ::_exit(0);
 }
 

@@ -5,17 +5,22 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <string_view>
 
 #include "berth/cli/command.h"
 #include "berth/lease/acquire.h"
 
 namespace berth::cli {
 
+/// What the kernel calls a keeper.
+inline constexpr std::string_view kKeeperName = "berth __keep";
+
 /// A lease to be kept, and what to answer to the user.
 struct Kept {
   leasing::HeldLease lease;
   Output answer;
   std::optional<pid_t> told = {};  ///< the process on whose terminal the end of the lease's time is told
+  bool clears_variables = false;   ///< that process looks itself whether the lease is gone, also on SIGURG
 };
 
 /// Runs `take` in a process of its own, a keeper. When that has given its answer it stays behind and holds

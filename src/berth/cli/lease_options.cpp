@@ -75,7 +75,7 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
   const leasing::Place& place = session.place();
   // Inside a lease the mask is the lease's.
   WaitReport report(words.request,
-                    options.request.mask == MaskUse::inherit && place.believe_mask && !place.within);
+                    options.request.mask == MaskUse::inherit && !place.masks.empty() && !place.within);
   Patience patience;
   patience.wait = wait_s != 0;
   if (wait_s) patience.limit = std::chrono::seconds(*wait_s);

@@ -5,7 +5,6 @@
 #include "berth/cli/environment.h"
 #include "berth/cli/question.h"
 #include "berth/lease/look.h"
-#include "berth/store/directory_store.h"
 
 namespace berth::cli {
 namespace {
@@ -22,10 +21,9 @@ Result<NamedLease> find_ticket_named(std::string_view name) {
     name.remove_prefix(slash + 1);
   BERTH_LET(auto place, find_place());
   auto ticket = look_for(*place.store, name);
-  if (!ticket && place.within) {
-    BERTH_LET(auto machine, store::DirectoryStore::open(store::choose_lease_directory(), tell));
-    place = leasing::Place();
-    place.store = std::move(machine);
+  while (!ticket && !place.around.empty()) {
+    static_cast<leasing::Level&>(place) = std::move(place.around.back());
+    place.around.pop_back();
     ticket = look_for(*place.store, name);
   }
   if (!ticket) return std::unexpected(ticket.error());

@@ -15,8 +15,8 @@ struct NamedLease {
 };
 
 /// The lease that the one word means (its id or the last digits of it, or a value of BERTH_LEASE); without a
-/// word the lease that this process is inside of. Looked for where a request would be made now, then on the
-/// machine. Error: `usage`; `failure` when there is no such lease, or it still waits.
+/// word the lease that this process is inside of. Looked for where a request would be made now, then further
+/// out. Error: `usage`; `failure` when there is no such lease, or it still waits.
 Result<NamedLease> find_named_lease(const std::vector<std::string>& words);
 
 /// The request of the queue that the one word means. Error: `usage`; `failure` when there is none, or it has

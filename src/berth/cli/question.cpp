@@ -25,8 +25,8 @@ std::string as_lines(const std::vector<std::string>& sentences) {
   return lines;
 }
 
-Result<leasing::Place> find_place() {
-  auto place = leasing::find_place(tell);
+Result<leasing::Place> find_place(leasing::InClaim in_claim) {
+  auto place = leasing::find_place(tell, in_claim);
   if (place && !place->warnings.empty()) write_error(as_lines(place->warnings));
   return place;
 }

@@ -17,7 +17,7 @@ void tell(const std::string& sentence);
 std::string as_lines(const std::vector<std::string>& sentences);
 
 /// The machine, or the lease that this process is inside of. Warnings have been told.
-Result<leasing::Place> find_place();
+Result<leasing::Place> find_place(leasing::InClaim in_claim = leasing::InClaim::inside);
 
 /// The session of this command. Warnings have been told. It asks the environment for the probe, which must
 /// outlive it.

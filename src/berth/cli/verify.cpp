@@ -47,7 +47,7 @@ class Verify : public Command {
 
   Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
     BERTH_LET(const auto look, look_at_conduct(environment, words, source_));
-    const ConductReport report = conduct_of(look.lease, look.world.facts);
+    const ConductReport report = conduct_of(look.lease, look.world.ledger, look.world.facts);
     const render::JobConduct job{look.lease, look.name, look.world.facts.snapshot, report,
                                  look.world.assumed};
     return Output{

@@ -14,7 +14,7 @@ bool has(const Ticket& lease, const Device& device) {
   });
 }
 
-DeviceUse use_of(const Device& device, const Ticket& lease, const Facts& facts) {
+DeviceUse use_of(const Device& device, const Ticket& lease, const Ledger& ledger, const Facts& facts) {
   DeviceUse use{&device, has(lease, device), true, {}, {}};
   // Nothing computes on a lost one. What another that does not answer says of its processes is old.
   if (device.state == DeviceState::lost) return use;
@@ -22,12 +22,12 @@ DeviceUse use_of(const Device& device, const Ticket& lease, const Facts& facts) 
   if (!use.told) return use;
   for (const Process& process : *device.processes) {
     if (process.kind == ProcessKind::graphics) continue;
-    const auto owner = facts.process_leases.find(process.pid);
-    if (owner == facts.process_leases.end()) {
-      if (!process.uid) use.nameless.push_back(&process);
-    } else if (owner->second == lease.id) {
+    const auto [first, last] = facts.process_leases.equal_range(process.pid);
+    if (first == last && !process.uid) use.nameless.push_back(&process);
+    const bool is_its = std::any_of(first, last, [&](const auto& known) { return known.second == lease.id; });
+    // Of two leases of one program each has its own devices.
+    if (is_its && (use.leased || lease_of(process, leases_holding(device, ledger), facts) == nullptr))
       use.processes.push_back(&process);
-    }
   }
   return use;
 }
@@ -48,11 +48,11 @@ std::string_view to_text(Conduct conduct) {
   return kTexts[static_cast<std::size_t>(conduct)];
 }
 
-ConductReport conduct_of(const Ticket& lease, const Facts& facts) {
+ConductReport conduct_of(const Ticket& lease, const Ledger& ledger, const Facts& facts) {
   ConductReport report;
   for (const Device& device : facts.snapshot.devices) {
     if (!device.mig && device.mig_enabled.value_or(false)) continue;
-    DeviceUse use = use_of(device, lease, facts);
+    DeviceUse use = use_of(device, lease, ledger, facts);
     if (use.leased || !use.told || !use.processes.empty()) report.devices.push_back(std::move(use));
   }
   report.conduct = facts.snapshot.stale_reason ? Conduct::unknown : judged(report.devices);

@@ -37,8 +37,9 @@ struct ConductReport {
 /// Judges `lease` by who is on the devices, as `facts.process_leases` has it. Processes that only draw do not
 /// count. Split GPUs are left out: their instances stand for them. Where a stray is seen nothing else counts;
 /// where a device does not tell its processes the job may be there, so that nothing is known; the same where
-/// nobody is known to be the lease's, and there is a nameless process on a device of it.
-ConductReport conduct_of(const Ticket& lease, const Facts& facts);
+/// nobody is known to be the lease's, and there is a nameless process on a device of it. A process of several
+/// leases may be on the devices of each.
+ConductReport conduct_of(const Ticket& lease, const Ledger& ledger, const Facts& facts);
 
 /// Whether nothing of the leases that hold the device computes on it at this moment. Absent: nobody has
 /// leased it, or it does not tell. `holding`: as leases_holding(), here and below.

@@ -51,10 +51,11 @@ bool takes_whole(const Ticket& lease, const Device& device) {
 }
 
 const Ticket* lease_of(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
-  const auto known = facts.process_leases.find(process.pid);
-  if (known == facts.process_leases.end()) return nullptr;
-  const auto lease = std::find_if(leases.begin(), leases.end(),
-                                  [&](const Ticket* ticket) { return ticket->id == known->second; });
+  const auto [first, last] = facts.process_leases.equal_range(process.pid);
+  const auto lease =
+      std::find_if(leases.begin(), leases.end(), [&, first = first, last = last](const Ticket* ticket) {
+        return std::any_of(first, last, [&](const auto& known) { return known.second == ticket->id; });
+      });
   return lease == leases.end() ? nullptr : *lease;
 }
 

@@ -63,11 +63,12 @@ struct Verdict {
 struct Facts {
   Snapshot snapshot;
   SitePolicy policy;
-  std::optional<std::vector<std::string>> within;    ///< inside a lease: its UUIDs, the only ones that exist
-  std::vector<Mask> masks;                           ///< those set, at most one a vendor; none: --mask ignore
-  std::map<std::uint32_t, TicketId> process_leases;  ///< pid on a device -> the live lease it belongs to
-  std::vector<std::string> draining;                 ///< UUIDs whose last lease ended, memory not yet back
-  std::vector<std::string> foreign_locks;            ///< UUIDs locked by someone who has no ticket (flock(1))
+  std::optional<std::vector<std::string>> within;  ///< inside a lease: its UUIDs, the only ones that exist
+  std::vector<Mask> masks;                         ///< those set, at most one a vendor; none: --mask ignore
+  /// pid on a device -> a live lease that it belongs to. Several, where a shell or program has leased twice.
+  std::multimap<std::uint32_t, TicketId> process_leases;
+  std::vector<std::string> draining;       ///< UUIDs whose last lease ended, memory not yet back
+  std::vector<std::string> foreign_locks;  ///< UUIDs locked by someone who has no ticket (flock(1))
   std::int64_t booted_at_s = 0;  ///< where the boot clock began, in seconds since the epoch; 0: not known
 };
 

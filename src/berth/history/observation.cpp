@@ -46,7 +46,7 @@ Observation observe(const Facts& facts, const Ledger& ledger, Moment at, std::in
   for (const Ticket& ticket : ledger.tickets) {
     if (ticket.phase != TicketPhase::granted) continue;
     LeaseSeen lease{ticket.id, ticket.since_s, ticket.user, {}};
-    const ConductReport report = is_stale ? ConductReport() : conduct_of(ticket, facts);
+    const ConductReport report = is_stale ? ConductReport() : conduct_of(ticket, ledger, facts);
     for (const std::string& uuid : ticket.devices) {
       const auto sharers = std::max<std::size_t>(1, leases_on(ledger, uuid).size());
       lease.devices.push_back({uuid, 1.0 / static_cast<double>(sharers), is_used(report, uuid)});

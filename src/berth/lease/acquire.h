@@ -22,6 +22,8 @@ struct TicketWords {
   bool kept = false;                       ///< this process is a keeper: it holds the lease for somebody else
   std::optional<std::uint32_t> job = {};   ///< kept: the process whose descendants belong to the lease
   std::optional<std::uint32_t> host = {};  ///< the process that this one asks for, and hands the lease to
+  /// Leases that the asker itself has, and goes on to have while it waits.
+  std::vector<TicketId> beside = {};
 };
 
 /// Devices that are ours until the last process that shares the lease lets go. Move-only.

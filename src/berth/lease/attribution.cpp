@@ -22,72 +22,79 @@ class Attributor {
     if (leases_.empty() || !device.processes) return;
     for (const Process& process : *device.processes) {
       if (found_.leases.contains(process.pid)) continue;
-      const Ticket* lease = known(process.pid);
-      if (lease == nullptr && (lease = assumed(process, device)) != nullptr)
-        found_.assumed.insert(process.pid);
-      if (lease != nullptr) found_.leases.emplace(process.pid, lease->id);
+      Leases leases = known(process.pid);
+      if (leases.empty()) {
+        leases = assumed(process, device);
+        if (!leases.empty()) found_.assumed.insert(process.pid);
+      }
+      for (const Ticket* lease : leases) found_.leases.emplace(process.pid, lease->id);
     }
   }
 
   Attribution result() && { return std::move(found_); }
 
  private:
-  const Ticket* known(std::uint32_t pid) {
+  using Leases = std::vector<const Ticket*>;
+
+  Leases known(std::uint32_t pid) {
     unreadable_ = false;
-    if (const Ticket* lease = by_ancestry(pid)) return lease;
-    if (const Ticket* lease = by_open_file(pid)) return lease;
-    return by_environment(pid);
+    Leases leases = by_ancestry(pid);
+    if (leases.empty()) leases = by_open_file(pid);
+    return leases.empty() ? by_environment(pid) : leases;
   }
 
-  const Ticket* by_ancestry(std::uint32_t pid) {
+  Leases by_ancestry(std::uint32_t pid) {
     for (int depth = 0; depth < kDeepest && pid > 0; ++depth) {
       const auto stat = processes_.stat(pid);
-      if (!stat) return nullptr;
+      if (!stat) return {};
+      Leases nearest;
       for (const Ticket* lease : leases_) {
         const bool named = (lease->pid == pid && lease->pid_start_ticks == stat->start_ticks) ||
                            (lease->job_pid == pid && lease->job_start_ticks == stat->start_ticks);
         // A ticket is its owner's word: it can make no other user's processes its own.
-        if (named && processes_.owner(pid) == lease->uid) return lease;
+        if (named && processes_.owner(pid) == lease->uid) nearest.push_back(lease);
       }
+      if (!nearest.empty()) return nearest;
       pid = static_cast<std::uint32_t>(stat->parent);
     }
-    return nullptr;
+    return {};
   }
 
-  const Ticket* by_open_file(std::uint32_t pid) {
+  Leases by_open_file(std::uint32_t pid) {
+    Leases shared;
     for (const Ticket* lease : leases_) {
       const auto file = store_.file_of(lease->id);
       if (!file) continue;
       const auto open = processes_.can_write(pid, *file);
       if (!open) unreadable_ = true;
-      if (!open) return nullptr;
-      if (*open) return lease;
+      if (!open) return {};
+      if (*open) shared.push_back(lease);
     }
-    return nullptr;
+    return shared;
   }
 
-  const Ticket* by_environment(std::uint32_t pid) {
+  Leases by_environment(std::uint32_t pid) {
     const auto value = processes_.variable(pid, "BERTH_LEASE");
     if (!value) unreadable_ = true;
-    if (!value || value->empty()) return nullptr;
+    if (!value || value->empty()) return {};
     const auto owner = processes_.owner(pid);
     const auto found = std::ranges::find_if(
         leases_, [&](const Ticket* lease) { return names_lease(*value, lease->id) && owner == lease->uid; });
-    return found == leases_.end() ? nullptr : *found;
+    return found == leases_.end() ? Leases() : Leases{*found};
   }
 
-  const Ticket* assumed(const Process& process, const Device& device) {
-    if (!unreadable_) return nullptr;
+  Leases assumed(const Process& process, const Device& device) {
+    if (!unreadable_) return {};
     const auto owner = process.uid ? process.uid : processes_.owner(process.pid);
     const auto found = std::ranges::find_if(leases_, [&](const Ticket* lease) {
       return owner == lease->uid && std::ranges::find(lease->devices, device.uuid) != lease->devices.end();
     });
-    return found == leases_.end() ? nullptr : *found;
+    return found == leases_.end() ? Leases() : Leases{*found};
   }
 
   store::LeaseStore& store_;
   Processes& processes_;
-  std::vector<const Ticket*> leases_;
+  Leases leases_;
   Attribution found_;
   bool unreadable_ = false;  // of the process looked at last: something of it may not be read
 };

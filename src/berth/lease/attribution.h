@@ -13,7 +13,7 @@ namespace berth::leasing {
 
 /// Which process on a device belongs to which lease.
 struct Attribution {
-  std::map<std::uint32_t, TicketId> leases;
+  std::multimap<std::uint32_t, TicketId> leases;
   std::set<std::uint32_t> assumed;  ///< of those: only because the lease's owner runs them on a device of it
 };
 
@@ -21,7 +21,8 @@ struct Attribution {
 /// kept for, else because it shares the lease's ticket, else because BERTH_LEASE in its environment says so
 /// and its user is the lease's. What a ticket says of pids counts for its owner's processes only, and having
 /// the ticket open to read, as everybody may, for nothing. Where another user's /proc may not be read, a
-/// process of the lease's owner on a device of that lease is assumed to be its.
+/// process of the lease's owner on a device of that lease is assumed to be its. One shell or program may have
+/// several leases, and what it runs then belongs to each.
 Attribution attribute(const Snapshot& snapshot, const Ledger& ledger, store::LeaseStore& store,
                       Processes& processes);
 

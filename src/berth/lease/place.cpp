@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,16 +15,21 @@
 namespace berth::leasing {
 namespace {
 
-// One level down. False: there is no such lease, or it is another user's.
-Result<bool> enter(Place& place, TicketId id) {
+// nullopt: there is no such lease, or it is another user's.
+Result<std::optional<Ticket>> own_lease(Place& place, TicketId id) {
   BERTH_LET(const auto books, place.store->look());
   const Ticket* lease = find_ticket(books.ledger, id);
-  if (lease == nullptr || lease->phase != TicketPhase::granted || lease->uid != ::geteuid()) return false;
-  BERTH_LET(auto inner, place.store->inside(id));
-  place.within = lease->devices;
-  place.lease_path = place.path_of(id);
-  place.store = std::move(inner);
-  return true;
+  if (lease == nullptr || lease->phase != TicketPhase::granted || lease->uid != ::geteuid())
+    return std::nullopt;
+  return *lease;
+}
+
+// One level down.
+Result<void> enter(Place& place, const Ticket& lease) {
+  BERTH_LET(auto inside, place.store->inside(lease.id));
+  Level inner{std::move(inside), lease.devices, place.path_of(lease.id)};
+  place.around.push_back(std::exchange(static_cast<Level&>(place), std::move(inner)));
+  return {};
 }
 
 // The mask that is set, else all that could be.
@@ -37,12 +44,12 @@ std::string names_of_masks() {
 
 }  // namespace
 
-MaskVariables inherited_masks() {
+MaskVariables inherited_masks(std::string_view prefix) {
   MaskVariables found;
   for (const Vendor& vendor : vendors()) {
     for (const std::string_view name : {vendor.mask_variable, vendor.order_variable}) {
-      // They are literals, so a NUL byte ends them.
-      const char* value = name.empty() ? nullptr : std::getenv(name.data());
+      const std::string variable = fmt::format("{}{}", prefix, name);
+      const char* value = name.empty() ? nullptr : std::getenv(variable.c_str());
       if (value != nullptr) found.emplace(name, value);
     }
   }
@@ -53,11 +60,16 @@ std::string Place::path_of(TicketId lease) const {
   return lease_path.empty() ? to_text(lease) : fmt::format("{}/{}", lease_path, to_text(lease));
 }
 
-Result<Place> find_place(const store::Tell& tell) {
+std::string Place::ticket_of(TicketId lease) const {
+  return fmt::format("{}/leases/{}", std::filesystem::absolute(store->path()).string(), to_text(lease));
+}
+
+Result<Place> find_place(const store::Tell& tell, InClaim in_claim) {
   BERTH_LET(auto opened, store::DirectoryStore::open(store::choose_lease_directory(), tell));
   Place place;
   place.store = std::move(opened);
   place.warnings = place.store->notes();
+  place.masks = inherited_masks();
 
   const char* value = std::getenv("BERTH_LEASE");
   std::string_view rest = value != nullptr ? value : "";
@@ -65,9 +77,18 @@ Result<Place> find_place(const store::Tell& tell) {
     const std::string_view part = rest.substr(0, rest.find('/'));
     rest.remove_prefix(std::min(part.size() + 1, rest.size()));
     const auto id = ticket_id_from_text(part);
-    BERTH_LET(const auto entered, id ? enter(place, *id) : Result<bool>(false));
-    if (entered) continue;
-    place.believe_mask = false;
+    BERTH_LET(auto lease, id ? own_lease(place, *id) : Result<std::optional<Ticket>>());
+    if (lease && lease->kept && in_claim == InClaim::beside) {
+      place.masks = inherited_masks(kOuterMask);
+      place.beside = std::move(*lease);
+      break;
+    }
+    if (lease) {
+      BERTH_DO(enter(place, *lease));
+      continue;
+    }
+    // They came with a lease that is no more.
+    place.masks = inherited_masks(kOuterMask);
     place.warnings.push_back(
         fmt::format("BERTH_LEASE={} names no live lease of yours; it is ignored, and {} with it", value,
                     names_of_masks()));

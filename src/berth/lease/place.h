@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "berth/core/mask.h"
@@ -10,23 +11,37 @@
 
 namespace berth::leasing {
 
-/// Where a request is made: on the machine, or inside a lease.
-struct Place {
+/// The machine, or the inside of a lease.
+struct Level {
   std::unique_ptr<store::LeaseStore> store;        ///< of the tickets of requests made here
   std::optional<std::vector<std::string>> within;  ///< inside a lease: its devices, the only ones that exist
   std::string lease_path;                          ///< inside a lease: the value of BERTH_LEASE
-  bool believe_mask = true;                        ///< false: the masks came with a lease that is no more
+};
+
+/// Where a request is made.
+struct Place : Level {
+  std::vector<Level> around;     ///< inside a lease: what is further out, the machine first
+  MaskVariables masks;           ///< those that requests here obey, without such as came with a lease
+  std::optional<Ticket> beside;  ///< the claim that this process is in, and that was left aside
   std::vector<std::string> warnings;
 
   /// The value of BERTH_LEASE for a lease that was granted here: "outer/inner".
   std::string path_of(TicketId lease) const;
+  /// The file of the ticket of a lease that was granted here. It goes with the lease.
+  std::string ticket_of(TicketId lease) const;
 };
 
-/// The masks of this process's environment.
-MaskVariables inherited_masks();
+/// What a claim puts before the name of a mask that was there, to keep its value under.
+inline constexpr std::string_view kOuterMask = "BERTH_OUTER_";
+
+/// The masks of this process's environment; `prefix`: what stands before their names there.
+MaskVariables inherited_masks(std::string_view prefix = "");
+
+/// Whether a process that is in a claim asks for a part of what that has, or for something else.
+enum class InClaim { inside, beside };
 
 /// Opens the lease directory of this machine, and the one inside of the lease that BERTH_LEASE names, if that
 /// is alive and ours. Error: the directory is not fit for use.
-Result<Place> find_place(const store::Tell& tell);
+Result<Place> find_place(const store::Tell& tell, InClaim in_claim = InClaim::inside);
 
 }  // namespace berth::leasing

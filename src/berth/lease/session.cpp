@@ -133,7 +133,7 @@ Result<Session> Session::open_at(Place place, SourceAccess source, MaskUse mask)
   BERTH_LET(auto files, read_site_files(standard_site_file_paths()));
   LookOptions options;
   options.policy = std::move(files.policy);
-  if (mask == MaskUse::inherit && place.believe_mask) options.masks = inherited_masks();
+  if (mask == MaskUse::inherit) options.masks = place.masks;
   return Session(std::move(place), std::move(source), std::move(options));
 }
 
@@ -145,6 +145,33 @@ Session::Session(Place place, SourceAccess source, LookOptions options)
 Result<void> Session::understands_policy() const {
   if (options_.policy.not_understood.empty()) return {};
   return fail(ErrorCode::failure, options_.policy.not_understood.front());
+}
+
+Result<void> Session::is_not_in_its_own_way(const Request& request, const std::vector<TicketId>& own) const {
+  BERTH_LET(const auto world, look(request));
+  BERTH_LET(const auto able, candidates(request, world.facts));
+  std::string in_the_way;
+  const auto blocks = [&](const Ticket* lease) {
+    // One that says a time ends by itself.
+    return std::ranges::find(own, lease->id) != own.end() && !lease->time_s &&
+           (!lease->shared || !request.shared);
+  };
+  std::size_t left = 0;
+  for (const std::string& uuid : able) {
+    const Device* device = find_device(world.facts.snapshot, uuid);
+    const auto holding =
+        device == nullptr ? std::vector<const Ticket*>{} : leases_holding(*device, world.ledger);
+    const auto lease = std::ranges::find_if(holding, blocks);
+    left += lease == holding.end() ? 1 : 0;
+    if (lease == holding.end()) continue;
+    in_the_way += fmt::format("{}GPU {} (lease {})", in_the_way.empty() ? "" : ", ", label(*device),
+                              short_name(world.ledger, (*lease)->id));
+  }
+  if (left >= request.count || able.size() < request.count) return {};
+  return fail(ErrorCode::not_now,
+              fmt::format("it would wait for itself: it has {} already. Release that first (berth release), "
+                          "or ask for a part of it: berth claim --inside; in Python, within its `with`",
+                          in_the_way));
 }
 
 Result<World> Session::look(const Request& request, ReadingSet also) const {
@@ -184,6 +211,7 @@ Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, 
   using Answer = std::variant<HeldLease, Refusal>;
   BERTH_DO(understands_policy());
   BERTH_LET(const auto request, settled(asked, options_.policy));
+  if (patience.wait && !words.beside.empty()) BERTH_DO(is_not_in_its_own_way(request, words.beside));
   BERTH_LET(auto acquired,
             acquire_in_turn(source_, *place_.store, request, options_, words, patience, on_wait));
   if (auto* lease = std::get_if<HeldLease>(&acquired)) return Answer(std::move(*lease));

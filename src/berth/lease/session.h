@@ -80,13 +80,15 @@ class Session {
   /// Error: as `pick`.
   Result<Explained> why(const Request& request) const;
 
-  /// Takes a lease for this process, in its turn, as acquire_in_turn. Error: as `pick`.
+  /// Takes a lease for this process, in its turn, as acquire_in_turn. Error: as `pick`; `not_now`, where it
+  /// would wait for leases that the words say it has itself.
   Result<std::variant<HeldLease, Refusal>> acquire(const Request& request, const TicketWords& words,
                                                    const Patience& patience = {},
                                                    const OnWait& on_wait = {}) const;
 
  private:
   Result<void> understands_policy() const;
+  Result<void> is_not_in_its_own_way(const Request& request, const std::vector<TicketId>& own) const;
   Result<Refusal> refuse(const Request& request, Refused refused, const Patience& patience) const;
 
   Place place_;

@@ -50,9 +50,16 @@ Json mig_json(const std::optional<MigPlace>& mig) {
           {"compute_instance", nullable(mig->compute_instance)}};
 }
 
-Json process_json(const Process& process, const Listing& listing) {
+/// Of several the one for this device. Null: it is of none.
+Json lease_json(const Process& process, const Device& device, const Listing& listing) {
   const Facts& facts = listing.facts;
-  const auto lease = facts.process_leases.find(process.pid);
+  const auto known = facts.process_leases.find(process.pid);
+  if (known == facts.process_leases.end()) return nullptr;
+  const Ticket* here = lease_of(process, leases_holding(device, listing.ledger), facts);
+  return to_text(here == nullptr ? known->second : here->id);
+}
+
+Json process_json(const Process& process, const Device& device, const Listing& listing) {
   return {{"pid", process.pid},
           {"kind", to_text(process.kind)},
           {"used_bytes", nullable(process.used_bytes)},
@@ -61,14 +68,14 @@ Json process_json(const Process& process, const Listing& listing) {
           {"command", text_or_null(process.command)},
           {"container", text_or_null(process.container)},
           {"started_at_s", nullable(process.started_at_s)},
-          {"lease", lease == facts.process_leases.end() ? Json(nullptr) : Json(to_text(lease->second))},
+          {"lease", lease_json(process, device, listing)},
           {"assumed", listing.assumed.contains(process.pid)}};
 }
 
 Json processes_json(const Device& device, const Listing& listing) {
   if (!device.processes) return nullptr;
   Json list = Json::array();
-  for (const Process& process : *device.processes) list.push_back(process_json(process, listing));
+  for (const Process& process : *device.processes) list.push_back(process_json(process, device, listing));
   return list;
 }
 

@@ -2,6 +2,7 @@
 #include "berth/render/host_report.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <cmath>
 #include <concepts>
@@ -79,6 +80,13 @@ void read_readings(const JsonReader& json, Device& device) {
   }
 }
 
+// The same process may stand on several devices.
+void add_lease_of(std::uint32_t pid, TicketId lease, Facts& facts) {
+  const auto [first, last] = facts.process_leases.equal_range(pid);
+  if (std::none_of(first, last, [&](const auto& known) { return known.second == lease; }))
+    facts.process_leases.emplace(pid, lease);
+}
+
 Process read_process(const JsonReader& json, HostReport& report) {
   Process process;
   process.pid = json.needed<std::uint32_t>("pid");
@@ -90,7 +98,7 @@ Process read_process(const JsonReader& json, HostReport& report) {
   process.command = json.text("command");
   process.container = json.text("container");
   process.started_at_s = json.reading_time("started_at_s");
-  if (!json.is_null("lease")) report.facts.process_leases[process.pid] = read_id(json, "lease");
+  if (!json.is_null("lease")) add_lease_of(process.pid, read_id(json, "lease"), report.facts);
   if (json.flag("assumed")) report.assumed.insert(process.pid);
   return process;
 }

@@ -153,10 +153,10 @@ Cell place_of(const Listing& listing, const Device& device, const Process& proce
   const auto known = listing.facts.process_leases.find(process.pid);
   if (known == listing.facts.process_leases.end())
     return listing.facts.within ? Cell{"no lease"} : Cell{"outsider", Tone::foreign};
-  const std::string name = short_name(listing.ledger, known->second);
-  const auto leases = leases_holding(device, listing.ledger);
-  if (lease_of(process, leases, listing.facts) == nullptr) return {"stray " + name, Tone::bad};
-  return {fmt::format("lease {}{}", name, listing.assumed.contains(process.pid) ? "*" : "")};
+  const Ticket* here = lease_of(process, leases_holding(device, listing.ledger), listing.facts);
+  if (here == nullptr) return {"stray " + short_name(listing.ledger, known->second), Tone::bad};
+  return {fmt::format("lease {}{}", short_name(listing.ledger, here->id),
+                      listing.assumed.contains(process.pid) ? "*" : "")};
 }
 
 Row process_row(const Listing& listing, const Device& device, const Process& process, const Style& style) {

@@ -85,7 +85,7 @@ TEST_CASE("a job is judged by where it computes") {
     row.arrange(facts.snapshot.devices);
     Ticket job = lease(1, uuid_of(0));
     job.devices.push_back(uuid_of(1));
-    CHECK(conduct_of(job, facts).conduct == row.conduct);
+    CHECK(conduct_of(job, {}, facts).conduct == row.conduct);
   }
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("an old answer tells nothing") {
   add_process(facts.snapshot.devices[0], seen(kOwn));
   facts.process_leases = {{kOwn, TicketId{1}}};
   facts.snapshot.stale_reason = "the driver hangs";
-  CHECK(conduct_of(lease(1, uuid_of(0)), facts).conduct == Conduct::unknown);
+  CHECK(conduct_of(lease(1, uuid_of(0)), {}, facts).conduct == Conduct::unknown);
 }
 
 TEST_CASE("an instance is leased with its GPU, and the split GPU itself is nobody's place") {
@@ -105,9 +105,21 @@ TEST_CASE("an instance is leased with its GPU, and the split GPU itself is nobod
   add_process(devices[0], seen(kOwn));
   add_process(devices[1], seen(kOwn));
   facts.process_leases = {{kOwn, TicketId{1}}};
-  CHECK(conduct_of(lease(1, devices[1].uuid), facts).conduct == Conduct::keeps);
-  CHECK(conduct_of(lease(1, devices[0].uuid), facts).conduct == Conduct::keeps);
-  CHECK(conduct_of(lease(1, devices[2].uuid), facts).conduct == Conduct::strays);
+  CHECK(conduct_of(lease(1, devices[1].uuid), {}, facts).conduct == Conduct::keeps);
+  CHECK(conduct_of(lease(1, devices[0].uuid), {}, facts).conduct == Conduct::keeps);
+  CHECK(conduct_of(lease(1, devices[2].uuid), {}, facts).conduct == Conduct::strays);
+}
+
+TEST_CASE("a program with two leases is on the devices of each, and strays from neither") {
+  Facts facts = machine(3);
+  add_process(facts.snapshot.devices[0], seen(kOwn));
+  add_process(facts.snapshot.devices[1], seen(kOwn));
+  facts.process_leases = {{kOwn, TicketId{1}}, {kOwn, TicketId{2}}};
+  Ledger ledger;
+  ledger.tickets = {lease(1, uuid_of(0)), lease(2, uuid_of(1))};
+  for (const Ticket& each : ledger.tickets) CHECK(conduct_of(each, ledger, facts).conduct == Conduct::keeps);
+  add_process(facts.snapshot.devices[2], seen(kOwn));
+  for (const Ticket& each : ledger.tickets) CHECK(conduct_of(each, ledger, facts).conduct == Conduct::strays);
 }
 
 TEST_CASE("the report has the devices of the lease, those that it uses, and those that do not tell") {
@@ -115,7 +127,7 @@ TEST_CASE("the report has the devices of the lease, those that it uses, and thos
   facts.process_leases = {{kOwn, TicketId{1}}};
   add_process(facts.snapshot.devices[2], seen(kOwn));
   facts.snapshot.devices[3].processes.reset();
-  const ConductReport report = conduct_of(lease(1, uuid_of(0)), facts);
+  const ConductReport report = conduct_of(lease(1, uuid_of(0)), {}, facts);
   REQUIRE(report.devices.size() == 3);
   CHECK(report.devices[0].leased);
   CHECK(report.devices[0].processes.empty());

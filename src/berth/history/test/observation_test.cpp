@@ -36,7 +36,7 @@ struct Scene {
     process.pid = pid;
     process.uid = uid;
     facts.snapshot.devices[0].processes->push_back(process);
-    if (lease_id != 0) facts.process_leases[pid] = {lease_id};
+    if (lease_id != 0) facts.process_leases.emplace(pid, TicketId{lease_id});
   }
 
   Observation observed() const { return observe(facts, ledger, {5000, std::chrono::seconds(1)}, 1); }

@@ -154,10 +154,25 @@ TEST_CASE("a process belongs to a lease that") {
   CHECK(found.assumed.empty());
 }
 
+TEST_CASE("what a shell with two leases runs belongs to both") {
+  Scene scene;
+  Ticket second = scene.ledger.tickets[0];
+  second.id = {8};
+  second.pid = 51;
+  for (Ticket* kept : {&scene.ledger.tickets[0], &second}) {
+    kept->job_pid = 59;
+    kept->job_start_ticks = 590;
+  }
+  scene.ledger.tickets.push_back(second);
+  scene.processes.all[59].start = 590;
+  scene.processes.all[60].parent = 59;
+  CHECK(scene.of(60).leases == std::multimap<std::uint32_t, TicketId>{{60, kLease}, {60, {8}}});
+}
+
 TEST_CASE("where /proc may not be read, the user decides on the lease's own devices, and it is marked") {
   Scene scene;
   scene.processes.all[60].readable = false;
-  CHECK(scene.of(60).leases.at(60) == kLease);
+  CHECK(scene.of(60).leases.find(60)->second == kLease);
   CHECK(scene.of(60).assumed.contains(60));
   CHECK_FALSE(scene.of(60, "GPU-b").leases.contains(60));
   scene.processes.all[60].uid = 1002;

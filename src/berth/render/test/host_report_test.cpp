@@ -60,7 +60,7 @@ HostReport busy_machine() {
   lease.command = "train.py \"\xe2\x9c\x93\"";
   report.ledger.tickets = {lease, test::shared_lease(0x1235, devices[2].uuid, test::kGiB)};
   report.ledger.odd = {{"name", 1000, "reason"}};
-  report.facts.process_leases[77] = lease.id;
+  report.facts.process_leases.emplace(77, lease.id);
   report.assumed = {77};
   report.idle.adopt(devices[2], leases_holding(devices[2], report.ledger), 1'795'265'100);
   Standing waiter{.ticket = test::lease(0x2000, ""), .position = 2, .behind = lease, .reason = "so"};
