@@ -19,6 +19,11 @@ std::unique_ptr<Command> make_simulate();
 std::unique_ptr<Command> make_pick();
 std::unique_ptr<Command> make_why();
 std::unique_ptr<Command> make_run();
+std::unique_ptr<Command> make_submit();
+std::unique_ptr<Command> make_jobs();
+std::unique_ptr<Command> make_log();
+std::unique_ptr<Command> make_wait();
+std::unique_ptr<Command> make_forget();
 std::unique_ptr<Command> make_shell();
 std::unique_ptr<Command> make_claim();
 std::unique_ptr<Command> make_init();
@@ -31,6 +36,9 @@ std::unique_ptr<Command> make_probe();
 std::unique_ptr<Command> make_lease_helper();
 std::unique_ptr<Command> make_conduct();
 std::unique_ptr<Command> make_leases();
+std::unique_ptr<Command> make_job_runner();
+std::unique_ptr<Command> make_task_run();
+std::unique_ptr<Command> make_task_words();
 std::unique_ptr<Command> make_manual();
 
 namespace {
@@ -40,6 +48,11 @@ constexpr auto kRows = std::to_array<Row>({
     {"pick", "", "print which GPUs a job should use, and hold nothing", true, make_pick},
     {"why", "", "explain for every GPU why it would be granted or not", true, make_why},
     {"run", "", "lease GPUs for a command, and run it", true, make_run},
+    {"submit", "", "leave a command to be run when its GPUs are free", false, make_submit},
+    {"jobs", "", "show what became of the jobs that you submitted", false, make_jobs},
+    {"log", "", "print what a job has printed", false, make_log},
+    {"wait", "", "wait for jobs, and end as they ended", false, make_wait},
+    {"forget", "", "remove jobs that are over, and what they printed", false, make_forget},
     {"shell", "", "lease GPUs for a shell, and start it", true, make_shell},
     {"claim", "", "lease GPUs for the shell or notebook that calls it", true, make_claim},
     {"adopt", "", "lease the GPUs that a process of yours already uses", true, make_adopt},
@@ -49,7 +62,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"simulate", "", "replay jobs under these rules or others: who waits how long", true, make_simulate},
     {"release", "", "end a lease of yours", false, make_release},
     {"extend", "", "put off the end of a lease of yours", false, make_extend},
-    {"cancel", "", "take a request of yours out of the queue", false, make_cancel},
+    {"cancel", "", "take a request of yours out of the queue, or end a job", false, make_cancel},
     {"verify", "", "check that the job of a lease keeps to its GPUs", true, make_verify},
     {"init", "", "make the lease directory that all users share (root)", true, make_init},
     {"doctor", "", "check driver, lease directory and settings; say how to mend them", true, make_doctor},
@@ -60,6 +73,9 @@ constexpr auto kRows = std::to_array<Row>({
     {"__lease", "", "", true, make_lease_helper},
     {"__conduct", "", "", true, make_conduct},
     {"__leases", "", "", false, make_leases},
+    {"__jobs", "", "", false, make_job_runner},
+    {"__job", "", "", true, make_task_run},
+    {"__tasks", "", "", false, make_task_words},
     {"__manual", "", "", false, make_manual},
 });
 

@@ -16,6 +16,7 @@ namespace {
 
 // The command line, else BERTH_WAIT, else the site file, else for ever (nullopt).
 Result<std::optional<std::int64_t>> wait_in_force(const LeaseOptions& options, const SitePolicy& policy) {
+  if (options.unwatched) return std::nullopt;
   if (options.no_wait) return 0;
   if (options.wait_s) return options.wait_s;
   const std::string_view set = variable("BERTH_WAIT");
@@ -79,9 +80,11 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
   Patience patience;
   patience.wait = wait_s != 0;
   if (wait_s) patience.limit = std::chrono::seconds(*wait_s);
-  const leasing::OnWait on_wait{
-      [&report](const Standing& standing, const Snapshot& snapshot) { report.show(standing, snapshot); },
-      report.is_live()};
+  leasing::OnWait on_wait;
+  if (!options.unwatched)
+    on_wait = {
+        [&report](const Standing& standing, const Snapshot& snapshot) { report.show(standing, snapshot); },
+        report.is_live()};
   auto answer = session.acquire(options.request.request, words, patience, on_wait);
   report.end();
   if (!answer) return std::unexpected(answer.error());

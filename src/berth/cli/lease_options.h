@@ -20,6 +20,7 @@ struct LeaseOptions {
   bool no_wait = false;
   std::optional<std::int64_t> wait_s;  ///< nullopt: neither flag says
   std::string note;
+  bool unwatched = false;  ///< nobody reads how the wait goes, and it has no limit
 };
 
 /// Adds the request flags and --no-wait, --wait, --time and --note. They write into `options`, which must

@@ -45,7 +45,8 @@ struct Habit {
 };
 // What people bring from other tools.
 constexpr auto kHabits = std::to_array<Habit>({{"lease", "run or claim"},
-                                               {"submit", "run"},
+                                               {"sbatch", "submit"},
+                                               {"tail", "log"},
                                                {"start", "run"},
                                                {"exec", "run"},
                                                {"srun", "run"},

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include "berth/cli/command.h"
+#include "berth/cli/job_runner.h"
+#include "berth/cli/named_job.h"
 #include "berth/cli/named_lease.h"
 #include "berth/core/printable.h"
 #include "berth/core/units.h"
@@ -24,7 +26,11 @@ constexpr std::string_view kCancelAbout =
     "Takes a request of yours out of the queue: the process that waits with it is asked to end (SIGTERM). "
     "The last "
     "digits of an id, as `berth queue` has them, are enough. What has its GPUs already is ended by `berth "
-    "release`.";
+    "release`.\n"
+    "\n"
+    "The number of a job, as `berth submit` printed it and `berth jobs` has it, cancels the job: one that "
+    "waits never "
+    "runs, and one that runs is asked to end.";
 
 Option wait_option(std::int64_t& wait_s) {
   return {"Options",
@@ -74,7 +80,7 @@ class Cancel : public Command {
  public:
   Syntax syntax() override {
     Syntax syntax;
-    syntax.arguments = "ID";
+    syntax.arguments = "ID|JOB...";
     syntax.words_command = "__leases waiting";
     syntax.about = kCancelAbout;
     syntax.options.push_back(wait_option(wait_s_));
@@ -82,11 +88,31 @@ class Cancel : public Command {
   }
 
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    BERTH_LET(const auto jobs, cancel_jobs(words));
+    if (jobs) return *jobs;
     BERTH_LET(const auto request, find_named_request(words));
     return end_ticket(request, wait_s_, "cancelled the request");
   }
 
  private:
+  // nullopt: a word means no job.
+  Result<std::optional<Output>> cancel_jobs(const std::vector<std::string>& words) const {
+    if (words.empty()) return std::nullopt;
+    BERTH_LET(const auto spool, open_spool());
+    std::vector<TaskId> ids;
+    for (const std::string& word : words) {
+      BERTH_LET(const auto id, job_named(spool, word));
+      if (!id) return std::nullopt;
+      ids.push_back(*id);
+    }
+    Output output;
+    for (const TaskId id : ids) {
+      BERTH_LET(const std::string happened, cancel_task(spool, id, std::chrono::seconds(wait_s_)));
+      output.out += happened + "\n";
+    }
+    return output;
+  }
+
   std::int64_t wait_s_ = 10;
 };
 

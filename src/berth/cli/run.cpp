@@ -9,12 +9,14 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "berth/cli/command_hint.h"
 #include "berth/cli/conduct_check.h"
+#include "berth/cli/job_runner.h"
 #include "berth/cli/question.h"
 #include "berth/cli/timed_end.h"
 #include "berth/core/job_mask.h"
@@ -54,7 +56,8 @@ class Run {
     // A queue is a bad place to learn of a misspelt word, or of a limit.
     if (const auto missing = sys::cannot_start(options_.command)) return not_started(*missing);
     // One for each device, and the ticket's.
-    if (const auto short_of = sys::cannot_inherit(options_.lease.request.request.count + 1))
+    if (const auto short_of =
+            sys::cannot_inherit(options_.lease.request.request.count + 1 + options_.hooks.inherited.size()))
       return not_started(*short_of);
     BERTH_LET(const auto session, open_session(environment_, options_.lease.request));
     idle_leftovers_s_ = session.policy().idle_leftovers_s;
@@ -62,6 +65,7 @@ class Run {
     const leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
                                      render::request_in_words(options_.lease.request.request)};
     BERTH_LET(auto lease, take_lease(session, options_.lease, words));
+    if (options_.hooks.before_start) BERTH_DO(options_.hooks.before_start(lease));
     const sys::JobCommand command = prepare(session.place(), lease);
     return options_.exec ? replace_self(command) : stay(command, lease);
   }
@@ -76,6 +80,9 @@ class Run {
     command.unset = std::move(mask.unset);
     tell_what_it_has(command, lease);
     command.inherited = lease.descriptors();
+    const RunHooks& hooks = options_.hooks;
+    command.inherited.insert(command.inherited.end(), hooks.inherited.begin(), hooks.inherited.end());
+    command.environment.insert(command.environment.end(), hooks.environment.begin(), hooks.environment.end());
     return command;
   }
 
@@ -105,6 +112,8 @@ class Run {
 
   int not_started(const sys::NotStarted& failure) const {
     tell(failure.message + command_hint(options_.command));
+    if (options_.hooks.after_end) options_.hooks.after_end({failure.exit_status, 0});
+    if (options_.hooks.at_last) options_.hooks.at_last();
     return failure.exit_status;
   }
 
@@ -132,8 +141,10 @@ class Run {
       end.go_on(all_of_job);
     }
     check.end();
+    if (options_.hooks.after_end) options_.hooks.after_end(*ending);
     others.insert(others.end(), check.ended().begin(), check.ended().end());
     if (wait_for_leftovers(*job, lease, others, end)) lease.release();
+    if (options_.hooks.at_last) options_.hooks.at_last();
     if (ending->signal != 0) sys::end_like(*ending);
     return ending->exit_status;
   }
@@ -146,7 +157,7 @@ class Run {
     auto until = std::chrono::steady_clock::now() + kGrace;
     auto used = std::chrono::steady_clock::now();
     bool told = false;
-    while (sys::JobProcess::has_leftovers() && (others.empty() || !left_behind(others).empty())) {
+    while (sys::JobProcess::has_leftovers() && !left_behind(others).empty()) {
       const auto event = job.wait_for_leftovers(*earlier(until, end.next()));
       end.go_on([&] { return left_behind(others); });
       if (event == sys::JobProcess::Event::asked_to_leave) return false;
@@ -193,8 +204,10 @@ class Run {
     return std::clamp(std::chrono::seconds(*idle_leftovers_s_), 1s, kRecheck);
   }
 
-  static std::vector<pid_t> left_behind(const std::vector<pid_t>& others) {
+  // Jobs that were submitted in this lease are ours only by descent: they have leases of their own.
+  static std::vector<pid_t> left_behind(std::vector<pid_t> others) {
     std::vector<pid_t> left = sys::process_descendants(::getpid());
+    std::ranges::copy_if(left, std::back_inserter(others), serves_jobs);
     for (const pid_t other : others) {
       const std::vector<pid_t> below = sys::process_descendants(other);
       std::erase_if(left,

@@ -1,14 +1,30 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "berth/cli/environment.h"
 #include "berth/cli/lease_options.h"
+#include "berth/lease/acquire.h"
+#include "berth/sys/job_process.h"
 
 namespace berth::cli {
+
+/// What somebody else does along with a run.
+struct RunHooks {
+  /// The GPUs are held, and the command is about to start. Error: it does not.
+  std::function<Result<void>(const leasing::HeldLease&)> before_start;
+  /// The command has ended, or could not be started. What it left behind may hold the lease still.
+  std::function<void(const sys::JobEnding&)> after_end;
+  /// All is over, and this process is about to end.
+  std::function<void()> at_last;
+  std::vector<int> inherited;                                    ///< descriptors that the command gets too
+  std::vector<std::pair<std::string, std::string>> environment;  ///< variables likewise
+};
 
 /// What `berth run` was asked to do.
 struct RunOptions {
@@ -21,6 +37,7 @@ struct RunOptions {
   bool shell = false;                              ///< the command is a shell, whose user is told what it has
   std::vector<std::string> command;                ///< never empty
   std::optional<std::chrono::seconds> first_look;  ///< at what the command uses; nullopt: none
+  RunHooks hooks;
 };
 
 /// Takes a lease, runs the command in it, and gives the exit status that berth is to end with. Does not

@@ -31,6 +31,7 @@ namespace {
 /// What the child reads, and where it leaves the errno of a failed start. It lives on the parent's stack.
 struct Start {
   char* const* arguments;
+  char* const* environment;
   int input;
   int output;
   int error;
@@ -81,7 +82,7 @@ BERTH_BORROWED_MEMORY int begin(void* argument) {
   if (place(input, 0) && place(output, 1) && place(error, 2)) {
     close_rest();
     accept_signals();
-    execvp(start.arguments[0], start.arguments);
+    execvpe(start.arguments[0], start.arguments, start.environment);
   }
   start.error_number = errno;
   _exit(127);
@@ -150,8 +151,15 @@ Result<Child> Child::spawn(const Command& command) {
   for (const std::string& argument : command.arguments)
     arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
+  std::vector<char*> environment;
+  if (command.environment) {
+    for (const std::string& variable : *command.environment)
+      environment.push_back(const_cast<char*>(variable.c_str()));
+    environment.push_back(nullptr);
+  }
 
   Start start{.arguments = arguments.data(),
+              .environment = command.environment ? environment.data() : environ,
               .input = command.input,
               .output = command.output,
               .error = command.error};

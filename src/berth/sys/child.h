@@ -29,6 +29,8 @@ struct Command {
   int input = -1;                        ///< descriptor for its standard input; -1: /dev/null
   int output = -1;
   int error = -1;
+  /// "NAME=VALUE", all that it gets; nullopt: what this process has.
+  std::optional<std::vector<std::string>> environment{};
 };
 
 /// A process that serves this one. It gets the three descriptors of its command and no others, no blocked

@@ -1,0 +1,36 @@
+#include "berth/cli/job_request.h"
+
+#include <fmt/format.h>
+
+namespace berth::cli {
+
+void add_job_request(Syntax& syntax, LeaseOptions& options, std::vector<std::string>& given) {
+  const std::size_t before = syntax.options.size();
+  add_request_options(syntax, options.request);
+  syntax.options.push_back(
+      time_option("time", "it takes at most so long (2h); then it is ended", options.request.request));
+  syntax.options.push_back(
+      {kLeaseGroup, 0, "note", "TEXT", "shown to others beside the lease", {}, store_text(options.note)});
+  for (std::size_t i = before; i < syntax.options.size(); ++i) {
+    Option& option = syntax.options[i];
+    option.set = [set = std::move(option.set), name = option.name, flag = option.value.empty(),
+                  &given](std::string_view value) -> Result<void> {
+      BERTH_DO(set(value));
+      given.push_back(flag ? fmt::format("--{}", name) : fmt::format("--{}={}", name, value));
+      return {};
+    };
+  }
+}
+
+Result<void> read_job_request(LeaseOptions& options, const std::vector<std::string>& given) {
+  Syntax syntax;
+  std::vector<std::string> again;
+  add_job_request(syntax, options, again);
+  std::vector<std::string> copies = given;
+  std::vector<char*> words;
+  for (std::string& word : copies) words.push_back(word.data());
+  BERTH_DO(parse(syntax, "berth submit", words));
+  return settle(options);
+}
+
+}  // namespace berth::cli

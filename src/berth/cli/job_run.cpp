@@ -1,0 +1,163 @@
+// The order is what counts. The lock comes first, so that nobody else has the task; that it is started is
+// written, and on the disk, before the command begins, so that whoever is killed in between leaves a task
+// that was never run twice; and whether somebody has cancelled it is read after that, so that one of both
+// sees the other.
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "berth/cli/command.h"
+#include "berth/cli/conduct_check.h"
+#include "berth/cli/job_request.h"
+#include "berth/cli/job_runner.h"
+#include "berth/cli/question.h"
+#include "berth/cli/run.h"
+#include "berth/core/printable.h"
+#include "berth/store/job_spool.h"
+#include "berth/sys/process_identity.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::cli {
+namespace {
+
+// The status of one that is not to be run, or not now.
+constexpr int kNotNow = 75;
+
+std::string first_line(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+class TaskRun {
+ public:
+  TaskRun(Environment& environment, const store::JobSpool& spool, TaskId id)
+      : environment_(environment), spool_(spool), id_(id) {}
+
+  Result<int> go() {
+    BERTH_LET(auto lock, spool_.hold(id_));
+    if (!lock) return kNotNow;
+    BERTH_LET(const auto standing, spool_.standing(id_));
+    if (standing.phase != TaskPhase::waiting) return kNotNow;
+    BERTH_LET(const auto job, spool_.job(id_.job));
+    if (!job) return kNotNow;
+    BERTH_DO(append_taken());
+    auto status = lead(*job, lock.get());
+    if (status || started_) return status;
+    return not_run(status.error(), standing.reason);
+  }
+
+ private:
+  Result<int> lead(const Job& job, int lock) {
+    if (::chdir(job.folder.c_str()) != 0) return sys::fail_errno(fmt::format("going to {}", job.folder));
+    RunOptions options;
+    BERTH_DO(read_job_request(options.lease, job.request));
+    options.command = job.words;
+    options.lease.unwatched = true;
+    options.lease.note = note_of(job, options.lease.note);
+    BERTH_LET(options.first_look, time_of_first_look());
+    RunHooks& hooks = options.hooks;
+    hooks.before_start = [this](const leasing::HeldLease& lease) { return before_start(lease); };
+    hooks.after_end = [this](const sys::JobEnding& ending) { after_end(ending); };
+    hooks.at_last = [this] { tell_runner(); };
+    hooks.inherited = {lock};
+    hooks.environment = {{"BERTH_JOB", to_text(id_)}, {"BERTH_JOB_NAME", job.name}};
+    return run_leased(environment_, options);
+  }
+
+  // What `berth list` and `berth queue` show beside the command.
+  std::string note_of(const Job& job, const std::string& note) const {
+    std::string text = fmt::format("job {}", to_text(id_));
+    if (!job.name.empty()) text += " " + job.name;
+    return note.empty() ? text : fmt::format("{}: {}", text, note);
+  }
+
+  Result<void> append_taken() const {
+    TaskEvent event;
+    event.step = TaskStep::taken;
+    event.pid = static_cast<std::uint32_t>(::getpid());
+    if (const auto stat = sys::process_stat(::getpid())) event.pid_start_ticks = stat->start_ticks;
+    return spool_.append(id_, std::move(event));
+  }
+
+  Result<void> before_start(const leasing::HeldLease& lease) {
+    TaskEvent event;
+    event.step = TaskStep::started;
+    for (const Device* device : lease.devices()) event.devices.push_back(label(*device));
+    BERTH_DO(spool_.append(id_, std::move(event), true));
+    BERTH_LET(const auto standing, spool_.standing(id_));
+    if (standing.phase != TaskPhase::running) return fail(ErrorCode::not_now, "it was cancelled");
+    started_ = true;
+    tell_runner();
+    return {};
+  }
+
+  void after_end(const sys::JobEnding& ending) {
+    TaskEvent event;
+    event.step = TaskStep::ended;
+    (ending.signal != 0 ? event.signal : event.exit_status) =
+        ending.signal != 0 ? ending.signal : ending.exit_status;
+    if (const auto written = spool_.append(id_, std::move(event)); !written) tell(written.error().message);
+    started_ = true;
+    spool_.ring(id_.job);
+  }
+
+  // One that was killed has nobody else who would see to it that the next one gets in line.
+  void tell_runner() const {
+    if (const auto told = ensure_runner(spool_, id_.job); !told) tell(told.error().message);
+  }
+
+  // What can never be is the end of it. All else may be better later: a driver that is being replaced, a full
+  // disk.
+  Result<int> not_run(const Error& error, const std::string& reason_before) {
+    const bool never = error.code == ErrorCode::impossible || error.code == ErrorCode::usage;
+    TaskEvent event;
+    event.step = never ? TaskStep::ended : TaskStep::put_off;
+    event.reason = first_line(error.message);
+    if (never) event.exit_status = outcome_of(error.code).exit_status;
+    if (never || event.reason != reason_before) {
+      if (const auto standing = spool_.standing(id_); standing && standing->phase == TaskPhase::waiting)
+        BERTH_DO(spool_.append(id_, std::move(event)));
+    }
+    if (!never) return kNotNow;
+    return std::unexpected(error);
+  }
+
+  Environment& environment_;
+  const store::JobSpool& spool_;
+  TaskId id_;
+  bool started_ = false;
+};
+
+// `path` is that of the spool and, behind it, the task: "/…/12". The status is for whoever looks on: the
+// runner reads the spool.
+Result<int> run_task(Environment& environment, std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  const auto id = slash == std::string_view::npos ? std::nullopt : task_id_from_text(path.substr(slash + 1));
+  if (!id) return fail(ErrorCode::usage, fmt::format("{} is no task of a job", printable(path)));
+  BERTH_LET(const auto spool, store::JobSpool::open(std::string(path.substr(0, slash))));
+  return TaskRun(environment, spool, *id).go();
+}
+
+/// What the runner starts for a task: a `berth run` that nobody watches.
+class TaskCommand : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.arguments = "PATH";
+    return syntax;
+  }
+
+  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
+    if (words.size() != 1) return fail(ErrorCode::usage, "which task?");
+    BERTH_LET(const int status, run_task(environment, words.front()));
+    return Output{.status = status};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_task_run() {
+  return std::make_unique<TaskCommand>();
+}
+
+}  // namespace berth::cli

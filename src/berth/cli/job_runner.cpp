@@ -1,0 +1,339 @@
+// The runner lives only while there is work, and holds nothing that is lost with it: what it knows it reads
+// anew from the spool, and what it starts goes on without it. It leases nothing. For all jobs that ask for
+// the same it has one `berth run` in the line of the machine; when that one starts its command, it sends the
+// next.
+
+#include "berth/cli/job_runner.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "berth/cli/command.h"
+#include "berth/core/record.h"
+#include "berth/sys/child.h"
+#include "berth/sys/process_identity.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using Task = KnownJob::Task;
+
+constexpr const char* kRunnerName = "berth __jobs";
+// One that could not get in line tries again after so long, then after twice as long.
+constexpr std::chrono::milliseconds kFirstPause{200};
+constexpr std::chrono::milliseconds kLongestPause = 60s;
+// Nothing tells of the end of what a job has left behind when its `berth run` was killed.
+constexpr std::chrono::milliseconds kStrayPeriod = 5s;
+
+// After an upgrade the file that was started has lost its name to a newer one.
+Result<std::string> program_path() {
+  BERTH_LET(std::string path, own_path());
+  constexpr std::string_view kGone = " (deleted)";
+  if (path.ends_with(kGone)) path.resize(path.size() - kGone.size());
+  return path;
+}
+
+Task known_as(const TaskStanding& standing) {
+  if (is_over(standing)) return Task::over;
+  if (standing.phase == TaskPhase::running) return Task::running;
+  return standing.in_line ? Task::in_line : Task::waiting;
+}
+
+/// The process of a task that is in line or runs: a child of ours, or one that an earlier runner has started.
+struct LiveTask {
+  TaskId id;
+  std::optional<sys::Child> child{};
+  sys::Descriptor ended{};  ///< readable once it has; of a child that is told by a signal
+};
+
+struct Pause {
+  Clock::time_point until;
+  std::chrono::milliseconds length;
+};
+
+class JobRunner {
+ public:
+  JobRunner(store::JobSpool spool, std::string program, sys::Descriptor signals)
+      : spool_(std::move(spool)), program_(std::move(program)), signals_(std::move(signals)) {}
+
+  /// Returns when there is nothing left to start.
+  Result<void> go() {
+    for (;;) {
+      BERTH_LET(auto lock, spool_.hold_as_runner());
+      if (!lock) return {};
+      BERTH_LET(auto bell, spool_.bell());
+      bell_ = std::move(bell);
+      BERTH_DO(read_all());
+      while (has_work()) {
+        start();
+        if (!wait()) return {};
+      }
+      // Whoever saw the lock has left its job to us: look once more without it.
+      lock.close();
+      BERTH_DO(read_all());
+      if (!has_work()) return {};
+    }
+  }
+
+ private:
+  Result<void> read_all() {
+    BERTH_LET(const auto numbers, spool_.numbers());
+    for (const std::uint64_t number : numbers) {
+      if (!over_.contains(number)) read(number);
+    }
+    return {};
+  }
+
+  // One that cannot be read is left alone: `berth jobs` names it.
+  void read(std::uint64_t number) {
+    const auto place = std::ranges::lower_bound(jobs_, number, {}, &KnownJob::number);
+    const bool known = place != jobs_.end() && place->number == number;
+    const auto standing = spool_.standing({number, {}});
+    const Task task = standing ? known_as(*standing) : Task::over;
+    if (task == Task::over) {
+      over_.insert(number);
+      if (known) jobs_.erase(place);
+      // Whoever cancelled it may have come before its process could say who it is.
+      if (standing && standing->phase == TaskPhase::cancelled) end_process_of({number, {}});
+      return;
+    }
+    over_.erase(number);
+    if (known) {
+      note(*place, *standing, task);
+      return;
+    }
+    auto job = spool_.job(number);
+    if (!job || !*job) return;
+    note(*jobs_.insert(place, {number, std::move((*job)->rivals), {Task::waiting}}), *standing, task);
+  }
+
+  void end_process_of(TaskId id) const {
+    const auto live = std::ranges::find(live_, id, &LiveTask::id);
+    if (live != live_.end() && live->child) live->child->kill(SIGTERM);
+  }
+
+  void note(KnownJob& job, const TaskStanding& standing, Task task) {
+    const TaskId id{job.number, {}};
+    const bool has_process = std::ranges::find(live_, id, &LiveTask::id) != live_.end();
+    // Our child has not come to say so yet.
+    if (task == Task::waiting && has_process) task = Task::in_line;
+    if (task == Task::running) pauses_.erase(job.rivals);
+    job.tasks.front() = task;
+    if (task == Task::waiting || has_process) return;
+    LiveTask live{.id = id};
+    if (standing.boot == boot_ &&
+        sys::process_stat(static_cast<pid_t>(standing.pid)).value_or(sys::ProcessStat()).start_ticks ==
+            standing.pid_start_ticks)
+      live.ended = sys::process_exit(static_cast<pid_t>(standing.pid));
+    if (live.ended)
+      live_.push_back(std::move(live));
+    else
+      strays_.insert(job.number);
+  }
+
+  bool has_work() const {
+    return std::ranges::any_of(jobs_, [](const KnownJob& job) {
+      return std::ranges::any_of(job.tasks,
+                                 [](Task task) { return task == Task::waiting || task == Task::in_line; });
+    });
+  }
+
+  void start() {
+    const auto now = Clock::now();
+    for (const TaskToStart& chosen : tasks_to_start(jobs_)) {
+      KnownJob& job = jobs_[chosen.job];
+      const auto pause = pauses_.find(job.rivals);
+      if (pause != pauses_.end() && now < pause->second.until) continue;
+      const TaskId id{job.number, {}};
+      if (auto child = spawn(id)) {
+        live_.push_back({.id = id, .child = *std::move(child)});
+        job.tasks[chosen.task] = Task::in_line;
+      } else {
+        put_off(id, job.rivals, child.error().message);
+      }
+    }
+  }
+
+  Result<sys::Child> spawn(TaskId id) const {
+    BERTH_LET(auto environment, spool_.environment(id.job));
+    BERTH_LET(const auto output, spool_.output(id));
+    sys::Command command;
+    command.program = program_;
+    command.arguments = {"__job", fmt::format("{}/{}", spool_.path(), to_text(id))};
+    command.output = command.error = output.get();
+    command.environment = std::move(environment);
+    return sys::Child::spawn(command);
+  }
+
+  void put_off(TaskId id, const std::string& rivals, const std::string& reason) {
+    Pause& pause = pauses_[rivals];
+    pause.length = std::clamp(pause.length * 2, kFirstPause, kLongestPause);
+    pause.until = Clock::now() + pause.length;
+    const auto standing = spool_.standing(id);
+    if (reason.empty() || !standing || standing->reason == reason) return;
+    TaskEvent event;
+    event.step = TaskStep::put_off;
+    event.reason = reason;
+    // Where not even this can be written, the next try tells.
+    [[maybe_unused]] const auto written = spool_.append(id, std::move(event));
+  }
+
+  // nullopt: nothing is due at any time.
+  std::optional<Clock::time_point> next_due() const {
+    std::optional<Clock::time_point> due;
+    const auto now = Clock::now();
+    for (const auto& [rivals, pause] : pauses_) {
+      if (pause.until > now && (!due || pause.until < *due)) due = pause.until;
+    }
+    if (!strays_.empty() && (!due || now + kStrayPeriod < *due)) due = now + kStrayPeriod;
+    return due;
+  }
+
+  // Until something has changed, or is due. False: we are to end.
+  bool wait() {
+    std::vector<pollfd> ready{{bell_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
+    for (const LiveTask& each : live_) ready.push_back({each.ended.get(), POLLIN, 0});  // -1 is passed over
+    const auto due = next_due();
+    const auto left = due ? std::chrono::ceil<std::chrono::milliseconds>(*due - Clock::now()) : 0ms;
+    if (::poll(ready.data(), ready.size(), due ? static_cast<int>(std::max(left, 0ms).count()) : -1) < 0)
+      return true;
+    if (ready[1].revents != 0 && !heed_signals()) return false;
+    std::vector<TaskId> ended;
+    for (std::size_t i = 0; i < live_.size(); ++i) {
+      const bool gone = live_[i].child ? live_[i].child->wait(0ms).has_value() : ready[i + 2].revents != 0;
+      if (gone) ended.push_back(live_[i].id);
+    }
+    for (const TaskId id : ended) heed_end(id);
+    if (ready[0].revents != 0) heed_bell();
+    for (const std::uint64_t number : std::exchange(strays_, {})) read(number);
+    return true;
+  }
+
+  // False: we are asked to end.
+  bool heed_signals() {
+    signalfd_siginfo info{};
+    bool goes_on = true;
+    while (::read(signals_.get(), &info, sizeof info) == sizeof info)
+      goes_on = goes_on && info.ssi_signo == SIGCHLD;
+    return goes_on;
+  }
+
+  void heed_end(TaskId id) {
+    std::erase_if(live_, [&](const LiveTask& each) { return each.id == id; });
+    read(id.job);
+    const auto job = std::ranges::find(jobs_, id.job, &KnownJob::number);
+    // It has ended without having come to start, and nobody said that it should.
+    if (job != jobs_.end() && job->tasks.front() == Task::waiting) put_off(id, job->rivals, "");
+  }
+
+  void heed_bell() {
+    std::array<char, 4096> buffer;
+    const ssize_t got = ::read(bell_.get(), buffer.data(), buffer.size());
+    if (got <= 0) return;
+    if (static_cast<std::size_t>(got) == buffer.size()) {
+      // More than fits: what it says is cut off somewhere.
+      while (::read(bell_.get(), buffer.data(), buffer.size()) > 0) continue;
+      over_.clear();
+      [[maybe_unused]] const auto read = read_all();
+      return;
+    }
+    std::set<std::uint64_t> numbers;
+    std::string_view rest(buffer.data(), static_cast<std::size_t>(got));
+    while (!rest.empty()) {
+      const std::string_view line = rest.substr(0, rest.find('\n'));
+      if (const auto number = number_from_text<std::uint64_t>(line)) numbers.insert(*number);
+      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    }
+    for (const std::uint64_t number : numbers) read(number);
+  }
+
+  store::JobSpool spool_;
+  std::string program_;
+  sys::Descriptor signals_;
+  sys::Descriptor bell_;
+  std::string boot_ = store::boot_id();
+  std::vector<KnownJob> jobs_;  ///< those that are not over, by number
+  std::set<std::uint64_t> over_;
+  std::vector<LiveTask> live_;
+  std::set<std::uint64_t> strays_;  ///< they have a lock, and no process of whose end we would be told
+  std::map<std::string, Pause> pauses_;
+};
+
+Result<sys::Descriptor> runner_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, signal);
+  ::sigprocmask(SIG_SETMASK, &set, nullptr);
+  ::signal(SIGCHLD, SIG_DFL);
+  sys::Descriptor signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals) return sys::fail_errno("preparing the runner");
+  return signals;
+}
+
+/// The runner itself: `ensure_runner` starts it in a session of its own.
+class Jobs : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.arguments = "FOLDER";
+    return syntax;
+  }
+
+  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    if (words.size() != 1) return fail(ErrorCode::usage, "which folder?");
+    BERTH_LET(auto spool, store::JobSpool::open(words.front()));
+    BERTH_LET(auto program, program_path());
+    BERTH_LET(auto signals, runner_signals());
+    // A file system that is somebody's working directory cannot be unmounted.
+    if (::chdir("/") != 0) return sys::fail_errno("leaving the working directory");
+    ::prctl(PR_SET_NAME, kRunnerName);
+    BERTH_DO(JobRunner(std::move(spool), std::move(program), std::move(signals)).go());
+    return Output{};
+  }
+};
+
+}  // namespace
+
+Result<store::JobSpool> open_spool() {
+  BERTH_LET(const std::string path, store::JobSpool::standard_path());
+  return store::JobSpool::open(path);
+}
+
+Result<void> ensure_runner(const store::JobSpool& spool, std::uint64_t job) {
+  BERTH_LET(const bool there, spool.has_runner());
+  if (there) {
+    spool.ring(job);
+    return {};
+  }
+  sys::Command command;
+  BERTH_LET(command.program, program_path());
+  command.arguments = {"__jobs", spool.path()};
+  const auto runner = sys::Child::spawn(command);
+  if (!runner) return std::unexpected(context(runner.error(), "starting the runner of your jobs"));
+  return {};
+}
+
+bool serves_jobs(pid_t pid) {
+  const std::string command = sys::process_command(pid);
+  return command.find(" __jobs /") != std::string::npos || command.find(" __job /") != std::string::npos;
+}
+
+std::unique_ptr<Command> make_job_runner() {
+  return std::make_unique<Jobs>();
+}
+
+}  // namespace berth::cli

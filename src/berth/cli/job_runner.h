@@ -1,0 +1,21 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "berth/store/job_spool.h"
+
+namespace berth::cli {
+
+/// The jobs of this user on this machine.
+Result<store::JobSpool> open_spool();
+
+/// Sees to it that there is a runner, and that it looks at this job. Error: it could not be started.
+Result<void> ensure_runner(const store::JobSpool& spool, std::uint64_t job);
+
+/// Whether this process is a runner, or runs a task for one. What is below it is no part of whatever it was
+/// submitted in, though it may descend from it.
+bool serves_jobs(pid_t pid);
+
+}  // namespace berth::cli

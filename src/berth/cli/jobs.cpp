@@ -1,0 +1,236 @@
+#include "berth/render/jobs.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "berth/cli/command.h"
+#include "berth/cli/job_runner.h"
+#include "berth/cli/named_job.h"
+#include "berth/cli/question.h"
+#include "berth/cli/watch.h"
+#include "berth/core/units.h"
+#include "berth/render/explain.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kJobsAbout =
+    "A line a job of yours on this machine: what became of it, when it started and ended, on which GPU, and "
+    "its exit "
+    "status. `waiting`: its turn in your own line has not come. `in line`: it waits for its GPUs among all "
+    "of this "
+    "machine (`berth queue`). `interrupted`: it was started, and then cut by kill -9 or a reboot.";
+
+constexpr std::string_view kLogAbout = "Prints what the job has printed so far, its errors included.";
+
+constexpr std::string_view kWaitAbout =
+    "Returns when all of these jobs are over. Ends with the exit status of the first of them that has not "
+    "ended with 0: "
+    "its own, or 128 and the signal that killed it; 1 for one that was cancelled or interrupted.";
+
+constexpr std::string_view kForgetAbout = "Removes jobs that are over, with all that they have printed.";
+
+constexpr std::string_view kWordsOfJobs = "__tasks";
+
+Result<std::vector<TaskId>> all_jobs(const store::JobSpool& spool) {
+  BERTH_LET(const auto numbers, spool.numbers());
+  std::vector<TaskId> ids;
+  for (const std::uint64_t number : numbers) ids.push_back({number, {}});
+  return ids;
+}
+
+class JobList : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.arguments = "[JOB...]";
+    syntax.words_command = kWordsOfJobs;
+    syntax.about = kJobsAbout;
+    add_watch_options(syntax, watch_, "as JSON (docs/schema/jobs.json)");
+    return syntax;
+  }
+
+  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    BERTH_LET(const auto spool, open_spool());
+    return show(watch_, [&](render::Layout layout) { return look(spool, words, layout); });
+  }
+
+ private:
+  Result<Output> look(const store::JobSpool& spool, const std::vector<std::string>& words,
+                      render::Layout layout) {
+    Output output;
+    BERTH_LET(const auto ids, words.empty() ? all_jobs(spool) : named_jobs(spool, words));
+    std::vector<render::ToldTask> tasks;
+    for (const TaskId id : ids) {
+      auto job = spool.job(id.job);
+      auto standing = spool.standing(id);
+      if (!job || !standing) {
+        output.err += as_lines({(!job ? job.error() : standing.error()).message});
+      } else if (*job) {  // else it was forgotten meanwhile
+        tasks.push_back({id, **std::move(job), *std::move(standing), spool.output_path(id)});
+      }
+    }
+    // One whose runner was killed has waited for this.
+    const auto waits = [](const render::ToldTask& task) { return task.standing.phase == TaskPhase::waiting; };
+    if (const auto found = std::ranges::find_if(tasks, waits); found != tasks.end()) {
+      BERTH_LET(const bool there, spool.has_runner());
+      if (!there) BERTH_DO(ensure_runner(spool, found->id.job));
+    }
+    output.out =
+        watch_.json ? render::jobs_json(tasks, layout) : render::jobs_table(tasks, Environment::style_of(1));
+    return output;
+  }
+
+  WatchOptions watch_;
+};
+
+class JobLog : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.arguments = "JOB";
+    syntax.words_command = kWordsOfJobs;
+    syntax.about = kLogAbout;
+    syntax.options.push_back(
+        {"Options", 'f', "follow", "", "go on until the job is over", {}, raise_flag(follow_)});
+    return syntax;
+  }
+
+  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    if (words.size() != 1)
+      return fail(ErrorCode::usage, "the log of which job? one at a time; `berth jobs` has them");
+    BERTH_LET(const auto spool, open_spool());
+    BERTH_LET(const auto ids, named_jobs(spool, words));
+    const std::string path = spool.output_path(ids.front());
+    sys::Descriptor file;
+    for (;;) {
+      // Asked first: what it has written before it was over is there.
+      BERTH_LET(const auto standing, spool.standing(ids.front()));
+      if (!file) file = sys::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+      if (!file && errno != ENOENT) return sys::fail_errno("opening " + path);
+      if (file) BERTH_DO(copy(file.get()));
+      if (!follow_ || is_over(standing)) return Output{};
+      sleep_a_moment();
+    }
+  }
+
+ private:
+  static Result<void> copy(int file) {
+    std::array<char, 1 << 16> buffer;
+    for (;;) {
+      const ssize_t got = ::read(file, buffer.data(), buffer.size());
+      if (got < 0) return sys::fail_errno("reading what the job has printed");
+      if (got == 0) return {};
+      BERTH_DO(write_all(1, std::string_view(buffer.data(), static_cast<std::size_t>(got))));
+    }
+  }
+
+  bool follow_ = false;
+};
+
+class JobWait : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.arguments = "JOB...";
+    syntax.words_command = kWordsOfJobs;
+    syntax.about = kWaitAbout;
+    return syntax;
+  }
+
+  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    if (words.empty()) return fail(ErrorCode::usage, "wait for which job? `berth jobs` has them");
+    BERTH_LET(const auto spool, open_spool());
+    BERTH_LET(const auto ids, named_jobs(spool, words));
+    Output output;
+    for (const TaskId id : ids) {
+      BERTH_LET(const auto standing, end_of(spool, id));
+      if (standing.phase != TaskPhase::ended)
+        output.err += as_lines({fmt::format("job {} was {}", to_text(id), to_text(standing.phase))});
+      if (output.status == 0) output.status = exit_status_of(standing);
+    }
+    return output;
+  }
+
+ private:
+  static Result<TaskStanding> end_of(const store::JobSpool& spool, TaskId id) {
+    for (;;) {
+      BERTH_LET(auto standing, spool.standing(id));
+      if (is_over(standing)) return standing;
+      BERTH_LET(const bool there, spool.has_runner());
+      if (!there && standing.phase == TaskPhase::waiting) BERTH_DO(ensure_runner(spool, id.job));
+      sleep_a_moment();
+    }
+  }
+};
+
+class Forget : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.arguments = "JOB...";
+    syntax.words_command = kWordsOfJobs;
+    syntax.about = kForgetAbout;
+    return syntax;
+  }
+
+  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    if (words.empty()) return fail(ErrorCode::usage, "forget which job? `berth jobs` has them");
+    BERTH_LET(auto spool, open_spool());
+    BERTH_LET(const auto ids, named_jobs(spool, words));
+    for (const TaskId id : ids) {
+      BERTH_LET(const auto standing, spool.standing(id));
+      if (!is_over(standing))
+        return fail(ErrorCode::failure, fmt::format("job {0} is {1}; berth cancel {0} ends it", to_text(id),
+                                                    render::standing_word(standing)));
+    }
+    for (const TaskId id : ids) BERTH_DO(spool.forget(id.job));
+    return Output{};
+  }
+};
+
+/// For completion: the jobs there are, a line each, what it is after a tab.
+class TaskWords : public Command {
+ public:
+  Syntax syntax() override { return {}; }
+
+  Result<Output> run(Environment&, const std::vector<std::string>&) override {
+    BERTH_LET(const auto spool, open_spool());
+    BERTH_LET(const auto ids, all_jobs(spool));
+    Output output;
+    for (const TaskId id : ids) {
+      const auto job = spool.job(id.job);
+      if (!job || !*job) continue;
+      output.out += fmt::format(
+          "{}\t{}\n", to_text(id),
+          printable((*job)->name.empty() ? fmt::format("{}", fmt::join((*job)->words, " ")) : (*job)->name));
+    }
+    return output;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_jobs() {
+  return std::make_unique<JobList>();
+}
+std::unique_ptr<Command> make_log() {
+  return std::make_unique<JobLog>();
+}
+std::unique_ptr<Command> make_wait() {
+  return std::make_unique<JobWait>();
+}
+std::unique_ptr<Command> make_forget() {
+  return std::make_unique<Forget>();
+}
+std::unique_ptr<Command> make_task_words() {
+  return std::make_unique<TaskWords>();
+}
+
+}  // namespace berth::cli

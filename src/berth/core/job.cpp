@@ -1,0 +1,126 @@
+#include "berth/core/job.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "berth/core/record.h"
+
+namespace berth {
+
+std::string to_text(TaskId id) {
+  return id.index ? fmt::format("{}.{}", id.job, *id.index) : std::to_string(id.job);
+}
+
+std::optional<TaskId> task_id_from_text(std::string_view text) {
+  const std::size_t point = text.find('.');
+  TaskId id;
+  const auto job = number_from_text<std::uint64_t>(text.substr(0, point));
+  if (!job || *job == 0) return std::nullopt;
+  id.job = *job;
+  if (point == std::string_view::npos) return id;
+  id.index = number_from_text<unsigned>(text.substr(point + 1));
+  return id.index ? std::optional(id) : std::nullopt;
+}
+
+std::string_view to_text(TaskPhase phase) {
+  switch (phase) {
+    case TaskPhase::waiting:
+      return "waiting";
+    case TaskPhase::running:
+      return "running";
+    case TaskPhase::ended:
+      return "ended";
+    case TaskPhase::cancelled:
+      return "cancelled";
+    case TaskPhase::interrupted:
+      return "interrupted";
+  }
+  return "";
+}
+
+namespace {
+
+void take_event(TaskStanding& task, const TaskEvent& event) {
+  switch (event.step) {
+    case TaskStep::taken:
+      task.pid = event.pid;
+      task.pid_start_ticks = event.pid_start_ticks;
+      task.boot = event.boot;
+      break;
+    case TaskStep::started:
+      // One that finds itself cancelled after this line goes no further.
+      if (task.phase == TaskPhase::cancelled) break;
+      task.phase = TaskPhase::running;
+      task.started_s = event.at_s;
+      task.ended_s.reset();
+      task.devices = event.devices;
+      task.reason.clear();
+      ++task.starts;
+      break;
+    case TaskStep::ended:
+      if (task.phase == TaskPhase::cancelled) break;
+      task.phase = task.asked_to_end ? TaskPhase::cancelled : TaskPhase::ended;
+      task.ended_s = event.at_s;
+      task.exit_status = event.exit_status;
+      task.signal = event.signal;
+      task.reason = event.reason;
+      break;
+    case TaskStep::cancelled:
+      if (task.phase == TaskPhase::running) {
+        task.asked_to_end = true;
+      } else if (task.phase == TaskPhase::waiting) {
+        task.phase = TaskPhase::cancelled;
+        task.ended_s = event.at_s;
+      }
+      break;
+    case TaskStep::put_off:
+      task.reason = event.reason;
+      break;
+    case TaskStep::again: {
+      const unsigned starts = task.starts;
+      task = TaskStanding();
+      task.starts = starts;
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+TaskStanding standing_of(std::span<const TaskEvent> events, bool held) {
+  TaskStanding task;
+  for (const TaskEvent& event : events) take_event(task, event);
+  task.in_line = task.phase == TaskPhase::waiting && held;
+  if (task.phase == TaskPhase::running && !held)
+    task.phase = task.asked_to_end ? TaskPhase::cancelled : TaskPhase::interrupted;
+  return task;
+}
+
+bool is_over(const TaskStanding& task) {
+  return task.phase != TaskPhase::waiting && task.phase != TaskPhase::running;
+}
+
+int exit_status_of(const TaskStanding& task) {
+  if (task.phase != TaskPhase::ended) return 1;
+  return task.signal ? 128 + *task.signal : task.exit_status.value_or(1);
+}
+
+std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs) {
+  using Task = KnownJob::Task;
+  std::set<std::string_view> served;
+  for (const KnownJob& job : jobs) {
+    if (std::ranges::find(job.tasks, Task::in_line) != job.tasks.end()) served.insert(job.rivals);
+  }
+  std::vector<TaskToStart> chosen;
+  for (std::size_t place = 0; place < jobs.size(); ++place) {
+    const KnownJob& job = jobs[place];
+    const auto first = std::ranges::find(job.tasks, Task::waiting);
+    if (first == job.tasks.end() || !served.insert(job.rivals).second) continue;
+    chosen.push_back({place, static_cast<std::size_t>(first - job.tasks.begin())});
+  }
+  return chosen;
+}
+
+}  // namespace berth

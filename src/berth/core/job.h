@@ -1,0 +1,131 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/core/error.h"
+
+namespace berth {
+
+/// A task: what is run once of a job. A plain job has one task and no index.
+struct TaskId {
+  std::uint64_t job = 0;
+  std::optional<unsigned> index{};
+
+  auto operator<=>(const TaskId&) const = default;
+};
+/// "12", "12.7".
+std::string to_text(TaskId id);
+std::optional<TaskId> task_id_from_text(std::string_view text);
+
+/// A command that was submitted, to be run when the GPUs that it asks for are its turn. Never changed after.
+struct Job {
+  std::string name;                  ///< "": it has none
+  std::vector<std::string> request;  ///< as options of `berth run`: "--count=2"
+  std::vector<std::string> words;    ///< of the command; never empty
+  std::string folder;                ///< that it was submitted from, and runs in
+  std::string rivals;  ///< jobs of a user with the same text ask for the same: one of them waits in line
+  std::int64_t submitted_s = 0;  ///< since the epoch
+
+  bool operator==(const Job&) const = default;
+};
+std::string encode_job(const Job& job);
+/// Error: `failure`, as read_record.
+Result<Job> decode_job(std::string_view text);
+
+/// What can happen to a task.
+enum class TaskStep {
+  taken,      ///< a process has it, and gets in line for it
+  started,    ///< written before its command begins
+  ended,      ///< its command has
+  cancelled,  ///< somebody does not want it any more
+  put_off,    ///< it could not get in line, and will try again
+  again,      ///< what happened before does not count: it waits as if it were new
+};
+std::string_view to_text(TaskStep step);
+
+/// One line of what has happened to a task. Which fields say something depends on the step.
+struct TaskEvent {
+  TaskStep step = TaskStep::taken;
+  std::int64_t at_s = 0;     ///< wall clock, for people
+  std::string boot;          ///< of the machine, by its id
+  std::int64_t boot_ms = 0;  ///< boot clock
+  std::uint32_t pid = 0;     ///< taken: of its `berth run`
+  std::uint64_t pid_start_ticks = 0;
+  std::vector<std::string> devices;  ///< started: labels of its GPUs
+  std::optional<int> exit_status{};  ///< ended
+  std::optional<int> signal{};       ///< ended: that killed it
+  std::string reason;                ///< put off, or ended without having started
+
+  bool operator==(const TaskEvent&) const = default;
+};
+/// As it is appended to what is there.
+std::string encode_event(const TaskEvent& event);
+/// What goes before an event where the text before it does not end with its line: that one was cut off, and
+/// an end of line alone could make it whole.
+inline constexpr std::string_view kSpoiled = "~\n";
+/// All that can be read: one that was cut off (a kill, a full disk) has not happened.
+std::vector<TaskEvent> decode_events(std::string_view text);
+
+enum class TaskPhase {
+  waiting,
+  running,
+  ended,
+  cancelled,
+  interrupted,  ///< it was started, and whatever ran it is gone without a word: a kill, a reboot
+};
+std::string_view to_text(TaskPhase phase);
+
+/// What is known of a task.
+struct TaskStanding {
+  TaskPhase phase = TaskPhase::waiting;
+  bool in_line = false;                     ///< waiting: a process has it, and waits for its GPUs
+  bool asked_to_end = false;                ///< it was cancelled when it ran already
+  unsigned starts = 0;                      ///< how often it was started
+  std::optional<std::int64_t> started_s{};  ///< the last time
+  std::optional<std::int64_t> ended_s{};
+  std::optional<int> exit_status{};
+  std::optional<int> signal{};
+  std::vector<std::string> devices;  ///< of the last start
+  std::uint32_t pid = 0;             ///< of its `berth run`, as it said when it took the task; 0: none
+  std::uint64_t pid_start_ticks = 0;
+  std::string boot;    ///< of that process
+  std::string reason;  ///< why it was put off, or ended without having started
+
+  bool operator==(const TaskStanding&) const = default;
+};
+/// `held`: somebody has the lock of the task, which its processes share and the kernel ends with the last.
+TaskStanding standing_of(std::span<const TaskEvent> events, bool held);
+
+/// Whether nothing will happen to it any more by itself.
+bool is_over(const TaskStanding& task);
+/// Status for whoever waited for it: its own, 128 and the signal as shells say it, or 1 where it did not end
+/// by itself.
+int exit_status_of(const TaskStanding& task);
+
+/// What a runner knows of a job, in order of their numbers.
+struct KnownJob {
+  enum class Task : std::uint8_t { waiting, in_line, running, over };
+
+  std::uint64_t number = 0;
+  std::string rivals;
+  std::vector<Task> tasks;  ///< in the order in which they are started
+};
+
+/// The tasks that are to get in line now: for all that are rivals of each other one at a time, the oldest
+/// first. So a thousand jobs of a user are one in the line of the machine, and whoever comes meanwhile is
+/// next but one. Gives the job's place in `jobs` and the task's in it.
+struct TaskToStart {
+  std::size_t job = 0;
+  std::size_t task = 0;
+
+  bool operator==(const TaskToStart&) const = default;
+};
+std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs);
+
+}  // namespace berth

@@ -1,0 +1,151 @@
+#include "berth/core/job.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+namespace berth {
+namespace {
+
+TaskEvent event(TaskStep step, std::int64_t at_s = 100) {
+  TaskEvent made;
+  made.step = step;
+  made.at_s = at_s;
+  made.boot = "b";
+  return made;
+}
+
+TaskEvent ended(int exit_status) {
+  TaskEvent made = event(TaskStep::ended, 200);
+  made.exit_status = exit_status;
+  return made;
+}
+
+TaskStanding after(std::vector<TaskEvent> events, bool held = false) {
+  return standing_of(events, held);
+}
+
+using Task = KnownJob::Task;
+
+}  // namespace
+
+TEST_CASE("a task is named by its job, and by its index where it has one") {
+  CHECK(to_text(TaskId{12, {}}) == "12");
+  CHECK(to_text(TaskId{12, 7}) == "12.7");
+  CHECK(task_id_from_text("12") == TaskId{12, {}});
+  CHECK(task_id_from_text("12.0") == TaskId{12, 0});
+  for (const char* text : {"", "0", "x", "12.", ".7", "12.x", "-1", "12.7.1", "c2d3e4"})
+    CHECK_MESSAGE(!task_id_from_text(text), text);
+}
+
+TEST_CASE("a job is read as it was written, whatever is in its words") {
+  Job job;
+  job.name = "a\nname";
+  job.request = {"--count=2", "--where=name~A100 and free>=20G"};
+  job.words = {"sh", "-c", "echo \"$X\"\nexit 3\r\\", "", "=", "[section]", "end"};
+  job.folder = "/home/a b\nc";
+  job.rivals = "x\ny";
+  job.submitted_s = 1763809921;
+  CHECK(decode_job(encode_job(job)) == job);
+  CHECK(!decode_job("berth-job 1\nname=x\nend\n"));
+  CHECK(!decode_job("berth-job 2\nword=x\nend\n"));
+}
+
+TEST_CASE("events are read as they were appended, one after another") {
+  TaskEvent taken = event(TaskStep::taken);
+  taken.pid = 12;
+  taken.pid_start_ticks = 345;
+  taken.boot_ms = 17;
+  TaskEvent started = event(TaskStep::started);
+  started.devices = {"0", "3:1"};
+  TaskEvent late = ended(0);
+  late.reason = "[started]\nwhole=1";
+  const std::vector<TaskEvent> all{
+      taken, started, event(TaskStep::cancelled), late, event(TaskStep::put_off), event(TaskStep::again)};
+  std::string text;
+  for (const TaskEvent& each : all) text += encode_event(each);
+  CHECK(decode_events(text) == all);
+}
+
+TEST_CASE("an event that was cut off anywhere has not happened, and spoils none after it") {
+  const std::string first = encode_event(event(TaskStep::taken));
+  const std::string cut = encode_event(event(TaskStep::started));
+  const std::string next = encode_event(event(TaskStep::cancelled));
+  for (std::size_t length = 0; length < cut.size(); ++length) {
+    const std::string torn = first + cut.substr(0, length);
+    CHECK(decode_events(torn).size() == 1);
+    const auto events =
+        decode_events(fmt::format("{}{}{}", torn, torn.ends_with('\n') ? "" : kSpoiled, next));
+    CHECK(events.size() == 2);
+    CHECK(events.back().step == TaskStep::cancelled);
+  }
+}
+
+TEST_CASE("what has happened to a task says how it stands") {
+  const TaskEvent taken = event(TaskStep::taken);
+  const TaskEvent started = event(TaskStep::started);
+  const TaskEvent cancelled = event(TaskStep::cancelled);
+  CHECK(after({}).phase == TaskPhase::waiting);
+  CHECK(!after({}).in_line);
+  CHECK(after({taken}, true).in_line);
+  CHECK(after({taken, started}, true).phase == TaskPhase::running);
+  CHECK(after({taken, started, ended(3)}).phase == TaskPhase::ended);
+  CHECK(after({taken, started, ended(3)}).exit_status == 3);
+  // What it has left behind may have the lock still.
+  CHECK(after({taken, started, ended(0)}, true).phase == TaskPhase::ended);
+  CHECK(after({cancelled}).phase == TaskPhase::cancelled);
+}
+
+TEST_CASE("killed before it was started a task waits, and killed after it is interrupted") {
+  CHECK(after({event(TaskStep::taken)}).phase == TaskPhase::waiting);
+  CHECK(after({event(TaskStep::taken), event(TaskStep::started)}).phase == TaskPhase::interrupted);
+}
+
+TEST_CASE("one that was cancelled before its start never counts as started") {
+  const TaskStanding task = after({event(TaskStep::cancelled), event(TaskStep::started), ended(0)});
+  CHECK(task.phase == TaskPhase::cancelled);
+  CHECK(task.starts == 0);
+}
+
+TEST_CASE("one that was cancelled while it ran is cancelled when it has ended") {
+  const TaskEvent started = event(TaskStep::started);
+  const TaskEvent cancelled = event(TaskStep::cancelled);
+  CHECK(after({started, cancelled}, true).phase == TaskPhase::running);
+  CHECK(after({started, cancelled}, true).asked_to_end);
+  CHECK(after({started, cancelled, ended(0)}).phase == TaskPhase::cancelled);
+  CHECK(after({started, cancelled}).phase == TaskPhase::cancelled);
+  // Too late.
+  CHECK(after({started, ended(0), cancelled}).phase == TaskPhase::ended);
+}
+
+TEST_CASE("what is to be done again waits as if it were new, and its starts are counted on") {
+  const auto task = after({event(TaskStep::started), ended(1), event(TaskStep::again)});
+  CHECK(task.phase == TaskPhase::waiting);
+  CHECK(task.starts == 1);
+  CHECK(!task.exit_status);
+  CHECK(after({event(TaskStep::cancelled), event(TaskStep::again)}).phase == TaskPhase::waiting);
+}
+
+TEST_CASE("whoever waited for a task gets its status") {
+  TaskEvent killed = event(TaskStep::ended);
+  killed.signal = 9;
+  CHECK(exit_status_of(after({event(TaskStep::started), ended(7)})) == 7);
+  CHECK(exit_status_of(after({event(TaskStep::started), killed})) == 137);
+  CHECK(exit_status_of(after({event(TaskStep::started)})) == 1);
+  CHECK(exit_status_of(after({event(TaskStep::cancelled)})) == 1);
+}
+
+TEST_CASE("of those that ask for the same one gets in line, the oldest first") {
+  const std::vector<KnownJob> jobs{{1, "one", {Task::over}},
+                                   {2, "one", {Task::running}},
+                                   {3, "one", {Task::waiting}},
+                                   {4, "one", {Task::waiting}},
+                                   {5, "two", {Task::waiting}}};
+  CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{2, 0}, {4, 0}});
+}
+
+TEST_CASE("while one of them is in line no other gets in line") {
+  const std::vector<KnownJob> jobs{{1, "one", {Task::waiting}}, {2, "one", {Task::in_line}}};
+  CHECK(tasks_to_start(jobs).empty());
+}
+
+}  // namespace berth

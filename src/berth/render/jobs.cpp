@@ -1,0 +1,109 @@
+#include "berth/render/jobs.h"
+
+#include <fmt/format.h>
+
+#include "berth/render/device_json.h"
+#include "berth/render/explain.h"
+#include "berth/render/json_value.h"
+#include "berth/render/table.h"
+
+namespace berth::render {
+namespace {
+
+Tone tone_of_task(const TaskStanding& standing) {
+  switch (standing.phase) {
+    case TaskPhase::waiting:
+      return Tone::waiting;
+    case TaskPhase::running:
+      return Tone::good;
+    case TaskPhase::interrupted:
+      return Tone::bad;
+    case TaskPhase::ended:
+      return exit_status_of(standing) == 0 ? Tone::plain : Tone::bad;
+    case TaskPhase::cancelled:
+      return Tone::faint;
+  }
+  return Tone::plain;
+}
+
+std::string ending_of(const TaskStanding& standing) {
+  if (standing.signal) return fmt::format("signal {}", *standing.signal);
+  return standing.exit_status ? std::to_string(*standing.exit_status) : std::string(kUnknown);
+}
+
+std::string time_or_none(const std::optional<std::int64_t>& at_s, const Style& style) {
+  return at_s ? clock_time(*at_s, style) : std::string(kUnknown);
+}
+
+std::string command_line(const std::vector<std::string>& words) {
+  return printable(fmt::format("{}", fmt::join(words, " ")));
+}
+
+Json task_json(const ToldTask& task) {
+  const TaskStanding& standing = task.standing;
+  return {{"id", to_text(task.id)},
+          {"job", task.id.job},
+          {"name", text_or_null(task.job.name)},
+          {"state", to_text(standing.phase)},
+          {"in_line", standing.in_line},
+          {"words", task.job.words},
+          {"folder", task.job.folder},
+          {"request", task.job.request},
+          {"submitted_s", task.job.submitted_s},
+          {"started_s", nullable(standing.started_s)},
+          {"ended_s", nullable(standing.ended_s)},
+          {"exit_status", nullable(standing.exit_status)},
+          {"signal", nullable(standing.signal)},
+          {"devices", standing.devices},
+          {"starts", standing.starts},
+          {"reason", text_or_null(standing.reason)},
+          {"output", task.output_path}};
+}
+
+}  // namespace
+
+std::string_view standing_word(const TaskStanding& standing) {
+  if (standing.in_line) return "in line";
+  if (standing.phase == TaskPhase::ended) return exit_status_of(standing) == 0 ? "done" : "failed";
+  return to_text(standing.phase);
+}
+
+std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style) {
+  if (tasks.empty()) return "no jobs; `berth submit -- COMMAND` makes one\n";
+  const std::vector<Column> columns{{"JOB", Align::right},
+                                    {"NAME", Align::left, 8},
+                                    {"STATE"},
+                                    {"SUBMITTED", Align::left, 0, 1},
+                                    {"START"},
+                                    {"END"},
+                                    {"GPU"},
+                                    {"EXIT"},
+                                    {"COMMAND", Align::left, 12}};
+  std::vector<Row> rows;
+  std::string reasons;
+  for (const ToldTask& task : tasks) {
+    const TaskStanding& standing = task.standing;
+    rows.push_back({{to_text(task.id)},
+                    {task.job.name.empty() ? std::string(kUnknown) : printable(task.job.name)},
+                    {std::string(standing_word(standing)), tone_of_task(standing)},
+                    {clock_time(task.job.submitted_s, style)},
+                    {time_or_none(standing.started_s, style)},
+                    {time_or_none(standing.ended_s, style)},
+                    {standing.devices.empty() ? std::string(kUnknown) : label_list(standing.devices)},
+                    {ending_of(standing)},
+                    {command_line(task.job.words)}});
+    if (!standing.reason.empty())
+      reasons += fmt::format("job {}: {}\n", to_text(task.id), printable(standing.reason));
+  }
+  std::string text = table(columns, std::move(rows), style);
+  return reasons.empty() ? text : text + "\n" + reasons;
+}
+
+std::string jobs_json(const std::vector<ToldTask>& tasks, Layout layout) {
+  Json json = {{"kind", "berth-jobs"}, {"version", 1}};
+  json["jobs"] = Json::array();
+  for (const ToldTask& task : tasks) json["jobs"].push_back(task_json(task));
+  return dumped(std::move(json), layout);
+}
+
+}  // namespace berth::render

@@ -1,0 +1,357 @@
+// A job comes into being by one rename, so that whoever is killed, or finds the disk full, leaves nothing
+// that could be taken for a job. What is added later is appended, and what excludes is a lock of the
+// kernel's.
+
+#include "berth/store/job_spool.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "berth/core/printable.h"
+#include "berth/core/record.h"
+#include "berth/store/lease_directory.h"
+#include "berth/sys/clock.h"
+#include "berth/sys/file.h"
+#include "berth/sys/lock.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::store {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kDraft = "new";
+constexpr const char* kLeaving = "old";
+constexpr const char* kCounter = "numbers";
+constexpr const char* kRunner = "runner";
+constexpr const char* kBell = "bell";
+// Others who submit hold it for some milliseconds, a slow disk's fsync included.
+constexpr std::chrono::milliseconds kPatience = 10s;
+// Room that is taken before a task starts, so that a disk that fills up while it runs can keep how it ended.
+constexpr off_t kReserved = 4096;
+
+std::string machine_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  const auto id = sys::read_whole("/etc/machine-id");
+  std::string text = name.data();
+  if (id && id->size() >= 8) text += "-" + id->substr(0, 8);
+  return text;
+}
+
+// The nearest folder that is there decides: the rest is made in it.
+bool is_on_network(std::string path) {
+  struct statfs system{};
+  while (::statfs(path.c_str(), &system) != 0) {
+    if (errno != ENOENT || path.size() < 2) return false;
+    path.erase(std::max<std::size_t>(path.rfind('/'), 1));
+  }
+  return untrusted_file_system(system.f_type).has_value();
+}
+
+Result<void> make_folders(const std::string& path) {
+  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+      return sys::fail_errno("making " + part);
+    if (end == std::string::npos) return {};
+  }
+}
+
+std::string file_of(TaskId id, std::string_view what) {
+  return id.index ? fmt::format("{}/{}.{}", id.job, *id.index, what) : fmt::format("{}/{}", id.job, what);
+}
+
+off_t byte_of(TaskId id) {
+  return id.index ? static_cast<off_t>(*id.index) : 0;
+}
+
+Result<void> write_out(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return sys::fail_errno("writing");
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Result<void> write_new(int folder, const char* name, std::string_view text) {
+  const sys::Descriptor file(::openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return sys::fail_errno("making a file");
+  BERTH_DO(write_out(file.get(), text));
+  if (::fsync(file.get()) != 0) return sys::fail_errno("writing");
+  return {};
+}
+
+void remove_folder(int parent, const char* name) {
+  const sys::Descriptor folder(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder) return;
+  if (const auto entries = sys::list_directory(folder.get())) {
+    for (const sys::DirectoryEntry& entry : *entries) ::unlinkat(folder.get(), entry.name.c_str(), 0);
+  }
+  ::unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+// nullopt: there is none. The files are this user's own, and ten thousand are read for one `berth jobs`: what
+// can be done without a call is.
+Result<std::optional<std::string>> read_file(int folder, const std::string& name) {
+  const sys::Descriptor file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!file) {
+    if (errno == ENOENT) return std::nullopt;
+    return sys::fail_errno("opening " + name);
+  }
+  std::array<char, 1 << 14> buffer;
+  std::string text;
+  for (;;) {
+    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+    if (got < 0) return sys::fail_errno("reading " + name);
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (static_cast<std::size_t>(got) < buffer.size()) return text;
+  }
+}
+
+std::string joined(const std::vector<std::string>& environment) {
+  std::string text;
+  for (const std::string& variable : environment) text.append(variable).push_back('\0');
+  return text;
+}
+
+}  // namespace
+
+std::string boot_id() {
+  const auto text = sys::read_whole("/proc/sys/kernel/random/boot_id");
+  return text ? text->substr(0, text->find('\n')) : "";
+}
+
+Result<std::string> JobSpool::standard_path() {
+  const auto variable = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value != nullptr && *value == '/' ? value : "";
+  };
+  std::string state = variable("XDG_STATE_HOME");
+  if (state.empty()) {
+    state = variable("HOME");
+    if (state.empty())
+      return fail(ErrorCode::failure,
+                  "there is no home folder to keep jobs in: neither HOME nor XDG_STATE_HOME is set");
+    state += "/.local/state";
+  }
+  if (is_on_network(state)) return fmt::format("/var/tmp/berth-jobs-{}/{}", ::geteuid(), machine_name());
+  return fmt::format("{}/berth/jobs/{}", state, machine_name());
+}
+
+Result<JobSpool> JobSpool::open(const std::string& path) {
+  BERTH_DO(make_folders(path));
+  sys::Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder) return sys::fail_errno("opening the jobs in " + path);
+  struct stat status{};
+  if (::fstat(folder.get(), &status) != 0) return sys::fail_errno("examining " + path);
+  if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return fail(ErrorCode::failure,
+                fmt::format("{} belongs to {} and others may write there: no jobs are kept in it", path,
+                            sys::user_name(status.st_uid)));
+  return JobSpool(path, std::move(folder));
+}
+
+Result<std::uint64_t> JobSpool::next_number(int counter) const {
+  BERTH_LET(const auto text, sys::read_start(counter, 64));
+  std::uint64_t last =
+      number_from_text<std::uint64_t>(std::string_view(text).substr(0, text.find('\n'))).value_or(0);
+  if (last == 0) {
+    BERTH_LET(const auto known, numbers());
+    if (!known.empty()) last = known.back();
+  }
+  ++last;
+  // Always of one length, so that it is one write in place.
+  BERTH_DO(sys::write_start(counter, fmt::format("{:020}\n", last)));
+  return last;
+}
+
+Result<void> JobSpool::fill_draft(const Job& job, const std::vector<std::string>& environment) const {
+  if (::mkdirat(folder_.get(), kDraft, 0700) != 0) return sys::fail_errno("making a folder");
+  BERTH_LET(const auto draft, sys::open_directory(folder_.get(), kDraft));
+  BERTH_DO(write_new(draft.get(), "job", encode_job(job)));
+  BERTH_DO(write_new(draft.get(), "environment", joined(environment)));
+  if (::fsync(draft.get()) != 0) return sys::fail_errno("writing");
+  return {};
+}
+
+Result<std::uint64_t> JobSpool::add(const Job& job, const std::vector<std::string>& environment) {
+  const auto added = [&]() -> Result<std::uint64_t> {
+    const sys::Descriptor counter(::openat(folder_.get(), kCounter, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!counter) return sys::fail_errno("opening " + std::string(kCounter));
+    BERTH_LET(const bool ours, sys::wait_flock(counter.get(), kPatience, {}));
+    if (!ours) return fail(ErrorCode::failure, "another berth submit of yours has not ended for 10 s");
+    // What is there now was left by one that was killed.
+    remove_folder(folder_.get(), kDraft);
+    remove_folder(folder_.get(), kLeaving);
+    BERTH_DO(fill_draft(job, environment));
+    for (;;) {
+      BERTH_LET(const std::uint64_t number, next_number(counter.get()));
+      const std::string name = std::to_string(number);
+      const bool named =
+          ::renameat2(folder_.get(), kDraft, folder_.get(), name.c_str(), RENAME_NOREPLACE) == 0;
+      // A counter that was brought back from a backup is behind.
+      if (!named && errno == EEXIST) continue;
+      if (!named || ::fsync(folder_.get()) != 0) return sys::fail_errno("writing");
+      return number;
+    }
+  }();
+  if (added) return added;
+  remove_folder(folder_.get(), kDraft);
+  return std::unexpected(context(added.error(), fmt::format("nothing was submitted: the jobs in {}", path_)));
+}
+
+Result<std::vector<std::uint64_t>> JobSpool::numbers() const {
+  const auto entries = sys::list_directory(folder_.get());
+  if (!entries) return std::unexpected(context(entries.error(), path_));
+  std::vector<std::uint64_t> found;
+  for (const sys::DirectoryEntry& entry : *entries) {
+    if (const auto number = number_from_text<std::uint64_t>(entry.name)) found.push_back(*number);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+Result<std::optional<Job>> JobSpool::job(std::uint64_t number) const {
+  const std::string name = file_of({number, {}}, "job");
+  BERTH_LET(const auto text, read_file(folder_.get(), name));
+  if (!text) return std::nullopt;
+  auto job = decode_job(*text);
+  if (!job) return std::unexpected(context(job.error(), fmt::format("{}/{}", path_, name)));
+  return *std::move(job);
+}
+
+Result<std::vector<std::string>> JobSpool::environment(std::uint64_t number) const {
+  const std::string name = file_of({number, {}}, "environment");
+  BERTH_LET(const auto text, read_file(folder_.get(), name));
+  if (!text) return fail(ErrorCode::failure, fmt::format("{}/{} is missing", path_, name));
+  std::vector<std::string> variables;
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    const std::size_t end = rest.find('\0');
+    variables.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(rest.size(), variables.back().size() + 1));
+  }
+  return variables;
+}
+
+Result<TaskStanding> JobSpool::standing(TaskId id) const {
+  BERTH_LET(const auto text, read_file(folder_.get(), file_of(id, "state")));
+  if (!text) return TaskStanding();
+  const std::vector<TaskEvent> events = decode_events(*text);
+  const TaskStanding unheld = standing_of(events, false);
+  // What ended without a word may have a process: only then the lock says more than the events.
+  if (unheld.phase == TaskPhase::ended || (is_over(unheld) && unheld.starts == 0)) return unheld;
+  BERTH_LET(const auto file, sys::open_prepared(folder_.get(), file_of({id.job, {}}, "job"), O_RDONLY));
+  if (!file) return unheld;
+  BERTH_LET(const bool held, sys::is_byte_locked(file.get(), byte_of(id)));
+  if (!held) {
+    // It may have ended between the two looks: what it wrote before it let go counts.
+    BERTH_LET(const auto again, read_file(folder_.get(), file_of(id, "state")));
+    return standing_of(again ? decode_events(*again) : events, false);
+  }
+  return standing_of(events, true);
+}
+
+Result<void> JobSpool::forget(std::uint64_t number) {
+  const sys::Descriptor counter(::openat(folder_.get(), kCounter, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!counter) return sys::fail_errno("opening " + std::string(kCounter));
+  BERTH_LET(const bool ours, sys::wait_flock(counter.get(), kPatience, {}));
+  if (!ours) return fail(ErrorCode::failure, "a berth submit of yours has not ended for 10 s");
+  remove_folder(folder_.get(), kLeaving);
+  // In one step, so that nobody meets a job of which a part is gone.
+  if (::renameat(folder_.get(), std::to_string(number).c_str(), folder_.get(), kLeaving) != 0)
+    return sys::fail_errno(fmt::format("forgetting job {}", number));
+  remove_folder(folder_.get(), kLeaving);
+  return {};
+}
+
+Result<sys::Descriptor> JobSpool::hold(TaskId id) const {
+  BERTH_LET(auto file, sys::open_prepared(folder_.get(), file_of({id.job, {}}, "job"), O_RDWR));
+  if (!file) return fail(ErrorCode::failure, fmt::format("there is no job {}", id.job));
+  BERTH_LET(const bool held, sys::try_lock_bytes(file.get(), byte_of(id), 1));
+  return held ? std::move(file) : sys::Descriptor();
+}
+
+Result<void> JobSpool::append(TaskId id, TaskEvent event, bool durable) const {
+  event.at_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
+  event.boot_ms = std::chrono::duration_cast<std::chrono::milliseconds>(sys::since_boot()).count();
+  event.boot = boot_id();
+  const std::string name = file_of(id, "state");
+  const auto written = [&]() -> Result<void> {
+    const sys::Descriptor file(
+        ::openat(folder_.get(), name.c_str(), O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file) return sys::fail_errno("opening it");
+    struct stat status{};
+    if (::fstat(file.get(), &status) != 0) return sys::fail_errno("examining it");
+    if (status.st_size == 0 && ::fallocate(file.get(), FALLOC_FL_KEEP_SIZE, 0, kReserved) != 0 &&
+        errno != EOPNOTSUPP)
+      return sys::fail_errno("writing");
+    std::string text = encode_event(event);
+    char last = '\n';
+    // What was cut off there shall not become whole by this.
+    if (status.st_size > 0 && ::pread(file.get(), &last, 1, status.st_size - 1) == 1 && last != '\n')
+      text.insert(0, kSpoiled);
+    BERTH_DO(write_out(file.get(), text));
+    if (durable && ::fdatasync(file.get()) != 0) return sys::fail_errno("writing");
+    return {};
+  }();
+  if (!written) return std::unexpected(context(written.error(), fmt::format("{}/{}", path_, name)));
+  return {};
+}
+
+Result<sys::Descriptor> JobSpool::output(TaskId id) const {
+  const std::string name = file_of(id, "out");
+  sys::Descriptor file(
+      ::openat(folder_.get(), name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) return sys::fail_errno(fmt::format("opening {}/{}", path_, name));
+  return file;
+}
+
+std::string JobSpool::output_path(TaskId id) const {
+  return fmt::format("{}/{}", path_, file_of(id, "out"));
+}
+
+Result<sys::Descriptor> JobSpool::hold_as_runner() const {
+  sys::Descriptor file(::openat(folder_.get(), kRunner, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!file) return sys::fail_errno(fmt::format("opening {}/{}", path_, kRunner));
+  BERTH_LET(const bool held, sys::try_lock_bytes(file.get(), 0, 1));
+  return held ? std::move(file) : sys::Descriptor();
+}
+
+Result<bool> JobSpool::has_runner() const {
+  BERTH_LET(const auto file, sys::open_prepared(folder_.get(), kRunner, O_RDONLY));
+  if (!file) return false;
+  return sys::is_byte_locked(file.get(), 0);
+}
+
+Result<sys::Descriptor> JobSpool::bell() const {
+  if (::mkfifoat(folder_.get(), kBell, 0600) != 0 && errno != EEXIST)
+    return sys::fail_errno(fmt::format("making {}/{}", path_, kBell));
+  // For writing too: with no other writer a reader would be told of an end again and again.
+  sys::Descriptor bell(::openat(folder_.get(), kBell, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  if (!bell) return sys::fail_errno(fmt::format("opening {}/{}", path_, kBell));
+  return bell;
+}
+
+void JobSpool::ring(std::uint64_t job) const {
+  const sys::Descriptor bell(::openat(folder_.get(), kBell, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  const std::string line = fmt::format("{}\n", job);
+  if (bell) [[maybe_unused]]
+    const ssize_t written = ::write(bell.get(), line.data(), line.size());
+}
+
+}  // namespace berth::store

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/core/job.h"
+#include "berth/sys/descriptor.h"
+
+namespace berth::store {
+
+/// A job and how its tasks stand.
+struct SpooledTask {
+  TaskId id;
+  TaskStanding standing;
+};
+
+/// The jobs of a user on this machine, as files in one folder that nobody else writes
+/// (docs/jobs-protocol.md). What is in the files describes; that a task has a process is a lock, which the
+/// kernel keeps.
+class JobSpool {
+ public:
+  /// Where this user's jobs of this machine are: below $XDG_STATE_HOME, else ~/.local/state; where that is on
+  /// a network, whose locks cannot be trusted, below /var/tmp. Error: `failure`, when there is no home.
+  static Result<std::string> standard_path();
+  /// Makes it where it is missing. Error: `failure`, also when it belongs to another user.
+  static Result<JobSpool> open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+
+  /// Adds a job whole, or not at all, and gives its number, which no other job here ever had. It is on the
+  /// disk when this returns. `environment` is the variables that its command gets.
+  Result<std::uint64_t> add(const Job& job, const std::vector<std::string>& environment);
+  /// In order.
+  Result<std::vector<std::uint64_t>> numbers() const;
+  /// nullopt: there is none of this number (any more).
+  Result<std::optional<Job>> job(std::uint64_t number) const;
+  Result<std::vector<std::string>> environment(std::uint64_t number) const;
+  /// How a task stands now.
+  Result<TaskStanding> standing(TaskId id) const;
+  /// Removes a job and all of its files. REQUIRES: all of its tasks are over.
+  Result<void> forget(std::uint64_t number);
+
+  /// The lock of the task, for all who share the descriptor. Empty: somebody else has it.
+  Result<sys::Descriptor> hold(TaskId id) const;
+  /// Writes what has happened, with the time and the boot filled in. `durable`: it is on the disk when this
+  /// returns. Error: `failure`, and then it has not happened.
+  Result<void> append(TaskId id, TaskEvent event, bool durable = false) const;
+  /// The file of what the task writes, made where it is missing.
+  Result<sys::Descriptor> output(TaskId id) const;
+  std::string output_path(TaskId id) const;
+
+  /// The lock of the one runner. Empty: there is one.
+  Result<sys::Descriptor> hold_as_runner() const;
+  Result<bool> has_runner() const;
+  /// What `ring` writes is read here. Error: `failure`.
+  Result<sys::Descriptor> bell() const;
+  /// Tells the runner, if there is one, which job has news. Never waits.
+  void ring(std::uint64_t job) const;
+
+ private:
+  JobSpool(std::string path, sys::Descriptor folder) : path_(std::move(path)), folder_(std::move(folder)) {}
+  Result<std::uint64_t> next_number(int counter) const;
+  Result<void> fill_draft(const Job& job, const std::vector<std::string>& environment) const;
+
+  std::string path_;
+  sys::Descriptor folder_;
+};
+
+/// The id of this boot of the machine.
+std::string boot_id();
+
+}  // namespace berth::store

@@ -1,0 +1,37 @@
+"""docs/jobs.md: what it tells people to type works as it says."""
+
+import pathlib
+import re
+
+from lab import DEADLINE_S
+
+PAGE = (pathlib.Path(__file__).parents[2] / "docs/jobs.md").read_text()
+BLOCKS = re.findall(r"^```sh\n(.*?)^```", PAGE, re.M | re.S)
+
+
+def test_each_block_of_the_page_does_what_it_says(lab):
+    stubs = lab.directory / "bin"
+    stubs.mkdir()
+    (stubs / "python").write_text(
+        '#!/bin/sh\ntest "$3" != 39 -a "$3" != 40 || exec sleep 1000\necho "trained $3"\n'
+    )
+    (stubs / "python").chmod(0o755)
+    lab.env["PATH"] = f"{stubs}:{lab.program.parent}:{lab.env['PATH']}"
+    assert len(BLOCKS) == 5
+    said = []
+    for block in BLOCKS:
+        answer = lab.run("bash", "-euc", block, timeout=2 * DEADLINE_S)
+        assert (answer.status, answer.err) == (0, ""), block
+        said.append(answer.out)
+        if len(said) == 1:
+            assert (
+                lab.berth("wait", *(str(number) for number in range(1, 39)), timeout=2 * DEADLINE_S).status
+                == 0
+            )
+    assert said[0].split() == [str(number) for number in range(1, 41)]
+    assert said[1].endswith("trained 7\n") and "seed 40" in said[1]
+    assert said[2] == "cancelled job 39\ncancelled job 40\n"
+    assert said[3] == "42\n"
+    told = {each["id"]: each for each in lab.berth("jobs", "--json").json["jobs"]}
+    assert told["42"]["name"] == "eval" and told["41"]["exit_status"] == 0
+    assert "39" not in told and "38" in told

@@ -1,0 +1,416 @@
+"""berth submit, jobs, log, wait, cancel, forget: what a user sees of jobs that are left alone."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+from clock import Clock
+from jobs import eventually
+from lab import DEADLINE_S
+from lease_jobs import waiting
+from schemas import checked
+from storm import processes
+from submitted import fill, job, kill, log, spool, submit, told, wait_for
+
+
+def test_a_job_runs_with_a_gpu_in_the_folder_and_environment_of_its_submit(lab, tmp_path):
+    folder = tmp_path / "a folder\nof two lines"
+    folder.mkdir()
+    script = (
+        'pwd; echo "$WORDS|$CUDA_VISIBLE_DEVICES|$BERTH_JOB|$BERTH_JOB_NAME" "$1"; echo wrong >&2; exit 3'
+    )
+    number = submit(
+        lab,
+        "--job-name",
+        "train",
+        "--",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        "a\nb",
+        cwd=folder,
+        env={"WORDS": "one two"},
+    )
+    assert number == "1"
+    assert lab.berth("wait", number).status == 3
+    assert log(lab, number) == f"{folder}\none two|0|1|train a\nb\nwrong\n"
+    (found,) = checked(lab.berth("jobs", "--json", number), "jobs")["jobs"]
+    assert (found["name"], found["state"], found["exit_status"]) == ("train", "ended", 3)
+    assert found["devices"] == ["0"] and found["starts"] == 1
+    table = lab.berth("jobs").out.splitlines()
+    assert table[0].split() == "JOB NAME STATE SUBMITTED START END GPU EXIT COMMAND".split()
+    assert table[1].split()[:3] == ["1", "train", "failed"]
+
+
+def test_an_environment_with_newlines_and_of_100_kb_arrives(lab):
+    value = "line\n= \\n" * 12800
+    number = submit(lab, "--", "sh", "-c", 'printf %s "$BIG"', env={"BIG": value, "EMPTY": ""})
+    assert lab.berth("wait", number).status == 0
+    assert log(lab, number) == value
+
+
+def test_a_command_that_is_not_there_is_told_at_submit(lab):
+    answer = lab.berth("submit", "--", "trian")
+    assert (answer.status, answer.out) == (127, "")
+    assert "trian: there is no such command on PATH" in answer.err
+    assert told(lab) == []
+
+
+@pytest.mark.parametrize("words", [(), ("-n", "0", "--", "true"), ("--job-name", "", "--", "true")])
+def test_what_makes_no_sense_is_refused(lab, words):
+    assert lab.berth("submit", *words).status == 2
+    assert told(lab) == []
+
+
+def test_a_request_that_nothing_can_satisfy_ends_the_job_with_the_reason(lab):
+    number = submit(lab, "-n", "9", "--", "true")
+    assert lab.berth("wait", number).status == 69
+    assert "9 whole GPUs" in job(lab, number)["reason"]
+    assert "9 whole GPUs" in log(lab, number)
+
+
+def test_the_time_of_a_job_ends_it(lab):
+    number = submit(lab, "--time", "1s", "--", "sleep", "1000")
+    assert lab.berth("wait", number).status == 128 + signal.SIGTERM
+
+
+def test_a_job_is_the_machines_and_not_of_the_lease_that_it_was_submitted_in(lab):
+    answer = lab.berth(
+        "run", "--", lab.program, "submit", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES; sleep 1000"
+    )
+    assert (answer.status, answer.out, answer.err) == (0, "1\n", "")
+    wait_for(lab, "1", "running")
+    assert [len(lease["devices"]) for lease in lab.berth("list", "--json").json["leases"]] == [1]
+
+
+def test_a_mask_that_no_lease_made_holds_for_the_job(lab):
+    number = submit(lab, "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES", env={"CUDA_VISIBLE_DEVICES": "5"})
+    assert lab.berth("wait", number).status == 0
+    assert log(lab, number) == "5\n"
+
+
+def test_many_jobs_that_ask_for_the_same_are_one_in_the_line(make_lab):
+    lab = make_lab("2xH100")
+    holders = fill(lab, 2)
+    numbers = [submit(lab, "--", "true") for _ in range(20)]
+    other = submit(lab, "-n", "2", "--", "true")
+    eventually(lambda: len(waiting(lab)) == 2)
+    assert [found["id"] for found in told(lab) if found["in_line"]] == [numbers[0], other]
+    assert len(processes(lab)["run"]) == len(holders) + 2
+    # Who comes now is behind these two, and before the other nineteen.
+    person = lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    eventually(lambda: len(waiting(lab)) == 3)
+    lab.berth("cancel", *holders)
+    assert person.stdout.readline() == "ready\n"
+    assert lab.berth("wait", *numbers[:1]).status == 0
+    person.kill()
+    assert lab.berth("wait", *numbers, other).status == 0
+    assert all(found["starts"] == 1 for found in told(lab, *numbers))
+
+
+def test_list_and_queue_show_the_job(make_lab):
+    lab = make_lab("1xH100")
+    fill(lab, 1)
+    submit(lab, "--job-name", "tune", "--note", "for the paper", "--", "sh", "-c", "true")
+    eventually(lambda: len(waiting(lab)) == 1)
+    assert '"job 1 holder"' in lab.berth("list").out
+    assert '"job 2 tune: for the paper"' in lab.berth("queue").out
+
+
+# Cancelling
+
+
+def test_one_that_waits_is_cancelled_and_never_runs(make_lab):
+    lab = make_lab("1xH100")
+    (holder,) = fill(lab, 1)
+    first, second = (submit(lab, "--", "touch", lab.directory / f"ran{i}") for i in range(2))
+    eventually(lambda: job(lab, first)["in_line"])
+    assert lab.berth("cancel", first, second).out == f"cancelled job {first}\ncancelled job {second}\n"
+    eventually(lambda: lab.berth("queue", "--json").json["waiters"] == [])
+    lab.berth("cancel", holder)
+    last = submit(lab, "--", "true")
+    assert lab.berth("wait", last).status == 0
+    assert list(lab.directory.glob("ran*")) == []
+    answer = lab.berth("wait", first)
+    assert (answer.status, answer.err) == (1, f"berth: job {first} was cancelled\n")
+
+
+def test_one_that_runs_is_asked_to_end(lab):
+    number = submit(
+        lab, "--", "sh", "-c", "trap 'echo saved; exit 0' TERM; echo on; while :; do sleep 0.05; done"
+    )
+    eventually(lambda: log(lab, number) == "on\n")
+    assert lab.berth("cancel", number).status == 0
+    assert log(lab, number) == "on\nsaved\n"
+    assert job(lab, number)["state"] == "cancelled"
+
+
+def test_one_that_does_not_end_is_named(lab):
+    number = submit(lab, "--", "sh", "-c", "trap '' TERM; echo on; while :; do sleep 0.05; done")
+    eventually(lambda: log(lab, number) == "on\n")
+    answer = lab.berth("cancel", "--wait", "1s", number)
+    assert answer.status == 124 and "still runs: pid" in answer.err
+
+
+def test_what_is_over_or_was_never_there_is_no_job_to_cancel(lab):
+    number = submit(lab, "--", "true")
+    lab.berth("wait", number)
+    answer = lab.berth("cancel", number)
+    assert answer.status == 1 and "is over already (ended)" in answer.err
+    assert lab.berth("cancel", "77").status == 1
+    for command in ("log", "wait", "forget", "jobs"):
+        answer = lab.berth(command, "77")
+        assert answer.status == 1 and "there is no job 77" in answer.err
+        assert lab.berth(command, "x").status == 2
+
+
+# Logs, and forgetting
+
+
+def test_a_log_is_followed_until_the_job_is_over(make_lab):
+    lab = make_lab("1xH100")
+    (holder,) = fill(lab, 1)
+    number = submit(lab, "--", "sh", "-c", "echo one; sleep 0.2; echo two")
+    follower = lab.start_berth("log", "-f", number)
+    lab.berth("cancel", holder)
+    out, err = follower.communicate(timeout=DEADLINE_S)
+    assert (out, err, follower.returncode) == ("one\ntwo\n", "", 0)
+
+
+def test_a_job_that_is_over_is_forgotten_and_its_number_with_it(lab):
+    numbers = [submit(lab, "--", "true"), submit(lab, "--", "sleep", "1000")]
+    lab.berth("wait", numbers[0])
+    answer = lab.berth("forget", *numbers)
+    assert answer.status == 1 and f"berth cancel {numbers[1]} ends it" in answer.err
+    lab.berth("cancel", numbers[1])
+    assert lab.berth("forget", *numbers).status == 0
+    assert lab.berth("jobs").out.startswith("no jobs;")
+    assert submit(lab, "--", "true") == "3"
+
+
+def test_completion_offers_the_jobs(lab):
+    submit(lab, "--job-name", "train", "--", "sleep", "1000")
+    submit(lab, "--", "sleep", "999")
+    assert lab.berth("__tasks").out == "1\ttrain\n2\tsleep 999\n"
+
+
+# What breaks such things elsewhere
+
+
+def test_a_job_outlives_the_session_that_submitted_it(lab):
+    script = f"{lab.program} submit -- sh -c 'sleep 0.3; echo done'; sleep 1000"
+    session = lab.start("sh", "-c", script, start_new_session=True)
+    assert session.stdout.readline() == "1\n"
+    os.killpg(session.pid, signal.SIGHUP)
+    session.wait(DEADLINE_S)
+    assert lab.berth("wait", "1").status == 0
+    assert log(lab, "1") == "done\n"
+
+
+def test_a_killed_runner_loses_nothing_and_comes_back_with_the_next_command(make_lab):
+    lab = make_lab("1xH100")
+    fill(lab, 1)
+    numbers = [submit(lab, "--", "sh", "-c", "echo ran") for _ in range(3)]
+    eventually(lambda: job(lab, numbers[0])["in_line"])
+    kill(lab, "runner")
+    assert len(processes(lab)["run"]) == 2  # what runs, and what is in line
+    lab.berth("cancel", "1")
+    assert lab.berth("wait", *numbers).status == 0
+    assert [log(lab, number) for number in numbers] == ["ran\n"] * 3
+
+
+def test_with_its_runner_killed_a_job_that_starts_brings_up_the_next(make_lab):
+    lab = make_lab("1xH100")
+    (holder,) = fill(lab, 1)
+    for i in range(3):
+        submit(lab, "--", "touch", lab.directory / f"ran{i}")
+    eventually(lambda: job(lab, "2")["in_line"])
+    kill(lab, "runner")
+    (run,) = (pid for pid in processes(lab)["run"] if f"/{holder}".encode() in cmdline(pid))
+    os.kill(run, signal.SIGTERM)
+    # Nobody asks for jobs meanwhile.
+    eventually(lambda: len(list(lab.directory.glob("ran*"))) == 3)
+
+
+def cmdline(pid: int) -> bytes:
+    return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0")
+
+
+def test_one_killed_in_line_gets_in_line_again(make_lab):
+    lab = make_lab("1xH100")
+    (holder,) = fill(lab, 1)
+    number = submit(lab, "--", "sh", "-c", "echo ran")
+    eventually(lambda: job(lab, number)["in_line"])
+    (first,) = (pid for pid in processes(lab)["run"] if cmdline(pid).endswith(f"/{number}".encode()))
+    os.kill(first, signal.SIGKILL)
+    eventually(lambda: job(lab, number)["in_line"] and first not in processes(lab)["run"])
+    lab.berth("cancel", holder)
+    assert lab.berth("wait", number).status == 0
+    assert log(lab, number) == "ran\n"
+    assert job(lab, number)["starts"] == 1
+
+
+def test_one_whose_run_is_killed_is_interrupted_and_not_run_again(lab):
+    number = submit(lab, "--", "sh", "-c", "echo ran; exec sleep 1000")
+    eventually(lambda: log(lab, number) == "ran\n")
+    kill(lab, "run")
+    wait_for(lab, number, "interrupted")
+    other = submit(lab, "--", "true")
+    assert lab.berth("wait", other).status == 0
+    assert log(lab, number) == "ran\n"
+    assert lab.berth("wait", number).status == 1
+
+
+def test_while_anything_of_a_job_lives_it_runs_whatever_became_of_its_run(lab):
+    number = submit(lab, "--", "sh", "-c", "trap '' TERM; echo on; while :; do sleep 0.05; done")
+    eventually(lambda: log(lab, number) == "on\n")
+    kill(lab, "run")
+    assert job(lab, number)["state"] == "running"
+    for pid in processes(lab)["job"]:
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lab, number, "interrupted")
+
+
+def end_all(lab) -> None:
+    """At once, as far as that goes: none is there to start another."""
+    while left := lab.inhabitants():
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_after_a_reboot_those_that_wait_run_and_those_that_ran_are_interrupted(make_lab):
+    lab = make_lab("1xH100")
+    (ran,) = fill(lab, 1)
+    numbers = [submit(lab, "--", "sh", "-c", "echo ran") for _ in range(2)]
+    eventually(lambda: job(lab, numbers[0])["in_line"])
+    end_all(lab)
+    for state in spool(lab).glob("*/state"):
+        # Of another boot, in which our processes have the pids of that one's.
+        text = "".join(
+            "boot=another\n"
+            if line.startswith("boot=")
+            else f"pid={os.getpid()}\n"
+            if line.startswith("pid=")
+            else line
+            for line in state.read_text().splitlines(keepends=True)
+        )
+        state.write_text(text)
+    assert lab.berth("wait", *numbers).status == 0
+    assert job(lab, ran)["state"] == "interrupted"
+    assert [log(lab, number) for number in numbers] == ["ran\n"] * 2
+    assert job(lab, ran)["starts"] == 1
+
+
+@pytest.mark.release_only  # what is preloaded comes before the sanitizer
+def test_a_clock_that_is_set_back_changes_nothing(make_lab):
+    lab = make_lab("1xH100")
+    clock = Clock(lab)
+    (holder,) = fill(lab, 1)
+    first = submit(lab, "--", "sh", "-c", f"echo first >> {lab.directory}/order")
+    clock.set(wall=-40_000_000, boot=0)
+    second = submit(lab, "--", "sh", "-c", f"echo second >> {lab.directory}/order", env=clock.env)
+    assert job(lab, second)["submitted_s"] < job(lab, first)["submitted_s"]
+    lab.berth("cancel", holder)
+    assert lab.berth("wait", first, second).status == 0
+    assert (lab.directory / "order").read_text() == "first\nsecond\n"
+
+
+@pytest.fixture
+def small_home(lab):
+    """A home on a file system of its own, of which little is left."""
+    home = lab.directory / "home"
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs", str(home)]
+    if subprocess.run(mount, stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("needs the right to mount")
+    yield home
+    subprocess.run(["umount", "-l", str(home)], check=True)
+
+
+def test_on_a_full_disk_a_submit_is_refused_whole(lab, small_home):
+    first = submit(lab, "--", "true")
+    lab.berth("wait", first)
+    with contextlib.suppress(OSError), (small_home / "filler").open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    answer = lab.berth("submit", "--", "true")
+    assert (answer.status, answer.out) == (1, "")
+    assert "nothing was submitted" in answer.err and "No space left" in answer.err
+    assert [found["id"] for found in told(lab)] == [first]
+    assert not (spool(lab) / "new").exists()
+    (small_home / "filler").unlink()
+    assert lab.berth("wait", submit(lab, "--", "true")).status == 0
+
+
+def test_a_disk_that_fills_up_while_a_job_runs_keeps_how_it_ended(lab, small_home):
+    number = submit(lab, "--", "sh", "-c", f"cat /dev/zero > {small_home}/filler 2>/dev/null; exit 7")
+    assert lab.berth("wait", number).status == 7
+
+
+def test_two_machines_with_one_home_have_jobs_of_their_own(lab):
+    if subprocess.run(["unshare", "--uts", "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("needs the right to have another host name")
+    there = ["unshare", "--uts", "sh", "-c", 'hostname other; exec "$@"', "sh", lab.program]
+    submit(lab, "--job-name", "here", "--", "true")
+    assert lab.run(*there, "submit", "--job-name", "there", "--", "true").out == "1\n"
+    assert lab.run(*there, "wait", "1").status == 0
+    assert [found["name"] for found in lab.run(*there, "jobs", "--json").json["jobs"]] == ["there"]
+    assert [found["name"] for found in told(lab)] == ["here"]
+
+
+def test_one_that_cannot_begin_now_waits_says_why_and_tries_again(lab, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    holders = fill(lab, 8)
+    number = submit(lab, "--", "sh", "-c", "echo ran", cwd=folder)
+    eventually(lambda: job(lab, number)["in_line"])
+    kill(lab, "runner")
+    (run,) = (pid for pid in processes(lab)["run"] if cmdline(pid).endswith(f"/{number}".encode()))
+    folder.rename(tmp_path / "elsewhere")
+    os.kill(run, signal.SIGKILL)
+    eventually(lambda: f"going to {folder}" in (job(lab, number)["reason"] or ""))
+    assert job(lab, number)["state"] == "waiting"
+    (tmp_path / "elsewhere").rename(folder)
+    lab.berth("cancel", *holders)
+    assert lab.berth("wait", number).status == 0
+    assert log(lab, number) == "ran\n"
+
+
+def test_one_that_was_cut_off_while_it_was_written_is_no_job(lab):
+    submit(lab, "--", "true")
+    lab.berth("wait", "1")
+    draft = spool(lab) / "new"
+    draft.mkdir()
+    (draft / "job").write_text("berth-job 1\nname=ha")
+    assert [found["id"] for found in told(lab)] == ["1"]
+    assert submit(lab, "--", "true") == "2"
+    assert not draft.exists()
+
+
+def test_a_job_that_cannot_be_read_is_named_and_stops_no_other(lab):
+    submit(lab, "--", "true")
+    lab.berth("wait", "1")
+    (spool(lab) / "1/job").write_text("nonsense")
+    assert lab.berth("wait", submit(lab, "--", "true")).status == 0
+    answer = lab.berth("jobs")
+    assert "1/job: malformed" in answer.err and answer.out.splitlines()[1].split()[0] == "2"
+
+
+def test_a_folder_of_jobs_that_others_may_write_to_is_refused(lab):
+    submit(lab, "--", "true")
+    spool(lab).chmod(0o777)
+    answer = lab.berth("submit", "--", "true")
+    assert answer.status == 1 and "others may write there" in answer.err
+
+
+def test_a_runner_ends_when_there_is_nothing_left_to_start(lab):
+    number = submit(lab, "--", "sleep", "1000")
+    wait_for(lab, number, "running")
+    eventually(lambda: processes(lab)["runner"] == [])

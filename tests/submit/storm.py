@@ -1,0 +1,177 @@
+"""Jobs, their runners and those who submit them, killed at random (`./dev storm`).
+
+What was run is told by the jobs themselves, a line each at their start, into files that Berth knows nothing of. So
+a job that is run twice, or one that was promised and never came, is seen whatever the spool says."""
+
+import argparse
+import collections
+import contextlib
+import dataclasses
+import os
+import pathlib
+import random
+import signal
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from lab import DEADLINE_S, Lab  # noqa: E402
+
+# Each start leaves a line of its own: a write of a few bytes at the end of a file is one.
+JOB = 'echo start >> "$0/$1"; sleep "$2"; echo end >> "$0/$1"'
+
+
+@dataclasses.dataclass
+class Found:
+    """What a storm has left: jobs by their tokens."""
+
+    promised: set = dataclasses.field(default_factory=set)  # submit has ended with 0
+    starts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    states: dict = dataclasses.field(default_factory=dict)  # as users are told
+    kills: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+
+    def twice(self) -> list:
+        return sorted(token for token, count in self.starts.items() if count > 1)
+
+    def lost(self) -> list:
+        """Promised, never started, and nobody is told that it was cut or killed."""
+        return sorted(
+            f"{token} ({self.states.get(token)})"
+            for token in self.promised
+            if self.starts[token] == 0 and self.states.get(token) not in ("interrupted", "killed")
+        )
+
+    def untrue(self) -> list:
+        """Told as not run, and it was."""
+        return sorted(
+            token for token, state in self.states.items() if self.starts[token] and state == "waiting"
+        )
+
+
+def processes(lab: Lab) -> dict:
+    """Those of this machine, by what they are."""
+    found = collections.defaultdict(list)
+    for pid in lab.inhabitants():
+        with contextlib.suppress(OSError):
+            words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+            if "__jobs" in words:
+                found["runner"].append(pid)
+            elif "__job" in words:
+                found["run"].append(pid)
+            elif "submit" in words:
+                found["submit"].append(pid)
+            elif words[0] == "sh":
+                found["job"].append(pid)
+    return found
+
+
+class Storm:
+    def __init__(self, lab: Lab, seed: int):
+        self.lab = lab
+        self.random = random.Random(seed)
+        self.marks = lab.directory / "marks"
+        self.marks.mkdir()
+        self.found = Found()
+        self.count = 0
+        self.submitting = {}
+
+    def submit(self) -> None:
+        self.count += 1
+        token = f"t{self.count}"
+        length = self.random.choice(["0", "0.01", "0.05"])
+        request = self.random.choice([[], [], ["-n", "2"]])
+        self.submitting[token] = self.lab.start_berth(
+            "submit", "--job-name", token, *request, "--", "sh", "-c", JOB, self.marks, token, length
+        )
+
+    def collect(self) -> None:
+        for token, process in list(self.submitting.items()):
+            if process.poll() is not None:
+                process.communicate()
+                del self.submitting[token]
+                self.lab.running.remove(process)
+                if process.returncode == 0:
+                    self.found.promised.add(token)
+
+    def kill_one(self) -> None:
+        there = processes(self.lab)
+        if not there:
+            return
+        kind = self.random.choice(sorted(there))
+        victims = there[kind]
+        if self.random.random() < 0.1:  # all at once, as at the end of a session
+            kind, victims = "all", sum(there.values(), [])
+        elif self.random.random() > 0.3:
+            victims = [self.random.choice(victims)]
+        for pid in victims:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.found.kills[kind] += 1
+
+    def round(self) -> None:
+        for _ in range(self.random.randint(0, 3)):
+            self.submit()
+        time.sleep(self.random.random() * 0.03)  # when a kill comes is what is tried
+        self.kill_one()
+        self.collect()
+
+    def told(self) -> list:
+        return self.lab.berth("jobs", "--json").json["jobs"]
+
+    def settle(self) -> Found:
+        """Lets all that is left run."""
+        while self.submitting:
+            self.collect()
+            time.sleep(0.01)
+        end = time.monotonic() + DEADLINE_S + self.count
+        while any(job["state"] in ("waiting", "running") for job in self.told()):
+            assert time.monotonic() < end, "some still wait, and nothing happens"
+            time.sleep(0.1)
+        self.found.states = {job["name"]: "killed" if job["signal"] else job["state"] for job in self.told()}
+        for path in self.marks.iterdir():
+            self.found.starts[path.name] = path.read_text().split().count("start")
+        return self.found
+
+
+def storm(lab: Lab, seed: int, go_on) -> Found:
+    """Rounds as long as go_on(round) says so."""
+    made = Storm(lab, seed)
+    number = 0
+    while go_on(number):
+        made.round()
+        number += 1
+    return made.settle()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=1)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}", flush=True)
+    end = time.monotonic() + 60 * arguments.minutes
+    total, wrong, number = 0, 0, 0
+    while time.monotonic() < end:
+        with tempfile.TemporaryDirectory(prefix="berth-storm-") as directory:
+            lab = Lab(pathlib.Path(directory), "4xH100")
+            try:
+                found = storm(
+                    lab, arguments.seed + number, lambda done: done < 200 and time.monotonic() < end
+                )
+            finally:
+                lab.close()
+        number += 1
+        total += len(found.promised)
+        states = collections.Counter(found.states.values())
+        print(f"{len(found.promised)} promised, {dict(states)}, killed {dict(found.kills)}", flush=True)
+        for words, tokens in [("twice", found.twice()), ("lost", found.lost()), ("untrue", found.untrue())]:
+            if tokens:
+                wrong += len(tokens)
+                print(f"{words}: {tokens}", flush=True)
+    print(f"{total} jobs promised, {wrong} wrong")
+    return 1 if wrong or not total else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
