@@ -1,9 +1,10 @@
 """Who starts in front of whom, and who is woken when a GPU falls free that those before it do not get."""
 
+import json
 import signal
 
 import pytest
-from jobs import Job, holder, queue, waiter
+from jobs import Job, eventually, holder, queue, waiter
 from lab import Lab
 
 
@@ -54,6 +55,24 @@ def test_one_model_is_not_kept_from_those_who_take_any(make_lab):
     assert easy.starts() == "1"
     first.ends()
     picky.starts()
+
+
+@pytest.mark.parametrize("site", ["", "backfill = true\n"])
+def test_one_whose_own_conditions_are_not_met_keeps_nothing_from_the_others(make_lab, site):
+    """They pass it over, and it has its turn once its conditions are met."""
+    lab = make_lab('[[device]]\nmodel = "H100"\ntemperature = 60\n')
+    (lab.directory / "site.toml").write_text(site)
+    cold = waiter(lab, "--temp", "20").says("first in line")
+    other = Job(lab)
+    assert other.starts() == "0"
+    (waits,) = json.loads(lab.berth("queue", "--json").out)["waiters"]
+    assert waits["pid"] == cold.pid
+    other.ends()
+    eventually(lambda: json.loads(lab.berth("queue", "--json").out)["waiters"][0]["held_back"])
+    assert "hold it back, and the others pass it over" in lab.berth("queue", env={"COLUMNS": "300"}).out
+    assert lab.berth("pick").out == "0\n"
+    lab.change('[[device]]\nmodel = "H100"\ntemperature = 10\n')
+    assert cold.starts() == "0"
 
 
 # With backfill

@@ -234,6 +234,7 @@ class Machine:
                     "behind": None if position == 1 else ticket(self.number * 100 + 50 + position - 1),
                     "starts_at_s": NOW_S + 7200 if position == 1 else None,
                     "stopped": False,
+                    "held_back": False,
                     "reason": f"{max(0, count - 1)} of 8 free; GPU 1 leased ada 2 h"
                     if position == 1
                     else "behind one earlier rival",

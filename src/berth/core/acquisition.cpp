@@ -280,13 +280,13 @@ Action on(State& state, milliseconds now, const Rang& rang) {
 // those that it has passed over.
 Action on(State& state, milliseconds now, const Ticked& tick) {
   state.far_back = tick.far_back;
-  const auto is_stopped = [&](TicketId id) { return tick.stopped.contains(id); };
+  const auto is_passed_over = [&](TicketId id) { return tick.passed_over.contains(id); };
   const Behind* me = behind(state);
   const bool looks_for_itself = me != nullptr && !me->unguarded.empty();
   if (state.is_pausing || (tick.leases_changed && looks_for_itself)) return look_anew(state);
   const bool may_be_my_turn = tick.leases_changed && !tick.far_back && backfills(state);
-  if (!may_be_my_turn && (me == nullptr || !is_stopped(me->rival)) &&
-      std::ranges::all_of(state.passed_over, is_stopped)) {
+  if (!may_be_my_turn && (me == nullptr || !is_passed_over(me->rival)) &&
+      std::ranges::all_of(state.passed_over, is_passed_over)) {
     if (now >= state.deaf_until + state.patience.tick) state.ring_pause = 0ms;
     return sleep(state, now);
   }
@@ -356,8 +356,10 @@ Decision decide_by(State& state, std::int64_t lease_changes) {
     const bool is_old = !same_leases(state.judged, state.ledger) || hides_a_lock(state);
     state.facts_are_old = is_old && !is_last_attempt(state);
   }
-  if (state.facts_are_old || state.patience.wait) return Stay{};
-  return Withdraw{};
+  if (state.facts_are_old) return Stay{};
+  if (!state.patience.wait) return Withdraw{};
+  const auto* blocked = std::get_if<Blocked>(&state.plan);
+  return Stay{blocked != nullptr && blocked->held_back};
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ struct Named {
 };
 /// While it sleeps behind a rival a period has passed.
 struct Ticked {
-  std::set<TicketId> stopped;  ///< of those watched
+  std::set<TicketId> passed_over;  ///< of those watched: stopped, or held back by conditions of their own
   bool far_back = false;
   bool leases_changed = false;  ///< since the last look
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -26,6 +27,9 @@ struct Take {
 };
 /// In the queue.
 struct Stay {
+  /// Whether enough is free but for conditions of its own, so that others pass it over. nullopt: as before.
+  std::optional<bool> held_back{};
+
   bool operator==(const Stay&) const = default;
 };
 /// Leave the queue, and end the ticket.

@@ -49,7 +49,10 @@ struct Ticket {
   std::optional<std::int64_t> granted_boot_s{};
   std::vector<std::string> candidates;  ///< UUIDs that the static filters admit, or kEveryDevice
   std::vector<std::string> devices;     ///< UUIDs granted; empty while waiting
-  std::string user;                     ///< name of uid, for people
+  /// Waiting: enough is free for it but for conditions of its own. Others pass it over. Said by a lock, not
+  /// in the text.
+  bool held_back = false;
+  std::string user;  ///< name of uid, for people
   std::string command;
   std::string note;
   std::string request;  ///< the request in words, for people

@@ -98,7 +98,8 @@ Lineup lineup_of(const Ledger& ledger, const Facts& facts, Moment now, const std
     if (ticket.phase == TicketPhase::waiting && (!before || ticket.id < *before)) waiting.push_back(&ticket);
   }
   std::ranges::sort(waiting, {}, [](const Ticket* ticket) { return ticket->id; });
-  for (const Ticket* ticket : waiting) lining.add(*ticket, passed_over.contains(ticket->id));
+  for (const Ticket* ticket : waiting)
+    lining.add(*ticket, ticket->held_back || passed_over.contains(ticket->id));
   return std::move(lining).result();
 }
 

@@ -19,6 +19,14 @@ std::vector<Verdict> free_for(const Ticket& mine, const std::vector<Verdict>& ve
   return free;
 }
 
+/// The verdicts on the request without its conditions, which a ticket tells in words only.
+std::vector<Verdict> as_others_see(const Request& request, const Ledger& ledger, const Facts& facts) {
+  if (request.conditions.empty()) return {};
+  Request plain = request;
+  plain.conditions.clear();
+  return judge(plain, ledger, facts).value_or(std::vector<Verdict>{});
+}
+
 /// Who is to have some of what is free, each once.
 std::vector<TicketId> owners(const Gap& gap, const std::vector<Verdict>& free) {
   std::set<TicketId> owners;
@@ -53,7 +61,8 @@ std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledge
                                          const std::set<TicketId>& passed_over) {
   std::vector<const Ticket*> rivals;
   for (const Ticket& other : ledger.tickets) {
-    if (other.phase != TicketPhase::waiting || other.id >= mine.id || passed_over.contains(other.id))
+    if (other.phase != TicketPhase::waiting || other.id >= mine.id || other.held_back ||
+        passed_over.contains(other.id))
       continue;
     if (are_rivals(mine, other)) rivals.push_back(&other);
   }
@@ -71,14 +80,23 @@ Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& reque
   const std::vector<const Ticket*> rivals = rivals_before(*mine, ledger, passed_over);
   std::vector<Verdict> open = free_for(*mine, verdicts);
   const bool is_enough = open.size() >= request.count;
-  if (rivals.empty() && !is_enough) return Blocked{std::move(verdicts)};
+  const std::vector<Verdict> for_others =
+      is_enough ? open : free_for(*mine, as_others_see(request, ledger, facts));
+  const bool would_be_enough = for_others.size() >= request.count;
+  if (rivals.empty() && !is_enough) return Blocked{std::move(verdicts), would_be_enough};
   if (rivals.empty()) return Granted{choose(request, open, facts.snapshot)};
   Behind waits = behind_one_of(*mine, rivals);
-  if (!is_enough) return waits;
+  const bool backfill = facts.policy.line.backfill;
+  if (!is_enough && !(would_be_enough && backfill)) return waits;
   const Gap gap(*mine, ledger, facts, passed_over, now);
-  if (facts.policy.line.backfill) waits.in_the_way = owners(gap, open);
-  std::erase_if(open, [&](const Verdict& verdict) { return !gap.is_open(verdict); });
-  if (open.size() >= request.count) return Granted{choose(request, open, facts.snapshot)};
+  if (backfill) waits.in_the_way = owners(gap, for_others);
+  const auto has_enough = [&](std::vector<Verdict>& free) {
+    std::erase_if(free, [&](const Verdict& verdict) { return !gap.is_open(verdict); });
+    return free.size() >= request.count;
+  };
+  if (is_enough && has_enough(open)) return Granted{choose(request, open, facts.snapshot)};
+  std::vector<Verdict> left = for_others;
+  if (!is_enough && has_enough(left)) return Blocked{std::move(verdicts), true};
   return waits;
 }
 

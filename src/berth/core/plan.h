@@ -27,23 +27,25 @@ struct Granted {
 
   bool operator==(const Granted&) const = default;
 };
-/// I am first of my rivals, and too few devices are free.
+/// I am first of my rivals, and too few devices are free; or it is my turn but for conditions of my own.
 struct Blocked {
   std::vector<Verdict> verdicts;
+  bool held_back = false;  ///< enough is free but for those conditions, so that others pass me over
 
   bool operator==(const Blocked&) const = default;
 };
 using Plan = std::variant<Behind, Granted, Blocked>;
 
-/// My earlier waiting rivals without those `passed_over`, the last of them last.
+/// My earlier waiting rivals without those `passed_over` and those held back, the last of them last.
 std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledger,
                                          const std::set<TicketId>& passed_over = {});
 
 /// What the ticket `me` of the ledger should do next. Pure. Error: as `judge`; `failure` if `me` does not
 /// wait. Two tickets are rivals if their candidates meet. Those before me have what `schedule` gives them,
 /// now or from a moment on; without backfill, all that they could be given. What is free beside that may be
-/// taken at once. Those `passed_over` (stopped: no event would end a wait for them) count as if they did not
-/// wait, and keep their place. `now`: of the boot clock.
+/// taken at once. Those `passed_over` (stopped: no event would end a wait for them) and those held back by
+/// conditions of their own (Ticket::held_back) count as if they did not wait, and keep their place. `now`: of
+/// the boot clock.
 ///
 /// Where too little is free whoever waits, the nearest of the queue are enough for the answer.
 Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me,

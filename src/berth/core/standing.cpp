@@ -43,7 +43,7 @@ std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const 
     Standing standing{.ticket = *ticket, .stopped = stopped.contains(ticket->id)};
     const Ticket* behind = nullptr;
     for (const Standing& earlier : queue) {
-      if (earlier.stopped || !are_rivals(earlier.ticket, *ticket)) continue;
+      if (earlier.stopped || earlier.ticket.held_back || !are_rivals(earlier.ticket, *ticket)) continue;
       ++standing.position;
       behind = &earlier.ticket;
     }

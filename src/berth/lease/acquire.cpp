@@ -160,7 +160,9 @@ class Asking {
     Ticked tick{{}, own_->is_far_back(), store_.lease_changes() != changes_};
     for (const TicketId id : sleep.watched) {
       const Ticket* ticket = find_ticket(state_.ledger, id);
-      if (ticket != nullptr && is_stopped(*ticket, *options_.processes)) tick.stopped.insert(id);
+      const bool passes =
+          store_.is_held_back(id) || (ticket != nullptr && is_stopped(*ticket, *options_.processes));
+      if (passes) tick.passed_over.insert(id);
     }
     return tick;
   }

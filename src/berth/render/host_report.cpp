@@ -284,6 +284,7 @@ void read_queue(const JsonReader& json, HostReport& report) {
     if (!each.is_null("behind")) waiter.behind = known.called(read_id(each, "behind"));
     waiter.starts_at_s = each.maybe<std::int64_t>("starts_at_s");
     waiter.stopped = each.flag("stopped");
+    waiter.ticket.held_back = each.flag("held_back");
     waiter.reason = each.text("reason");
     report.ledger.tickets.push_back(waiter.ticket);
     known.take_last();

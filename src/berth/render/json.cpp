@@ -76,6 +76,7 @@ std::string queue_json(const std::vector<Standing>& waiters, Layout layout) {
     row["behind"] = waiter.behind ? Json(to_text(waiter.behind->id)) : Json(nullptr);
     row["starts_at_s"] = nullable(waiter.starts_at_s);
     row["stopped"] = waiter.stopped;
+    row["held_back"] = waiter.ticket.held_back;
     row["reason"] = waiter.reason;
     json["waiters"].push_back(std::move(row));
   }

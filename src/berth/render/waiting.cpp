@@ -43,15 +43,21 @@ std::string what_is_missing(const std::vector<Verdict>& verdicts, const Snapshot
 
 std::string reason(const Standing& standing, const Snapshot& snapshot, const Style& style) {
   if (standing.stopped) return "stopped: the others pass it over until it goes on";
+  const std::string missing =
+      standing.verdicts.empty() ? std::string() : what_is_missing(standing.verdicts, snapshot, style);
+  const auto with_missing = [&](std::string_view why) {
+    return missing.empty() ? std::string(why) : fmt::format("{}; {}", missing, why);
+  };
+  if (standing.ticket.held_back)
+    return with_missing("its own conditions hold it back, and the others pass it over");
   if (standing.behind) {
     const std::string command = short_command(standing.behind->command);
     return fmt::format("behind {}{}", printable(standing.behind->user),
                        command.empty() ? std::string() : fmt::format(" ({})", command));
   }
   const auto free = static_cast<std::size_t>(std::ranges::count_if(standing.verdicts, &Verdict::free));
-  const std::string missing = what_is_missing(standing.verdicts, snapshot, style);
   // A ticket says of conditions on readings only in words that it has them.
-  return free >= standing.ticket.count ? missing + "; it waits for its own conditions" : missing;
+  return free >= standing.ticket.count ? with_missing("it waits for its own conditions") : missing;
 }
 
 Standing told(Standing standing, const Snapshot& snapshot, const Style& style) {

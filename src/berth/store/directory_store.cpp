@@ -159,6 +159,10 @@ Result<void> DirectoryStore::extend(TicketId lease,
   return sys::write_start(file.get(), *longer);
 }
 
+bool DirectoryStore::is_held_back(TicketId waiting) {
+  return directory_ && wait_of(directory_->queue.get(), waiting).held_back;
+}
+
 void DirectoryStore::ring(TicketId waiting) {
   if (directory_) sys::ring(bell_name(*directory_, waiting));
 }

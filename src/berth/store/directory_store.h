@@ -24,6 +24,7 @@ class DirectoryStore : public LeaseStore {
   std::int64_t lease_changes() override;
   Result<void> extend(TicketId lease,
                       const std::function<Result<std::int64_t>(const Ticket&)>& time_of) override;
+  bool is_held_back(TicketId waiting) override;
   void ring(TicketId waiting) override;
   void sweep(const std::vector<TicketId>& keep) override;
   std::optional<sys::FileIdentity> file_of(TicketId ticket) override;

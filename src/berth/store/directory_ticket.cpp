@@ -137,7 +137,7 @@ void DirectoryTicket::release() {
   // between there is nothing in which we could be stopped. It comes after the device locks, so that who then
   // looks finds both gone.
   unlink_file();
-  sys::unlock_bytes(file_.get(), kAliveByte, 2);
+  sys::unlock_bytes(file_.get(), kAliveByte, kOwnBytes);
   file_.close();
   locks_.close();
 }
@@ -225,8 +225,20 @@ Step<Decided> DirectoryTicket::act(const Result<Decision>& decision, const Ledge
     release();
     return Withdrawn{};
   }
+  if (const auto* stay = std::get_if<Stay>(&*decision)) tell_others(stay->held_back);
   const auto* wanted = std::get_if<Take>(&*decision);
   return wanted != nullptr ? take(*wanted, ledger) : Step<Decided>(Stayed{});
+}
+
+// Where the lock cannot be had they wait for it as for any other.
+void DirectoryTicket::tell_others(std::optional<bool> held_back) {
+  if (!held_back || *held_back == ticket_.held_back) return;
+  if (*held_back) {
+    ticket_.held_back = sys::try_lock_bytes(file_.get(), kHeldBackByte, 1).value_or(false);
+  } else {
+    sys::unlock_bytes(file_.get(), kHeldBackByte, 1);
+    ticket_.held_back = false;
+  }
 }
 
 Step<Decided> DirectoryTicket::take(const Take& take, const Ledger& ledger) {
@@ -251,8 +263,9 @@ Result<void> DirectoryTicket::become_lease(const Take& take) {
   const std::string name = to_text(ticket_.id);
   if (::renameat(directory_->queue.get(), name.c_str(), directory_->leases.get(), name.c_str()) != 0)
     return sys::fail_errno("making the ticket a lease");
+  granted.held_back = false;
   ticket_ = granted;
-  sys::unlock_bytes(file_.get(), kWaitingByte, 1);
+  sys::unlock_bytes(file_.get(), kWaitingByte, kOwnBytes - kWaitingByte);
   earlier_rivals_.forget();
   return {};
 }

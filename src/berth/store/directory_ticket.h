@@ -57,6 +57,7 @@ class DirectoryTicket : public OwnTicket {
   Step<Decided> decide_under_gate(const Decide& decide);
   Step<Decided> decide_on(Ledger leases, const Decide& decide);
   Step<Decided> act(const Result<Decision>& decision, const Ledger& ledger);
+  void tell_others(std::optional<bool> held_back);
   Step<Decided> take(const Take& take, const Ledger& ledger);
   Result<void> become_lease(const Take& take);
   bool watch_anew(const Beside& beside);

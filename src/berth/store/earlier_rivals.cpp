@@ -23,8 +23,11 @@ constexpr std::size_t kFar = 8;
 Result<void> EarlierRivals::refresh() {
   batch_ = kFirstBatch;
   // All of them, not the nearest only: behind one that is stopped, and so passed over, others come and go.
-  std::erase_if(known_,
-                [this](const Ticket& rival) { return !still_waits(directory_.queue.get(), rival.id); });
+  std::erase_if(known_, [this](Ticket& rival) {
+    const Wait wait = wait_of(directory_.queue.get(), rival.id);
+    rival.held_back = wait.held_back;
+    return !wait.goes_on;
+  });
   if (!known_.empty() || unread_.empty()) return {};
   // Mostly all have gone before the nearest: one listing, instead of an attempt to open each.
   BERTH_LET(const auto there, ids_in_queue(directory_));

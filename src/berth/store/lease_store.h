@@ -133,6 +133,8 @@ class LeaseStore {
   /// may not be written to.
   virtual Result<void> extend(TicketId lease,
                               const std::function<Result<std::int64_t>(const Ticket&)>& time_of) = 0;
+  /// Whether a ticket that waits is held back by conditions of its own (Ticket::held_back), at this moment.
+  virtual bool is_held_back(TicketId waiting) = 0;
   /// Wakes a ticket that sleeps behind another, if it can be reached. A hint: it decides for itself.
   virtual void ring(TicketId waiting) = 0;
 

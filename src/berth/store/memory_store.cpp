@@ -28,7 +28,11 @@ class MemoryTicket : public OwnTicket {
       release();
       return std::unexpected(decision.error());
     }
-    if (std::holds_alternative<Stay>(*decision)) return Stayed{};
+    if (const auto* stay = std::get_if<Stay>(&*decision)) {
+      Ticket& own = books_->tickets.at(id_);
+      own.held_back = stay->held_back.value_or(own.held_back);
+      return Stayed{};
+    }
     if (std::holds_alternative<Withdraw>(*decision)) {
       release();
       return Withdrawn{};
@@ -79,6 +83,7 @@ class MemoryTicket : public OwnTicket {
     for (const DeviceLock& lock : take.locks) books_->locks[lock.uuid].insert(id_);
     Ticket& own = books_->tickets.at(id_);
     own.phase = TicketPhase::granted;
+    own.held_back = false;
     ++books_->lease_changes;
     own.devices = take.devices;
     return Taken{};
@@ -122,6 +127,11 @@ Result<void> MemoryStore::extend(TicketId lease,
   BERTH_LET(const std::int64_t time_s, time_of(found->second));
   found->second.time_s = time_s;
   return {};
+}
+
+bool MemoryStore::is_held_back(TicketId waiting) {
+  const auto found = books_->tickets.find(waiting);
+  return found != books_->tickets.end() && found->second.held_back;
 }
 
 void MemoryStore::sweep(const std::vector<TicketId>& keep) {

@@ -34,6 +34,7 @@ class MemoryStore : public LeaseStore {
   std::int64_t lease_changes() override { return books_->lease_changes; }
   Result<void> extend(TicketId lease,
                       const std::function<Result<std::int64_t>(const Ticket&)>& time_of) override;
+  bool is_held_back(TicketId waiting) override;
   void ring(TicketId) override {}  // nobody sleeps
   void sweep(const std::vector<TicketId>& keep) override;
   std::optional<sys::FileIdentity> file_of(TicketId) override { return std::nullopt; }

@@ -24,6 +24,13 @@ Result<Ticket> read_text(int file) {
   return ticket;
 }
 
+// Its bytes are one lock where they lie side by side: one question tells of both.
+Wait wait_on(int file) {
+  const auto asked = sys::write_lock_on(file, kWaitingByte);
+  if (!asked || !*asked) return {};
+  return {true, (*asked)->end > kHeldBackByte};
+}
+
 // Why a live ticket cannot count as what it says, or "".
 std::string oddity(const Ticket& ticket, TicketPhase phase, TicketId named, bool waits) {
   if (ticket.id != named) return "the id inside is another: " + to_text(ticket.id);
@@ -51,9 +58,9 @@ TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase 
   if (!*alive) return Dead{ticket ? std::optional(*ticket) : std::nullopt, status.st_uid};
   if (!ticket) return odd(ticket.error().message);
   if (id->value > now_ns + kFarFutureNs) return odd("its id lies in the future");
-  const auto waits = phase == TicketPhase::waiting ? sys::is_byte_locked(file->get(), kWaitingByte) : false;
-  if (std::string reason = oddity(*ticket, phase, *id, waits.value_or(false)); !reason.empty())
-    return odd(reason);
+  const Wait wait = phase == TicketPhase::waiting ? wait_on(file->get()) : Wait{};
+  if (std::string reason = oddity(*ticket, phase, *id, wait.goes_on); !reason.empty()) return odd(reason);
+  ticket->held_back = wait.held_back;
   ticket->uid = status.st_uid;
   if (phase == TicketPhase::waiting && ticket->phase == TicketPhase::granted) {
     // In mid-grant: until the rename it waits, whatever its text says already.
@@ -65,10 +72,9 @@ TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase 
   return *ticket;
 }
 
-bool still_waits(int queue, TicketId id) {
+Wait wait_of(int queue, TicketId id) {
   const auto opened = sys::open_prepared(queue, to_text(id), O_RDONLY);
-  if (!opened || !*opened) return false;
-  return sys::is_byte_locked(opened->get(), kWaitingByte).value_or(false);
+  return opened && *opened ? wait_on(opened->get()) : Wait{};
 }
 
 }  // namespace berth::store

@@ -11,6 +11,8 @@ namespace berth::store {
 // The bytes of a ticket's file that its owner keeps locked.
 inline constexpr off_t kAliveByte = 0;
 inline constexpr off_t kWaitingByte = 1;
+inline constexpr off_t kHeldBackByte = 2;  ///< for a while, beside the two
+inline constexpr off_t kOwnBytes = 3;
 
 /// IDs further ahead of the clock than this are nobody's: they would stop "raised past the newest".
 inline constexpr std::uint64_t kFarFutureNs = 24ULL * 3600 * 1'000'000'000;
@@ -28,7 +30,11 @@ using TicketFile = std::variant<Gone, Dead, OddTicket, Ticket>;
 /// Names of users are left empty. Never blocks, whatever another user has put there.
 TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase phase, std::uint64_t now_ns);
 
-/// Whether the ticket in queue/ still waits. Cheaper than reading it.
-bool still_waits(int queue, TicketId id);
+/// What the locks say of a ticket in queue/. Cheaper than reading it.
+struct Wait {
+  bool goes_on = false;
+  bool held_back = false;
+};
+Wait wait_of(int queue, TicketId id);
 
 }  // namespace berth::store

@@ -58,6 +58,14 @@ std::optional<FileIdentity> parse_file(std::string_view text) {
   return FileIdentity{makedev(major_number, minor_number), inode};
 }
 
+Result<std::optional<ByteRange>> lock_in_the_way(int file, struct flock wanted) {
+  if (::fcntl(file, F_OFD_GETLK, &wanted) != 0) return fail_errno("asking for a lock");
+  if (wanted.l_type == F_UNLCK) return std::nullopt;
+  const bool to_the_end = wanted.l_len == 0;
+  return ByteRange{wanted.l_start,
+                   to_the_end ? std::numeric_limits<off_t>::max() : wanted.l_start + wanted.l_len};
+}
+
 }  // namespace
 
 Result<bool> try_flock(int file, LockMode mode) {
@@ -103,11 +111,7 @@ Result<bool> try_lock_bytes(int file, off_t first, off_t count) {
 
 Result<std::optional<ByteRange>> lock_in(int file, ByteRange range) {
   // Asked as a writer, which the kernel allows on any descriptor.
-  struct flock lock = byte_lock(F_WRLCK, range.first, range.end - range.first);
-  if (::fcntl(file, F_OFD_GETLK, &lock) != 0) return fail_errno("asking for a lock");
-  if (lock.l_type == F_UNLCK) return std::nullopt;
-  const bool to_the_end = lock.l_len == 0;
-  return ByteRange{lock.l_start, to_the_end ? std::numeric_limits<off_t>::max() : lock.l_start + lock.l_len};
+  return lock_in_the_way(file, byte_lock(F_WRLCK, range.first, range.end - range.first));
 }
 
 void unlock_bytes(int file, off_t first, off_t count) {
@@ -115,11 +119,14 @@ void unlock_bytes(int file, off_t first, off_t count) {
   ::fcntl(file, F_OFD_SETLK, &lock);
 }
 
-Result<bool> is_byte_locked(int file, off_t byte) {
+Result<std::optional<ByteRange>> write_lock_on(int file, off_t byte) {
   // Asked as a reader: only a write lock stands in a reader's way.
-  struct flock lock = byte_lock(F_RDLCK, byte, 1);
-  if (::fcntl(file, F_OFD_GETLK, &lock) != 0) return fail_errno("asking for a lock");
-  return lock.l_type != F_UNLCK;
+  return lock_in_the_way(file, byte_lock(F_RDLCK, byte, 1));
+}
+
+Result<bool> is_byte_locked(int file, off_t byte) {
+  BERTH_LET(const auto lock, write_lock_on(file, byte));
+  return lock.has_value();
 }
 
 Result<bool> wait_byte_unlocked(int file, off_t byte) {

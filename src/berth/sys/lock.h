@@ -41,8 +41,9 @@ struct ByteRange {
 /// One lock, of either kind, that somebody else has on any of these bytes, whole. nullopt: there is none.
 Result<std::optional<ByteRange>> lock_in(int file, ByteRange range);
 
-/// Whether anybody else has a write lock on this byte. Takes nothing, works on a read-only descriptor, and
-/// readers cannot forge it: they can only get read locks.
+/// The write lock that somebody else has on this byte, whole. nullopt: there is none. Takes nothing, works on
+/// a read-only descriptor, and readers cannot forge it: they can only get read locks.
+Result<std::optional<ByteRange>> write_lock_on(int file, off_t byte);
 Result<bool> is_byte_locked(int file, off_t byte);
 
 /// Sleeps until nobody else has a write lock on this byte. False: a signal came first. REQUIRES: the

@@ -347,6 +347,31 @@ TEST_CASE("behind one that was passed over sleeps who must, and watches both") {
   CHECK(asker.state().standing.position == 3);
 }
 
+// Those that their own conditions hold back
+// -------------------------------------------------------------------------------------
+
+TEST_CASE("a first that its own conditions hold back says so as long as they do") {
+  Request request;
+  request.conditions = {Expression::parse("temp<=20").value()};
+  Asker asker(patient(), request);
+  for (Device& device : asker.facts.snapshot.devices) device.temperature_c = 30;
+  asker.looks();
+  CHECK(std::get<Stay>(*asker.decides()).held_back == true);
+  asker.leases = {lease(1, uuid_of(0)), lease(2, uuid_of(1))};
+  asker.looks();
+  CHECK(std::get<Stay>(*asker.decides()).held_back == false);
+}
+
+TEST_CASE("a rival that is held back while one sleeps behind it makes a new order") {
+  Asker asker = behind_one();
+  asker.goes_on();
+  CHECK(asker.tell(Ticked{{TicketId{5}}}) == Action(Decide{}));
+  asker.earlier[0].held_back = true;
+  CHECK(asker.passes_the_gate() == Action(Look{false}));
+  asker.looks();
+  CHECK(is<Take>(asker.decides()));
+}
+
 // First in line
 // ----------------------------------------------------------------------------------------------
 

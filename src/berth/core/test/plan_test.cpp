@@ -51,6 +51,50 @@ TEST_CASE("the first of its rivals takes free devices at once") {
   CHECK(planned(books({waiter(5, uuids_of({0, 1}))}), 2, 1, 5) == Plan(Granted{{uuids_of({0}), {}}}));
 }
 
+Request cold() {
+  Request request;
+  request.conditions = {Expression::parse("temp<=20").value()};
+  return request;
+}
+
+TEST_CASE("a first whom only conditions of its own keep from what is free is held back") {
+  Facts facts = machine(2);
+  for (Device& device : facts.snapshot.devices) device.temperature_c = 30;
+  Ledger ledger = books({waiter(5, uuids_of({0, 1}))});
+  const Result<Plan> held = plan(ledger, facts, cold(), TicketId{5});
+  REQUIRE(std::holds_alternative<Blocked>(*held));
+  CHECK(std::get<Blocked>(*held).held_back);
+
+  ledger.tickets = {lease(1, uuid_of(0)), lease(2, uuid_of(1)), waiter(5, uuids_of({0, 1}))};
+  CHECK_FALSE(std::get<Blocked>(*plan(ledger, facts, cold(), TicketId{5})).held_back);
+}
+
+TEST_CASE("one that is held back is passed over, and once it is not it is before the others again") {
+  Ledger ledger = books({waiter(4, uuids_of({0})), waiter(5, uuids_of({0}))});
+  ledger.tickets[0].held_back = true;
+  CHECK(std::holds_alternative<Granted>(planned(ledger, 1, 1, 5)));
+  ledger.tickets[0].held_back = false;
+  CHECK(planned(ledger, 1, 1, 5) == Plan(Behind{TicketId{4}}));
+}
+
+TEST_CASE("where gaps are filled, whose turn it is but for its own conditions is held back in any place") {
+  Facts facts = machine(2);
+  facts.policy.line.backfill = true;
+  for (Device& device : facts.snapshot.devices) device.temperature_c = 30;
+  Ticket timed = lease(1, uuid_of(0));
+  timed.granted_boot_s = 1000;
+  timed.time_s = 7200;
+  Request request = cold();
+  request.time_s = 60;
+  Ledger ledger = books({timed, waiter(4, uuids_of({0, 1}), 2), waiter(5, uuids_of({0, 1}))});
+  ledger.tickets.back().time_s = 60;
+  const Result<Plan> fits = plan(ledger, facts, request, TicketId{5}, {}, 1000);
+  REQUIRE(std::holds_alternative<Blocked>(*fits));
+  CHECK(std::get<Blocked>(*fits).held_back);
+  ledger.tickets.back().time_s = request.time_s = 9000;
+  CHECK(std::holds_alternative<Behind>(*plan(ledger, facts, request, TicketId{5}, {}, 1000)));
+}
+
 TEST_CASE("it waits for releases when too few are free, and tells what holds each") {
   const Plan result = planned(books({lease(3, uuid_of(0)), waiter(5, uuids_of({0, 1}), 2)}), 2, 2, 5);
   const auto* blocked = std::get_if<Blocked>(&result);

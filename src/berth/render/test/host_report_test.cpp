@@ -67,6 +67,7 @@ HostReport busy_machine() {
   waiter.ticket.phase = TicketPhase::waiting;
   waiter.ticket.since_s = 1'795'265'300;
   waiter.stopped = true;
+  waiter.ticket.held_back = true;
   waiter.starts_at_s = 1'795'272'200;
   waiter.ticket.devices.clear();
   report.waiters = {waiter};
@@ -113,6 +114,7 @@ TEST_CASE("what was read of a machine is written as it was") {
   CHECK(queue_json(read->waiters, Layout::line) == queue);
   CHECK(read->verdicts == report.verdicts);
   CHECK(read->waiters.front().stopped);
+  CHECK(read->waiters.front().ticket.held_back);
   CHECK(read->waiters.front().starts_at_s == 1'795'272'200);
   CHECK(read->ledger.tickets.front().time_s == 7200);
   CHECK(read->ledger.tickets.front().job_pid == 5);

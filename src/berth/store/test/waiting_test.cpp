@@ -38,6 +38,7 @@ class Queue {
     REQUIRE(joined.has_value());
     return std::move(joined->own);
   }
+  bool is_held_back(const OwnTicket& waiter) const { return store_->is_held_back(waiter.ticket().id); }
   void ring(const OwnTicket& waiter) const { store_->ring(waiter.ticket().id); }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
@@ -185,6 +186,36 @@ TEST_CASE("far back is who has more than a dozen before it, for as long as they 
   CHECK_FALSE(before[5]->is_far_back());
   before.erase(before.begin(), before.begin() + 8);
   CHECK_FALSE(waiter->is_far_back());
+}
+
+TEST_CASE("whom its own conditions hold back says so until they do not, or it has a lease") {
+  const Queue queue;
+  const auto held = [](bool back) {
+    return [back](const Ledger&, TicketId) -> Result<Decision> { return Decision(Stay{back}); };
+  };
+  const auto first = queue.join(held(true));
+  bool seen = false;
+  const auto look = [&](const Ledger& ledger, TicketId) -> Result<Decision> {
+    if (ledger.unread > 0) return Decision(ReadOn{});
+    seen = find_ticket(ledger, first->ticket().id)->held_back;
+    return Decision(Stay{});
+  };
+  const auto second = queue.join(look);
+  CHECK(seen);
+  CHECK(queue.is_held_back(*first));
+  first->decide(held(false));
+  second->decide(look);
+  CHECK_FALSE(seen);
+  first->decide(held(true));
+  first->decide(stay);  // says nothing of it
+  second->decide(look);
+  CHECK(seen);
+  first->decide(take);
+  CHECK_FALSE(queue.is_held_back(*first));
+  const auto file =
+      sys::open_prepared(AT_FDCWD, queue.file("leases/" + to_text(first->ticket().id)), O_RDONLY);
+  REQUIRE((file && *file));
+  CHECK(sys::write_lock_on(file->get(), kAliveByte).value()->end == kWaitingByte);
 }
 
 }  // namespace
