@@ -26,7 +26,7 @@ build() {
 }
 
 make_packages() {
-  build release && rm -rf dist && (cd build/release && cpack) && ls -l dist
+  build release && build_site && rm -rf dist && (cd build/release && cpack) && ls -l dist
 }
 
 cmd_package() {

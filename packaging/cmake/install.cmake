@@ -62,6 +62,8 @@ install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.json"
         PATTERN "*.yaml")
+# `./dev docs` builds the site, which berth-serve serves under /docs; without it there is none.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/build/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/html OPTIONAL)
 install(FILES packaging/deploy/grafana-board.json packaging/deploy/prometheus-rules.yml DESTINATION ${CMAKE_INSTALL_DATADIR}/berth)
 install(FILES packaging/cmake/tmpfiles.conf DESTINATION lib/tmpfiles.d RENAME berth.conf)
 if(BERTH_SERVE)

@@ -18,6 +18,7 @@
 #include "berth/net/hub.h"
 #include "berth/store/lease_directory.h"
 #include "berth/sys/clock.h"
+#include "docs_site.h"
 #include "history_services.h"
 #include "list_command.h"
 #include "page_files.h"
@@ -123,6 +124,12 @@ class Program {
   }
 
  private:
+  static serve::ByPath<serve::Page> files() {
+    auto files = serve::page_site();
+    files.merge(serve::docs_site(serve::installed_docs()));
+    return files;
+  }
+
   /// The server is made before the hub is, which needs its loop; whoever asks comes after both.
   serve::ByPath<serve::Service> services() {
     if (!is_hub_) return serve::history_services(history_, serve::own_hostname());
@@ -182,7 +189,7 @@ class Program {
   std::span<char*> words_;
   bool is_hub_;
   history::History history_ = start_history();
-  serve::HttpServer server_{{.files = serve::page_site(), .services = services(), .log = log_line}};
+  serve::HttpServer server_{{.files = files(), .services = services(), .log = log_line}};
   serve::Hub hub_{server_.loop(), [this](auto published) { server_.publish(std::move(published)); }, log_line,
                   serve::history_services(history_, serve::own_hostname())};
   std::optional<serve::Watcher> watcher_;

@@ -55,6 +55,13 @@ def shipped_programs(top: pathlib.Path) -> list:
     return [path for path in files if path.read_bytes()[:4] == b"\x7fELF"]
 
 
+def test_the_packages_have_the_site(tarball, deb):
+    for top in (tarball, deb / "usr"):
+        assert (
+            "forty runs over eight cards" in (top / "share/doc/berth/html/tasks/many-runs.html").read_text()
+        )
+
+
 def test_the_unpacked_tarball_runs(tarball, tmp_path):
     listed = output(tarball / "bin/berth", "--sim", "8xH100", "list", env={"HOME": str(tmp_path), "PATH": ""})
     assert listed.count("H100 80GB HBM3") == 8

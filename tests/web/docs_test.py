@@ -1,0 +1,70 @@
+"""The documents that an installed agent serves, in a real browser: under a policy as strict as that of its page."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+from agent import Agent
+from lab import BUILD
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory) -> pathlib.Path:
+    """Both programs, and the site where an installation has it."""
+    prefix = tmp_path_factory.mktemp("prefix")
+    (prefix / "bin").mkdir()
+    for name in ("berth", "berth-serve"):
+        shutil.copy(BUILD / name, prefix / "bin")
+    subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", prefix / "share/doc/berth/html"],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        check=True,
+        timeout=120,
+    )
+    return prefix
+
+
+@pytest.fixture
+def agent(lab, prefix) -> Agent:
+    lab.program = prefix / "bin/berth"
+    return Agent(lab)
+
+
+def test_the_documents_are_read_and_searched_in_a_browser(agent, open_page):
+    url = f"http://127.0.0.1:{agent.port}"
+    page = open_page(f"{url}/docs/", wait_for="text=A page for each task")
+    page.click("text=a page for each task")
+    page.wait_for_url(f"{url}/docs/tasks/index.html")
+    page.click("article >> text=Many runs")
+    page.wait_for_selector("h1:has-text('forty runs over eight cards')")
+    page.goto(f"{url}/docs/trouble.html")
+    page.fill("input[name=query]", "draining")
+    page.wait_for_selector("article.md-search-result__article >> nth=0", state="attached")
+
+
+def test_each_file_has_the_policy_and_a_folder_leads_to_its_index(agent):
+    status, header, text = agent.get("/docs/manual.html")
+    assert status == 200 and "<h1" in text
+    assert "script-src 'self'" in header["Content-Security-Policy"]
+    assert "unsafe-inline" not in header["Content-Security-Policy"]
+    assert agent.get("/docs/manual.html", **{"If-None-Match": header["ETag"]})[0] == 304
+    status, header, _ = agent.get("/docs")
+    assert (status, header["Location"]) == (308, "/docs/")
+    assert agent.get("/docs/")[2] == agent.get("/docs/index.html")[2]
+
+
+@pytest.mark.parametrize(
+    "path", ["/docs/../bin/berth", "/docs/%2e%2e/bin/berth", "/docs/nothing.html", "/docs/tasks"]
+)
+def test_nothing_but_the_documents_is_served(agent, path):
+    assert agent.get(path)[0] in (400, 404)
+
+
+def test_an_agent_without_documents_has_none(lab):
+    assert Agent(lab).get("/docs/")[0] == 404
