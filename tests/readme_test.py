@@ -7,6 +7,7 @@ import re
 import sys
 
 import pytest
+from jobs import eventually
 from terminal import on_terminal
 from terminal_picture import picture, text_of
 
@@ -82,7 +83,10 @@ def busy(make_lab):
     outsider = lab.start("python", "eval.py", cwd=lab.directory)
     holder = lab.start_berth("run", "--", "python", "train.py", cwd=lab.directory)
     assert outsider.stdout.readline() == holder.stdout.readline() == "started\n"
-    (job,) = pathlib.Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
+    children = pathlib.Path(f"/proc/{holder.pid}/task/{holder.pid}/children")
+    # The probe may still be on its way out.
+    eventually(lambda: len(children.read_text().split()) == 1)
+    job = children.read_text().strip()
     lab.change(MACHINE.format(outsider=outsider.pid, job=job))
     return lab, {holder.pid: 12077, int(job): 12080, outsider.pid: 13077}
 

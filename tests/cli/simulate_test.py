@@ -56,7 +56,10 @@ def test_it_compares_other_rules_with_these(lab, jobs):
     (carol,) = [row for row in document["waits"] if row["user"] == "carol"]
     assert (carol["sooner"], carol["later"]) == (0, 1)
     assert (carol["present"]["mean_s"], carol["other"]["mean_s"]) == (0, 148)
-    assert "then: nobody starts in front" in lab.berth("simulate", "--jobs", jobs, "--no-backfill").out
+    assert (
+        "then: no job starts before an earlier one"
+        in lab.berth("simulate", "--jobs", jobs, "--no-backfill").out
+    )
 
 
 def test_a_time_that_is_assumed_opens_and_closes_holes(lab, jobs):

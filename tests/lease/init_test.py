@@ -145,7 +145,7 @@ def test_while_another_directory_is_in_use_it_makes_nothing_and_names_who_uses_i
         f"{root}/tmp/berth is in use: root (bash -c echo ready; exec sleep 1000) has {uuid}, root ("
         in answer.err
     )
-    assert "waits. Who comes after" in answer.err
+    assert "waits. After `berth init` new jobs use" in answer.err
     assert os.listdir(root / "run") == []
     for process in (waiting, job):
         process.kill()
@@ -161,7 +161,7 @@ def test_by_force_it_makes_all_and_says_the_price(make_lab, root):
     assert answer.status == 0
     assert f"made {root}/run/berth" in answer.out
     assert f"{root}/tmp/berth is in use: root (" in answer.err
-    assert "their GPUs can be granted again" in answer.err
+    assert "their GPUs can be granted twice" in answer.err
     assert lab.berth("init", "--root", root).status == 0  # it is there by now
 
 

@@ -43,7 +43,8 @@ def look(job) -> None:
     def has_looked():
         status = pathlib.Path(f"/proc/{job.pid}/status").read_text()
         pending = int(re.search(r"ShdPnd:\s*(\w+)", status)[1], 16)
-        return not pending & bit and re.search(r"State:\s*[SZ]", status)
+        # One that has ended has looked, and takes no signal any more.
+        return re.search(r"State:\s*Z", status) or (not pending & bit and re.search(r"State:\s*S", status))
 
     eventually(has_looked)
 
@@ -211,4 +212,4 @@ def test_an_extension_that_makes_no_sense_is_refused(lab, words, status, says):
 def test_a_lease_without_a_time_needs_no_extension(lab):
     holder(lab)
     answer = lab.berth("extend", only_lease(lab), "1h")
-    assert answer.status == 1 and "says no time: nothing ends it" in answer.err
+    assert answer.status == 1 and "has no time limit, so there is nothing to extend" in answer.err

@@ -19,11 +19,9 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kAdoptAbout =
-    "Leases the GPUs that a process of yours already computes on, it or those it has started, so that nobody "
-    "else "
-    "gets them. Refused while somebody else computes there too. The lease ends with the process; a keeper "
-    "holds "
-    "it, and killing that ends it.";
+    "Leases the GPUs on which a process of yours, or a process that it started, already computes, so "
+    "that nobody else gets them. It refuses if somebody else computes there too. The lease ends with "
+    "the process. A keeper holds the lease; killing the keeper ends it.";
 
 // The process and all that it has started.
 std::set<std::uint32_t> tree_of(pid_t pid) {

@@ -263,11 +263,11 @@ std::string policy_in_words(const SitePolicy& policy) {
   if (policy.idle_leftovers_s)
     text += fmt::format("; what a command leaves behind keeps its lease for at most {} without computing",
                         duration_for_people(*policy.idle_leftovers_s));
-  text += fmt::format("; a request that says no time is taken to last {}",
+  text += fmt::format("; a job without a time limit is assumed to last {}",
                       time_for_people(policy.line.assumed_s));
   if (policy.most_time_s)
-    text += fmt::format("; a lease lasts at most {}, also one that says no time",
-                        time_for_people(*policy.most_time_s));
+    text +=
+        fmt::format("; a lease lasts at most {}, even without --time", time_for_people(*policy.most_time_s));
   return text;
 }
 

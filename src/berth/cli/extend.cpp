@@ -13,21 +13,18 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kExtendAbout =
-    "Puts off the end of a lease that has a time (--time): by TIME, such as 2h. Who holds it looks again "
-    "before it "
-    "warns and before it ends the job, so this counts until then. Only the owner and root may, and not "
-    "beyond what "
-    "the site allows.\n"
+    "Makes a lease that has a time limit (--time) last longer, by TIME, such as 2h. The holder "
+    "checks for an extension before it warns and before it ends the job, so you can extend until "
+    "then. Only the owner and root may extend a lease, and not beyond the maximum of the site.\n"
     "\n"
-    "The last digits of an id are enough if no other lease ends in them. Without ID: the lease that this "
-    "shell is "
-    "in.";
+    "The last digits of an id are enough if no other lease ends in them. Without ID: the lease that "
+    "this shell is in.";
 
 Result<std::int64_t> longer_time(const Ticket& lease, std::int64_t more_s, const SitePolicy& policy) {
   if (!lease.time_s)
     return fail(
         ErrorCode::failure,
-        fmt::format("the lease {} says no time: nothing ends it, and it needs no more", to_text(lease.id)));
+        fmt::format("the lease {} has no time limit, so there is nothing to extend", to_text(lease.id)));
   const std::int64_t time_s = *lease.time_s + more_s;
   const std::int64_t most_s = policy.most_time_s.value_or(kLongestTimeS);
   if (time_s <= most_s) return time_s;

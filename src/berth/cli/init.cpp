@@ -11,13 +11,12 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kInitAbout =
-    "For the administrator, once a machine: makes /run/berth, which all users then share and in which nobody "
-    "but root can remove others' tickets; a file of root's for each GPU; and a line in /etc/tmpfiles.d that "
-    "makes all of it again at each boot. Doing it again mends what has changed, and new GPUs are added. "
-    "Nothing "
-    "that is leased is disturbed. While /tmp/berth is in use, which serves a machine without /run/berth, it "
-    "makes "
-    "nothing: those who come later would not see the leases there.";
+    "For the administrator, once on each machine. Makes /run/berth, which all users then share and "
+    "in which only root can remove other users' tickets; a file for each GPU; and a line in "
+    "/etc/tmpfiles.d that makes all of it again at each boot. Run it again to repair what has "
+    "changed and to add new GPUs: it disturbs no lease. If jobs hold or wait for leases in "
+    "/tmp/berth, which serves a machine without /run/berth, it makes nothing, because users of "
+    "/run/berth would not see these leases.";
 
 class Init : public Command {
  public:

@@ -21,18 +21,17 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kJobsAbout =
-    "A line a job of yours on this machine: what became of it, when it started and ended, on which GPU, and "
-    "its exit "
-    "status. `waiting`: its turn in your own line has not come. `in line`: it waits for its GPUs among all "
-    "of this "
-    "machine (`berth queue`). `interrupted`: it was started, and then cut by kill -9 or a reboot.";
+    "Shows a line for each job of yours on this machine: its state, when it started and ended, on "
+    "which GPU, and its exit status. `waiting`: another job of yours with the same request is before "
+    "it. `in line`: it waits for its GPUs in the queue of the machine (`berth queue`). "
+    "`interrupted`: it was started, and then cut off by kill -9 or a reboot.";
 
 constexpr std::string_view kLogAbout = "Prints what the job has printed so far, its errors included.";
 
 constexpr std::string_view kWaitAbout =
-    "Returns when all of these jobs are over. Ends with the exit status of the first of them that has not "
-    "ended with 0: "
-    "its own, or 128 and the signal that killed it; 1 for one that was cancelled or interrupted.";
+    "Returns when all of these jobs are over. Ends with the status of the first job that did not end "
+    "with 0: its own status, or 128 and the signal that killed it; 1 for a job that was cancelled or "
+    "interrupted.";
 
 constexpr std::string_view kForgetAbout = "Removes jobs that are over, with all that they have printed.";
 

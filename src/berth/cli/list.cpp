@@ -11,21 +11,20 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kListAbout =
-    "A line a GPU: memory in use, utilisation, temperature, power, the number of processes on it, and its "
-    "state. free: a request for one whole GPU could have it. leased: somebody has it through Berth; idle: "
-    "and nothing of his computes on it at this moment, or, where --watch has seen it begin, since when. "
-    "outsider: somebody computes on it without a lease. hidden holder: memory is in use that no listed "
-    "process explains. draining: a lease has ended, and its memory is not back yet. kept for ada: it is "
-    "free, and an earlier request of ada waits for it.\n"
+    "Shows a line for each GPU: memory in use, utilisation, temperature, power, number of processes, "
+    "and state. free: a request for one whole GPU could have it now. leased: somebody has leased it "
+    "through Berth. idle: no process of the lease computes on it at this moment; --watch adds since "
+    "when, if it has seen that begin. outsider: somebody computes on it without a lease. hidden "
+    "holder: memory is in use that no listed process explains. draining: a lease has ended, and its "
+    "memory is not free again yet. kept for ada: it is free, and an earlier request of ada waits for "
+    "it.\n"
     "\n"
-    "Then a line a lease, with the digits that `berth verify` and `berth release` take, and a line a "
-    "process, "
-    "with the lease that it belongs to; stray: that one is not for this GPU. END: when the time of a lease "
-    "is "
-    "over.\n"
+    "Then a line for each lease, with the digits that `berth verify` and `berth release` accept, and "
+    "a line for each process, with the lease that it belongs to; stray: that lease is for other "
+    "GPUs. END: when the time of a lease is over.\n"
     "\n"
-    "With --hub it shows the machines of a hub (berth serve --hub), or of one agent: a line a machine, with "
-    "the GPUs that are free there and who has the others.";
+    "With --hub it shows the machines of a hub (berth serve --hub), or of one agent: a line for each "
+    "machine, with its free GPUs and the users of the others.";
 
 class List : public Command {
  public:

@@ -19,16 +19,14 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kPickAbout =
-    "Prints the value for CUDA_VISIBLE_DEVICES (AMD GPUs: ROCR_VISIBLE_DEVICES) and nothing else. Where it "
-    "fails, it prints -1, which shows a program no GPU, so that a script that does not look at the status "
-    "does "
-    "not run on all of them.\n"
+    "Prints the value for CUDA_VISIBLE_DEVICES (AMD GPUs: ROCR_VISIBLE_DEVICES) and nothing else. If "
+    "it fails, it prints -1, which shows a program no GPU, so that a script that ignores the status "
+    "does not run on all GPUs.\n"
     "\n"
     "    export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=$(berth pick -n 2)\n"
     "\n"
-    "It looks and holds nothing: the next who picks may get the same GPUs. `berth run` leases them; --hold "
-    "30s "
-    "leases them for 30 s, in which your program can start to use them.";
+    "It looks and holds nothing: another user who picks next may get the same GPUs. `berth run` "
+    "leases them; --hold 30s leases them for 30 s, in which your program can start to use them.";
 
 class Pick : public Command {
  public:

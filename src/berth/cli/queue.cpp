@@ -10,12 +10,10 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kQueueAbout =
-    "A line a waiter: its position among its rivals (those who could be given the same GPUs), who it is, "
-    "what "
-    "it asked for, how long ago, and what it waits for. The first of its rivals waits for GPUs, the others "
-    "for the one before them. START: about when it starts, if every job before it uses all of its time; - "
-    "where "
-    "one of them has no time limit.";
+    "Shows a line for each waiting request: its position among its rivals (requests that could be "
+    "given the same GPUs), its user, what it asked for, how long it has waited, and for what. The "
+    "first of the rivals waits for GPUs, each other one for the one before it. START: about when it "
+    "starts, if every job before it uses all of its time; - if one of these has no time limit.";
 
 class Queue : public Command {
  public:

@@ -13,24 +13,21 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kReleaseAbout =
-    "Asks the process that holds the lease to end (SIGTERM): for a job that is `berth run`, which passes it "
-    "on "
-    "to its command; for a claim the keeper. Returns when the lease has ended. Where that does not happen it "
-    "names the processes that still hold it, with status 124. Only the owner and root may.\n"
+    "Asks the process that holds the lease to end (SIGTERM): `berth run` passes the signal on to its "
+    "command, and the keeper of a claim ends the lease. Returns when the lease has ended. If it does "
+    "not end in time, this names the processes that still hold it, and exits with status 124. Only "
+    "the owner and root may release a lease.\n"
     "\n"
-    "The last digits of an id are enough if no other lease ends in them. Without ID: the lease that this "
-    "shell "
-    "is in.";
+    "The last digits of an id are enough if no other lease ends in them. Without ID: the lease that "
+    "this shell is in.";
 
 constexpr std::string_view kCancelAbout =
-    "Takes a request of yours out of the queue: the process that waits with it is asked to end (SIGTERM). "
-    "The last "
-    "digits of an id, as `berth queue` has them, are enough. What has its GPUs already is ended by `berth "
-    "release`.\n"
+    "Takes a request of yours out of the queue: the process that waits with it gets SIGTERM. The "
+    "last digits of an id, as `berth queue` shows them, are enough. If the request has its GPUs "
+    "already, use `berth release`.\n"
     "\n"
-    "The number of a job, as `berth submit` printed it and `berth jobs` has it, cancels the job: one that "
-    "waits never "
-    "runs, and one that runs is asked to end.";
+    "With the number of a job, as `berth jobs` shows it, it cancels the job: a waiting job never "
+    "runs, and a running job gets SIGTERM.";
 
 Option wait_option(std::int64_t& wait_s) {
   return {"Options",

@@ -6,14 +6,13 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kRunAbout =
-    "Leases the GPUs asked for, runs COMMAND with CUDA_VISIBLE_DEVICES (AMD GPUs: ROCR_VISIBLE_DEVICES) set "
-    "to "
-    "them, and ends as COMMAND "
-    "ends: with its status, or by its signal. The lease ends with the last process that COMMAND has started, "
-    "however it ends. Options end at the first word of COMMAND. Where the GPUs are taken it waits in line, "
-    "first come, first served; BERTH_WAIT (30m, 0 or forever) sets for how long.\n"
+    "Leases GPUs, runs COMMAND with CUDA_VISIBLE_DEVICES (AMD GPUs: ROCR_VISIBLE_DEVICES) set to "
+    "them, and ends as COMMAND ends: with its status, or by its signal. The lease ends with the last "
+    "process that COMMAND has started, however it ends. If the GPUs are taken, it waits in the "
+    "queue, first come, first served; BERTH_WAIT (30m, 0 or forever) limits the wait. Options end at "
+    "the first word of COMMAND.\n"
     "\n"
-    "In the words of COMMAND {ids} stands for the GPUs' indices and {uuids} for their UUIDs.\n"
+    "In COMMAND, {ids} is replaced by the indices of the GPUs and {uuids} by their UUIDs.\n"
     "\n"
     "    berth run -- python train.py\n"
     "    berth run -n 2 --free 40G -- torchrun --nproc-per-node 2 train.py\n"

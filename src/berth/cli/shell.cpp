@@ -9,10 +9,9 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kShellAbout =
-    "`berth run` with your shell ($SHELL, else the one that the system has for you). The lease ends with the "
-    "shell and all that it has started: what stays (ssh-agent, tmux, nohup) keeps the GPU, so start it "
-    "before. "
-    "BERTH_PROMPT holds a text like \"(GPU 3) \" for the prompt; in "
+    "Works as `berth run` with your shell ($SHELL, or your login shell). The lease ends when the "
+    "shell and everything that it has started have ended. What stays (ssh-agent, tmux, nohup) keeps "
+    "the GPU, so start it before. BERTH_PROMPT holds a text like \"(GPU 3) \" for the prompt; in "
     "~/.bashrc:\n"
     "\n"
     "    PS1=\"$BERTH_PROMPT$PS1\"";

@@ -103,12 +103,12 @@ class Simulate : public Command {
     option("Jobs", "jobs", "FILE", "the jobs, as CSV; - for standard input", store_text(file_));
     option("Jobs", "devices", "N", "how many GPUs there are; by default those of this machine",
            [this](std::string_view value) { return set_devices(value); });
-    option(kOtherRules, "assumed-time", "TIME", "a job that says no time is taken to last so long: 1h, 2d",
+    option(kOtherRules, "assumed-time", "TIME",
+           "assume that a job without a time limit lasts this long: 1h, 2d",
            [this](std::string_view value) { return set_assumed_time(value); });
     option(kOtherRules, "backfill", "", "later jobs start in front of an earlier one where it loses nothing",
            raise_flag(backfill_));
-    option(kOtherRules, "no-backfill", "", "nobody starts in front of an earlier job",
-           raise_flag(no_backfill_));
+    option(kOtherRules, "no-backfill", "", "no job starts before an earlier one", raise_flag(no_backfill_));
     option("Output", "json", "", "as JSON (docs/schema/simulate.json)", raise_flag(json_));
     syntax.options.push_back(source_option(options_.source));
     return syntax;

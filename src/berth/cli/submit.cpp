@@ -21,20 +21,18 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kSubmitAbout =
-    "Keeps COMMAND with its folder and its environment, prints the number of the job, and ends. The job runs "
-    "when its "
-    "GPUs are its turn, in line with all others, as `berth run` would run it; it goes on after you have "
-    "logged out. "
-    "What it prints is kept: `berth log JOB`. Options end at the first word of COMMAND.\n"
+    "Stores COMMAND as a job, with its folder and its environment, prints the number of the job, and "
+    "ends. The job runs when it is its turn in the queue and its GPUs are free, as with `berth run`, "
+    "even if you have logged out. `berth log JOB` shows its output. Options end at the first word of "
+    "COMMAND.\n"
     "\n"
     "    berth submit -J train -- python train.py\n"
     "    for i in $(seq 40); do berth submit -- python train.py $i; done\n"
     "    berth jobs\n"
     "\n"
-    "However many jobs of yours ask for the same, one of them stands in the line of the machine at a time, "
-    "so nobody "
-    "waits behind all of them. A job runs once at most: one that was cut by kill -9 or a reboot is "
-    "`interrupted`.";
+    "Of your jobs with the same request, one stands in the queue of the machine at a time, so nobody "
+    "waits behind all of them. A job runs at most once; one that was cut off by kill -9 or a reboot "
+    "is `interrupted`.";
 
 constexpr std::size_t kLongestName = 100;
 

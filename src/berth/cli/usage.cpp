@@ -7,10 +7,11 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kUsageAbout =
-    "A line a user, or a GPU: how many leases it had, for how many GPU-hours, and in how many of these a "
-    "process of the lease computed on the GPU. Asks the agent of this machine, which counts them (berth "
-    "serve); with --url another one or a hub, and with --file the history of an agent that does not run. "
-    "Hours begin with full ones: --since 1h at 14:20 is from 13:00 on.";
+    "Shows a line for each user, or for each GPU: the number of leases, their GPU-hours, and the "
+    "hours in which a process of the lease computed on the GPU. Asks the agent of this machine, "
+    "which counts them (berth serve); with --url another agent or a hub. With --file it reads the "
+    "history of an agent that no longer runs. Hours begin with full ones: --since 1h at 14:20 is "
+    "from 13:00 on.";
 
 class Usage : public Command {
  public:

@@ -9,15 +9,12 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kVerifyAbout =
-    "Looks once whether the job of a lease computes on the GPUs that were leased for it and on no others, "
-    "and "
-    "says who is on which. The status is 0 if it does; 1 if it computes on a GPU that it did not lease, or "
-    "if "
-    "that cannot be known; 75 if nothing of it computes on any GPU at this moment.\n"
+    "Looks once whether the job of a lease computes on the GPUs of the lease and on no others, and "
+    "says which process is on which GPU. Status 0: so it is. Status 1: it computes on a GPU that it "
+    "did not lease, or Berth cannot tell. Status 75: it computes on no GPU at this moment.\n"
     "\n"
-    "The last digits of an id, as `berth list` has them, are enough. Without ID: the lease that this shell "
-    "is "
-    "in.";
+    "The last digits of an id, as `berth list` shows them, are enough. Without ID: the lease that "
+    "this shell is in.";
 
 int status_of(Conduct conduct) {
   switch (conduct) {

@@ -9,12 +9,9 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kWhyAbout =
-    "Takes a request as `pick` and `run` do, and says of every GPU whether it would be granted now, or the "
-    "first "
-    "thing that stands against it: who has it, since when, which number is over which limit. Then what "
-    "looser "
-    "request would succeed now. Changes nothing. The status is 0 when it could explain, also when the answer "
-    "is no.";
+    "Takes a request as `pick` and `run` do. Says for every GPU that it would be granted now, or the "
+    "first reason why not: who has it, since when, which number is over which limit. Then says which "
+    "looser request would succeed now. Changes nothing. The status is 0 also if the answer is no.";
 
 class Why : public Command {
  public:

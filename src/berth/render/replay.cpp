@@ -54,8 +54,8 @@ std::string percent(double share) {
 }
 
 std::string rules_text(const LineRules& rules) {
-  if (!rules.backfill) return "nobody starts in front of an earlier job";
-  return fmt::format("later jobs fill gaps; who says no time is taken to last {}",
+  if (!rules.backfill) return "no job starts before an earlier one";
+  return fmt::format("later jobs fill gaps; a job without a time limit is assumed to last {}",
                      duration_for_people(rules.assumed_s));
 }
 

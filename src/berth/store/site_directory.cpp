@@ -150,17 +150,18 @@ class Site {
     if (live.empty()) return {};
     return fail(
         ErrorCode::not_now,
-        fmt::format("{}{} is in use: {}. Who comes after `berth init` uses {} and does not see them, so "
-                    "their GPUs could be granted again. Let them end first; --force goes on at that price",
-                    root_, kFallbackDirectory, live, path_));
+        fmt::format(
+            "{}{} is in use: {}. After `berth init` new jobs use {} and do not see these leases, so "
+            "their GPUs could be granted twice. Let these jobs end first, or accept that with --force",
+            root_, kFallbackDirectory, live, path_));
   }
 
   void look_elsewhere() {
     const std::string live = live_elsewhere();
     if (live.empty()) return;
     site_.trouble.push_back(fmt::format(
-        "{}{} is in use: {}. Those who use {} from now on do not see them, and their GPUs can be granted "
-        "again: let them end",
+        "{}{} is in use: {}. New jobs use {} and do not see these leases, so their GPUs can be granted "
+        "twice until these jobs have ended",
         root_, kFallbackDirectory, live, path_));
   }
 

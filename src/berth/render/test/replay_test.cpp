@@ -28,7 +28,7 @@ TEST_CASE("waits are a line for all, for each size and for each user, and no nam
         "2 GPUs          1     2.0 h   2.0 h  2.0 h\n"
         "alice           2       0 s     0 s    0 s\n"
         "b\\x1b[31mob     1     2.0 h   2.0 h  2.0 h\n"
-        "now:  later jobs fill gaps; who says no time is taken to last 1 h.\n"
+        "now:  later jobs fill gaps; a job without a time limit is assumed to last 1 h.\n"
         "      GPU time in use 65 %, idle while somebody waits 35 %.\n"
         "1 job would take longer than it says: ended at its time.\n");
 }
@@ -41,7 +41,7 @@ TEST_CASE("other rules stand beside those that hold, and the medians go first wh
         std::string::npos);
   CHECK(text.find("alice           2       0 s       0 s      1.1 h      2.1 h       0      1\n") !=
         std::string::npos);
-  CHECK(text.find("then: nobody starts in front of an earlier job.\n") != std::string::npos);
+  CHECK(text.find("then: no job starts before an earlier one.\n") != std::string::npos);
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
 }
