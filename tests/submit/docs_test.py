@@ -13,11 +13,11 @@ def test_each_block_of_the_page_does_what_it_says(lab):
     stubs = lab.directory / "bin"
     stubs.mkdir()
     (stubs / "python").write_text(
-        '#!/bin/sh\ntest "$3" != 39 -a "$3" != 40 || exec sleep 1000\necho "trained $3"\n'
+        '#!/bin/sh\ntest "$BERTH_ARRAY_INDEX" -o "$3" != 39 -a "$3" != 40 || exec sleep 1000\necho "trained $3"\n'
     )
     (stubs / "python").chmod(0o755)
     lab.env["PATH"] = f"{stubs}:{lab.program.parent}:{lab.env['PATH']}"
-    assert len(BLOCKS) == 5
+    assert len(BLOCKS) == 7
     said = []
     for block in BLOCKS:
         answer = lab.run("bash", "-euc", block, timeout=2 * DEADLINE_S)
@@ -29,9 +29,13 @@ def test_each_block_of_the_page_does_what_it_says(lab):
                 == 0
             )
     assert said[0].split() == [str(number) for number in range(1, 41)]
-    assert said[1].endswith("trained 7\n") and "seed 40" in said[1]
-    assert said[2] == "cancelled job 39\ncancelled job 40\n"
-    assert said[3] == "42\n"
+    assert said[1:3] == ["41\n42\n", "43\n"]
+    assert said[3].endswith("trained 7\n") and "seed 40" in said[3]
+    assert said[4] == "cancelled job 39\ncancelled job 40\n"
+    assert said[5] == "45\n"
     told = {each["id"]: each for each in lab.berth("jobs", "--json").json["jobs"]}
-    assert told["42"]["name"] == "eval" and told["41"]["exit_status"] == 0
+    assert told["45"]["name"] == "eval" and told["44"]["exit_status"] == 0
+    assert lab.berth("wait", "41", "42", "43", timeout=2 * DEADLINE_S).status == 0
+    assert lab.berth("log", "41.99").out == "trained 99\n"
+    assert lab.berth("log", "42").out.count("trained") == 4
     assert "39" not in told and "38" in told

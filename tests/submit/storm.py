@@ -75,15 +75,18 @@ class Storm:
         self.found = Found()
         self.count = 0
         self.submitting = {}
+        self.tokens = {}
 
     def submit(self) -> None:
         self.count += 1
         token = f"t{self.count}"
         length = self.random.choice(["0", "0.01", "0.05"])
         request = self.random.choice([[], [], ["-n", "2"]])
-        self.submitting[token] = self.lab.start_berth(
-            "submit", "--job-name", token, *request, "--", "sh", "-c", JOB, self.marks, token, length
-        )
+        tasks = self.random.choice([0, 0, 0, 4])
+        array = ["--array", f"0-{tasks - 1}%2"] if tasks else []
+        self.tokens[token] = [f"{token}.{index}" for index in range(tasks)] or [token]
+        words = ["sh", "-c", JOB, self.marks, f"{token}.{{index}}" if tasks else token, length]
+        self.submitting[token] = self.lab.start_berth("submit", "-J", token, *array, *request, "--", *words)
 
     def collect(self) -> None:
         for token, process in list(self.submitting.items()):
@@ -92,7 +95,7 @@ class Storm:
                 del self.submitting[token]
                 self.lab.running.remove(process)
                 if process.returncode == 0:
-                    self.found.promised.add(token)
+                    self.found.promised.update(self.tokens[token])
 
     def kill_one(self) -> None:
         there = processes(self.lab)
@@ -117,7 +120,10 @@ class Storm:
         self.collect()
 
     def told(self) -> list:
-        return self.lab.berth("jobs", "--json").json["jobs"]
+        jobs = self.lab.berth("jobs", "--json").json["jobs"]
+        arrays = [job["id"] for job in jobs if job["tasks"]]
+        tasks = self.lab.berth("jobs", "--json", *arrays).json["jobs"] if arrays else []
+        return [job for job in jobs if not job["tasks"]] + tasks
 
     def settle(self) -> Found:
         """Lets all that is left run."""
@@ -128,7 +134,12 @@ class Storm:
         while any(job["state"] in ("waiting", "running") for job in self.told()):
             assert time.monotonic() < end, "some still wait, and nothing happens"
             time.sleep(0.1)
-        self.found.states = {job["name"]: "killed" if job["signal"] else job["state"] for job in self.told()}
+        self.found.states = {
+            job["name"] + (f".{job['index']}" if job["index"] is not None else ""): (
+                "killed" if job["signal"] else job["state"]
+            )
+            for job in self.told()
+        }
         for path in self.marks.iterdir():
             self.found.starts[path.name] = path.read_text().split().count("start")
         return self.found

@@ -51,7 +51,7 @@ class TaskRun {
     if (::chdir(job.folder.c_str()) != 0) return sys::fail_errno(fmt::format("going to {}", job.folder));
     RunOptions options;
     BERTH_DO(read_job_request(options.lease, job.request));
-    options.command = job.words;
+    options.command = words_of(job);
     options.lease.unwatched = true;
     options.lease.note = note_of(job, options.lease.note);
     BERTH_LET(options.first_look, time_of_first_look());
@@ -60,8 +60,30 @@ class TaskRun {
     hooks.after_end = [this](const sys::JobEnding& ending) { after_end(ending); };
     hooks.at_last = [this] { tell_runner(); };
     hooks.inherited = {lock};
-    hooks.environment = {{"BERTH_JOB", to_text(id_)}, {"BERTH_JOB_NAME", job.name}};
+    hooks.environment = variables_of(job);
     return run_leased(environment_, options);
+  }
+
+  std::vector<std::string> words_of(const Job& job) const {
+    std::vector<std::string> words = job.words;
+    if (job.has_script) words.front() = spool_.script_path(id_.job);
+    if (!id_.index) return words;
+    auto values = params_of(job, *id_.index);
+    values.emplace_back("index", std::to_string(*id_.index));
+    for (std::string& word : words) {
+      for (const auto& [name, value] : values) replace_all(word, fmt::format("{{{}}}", name), value);
+    }
+    return words;
+  }
+
+  std::vector<std::pair<std::string, std::string>> variables_of(const Job& job) const {
+    std::vector<std::pair<std::string, std::string>> variables{{"BERTH_JOB", to_text(id_)},
+                                                               {"BERTH_JOB_NAME", job.name}};
+    if (!id_.index) return variables;
+    variables.emplace_back("BERTH_ARRAY_INDEX", std::to_string(*id_.index));
+    for (const auto& [name, value] : params_of(job, *id_.index))
+      variables.emplace_back("BERTH_PARAM_" + name, value);
+    return variables;
   }
 
   // What `berth list` and `berth queue` show beside the command.
@@ -79,13 +101,22 @@ class TaskRun {
     return spool_.append(id_, std::move(event));
   }
 
+  Result<void> append_step(TaskStep step) const {
+    TaskEvent event;
+    event.step = step;
+    return spool_.append(id_, std::move(event));
+  }
+
   Result<void> before_start(const leasing::HeldLease& lease) {
     TaskEvent event;
     event.step = TaskStep::started;
     for (const Device* device : lease.devices()) event.devices.push_back(label(*device));
     BERTH_DO(spool_.append(id_, std::move(event), true));
     BERTH_LET(const auto standing, spool_.standing(id_));
-    if (standing.phase != TaskPhase::running) return fail(ErrorCode::not_now, "it was cancelled");
+    BERTH_LET(const bool cancelled, spool_.is_cancelled(id_.job));
+    if (cancelled && id_.index) BERTH_DO(append_step(TaskStep::cancelled));
+    if (cancelled || standing.phase != TaskPhase::running)
+      return fail(ErrorCode::not_now, "it was cancelled");
     started_ = true;
     tell_runner();
     return {};
@@ -98,12 +129,12 @@ class TaskRun {
         ending.signal != 0 ? ending.signal : ending.exit_status;
     if (const auto written = spool_.append(id_, std::move(event)); !written) tell(written.error().message);
     started_ = true;
-    spool_.ring(id_.job);
+    spool_.ring(id_);
   }
 
   // One that was killed has nobody else who would see to it that the next one gets in line.
   void tell_runner() const {
-    if (const auto told = ensure_runner(spool_, id_.job); !told) tell(told.error().message);
+    if (const auto told = ensure_runner(spool_, id_); !told) tell(told.error().message);
   }
 
   // What can never be is the end of it. All else may be better later: a driver that is being replaced, a full

@@ -20,7 +20,6 @@
 #include <fmt/format.h>
 
 #include "berth/cli/command.h"
-#include "berth/core/record.h"
 #include "berth/sys/child.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
@@ -93,56 +92,82 @@ class JobRunner {
   Result<void> read_all() {
     BERTH_LET(const auto numbers, spool_.numbers());
     for (const std::uint64_t number : numbers) {
-      if (!over_.contains(number)) read(number);
+      if (!over_.contains(number)) read_job(number);
     }
     return {};
   }
 
-  // One that cannot be read is left alone: `berth jobs` names it.
-  void read(std::uint64_t number) {
+  // nullptr: not known, or over.
+  KnownJob* known(std::uint64_t number) {
     const auto place = std::ranges::lower_bound(jobs_, number, {}, &KnownJob::number);
-    const bool known = place != jobs_.end() && place->number == number;
-    const auto standing = spool_.standing({number, {}});
-    const Task task = standing ? known_as(*standing) : Task::over;
-    if (task == Task::over) {
-      over_.insert(number);
-      if (known) jobs_.erase(place);
-      // Whoever cancelled it may have come before its process could say who it is.
-      if (standing && standing->phase == TaskPhase::cancelled) end_process_of({number, {}});
-      return;
+    return place != jobs_.end() && place->number == number ? &*place : nullptr;
+  }
+
+  // One that cannot be read is left alone: `berth jobs` names it.
+  void read_job(std::uint64_t number) {
+    const auto job = spool_.job(number);
+    if (!job || !*job) return drop(number);
+    const auto standings = spool_.standings(number, **job);
+    if (!standings) return drop(number);
+    KnownJob* place = known(number);
+    if (place == nullptr) {
+      if (std::ranges::all_of(*standings, is_over)) return drop(number);
+      const auto next = std::ranges::lower_bound(jobs_, number, {}, &KnownJob::number);
+      place = &*jobs_.insert(next, {.number = number,
+                                    .rivals = (*job)->rivals,
+                                    .tasks = std::vector(standings->size(), Task::waiting),
+                                    .at_once = (*job)->at_once,
+                                    .indices = indices_of(**job)});
     }
     over_.erase(number);
-    if (known) {
-      note(*place, *standing, task);
-      return;
-    }
-    auto job = spool_.job(number);
-    if (!job || !*job) return;
-    note(*jobs_.insert(place, {number, std::move((*job)->rivals), {Task::waiting}}), *standing, task);
+    for (std::size_t i = 0; i < standings->size(); ++i) note(*place, i, (*standings)[i]);
+    if (all_over(*place)) drop(number);
   }
 
-  void end_process_of(TaskId id) const {
+  void read(TaskId id) {
+    KnownJob* job = known(id.job);
+    if (job == nullptr || (!id.index && !job->indices.empty())) return read_job(id.job);
+    const auto place = id.index ? std::ranges::lower_bound(job->indices, *id.index) : job->indices.begin();
+    const auto task = static_cast<std::size_t>(place - job->indices.begin());
+    const auto standing = spool_.standing(id);
+    if (!standing || task >= job->tasks.size()) return read_job(id.job);
+    note(*job, task, *standing);
+    if (all_over(*job)) drop(id.job);
+  }
+
+  static bool all_over(const KnownJob& job) {
+    return std::ranges::all_of(job.tasks, [](Task task) { return task == Task::over; });
+  }
+
+  void drop(std::uint64_t number) {
+    over_.insert(number);
+    std::erase_if(jobs_, [&](const KnownJob& job) { return job.number == number; });
+  }
+
+  static TaskId id_of(const KnownJob& job, std::size_t task) {
+    return {job.number, job.indices.empty() ? std::nullopt : std::optional(job.indices[task])};
+  }
+
+  void note(KnownJob& job, std::size_t place, const TaskStanding& standing) {
+    const TaskId id = id_of(job, place);
+    Task task = known_as(standing);
     const auto live = std::ranges::find(live_, id, &LiveTask::id);
-    if (live != live_.end() && live->child) live->child->kill(SIGTERM);
-  }
-
-  void note(KnownJob& job, const TaskStanding& standing, Task task) {
-    const TaskId id{job.number, {}};
-    const bool has_process = std::ranges::find(live_, id, &LiveTask::id) != live_.end();
+    const bool has_process = live != live_.end();
     // Our child has not come to say so yet.
     if (task == Task::waiting && has_process) task = Task::in_line;
     if (task == Task::running) pauses_.erase(job.rivals);
-    job.tasks.front() = task;
-    if (task == Task::waiting || has_process) return;
-    LiveTask live{.id = id};
-    if (standing.boot == boot_ &&
-        sys::process_stat(static_cast<pid_t>(standing.pid)).value_or(sys::ProcessStat()).start_ticks ==
-            standing.pid_start_ticks)
-      live.ended = sys::process_exit(static_cast<pid_t>(standing.pid));
-    if (live.ended)
-      live_.push_back(std::move(live));
+    job.tasks[place] = task;
+    // Whoever cancelled it may have come before its process could say who it is.
+    if (standing.phase == TaskPhase::cancelled && has_process && live->child) live->child->kill(SIGTERM);
+    if (task == Task::waiting || task == Task::over || has_process) return;
+    LiveTask found{.id = id};
+    const auto stat = sys::process_stat(static_cast<pid_t>(standing.pid));
+    if (standing.boot == boot_ && stat && stat->start_ticks == standing.pid_start_ticks)
+      found.ended = sys::process_exit(static_cast<pid_t>(standing.pid));
+    if (found.ended)
+      live_.push_back(std::move(found));
     else
-      strays_.insert(job.number);
+      strays_.insert(id);
   }
 
   bool has_work() const {
@@ -158,7 +183,7 @@ class JobRunner {
       KnownJob& job = jobs_[chosen.job];
       const auto pause = pauses_.find(job.rivals);
       if (pause != pauses_.end() && now < pause->second.until) continue;
-      const TaskId id{job.number, {}};
+      const TaskId id = id_of(job, chosen.task);
       if (auto child = spawn(id)) {
         live_.push_back({.id = id, .child = *std::move(child)});
         job.tasks[chosen.task] = Task::in_line;
@@ -219,7 +244,7 @@ class JobRunner {
     }
     for (const TaskId id : ended) heed_end(id);
     if (ready[0].revents != 0) heed_bell();
-    for (const std::uint64_t number : std::exchange(strays_, {})) read(number);
+    for (const TaskId id : std::exchange(strays_, {})) read(id);
     return true;
   }
 
@@ -234,10 +259,11 @@ class JobRunner {
 
   void heed_end(TaskId id) {
     std::erase_if(live_, [&](const LiveTask& each) { return each.id == id; });
-    read(id.job);
-    const auto job = std::ranges::find(jobs_, id.job, &KnownJob::number);
+    read(id);
+    KnownJob* job = known(id.job);
+    const auto standing = spool_.standing(id);
     // It has ended without having come to start, and nobody said that it should.
-    if (job != jobs_.end() && job->tasks.front() == Task::waiting) put_off(id, job->rivals, "");
+    if (job != nullptr && standing && known_as(*standing) == Task::waiting) put_off(id, job->rivals, "");
   }
 
   void heed_bell() {
@@ -251,14 +277,14 @@ class JobRunner {
       [[maybe_unused]] const auto read = read_all();
       return;
     }
-    std::set<std::uint64_t> numbers;
+    std::set<TaskId> news;
     std::string_view rest(buffer.data(), static_cast<std::size_t>(got));
     while (!rest.empty()) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
-      if (const auto number = number_from_text<std::uint64_t>(line)) numbers.insert(*number);
+      if (const auto id = task_id_from_text(line)) news.insert(*id);
       rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     }
-    for (const std::uint64_t number : numbers) read(number);
+    for (const TaskId id : news) read(id);
   }
 
   store::JobSpool spool_;
@@ -269,7 +295,7 @@ class JobRunner {
   std::vector<KnownJob> jobs_;  ///< those that are not over, by number
   std::set<std::uint64_t> over_;
   std::vector<LiveTask> live_;
-  std::set<std::uint64_t> strays_;  ///< they have a lock, and no process of whose end we would be told
+  std::set<TaskId> strays_;  ///< they have a lock, and no process of whose end we would be told
   std::map<std::string, Pause> pauses_;
 };
 
@@ -313,10 +339,10 @@ Result<store::JobSpool> open_spool() {
   return store::JobSpool::open(path);
 }
 
-Result<void> ensure_runner(const store::JobSpool& spool, std::uint64_t job) {
+Result<void> ensure_runner(const store::JobSpool& spool, TaskId news) {
   BERTH_LET(const bool there, spool.has_runner());
   if (there) {
-    spool.ring(job);
+    spool.ring(news);
     return {};
   }
   sys::Command command;

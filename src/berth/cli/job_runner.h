@@ -11,8 +11,8 @@ namespace berth::cli {
 /// The jobs of this user on this machine.
 Result<store::JobSpool> open_spool();
 
-/// Sees to it that there is a runner, and that it looks at this job. Error: it could not be started.
-Result<void> ensure_runner(const store::JobSpool& spool, std::uint64_t job);
+/// Sees to it that there is a runner, and that it looks at what has news. Error: it could not be started.
+Result<void> ensure_runner(const store::JobSpool& spool, TaskId news);
 
 /// Whether this process is a runner, or runs a task for one. What is below it is no part of whatever it was
 /// submitted in, though it may descend from it.

@@ -37,11 +37,18 @@ constexpr std::string_view kForgetAbout = "Removes jobs that are over, with all 
 
 constexpr std::string_view kWordsOfJobs = "__tasks";
 
-Result<std::vector<TaskId>> all_jobs(const store::JobSpool& spool) {
+// All there are; what cannot be read is told.
+Result<std::vector<NumberedJob>> all_jobs(const store::JobSpool& spool, std::string& told) {
   BERTH_LET(const auto numbers, spool.numbers());
-  std::vector<TaskId> ids;
-  for (const std::uint64_t number : numbers) ids.push_back({number, {}});
-  return ids;
+  std::vector<NumberedJob> jobs;
+  jobs.reserve(numbers.size());
+  for (const std::uint64_t number : numbers) {
+    auto job = spool.job(number);
+    if (!job) told += as_lines({job.error().message});
+    // Else it was forgotten meanwhile.
+    if (job && *job) jobs.push_back({number, **std::move(job)});
+  }
+  return jobs;
 }
 
 class JobList : public Command {
@@ -64,22 +71,29 @@ class JobList : public Command {
   Result<Output> look(const store::JobSpool& spool, const std::vector<std::string>& words,
                       render::Layout layout) {
     Output output;
-    BERTH_LET(const auto ids, words.empty() ? all_jobs(spool) : named_jobs(spool, words));
+    BERTH_LET(auto jobs, words.empty() ? all_jobs(spool, output.err) : named_jobs(spool, words));
     std::vector<render::ToldTask> tasks;
-    for (const TaskId id : ids) {
-      auto job = spool.job(id.job);
-      auto standing = spool.standing(id);
-      if (!job || !standing) {
-        output.err += as_lines({(!job ? job.error() : standing.error()).message});
-      } else if (*job) {  // else it was forgotten meanwhile
-        tasks.push_back({id, **std::move(job), *std::move(standing), spool.output_path(id)});
+    for (NumberedJob& job : jobs) {
+      const auto standings = standings_of(spool, job);
+      if (!standings) {
+        output.err += as_lines({standings.error().message});
+        continue;
       }
+      const std::vector<TaskId> ids = job.tasks();
+      // An array is a line where all jobs are shown, and a line a task where it is asked for.
+      if (words.empty() && ids.size() > 1) {
+        tasks.push_back(
+            {{job.number, {}}, std::move(job.job), standing_of_all(*standings), "", counts_of(*standings)});
+        continue;
+      }
+      for (std::size_t i = 0; i < ids.size(); ++i)
+        tasks.push_back({ids[i], job.job, (*standings)[i], spool.output_path(ids[i])});
     }
     // One whose runner was killed has waited for this.
     const auto waits = [](const render::ToldTask& task) { return task.standing.phase == TaskPhase::waiting; };
     if (const auto found = std::ranges::find_if(tasks, waits); found != tasks.end()) {
       BERTH_LET(const bool there, spool.has_runner());
-      if (!there) BERTH_DO(ensure_runner(spool, found->id.job));
+      if (!there) BERTH_DO(ensure_runner(spool, found->id));
     }
     output.out =
         watch_.json ? render::jobs_json(tasks, layout) : render::jobs_table(tasks, Environment::style_of(1));
@@ -105,21 +119,34 @@ class JobLog : public Command {
     if (words.size() != 1)
       return fail(ErrorCode::usage, "the log of which job? one at a time; `berth jobs` has them");
     BERTH_LET(const auto spool, open_spool());
-    BERTH_LET(const auto ids, named_jobs(spool, words));
-    const std::string path = spool.output_path(ids.front());
+    BERTH_LET(const auto jobs, named_jobs(spool, words));
+    const std::vector<TaskId> tasks = jobs.front().tasks();
+    if (follow_ && tasks.size() > 1)
+      return fail(ErrorCode::usage,
+                  fmt::format("{} is an array: berth log -f {}", words.front(), to_text(tasks.front())));
+    for (const TaskId id : tasks) {
+      if (tasks.size() > 1 && ::access(spool.output_path(id).c_str(), F_OK) != 0) continue;
+      if (tasks.size() > 1) BERTH_DO(write_all(1, fmt::format("==> {} <==\n", to_text(id))));
+      BERTH_DO(print(spool, id));
+    }
+    return Output{};
+  }
+
+ private:
+  Result<void> print(const store::JobSpool& spool, TaskId id) const {
+    const std::string path = spool.output_path(id);
     sys::Descriptor file;
     for (;;) {
       // Asked first: what it has written before it was over is there.
-      BERTH_LET(const auto standing, spool.standing(ids.front()));
+      BERTH_LET(const auto standing, spool.standing(id));
       if (!file) file = sys::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
       if (!file && errno != ENOENT) return sys::fail_errno("opening " + path);
       if (file) BERTH_DO(copy(file.get()));
-      if (!follow_ || is_over(standing)) return Output{};
+      if (!follow_ || is_over(standing)) return {};
       sleep_a_moment();
     }
   }
 
- private:
   static Result<void> copy(int file) {
     std::array<char, 1 << 16> buffer;
     for (;;) {
@@ -146,24 +173,28 @@ class JobWait : public Command {
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
     if (words.empty()) return fail(ErrorCode::usage, "wait for which job? `berth jobs` has them");
     BERTH_LET(const auto spool, open_spool());
-    BERTH_LET(const auto ids, named_jobs(spool, words));
+    BERTH_LET(const auto jobs, named_jobs(spool, words));
     Output output;
-    for (const TaskId id : ids) {
-      BERTH_LET(const auto standing, end_of(spool, id));
-      if (standing.phase != TaskPhase::ended)
-        output.err += as_lines({fmt::format("job {} was {}", to_text(id), to_text(standing.phase))});
-      if (output.status == 0) output.status = exit_status_of(standing);
+    for (const NumberedJob& job : jobs) {
+      BERTH_LET(const auto standings, end_of(spool, job));
+      const std::vector<TaskId> ids = job.tasks();
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        if (standings[i].phase != TaskPhase::ended)
+          output.err +=
+              as_lines({fmt::format("job {} was {}", to_text(ids[i]), to_text(standings[i].phase))});
+        if (output.status == 0) output.status = exit_status_of(standings[i]);
+      }
     }
     return output;
   }
 
  private:
-  static Result<TaskStanding> end_of(const store::JobSpool& spool, TaskId id) {
+  static Result<std::vector<TaskStanding>> end_of(const store::JobSpool& spool, const NumberedJob& job) {
     for (;;) {
-      BERTH_LET(auto standing, spool.standing(id));
-      if (is_over(standing)) return standing;
+      BERTH_LET(auto standings, standings_of(spool, job));
+      if (std::ranges::all_of(standings, is_over)) return standings;
       BERTH_LET(const bool there, spool.has_runner());
-      if (!there && standing.phase == TaskPhase::waiting) BERTH_DO(ensure_runner(spool, id.job));
+      if (!there && counts_of(standings).waiting != 0) BERTH_DO(ensure_runner(spool, {job.number, {}}));
       sleep_a_moment();
     }
   }
@@ -182,14 +213,16 @@ class Forget : public Command {
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
     if (words.empty()) return fail(ErrorCode::usage, "forget which job? `berth jobs` has them");
     BERTH_LET(auto spool, open_spool());
-    BERTH_LET(const auto ids, named_jobs(spool, words));
-    for (const TaskId id : ids) {
-      BERTH_LET(const auto standing, spool.standing(id));
-      if (!is_over(standing))
-        return fail(ErrorCode::failure, fmt::format("job {0} is {1}; berth cancel {0} ends it", to_text(id),
-                                                    render::standing_word(standing)));
+    BERTH_LET(const auto jobs, named_jobs(spool, words));
+    for (const NumberedJob& job : jobs) {
+      if (job.index)
+        return fail(ErrorCode::usage, fmt::format("forget all of it: berth forget {}", job.number));
+      BERTH_LET(const auto standings, standings_of(spool, job));
+      if (!std::ranges::all_of(standings, is_over))
+        return fail(ErrorCode::failure, fmt::format("job {0} is {1}; berth cancel {0} ends it", job.number,
+                                                    render::standing_word(standing_of_all(standings))));
     }
-    for (const TaskId id : ids) BERTH_DO(spool.forget(id.job));
+    for (const NumberedJob& job : jobs) BERTH_DO(spool.forget(job.number));
     return Output{};
   }
 };
@@ -201,14 +234,12 @@ class TaskWords : public Command {
 
   Result<Output> run(Environment&, const std::vector<std::string>&) override {
     BERTH_LET(const auto spool, open_spool());
-    BERTH_LET(const auto ids, all_jobs(spool));
     Output output;
-    for (const TaskId id : ids) {
-      const auto job = spool.job(id.job);
-      if (!job || !*job) continue;
-      output.out += fmt::format(
-          "{}\t{}\n", to_text(id),
-          printable((*job)->name.empty() ? fmt::format("{}", fmt::join((*job)->words, " ")) : (*job)->name));
+    BERTH_LET(const auto jobs, all_jobs(spool, output.err));
+    for (const NumberedJob& each : jobs) {
+      const std::string words = fmt::format("{}", fmt::join(each.job.words, " "));
+      output.out +=
+          fmt::format("{}\t{}\n", each.number, printable(each.job.name.empty() ? words : each.job.name));
     }
     return output;
   }

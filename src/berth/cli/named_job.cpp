@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 
@@ -29,52 +30,72 @@ void sleep_a_moment() {
   ::poll(nullptr, 0, kMomentMs);
 }
 
-Result<std::optional<TaskId>> job_named(const store::JobSpool& spool, std::string_view word) {
-  const auto id = task_id_from_text(word);
-  if (!id) return std::nullopt;
-  BERTH_LET(const auto job, spool.job(id->job));
-  return job && !id->index ? id : std::nullopt;
+Result<std::vector<TaskStanding>> standings_of(const store::JobSpool& spool, const NumberedJob& job) {
+  if (!job.index) return spool.standings(job.number, job.job);
+  BERTH_LET(auto standing, spool.standing({job.number, job.index}));
+  return std::vector{std::move(standing)};
 }
 
-Result<std::vector<TaskId>> named_jobs(const store::JobSpool& spool, const std::vector<std::string>& words) {
-  std::vector<TaskId> ids;
+Result<std::optional<NumberedJob>> job_named(const store::JobSpool& spool, std::string_view word) {
+  const auto id = task_id_from_text(word);
+  if (!id) return std::nullopt;
+  BERTH_LET(auto job, spool.job(id->job));
+  if (!job) return std::nullopt;
+  if (id->index && !std::ranges::binary_search(indices_of(*job), *id->index)) return std::nullopt;
+  return NumberedJob{id->job, *std::move(job), id->index};
+}
+
+Result<std::vector<NumberedJob>> named_jobs(const store::JobSpool& spool,
+                                            const std::vector<std::string>& words) {
+  std::vector<NumberedJob> jobs;
   for (const std::string& word : words) {
     if (!task_id_from_text(word))
       return fail(ErrorCode::usage,
                   fmt::format("'{}' is no number of a job; `berth jobs` has them", printable(word)));
-    BERTH_LET(const auto id, job_named(spool, word));
-    if (!id)
+    BERTH_LET(auto job, job_named(spool, word));
+    if (!job)
       return fail(
           ErrorCode::failure,
           fmt::format("there is no job {} of yours on this machine; `berth jobs` shows those there are",
                       word));
-    ids.push_back(*id);
+    jobs.push_back(*std::move(job));
   }
-  return ids;
+  return jobs;
 }
 
-Result<std::string> cancel_task(const store::JobSpool& spool, TaskId id, std::chrono::milliseconds patience) {
-  BERTH_LET(const auto before, spool.standing(id));
-  if (is_over(before))
+Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& job,
+                               std::chrono::milliseconds patience) {
+  const std::string name = to_text(TaskId{job.number, job.index});
+  BERTH_LET(auto standings, standings_of(spool, job));
+  if (std::ranges::all_of(standings, is_over))
     return fail(ErrorCode::failure,
-                fmt::format("job {} is over already ({})", to_text(id), to_text(before.phase)));
+                fmt::format("job {} is over already ({})", name, to_text(standing_of_all(standings).phase)));
   TaskEvent event;
   event.step = TaskStep::cancelled;
-  BERTH_DO(spool.append(id, std::move(event)));
-  BERTH_LET(auto standing, spool.standing(id));
-  ask_to_end(standing);
-  spool.ring(id.job);
-  const auto until = std::chrono::steady_clock::now() + patience;
-  while (!is_over(standing)) {
-    if (std::chrono::steady_clock::now() >= until)
-      return fail(ErrorCode::timed_out,
-                  fmt::format("job {} was asked to end (SIGTERM), and still runs: pid {}", to_text(id),
-                              standing.pid));
-    sleep_a_moment();
-    BERTH_LET(standing, spool.standing(id));
+  // Of an array as a whole first: then no task of it starts any more.
+  BERTH_DO(spool.append({job.number, job.index}, event));
+  const std::vector<TaskId> tasks = job.tasks();
+  // Those with a process before that was written find it, or are found here.
+  BERTH_LET(standings, standings_of(spool, job));
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].index != job.index && standings[i].phase == TaskPhase::running)
+      BERTH_DO(spool.append(tasks[i], event));
+    ask_to_end(standings[i]);
   }
-  return standing.phase == TaskPhase::ended ? fmt::format("job {} has ended by itself meanwhile", to_text(id))
-                                            : fmt::format("cancelled job {}", to_text(id));
+  spool.ring({job.number, job.index});
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (!std::ranges::all_of(standings, is_over)) {
+    if (std::chrono::steady_clock::now() >= until) {
+      const auto left = std::ranges::find_if_not(standings, is_over);
+      return fail(ErrorCode::timed_out,
+                  fmt::format("job {} was asked to end (SIGTERM), and still runs: pid {}", name, left->pid));
+    }
+    sleep_a_moment();
+    BERTH_LET(standings, standings_of(spool, job));
+  }
+  return standing_of_all(standings).phase == TaskPhase::ended
+             ? fmt::format("job {} has ended by itself meanwhile", name)
+             : fmt::format("cancelled job {}", name);
 }
 
 }  // namespace berth::cli

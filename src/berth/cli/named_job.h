@@ -7,17 +7,33 @@
 
 namespace berth::cli {
 
-/// The jobs that these words mean, by their numbers. Error: `usage` for what is no number; `failure` when
-/// there is no such job.
-Result<std::vector<TaskId>> named_jobs(const store::JobSpool& spool, const std::vector<std::string>& words);
+/// A job with its number.
+struct NumberedJob {
+  std::uint64_t number = 0;
+  Job job;
+  std::optional<unsigned> index{};  ///< one task of it is meant
+  /// What is meant of it.
+  std::vector<TaskId> tasks() const {
+    return index ? std::vector{TaskId{number, index}} : tasks_of(number, job);
+  }
+};
 
-/// The task of this user that the word means. nullopt: it is no job's number, or there is none.
-Result<std::optional<TaskId>> job_named(const store::JobSpool& spool, std::string_view word);
+/// How these tasks stand, in the order of `tasks`.
+Result<std::vector<TaskStanding>> standings_of(const store::JobSpool& spool, const NumberedJob& job);
 
-/// Takes a job out of what is to be done: one that waits never runs, and one that runs is asked to end
-/// (SIGTERM). Returns when it is over. Gives what happened, in words. Error: `failure` when it is over
-/// already; `timed_out` when it still runs after `patience`.
-Result<std::string> cancel_task(const store::JobSpool& spool, TaskId id, std::chrono::milliseconds patience);
+/// The jobs, or tasks of them, that these words mean: "12", "12.7". Error: `usage` for what is no number;
+/// `failure` when there is no such job.
+Result<std::vector<NumberedJob>> named_jobs(const store::JobSpool& spool,
+                                            const std::vector<std::string>& words);
+
+/// What of this user the word means. nullopt: it is no job's number, or there is none.
+Result<std::optional<NumberedJob>> job_named(const store::JobSpool& spool, std::string_view word);
+
+/// Takes a job, or a task of it, out of what is to be done: one that waits never runs, and one that runs is
+/// asked to end (SIGTERM). Returns when it is over. Gives what happened, in words. Error: `failure` when it
+/// is over already; `timed_out` when it still runs after `patience`.
+Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& job,
+                               std::chrono::milliseconds patience);
 
 /// Sleeps for a moment that nobody notices: what happens to a job has no event that any number of others may
 /// wait for.

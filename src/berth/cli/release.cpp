@@ -96,15 +96,15 @@ class Cancel : public Command {
   Result<std::optional<Output>> cancel_jobs(const std::vector<std::string>& words) const {
     if (words.empty()) return std::nullopt;
     BERTH_LET(const auto spool, open_spool());
-    std::vector<TaskId> ids;
+    std::vector<NumberedJob> jobs;
     for (const std::string& word : words) {
-      BERTH_LET(const auto id, job_named(spool, word));
-      if (!id) return std::nullopt;
-      ids.push_back(*id);
+      BERTH_LET(auto job, job_named(spool, word));
+      if (!job) return std::nullopt;
+      jobs.push_back(*std::move(job));
     }
     Output output;
-    for (const TaskId id : ids) {
-      BERTH_LET(const std::string happened, cancel_task(spool, id, std::chrono::seconds(wait_s_)));
+    for (const NumberedJob& job : jobs) {
+      BERTH_LET(const std::string happened, cancel_job(spool, job, std::chrono::seconds(wait_s_)));
       output.out += happened + "\n";
     }
     return output;

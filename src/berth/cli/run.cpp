@@ -43,11 +43,6 @@ std::string as_one_line(const std::vector<std::string>& words) {
   return text;
 }
 
-void replace_all(std::string& text, std::string_view from, std::string_view by) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += by.size())
-    text.replace(at, from.size(), by);
-}
-
 class Run {
  public:
   Run(Environment& environment, const RunOptions& options) : environment_(environment), options_(options) {}
@@ -246,6 +241,11 @@ class Run {
 };
 
 }  // namespace
+
+void replace_all(std::string& text, std::string_view from, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += by.size())
+    text.replace(at, from.size(), by);
+}
 
 Result<int> run_leased(Environment& environment, const RunOptions& options) {
   return Run(environment, options).go();

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct RunOptions {
   std::optional<std::chrono::seconds> first_look;  ///< at what the command uses; nullopt: none
   RunHooks hooks;
 };
+
+/// Each `from` in the text becomes `by`.
+void replace_all(std::string& text, std::string_view from, std::string_view by);
 
 /// Takes a lease, runs the command in it, and gives the exit status that berth is to end with. Does not
 /// return when the command was killed by a signal: then this process is too. Error: nothing was run.

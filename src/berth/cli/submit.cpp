@@ -1,9 +1,12 @@
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <climits>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -28,13 +31,23 @@ constexpr std::string_view kSubmitAbout =
     "\n"
     "    berth submit -J train -- python train.py\n"
     "    for i in $(seq 40); do berth submit -- python train.py $i; done\n"
+    "    berth submit --array 0-99%4 -- python train.py --seed {index}\n"
+    "    berth submit --param lr=0.1,0.01 -- python train.py --lr {lr}\n"
     "    berth jobs\n"
+    "\n"
+    "A task of an array has its index in BERTH_ARRAY_INDEX and, in the words of COMMAND, as {index}. A "
+    "parameter is {NAME} in the words and BERTH_PARAM_NAME in the environment. If COMMAND is a script with "
+    "lines such as `#BERTH --array 0-9`, Berth keeps a copy of it and takes options from these lines; "
+    "options on the command line count more. - reads a script from standard input.\n"
     "\n"
     "Of your jobs with the same request, one stands in the queue of the machine at a time, so nobody "
     "waits behind all of them. A job runs at most once; one that was cut off by kill -9 or a reboot "
     "is `interrupted`.";
 
+constexpr std::string_view kJobGroup = "The job";
 constexpr std::size_t kLongestName = 100;
+constexpr std::string_view kScriptMark = "#BERTH ";
+constexpr std::size_t kLongestScript = 1 << 20;
 
 // A job is for the machine: what a lease told this process is not for it.
 std::set<std::string_view> names_of_a_lease() {
@@ -51,6 +64,7 @@ std::vector<std::string> environment_of_job() {
   if (!variable("BERTH_LEASE").empty()) left_out = names_of_a_lease();
   left_out.insert("BERTH_JOB");
   left_out.insert("BERTH_JOB_NAME");
+  left_out.insert("BERTH_ARRAY_INDEX");
   std::vector<std::string> kept;
   for (char** each = environ; *each != nullptr; ++each) {
     const std::string_view text = *each;
@@ -77,6 +91,121 @@ Result<std::string> current_folder() {
   return std::string(buffer.data());
 }
 
+/// What the command line says, or the lines of a script.
+struct Submission {
+  Job job;
+  LeaseOptions lease;
+};
+
+Option number_option(std::string_view name, std::string_view help, unsigned& number) {
+  return {kJobGroup, 0, name, "N", help, {}, [&number](std::string_view value) -> Result<void> {
+            BERTH_LET(number, number_at_least(value, 1));
+            return {};
+          }};
+}
+
+Result<void> read_array(Job& job, std::string_view value) {
+  if (const std::size_t percent = value.find('%'); percent != std::string_view::npos) {
+    BERTH_LET(job.at_once, number_at_least(value.substr(percent + 1), 1));
+    value = value.substr(0, percent);
+  }
+  BERTH_DO(indices_from_text(value));
+  job.array = value;
+  return {};
+}
+
+void add_submit_options(Syntax& syntax, Submission& submission, std::vector<std::string>& given) {
+  Job& job = submission.job;
+  syntax.options.push_back({kJobGroup,
+                            'J',
+                            "job-name",
+                            "NAME",
+                            "what it is called in `berth jobs`, `list` and `queue`",
+                            {},
+                            [&job](std::string_view value) -> Result<void> {
+                              if (value.empty() || value.size() > kLongestName)
+                                return fail(ErrorCode::usage,
+                                            fmt::format("must have 1 to {} characters", kLongestName));
+                              job.name = value;
+                              return {};
+                            }});
+  syntax.options.push_back({kJobGroup,
+                            'a',
+                            "array",
+                            "LIST",
+                            "a task for each index: 0-99, 1,4,7-9; 0-99%4: four at once at most",
+                            {},
+                            [&job](std::string_view value) { return read_array(job, value); }});
+  syntax.options.push_back({kJobGroup,
+                            0,
+                            "param",
+                            "NAME=LIST",
+                            "a task for each value, as {NAME} in COMMAND; several: for each combination",
+                            {},
+                            [&job](std::string_view value) -> Result<void> {
+                              job.params.emplace_back(value);
+                              return check_array(job);
+                            }});
+  syntax.options.push_back(
+      number_option("at-once", "so many of its tasks run at the same time at most", job.at_once));
+  add_job_request(syntax, submission.lease, given);
+}
+
+/// The words of a line, as a shell would take them apart: quotes hold together, a backslash takes the next
+/// character as it is. Error: `usage`, for a quote that does not end.
+Result<std::vector<std::string>> words_of_line(std::string_view line) {
+  std::vector<std::string> words;
+  bool in_word = false;
+  char quote = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quote == 0 && (c == ' ' || c == '\t')) {
+      in_word = false;
+      continue;
+    }
+    if (quote == 0 && !in_word && c == '#') return words;
+    if (!std::exchange(in_word, true)) words.emplace_back();
+    if (quote == 0 && (c == '"' || c == '\'')) {
+      quote = c;
+    } else if (c == quote) {
+      quote = 0;
+    } else if (c == '\\' && quote != '\'' && i + 1 < line.size()) {
+      words.back() += line[++i];
+    } else {
+      words.back() += c;
+    }
+  }
+  if (quote != 0) return fail(ErrorCode::usage, "a quote does not end");
+  return words;
+}
+
+// Of the lines before the first that is a command, as sbatch has them.
+Result<std::vector<std::string>> options_in_script(std::string_view text) {
+  std::vector<std::string> all;
+  unsigned number = 0;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    ++number;
+    if (!line.empty() && line.front() != '#') break;
+    if (!line.starts_with(kScriptMark)) continue;
+    const auto words = words_of_line(line.substr(kScriptMark.size()));
+    if (!words) return std::unexpected(context(words.error(), fmt::format("line {} of the script", number)));
+    all.insert(all.end(), words->begin(), words->end());
+  }
+  return all;
+}
+
+Result<void> parse_again(Submission& submission, const std::vector<std::string>& options) {
+  Syntax syntax;
+  add_submit_options(syntax, submission, submission.job.request);
+  std::vector<std::string> copies = options;
+  std::vector<char*> words;
+  for (std::string& word : copies) words.push_back(word.data());
+  BERTH_DO(parse(syntax, "berth submit", words));
+  return {};
+}
+
 class Submit : public Command {
  public:
   Syntax syntax() override {
@@ -84,50 +213,90 @@ class Submit : public Command {
     syntax.arguments = "[--] COMMAND [ARG...]";
     syntax.about = kSubmitAbout;
     syntax.options_end_at_first_word = true;
-    syntax.options.push_back({"The job",
-                              'J',
-                              "job-name",
-                              "NAME",
-                              "what it is called in `berth jobs`, `list` and `queue`",
-                              {},
-                              [this](std::string_view value) -> Result<void> {
-                                if (value.empty() || value.size() > kLongestName)
-                                  return fail(ErrorCode::usage,
-                                              fmt::format("must have 1 to {} characters", kLongestName));
-                                job_.name = value;
-                                return {};
-                              }});
-    add_job_request(syntax, lease_, job_.request);
+    add_submit_options(syntax, typed_, typed_.job.request);
+    // A script says less than the command line: its options are read before, once it is known which script.
+    for (Option& option : syntax.options) {
+      option.set = [this, set = std::move(option.set), name = option.name,
+                    flag = option.value.empty()](std::string_view value) -> Result<void> {
+        BERTH_DO(set(value));
+        options_.push_back(flag ? fmt::format("--{}", name) : fmt::format("--{}={}", name, value));
+        return {};
+      };
+    }
     return syntax;
   }
 
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
     if (words.empty())
-      return fail(ErrorCode::usage, "submit which command? berth submit [OPTIONS] -- COMMAND [ARG...]");
-    BERTH_DO(settle(lease_));
-    // Two hours in line are a bad way to learn of a misspelt word.
-    if (const auto missing = sys::cannot_start(words)) {
-      return Output{.err = as_lines({missing->message + command_hint(words)}),
-                    .status = missing->exit_status};
+      return fail(ErrorCode::usage,
+                  "submit which command? berth submit [OPTIONS] -- COMMAND [ARG...]; - reads a script from "
+                  "the input");
+    BERTH_LET(const auto script, script_of(words));
+    Submission submission;
+    if (script) {
+      BERTH_LET(auto options, options_in_script(*script));
+      options.insert(options.end(), options_.begin(), options_.end());
+      BERTH_DO(parse_again(submission, options));
+      submission.job.has_script = true;
+    } else {
+      BERTH_DO(parse_again(submission, options_));
+      // Two hours in line are a bad way to learn of a misspelt word.
+      if (const auto missing = sys::cannot_start(words))
+        return Output{.err = as_lines({missing->message + command_hint(words)}),
+                      .status = missing->exit_status};
     }
-    job_.words = words;
-    BERTH_LET(job_.folder, current_folder());
+    BERTH_DO(settle(submission.lease));
+    BERTH_DO(check_array(submission.job));
+    submission.job.words = words;
+    return keep(std::move(submission.job), script.value_or(""));
+  }
+
+ private:
+  static Result<Output> keep(Job job, const std::string& script) {
+    BERTH_LET(job.folder, current_folder());
     const std::vector<std::string> environment = environment_of_job();
-    job_.rivals = rivals_of(job_.request, environment);
-    job_.submitted_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
+    job.rivals = rivals_of(job.request, environment);
+    job.submitted_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
     BERTH_LET(auto spool, open_spool());
-    BERTH_LET(const std::uint64_t number, spool.add(job_, environment));
+    BERTH_LET(const std::uint64_t number, spool.add(job, environment, script));
     Output output{.out = fmt::format("{}\n", number)};
-    if (const auto runner = ensure_runner(spool, number); !runner)
+    if (const auto runner = ensure_runner(spool, {number, {}}); !runner)
       output.err =
           as_lines({fmt::format("job {} is kept, and waits until `berth jobs` can start a runner: {}", number,
                                 runner.error().message)});
     return output;
   }
 
- private:
-  Job job_;
-  LeaseOptions lease_;
+  // nullopt: the first word is a command. What is a script is kept as it is now: it may be edited while the
+  // job waits.
+  static Result<std::optional<std::string>> script_of(const std::vector<std::string>& words) {
+    const bool input = words.front() == "-";
+    const sys::Descriptor file(
+        input ? ::dup(STDIN_FILENO)
+              : ::open(words.front().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (!file && input) return sys::fail_errno("reading the script from the input");
+    std::string text;
+    std::array<char, 1 << 14> buffer;
+    while (file) {
+      const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+      if (got < 0 && input) return sys::fail_errno("reading the script from the input");
+      if (got <= 0) break;
+      text.append(buffer.data(), static_cast<std::size_t>(got));
+      if (!input && !text.starts_with("#!")) return std::nullopt;
+      if (text.size() > kLongestScript) {
+        if (!input) return std::nullopt;
+        return fail(ErrorCode::usage, "the script on the input is longer than 1 MiB");
+      }
+    }
+    if (input && !text.starts_with("#!"))
+      return fail(ErrorCode::usage,
+                  "a script on the input begins with the program that runs it: #!/bin/bash");
+    const bool marked = text.find(fmt::format("\n{}", kScriptMark)) != std::string::npos;
+    return input || (text.starts_with("#!") && marked) ? std::optional(std::move(text)) : std::nullopt;
+  }
+
+  Submission typed_;                  ///< to tell at once what is wrong with it
+  std::vector<std::string> options_;  ///< as typed
 };
 
 }  // namespace

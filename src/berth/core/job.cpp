@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -98,6 +99,55 @@ TaskStanding standing_of(std::span<const TaskEvent> events, bool held) {
   return task;
 }
 
+TaskCounts counts_of(std::span<const TaskStanding> tasks) {
+  TaskCounts counts;
+  for (const TaskStanding& task : tasks) {
+    switch (task.phase) {
+      case TaskPhase::waiting:
+        ++counts.waiting;
+        break;
+      case TaskPhase::running:
+        ++counts.running;
+        break;
+      case TaskPhase::ended:
+        ++(exit_status_of(task) == 0 ? counts.done : counts.failed);
+        break;
+      case TaskPhase::cancelled:
+        ++counts.cancelled;
+        break;
+      case TaskPhase::interrupted:
+        ++counts.interrupted;
+        break;
+    }
+  }
+  return counts;
+}
+
+TaskStanding standing_of_all(std::span<const TaskStanding> tasks) {
+  TaskStanding all;
+  const TaskCounts counts = counts_of(tasks);
+  all.phase = counts.running != 0       ? TaskPhase::running
+              : counts.waiting != 0     ? TaskPhase::waiting
+              : counts.interrupted != 0 ? TaskPhase::interrupted
+              : counts.cancelled != 0   ? TaskPhase::cancelled
+                                        : TaskPhase::ended;
+  for (const TaskStanding& task : tasks) {
+    all.in_line = all.in_line || (task.in_line && all.phase == TaskPhase::waiting);
+    all.starts += task.starts;
+    if (task.started_s && (!all.started_s || *task.started_s < *all.started_s))
+      all.started_s = task.started_s;
+    if (is_over(all) && task.ended_s && (!all.ended_s || *task.ended_s > *all.ended_s))
+      all.ended_s = task.ended_s;
+    if (all.reason.empty()) all.reason = task.reason;
+    if (task.phase != TaskPhase::ended || !is_over(all)) continue;
+    if (!all.signal && all.exit_status.value_or(0) == 0) {
+      all.exit_status = task.exit_status;
+      all.signal = task.signal;
+    }
+  }
+  return all;
+}
+
 bool is_over(const TaskStanding& task) {
   return task.phase != TaskPhase::waiting && task.phase != TaskPhase::running;
 }
@@ -116,6 +166,9 @@ std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs) {
   std::vector<TaskToStart> chosen;
   for (std::size_t place = 0; place < jobs.size(); ++place) {
     const KnownJob& job = jobs[place];
+    const auto busy = [](Task task) { return task == Task::in_line || task == Task::running; };
+    if (job.at_once != 0 && std::cmp_greater_equal(std::ranges::count_if(job.tasks, busy), job.at_once))
+      continue;
     const auto first = std::ranges::find(job.tasks, Task::waiting);
     if (first == job.tasks.end() || !served.insert(job.rivals).second) continue;
     chosen.push_back({place, static_cast<std::size_t>(first - job.tasks.begin())});

@@ -23,6 +23,9 @@ struct TaskId {
 std::string to_text(TaskId id);
 std::optional<TaskId> task_id_from_text(std::string_view text);
 
+/// How many tasks a job may have.
+inline constexpr std::size_t kMostTasks = 100'000;
+
 /// A command that was submitted, to be run when the GPUs that it asks for are its turn. Never changed after.
 struct Job {
   std::string name;                  ///< "": it has none
@@ -30,13 +33,28 @@ struct Job {
   std::vector<std::string> words;    ///< of the command; never empty
   std::string folder;                ///< that it was submitted from, and runs in
   std::string rivals;  ///< jobs of a user with the same text ask for the same: one of them waits in line
-  std::int64_t submitted_s = 0;  ///< since the epoch
+  std::string array;   ///< its indices: "0-99", "1,4,7-9"; "": no array by that
+  std::vector<std::string> params;  ///< "lr=0.1,0.01": a task for each combination of all of them
+  unsigned at_once = 0;             ///< so many of its tasks run at the same time at most; 0: no limit
+  bool has_script = false;          ///< its first word stands for a script that is kept with it
+  std::int64_t submitted_s = 0;     ///< since the epoch
 
   bool operator==(const Job&) const = default;
 };
 std::string encode_job(const Job& job);
 /// Error: `failure`, as read_record.
 Result<Job> decode_job(std::string_view text);
+
+/// The indices of "1,4,7-9", each once, in order. Error: `usage`; also for too many.
+Result<std::vector<unsigned>> indices_from_text(std::string_view text);
+/// What is wrong with what makes a job an array. Error: `usage`.
+Result<void> check_array(const Job& job);
+/// The indices of its tasks, in order; none for a plain job. REQUIRES: check_array.
+std::vector<unsigned> indices_of(const Job& job);
+/// Its tasks, in the order in which they are started.
+std::vector<TaskId> tasks_of(std::uint64_t number, const Job& job);
+/// The parameters of one task, with their values.
+std::vector<std::pair<std::string, std::string>> params_of(const Job& job, unsigned index);
 
 /// What can happen to a task.
 enum class TaskStep {
@@ -102,6 +120,23 @@ struct TaskStanding {
 /// `held`: somebody has the lock of the task, which its processes share and the kernel ends with the last.
 TaskStanding standing_of(std::span<const TaskEvent> events, bool held);
 
+/// An array, as one: it runs while any of its tasks does, waits while any waits, and ends as the first of
+/// them that did not end well. REQUIRES: not empty.
+TaskStanding standing_of_all(std::span<const TaskStanding> tasks);
+
+/// How many tasks there are of each kind.
+struct TaskCounts {
+  std::size_t waiting = 0;
+  std::size_t running = 0;
+  std::size_t done = 0;    ///< ended with status 0
+  std::size_t failed = 0;  ///< ended otherwise
+  std::size_t cancelled = 0;
+  std::size_t interrupted = 0;
+
+  bool operator==(const TaskCounts&) const = default;
+};
+TaskCounts counts_of(std::span<const TaskStanding> tasks);
+
 /// Whether nothing will happen to it any more by itself.
 bool is_over(const TaskStanding& task);
 /// Status for whoever waited for it: its own, 128 and the signal as shells say it, or 1 where it did not end
@@ -114,7 +149,9 @@ struct KnownJob {
 
   std::uint64_t number = 0;
   std::string rivals;
-  std::vector<Task> tasks;  ///< in the order in which they are started
+  std::vector<Task> tasks;          ///< in the order in which they are started
+  unsigned at_once = 0;             ///< as Job::at_once
+  std::vector<unsigned> indices{};  ///< of the tasks; none for a plain job
 };
 
 /// The tasks that are to get in line now: for all that are rivals of each other one at a time, the oldest

@@ -27,6 +27,10 @@ void fields_of_job(JobType& job, Fields& field) {
   field("word", job.words);
   field("folder", job.folder);
   field("rivals", job.rivals);
+  field("array", job.array);
+  field("param", job.params);
+  field("at_once", job.at_once);
+  field("script", job.has_script);
 }
 
 template <class EventType, class Fields>

@@ -39,6 +39,26 @@ std::string command_line(const std::vector<std::string>& words) {
   return printable(fmt::format("{}", fmt::join(words, " ")));
 }
 
+// "3 running, 40 done, 1 failed, 56 waiting".
+std::string counts_in_words(const TaskCounts& counts) {
+  std::string text;
+  const auto add = [&](std::size_t count, std::string_view what) {
+    if (count != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
+  };
+  add(counts.running, "running");
+  add(counts.done, "done");
+  add(counts.failed, "failed");
+  add(counts.cancelled, "cancelled");
+  add(counts.interrupted, "interrupted");
+  add(counts.waiting, "waiting");
+  return text;
+}
+
+Json counts_json(const TaskCounts& counts) {
+  return {{"waiting", counts.waiting}, {"running", counts.running},     {"done", counts.done},
+          {"failed", counts.failed},   {"cancelled", counts.cancelled}, {"interrupted", counts.interrupted}};
+}
+
 Json task_json(const ToldTask& task) {
   const TaskStanding& standing = task.standing;
   return {{"id", to_text(task.id)},
@@ -57,7 +77,9 @@ Json task_json(const ToldTask& task) {
           {"devices", standing.devices},
           {"starts", standing.starts},
           {"reason", text_or_null(standing.reason)},
-          {"output", task.output_path}};
+          {"output", text_or_null(task.output_path)},
+          {"index", task.id.index ? Json(*task.id.index) : Json(nullptr)},
+          {"tasks", task.counts ? counts_json(*task.counts) : Json(nullptr)}};
 }
 
 }  // namespace
@@ -85,7 +107,8 @@ std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style) {
     const TaskStanding& standing = task.standing;
     rows.push_back({{to_text(task.id)},
                     {task.job.name.empty() ? std::string(kUnknown) : printable(task.job.name)},
-                    {std::string(standing_word(standing)), tone_of_task(standing)},
+                    {task.counts ? counts_in_words(*task.counts) : std::string(standing_word(standing)),
+                     tone_of_task(standing)},
                     {clock_time(task.job.submitted_s, style)},
                     {time_or_none(standing.started_s, style)},
                     {time_or_none(standing.ended_s, style)},

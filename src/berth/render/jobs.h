@@ -9,12 +9,13 @@
 
 namespace berth::render {
 
-/// A task as users see it.
+/// A task as users see it, or a whole array in one.
 struct ToldTask {
   TaskId id;
   Job job;
   TaskStanding standing;
-  std::string output_path;  ///< of the file with what it has printed
+  std::string output_path;             ///< of the file with what it has printed; of an array ""
+  std::optional<TaskCounts> counts{};  ///< of an array
 };
 
 std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style);

@@ -15,6 +15,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -36,6 +37,7 @@ constexpr const char* kLeaving = "old";
 constexpr const char* kCounter = "numbers";
 constexpr const char* kRunner = "runner";
 constexpr const char* kBell = "bell";
+constexpr const char* kScript = "script";
 // Others who submit hold it for some milliseconds, a slow disk's fsync included.
 constexpr std::chrono::milliseconds kPatience = 10s;
 // Room that is taken before a task starts, so that a disk that fills up while it runs can keep how it ended.
@@ -87,8 +89,8 @@ Result<void> write_out(int file, std::string_view text) {
   return {};
 }
 
-Result<void> write_new(int folder, const char* name, std::string_view text) {
-  const sys::Descriptor file(::openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+Result<void> write_new(int folder, const char* name, std::string_view text, mode_t mode = 0600) {
+  const sys::Descriptor file(::openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!file) return sys::fail_errno("making a file");
   BERTH_DO(write_out(file.get(), text));
   if (::fsync(file.get()) != 0) return sys::fail_errno("writing");
@@ -179,16 +181,19 @@ Result<std::uint64_t> JobSpool::next_number(int counter) const {
   return last;
 }
 
-Result<void> JobSpool::fill_draft(const Job& job, const std::vector<std::string>& environment) const {
+Result<void> JobSpool::fill_draft(const Job& job, const std::vector<std::string>& environment,
+                                  std::string_view script) const {
   if (::mkdirat(folder_.get(), kDraft, 0700) != 0) return sys::fail_errno("making a folder");
   BERTH_LET(const auto draft, sys::open_directory(folder_.get(), kDraft));
   BERTH_DO(write_new(draft.get(), "job", encode_job(job)));
   BERTH_DO(write_new(draft.get(), "environment", joined(environment)));
+  if (job.has_script) BERTH_DO(write_new(draft.get(), kScript, script, 0700));
   if (::fsync(draft.get()) != 0) return sys::fail_errno("writing");
   return {};
 }
 
-Result<std::uint64_t> JobSpool::add(const Job& job, const std::vector<std::string>& environment) {
+Result<std::uint64_t> JobSpool::add(const Job& job, const std::vector<std::string>& environment,
+                                    std::string_view script) {
   const auto added = [&]() -> Result<std::uint64_t> {
     const sys::Descriptor counter(::openat(folder_.get(), kCounter, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!counter) return sys::fail_errno("opening " + std::string(kCounter));
@@ -197,7 +202,7 @@ Result<std::uint64_t> JobSpool::add(const Job& job, const std::vector<std::strin
     // What is there now was left by one that was killed.
     remove_folder(folder_.get(), kDraft);
     remove_folder(folder_.get(), kLeaving);
-    BERTH_DO(fill_draft(job, environment));
+    BERTH_DO(fill_draft(job, environment, script));
     for (;;) {
       BERTH_LET(const std::uint64_t number, next_number(counter.get()));
       const std::string name = std::to_string(number);
@@ -248,7 +253,46 @@ Result<std::vector<std::string>> JobSpool::environment(std::uint64_t number) con
   return variables;
 }
 
+Result<bool> JobSpool::is_cancelled(std::uint64_t number) const {
+  BERTH_LET(const auto text, read_file(folder_.get(), file_of({number, {}}, "state")));
+  return text && standing_of(decode_events(*text), false).phase == TaskPhase::cancelled;
+}
+
 Result<TaskStanding> JobSpool::standing(TaskId id) const {
+  BERTH_LET(auto standing, own_standing(id));
+  if (!id.index || standing.phase != TaskPhase::waiting) return standing;
+  BERTH_LET(const bool cancelled, is_cancelled(id.job));
+  if (cancelled) standing.phase = TaskPhase::cancelled;
+  return standing;
+}
+
+Result<std::vector<TaskStanding>> JobSpool::standings(std::uint64_t number, const Job& job) const {
+  const std::vector<unsigned> indices = indices_of(job);
+  if (indices.empty()) {
+    BERTH_LET(auto standing, own_standing({number, {}}));
+    return std::vector{std::move(standing)};
+  }
+  BERTH_LET(const bool cancelled, is_cancelled(number));
+  BERTH_LET(const auto folder, sys::open_directory(folder_.get(), std::to_string(number)));
+  BERTH_LET(const auto entries, sys::list_directory(folder.get()));
+  std::set<unsigned> touched;
+  for (const sys::DirectoryEntry& entry : entries) {
+    const std::string_view name = entry.name;
+    if (!name.ends_with(".state")) continue;
+    if (const auto index = number_from_text<unsigned>(name.substr(0, name.find('.')))) touched.insert(*index);
+  }
+  std::vector<TaskStanding> found;
+  for (const unsigned index : indices) {
+    TaskStanding& standing = found.emplace_back();
+    if (touched.contains(index)) {
+      BERTH_LET(standing, own_standing({number, index}));
+    }
+    if (cancelled && standing.phase == TaskPhase::waiting) standing.phase = TaskPhase::cancelled;
+  }
+  return found;
+}
+
+Result<TaskStanding> JobSpool::own_standing(TaskId id) const {
   BERTH_LET(const auto text, read_file(folder_.get(), file_of(id, "state")));
   if (!text) return TaskStanding();
   const std::vector<TaskEvent> events = decode_events(*text);
@@ -347,9 +391,13 @@ Result<sys::Descriptor> JobSpool::bell() const {
   return bell;
 }
 
-void JobSpool::ring(std::uint64_t job) const {
+std::string JobSpool::script_path(std::uint64_t number) const {
+  return fmt::format("{}/{}/{}", path_, number, kScript);
+}
+
+void JobSpool::ring(TaskId id) const {
   const sys::Descriptor bell(::openat(folder_.get(), kBell, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
-  const std::string line = fmt::format("{}\n", job);
+  const std::string line = to_text(id) + "\n";
   if (bell) [[maybe_unused]]
     const ssize_t written = ::write(bell.get(), line.data(), line.size());
 }

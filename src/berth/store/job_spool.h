@@ -32,7 +32,9 @@ class JobSpool {
 
   /// Adds a job whole, or not at all, and gives its number, which no other job here ever had. It is on the
   /// disk when this returns. `environment` is the variables that its command gets.
-  Result<std::uint64_t> add(const Job& job, const std::vector<std::string>& environment);
+  /// `script`: what Job::has_script speaks of.
+  Result<std::uint64_t> add(const Job& job, const std::vector<std::string>& environment,
+                            std::string_view script = {});
   /// In order.
   Result<std::vector<std::uint64_t>> numbers() const;
   /// nullopt: there is none of this number (any more).
@@ -40,6 +42,11 @@ class JobSpool {
   Result<std::vector<std::string>> environment(std::uint64_t number) const;
   /// How a task stands now.
   Result<TaskStanding> standing(TaskId id) const;
+  /// How all tasks of a job stand, in the order of `tasks_of`. Reads no files of those to which nothing has
+  /// happened.
+  Result<std::vector<TaskStanding>> standings(std::uint64_t number, const Job& job) const;
+  /// Whether the array as a whole was cancelled.
+  Result<bool> is_cancelled(std::uint64_t number) const;
   /// Removes a job and all of its files. REQUIRES: all of its tasks are over.
   Result<void> forget(std::uint64_t number);
 
@@ -51,19 +58,22 @@ class JobSpool {
   /// The file of what the task writes, made where it is missing.
   Result<sys::Descriptor> output(TaskId id) const;
   std::string output_path(TaskId id) const;
+  std::string script_path(std::uint64_t number) const;
 
   /// The lock of the one runner. Empty: there is one.
   Result<sys::Descriptor> hold_as_runner() const;
   Result<bool> has_runner() const;
   /// What `ring` writes is read here. Error: `failure`.
   Result<sys::Descriptor> bell() const;
-  /// Tells the runner, if there is one, which job has news. Never waits.
-  void ring(std::uint64_t job) const;
+  /// Tells the runner, if there is one, which task has news; without an index, all of the job. Never waits.
+  void ring(TaskId id) const;
 
  private:
   JobSpool(std::string path, sys::Descriptor folder) : path_(std::move(path)), folder_(std::move(folder)) {}
   Result<std::uint64_t> next_number(int counter) const;
-  Result<void> fill_draft(const Job& job, const std::vector<std::string>& environment) const;
+  Result<void> fill_draft(const Job& job, const std::vector<std::string>& environment,
+                          std::string_view script) const;
+  Result<TaskStanding> own_standing(TaskId id) const;
 
   std::string path_;
   sys::Descriptor folder_;

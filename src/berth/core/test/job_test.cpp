@@ -148,4 +148,74 @@ TEST_CASE("while one of them is in line no other gets in line") {
   CHECK(tasks_to_start(jobs).empty());
 }
 
+TEST_CASE("an array runs no more of its tasks at once than it may, and keeps no other job waiting for that") {
+  std::vector<KnownJob> jobs{{.number = 1,
+                              .rivals = "one",
+                              .tasks = {Task::over, Task::running, Task::waiting, Task::waiting},
+                              .at_once = 2},
+                             {.number = 2, .rivals = "one", .tasks = {Task::waiting}}};
+  CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{0, 2}});
+  jobs[0].tasks[2] = Task::running;
+  CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{1, 0}});
+}
+
+TEST_CASE("indices are ranges and numbers, each once and in order") {
+  CHECK(indices_from_text("0-3") == std::vector<unsigned>{0, 1, 2, 3});
+  CHECK(indices_from_text("7,1-2,2,9-9") == std::vector<unsigned>{1, 2, 7, 9});
+  CHECK(indices_from_text("0-99999")->size() == kMostTasks);
+  for (const char* text :
+       {"", ",", "1,", "3-1", "-1", "1-", "x", "0-100000", "1000001", "0-99999,100000", "1 2"})
+    CHECK_MESSAGE(!indices_from_text(text), text);
+}
+
+TEST_CASE("parameters make a task for each combination, the last one changing fastest") {
+  Job job;
+  job.params = {"lr=0.1,0.01", "seed=1,2,3"};
+  REQUIRE(check_array(job));
+  CHECK(indices_of(job).size() == 6);
+  using Values = std::vector<std::pair<std::string, std::string>>;
+  CHECK(params_of(job, 0) == Values{{"lr", "0.1"}, {"seed", "1"}});
+  CHECK(params_of(job, 1) == Values{{"lr", "0.1"}, {"seed", "2"}});
+  CHECK(params_of(job, 5) == Values{{"lr", "0.01"}, {"seed", "3"}});
+  CHECK(tasks_of(12, job).back() == TaskId{12, 5});
+  CHECK(tasks_of(12, Job{}) == std::vector<TaskId>{{12, {}}});
+}
+
+TEST_CASE("what makes no array is refused") {
+  const auto refused = [](std::vector<std::string> params, std::string array = "") {
+    Job job;
+    job.params = std::move(params);
+    job.array = std::move(array);
+    return !check_array(job).has_value();
+  };
+  CHECK(refused({"lr"}));
+  CHECK(refused({"lr="}));
+  CHECK(refused({"=1"}));
+  CHECK(refused({"1lr=1"}));
+  CHECK(refused({"index=1"}));
+  CHECK(refused({"lr=1", "lr=2"}));
+  CHECK(refused({"lr=1"}, "0-3"));
+  const std::string hundred =
+      "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33";
+  CHECK(refused({"a=" + hundred, "b=" + hundred, "c=" + hundred, "d=" + hundred}));
+  CHECK(!refused({"a=" + hundred, "b=" + hundred, "c=1,2"}));
+}
+
+TEST_CASE("an array stands as its tasks do") {
+  const TaskStanding waits;
+  const TaskStanding runs = after({event(TaskStep::started)}, true);
+  const TaskStanding done = after({event(TaskStep::started), ended(0)});
+  const TaskStanding failed = after({event(TaskStep::started), ended(3)});
+  const TaskStanding cut = after({event(TaskStep::started)});
+  const auto all = [](std::vector<TaskStanding> tasks) { return standing_of_all(tasks); };
+  CHECK(all({done, waits, runs}).phase == TaskPhase::running);
+  CHECK(all({done, waits}).phase == TaskPhase::waiting);
+  CHECK(!all({failed, waits}).exit_status);
+  CHECK(all({done, failed, done}).exit_status == 3);
+  CHECK(all({done, done}).exit_status == 0);
+  CHECK(all({done, cut}).phase == TaskPhase::interrupted);
+  CHECK(counts_of(std::vector{waits, runs, done, failed, cut}) ==
+        TaskCounts{.waiting = 1, .running = 1, .done = 1, .failed = 1, .cancelled = 0, .interrupted = 1});
+}
+
 }  // namespace berth
