@@ -76,7 +76,7 @@ def test_the_users_file_narrows_and_never_widens(lab, site):
     own.write_text('ignored_users = ["root"]\n')
     answer = lab.berth("pick")
     assert answer.status == 1
-    assert answer.err.startswith(f"berth: {own}:1: only the site's file may have ignored_users")
+    assert answer.err.startswith(f"berth: {own}:1: only /etc/berth.toml may set ignored_users")
 
 
 def test_an_unreadable_site_file_is_not_skipped(lab, site):

@@ -118,7 +118,7 @@ def test_a_request_gets_devices_of_one_maker(mixed):
     assert mixed.berth("run", "-n", "2", "--where", "vendor=amd", "--", *MASKS).out == "0,1 none none\n"
     refused = mixed.berth("pick", "-n", "3")
     assert refused.status == 69
-    assert "made by AMD: this request gets devices of one maker, and that is NVIDIA" in refused.err
+    assert "made by AMD: a request gets GPUs of one maker, here NVIDIA" in refused.err
 
 
 def test_a_request_that_names_devices_of_two_makers_is_refused(mixed):

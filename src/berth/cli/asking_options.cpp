@@ -13,7 +13,7 @@ void add_asking_options(Syntax& syntax, std::string_view group, AskingOptions& o
   syntax.options.push_back(text("cert-file", "the certificate that it wants", options.trust.certificate));
   syntax.options.push_back(text("key-file", "that certificate's key", options.trust.key));
   syntax.options.push_back(
-      {group, 0, "insecure", "", "ask it in the clear without a token", {}, raise_flag(options.insecure)});
+      {group, 0, "insecure", "", "ask over plain HTTP without a token", {}, raise_flag(options.insecure)});
 }
 
 Result<serve::Peer> peer_of(const AskingOptions& options) {

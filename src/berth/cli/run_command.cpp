@@ -37,8 +37,8 @@ class RunCommand : public Command {
                               0,
                               "exec",
                               "",
-                              "replace berth by COMMAND: no parent stays, and the lease ends where COMMAND "
-                              "closes files that it did not open",
+                              "replace berth by COMMAND, so that no parent process stays; if COMMAND closes "
+                              "files that it did not open, the lease ends",
                               {},
                               raise_flag(options_.exec)});
     syntax.options.push_back({kLeaseGroup,

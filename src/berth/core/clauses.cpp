@@ -84,8 +84,7 @@ Objection static_filters(const Case& subject) {
   if (subject.excluded_by_user) return because("excluded by the request");
   if (subject.vendor && *subject.vendor != subject.device.vendor)
     return because(fmt::format(
-        "made by {}: this request gets devices of one maker, and that is {} (vendor={} "
-        "asks for these)",
+        "made by {}: a request gets GPUs of one maker, here {}; to get these instead, add --where vendor={}",
         vendor_of(subject.device).maker, vendor_named(*subject.vendor).maker, subject.device.vendor));
   if (request.admitted &&
       std::ranges::find(*request.admitted, subject.device.uuid) == request.admitted->end())

@@ -95,7 +95,7 @@ Result<std::int64_t> read_seconds(const Page& page, std::string_view key, const 
 Result<void> read_assumed_time(Page& page, std::string_view key, const toml::node& node) {
   if (page.only_narrow)
     return wrong(page, node,
-                 fmt::format("only the site's file may have {}: it holds for the whole line", key));
+                 fmt::format("only /etc/berth.toml may set {}: the rule is for the queue of all users", key));
   BERTH_LET(const auto seconds, read_seconds(page, key, node, std::nullopt));
   page.policy.line.assumed_s = seconds;
   return {};
@@ -116,7 +116,8 @@ Result<void> read_time_grace(Page& page, std::string_view key, const toml::node&
 Result<void> read_backfill(Page& page, std::string_view key, const toml::node& node) {
   // Everybody in the line has to go by the same order.
   if (page.only_narrow)
-    return wrong(page, node, fmt::format("only the site's file may have {}: the line is everybody's", key));
+    return wrong(page, node,
+                 fmt::format("only /etc/berth.toml may set {}: the rule is for the queue of all users", key));
   const auto* value = node.as_boolean();
   if (value == nullptr) return wrong(page, node, fmt::format("{} is true or false", key));
   page.policy.line.backfill = value->get();
@@ -126,7 +127,9 @@ Result<void> read_backfill(Page& page, std::string_view key, const toml::node& n
 Result<void> read_names(Page& page, std::string_view key, const toml::node& node,
                         std::vector<std::string>& names) {
   if (page.only_narrow) {
-    return wrong(page, node, fmt::format("only the site's file may have {}: it lets more be granted", key));
+    return wrong(
+        page, node,
+        fmt::format("only /etc/berth.toml may set {}: a user's own file may only narrow the rules", key));
   }
   const auto* list = node.as_array();
   if (list == nullptr) return wrong(page, node, fmt::format("{} must be a list of texts in quotes", key));

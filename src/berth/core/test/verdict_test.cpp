@@ -411,9 +411,9 @@ TEST_CASE("a request gets devices of the first vendor that could ever serve it, 
   const auto verdicts = judge(request, books, facts).value();
   CHECK(verdicts[0].failed == Clause::not_leased);
   CHECK(verdicts[2].failed == Clause::static_filters);
-  CHECK(
-      verdicts[2].reason ==
-      "made by AMD: this request gets devices of one maker, and that is NVIDIA (vendor=amd asks for these)");
+  CHECK(verdicts[2].reason ==
+        "made by AMD: a request gets GPUs of one maker, here NVIDIA; to get these instead, add --where "
+        "vendor=amd");
   CHECK(candidates(request, facts).value() == std::vector<std::string>{uuid_of(0), uuid_of(1)});
   request.conditions = {condition("vendor=amd")};
   CHECK(candidates(request, facts).value() == std::vector<std::string>{uuid_of(2), uuid_of(3)});
