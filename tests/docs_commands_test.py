@@ -12,6 +12,9 @@ import shlex
 import pytest
 from lab import Lab
 
+# Forty runs at once take a sanitized build too long.
+pytestmark = pytest.mark.release_only
+
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = [
     *(f"docs/{name}.md" for name in "index admin trouble coming-from".split()),
