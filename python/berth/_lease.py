@@ -34,7 +34,7 @@ _COROUTINE = 0x80 | 0x200
 _held: set[Lease] = set()
 
 
-class Lease:
+class Lease(_berth.Entered):
     """Devices that nobody else is given, made by `berth.lease`.
 
     The lease belongs to this process and to those forked from it, and ends with the last of them, or with
@@ -52,6 +52,7 @@ class Lease:
         placeholder: Placeholder | None,
         set_environ: bool,
     ):
+        super().__init__()
         if note is not None and not isinstance(note, str):
             raise TypeError(f"note must be a str, not {note!r}")
         if on_wait is not None and not callable(on_wait):
@@ -75,7 +76,10 @@ class Lease:
             raise Usage("this lease was released: ask for a new one")
         if self._set_environ:
             _environment.check()
-        return _berth.LeaseWait.start(self._request, self._note, self._wait_ms, self._mask)
+        variables, beside = _environment.surroundings()
+        if self._on_wait is not None:
+            beside = []  # it may release them
+        return _berth.LeaseWait.start(self._request, self._note, self._wait_ms, self._mask, variables, beside)
 
     def _see(self, wait: _berth.LeaseWait) -> None:
         waiting = wait.look()
@@ -86,56 +90,80 @@ class Lease:
         self._pid = os.getpid()
         self._held = held
         _held.add(self)
-        try:
-            if self._set_environ:
-                _environment.check()
-                values = {**dict.fromkeys(held.unset), **held.variables, "BERTH_LEASE": held.path}
-                self._layer = _environment.enter(held.id, values)
-            if self._placed is not None:
-                self._placed.put([self._ordinal(i) for i in range(len(held.devices))])
-        except BaseException:
+        if self._set_environ:
+            _environment.check()
+            values = {**dict.fromkeys(held.unset), **held.variables, "BERTH_LEASE": held.path}
+            names = zip((device.uuid for device in held.devices), held.visible_devices.split(","))
+            self._layer = _environment.Layer(held.id, next(iter(held.variables)), dict(names), values)
+            _environment.enter(self._layer)
+        if self._placed is not None:
+            self._placed.put([self._ordinal(i) for i in range(len(held.devices))])
+        # A Ctrl-C that has come by now is met here, where it ends the lease, and not by a caller who does not have
+        # the lease yet.
+        _berth.check_signals()
+
+    def _give_up(self, wait: _berth.LeaseWait | None, held: _berth.HeldLease | None) -> None:
+        # At once, and not when the traceback of what was raised is forgotten.
+        if wait is not None:
+            wait.cancel()
+            held = held or wait.take_lease()
+        if self._held is not None:
             self.release()
-            raise
+        elif held is not None:
+            held.release()
 
     def _acquire(self) -> Lease:
-        if self._held is None:
+        if self._held is not None:
+            return self
+        wait = held = None
+        try:
             wait = self._start()
-            try:
-                while (held := wait.take_lease()) is None:
-                    wait.sleep()
-                    self._see(wait)
-            finally:
-                # At once, and not when the traceback of what was raised is forgotten.
-                wait.cancel()
+            while (held := wait.take_lease()) is None:
+                wait.sleep()
+                self._see(wait)
             self._hold(held)
-        return self
+            return self
+        except BaseException:
+            self._give_up(wait, held)
+            raise
 
     async def _acquire_async(self) -> Lease:
-        if self._held is None:
-            import asyncio
+        if self._held is not None:
+            return self
+        import asyncio
 
+        wait = held = None
+        try:
             loop = asyncio.get_running_loop()
             wait = self._start()
-            try:
-                while (held := wait.take_lease()) is None:
-                    await _readable(loop, wait.fileno())
-                    self._see(wait)
-            finally:
-                wait.cancel()
+            while (held := wait.take_lease()) is None:
+                await _readable(loop, wait.fileno())
+                self._see(wait)
             self._hold(held)
-        return self
+            return self
+        except BaseException:
+            self._give_up(wait, held)
+            raise
 
-    def __enter__(self) -> Lease:
-        return self._acquire()
+    # That of _berth.Entered, in C: Python meets a Ctrl-C at the first step of a function of its own, where the lease
+    # would be there already and its __exit__ not yet due.
+    if TYPE_CHECKING:
+
+        def __enter__(self) -> Lease: ...
 
     async def __aenter__(self) -> Lease:
-        return await self._acquire_async()
+        try:
+            await self._acquire_async()
+            if self._layer is not None:
+                self._layer.is_block = True
+            return self
+        except BaseException:
+            if self._held is not None:
+                self.release()
+            raise
 
     def __await__(self) -> Generator[Any, None, Lease]:
         return self._acquire_async().__await__()
-
-    def __exit__(self, *exception: object) -> None:
-        self._leave()
 
     async def __aexit__(self, *exception: object) -> None:
         self._leave()
@@ -149,7 +177,7 @@ class Lease:
         self._end(for_all=True)
 
     def _end(self, for_all: bool) -> None:
-        held, self._held = self._held, None
+        # Each step may be done twice: a Ctrl-C between two of them is met by a second call.
         self._released = True
         _held.discard(self)
         try:
@@ -160,8 +188,9 @@ class Lease:
             if self._layer is not None:
                 _environment.leave(self._layer)
                 self._layer = None
-            if held is not None and for_all:
-                held.release()
+            if self._held is not None and for_all:
+                self._held.release()
+            self._held = None
 
     # What it is ---------------------------------------------------------------------------------------------
 
@@ -226,8 +255,8 @@ class Lease:
         count = len(self._now().devices)
         if not -count <= i < count:
             raise IndexError(f"the lease has {count} devices, and no device {i}")
-        if self._set_environ:
-            return i % count
+        if self._layer is not None:
+            return self._layer.group.number(self.devices[i % count].uuid)
         if (ordinal := self._now().ordinals[i]) is None:
             raise Usage(
                 f"CUDA's number of GPU {self.devices[i].label} in this process is not known: "
@@ -318,7 +347,9 @@ def lease(
     placeholder  "cuda", "torch", "tensorflow", "pycuda", or a function of CUDA's number of a device: puts something
                  on each device at once, so that tools that look at processes see it in use
 
-    Inside of a lease (BERTH_LEASE) there are only its devices. Ctrl-C and every other exception leave the queue at
+    A lease that the same thread took before is beside this one: this one gets other devices, and the process sees those
+    of both, which `torch_device` counts. Within the `with` of a lease, and in a program that was started inside of one
+    (BERTH_LEASE), there are only the devices of that lease. Ctrl-C and every other exception leave the queue at
     once. In an `async def` the lease is not taken at the call but when it is awaited or entered.
 
     Raises `NotNow` (wait=0), `TimedOut` and `Impossible`, with the verdict on each device; `Error` when CUDA is up

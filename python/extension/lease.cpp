@@ -12,8 +12,13 @@ namespace {
 
 using Wait = std::unique_ptr<LeaseWait>;
 
-Wait start(const Request& request, const std::string& note, std::optional<std::int64_t> wait_ms, bool mask) {
-  LeaseTerms terms{.note = note, .wait = std::nullopt, .mask = mask ? MaskUse::inherit : MaskUse::ignore};
+Wait start(const Request& request, const std::string& note, std::optional<std::int64_t> wait_ms, bool mask,
+           const std::vector<std::string>& variables, const std::vector<std::string>& beside) {
+  LeaseTerms terms{.note = note,
+                   .wait = std::nullopt,
+                   .mask = mask ? MaskUse::inherit : MaskUse::ignore,
+                   .variables = variables,
+                   .beside = beside};
   if (wait_ms) terms.wait = std::chrono::milliseconds(*wait_ms);
   return std::make_unique<LeaseWait>(value_or_raise(LeaseWait::start(request, terms)));
 }
@@ -74,6 +79,38 @@ void bind_cuda(nb::module_& module) {
       .def("release", &CudaPlaceholder::release);
 }
 
+// Written here because no handler of Python's runs between the end of `berth.lease()` and the `with` that is
+// to end the lease: it would run at the first step of a function of Python.
+nb::object enter(nb::object lease) {
+  if (lease.attr("_held").is_none()) lease.attr("_acquire")();
+  if (const nb::object layer = lease.attr("_layer"); !layer.is_none()) layer.attr("is_block") = true;
+  return lease;
+}
+
+// A Ctrl-C in the middle of the end would leave the rest of it undone.
+void leave(const nb::object& lease, const nb::args&) {
+  try {
+    lease.attr("_leave")();
+  } catch (nb::python_error&) {
+    lease.attr("_leave")();
+    throw;
+  }
+}
+
+void bind_signals(nb::module_& module) {
+  struct Entered {};
+  nb::class_<Entered>(module, "Entered", "What `with` enters.")
+      .def(nb::init<>())
+      .def("__enter__", &enter, nb::sig("def __enter__(self) -> object"))
+      .def("__exit__", &leave, nb::sig("def __exit__(self, *exception: object) -> None"));
+  module.def(
+      "check_signals",
+      [] {
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      },
+      "Lets handlers of signals that have come run now.");
+}
+
 void bind_held(nb::module_& module) {
   nb::class_<Lease>(module, "HeldLease", "The lease itself; berth.Lease is what programs use.")
       .def_prop_ro("id", &Lease::id)
@@ -102,10 +139,11 @@ void bind_held(nb::module_& module) {
 void bind_lease(nb::module_& module) {
   bind_cuda(module);
   bind_standing(module);
+  bind_signals(module);
   bind_held(module);
   nb::class_<LeaseWait>(module, "LeaseWait", "A request for a lease while it is being answered.")
       .def_static("start", &start, nb::arg("request"), nb::arg("note"), nb::arg("wait_ms").none(),
-                  nb::arg("mask"))
+                  nb::arg("mask"), nb::arg("variables"), nb::arg("beside"))
       .def("fileno", &LeaseWait::descriptor)
       .def("sleep", &sleep)
       .def("look", [](LeaseWait& it) { return value_or_raise(it.look()); })

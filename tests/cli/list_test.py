@@ -5,6 +5,7 @@ import signal
 import subprocess
 
 import pytest
+from lease_jobs import eventually, holder
 from schemas import checked
 from terminal import on_terminal, plain
 
@@ -234,24 +235,45 @@ def test_watching_tells_since_when_a_device_is_idle(lab):
     assert (device["idle"], device["idle_since_s"]) == (True, since)
 
 
-def test_inside_a_lease_only_its_devices_are_there(lab):
-    job = lab.start_berth("run", "--devices", "2", "--", "sh", "-c", "echo ready; exec sleep 1000")
-    assert job.stdout.readline() == "ready\n"
-    used = '[[device]]\nmodel = "H100"\n'
-    pids = f"process = [{{pid = {os.getpid()}, used_mib = 100}}]\n"
-    lab.change((used + pids) * 3)
-    lease = lab.berth("list", "--json").json["leases"][0]["id"]
-    answer = lab.berth("list", env={"BERTH_LEASE": lease})
-    assert answer.out.startswith("inside a lease: 3 GPUs, none free")
-    states = [line.split("  ")[-1] for line in answer.out.splitlines()[3:6]]
-    assert states[:2] == ["not in this lease"] * 2 and states[2].startswith("used ")
-    processes = answer.out.split("\n\n")[2].splitlines()
-    assert len(processes) == 2 and "  no lease  " in processes[1]
-    machine = checked(lab.berth("list", "--json", env={"BERTH_LEASE": lease}), "list")
-    assert machine["inside_lease"] is True
-    assert [device["verdict"]["clause"] for device in machine["devices"]] == [
-        "in_lease",
-        "in_lease",
-        "no_outsider",
-    ]
-    assert "GPU 0,1  not in this lease\n" in lab.berth("why", env={"BERTH_LEASE": lease}).out
+def test_inside_a_lease_the_whole_machine_is_shown_and_ones_own_is_marked(lab):
+    holder(lab, "--devices", "0", "--note", "somebody")
+    outer = holder(lab, "--devices", "2,3", then=f"'{lab.program}' run --devices 3 -- sleep 1000")
+    lease = next(
+        each["id"] for each in lab.berth("list", "--json").json["leases"] if each["pid"] == outer.pid
+    )
+    inside = {"BERTH_LEASE": lease}
+    eventually(lambda: "Inside this lease:" in lab.berth("list", env=inside).out)
+    answer = lab.berth("list", env=inside)
+    assert answer.out.startswith("8 GPUs, 5 free")
+    assert f"inside lease {lease[-6:]}" in answer.out.splitlines()[0]
+    states = [line.split("  ")[-1] for line in answer.out.splitlines()[3:7]]
+    assert states[0].startswith("leased ") and states[1] == "free"
+    assert all(state.startswith("this lease: leased ") for state in states[2:])
+    assert "somebody" in answer.out
+    machine = checked(lab.berth("list", "--json", env=inside), "list")
+    assert (machine["inside_lease"], machine["own_lease"]) == (True, lease)
+    free = [device["index"] for device in machine["devices"] if device["verdict"]["free"]]
+    assert free == [1, 4, 5, 6, 7]
+    assert checked(lab.berth("list", "--json"), "list")["own_lease"] is None
+    assert "not in this lease" in lab.berth("why", env=inside).out
+
+
+def test_inside_a_lease_the_queue_is_the_machines_and_ones_own(make_lab):
+    lab = make_lab("2xH100")
+    holder(lab, "--devices", "0")
+    outer = holder(lab, "--devices", "1", then=f"'{lab.program}' run -- sleep 1000")
+    lease = next(
+        each["id"] for each in lab.berth("list", "--json").json["leases"] if each["pid"] == outer.pid
+    )
+    inside = {"BERTH_LEASE": lease}
+    eventually(lambda: "Inside this lease:" in lab.berth("list", env=inside).out)
+    lab.start_berth("run", "--note", "from outside", "--", "true")
+    lab.start_berth("run", "--note", "from inside", "--", "true", env=inside)
+
+    def notes(**where):
+        return [each["note"] for each in checked(lab.berth("queue", "--json", **where), "queue")["waiters"]]
+
+    eventually(lambda: notes(env=inside) == ["from outside", "from inside"])
+    assert notes() == ["from outside"]
+    machine, own = lab.berth("queue", env=inside).out.split("\nInside this lease:\n")
+    assert "from outside" in machine and "from inside" in own

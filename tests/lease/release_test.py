@@ -1,7 +1,10 @@
 """berth release: the end of a lease, asked for from outside."""
 
+import fcntl
 import os
+import pty
 import signal
+import subprocess
 
 import pytest
 from lease_jobs import eventually, holder, leases, only_lease, ready, waiter, waiting
@@ -142,3 +145,75 @@ def test_root_may_end_any(open_lab, as_user):
     lab.berth("run", "--", "true")
     ready(lab.start(*as_user(1001), lab.program, "run", "--", "bash", "-c", "echo ready; exec sleep 1000"))
     assert lab.berth("release", only_lease(lab)).status == 0
+
+
+def test_who_asked_and_why_is_the_last_line_of_run(lab):
+    job = holder(lab, then="trap 'exit 3' TERM; while :; do sleep 0.01; done")
+    lease = only_lease(lab)
+    assert lab.berth("release", lease, "--because", "the machine goes down at 18:00").status == 0
+    _, err = job.communicate(timeout=DEADLINE_S)
+    assert job.returncode == 3
+    assert (
+        err.splitlines()[-1]
+        == f"berth: the lease {lease[-6:]} was released by root: the machine goes down at 18:00"
+    )
+
+
+def test_without_a_reason_it_says_who_asked(lab):
+    job = holder(lab)
+    lease = only_lease(lab)
+    assert lab.berth("release", lease).status == 0
+    assert job.communicate(timeout=DEADLINE_S)[1] == f"berth: the lease {lease[-6:]} was released by root\n"
+
+
+def test_a_signal_that_is_no_release_is_told_as_none(lab):
+    then = "n=0; trap 'n=$((n + 1)); echo asked >&2; [ $n = 1 ] || exit 3' TERM; while :; do sleep 0.01; done"
+    job = holder(lab, then=then)
+    lease = only_lease(lab)
+    assert lab.berth("release", "--wait", "0", "--because", "first", lease).status == 124
+    assert job.stderr.readline() == "asked\n"
+    # Another one's signal, with the words of before still in the ticket.
+    os.kill(job.pid, signal.SIGTERM)
+    assert job.communicate(timeout=DEADLINE_S)[1] == "asked\n"
+    assert job.returncode == 3
+
+
+def test_a_reason_cannot_act_on_the_terminal_that_it_is_told_on(lab):
+    job = holder(lab)
+    reason = "\x1b]0;title\x07 \x9b2J \u202e one\ntwo"
+    assert lab.berth("release", only_lease(lab), "--because", reason).status == 0
+    (line,) = job.communicate(timeout=DEADLINE_S)[1].splitlines()
+    assert "\\x1b" in line and "one\\x0atwo" in line
+    assert not set(line) & set("\x1b\x07\x9b\u202e")
+
+
+@pytest.mark.parametrize("kind", ["claim", "exec"])
+def test_who_sits_at_the_terminal_of_the_lease_reads_it(lab, kind):
+    ours, theirs = pty.openpty()
+    script = {
+        "claim": f'eval "$({lab.program} claim)"; echo ready; read line',
+        "exec": f"exec {lab.program} run --exec -- sh -c 'echo ready; exec sleep 1000'",
+    }[kind]
+    job = lab.start("bash", "-c", script, stdin=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    assert job.stdout.readline() == "ready\n"
+    lease = only_lease(lab)
+    assert lab.berth("release", lease, "--because", "it idles").status == 0
+    text = ""
+    while "it idles" not in text:
+        text += os.read(ours, 4096).decode()
+    assert f"berth: the lease {lease} was released by root: it idles" in text
+    os.close(ours)
+
+
+def test_a_gate_that_somebody_keeps_shut_keeps_nobody_from_ending_a_lease(lab):
+    job = holder(lab)
+    gate = os.open(lab.leases, os.O_RDONLY)
+    fcntl.flock(gate, fcntl.LOCK_EX)
+    try:
+        answer = lab.berth("release", only_lease(lab), "--because", "hurry")
+        assert answer.status == 0
+        assert "the reason cannot be handed over" in answer.err
+    finally:
+        os.close(gate)
+    assert job.wait(DEADLINE_S) == -signal.SIGTERM

@@ -96,14 +96,109 @@ def test_a_lease_inside_a_lease_gets_only_its_devices(eight):
 
 def test_leases_may_end_in_any_order(eight):
     code = """
-    outer = berth.lease(4, devices="0-3".replace("-", ",1,2,"))
-    inner = berth.lease(1)
-    outer.release()
-    say(os.environ["CUDA_VISIBLE_DEVICES"])
-    inner.release()
-    say(os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("BERTH_LEASE"))
+    with berth.lease(4, devices="0,1,2,3") as outer:
+        inner = berth.lease(1)
+        outer.release()
+        say(os.environ["CUDA_VISIBLE_DEVICES"])
+        inner.release()
+        say(os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("BERTH_LEASE"))
     """
     assert eight.says(code) == ["0", "None None"]
+
+
+def test_a_second_lease_is_another_gpu_beside_and_the_process_sees_both(eight):
+    code = """
+    def environment():
+        return os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("BERTH_LEASE")
+    a = berth.lease(devices="5")
+    b = berth.lease(2, devices="3,4", wait=0)
+    say(a.ids, b.ids, environment() == ("5,3,4", b.id))
+    say(a.torch_device(), b.torch_device(), b.torch_device(1), b.visible_devices)
+    with berth.lease(devices="0") as part:
+        say(part.ids, environment() == ("5,3,4,0", part.id))
+        with berth.lease() as inside:
+            say(inside.ids, environment() == ("0", f"{part.id}/{inside.id}"))
+    say(environment() == ("5,3,4", b.id))
+    a.release()
+    say(environment() == ("3,4", b.id), b.torch_device())
+    b.release()
+    say(environment())
+    """
+    assert eight.says(code) == [
+        "(5,) (3, 4) True",
+        "cuda:0 cuda:1 cuda:2 3,4",
+        "(0,) True",
+        "(0,) True",
+        "True",
+        "True cuda:0",
+        "(None, None)",
+    ]
+
+
+def test_the_one_in_the_middle_may_end_first(eight):
+    code = """
+    a, b, c = (berth.lease(devices=str(i)) for i in (6, 2, 4))
+    b.release()
+    say(os.environ["CUDA_VISIBLE_DEVICES"], os.environ["BERTH_LEASE"] == c.id, c.torch_device())
+    c.release()
+    say(os.environ["CUDA_VISIBLE_DEVICES"], os.environ["BERTH_LEASE"] == a.id)
+    a.release()
+    say(os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("BERTH_LEASE"))
+    """
+    assert eight.says(code) == ["6,4 True cuda:1", "6 True", "None None"]
+
+
+def test_two_shares_of_one_gpu_are_one_gpu_of_the_process(make_lab):
+    host = Host(make_lab("1xH100"))
+    code = """
+    a = berth.lease(memory="20G")
+    b = berth.lease(memory="20G", wait=0)
+    say(os.environ["CUDA_VISIBLE_DEVICES"], a.torch_device(), b.torch_device())
+    a.release()
+    say(os.environ["CUDA_VISIBLE_DEVICES"], b.torch_device())
+    """
+    assert host.says(code) == ["0 cuda:0 cuda:0", "0 cuda:0"]
+
+
+def test_a_mask_of_before_bounds_each_of_them(eight):
+    code = """
+    a = berth.lease()
+    b = berth.lease()
+    say(a.ids, b.ids)
+    try:
+        berth.lease(wait=0)
+    except berth.NotNow:
+        say("no third")
+    b.release()
+    a.release()
+    say(os.environ["CUDA_VISIBLE_DEVICES"])
+    """
+    assert eight.says(code, env={"CUDA_VISIBLE_DEVICES": "2,7"}) == ["(2,) (7,)", "no third", "2,7"]
+
+
+def test_one_that_could_only_wait_for_its_own_thread_is_refused(host):
+    code = """
+    a = berth.lease(2)
+    try:
+        berth.lease()
+    except berth.NotNow as error:
+        say("it would wait for itself" in str(error), a.id[-6:] in str(error))
+    with a:
+        say(berth.lease().ids)
+    """
+    assert host.says(code) == ["True True", "(0,)"]
+
+
+def test_once_cuda_has_looked_its_numbers_stay(eight):
+    code = """
+    a, b = berth.lease(devices="5"), berth.lease(devices="3")
+    class Up:
+        cuda_is_up = staticmethod(lambda: True)
+    berth._environment._berth = Up
+    a.release()
+    say(b.torch_device(), os.environ["CUDA_VISIBLE_DEVICES"])
+    """
+    assert eight.says(code) == ["cuda:1 3"]
 
 
 def test_one_that_nobody_keeps_lasts_until_the_program_ends(host):

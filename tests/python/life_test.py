@@ -28,6 +28,101 @@ def test_ctrl_c_ends_a_wait_at_once(host):
     assert host.free() == 2
 
 
+# What Python does with a Ctrl-C, it does between two steps of a function of its own: at its first one and at each line
+# there may be one. `berth` itself is interrupted at its n-th such step, once, and what was raised is kept, with all that
+# hangs on its frames.
+INTERRUPTS = """
+import itertools, traceback
+
+def interrupted(way, n):
+    left = [n]
+    def trace(frame, event, _):
+        if os.path.dirname(frame.f_code.co_filename) != os.path.dirname(berth.__file__):
+            return None
+        if event != "return":
+            left[0] -= 1
+            if left[0] == 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+    kept = None
+    sys.settrace(trace)
+    try:
+        way()
+    except KeyboardInterrupt as interrupt:
+        kept = interrupt
+    finally:
+        sys.settrace(None)
+    return kept
+
+def leads_to(name):
+    try:
+        return os.readlink(f"/proc/self/fd/{name}")
+    except OSError:
+        return ""
+
+def held():
+    return sum("/leases/" in leads_to(name) for name in os.listdir("/proc/self/fd"))
+
+def by_name():
+    global lease
+    lease = berth.lease()
+
+def by_with():
+    with berth.lease() as lease:
+        pass
+
+def by_await():
+    async def main():
+        global lease
+        lease = await berth.lease()
+    import asyncio
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("way", ["by_name", "by_with", "by_await"])
+def test_a_ctrl_c_at_any_step_leaves_no_lease_and_no_variables(eight, way):
+    code = f"""
+    before = dict(os.environ)
+    {way}()
+    steps = 0
+    if "lease" in globals():
+        lease.release()
+    for n in itertools.count(1):
+        kept = interrupted({way}, n)
+        if kept is None:
+            break
+        steps += 1
+        assert held() == 0, (n, traceback.format_exception(None, kept, kept.__traceback__))
+        assert dict(os.environ) == before, n
+    say(steps > 20)
+    """
+    assert eight.says(INTERRUPTS + code.replace("\n    ", "\n"))[-1:] == ["True"]
+
+
+def test_a_ctrl_c_that_comes_with_the_grant_is_met_before_anybody_has_the_lease(host):
+    code = """
+    from berth import _environment
+    real = _environment.enter
+    def entered(layer):
+        real(layer)
+        signal.raise_signal(signal.SIGINT) if hasattr(signal, "raise_signal") else os.kill(os.getpid(), signal.SIGINT)
+    _environment.enter = entered
+    kept = []
+    for ask in berth.lease, lambda: berth.lease().__enter__():
+        try:
+            ask()
+        except KeyboardInterrupt as interrupt:
+            kept.append(interrupt)
+        say(len(kept), os.environ.get("BERTH_LEASE"))
+    hear()
+    """
+    program = host.start(code).says("1 None").says("2 None")
+    assert host.free() == 2
+    program.tell().ends()
+
+
 def test_a_signal_handler_that_returns_lets_the_wait_go_on(host):
     holder = host.start("berth.lease(2); say('ready'); hear()").says("ready")
     code = r"""

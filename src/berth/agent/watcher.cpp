@@ -59,6 +59,9 @@ Result<leasing::World> Watcher::look_at_machine() {
   BERTH_LET(const auto session, leasing::Session::open({[this] { return probe(); }, [] {}}, MaskUse::ignore));
   warnings_.insert(warnings_.end(), session.warnings().begin(), session.warnings().end());
   BERTH_LET(auto world, session.look(berth::Request(), readings_for_listing()));
+  // An agent of root's clears what the dead of all users have left.
+  session.place().store->sweep(
+      leasing::draining_leases(world.facts, world.ledger, leasing::system_processes()));
   // Whoever reads this is somebody else.
   tell_commands(world.facts, world.ledger, std::nullopt);
   return world;

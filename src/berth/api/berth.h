@@ -121,6 +121,12 @@ struct LeaseTerms {
   /// nullopt: stay in the queue for as long as it takes. 0: now or not at all.
   std::optional<std::chrono::milliseconds> wait = std::chrono::milliseconds(0);
   MaskUse mask = MaskUse::inherit;
+  /// "NAME=value", or "NAME" for one that is not there: what the request finds in place of the variables of
+  /// this process. For a host that asks from outside of a lease whose variables it has set.
+  std::vector<std::string> variables{};
+  /// Ids of leases that this process has and keeps while it waits. A request that could only ever get what
+  /// they have is refused (`not_now`), as it would wait for itself.
+  std::vector<std::string> beside{};
 };
 
 /// Leases devices. Error: as `pick`; `timed_out`; `failure` when the lease directory is not fit for use.

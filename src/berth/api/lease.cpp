@@ -122,8 +122,8 @@ Result<LeaseWait> LeaseWait::start(const Request& request, const LeaseTerms& ter
   sys::Command command{.program = *program, .arguments = {"__lease"}, .input = theirs.get()};
   auto helper = sys::Child::spawn(command);
   if (!helper) return std::unexpected(context(helper.error(), "queueing for a lease"));
-  const api::LeaseAsk ask{std::string(version()), request, terms.note, terms.wait,
-                          terms.mask == MaskUse::ignore};
+  const api::LeaseAsk ask{std::string(version()),        request,         terms.note,  terms.wait,
+                          terms.mask == MaskUse::ignore, terms.variables, terms.beside};
   // One that has ended already is met when its answer is read.
   (void)sys::send_message(ours.get(), api::encode(ask));
   return LeaseWait(std::make_unique<Body>(std::move(*helper), std::move(ours), std::move(*program)));

@@ -33,6 +33,8 @@ void visit_ask(Ask& ask, Visit&& visit) {
   visit("note", ask.note);
   visit("wait_ms", ask.wait);
   visit("ignore_mask", ask.ignore_mask);
+  visit("variable", ask.variables);
+  visit("beside", ask.beside);
 }
 
 template <class StandingType, class Visit>

@@ -27,6 +27,8 @@ struct LeaseAsk {
   std::string note;
   std::optional<std::chrono::milliseconds> wait;  ///< nullopt: for ever
   bool ignore_mask = false;
+  std::vector<std::string> variables;  ///< as LeaseTerms
+  std::vector<std::string> beside;     ///< likewise
 };
 
 struct LeaseGranted {

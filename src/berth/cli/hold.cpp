@@ -22,11 +22,14 @@
 
 #include "berth/cli/lease_clock.h"
 #include "berth/cli/program.h"
+#include "berth/cli/release_call.h"
+#include "berth/core/printable.h"
 #include "berth/core/units.h"
 #include "berth/sys/file.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
+#include "berth/sys/terminal.h"
 
 namespace berth::cli {
 namespace {
@@ -87,17 +90,29 @@ void start_clock(const Ends& ends, std::optional<std::chrono::milliseconds> left
 
 // The keeper has no terminal; its user has, mostly.
 void tell_on_terminal(pid_t process, const std::string& sentence) {
-  const std::string path = fmt::format("/proc/{}/fd/2", process);
-  const sys::Descriptor terminal(::open(path.c_str(), O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
-  if (!terminal || ::isatty(terminal.get()) == 0) return;
-  const std::string line = fmt::format("berth: {}\r\n", sentence);
-  [[maybe_unused]] const ssize_t written = ::write(terminal.get(), line.data(), line.size());
+  sys::write_to_terminal_of(process, fmt::format("berth: {}", printable(sentence)));
 }
 
 // A shell that does not look itself goes on with the variables.
 std::string what_is_left(const Kept& kept) {
   if (kept.clears_variables) return "";
   return "; unset BERTH_LEASE and the variable that shows its GPUs, or what is started next runs on them";
+}
+
+// Who has sent the signal that came.
+std::optional<sys::Sender> sender_of(const sys::Descriptor& signals) {
+  signalfd_siginfo info{};
+  if (::read(signals.get(), &info, sizeof info) != sizeof info) return std::nullopt;
+  return sys::Sender{info.ssi_uid, static_cast<pid_t>(info.ssi_pid)};
+}
+
+// Whoever has released it himself knows it.
+void tell_who_released(const sys::Descriptor& signals, Kept& kept) {
+  const ReleaseCall& call = kept.lease.release_call();
+  const auto who = who_released(call, sender_of(signals));
+  if (!who || !kept.told || (call.uid == ::geteuid() && call.because.empty())) return;
+  tell_on_terminal(*kept.told, fmt::format("the lease {} was released by {}{}",
+                                           to_text(kept.lease.ticket().id), *who, what_is_left(kept)));
 }
 
 // True: the time of the lease is over.
@@ -113,13 +128,14 @@ bool heed(LeaseClock& clock, const Kept& kept) {
   return true;
 }
 
-void wait_for_end(const Ends& ends, LeaseClock& clock, const Kept& kept) {
+void wait_for_end(const Ends& ends, LeaseClock& clock, Kept& kept) {
   for (;;) {
     start_clock(ends, clock.left());
     std::array<pollfd, 3> ready{{{ends.process.get(), POLLIN, 0},  // -1 is passed over
                                  {ends.clock.get(), POLLIN, 0},
                                  {ends.signals.get(), POLLIN, 0}}};
     if (::poll(ready.data(), ready.size(), -1) < 0) continue;
+    if (ready[2].revents != 0) tell_who_released(ends.signals, kept);
     if (ready[0].revents != 0 || ready[2].revents != 0 || heed(clock, kept)) return;
   }
 }

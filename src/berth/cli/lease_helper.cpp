@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 
 #include "berth/api/answers.h"
@@ -65,6 +66,18 @@ Result<api::LeaseAsk> read_ask() {
   return ask;
 }
 
+// "NAME=value", or "NAME" for one that is not there.
+void take_variables(const std::vector<std::string>& variables) {
+  for (const std::string& variable : variables) {
+    const std::size_t end = variable.find('=');
+    const std::string name = variable.substr(0, end);
+    if (end == std::string::npos)
+      ::unsetenv(name.c_str());
+    else
+      ::setenv(name.c_str(), variable.c_str() + end + 1, 1);
+  }
+}
+
 class LeaseHelper : public Command {
  public:
   Syntax syntax() override { return {}; }
@@ -84,15 +97,19 @@ class LeaseHelper : public Command {
   Result<void> answer(Environment& environment) {
     BERTH_LET(const auto ask, read_ask());
     BERTH_DO(end_with_host());
+    take_variables(ask.variables);
     BERTH_LET(const auto session,
               leasing::Session::open(environment.access(source::SourceKind::kAutomatic),
                                      ask.ignore_mask ? MaskUse::ignore : MaskUse::inherit));
-    const leasing::TicketWords words{
+    leasing::TicketWords words{
         .command = sys::process_command(host_),
         .note = ask.note,
         .request = render::request_in_words(ask.request),
         .host = static_cast<std::uint32_t>(host_),
     };
+    for (const std::string& text : ask.beside) {
+      if (const auto id = ticket_id_from_text(text)) words.beside.push_back(*id);
+    }
     const leasing::OnWait on_wait{
         [this](const Standing& standing, const Snapshot& snapshot) { tell(standing, snapshot); }, true};
     BERTH_LET(const auto acquired, session.acquire(ask.request, words, patience_of(ask), on_wait));

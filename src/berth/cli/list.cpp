@@ -41,7 +41,16 @@ class List : public Command {
  private:
   Result<Output> look(Environment& environment, render::Layout layout) {
     const bool as_json = options_.watch.json;
-    BERTH_LET(const auto session, open_session(environment, options_.request));
+    BERTH_LET(auto place, find_place());
+    const auto own = place.outermost();
+    Ledger inside;
+    if (own) {
+      BERTH_LET(auto books, place.store->look());
+      inside = std::move(books.ledger);
+      leasing::name_users(inside);
+    }
+    BERTH_LET(const auto session,
+              open_session_at(machine_around(std::move(place)), environment, options_.request));
     BERTH_LET(const auto world,
               session.look(options_.request.request,
                            as_json ? readings_for_listing() : render::readings_for_table()));
@@ -49,7 +58,8 @@ class List : public Command {
     BERTH_LET(const auto verdicts, leasing::judge_each_in_line(world));
     const render::Listing listing{world.facts, world.ledger,
                                   verdicts,    world.assumed,
-                                  idle_,       leasing::left_behind(*session.place().store, world.ledger)};
+                                  idle_,       leasing::left_behind(*session.place().store, world.ledger),
+                                  own,         std::move(inside)};
     Output output;
     output.out = as_json ? render::listing_json(listing, layout)
                          : render::listing_table(listing, Environment::style_of(1));

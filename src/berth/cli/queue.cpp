@@ -1,4 +1,8 @@
 #include "berth/render/queue.h"
+
+#include <algorithm>
+#include <iterator>
+
 #include "berth/cli/command.h"
 #include "berth/cli/question.h"
 #include "berth/cli/watch.h"
@@ -32,15 +36,30 @@ class Queue : public Command {
 
  private:
   Result<Output> look(Environment& environment, render::Layout layout) {
-    BERTH_LET(const auto session, open_session(environment, options_));
-    BERTH_LET(const auto world, session.look(options_.request));
-    const render::Style style = Environment::style_of(1);
-    auto waiting = standings(world.ledger, world.facts, world.stopped, world.looked_at);
-    for (Standing& each : waiting) each.reason = render::reason(each, world.facts.snapshot, style);
+    BERTH_LET(auto place, find_place());
+    std::vector<leasing::Place> places;
+    // Who waits inside of a lease is in a line of its own.
+    if (!place.around.empty()) {
+      BERTH_LET(auto again, leasing::find_place({}));
+      places.push_back(leasing::machine_around(std::move(again)));
+    }
+    places.push_back(std::move(place));
     Output output;
-    output.out =
-        watch_.json ? render::queue_json(waiting, layout) : render::queue_table(waiting, world.ledger, style);
-    output.err = as_lines(leasing::notes_on(world));
+    std::vector<Standing> all;
+    for (leasing::Place& each : places) {
+      const bool is_inside = each.within.has_value();
+      BERTH_LET(const auto session, open_session_at(std::move(each), environment, options_));
+      BERTH_LET(const auto world, session.look(options_.request));
+      const render::Style style = Environment::style_of(1);
+      auto waiting = standings(world.ledger, world.facts, world.stopped, world.looked_at);
+      for (Standing& one : waiting) one.reason = render::reason(one, world.facts.snapshot, style);
+      if (!is_inside || !waiting.empty())
+        output.out +=
+            (is_inside ? "\nInside this lease:\n" : "") + render::queue_table(waiting, world.ledger, style);
+      output.err = as_lines(leasing::notes_on(world));
+      std::ranges::move(waiting, std::back_inserter(all));
+    }
+    if (watch_.json) output.out = render::queue_json(all, layout);
     return output;
   }
 

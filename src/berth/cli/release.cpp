@@ -1,9 +1,13 @@
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include "berth/cli/command.h"
 #include "berth/cli/job_runner.h"
 #include "berth/cli/named_job.h"
 #include "berth/cli/named_lease.h"
+#include "berth/cli/question.h"
+#include "berth/cli/release_call.h"
 #include "berth/core/printable.h"
 #include "berth/core/units.h"
 #include "berth/lease/release.h"
@@ -16,7 +20,8 @@ constexpr std::string_view kReleaseAbout =
     "Asks the process that holds the lease to end (SIGTERM): `berth run` passes the signal on to its "
     "command, and the keeper of a claim ends the lease. Returns when the lease has ended. If it does "
     "not end in time, this names the processes that still hold it, and exits with status 124. Only "
-    "the owner and root may release a lease.\n"
+    "the owner and root may release a lease. Whoever has the lease reads who asked, and why if you say "
+    "--because: on the terminal, and in the last line of `berth run`.\n"
     "\n"
     "The last digits of an id are enough if no other lease ends in them. Without ID: the lease that "
     "this shell is in.";
@@ -43,10 +48,23 @@ Option wait_option(std::int64_t& wait_s) {
           }};
 }
 
+// Somebody who decides and is stopped keeps nobody from ending a lease.
+constexpr std::chrono::milliseconds kNoteWithin{1000};
+
+/// Writes into the ticket who asks and why. Gives what those are to read who look into no ticket.
+std::string note_release(const NamedLease& named, const std::string& because) {
+  const ReleaseCall call{::geteuid(), static_cast<std::uint32_t>(::getpid()), because};
+  const auto noted = named.place.store->note_release(named.ticket.id, call, kNoteWithin);
+  if (!noted && !because.empty())
+    tell(fmt::format("the reason cannot be handed over: {}", noted.error().message));
+  return fmt::format("berth: the lease {} was released by {}", to_text(named.ticket.id), in_words(call));
+}
+
 /// Asks whoever has it, and tells what became of that.
-Result<Output> end_ticket(const NamedLease& named, std::int64_t wait_s, std::string_view what_happened) {
+Result<Output> end_ticket(const NamedLease& named, std::int64_t wait_s, std::string_view what_happened,
+                          std::string_view words = "") {
   const Ticket& ticket = named.ticket;
-  BERTH_DO(leasing::ask_to_release(*named.place.store, ticket, std::chrono::seconds(wait_s)));
+  BERTH_DO(leasing::ask_to_release(*named.place.store, ticket, std::chrono::seconds(wait_s), words));
   const std::string command = render::short_command(ticket.command);
   return Output{.out =
                     fmt::format("{} {} of {}{}\n", what_happened, to_text(ticket.id), printable(ticket.user),
@@ -61,15 +79,18 @@ class Release : public Command {
     syntax.words_command = "__leases mine";
     syntax.about = kReleaseAbout;
     syntax.options.push_back(wait_option(wait_s_));
+    syntax.options.push_back(
+        {"Options", 0, "because", "TEXT", "told to whoever has the lease", {}, store_text(because_)});
     return syntax;
   }
 
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
     BERTH_LET(const auto lease, find_named_lease(words));
-    return end_ticket(lease, wait_s_, "ended the lease");
+    return end_ticket(lease, wait_s_, "ended the lease", note_release(lease, because_));
   }
 
  private:
+  std::string because_;
   std::int64_t wait_s_ = 10;
 };
 

@@ -18,6 +18,7 @@
 #include "berth/cli/conduct_check.h"
 #include "berth/cli/job_runner.h"
 #include "berth/cli/question.h"
+#include "berth/cli/release_call.h"
 #include "berth/cli/timed_end.h"
 #include "berth/core/job_mask.h"
 #include "berth/core/printable.h"
@@ -61,6 +62,7 @@ class Run {
                                      render::request_in_words(options_.lease.request.request)};
     BERTH_LET(auto lease, take_lease(session, options_.lease, words));
     if (options_.hooks.before_start) BERTH_DO(options_.hooks.before_start(lease));
+    short_name_ = short_name(lease.world().ledger, lease.ticket().id);
     const sys::JobCommand command = prepare(session.place(), lease);
     return options_.exec ? replace_self(command) : stay(command, lease);
   }
@@ -96,7 +98,7 @@ class Run {
   void tell_what_it_has(sys::JobCommand& command, const leasing::HeldLease& lease) const {
     std::string labels;
     for (const Device* device : lease.devices()) labels += (labels.empty() ? "" : ",") + label(*device);
-    const std::string name = short_name(lease.world().ledger, lease.ticket().id);
+    const std::string& name = short_name_;
     if (options_.shell) {
       command.environment.emplace_back("BERTH_PROMPT", fmt::format("(GPU {}) ", labels));
       tell(fmt::format("this shell has GPU {} until it ends (lease {})", labels, name));
@@ -132,22 +134,37 @@ class Run {
       return left_behind(none_of_it);
     };
     while (!(ending = job->wait(earlier(check.next(), end.next())))) {
+      note_release(*job, lease);
       if (const auto sentence = check.go_on()) tell(*sentence);
       end.go_on(all_of_job);
     }
     check.end();
     if (options_.hooks.after_end) options_.hooks.after_end(*ending);
     others.insert(others.end(), check.ended().begin(), check.ended().end());
+    // It may have been asked and have ended at once.
+    note_release(*job, lease);
     if (wait_for_leftovers(*job, lease, others, end)) lease.release();
+    if (released_by_) tell(fmt::format("the lease {} was released by {}", short_name_, *released_by_));
     if (options_.hooks.at_last) options_.hooks.at_last();
     if (ending->signal != 0) sys::end_like(*ending);
     return ending->exit_status;
   }
 
+  void note_release(const sys::JobProcess& job, leasing::HeldLease& lease) {
+    if (!job.asked_by() || job.asked_by() == heeded_) return;
+    heeded_ = job.asked_by();
+    const auto who = who_released(lease.release_call(), job.asked_by());
+    released_by_ = who;
+    if (!who) return;
+    // In a log the line at the end is enough; who sits there may still save something.
+    if (::isatty(STDERR_FILENO) == 1)
+      tell(fmt::format("the job is asked to end, and its lease {} to be released, by {}", short_name_, *who));
+  }
+
   // True: the lease is to end. False: what is left behind goes on holding it. `others`: children of ours that
   // are none of the command's.
-  bool wait_for_leftovers(sys::JobProcess& job, const leasing::HeldLease& lease,
-                          const std::vector<pid_t>& others, TimedEnd& end) {
+  bool wait_for_leftovers(sys::JobProcess& job, leasing::HeldLease& lease, const std::vector<pid_t>& others,
+                          TimedEnd& end) {
     // A moment, not a span: the orphans of a job that goes on end again and again.
     auto until = std::chrono::steady_clock::now() + kGrace;
     auto used = std::chrono::steady_clock::now();
@@ -160,6 +177,7 @@ class Run {
       if (!event && std::chrono::steady_clock::now() < until) continue;
       const std::vector<pid_t> left = left_behind(others);
       if (event == sys::JobProcess::Event::asked_to_end) {
+        note_release(job, lease);
         for (const pid_t pid : left) ::kill(pid, SIGTERM);
         continue;
       }
@@ -236,6 +254,9 @@ class Run {
 
   Environment& environment_;
   const RunOptions& options_;
+  std::string short_name_;                        ///< of the lease
+  std::optional<sys::Sender> heeded_;             ///< whose SIGTERM was looked into
+  std::optional<std::string> released_by_;        ///< who, and why
   std::optional<std::int64_t> idle_leftovers_s_;  ///< of the site
   std::chrono::seconds time_grace_{};             ///< likewise
 };

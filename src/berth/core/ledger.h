@@ -27,6 +27,15 @@ enum class TicketPhase { waiting, granted };
 /// As a candidate: meets every device. A ticket says it when its candidates do not fit into its text.
 inline constexpr std::string_view kEveryDevice = "*";
 
+/// A request to end a lease, as whoever asks writes it into the ticket before he asks: its owner or root.
+struct ReleaseCall {
+  std::uint32_t uid = 0;
+  std::uint32_t pid = 0;  ///< 0: nobody has asked
+  std::string because;    ///< "": he gives no reason
+
+  bool operator==(const ReleaseCall&) const = default;
+};
+
 /// A request with an owner, from joining the queue to its end. A granted ticket is a lease.
 struct Ticket {
   TicketId id;
@@ -55,7 +64,8 @@ struct Ticket {
   std::string user;  ///< name of uid, for people
   std::string command;
   std::string note;
-  std::string request;  ///< the request in words, for people
+  std::string request;    ///< the request in words, for people
+  ReleaseCall release{};  ///< lease: the last one
 
   bool operator==(const Ticket&) const = default;
 };

@@ -55,6 +55,11 @@ void fields_of(TicketType& ticket, Candidates& candidates, Fields& field) {
     field.hint("granted_boot", ticket.granted_boot_s, 0, kLatestSeconds);
     field("device", ticket.devices);
   }
+  if (kReads || ticket.release.pid != 0) {
+    field("release_uid", ticket.release.uid);
+    field("release_pid", ticket.release.pid);
+    field("because", ticket.release.because);
+  }
 }
 
 std::string encode(const Ticket& ticket, const std::vector<std::string>& candidates,
@@ -63,6 +68,17 @@ std::string encode(const Ticket& ticket, const std::vector<std::string>& candida
   FieldWriter field(record, words_bytes);
   fields_of(ticket, candidates, field);
   return std::move(record).finish();
+}
+
+Result<std::string> with_lines(std::string_view text, std::string_view lines, std::size_t most_bytes) {
+  constexpr std::string_view kLastLine = "end\n";
+  if (!text.ends_with(fmt::format("\n{}", kLastLine)))
+    return fail(ErrorCode::failure, "its ticket has no end");
+  text.remove_suffix(kLastLine.size());
+  std::string longer = fmt::format("{}{}{}", text, lines, kLastLine);
+  if (longer.size() > most_bytes)
+    return fail(ErrorCode::failure, "its ticket is full: it was added to too often");
+  return longer;
 }
 
 }  // namespace
@@ -85,14 +101,23 @@ std::string encode_ticket(const Ticket& ticket) {
 }
 
 Result<std::string> with_time(std::string_view text, std::int64_t time_s) {
-  constexpr std::string_view kLastLine = "end\n";
-  if (!text.ends_with(fmt::format("\n{}", kLastLine)))
-    return fail(ErrorCode::failure, "its ticket has no end");
-  text.remove_suffix(kLastLine.size());
-  std::string longer = fmt::format("{}time={}\n{}", text, time_s, kLastLine);
-  if (longer.size() > kTicketMaxBytes)
-    return fail(ErrorCode::failure, "its ticket is full: it was extended too often");
-  return longer;
+  return with_lines(text, fmt::format("time={}\n", time_s), kTicketMaxBytes);
+}
+
+Result<std::string> with_release(std::string_view text, const ReleaseCall& call) {
+  RecordWriter record(kTicketKind, kTicketVersion);
+  record.take();
+  record.field("release_uid", std::uint64_t{call.uid});
+  record.field("release_pid", std::uint64_t{call.pid});
+  const std::string who = record.take();
+  std::string because;
+  for (std::size_t bytes = call.because.size();; bytes /= 2) {
+    record.field("because", shortened(call.because, bytes));
+    because = record.take();
+    // The room for extensions stays theirs.
+    auto longer = with_lines(text, who + because, kTicketMaxBytes - kExtensionsBytes);
+    if (longer || bytes == 0) return longer;
+  }
 }
 
 Result<Ticket> decode_ticket(std::string_view text) {

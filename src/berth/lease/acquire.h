@@ -45,6 +45,11 @@ class HeldLease {
     own_->read_again();
     return own_->ticket().time_s;
   }
+  /// Who has asked that it ends, as of now.
+  const ReleaseCall& release_call() {
+    own_->read_again();
+    return own_->ticket().release;
+  }
   /// Gives back what only the wait needed, which takes some milliseconds: for when the job has begun.
   void end_watch() { own_->end_watch(); }
   /// Ends it for all who share it. Without this, the end of this object ends our part of it only.

@@ -60,6 +60,17 @@ std::string Place::path_of(TicketId lease) const {
   return lease_path.empty() ? to_text(lease) : fmt::format("{}/{}", lease_path, to_text(lease));
 }
 
+std::optional<TicketId> Place::outermost() const {
+  return ticket_id_from_text(std::string_view(lease_path).substr(0, lease_path.find('/')));
+}
+
+Place machine_around(Place place) {
+  if (place.around.empty()) return place;
+  static_cast<Level&>(place) = std::move(place.around.front());
+  place.around.clear();
+  return place;
+}
+
 std::string Place::ticket_of(TicketId lease) const {
   return fmt::format("{}/leases/{}", std::filesystem::absolute(store->path()).string(), to_text(lease));
 }

@@ -27,9 +27,14 @@ struct Place : Level {
 
   /// The value of BERTH_LEASE for a lease that was granted here: "outer/inner".
   std::string path_of(TicketId lease) const;
+  /// The outermost lease that this place is inside of. nullopt: it is the machine.
+  std::optional<TicketId> outermost() const;
   /// The file of the ticket of a lease that was granted here. It goes with the lease.
   std::string ticket_of(TicketId lease) const;
 };
+
+/// The machine around this place, for who only looks: nothing is hidden from him.
+Place machine_around(Place place);
 
 /// What a claim puts before the name of a mask that was there, to keep its value under.
 inline constexpr std::string_view kOuterMask = "BERTH_OUTER_";

@@ -13,6 +13,7 @@
 
 #include "berth/core/printable.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/terminal.h"
 
 namespace berth::leasing {
 namespace {
@@ -39,6 +40,11 @@ std::vector<pid_t> to_ask(const Ticket& lease, const std::vector<pid_t>& holders
   return topmost;
 }
 
+// `berth run` and a keeper say themselves who has asked.
+bool is_berth(pid_t pid) {
+  return sys::process_name(pid).starts_with("berth");
+}
+
 Result<bool> still_held(store::LeaseStore& store, TicketId lease) {
   BERTH_LET(const auto books, store.look());
   return find_ticket(books.ledger, lease) != nullptr;
@@ -61,8 +67,8 @@ std::vector<pid_t> holders_of(store::LeaseStore& store, TicketId lease) {
   return file ? sys::processes_that_can_write(*file) : std::vector<pid_t>{};
 }
 
-Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease,
-                            std::chrono::milliseconds patience) {
+Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::chrono::milliseconds patience,
+                            std::string_view words) {
   const bool waits = lease.phase == TicketPhase::waiting;
   const std::string id = fmt::format("{} {}", waits ? "request" : "lease", to_text(lease.id));
   if (::geteuid() != 0 && ::geteuid() != lease.uid)
@@ -75,7 +81,10 @@ Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease,
     exits.push_back(sys::process_exit(pid));
     ready.push_back({exits.back().get(), POLLIN, 0});
   }
-  for (const pid_t pid : to_ask(lease, holders)) ::kill(pid, SIGTERM);
+  for (const pid_t pid : to_ask(lease, holders)) {
+    if (!words.empty() && !is_berth(pid)) sys::write_to_terminal_of(pid, words);
+    ::kill(pid, SIGTERM);
+  }
   const auto until = Clock::now() + patience;
   for (;;) {
     BERTH_LET(const auto held, still_held(store, lease.id));

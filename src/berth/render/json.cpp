@@ -46,7 +46,8 @@ std::string listing_json(const Listing& listing, Layout layout) {
   json["cuda_version"] =
       snapshot.cuda_version ? Json(version_text(*snapshot.cuda_version, kCuda)) : Json(nullptr);
   json["stale_reason"] = nullable(snapshot.stale_reason);
-  json["inside_lease"] = listing.facts.within.has_value();
+  json["inside_lease"] = listing.facts.within.has_value() || listing.own.has_value();
+  json["own_lease"] = listing.own ? Json(to_text(*listing.own)) : Json(nullptr);
   json["notes"] = snapshot.notes;
   json["devices"] = Json::array();
   const LeasesByDevice leases(listing.ledger);

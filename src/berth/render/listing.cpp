@@ -75,14 +75,17 @@ std::string use_of(const Listing& listing, const Device& device, const Style& st
   return since_s ? ", idle since " + clock_time(*since_s, style) : ", idle";
 }
 
+bool is_own(const Listing& listing, const Device& device) {
+  return listing.own && std::ranges::any_of(leases_holding(device, listing.ledger),
+                                            [&](const Ticket* lease) { return lease->id == *listing.own; });
+}
+
 ShortState state_of(const Listing& listing, const Device& device, const Verdict* verdict,
                     const Style& style) {
   if (verdict != nullptr) {
     ShortState state = short_state(*verdict, device, style);
     if (verdict->failed == Clause::not_leased) state.text += use_of(listing, device, style);
-    // In a lease its own processes need none of their own.
-    if (verdict->failed == Clause::no_outsider && listing.facts.within && state.text.starts_with("outsider"))
-      state = {"used" + state.text.substr(std::string_view("outsider").size()), Tone::waiting};
+    if (is_own(listing, device)) state = {"this lease: " + state.text, Tone::strong};
     return state;
   }
   if (device.mig_enabled.value_or(false)) {
@@ -151,8 +154,7 @@ std::string device_table(const Listing& listing, const Style& style) {
 Cell place_of(const Listing& listing, const Device& device, const Process& process) {
   if (process.kind == ProcessKind::graphics) return {"graphics"};
   const auto known = listing.facts.process_leases.find(process.pid);
-  if (known == listing.facts.process_leases.end())
-    return listing.facts.within ? Cell{"no lease"} : Cell{"outsider", Tone::foreign};
+  if (known == listing.facts.process_leases.end()) return {"outsider", Tone::foreign};
   const Ticket* here = lease_of(process, leases_holding(device, listing.ledger), listing.facts);
   if (here == nullptr) return {"stray " + short_name(listing.ledger, known->second), Tone::bad};
   return {fmt::format("lease {}{}", short_name(listing.ledger, here->id),
@@ -173,12 +175,6 @@ Row process_row(const Listing& listing, const Device& device, const Process& pro
           {process.command.empty() ? std::string(kUnknown) : printable(process.command)}};
 }
 
-/// Inside a lease nothing is known of who has the other devices.
-bool is_here(const Listing& listing, const Device& device) {
-  const auto& within = listing.facts.within;
-  return !within || std::ranges::find(*within, device.uuid) != within->end();
-}
-
 std::string footnote(const Listing& listing, const Style& style) {
   if (listing.assumed.empty()) return "";
   return wrapped(
@@ -193,7 +189,7 @@ std::string process_table(const Listing& listing, const Style& style) {
       {"AGE", Align::right, 0, 1}, {"LEASE", Align::left}, {"COMMAND", Align::left, 16}};
   std::vector<Row> rows;
   for (const Device& device : listing.facts.snapshot.devices) {
-    if (!device.processes || !is_here(listing, device)) continue;
+    if (!device.processes) continue;
     for (const Process& process : *device.processes)
       rows.push_back(process_row(listing, device, process, style));
   }
@@ -216,8 +212,8 @@ std::string end_of(const Listing& listing, const Ticket& lease, const Style& sty
 
 constexpr std::ptrdiff_t kAfterAge = 4;
 
-Row lease_row(const Listing& listing, const Ticket& lease, const Style& style) {
-  return {{short_name(listing.ledger, lease.id)},
+Row lease_row(const Listing& listing, const Ledger& ledger, const Ticket& lease, const Style& style) {
+  return {{short_name(ledger, lease.id)},
           {lease.user.empty() ? fmt::format("uid {}", lease.uid) : printable(lease.user)},
           {devices_of_lease(lease, listing.facts.snapshot)},
           {duration_for_people(std::max<std::int64_t>(0, style.now_s - lease.since_s))},
@@ -243,20 +239,27 @@ std::string left_behind_lines(const Listing& listing, const Style& style) {
   return lines;
 }
 
-std::string lease_table(const Listing& listing, const Style& style) {
+std::string lease_table(const Listing& listing, const Ledger& ledger, const Style& style) {
   std::vector<Column> columns{{"LEASE", Align::left}, {"USER", Align::left, 8},
                               {"GPUS", Align::left},  {"AGE", Align::right, 0, 1},
                               {"PID", Align::left},   {"COMMAND", Align::left, 16}};
   const auto has_end = [](const Ticket& ticket) { return said_end_at_s(ticket, 0).has_value(); };
-  const bool some_end = std::ranges::any_of(listing.ledger.tickets, has_end);
+  const bool some_end = std::ranges::any_of(ledger.tickets, has_end);
   if (some_end) columns.insert(columns.begin() + kAfterAge, {"END", Align::right});
   std::vector<Row> rows;
-  for (const Ticket& ticket : listing.ledger.tickets) {
+  for (const Ticket& ticket : ledger.tickets) {
     if (ticket.phase != TicketPhase::granted) continue;
-    Row& row = rows.emplace_back(lease_row(listing, ticket, style));
+    Row& row = rows.emplace_back(lease_row(listing, ledger, ticket, style));
     if (some_end) row.insert(row.begin() + kAfterAge, {end_of(listing, ticket, style)});
   }
-  return rows.empty() ? "" : "\n" + table(columns, rows, style) + left_behind_lines(listing, style);
+  return rows.empty() ? "" : "\n" + table(columns, rows, style);
+}
+
+/// All leases, and those inside of the one that whoever asks is in.
+std::string lease_tables(const Listing& listing, const Style& style) {
+  const std::string inside = lease_table(listing, listing.inside, style);
+  return lease_table(listing, listing.ledger, style) + left_behind_lines(listing, style) +
+         (inside.empty() ? "" : "\nInside this lease:" + inside);
 }
 
 std::string summary(const Listing& listing, const Style& style) {
@@ -271,7 +274,7 @@ std::string summary(const Listing& listing, const Style& style) {
                        counted(snapshot.devices.size() - gpus, "MIG instance"),
                        free == 0 ? "none" : std::to_string(free));
   }
-  if (listing.facts.within) text = "inside a lease: " + text;
+  if (listing.own) text += fmt::format(", inside lease {}", short_name(listing.ledger, *listing.own));
   if (const std::size_t waiting = count_waiting(listing.ledger); waiting > 0)
     text += fmt::format(", {} waiting", waiting);
   if (!snapshot.driver_version.empty()) text += ", driver " + printable(snapshot.driver_version);
@@ -294,7 +297,7 @@ ReadingSet readings_for_table() {
 
 std::string listing_table(const Listing& listing, const Style& style) {
   if (listing.facts.snapshot.devices.empty()) return "";
-  return summary(listing, style) + device_table(listing, style) + lease_table(listing, style) +
+  return summary(listing, style) + device_table(listing, style) + lease_tables(listing, style) +
          process_table(listing, style);
 }
 

@@ -23,6 +23,8 @@ struct Listing {
   const IdleTimes& idle;
   /// Of leases whose command has ended: who holds them still.
   std::map<TicketId, std::vector<Holder>> left_behind{};
+  std::optional<TicketId> own{};  ///< the lease that whoever asks is inside of
+  Ledger inside{};                ///< what is leased inside of that one
 };
 
 /// What the table shows, beyond what judging asks for. The JSON form shows readings_for_listing().

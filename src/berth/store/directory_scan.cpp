@@ -9,11 +9,16 @@
 #include <fmt/format.h>
 
 #include "berth/store/ticket_file.h"
+#include "berth/store/worth_reading.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 
 namespace berth::store {
 namespace {
+
+// Of those in a crowded directory, so that what somebody leaves costs nobody else. Root clears them.
+constexpr std::size_t kMostDead = 256;
+constexpr std::size_t kMostDeadForRoot = 1024;
 
 struct AddTo {
   Scan& scan;
@@ -36,14 +41,23 @@ std::uint64_t now() {
   return static_cast<std::uint64_t>(sys::since_boot().count());
 }
 
+TicketId newest_of(const std::vector<sys::DirectoryEntry>& entries, std::uint64_t now_ns) {
+  TicketId newest;
+  for (const sys::DirectoryEntry& entry : entries) {
+    const auto id = ticket_id_from_text(entry.name);
+    if (id && id->value <= now_ns + kFarFutureNs) newest = std::max(newest, *id);
+  }
+  return newest;
+}
+
 Result<void> scan_part(int directory, TicketPhase phase, Scan& scan) {
   BERTH_LET(const auto entries, sys::list_directory(directory));
   const std::uint64_t now_ns = now();
-  for (const sys::DirectoryEntry& entry : entries) {
-    const auto id = ticket_id_from_text(entry.name);
-    if (id && id->value <= now_ns + kFarFutureNs) scan.newest = std::max(scan.newest, *id);
+  scan.newest = std::max(scan.newest, newest_of(entries, now_ns));
+  const std::size_t most_dead = ::geteuid() == 0 ? kMostDeadForRoot : kMostDead;
+  for (const sys::DirectoryEntry& entry : worth_reading(directory, entries, most_dead)) {
     TicketFile file = read_ticket_file(directory, entry.name, phase, now_ns);
-    std::visit(AddTo{scan, phase, id}, file);
+    std::visit(AddTo{scan, phase, ticket_id_from_text(entry.name)}, file);
   }
   return {};
 }
@@ -79,17 +93,19 @@ Result<Scan> scan_leases(const LeaseDirectory& directory) {
   return scan;
 }
 
-Result<std::vector<TicketId>> ids_in_queue(const LeaseDirectory& directory) {
+Result<QueueNames> names_in_queue(const LeaseDirectory& directory) {
   const auto entries = sys::list_directory(directory.queue.get());
   if (!entries) return std::unexpected(context(entries.error(), directory.choice.path + "/queue"));
   const std::uint64_t now_ns = now();
-  std::vector<TicketId> ids;
-  for (const sys::DirectoryEntry& entry : *entries) {
+  QueueNames names{{}, newest_of(*entries, now_ns)};
+  // Whoever reads one of them and may, removes it.
+  const std::size_t most_dead = ::geteuid() == 0 ? kMostDeadForRoot : 0;
+  for (const sys::DirectoryEntry& entry : worth_reading(directory.queue.get(), *entries, most_dead)) {
     const auto id = ticket_id_from_text(entry.name);
-    if (id && id->value <= now_ns + kFarFutureNs) ids.push_back(*id);
+    if (id && id->value <= now_ns + kFarFutureNs) names.ids.push_back(*id);
   }
-  std::ranges::sort(ids);
-  return ids;
+  std::ranges::sort(names.ids);
+  return names;
 }
 
 void remove_ticket(const LeaseDirectory& directory, TicketPhase phase, TicketId id) {

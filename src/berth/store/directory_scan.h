@@ -15,7 +15,7 @@ struct Remains {
 
 struct Scan {
   Ledger ledger;
-  std::vector<Remains> remains;
+  std::vector<Remains> remains;  ///< in a crowded directory some of them
   TicketId
       newest;  ///< highest id that any file is named by, dead or alive, not counting those in the far future
 };
@@ -27,8 +27,12 @@ Result<Scan> scan_directory(const LeaseDirectory& directory);
 /// Reads leases/ only, which stays small however long the queue is.
 Result<Scan> scan_leases(const LeaseDirectory& directory);
 
-/// The ids in queue/ that are not in the far future, in order: who may wait, by name alone.
-Result<std::vector<TicketId>> ids_in_queue(const LeaseDirectory& directory);
+struct QueueNames {
+  std::vector<TicketId> ids;  ///< in order; in a crowded queue mostly without those whose owner has ended
+  TicketId newest;            ///< as in Scan, of the queue alone
+};
+/// Who may wait, by name alone: ids in queue/ that are not in the far future.
+Result<QueueNames> names_in_queue(const LeaseDirectory& directory);
 
 /// Removes a ticket's file, and what was asked for inside it.
 void remove_ticket(const LeaseDirectory& directory, TicketPhase phase, TicketId id);

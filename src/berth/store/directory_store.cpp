@@ -141,22 +141,36 @@ std::int64_t DirectoryStore::lease_changes() {
 
 Result<void> DirectoryStore::extend(TicketId lease,
                                     const std::function<Result<std::int64_t>(const Ticket&)>& time_of) {
+  return rewrite(lease, std::nullopt,
+                 [&](const Ticket& ticket, std::string_view text) -> Result<std::string> {
+                   BERTH_LET(const std::int64_t time_s, time_of(ticket));
+                   auto longer = with_time(text, time_s);
+                   if (!longer)
+                     return std::unexpected(context(longer.error(), "the lease " + to_text(lease)));
+                   return longer;
+                 });
+}
+
+Result<void> DirectoryStore::note_release(TicketId lease, const ReleaseCall& call, GateLimit limit) {
+  return rewrite(lease, limit,
+                 [&](const Ticket&, std::string_view text) { return with_release(text, call); });
+}
+
+Result<void> DirectoryStore::rewrite(TicketId lease, GateLimit limit, const Rewrite& rewritten) {
   BERTH_DO(refresh());
   if (!directory_) return fail(ErrorCode::failure, "there are no leases");
-  // Two who extend it at once would each write over what the other has written.
-  auto gate = enter_gate(*directory_, std::nullopt, tell_);
+  // Two who add to it at once would each write over what the other has written.
+  auto gate = enter_gate(*directory_, limit, tell_);
   if (!gate) return std::unexpected(told(gate.error()));
   const std::string name = to_text(lease);
   const auto read = read_ticket_file(directory_->leases.get(), name, TicketPhase::granted, lease.value);
   const auto* ticket = std::get_if<Ticket>(&read);
   if (ticket == nullptr) return fail(ErrorCode::failure, fmt::format("the lease {} has ended", name));
-  BERTH_LET(const std::int64_t time_s, time_of(*ticket));
   BERTH_LET(const auto file, sys::open_prepared(directory_->leases.get(), name, O_RDWR));
   if (!file) return fail(ErrorCode::failure, fmt::format("the lease {} has ended", name));
   BERTH_LET(const auto text, sys::read_start(file.get(), kTicketMaxBytes));
-  auto longer = with_time(text, time_s);
-  if (!longer) return std::unexpected(context(longer.error(), "the lease " + name));
-  return sys::write_start(file.get(), *longer);
+  BERTH_LET(const auto longer, rewritten(*ticket, text));
+  return sys::write_start(file.get(), longer);
 }
 
 bool DirectoryStore::is_held_back(TicketId waiting) {

@@ -25,6 +25,7 @@ class DirectoryStore : public LeaseStore {
   Result<void> extend(TicketId lease,
                       const std::function<Result<std::int64_t>(const Ticket&)>& time_of) override;
   bool is_held_back(TicketId waiting) override;
+  Result<void> note_release(TicketId lease, const ReleaseCall& call, GateLimit limit) override;
   void ring(TicketId waiting) override;
   void sweep(const std::vector<TicketId>& keep) override;
   std::optional<sys::FileIdentity> file_of(TicketId ticket) override;
@@ -38,6 +39,8 @@ class DirectoryStore : public LeaseStore {
  private:
   DirectoryStore(DirectoryChoice choice, Tell tell) : choice_(std::move(choice)), tell_(std::move(tell)) {}
   Result<void> refresh();
+  using Rewrite = std::function<Result<std::string>(const Ticket& lease, std::string_view text)>;
+  Result<void> rewrite(TicketId lease, GateLimit limit, const Rewrite& rewritten);
 
   DirectoryChoice choice_;
   Tell tell_;

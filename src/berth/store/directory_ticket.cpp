@@ -167,15 +167,15 @@ Result<void> DirectoryTicket::enter_queue(TicketId newest) {
 }
 
 Step<Decided> DirectoryTicket::join_under_gate(const Decide& decide) {
-  BERTH_LET(auto before, ids_in_queue(*directory_));
+  BERTH_LET(auto before, names_in_queue(*directory_));
   BERTH_LET(auto scan, scan_leases(*directory_));
-  const TicketId newest = before.empty() ? scan.newest : std::max(scan.newest, before.back());
+  const TicketId newest = std::max(scan.newest, before.newest);
   if (auto entered = enter_queue(newest); !entered) {
     ticket_.id = {};
     if (entered.error().code == ErrorCode::usage) return std::unexpected(entered.error());
     return std::unexpected(in_directory(entered.error(), directory_));
   }
-  earlier_rivals_.note(std::move(before));
+  earlier_rivals_.note(std::move(before.ids));
   return decide_on(std::move(scan.ledger), decide);
 }
 
@@ -273,7 +273,9 @@ Result<void> DirectoryTicket::become_lease(const Take& take) {
 void DirectoryTicket::read_again() {
   const auto text = sys::read_start(file_.get(), kTicketMaxBytes);
   const auto read = text ? decode_ticket(*text) : std::unexpected(text.error());
-  if (read) ticket_.time_s = read->time_s;
+  if (!read) return;
+  ticket_.time_s = read->time_s;
+  ticket_.release = read->release;
 }
 
 Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::milliseconds tick,

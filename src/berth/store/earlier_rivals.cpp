@@ -30,8 +30,8 @@ Result<void> EarlierRivals::refresh() {
   });
   if (!known_.empty() || unread_.empty()) return {};
   // Mostly all have gone before the nearest: one listing, instead of an attempt to open each.
-  BERTH_LET(const auto there, ids_in_queue(directory_));
-  std::erase_if(unread_, [&](TicketId id) { return !std::ranges::binary_search(there, id); });
+  BERTH_LET(const auto there, names_in_queue(directory_));
+  std::erase_if(unread_, [&](TicketId id) { return !std::ranges::binary_search(there.ids, id); });
   return {};
 }
 

@@ -68,7 +68,7 @@ class OwnTicket {
                                              const std::vector<int>& exits,
                                              std::chrono::milliseconds tick) = 0;
 
-  /// Takes note of what was added to a lease since its grant: another time.
+  /// Takes note of what was added to a lease since its grant: another time, a call to end it.
   virtual void read_again() {}
 
   /// Gives back what only a wait needs. A grant does not: the kernel takes some milliseconds for it, which is
@@ -135,6 +135,9 @@ class LeaseStore {
                               const std::function<Result<std::int64_t>(const Ticket&)>& time_of) = 0;
   /// Whether a ticket that waits is held back by conditions of its own (Ticket::held_back), at this moment.
   virtual bool is_held_back(TicketId waiting) = 0;
+  /// Writes into the ticket of a live lease of this user who asks that it ends, and why: its holder reads
+  /// that when it is asked. Error: as `extend`; `not_now`, when nobody was let in within `limit`.
+  virtual Result<void> note_release(TicketId lease, const ReleaseCall& call, GateLimit limit) = 0;
   /// Wakes a ticket that sleeps behind another, if it can be reached. A hint: it decides for itself.
   virtual void ring(TicketId waiting) = 0;
 

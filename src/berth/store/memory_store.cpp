@@ -134,6 +134,13 @@ bool MemoryStore::is_held_back(TicketId waiting) {
   return found != books_->tickets.end() && found->second.held_back;
 }
 
+Result<void> MemoryStore::note_release(TicketId lease, const ReleaseCall& call, GateLimit) {
+  const auto found = books_->tickets.find(lease);
+  if (found == books_->tickets.end()) return fail(ErrorCode::failure, "the lease has ended");
+  found->second.release = call;
+  return {};
+}
+
 void MemoryStore::sweep(const std::vector<TicketId>& keep) {
   std::erase_if(books_->ended,
                 [&](const auto& entry) { return std::ranges::find(keep, entry.first) == keep.end(); });

@@ -36,6 +36,7 @@ class MemoryStore : public LeaseStore {
                       const std::function<Result<std::int64_t>(const Ticket&)>& time_of) override;
   bool is_held_back(TicketId waiting) override;
   void ring(TicketId) override {}  // nobody sleeps
+  Result<void> note_release(TicketId lease, const ReleaseCall& call, GateLimit limit) override;
   void sweep(const std::vector<TicketId>& keep) override;
   std::optional<sys::FileIdentity> file_of(TicketId) override { return std::nullopt; }
   Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) override;

@@ -183,7 +183,7 @@ std::expected<JobProcess, NotStarted> JobProcess::start(const JobCommand& comman
 }
 
 JobProcess::JobProcess(JobProcess&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), mask_before_(other.mask_before_) {}
+    : pid_(std::exchange(other.pid_, -1)), mask_before_(other.mask_before_), asked_by_(other.asked_by_) {}
 
 JobProcess::~JobProcess() {
   if (pid_ > 0) ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
@@ -214,7 +214,13 @@ std::optional<JobEnding> JobProcess::wait(std::optional<std::chrono::steady_cloc
     siginfo_t info{};
     const int signal = ::sigtimedwait(&set, &info, left ? &*left : nullptr);
     if (signal > 0 && info.si_code == SI_TIMER) return collect();
-    if (signal > 0 && signal != SIGCHLD && is_for_us_alone(info, pid_)) ::kill(pid_, signal);
+    if (signal > 0 && signal != SIGCHLD && is_for_us_alone(info, pid_)) {
+      ::kill(pid_, signal);
+      if (signal == SIGTERM) {
+        asked_by_ = {info.si_uid, info.si_pid};
+        return collect();
+      }
+    }
     if (signal == SIGCHLD && info.si_pid != pid_) return collect();
   }
 }
@@ -224,10 +230,14 @@ std::optional<JobProcess::Event> JobProcess::wait_for_leftovers(std::chrono::ste
   for (;;) {
     const auto left = time_left(until);
     if (!left) return std::nullopt;
-    const int signal = ::sigtimedwait(&set, nullptr, &*left);
+    siginfo_t info{};
+    const int signal = ::sigtimedwait(&set, &info, &*left);
     if (signal == SIGCHLD) return Event::child_ended;
     if (signal == SIGTSTP) stop_with_command();
-    if (signal == SIGTERM) return Event::asked_to_end;
+    if (signal == SIGTERM) {
+      asked_by_ = {info.si_uid, info.si_pid};
+      return Event::asked_to_end;
+    }
     if (signal == SIGINT || signal == SIGHUP || signal == SIGQUIT) return Event::asked_to_leave;
   }
 }

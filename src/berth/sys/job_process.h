@@ -46,6 +46,14 @@ struct JobEnding {
   int signal = 0;
 };
 
+/// Who has sent a signal, as the kernel says.
+struct Sender {
+  uid_t uid = 0;
+  pid_t pid = 0;
+
+  bool operator==(const Sender&) const = default;
+};
+
 /// A running command whose parent we stay. While it lives, signals to this process are passed on to the
 /// command, except those that the terminal has sent to both. Where the terminal stops the command, this
 /// process stops too, if a shell is there to continue it.
@@ -59,7 +67,7 @@ class JobProcess {
 
   pid_t pid() const { return pid_; }
   /// Until the command itself ends. Descendants that it leaves behind become our children. nullopt: it still
-  /// runs, and it is `until`, another child has ended, or a WakeTimer has rung.
+  /// runs, and it is `until`, another child has ended, a WakeTimer has rung, or somebody has sent SIGTERM.
   std::optional<JobEnding> wait(std::optional<std::chrono::steady_clock::time_point> until);
 
   /// After `wait`: until a descendant ends or a signal comes. nullopt: it is `until`.
@@ -69,6 +77,9 @@ class JobProcess {
     asked_to_leave,  ///< the terminal: Ctrl-C, or it has gone
   };
   std::optional<Event> wait_for_leftovers(std::chrono::steady_clock::time_point until);
+  /// Who has last sent SIGTERM to this process. nullopt: nobody.
+  const std::optional<Sender>& asked_by() const { return asked_by_; }
+
   /// Whether any child is left. Collects those that have ended.
   static bool has_leftovers();
 
@@ -78,6 +89,7 @@ class JobProcess {
 
   pid_t pid_;
   sigset_t mask_before_;
+  std::optional<Sender> asked_by_{};
 };
 
 /// Ends this process as the command ended: same exit status, or killed by the same signal (without a second

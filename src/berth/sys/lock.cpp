@@ -2,7 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
@@ -64,6 +68,32 @@ Result<std::optional<ByteRange>> lock_in_the_way(int file, struct flock wanted) 
   const bool to_the_end = wanted.l_len == 0;
   return ByteRange{wanted.l_start,
                    to_the_end ? std::numeric_limits<off_t>::max() : wanted.l_start + wanted.l_len};
+}
+
+/// A lock that is held, as /proc/locks has it: "1: FLOCK  ADVISORY  WRITE 708 08:01:1234 0 EOF".
+struct LockLine {
+  std::string_view kind;
+  bool writes = false;
+  std::string_view taker;
+  FileIdentity file;
+};
+
+template <class OnLock>
+void for_each_lock(std::string_view proc_locks, const OnLock& on_lock) {
+  while (!proc_locks.empty()) {
+    std::string_view line = proc_locks.substr(0, proc_locks.find('\n'));
+    proc_locks.remove_prefix(std::min(line.size() + 1, proc_locks.size()));
+    next_word(line);
+    LockLine lock;
+    lock.kind = next_word(line);  // who waits for that lock has "->" here
+    next_word(line);
+    lock.writes = next_word(line) == "WRITE";
+    lock.taker = next_word(line);
+    const auto file = parse_file(next_word(line));
+    if (!file || lock.kind == "->") continue;
+    lock.file = *file;
+    on_lock(lock);
+  }
 }
 
 }  // namespace
@@ -140,25 +170,35 @@ Result<bool> wait_byte_unlocked(int file, off_t byte) {
 }
 
 std::vector<HeldFlock> parse_flocks(std::string_view proc_locks) {
-  // "1: FLOCK  ADVISORY  WRITE 708 08:01:1234 0 EOF"; who waits for that lock has "1: -> FLOCK …".
   std::vector<HeldFlock> held;
-  while (!proc_locks.empty()) {
-    std::string_view line = proc_locks.substr(0, proc_locks.find('\n'));
-    proc_locks.remove_prefix(std::min(line.size() + 1, proc_locks.size()));
-    next_word(line);
-    if (next_word(line) != "FLOCK") continue;
-    next_word(line);
-    const bool exclusive = next_word(line) == "WRITE";
-    std::string_view taker = next_word(line);
-    HeldFlock lock;
-    lock.mode = exclusive ? LockMode::exclusive : LockMode::shared;
-    if (!take_number(taker, 10, lock.taker)) continue;
-    const auto file = parse_file(next_word(line));
-    if (!file) continue;
-    lock.file = *file;
-    held.push_back(lock);
-  }
+  for_each_lock(proc_locks, [&](const LockLine& line) {
+    HeldFlock lock{line.file, line.writes ? LockMode::exclusive : LockMode::shared, 0};
+    std::string_view taker = line.taker;
+    if (line.kind == "FLOCK" && take_number(taker, 10, lock.taker)) held.push_back(lock);
+  });
   return held;
+}
+
+std::unordered_set<std::uint64_t> parse_write_locks(std::string_view proc_locks) {
+  std::unordered_set<std::uint64_t> inodes;
+  for_each_lock(proc_locks, [&](const LockLine& line) {
+    if (line.writes && (line.kind == "OFDLCK" || line.kind == "POSIX")) inodes.insert(line.file.inode);
+  });
+  return inodes;
+}
+
+std::optional<std::unordered_set<std::uint64_t>> inodes_with_write_locks() {
+  // A lock of our own shows whether any are shown: some sandboxes have an empty file there. glibc has a
+  // function for this only since 2.27.
+  const Descriptor own(static_cast<int>(::syscall(SYS_memfd_create, "berth", MFD_CLOEXEC)));
+  struct stat status{};
+  if (!own || ::fstat(own.get(), &status) != 0 || !try_lock_bytes(own.get(), 0, 1).value_or(false))
+    return std::nullopt;
+  const auto text = read_whole("/proc/locks");
+  if (!text) return std::nullopt;
+  auto inodes = parse_write_locks(*text);
+  if (!inodes.contains(status.st_ino)) return std::nullopt;
+  return inodes;
 }
 
 std::vector<HeldFlock> held_flocks() {

@@ -3,9 +3,12 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "berth/core/error.h"
@@ -60,5 +63,11 @@ struct HeldFlock {
 std::vector<HeldFlock> held_flocks();
 /// Pure: from the text of /proc/locks.
 std::vector<HeldFlock> parse_flocks(std::string_view proc_locks);
+
+/// Inodes, of whatever file system, of which somebody has bytes locked to write. nullopt: the kernel does not
+/// show them here.
+std::optional<std::unordered_set<std::uint64_t>> inodes_with_write_locks();
+/// Pure: from the text of /proc/locks.
+std::unordered_set<std::uint64_t> parse_write_locks(std::string_view proc_locks);
 
 }  // namespace berth::sys

@@ -12,7 +12,13 @@ LeaseMessage again(const LeaseMessage& message) {
 }
 
 TEST_CASE("what a host asks for arrives as it was asked") {
-  LeaseAsk ask{"1.2.3", {}, "a note\nof two lines", std::chrono::milliseconds(1500), true};
+  LeaseAsk ask{"1.2.3",
+               {},
+               "a note\nof two lines",
+               std::chrono::milliseconds(1500),
+               true,
+               {"CUDA_VISIBLE_DEVICES=2,3", "BERTH_LEASE"},
+               {"0000000000000007"}};
   ask.request.count = 3;
   ask.request.conditions.push_back(*Expression::parse("name~\"A 100\" and free>=20G"));
   ask.request.devices = {"0", "GPU-1"};
@@ -29,6 +35,8 @@ TEST_CASE("what a host asks for arrives as it was asked") {
   CHECK(heard->note == ask.note);
   CHECK(heard->wait == ask.wait);
   CHECK(heard->ignore_mask);
+  CHECK(heard->variables == ask.variables);
+  CHECK(heard->beside == ask.beside);
   CHECK(heard->request.count == 3);
   CHECK(heard->request.conditions.front().text() == ask.request.conditions.front().text());
   CHECK(heard->request.devices == ask.request.devices);

@@ -223,7 +223,35 @@ TEST_CASE("a ticket that is full, or cut off, is not extended") {
   CHECK(with_time("", 1).error().message == "its ticket has no end");
   while (const auto longer = with_time(text, 9)) text = *longer;
   CHECK(text.size() <= kTicketMaxBytes);
-  CHECK(with_time(text, 9).error().message == "its ticket is full: it was extended too often");
+  CHECK(with_time(text, 9).error().message == "its ticket is full: it was added to too often");
+}
+
+TEST_CASE("who asks that a lease ends, and why, is added to its text, and the last one counts") {
+  const std::string text = encode_ticket(granted(example()));
+  CHECK(decode_ticket(text)->release == ReleaseCall{});
+  const auto asked = with_release(text, {0, 77, "the disk\nis full"});
+  REQUIRE(asked.has_value());
+  CHECK(asked->starts_with(text.substr(0, text.size() - 4)));
+  CHECK(decode_ticket(*asked)->release == ReleaseCall{0, 77, "the disk\nis full"});
+  const auto again = with_release(*asked, {1001, 78, "mine"});
+  REQUIRE(again.has_value());
+  CHECK(decode_ticket(*again)->release == ReleaseCall{1001, 78, "mine"});
+  // What is written is what is read, also after a grant of an inner lease has copied it.
+  CHECK(decode_ticket(encode_ticket(*decode_ticket(*again))) == decode_ticket(*again));
+}
+
+TEST_CASE("a long reason is cut to fit, and leaves the room for extensions") {
+  std::string long_reason;
+  for (int i = 0; i < 3000; ++i) long_reason += "ü";
+  auto text = with_release(encode_ticket(granted(example())), {0, 77, long_reason});
+  REQUIRE(text.has_value());
+  const std::string because = decode_ticket(*text)->release.because;
+  CHECK(because.size() > 500);
+  CHECK(long_reason.starts_with(because));
+  for (int i = 0; i < 8; ++i) {
+    text = with_time(*text, kLongestTimeS);
+    REQUIRE(text.has_value());
+  }
 }
 
 TEST_CASE("a long command is cut between characters") {

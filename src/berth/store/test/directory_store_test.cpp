@@ -7,9 +7,11 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
+#include "berth/core/ticket_codec.h"
 #include "berth/store/test/directory_lab.h"
 #include "berth/store/test/forked.h"
 #include "berth/sys/clock.h"
@@ -319,6 +321,69 @@ TEST_CASE("a sleeper behind a rival wakes when the rival is killed") {
   CHECK(ticks == 3);
   first.kill();
   CHECK(own->sleep_behind(rival, 1h, never, {}) == Woken::changed);
+}
+
+// Somebody's dead tickets: whole ones, of a process that has ended.
+void leave_dead(const Lab& lab, const std::string& part, int count) {
+  for (int i = 1; i <= count; ++i) {
+    Ticket dead = draft("GPU-a");
+    dead.id = {static_cast<std::uint64_t>(i)};
+    dead.since_s = dead.joined_s = 1;
+    if (part == "leases") {
+      dead.phase = TicketPhase::granted;
+      dead.devices = {"GPU-a"};
+    }
+    write_file(lab.file(part + "/" + to_text(dead.id)), encode_ticket(dead));
+  }
+}
+
+TEST_CASE("among thousands of dead tickets those that live are found, and of the dead a part at a time") {
+  const Lab lab;
+  Forked holder(hold(lab, "GPU-b"));
+  REQUIRE(holder.succeeded());
+  Forked waiter(queue_for(lab, "GPU-b"));
+  REQUIRE(waiter.succeeded());
+  constexpr int kDead = 6000;
+  for (const char* part : {"queue", "leases"}) leave_dead(lab, part, kDead);
+  const auto store = lab.open();
+  const Ledger ledger = store->look()->ledger;
+  REQUIRE(ledger.tickets.size() == 2);
+  CHECK(ledger.tickets[0].devices == std::vector<std::string>{"GPU-b"});
+  CHECK(ledger.tickets[1].phase == TicketPhase::waiting);
+  CHECK(!ledger.ended.empty());
+  CHECK(ledger.ended.size() <= 4096);
+  CHECK(take(*store, "GPU-b") == nullptr);
+
+  // Who joins stands behind one, and not behind thousands.
+  std::size_t before = 0;
+  const auto mine = store->join(draft("GPU-b"), [&](const Ledger& seen, TicketId id) -> Result<Decision> {
+    if (seen.unread > 0) return Decision(ReadOn{true});
+    before = static_cast<std::size_t>(std::ranges::count_if(seen.tickets, [&](const Ticket& ticket) {
+      return ticket.phase == TicketPhase::waiting && ticket.id < id;
+    }));
+    return Decision(Stay{});
+  });
+  REQUIRE(mine.has_value());
+  CHECK(before == 1);
+
+  for (int looks = 0; looks < 64; ++looks) {
+    REQUIRE(store->look().has_value());
+    store->sweep({});
+  }
+  for (const char* part : {"queue", "leases"})
+    CHECK(std::distance(std::filesystem::directory_iterator(lab.file(part)), {}) <= 2);
+}
+
+TEST_CASE("a ticket gets a name that no dead one has, however many there are") {
+  const Lab lab;
+  REQUIRE(take(*lab.open(), "GPU-a") != nullptr);
+  const auto now = static_cast<std::uint64_t>(sys::since_boot().count());
+  // Just ahead of the clock, side by side.
+  for (std::uint64_t i = 0; i < 2000; ++i)
+    write_file(lab.file("queue/" + to_text({now + 3'600'000'000'000 + i})), "");
+  const auto lease = take(*lab.open(), "GPU-a");
+  REQUIRE(lease != nullptr);
+  CHECK(lease->ticket().id.value > now + 3'600'000'000'000 + 1999);
 }
 
 }  // namespace

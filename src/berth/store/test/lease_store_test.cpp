@@ -294,6 +294,22 @@ TEST_CASE("a lease that is extended says another time, to others and to its hold
   });
 }
 
+TEST_CASE("who asks that a lease ends is in its ticket, for its holder when it reads again") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto own = granted(*store, {"GPU-a"});
+    const ReleaseCall call{0, 77, "the disk is full"};
+    const auto other = bench.client();
+    REQUIRE(other->note_release(own->ticket().id, call, std::nullopt));
+    CHECK(ledger_of(*other).tickets.front().release == call);
+    own->read_again();
+    CHECK(own->ticket().release == call);
+    const TicketId id = own->ticket().id;
+    own->release();
+    CHECK(other->note_release(id, call, std::nullopt).error().message.ends_with("has ended"));
+  });
+}
+
 TEST_CASE("a ticket that withdraws is gone") {
   for_each_store([](Bench& bench) {
     const auto store = bench.client();

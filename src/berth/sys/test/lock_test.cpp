@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -28,6 +30,24 @@ TEST_CASE("flocks are read from /proc/locks, those who wait for one are not") {
   CHECK(held[1].file == FileIdentity{makedev(0xfd, 0x1f), 9});
   CHECK(held[1].mode == LockMode::shared);
   CHECK(held[1].taker == 42);
+}
+
+TEST_CASE("which files have bytes locked to write is read from /proc/locks") {
+  CHECK(parse_write_locks("1: OFDLCK ADVISORY  WRITE -1 00:2f:17 0 0\n"
+                          "1: -> OFDLCK ADVISORY  READ -1 00:2f:18 1 1\n"
+                          "2: OFDLCK ADVISORY  READ -1 00:2f:19 0 0\n"
+                          "3: POSIX  ADVISORY  WRITE 44 08:01:20 0 EOF\n"
+                          "4: FLOCK  ADVISORY  WRITE 45 08:01:21 0 EOF\n"
+                          "5: OFDLCK ADVISORY  WRITE\n") == std::unordered_set<std::uint64_t>{17, 20});
+}
+
+TEST_CASE("a byte that this process has locked is among those that the kernel shows") {
+  const Descriptor file(static_cast<int>(::syscall(SYS_memfd_create, "test", MFD_CLOEXEC)));
+  struct stat status{};
+  REQUIRE(::fstat(file.get(), &status) == 0);
+  CHECK_FALSE(inodes_with_write_locks()->contains(status.st_ino));
+  REQUIRE(try_lock_bytes(file.get(), 0, 2).value());
+  CHECK(inodes_with_write_locks()->contains(status.st_ino));
 }
 
 TEST_CASE("a process's state is read past a name that looks like the rest of the line") {

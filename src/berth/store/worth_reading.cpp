@@ -1,0 +1,39 @@
+#include "berth/store/worth_reading.h"
+
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "berth/sys/lock.h"
+
+namespace berth::store {
+namespace {
+
+// To read so many costs less than the kernel takes to list its locks, 10 ms.
+constexpr std::size_t kFew = 256;
+
+// On others, overlays above all, the kernel's locks may be on another inode than the listing has.
+bool lists_the_inodes_that_it_locks(int directory) {
+  struct statfs system{};
+  if (::fstatfs(directory, &system) != 0) return false;
+  // It is signed on some machines, and the numbers are not.
+  const auto type = static_cast<std::uint32_t>(system.f_type);
+  return type == TMPFS_MAGIC || type == EXT4_SUPER_MAGIC || type == XFS_SUPER_MAGIC;
+}
+
+}  // namespace
+
+std::vector<sys::DirectoryEntry> worth_reading(int directory, std::vector<sys::DirectoryEntry> entries,
+                                               std::size_t others) {
+  if (entries.size() <= kFew || !lists_the_inodes_that_it_locks(directory)) return entries;
+  const auto locked = sys::inodes_with_write_locks();
+  if (!locked) return entries;
+  std::erase_if(entries, [&](const sys::DirectoryEntry& entry) {
+    return !locked->contains(entry.inode) && (others == 0 || others-- == 0);
+  });
+  return entries;
+}
+
+}  // namespace berth::store
