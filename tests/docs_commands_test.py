@@ -90,8 +90,15 @@ def test_each_block_does_what_the_page_says(page, desk, request):
         assert desk.lines("ran") + desk.lines("called")
 
 
-def test_forty_runs_all_run_and_no_more_at_once_than_gpus(desk):
-    desk.types(blocks("docs/tasks/many-runs.md", "sh")[0])
+def test_forty_tasks_of_a_job_all_run(desk):
+    number = desk.types(blocks("docs/tasks/many-runs.md", "sh")[0]).strip()
+    assert desk.lab.berth("wait", number).status == 0
+    assert sorted(int(line.split()[-1]) for line in desk.lines("ran")) == list(range(1, 41))
+
+
+def test_forty_runs_in_a_terminal_all_run(desk):
+    (text,) = (each for each in blocks("docs/tasks/many-runs.md", "sh") if each.startswith("mkdir -p logs"))
+    desk.types(text)
     ran = [line.split() for line in desk.lines("ran")]
     assert sorted(int(words[-1]) for words in ran) == list(range(1, 41))
     assert {words[0] for words in ran} <= set("01234567")
