@@ -20,7 +20,7 @@ def test_each_block_of_the_page_does_what_it_says(lab):
     assert len(BLOCKS) == 7
     said = []
     for block in BLOCKS:
-        answer = lab.run("bash", "-euc", block, timeout=2 * DEADLINE_S)
+        answer = lab.run("bash", "-euc", block, cwd=lab.directory, timeout=2 * DEADLINE_S)
         assert (answer.status, answer.err) == (0, ""), block
         said.append(answer.out)
         if len(said) == 1:
