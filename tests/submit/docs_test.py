@@ -17,7 +17,7 @@ def test_each_block_of_the_page_does_what_it_says(lab):
     )
     (stubs / "python").chmod(0o755)
     lab.env["PATH"] = f"{stubs}:{lab.program.parent}:{lab.env['PATH']}"
-    assert len(BLOCKS) == 7
+    assert len(BLOCKS) == 10
     said = []
     for block in BLOCKS:
         answer = lab.run("bash", "-euc", block, cwd=lab.directory, timeout=2 * DEADLINE_S)
@@ -29,13 +29,18 @@ def test_each_block_of_the_page_does_what_it_says(lab):
                 == 0
             )
     assert said[0].split() == [str(number) for number in range(1, 41)]
-    assert said[1:3] == ["41\n42\n", "43\n"]
-    assert said[3].endswith("trained 7\n") and "seed 40" in said[3]
-    assert said[4] == "cancelled job 39\ncancelled job 40\n"
-    assert said[5] == "45\n"
+    # An array, parameters, three after each other, tonight, one that may fail, a script.
+    assert said[1:6] == ["41\n42\n", "45\n", "46\n", "47\n", "48\n"]
+    assert said[6].endswith("trained 7\n") and "seed 40" in said[6]
+    assert said[7] == "cancelled job 39\ncancelled job 40\n"
+    assert said[8] == "50\n"
+    others = [str(number) for number in range(41, 51)]
+    assert lab.berth("wait", *others, timeout=2 * DEADLINE_S).status == 0
     told = {each["id"]: each for each in lab.berth("jobs", "--json").json["jobs"]}
-    assert told["45"]["name"] == "eval" and told["44"]["exit_status"] == 0
-    assert lab.berth("wait", "41", "42", "43", timeout=2 * DEADLINE_S).status == 0
+    assert told["50"]["name"] == "eval" and told["49"]["exit_status"] == 0
+    assert (
+        told["43"]["ended_s"] <= told["44"]["started_s"] and told["44"]["ended_s"] <= told["45"]["started_s"]
+    )
     assert lab.berth("log", "41.99").out == "trained 99\n"
     assert lab.berth("log", "42").out.count("trained") == 4
     assert "39" not in told and "38" in told

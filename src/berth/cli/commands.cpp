@@ -23,6 +23,7 @@ std::unique_ptr<Command> make_submit();
 std::unique_ptr<Command> make_jobs();
 std::unique_ptr<Command> make_log();
 std::unique_ptr<Command> make_wait();
+std::unique_ptr<Command> make_retry();
 std::unique_ptr<Command> make_forget();
 std::unique_ptr<Command> make_shell();
 std::unique_ptr<Command> make_claim();
@@ -52,6 +53,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"jobs", "", "show what became of the jobs that you submitted", false, make_jobs},
     {"log", "", "print what a job has printed", false, make_log},
     {"wait", "", "wait for jobs, and end as they ended", false, make_wait},
+    {"retry", "", "run jobs again that failed or were cut", false, make_retry},
     {"forget", "", "remove jobs that are over, and what they printed", false, make_forget},
     {"shell", "", "lease GPUs for a shell, and start it", true, make_shell},
     {"claim", "", "lease GPUs for the shell or notebook that calls it", true, make_claim},

@@ -41,16 +41,21 @@ class TaskRun {
     BERTH_LET(const auto job, spool_.job(id_.job));
     if (!job) return kNotNow;
     BERTH_DO(append_taken());
-    auto status = lead(*job, lock.get());
+    job_ = *job;
+    auto status = lead(*job, lock.get(), standing);
     if (status || started_) return status;
     return not_run(status.error(), standing.reason);
   }
 
  private:
-  Result<int> lead(const Job& job, int lock) {
+  Result<int> lead(const Job& job, int lock, const TaskStanding& before) {
     if (::chdir(job.folder.c_str()) != 0) return sys::fail_errno(fmt::format("going to {}", job.folder));
     RunOptions options;
     BERTH_DO(read_job_request(options.lease, job.request));
+    if (job.not_on_last_device && before.starts > 0) {
+      std::vector<std::string>& exclude = options.lease.request.request.exclude;
+      exclude.insert(exclude.end(), before.devices.begin(), before.devices.end());
+    }
     options.command = words_of(job);
     options.lease.unwatched = true;
     options.lease.note = note_of(job, options.lease.note);
@@ -123,13 +128,25 @@ class TaskRun {
   }
 
   void after_end(const sys::JobEnding& ending) {
-    TaskEvent event;
-    event.step = TaskStep::ended;
-    (ending.signal != 0 ? event.signal : event.exit_status) =
-        ending.signal != 0 ? ending.signal : ending.exit_status;
-    if (const auto written = spool_.append(id_, std::move(event)); !written) tell(written.error().message);
+    std::vector<TaskEvent> events(1);
+    events.front().step = TaskStep::ended;
+    if (ending.signal != 0)
+      events.front().signal = ending.signal;
+    else
+      events.front().exit_status = ending.exit_status;
+    if (is_retried(events.front())) events.emplace_back().step = TaskStep::retried;
+    if (const auto written = spool_.append(id_, std::move(events)); !written) tell(written.error().message);
     started_ = true;
     spool_.ring(id_);
+  }
+
+  bool is_retried(const TaskEvent& end) const {
+    auto standing = spool_.standing(id_);
+    if (!standing || standing->phase != TaskPhase::running || standing->asked_to_end) return false;
+    standing->phase = TaskPhase::ended;
+    standing->exit_status = end.exit_status;
+    standing->signal = end.signal;
+    return is_to_be_retried(job_, *standing);
   }
 
   // One that was killed has nobody else who would see to it that the next one gets in line.
@@ -156,6 +173,7 @@ class TaskRun {
   Environment& environment_;
   const store::JobSpool& spool_;
   TaskId id_;
+  Job job_;
   bool started_ = false;
 };
 

@@ -21,6 +21,7 @@
 
 #include "berth/cli/command.h"
 #include "berth/sys/child.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
@@ -52,6 +53,10 @@ Task known_as(const TaskStanding& standing) {
   return standing.in_line ? Task::in_line : Task::waiting;
 }
 
+std::int64_t wall_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
+}
+
 /// The process of a task that is in line or runs: a child of ours, or one that an earlier runner has started.
 struct LiveTask {
   TaskId id;
@@ -78,6 +83,7 @@ class JobRunner {
       bell_ = std::move(bell);
       BERTH_DO(read_all());
       while (has_work()) {
+        hold_back();
         start();
         if (!wait()) return {};
       }
@@ -118,6 +124,8 @@ class JobRunner {
                                     .tasks = std::vector(standings->size(), Task::waiting),
                                     .at_once = (*job)->at_once,
                                     .indices = indices_of(**job)});
+      if (!(*job)->after.empty() || !(*job)->after_ok.empty() || (*job)->not_before_s)
+        conditions_.insert_or_assign(number, **job);
     }
     over_.erase(number);
     for (std::size_t i = 0; i < standings->size(); ++i) note(*place, i, (*standings)[i]);
@@ -141,6 +149,7 @@ class JobRunner {
 
   void drop(std::uint64_t number) {
     over_.insert(number);
+    conditions_.erase(number);
     std::erase_if(jobs_, [&](const KnownJob& job) { return job.number == number; });
   }
 
@@ -175,6 +184,42 @@ class JobRunner {
       return std::ranges::any_of(job.tasks,
                                  [](Task task) { return task == Task::waiting || task == Task::in_line; });
     });
+  }
+
+  // In the order of their numbers: a job comes after older ones only, so one pass sees all that follows.
+  void hold_back() {
+    for (auto next = conditions_.begin(); next != conditions_.end();) {
+      const auto place = next++;
+      const auto& [number, job] = *place;
+      KnownJob* known_job = known(number);
+      if (known_job == nullptr) continue;
+      const auto still_known = [this](std::uint64_t other) { return known(other) != nullptr; };
+      known_job->held_back = wall_seconds() < job.not_before_s.value_or(0) ||
+                             std::ranges::any_of(job.after, still_known) ||
+                             std::ranges::any_of(job.after_ok, still_known);
+      if (known_job->held_back) continue;
+      const auto failed =
+          std::ranges::find_if_not(job.after_ok, [this](std::uint64_t other) { return is_ok(other); });
+      if (failed == job.after_ok.end())
+        conditions_.erase(place);
+      else
+        give_up(number, *failed);
+    }
+  }
+
+  bool is_ok(std::uint64_t number) const {
+    const auto job = spool_.job(number);
+    if (!job || !*job) return false;
+    const auto standings = spool_.standings(number, **job);
+    return standings && counts_of(*standings).done == standings->size();
+  }
+
+  void give_up(std::uint64_t number, std::uint64_t failed) {
+    TaskEvent event;
+    event.step = TaskStep::cancelled;
+    event.reason = fmt::format("job {}, after which it was to run, did not end well", failed);
+    // Where it cannot be written the job is asked for again when the next runner reads it.
+    if (spool_.append({number, {}}, std::move(event))) drop(number);
   }
 
   void start() {
@@ -223,6 +268,13 @@ class JobRunner {
     const auto now = Clock::now();
     for (const auto& [rivals, pause] : pauses_) {
       if (pause.until > now && (!due || pause.until < *due)) due = pause.until;
+    }
+    for (const auto& [number, job] : conditions_) {
+      const std::int64_t left_s = job.not_before_s.value_or(0) - wall_seconds();
+      // The wall clock may be set meanwhile.
+      const auto then =
+          now + std::min<std::chrono::milliseconds>(std::chrono::seconds(left_s), kLongestPause);
+      if (left_s > 0 && (!due || then < *due)) due = then;
     }
     if (!strays_.empty() && (!due || now + kStrayPeriod < *due)) due = now + kStrayPeriod;
     return due;
@@ -297,6 +349,7 @@ class JobRunner {
   std::vector<LiveTask> live_;
   std::set<TaskId> strays_;  ///< they have a lock, and no process of whose end we would be told
   std::map<std::string, Pause> pauses_;
+  std::map<std::uint64_t, Job> conditions_;  ///< those that wait for other jobs, or for their time
 };
 
 Result<sys::Descriptor> runner_signals() {

@@ -33,6 +33,11 @@ constexpr std::string_view kWaitAbout =
     "with 0: its own status, or 128 and the signal that killed it; 1 for a job that was cancelled or "
     "interrupted.";
 
+constexpr std::string_view kRetryAbout =
+    "Runs jobs again that have failed, or were cancelled or interrupted; of an array, those tasks. What they "
+    "print is "
+    "added to what is there.";
+
 constexpr std::string_view kForgetAbout = "Removes jobs that are over, with all that they have printed.";
 
 constexpr std::string_view kWordsOfJobs = "__tasks";
@@ -200,6 +205,32 @@ class JobWait : public Command {
   }
 };
 
+class Retry : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.arguments = "JOB...";
+    syntax.words_command = kWordsOfJobs;
+    syntax.about = kRetryAbout;
+    return syntax;
+  }
+
+  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    if (words.empty()) return fail(ErrorCode::usage, "run which job again? `berth jobs` has them");
+    BERTH_LET(const auto spool, open_spool());
+    BERTH_LET(const auto jobs, named_jobs(spool, words));
+    for (const NumberedJob& job : jobs) {
+      BERTH_LET(const std::size_t count, retry_job(spool, job));
+      if (count == 0)
+        return fail(ErrorCode::failure,
+                    fmt::format("nothing of job {} has failed, or been cancelled or interrupted",
+                                to_text(TaskId{job.number, job.index})));
+      BERTH_DO(ensure_runner(spool, {job.number, {}}));
+    }
+    return Output{};
+  }
+};
+
 class Forget : public Command {
  public:
   Syntax syntax() override {
@@ -255,6 +286,9 @@ std::unique_ptr<Command> make_log() {
 }
 std::unique_ptr<Command> make_wait() {
   return std::make_unique<JobWait>();
+}
+std::unique_ptr<Command> make_retry() {
+  return std::make_unique<Retry>();
 }
 std::unique_ptr<Command> make_forget() {
   return std::make_unique<Forget>();

@@ -63,6 +63,31 @@ Result<std::vector<NumberedJob>> named_jobs(const store::JobSpool& spool,
   return jobs;
 }
 
+Result<std::size_t> retry_job(const store::JobSpool& spool, const NumberedJob& job) {
+  TaskEvent event;
+  event.step = TaskStep::again;
+  std::size_t count = 0;
+  const std::vector<TaskId> tasks = job.tasks();
+  const bool is_array = tasks.front().index.has_value();
+  BERTH_LET(const bool cancelled, is_array ? spool.is_cancelled(job.number) : Result<bool>(false));
+  BERTH_LET(const auto standings, standings_of(spool, job));
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (!is_over(standings[i]) || counts_of({&standings[i], 1}).done == 1) continue;
+    // Who has the lock decides alone, and whoever runs the task needs it.
+    BERTH_LET(const auto lock, spool.hold(tasks[i]));
+    if (!lock)
+      return fail(ErrorCode::failure,
+                  fmt::format("something that job {} has started still lives", to_text(tasks[i])));
+    BERTH_LET(const auto now, spool.standing(tasks[i]));
+    if (now.phase == TaskPhase::waiting || now.phase == TaskPhase::running) continue;
+    ++count;
+    // A task to which nothing has happened waits again when its array does.
+    if (!cancelled || job.index || now.starts > 0) BERTH_DO(spool.append(tasks[i], event));
+  }
+  if (cancelled && !job.index && count > 0) BERTH_DO(spool.append({job.number, {}}, event));
+  return count;
+}
+
 Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& job,
                                std::chrono::milliseconds patience) {
   const std::string name = to_text(TaskId{job.number, job.index});

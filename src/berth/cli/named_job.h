@@ -35,6 +35,10 @@ Result<std::optional<NumberedJob>> job_named(const store::JobSpool& spool, std::
 Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& job,
                                std::chrono::milliseconds patience);
 
+/// Has those tasks wait again that are over and have not ended well. Gives how many. Error: `failure`, when
+/// something of one still lives.
+Result<std::size_t> retry_job(const store::JobSpool& spool, const NumberedJob& job);
+
 /// Sleeps for a moment that nobody notices: what happens to a job has no event that any number of others may
 /// wait for.
 void sleep_a_moment();

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <climits>
+#include <ctime>
 #include <set>
 #include <utility>
 
@@ -15,6 +16,8 @@
 #include "berth/cli/job_request.h"
 #include "berth/cli/job_runner.h"
 #include "berth/cli/question.h"
+#include "berth/core/record.h"
+#include "berth/core/units.h"
 #include "berth/core/vendor.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/job_process.h"
@@ -104,6 +107,16 @@ Option number_option(std::string_view name, std::string_view help, unsigned& num
           }};
 }
 
+std::vector<std::string_view> parts_of(std::string_view list) {
+  std::vector<std::string_view> parts;
+  for (std::size_t comma = 0; comma != std::string_view::npos;) {
+    comma = list.find(',');
+    parts.push_back(list.substr(0, comma));
+    if (comma != std::string_view::npos) list.remove_prefix(comma + 1);
+  }
+  return parts;
+}
+
 Result<void> read_array(Job& job, std::string_view value) {
   if (const std::size_t percent = value.find('%'); percent != std::string_view::npos) {
     BERTH_LET(job.at_once, number_at_least(value.substr(percent + 1), 1));
@@ -112,6 +125,54 @@ Result<void> read_array(Job& job, std::string_view value) {
   BERTH_DO(indices_from_text(value));
   job.array = value;
   return {};
+}
+
+Option jobs_option(std::string_view name, std::string_view help, std::vector<std::uint64_t>& numbers) {
+  return {kJobGroup, 0, name, "JOB,...", help, {}, [&numbers](std::string_view value) -> Result<void> {
+            for (const std::string_view part : parts_of(value)) {
+              const auto id = task_id_from_text(part);
+              if (!id || id->index) return fail(ErrorCode::usage, "must be numbers of jobs: 12 or 12,13");
+              numbers.push_back(id->job);
+            }
+            return {};
+          }};
+}
+
+Result<void> read_statuses(Job& job, std::string_view value) {
+  for (const std::string_view part : parts_of(value)) {
+    const auto status = number_from_text<int>(part);
+    if (!status || *status < 1 || *status > 255)
+      return fail(ErrorCode::usage, "must be exit statuses from 1 to 255: 75,137");
+    job.retry_on.push_back(*status);
+  }
+  return {};
+}
+
+// "22:00" is the next time that the clock says so; a span counts from now.
+Result<std::int64_t> moment_from_text(std::string_view text) {
+  const std::int64_t now = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) {
+    BERTH_LET(const auto seconds, seconds_from_text(text));
+    BERTH_DO(check_time(seconds));
+    return now + seconds;
+  }
+  const auto hour = number_from_text<int>(text.substr(0, colon));
+  const auto minute = number_from_text<int>(text.substr(colon + 1));
+  if (!hour || !minute || *hour < 0 || *hour > 23 || *minute < 0 || *minute > 59)
+    return fail(ErrorCode::usage, "must be a time of the day such as 22:00, or a span such as 2h");
+  const std::time_t start = now;
+  std::tm local{};
+  ::localtime_r(&start, &local);
+  local.tm_hour = *hour;
+  local.tm_min = *minute;
+  local.tm_sec = 0;
+  local.tm_isdst = -1;
+  std::tm next = local;
+  const std::int64_t today = ::mktime(&local);
+  if (today > now) return today;
+  ++next.tm_mday;
+  return ::mktime(&next);
 }
 
 void add_submit_options(Syntax& syntax, Submission& submission, std::vector<std::string>& given) {
@@ -148,6 +209,36 @@ void add_submit_options(Syntax& syntax, Submission& submission, std::vector<std:
                             }});
   syntax.options.push_back(
       number_option("at-once", "so many of its tasks run at the same time at most", job.at_once));
+  syntax.options.push_back(jobs_option("after", "run it when these jobs are over", job.after));
+  syntax.options.push_back(
+      jobs_option("after-ok", "run it when they have ended with status 0, else cancel it", job.after_ok));
+  syntax.options.push_back({kJobGroup,
+                            0,
+                            "at",
+                            "TIME",
+                            "not before then: 22:00, or 2h from now",
+                            {},
+                            [&job](std::string_view value) -> Result<void> {
+                              BERTH_LET(job.not_before_s, moment_from_text(value));
+                              return {};
+                            }});
+  syntax.options.push_back(
+      number_option("retries", "run a task that fails again, so often at most", job.retries));
+  syntax.options.push_back(
+      {kJobGroup,
+       0,
+       "retry-on",
+       "LIST",
+       "only where it ended with one of these: 75,137 (128 and the signal that killed it)",
+       {},
+       [&job](std::string_view value) { return read_statuses(job, value); }});
+  syntax.options.push_back({kJobGroup,
+                            0,
+                            "not-on-last-device",
+                            "",
+                            "run it again on other GPUs than before",
+                            {},
+                            raise_flag(job.not_on_last_device)});
   add_job_request(syntax, submission.lease, given);
 }
 
@@ -247,6 +338,9 @@ class Submit : public Command {
     }
     BERTH_DO(settle(submission.lease));
     BERTH_DO(check_array(submission.job));
+    if (submission.job.retries == 0 &&
+        (!submission.job.retry_on.empty() || submission.job.not_on_last_device))
+      return fail(ErrorCode::usage, "--retry-on and --not-on-last-device say how: --retries says how often");
     submission.job.words = words;
     return keep(std::move(submission.job), script.value_or(""));
   }
@@ -258,6 +352,16 @@ class Submit : public Command {
     job.rivals = rivals_of(job.request, environment);
     job.submitted_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
     BERTH_LET(auto spool, open_spool());
+    // Only jobs that are there already: so none can wait for itself, by whatever way.
+    for (const auto* list : {&job.after, &job.after_ok}) {
+      for (const std::uint64_t other : *list) {
+        BERTH_LET(const auto there, spool.job(other));
+        if (!there)
+          return fail(
+              ErrorCode::failure,
+              fmt::format("there is no job {} to come after; `berth jobs` shows those there are", other));
+      }
+    }
     BERTH_LET(const std::uint64_t number, spool.add(job, environment, script));
     Output output{.out = fmt::format("{}\n", number)};
     if (const auto runner = ensure_runner(spool, {number, {}}); !runner)

@@ -208,7 +208,9 @@ std::string help_text(const Syntax& syntax, std::string_view command, std::strin
     const std::string letter = each.letter == 0 ? "    " : fmt::format("-{}, ", each.letter);
     const std::string names =
         fmt::format("{}--{}{}{}", letter, each.name, each.value.empty() ? "" : " ", each.value);
-    text += fmt::format("  {:<{}}{}\n", names, kHelpColumn - 2,
+    // A name that reaches into the column has its help below.
+    const std::string below = names.size() < kHelpColumn - 2 ? "" : fmt::format("\n{:{}}", "", kHelpColumn);
+    text += fmt::format("  {:<{}}{}{}\n", names, kHelpColumn - 2, below,
                         render::wrapped(each.help, kHelpWidth, kHelpColumn));
   }
   return text;

@@ -43,6 +43,13 @@ std::string_view to_text(TaskPhase phase) {
 
 namespace {
 
+void wait_again(TaskStanding& task) {
+  TaskStanding fresh;
+  fresh.starts = task.starts;
+  fresh.devices = std::move(task.devices);
+  task = std::move(fresh);
+}
+
 void take_event(TaskStanding& task, const TaskEvent& event) {
   switch (event.step) {
     case TaskStep::taken:
@@ -73,18 +80,19 @@ void take_event(TaskStanding& task, const TaskEvent& event) {
         task.asked_to_end = true;
       } else if (task.phase == TaskPhase::waiting) {
         task.phase = TaskPhase::cancelled;
+        task.reason = event.reason;
         task.ended_s = event.at_s;
       }
       break;
     case TaskStep::put_off:
       task.reason = event.reason;
       break;
-    case TaskStep::again: {
-      const unsigned starts = task.starts;
-      task = TaskStanding();
-      task.starts = starts;
+    case TaskStep::retried:
+      if (task.phase == TaskPhase::ended) wait_again(task);
       break;
-    }
+    case TaskStep::again:
+      wait_again(task);
+      break;
   }
 }
 
@@ -157,6 +165,13 @@ int exit_status_of(const TaskStanding& task) {
   return task.signal ? 128 + *task.signal : task.exit_status.value_or(1);
 }
 
+bool is_to_be_retried(const Job& job, const TaskStanding& task) {
+  const int status = exit_status_of(task);
+  if (task.phase != TaskPhase::ended || status == 0 || task.starts == 0 || task.starts > job.retries)
+    return false;
+  return job.retry_on.empty() || std::ranges::find(job.retry_on, status) != job.retry_on.end();
+}
+
 std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs) {
   using Task = KnownJob::Task;
   std::set<std::string_view> served;
@@ -167,6 +182,7 @@ std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs) {
   for (std::size_t place = 0; place < jobs.size(); ++place) {
     const KnownJob& job = jobs[place];
     const auto busy = [](Task task) { return task == Task::in_line || task == Task::running; };
+    if (job.held_back) continue;
     if (job.at_once != 0 && std::cmp_greater_equal(std::ranges::count_if(job.tasks, busy), job.at_once))
       continue;
     const auto first = std::ranges::find(job.tasks, Task::waiting);

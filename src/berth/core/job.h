@@ -34,10 +34,17 @@ struct Job {
   std::string folder;                ///< that it was submitted from, and runs in
   std::string rivals;  ///< jobs of a user with the same text ask for the same: one of them waits in line
   std::string array;   ///< its indices: "0-99", "1,4,7-9"; "": no array by that
-  std::vector<std::string> params;  ///< "lr=0.1,0.01": a task for each combination of all of them
-  unsigned at_once = 0;             ///< so many of its tasks run at the same time at most; 0: no limit
-  bool has_script = false;          ///< its first word stands for a script that is kept with it
-  std::int64_t submitted_s = 0;     ///< since the epoch
+  std::vector<std::string> params;   ///< "lr=0.1,0.01": a task for each combination of all of them
+  unsigned at_once = 0;              ///< so many of its tasks run at the same time at most; 0: no limit
+  bool has_script = false;           ///< its first word stands for a script that is kept with it
+  std::vector<std::uint64_t> after;  ///< numbers of jobs that are to be over before it starts
+  std::vector<std::uint64_t>
+      after_ok;               ///< likewise, and each of their tasks has ended with 0, or it is cancelled
+  unsigned retries = 0;       ///< so often a task that has failed is run again
+  std::vector<int> retry_on;  ///< only where it failed with one of these statuses; none: any
+  bool not_on_last_device = false;             ///< a task that is run again gets other devices
+  std::optional<std::int64_t> not_before_s{};  ///< by the wall clock; nullopt: at once
+  std::int64_t submitted_s = 0;                ///< since the epoch
 
   bool operator==(const Job&) const = default;
 };
@@ -63,7 +70,8 @@ enum class TaskStep {
   ended,      ///< its command has
   cancelled,  ///< somebody does not want it any more
   put_off,    ///< it could not get in line, and will try again
-  again,      ///< what happened before does not count: it waits as if it were new
+  again,      ///< somebody wants it run again: what happened before does not count
+  retried,    ///< it failed, and its job says that it is run again; nothing, where it was cancelled meanwhile
 };
 std::string_view to_text(TaskStep step);
 
@@ -143,6 +151,9 @@ bool is_over(const TaskStanding& task);
 /// by itself.
 int exit_status_of(const TaskStanding& task);
 
+/// Whether a task that has ended like this is to be run again by itself.
+bool is_to_be_retried(const Job& job, const TaskStanding& task);
+
 /// What a runner knows of a job, in order of their numbers.
 struct KnownJob {
   enum class Task : std::uint8_t { waiting, in_line, running, over };
@@ -151,6 +162,7 @@ struct KnownJob {
   std::string rivals;
   std::vector<Task> tasks;          ///< in the order in which they are started
   unsigned at_once = 0;             ///< as Job::at_once
+  bool held_back = false;           ///< it waits for other jobs, or for its time
   std::vector<unsigned> indices{};  ///< of the tasks; none for a plain job
 };
 

@@ -16,8 +16,19 @@ constexpr std::string_view kJobKind = "berth-job";
 constexpr std::string_view kEventKind = "berth-task-event";
 constexpr unsigned kJobVersion = 1;
 
-constexpr std::array<std::string_view, 6> kSteps{"taken",     "started", "ended",
-                                                 "cancelled", "put_off", "again"};
+constexpr std::array<std::string_view, 7> kSteps{"taken",   "started", "ended",  "cancelled",
+                                                 "put_off", "again",   "retried"};
+
+template <class Number>
+void numbers(std::string_view key, const std::vector<Number>& values, FieldWriter& field) {
+  for (const Number value : values) field(key, value);
+}
+template <class Number>
+void numbers(std::string_view key, std::vector<Number>& values, FieldReader& field) {
+  std::optional<Number> value;
+  field(key, value);
+  if (value) values.push_back(*value);
+}
 
 template <class JobType, class Fields>
 void fields_of_job(JobType& job, Fields& field) {
@@ -31,6 +42,12 @@ void fields_of_job(JobType& job, Fields& field) {
   field("param", job.params);
   field("at_once", job.at_once);
   field("script", job.has_script);
+  numbers("after", job.after, field);
+  numbers("after_ok", job.after_ok, field);
+  field("retries", job.retries);
+  numbers("retry_on", job.retry_on, field);
+  field("not_on_last_device", job.not_on_last_device);
+  field("not_before", job.not_before_s);
 }
 
 template <class EventType, class Fields>

@@ -78,6 +78,10 @@ Json task_json(const ToldTask& task) {
           {"starts", standing.starts},
           {"reason", text_or_null(standing.reason)},
           {"output", text_or_null(task.output_path)},
+          {"after", task.job.after},
+          {"after_ok", task.job.after_ok},
+          {"not_before_s", nullable(task.job.not_before_s)},
+          {"retries", task.job.retries},
           {"index", task.id.index ? Json(*task.id.index) : Json(nullptr)},
           {"tasks", task.counts ? counts_json(*task.counts) : Json(nullptr)}};
 }

@@ -331,9 +331,15 @@ Result<sys::Descriptor> JobSpool::hold(TaskId id) const {
 }
 
 Result<void> JobSpool::append(TaskId id, TaskEvent event, bool durable) const {
-  event.at_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
-  event.boot_ms = std::chrono::duration_cast<std::chrono::milliseconds>(sys::since_boot()).count();
-  event.boot = boot_id();
+  return append(id, std::vector{std::move(event)}, durable);
+}
+
+Result<void> JobSpool::append(TaskId id, std::vector<TaskEvent> events, bool durable) const {
+  for (TaskEvent& event : events) {
+    event.at_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
+    event.boot_ms = std::chrono::duration_cast<std::chrono::milliseconds>(sys::since_boot()).count();
+    event.boot = boot_id();
+  }
   const std::string name = file_of(id, "state");
   const auto written = [&]() -> Result<void> {
     const sys::Descriptor file(
@@ -344,7 +350,8 @@ Result<void> JobSpool::append(TaskId id, TaskEvent event, bool durable) const {
     if (status.st_size == 0 && ::fallocate(file.get(), FALLOC_FL_KEEP_SIZE, 0, kReserved) != 0 &&
         errno != EOPNOTSUPP)
       return sys::fail_errno("writing");
-    std::string text = encode_event(event);
+    std::string text;
+    for (const TaskEvent& event : events) text += encode_event(event);
     char last = '\n';
     // What was cut off there shall not become whole by this.
     if (status.st_size > 0 && ::pread(file.get(), &last, 1, status.st_size - 1) == 1 && last != '\n')

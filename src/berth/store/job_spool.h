@@ -55,6 +55,8 @@ class JobSpool {
   /// Writes what has happened, with the time and the boot filled in. `durable`: it is on the disk when this
   /// returns. Error: `failure`, and then it has not happened.
   Result<void> append(TaskId id, TaskEvent event, bool durable = false) const;
+  /// The same of several, which happen at once for whoever reads.
+  Result<void> append(TaskId id, std::vector<TaskEvent> events, bool durable = false) const;
   /// The file of what the task writes, made where it is missing.
   Result<sys::Descriptor> output(TaskId id) const;
   std::string output_path(TaskId id) const;

@@ -44,6 +44,16 @@ TEST_CASE("a job is read as it was written, whatever is in its words") {
   job.words = {"sh", "-c", "echo \"$X\"\nexit 3\r\\", "", "=", "[section]", "end"};
   job.folder = "/home/a b\nc";
   job.rivals = "x\ny";
+  job.array = "0-3";
+  job.params = {"lr=1"};
+  job.at_once = 2;
+  job.has_script = true;
+  job.after = {1, 2};
+  job.after_ok = {3};
+  job.retries = 4;
+  job.retry_on = {75, 137};
+  job.not_on_last_device = true;
+  job.not_before_s = 1763809999;
   job.submitted_s = 1763809921;
   CHECK(decode_job(encode_job(job)) == job);
   CHECK(!decode_job("berth-job 1\nname=x\nend\n"));
@@ -59,8 +69,13 @@ TEST_CASE("events are read as they were appended, one after another") {
   started.devices = {"0", "3:1"};
   TaskEvent late = ended(0);
   late.reason = "[started]\nwhole=1";
-  const std::vector<TaskEvent> all{
-      taken, started, event(TaskStep::cancelled), late, event(TaskStep::put_off), event(TaskStep::again)};
+  const std::vector<TaskEvent> all{taken,
+                                   started,
+                                   event(TaskStep::cancelled),
+                                   late,
+                                   event(TaskStep::put_off),
+                                   event(TaskStep::again),
+                                   event(TaskStep::retried)};
   std::string text;
   for (const TaskEvent& each : all) text += encode_event(each);
   CHECK(decode_events(text) == all);
@@ -125,6 +140,15 @@ TEST_CASE("what is to be done again waits as if it were new, and its starts are 
   CHECK(after({event(TaskStep::cancelled), event(TaskStep::again)}).phase == TaskPhase::waiting);
 }
 
+TEST_CASE("one that was cancelled as it ended is not retried") {
+  const TaskEvent started = event(TaskStep::started);
+  const TaskEvent retried = event(TaskStep::retried);
+  CHECK(after({started, ended(1), retried}).phase == TaskPhase::waiting);
+  CHECK(after({started, event(TaskStep::cancelled), ended(1), retried}).phase == TaskPhase::cancelled);
+  // Between the end and the next start it waits, and is cancelled as what waits is.
+  CHECK(after({started, ended(1), retried, event(TaskStep::cancelled)}).phase == TaskPhase::cancelled);
+}
+
 TEST_CASE("whoever waited for a task gets its status") {
   TaskEvent killed = event(TaskStep::ended);
   killed.signal = 9;
@@ -157,6 +181,31 @@ TEST_CASE("an array runs no more of its tasks at once than it may, and keeps no 
   CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{0, 2}});
   jobs[0].tasks[2] = Task::running;
   CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{1, 0}});
+}
+
+TEST_CASE("a job that is held back stands in nobody's way") {
+  const std::vector<KnownJob> jobs{
+      {.number = 1, .rivals = "one", .tasks = {Task::waiting}, .held_back = true},
+      {.number = 2, .rivals = "one", .tasks = {Task::waiting}}};
+  CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{1, 0}});
+}
+
+TEST_CASE("a task that has failed is run again as often as its job says, and where it failed as it says") {
+  Job job;
+  job.retries = 1;
+  const TaskEvent started = event(TaskStep::started);
+  CHECK(is_to_be_retried(job, after({started, ended(3)})));
+  CHECK(!is_to_be_retried(job, after({started, ended(0)})));
+  CHECK(!is_to_be_retried(job, after({started, ended(3), event(TaskStep::again), started, ended(3)})));
+  CHECK(!is_to_be_retried(job, after({started})));
+  CHECK(!is_to_be_retried(job, after({ended(69)})));
+  CHECK(!is_to_be_retried(job, after({started, event(TaskStep::cancelled), ended(3)})));
+  job.retry_on = {75, 137};
+  CHECK(!is_to_be_retried(job, after({started, ended(3)})));
+  CHECK(is_to_be_retried(job, after({started, ended(75)})));
+  TaskEvent killed = event(TaskStep::ended);
+  killed.signal = 9;
+  CHECK(is_to_be_retried(job, after({started, killed})));
 }
 
 TEST_CASE("indices are ranges and numbers, each once and in order") {
