@@ -11,7 +11,7 @@ inline next_file(directory)
  * a close, the kernel sends the event first. Nobody is stopped or killed inside a system call. */
 #define UNLINK_TICKET \
     atomic { at = 0; d_step { in_call = in_call | mine; tell_of_unlink(me); closing_now++ } }; \
-    d_step { leased = leased & ~mine; closing_now--; in_call = in_call & ~mine; let_go(me); k = 0 }
+    d_step { leased = leased & ~mine; closing_now--; in_call = in_call & ~mine; let_go(me); unwatched_end; k = 0 }
 
 active [JOBS] proctype Job() provided (!has(stopped, _pid))
 {
@@ -31,6 +31,11 @@ active [JOBS] proctype Job() provided (!has(stopped, _pid))
 #ifdef BREAK_STALE_PASS
   byte was_stopped;
 #endif
+#ifdef BELLS
+  bool news;     /* something woke it: what that was may make it another's turn */
+  bool was_rung; /* and looks once more, as the locks may end after the event that made somebody ring */
+  byte leases_read, went_past;
+#endif
   {
     /* ---- join: the ticket is made, written and locked while it has no name; then, under the gate, linked. */
     d_step { join_gate_is_free && may_start(me) -> take_join_gate; started++;
@@ -41,7 +46,7 @@ note:
          next_file(queued);
          if
          :: at < TICKETS ->
-            if :: has(alive & waiting, at) && rivals(me, at) -> noted[me] = noted[me] | bit(at) :: else fi;
+            if :: has(alive & waiting, at) && may_stand_before_me(at) -> noted[me] = noted[me] | bit(at) :: else fi;
             at++
          :: else
          fi } -> goto note
@@ -103,9 +108,19 @@ decide:
       free_by_ledger(me, live, pick);
 #endif
       pick = pick & ~busy;
-#ifndef BREAK_IGNORE_QUEUE
+#ifdef BELLS
+#ifdef BREAK_TRUST_BELL
+      if :: !was_rung -> left_by_the_line(me, ahead, live, pick) :: else fi;
+#else
+      left_by_the_line(me, ahead, live, pick);
+#endif
+      pick = pick & ~busy
+#elif !defined(BREAK_IGNORE_QUEUE)
       k = 0;
       do :: k < TICKETS -> if :: has(ahead, k) -> pick = pick & ~candidates[k] :: else fi; k++ :: else -> break od;
+#endif
+#ifdef BELLS
+      ;
 #endif
       count_of(pick, sum);
       if :: sum < need[me] -> pick = 0 :: else fi
@@ -167,9 +182,16 @@ lock:
       if :: passed != 0 -> see(PASSED_OVER) :: else fi;
       if :: ahead != 0 -> see(NOT_RIVALRY) :: else fi;
       if :: !whole(me) && (locked_shared[0] & ~mine) != 0 -> see(SHARED) :: else fi;
+#ifdef BELLS
+      check_reservation(me, pick, passed, live);
+#endif
       check_grant(me, pick, passed);
       devices[me] = pick; held[me] = pick;
       pick = 0; ahead = 0; passed = 0; live = 0; busy = 0; choice = 0; look_again = 0;
+#ifdef BELLS
+      if :: was_rung -> see(RUNG) :: else fi;
+      news = 0; was_rung = 0; went_past = 0; rung = rung & ~mine; bells = bells & ~mine;
+#endif
       noted[me] = 0; before[me] = 0; watched_devices[me] = 0; watched_tickets[me] = 0; event = event & ~mine;
       at = 0 }
     fi;
@@ -201,12 +223,15 @@ behind: /* ---- sleep on the waiting byte of the last rival before me; a periodi
 #ifdef BREAK_BEHIND_FIRST
          if :: has(ahead, k) && (!has(ahead, at) || id[k] < id[at]) -> at = k :: else fi;
 #else
-         if :: has(ahead, k) && (!has(ahead, at) || id[k] > id[at]) -> at = k :: else fi;
+         if :: has(ahead, k) && (!has(ahead, at) || joined_later(k, at)) -> at = k :: else fi;
 #endif
          k++
       :: else -> break
       od;
       order = has(before[me], at); assert(order);
+#ifdef BELLS
+      went_past = passed;
+#endif
       ahead = 0; passed = 0; live = 0; busy = 0; drop_plan_gate
 #ifdef BREAK_SINGLE_SHOT
       ; armed = 1
@@ -215,6 +240,16 @@ behind: /* ---- sleep on the waiting byte of the last rival before me; a periodi
 #ifdef BREAK_SINGLE_SHOT
     if :: armed = 0 :: skip fi; /* the timer fires before the call: nothing to interrupt */
 #endif
+#ifdef BELLS
+    if :: news -> RING :: else fi;
+    if
+    :: d_step { !has(bells, me) -> bells = bells | mine; at = 0 }
+#ifndef BREAK_BELL_UNBOUND
+       -> goto look /* nobody could ring until now */
+#endif
+    :: has(bells, me)
+    fi;
+#endif
     d_step { asleep_on[me] = at + 1;
 #if STOPS == 0 || defined(LIMIT_WAKES)
              check_wakes(me)
@@ -222,12 +257,19 @@ behind: /* ---- sleep on the waiting byte of the last rival before me; a periodi
     };
 sleep:
     if
-    :: d_step { !has(waiting, at) -> asleep_on[me] = 0; at = 0 } -> goto look
+    :: d_step { !has(waiting, at) -> asleep_on[me] = 0; at = 0; has_news } -> goto look
+#if defined(BELLS) && !defined(BREAK_DEAF)
+    :: d_step { has(rung, me) -> rung = rung & ~mine; was_rung = 1; asleep_on[me] = 0; at = 0; has_news } -> goto look
+#ifndef BREAK_FORGET_PASSED /* the tick sees that one whom it went past goes on */
+    :: d_step { (went_past & ~stopped & waiting) != 0 -> asleep_on[me] = 0; at = 0; has_news } -> goto look
+#endif
+    :: d_step { was_rung && look_again && closing_now == 0 -> look_again = 0; was_rung = 0; asleep_on[me] = 0; at = 0 } -> goto look
+#endif
 #if defined(BREAK_SINGLE_SHOT)
     :: d_step { armed && has(stopped, at) -> armed = 0; asleep_on[me] = 0; at = 0 } -> goto look
     :: d_step { armed && !has(stopped, at) -> armed = 0 } -> goto sleep
 #elif !defined(BREAK_NO_TICK) && !defined(BREAK_NO_PASS)
-    :: d_step { has(stopped, at) -> remember_stopped(at); asleep_on[me] = 0; at = 0 } -> goto look
+    :: d_step { has(stopped, at) -> remember_stopped(at); asleep_on[me] = 0; at = 0; has_news } -> goto look
 #endif
     fi;
 
@@ -243,6 +285,9 @@ blocked: /* ---- first of its rivals: watch, look again if the watch is new, the
     } };
 #ifdef BREAK_WATCH_ONLY_DEVICES
     live = 0;
+#endif
+#if defined(BELLS) && !defined(BREAK_RING_BEFORE_LOOK)
+    RING;
 #endif
     d_step {
       choice = (watched_devices[me] != candidates[me]) || (live & ~watched_tickets[me]) != 0;
@@ -260,7 +305,11 @@ blocked: /* ---- first of its rivals: watch, look again if the watch is new, the
     if :: choice -> choice = 0; goto look :: else fi;
 #endif
     if
-    :: d_step { has(event, me) -> event = event & ~mine; at_event; choice = 0 } -> goto look
+    :: d_step { has(event, me) -> event = event & ~mine; at_event; choice = 0 }
+#ifdef BREAK_RING_BEFORE_LOOK
+       -> RING
+#endif
+       -> goto look
 #if defined(SETTLE) || defined(BREAK_SETTLE_ONCE)
     :: d_step { !has(event, me) && !look_again && closing_now == 0 -> look_again = 1; choice = 0 } -> goto look
 #else
@@ -320,6 +369,9 @@ release: /* ---- end of the lease by its own hand. */
 #endif
 #ifdef BREAK_SINGLE_SHOT
       armed = 0;
+#endif
+#ifdef BELLS
+      news = 0; was_rung = 0; leases_read = 0; went_past = 0; rung = rung & ~mine; bells = bells & ~mine;
 #endif
       noted[me] = 0; before[me] = 0; asleep_on[me] = 0;
       watched_devices[me] = 0; watched_tickets[me] = 0; event = event & ~mine

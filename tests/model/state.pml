@@ -7,6 +7,9 @@
 #ifdef FORGER
 #define TICKETS (JOBS + 1) /* the last is the forger's, which no process of ours made */
 #define forged bit(JOBS)
+#elif defined(STRANGERS)
+#define forged 0
+#define TICKETS (JOBS + 2)
 #else
 #define forged 0
 #define TICKETS JOBS
@@ -30,11 +33,21 @@ hidden byte exclusive, promise, fifo, order, wakes, stuck, unseen;
 
 /* The directory. */
 byte gate;                /* 0, or 1 + the job that holds the flock on the directory */
-byte queued, leased;      /* tickets linked in queue/, in leases/ */
-byte alive, waiting;      /* tickets whose byte 0, whose byte 1 is locked */
+#ifdef STRANGERS
+#define first_leases (bit(JOBS) | bit(JOBS + 1))
+#else
+#define first_leases 0
+#endif
+byte queued, leased = first_leases; /* tickets linked in queue/, in leases/ */
+byte alive = first_leases, waiting; /* tickets whose byte 0, whose byte 1 is locked */
 byte id[TICKETS], newest_id;
+#ifdef STRANGERS
+byte devices[TICKETS] = {LEASED_AT_FIRST};
+byte locked_whole[DEVICES] = {LOCKED_AT_FIRST};
+#else
 byte devices[TICKETS];    /* the devices written in the ticket */
 byte locked_whole[DEVICES]; /* 0, or 1 + the owner of LOCK_EX, on the file that bears the device's name now */
+#endif
 byte locked_shared[DEVICES];
 
 /* Descriptors. A lock or an event of a close belongs to the last process that has the descriptor. */
@@ -195,6 +208,7 @@ inline check_grant(t, pick, passed)
   :: else -> break
   od;
   k = 0;
+#ifndef BELLS /* there check_reservation tells */
   do
   :: k < TICKETS ->
      if
@@ -204,6 +218,7 @@ inline check_grant(t, pick, passed)
      k++
   :: else -> break
   od;
+#endif
   assert(exclusive); assert(promise); assert(fifo)
 }
 

@@ -90,3 +90,37 @@ seen quick 'the judge sees a rightful wait'      $pair -DSEEN=JUDGED $(faults 0 
 
 limit quick 'a process stopped in the gate'      stuck     $pair -DLIMIT_STOPPED_GATE $(faults 0 1)
 limit long  'more wake-ups after a pass-over'    wakes     $alike -DLIMIT_WAKES $(faults 0 1)
+
+# Backfill and bells. Two strangers have the devices: the first stays, so that whoever wants both waits on, and the second
+# ends at some time, which is for somebody else than the first in line.
+bells() { # JOBS CANDIDATES NEED SHORT: with the leases of the strangers behind them
+  local nobody
+  nobody=$(printf '0,%.0s' $(seq "$1"))
+  echo "-DBELLS -DSTRANGERS -DSTART_IN_ORDER -DJOBS=$1 -DDEVICES=2 -DCANDIDATES=$2,0,0 -DNEED=$3,1,1" \
+    "-DMEMORY=${nobody}0,0 -DLEASED_AT_FIRST=${nobody}1,2 -DLOCKED_AT_FIRST=$(($1 + 1)),$(($1 + 2)) -DSHORT=$4"
+}
+gap=$(bells 2 3,3 2,1 2)            # both, and one short for any
+two_gaps=$(bells 3 3,3,3 2,1,1 6)   # and two short ones behind
+no_gap=$(bells 2 3,3 2,1 0)         # both, and one that takes long
+long_behind=$(bells 3 3,3,3 2,1,1 4) # one that takes long between them
+
+world quick 'gap, kill'                    $gap $(faults 1 0)
+world quick 'gap, stop'                    $gap $(faults 0 1)
+world long  'gap, kill and stop'           $gap $(faults 1 1)
+world quick 'two gaps, no fault'           $two_gaps $(faults 0 0)
+world quick 'long behind, no fault'        $long_behind $(faults 0 0)
+world quick 'no gap, kill and stop'        $no_gap $(faults 1 1)
+no_endless_run quick 'every bell ends, kill' $gap $(faults 1 0)
+no_endless_run long  'every bell ends, stop' $gap $(faults 0 1)
+
+variant quick 'ring nobody'                stuck     $gap -DBREAK_RING_NOBODY $(faults 0 0)
+variant quick 'deaf to bells'              stuck     $gap -DBREAK_DEAF $(faults 0 0)
+variant quick 'the stopped are not rung'    stuck     $gap -DBREAK_RING_NO_STOPPED $(faults 0 1)
+variant long  'whom it went past goes on'   stuck     $long_behind -DHEAD_TICK -DBREAK_FORGET_PASSED $(faults 0 1)
+variant quick 'bell before the look'       stuck     $gap -DBREAK_RING_BEFORE_LOOK $(faults 0 0)
+variant quick 'bell bound, no look'        stuck     $gap -DBREAK_BELL_UNBOUND $(faults 0 0)
+variant quick 'no reservation'             fifo      $long_behind -DBREAK_NO_RESERVATION $(faults 0 0)
+variant long  'a bell is a grant'          fifo      $long_behind -DHEAD_TICK -DBREAK_TRUST_BELL $(faults 0 1)
+
+seen quick 'started by a bell'             $gap -DSEEN=RUNG $(faults 0 0)
+limit long  'ended in front of a head, unheard' stuck   $two_gaps $(faults 0 1)

@@ -115,6 +115,7 @@
 #define SHARED 3          /* two shared leases on one device */
 #define KERNEL_REFUSED 4  /* a lock refused though the ledger called the device free */
 #define SECOND_LOOK 5     /* the look a little after an event */
+#define RUNG 7            /* a grant to one that a bell has woken */
 #define JUDGED 6          /* the judge sees somebody wait rightly */
 
 /* The kernel closes what a process had open, in any order. For each the close event comes before the lock ends. */

@@ -93,6 +93,28 @@ active proctype Remover()
 }
 #endif
 
+#ifdef STRANGERS
+#define STAYS JOBS
+#define ENDS (JOBS + 1)
+
+/* It is killed, or ends by itself: its two locks end in any order. */
+active proctype Stranger()
+{
+  bool ticket_ended, device_ended;
+  if
+  :: true ->
+     do
+     :: d_step { !ticket_ended -> notify_ticket(ENDS); closing_now++ };
+        d_step { alive = alive & ~bit(ENDS); closing_now--; ticket_ended = 1 }
+     :: d_step { !device_ended -> notify_device(1); closing_now++ };
+        d_step { locked_whole[1] = 0; closing_now--; device_ended = 1 }
+     :: ticket_ended && device_ended -> break
+     od
+  :: true
+  fi
+}
+#endif
+
 #ifdef FORGER
 /* A ticket that claims to be older than all, and then only waits. */
 active proctype Forger()
@@ -134,8 +156,17 @@ active proctype Judge()
           od;
           if
           :: !has(queued & alive & waiting, t) -> stuck = 1
+#ifdef BELLS
+          :: has(queued & alive & waiting, t) ->
+             left_by_the_line(t, (queued & alive & waiting & ~stopped), (leased & alive), stuck);
+             d = 0;
+             do :: d < DEVICES -> if :: kernel_refuses(t, d) -> stuck = stuck & ~bit(d) :: else fi; d++ :: else -> break od;
+             count_of(stuck, n);
+             stuck = (n >= need[t])
+#else
           :: has(queued & alive & waiting, t) && clash == 0 -> could_go(t, stuck)
           :: else
+#endif
           fi;
           assert(!stuck);
           see(JUDGED)

@@ -106,7 +106,7 @@ struct LineRead {
 };
 /// What came of Ring.
 struct Rang {
-  std::set<TicketId> stopped;  ///< who does not hear it
+  std::set<TicketId> stopped;  ///< who does not hear it before it goes on
 };
 using What = std::variant<Begun, Looked, LookFailed, LeftGate, Paused, Named, Ticked, LineRead, Rang, Woken>;
 struct Event {

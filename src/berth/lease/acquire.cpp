@@ -134,10 +134,9 @@ class Asking {
     Rang rang;
     for (const TicketId id : wanted.tickets) {
       const Ticket* ticket = find_ticket(state_.line, id);
-      if (ticket != nullptr && is_stopped(*ticket, *options_.processes))
-        rang.stopped.insert(id);
-      else
-        store_.ring(id);
+      if (ticket != nullptr && is_stopped(*ticket, *options_.processes)) rang.stopped.insert(id);
+      // Who is stopped hears it when it goes on, which nobody else would tell it.
+      store_.ring(id);
     }
     return rang;
   }
