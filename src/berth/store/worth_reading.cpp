@@ -11,8 +11,8 @@
 namespace berth::store {
 namespace {
 
-// To read so many costs less than the kernel takes to list its locks, 10 ms.
-constexpr std::size_t kFew = 256;
+// The kernel takes 10 ms to list its locks, which no hand-over in a queue of a thousand shall cost.
+constexpr std::size_t kFew = 2048;
 
 // On others, overlays above all, the kernel's locks may be on another inode than the listing has.
 bool lists_the_inodes_that_it_locks(int directory) {
