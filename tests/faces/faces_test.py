@@ -205,9 +205,7 @@ CASES = {
         clauses={},
         notes=("only the first of these 2 MIG instances",),
     ),
-    "too few for ever": Case(
-        FOUR, 5, code="impossible", clauses={}, message="4 of its 4 devices could serve"
-    ),
+    "too few for ever": Case(FOUR, 5, code="impossible", clauses={}, message="(5 whole GPUs): it has 4 GPUs"),
     "too few now": Case(
         f'[[device]]\nmodel = "T4"\n{PROCESS}[[device]]\nmodel = "T4"\n',
         2,

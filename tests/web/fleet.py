@@ -95,6 +95,7 @@ class Machine:
             "cuda_version": "12.8",
             "stale_reason": "GPU 3: the driver does not respond since 14:02" if self.stale else None,
             "inside_lease": False,
+            "own_lease": None,
             "notes": [],
             "devices": devices,
             "leases": leases,

@@ -265,6 +265,11 @@ std::string policy_in_words(const SitePolicy& policy) {
                         duration_for_people(*policy.idle_leftovers_s));
   text += fmt::format("; a job without a time limit is assumed to last {}",
                       time_for_people(policy.line.assumed_s));
+  if (policy.limits.each)
+    text += fmt::format("; a user may have {} GPUs at the same time", *policy.limits.each);
+  for (const auto& [user, gpus] : policy.limits.of_users) text += fmt::format("; {} may have {}", user, gpus);
+  for (const auto& [group, gpus] : policy.limits.of_groups)
+    text += fmt::format("; who is in the group {} may have {}", group, gpus);
   if (policy.most_time_s)
     text +=
         fmt::format("; a lease lasts at most {}, even without --time", time_for_people(*policy.most_time_s));

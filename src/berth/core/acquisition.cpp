@@ -73,7 +73,8 @@ milliseconds look_period(const State& state) {
   for (const Verdict& verdict : state.standing.verdicts) {
     if (verdict.failed == Clause::not_draining || verdict.failed == Clause::no_hidden_holder)
       period = std::min(period, kDrainingTick);
-    if (verdict.failed == Clause::thresholds) period = std::min(period, kReadingTick);
+    if (verdict.failed == Clause::thresholds || verdict.failed == Clause::within_limit)
+      period = std::min(period, kReadingTick);
   }
   return period;
 }

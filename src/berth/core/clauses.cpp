@@ -17,10 +17,10 @@ namespace {
 
 using Objection = std::optional<Failure>;
 
-constexpr std::array<std::string_view, 13> kClauses{
+constexpr std::array<std::string_view, 14> kClauses{
     "healthy",    "not_excluded", "in_lease",    "in_mask",          "static_filters",
     "not_leased", "not_draining", "no_outsider", "no_hidden_holder", "compute_mode",
-    "thresholds", "not_awaited",  "unknown"};
+    "thresholds", "within_limit", "not_awaited", "unknown"};
 
 Failure because(std::string reason) {
   return Failure{std::move(reason), {}};

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "berth/core/gpu_limit.h"
 #include "berth/core/schedule.h"
 
 namespace berth {
@@ -33,6 +34,7 @@ struct SitePolicy {
   /// How long what a command of `berth run` left behind may compute nothing before the lease ends. nullopt:
   /// for as long as it lives.
   std::optional<std::int64_t> idle_leftovers_s;
+  GpuLimits limits;
   CommandTelling commands = CommandTelling::full;
   LineRules line{.backfill = false};
   /// The longest time that a request may say, and that of one that says none. nullopt: no limit.

@@ -27,9 +27,10 @@ enum class Clause {
   no_outsider,       ///< no process without a lease computes on it
   no_hidden_holder,  ///< no memory in use that no listed process explains
   compute_mode,
-  thresholds,   ///< conditions on what changes: free memory, utilisation …
-  not_awaited,  ///< the line keeps it for who asked earlier; asked by behind_the_line (core/gap.h)
-  unknown,      ///< told by another machine, whose Berth asks what this one does not know; never asked here
+  thresholds,    ///< conditions on what changes: free memory, utilisation …
+  within_limit,  ///< of the user who asks
+  not_awaited,   ///< the line keeps it for who asked earlier; asked by behind_the_line (core/gap.h)
+  unknown,       ///< told by another machine, whose Berth asks what this one does not know; never asked here
 };
 std::string_view to_text(Clause clause);                 ///< as in JSON: "not_leased"
 bool read_value(std::string_view text, Clause& clause);  ///< `unknown` for other words
@@ -69,6 +70,7 @@ struct Facts {
   std::multimap<std::uint32_t, TicketId> process_leases;
   std::vector<std::string> draining;       ///< UUIDs whose last lease ended, memory not yet back
   std::vector<std::string> foreign_locks;  ///< UUIDs locked by someone who has no ticket (flock(1))
+  std::optional<GpuLimit> limit;           ///< of the user who asks; nullopt: none
   std::int64_t booted_at_s = 0;  ///< where the boot clock began, in seconds since the epoch; 0: not known
 };
 

@@ -113,6 +113,7 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   Facts& facts = world.facts;
   facts.policy = options.policy;
   facts.within = options.within;
+  facts.limit = options.limit;
   facts.masks = resolve_masks(options.masks, snapshot);
   set_aside(options.adopted, snapshot);
   facts.snapshot = std::move(snapshot);

@@ -15,7 +15,8 @@ namespace berth::leasing {
 /// By which rules the machine is looked at.
 struct LookOptions {
   SitePolicy policy;
-  MaskVariables masks;  ///< empty: none, or not to be obeyed
+  MaskVariables masks;            ///< empty: none, or not to be obeyed
+  std::optional<GpuLimit> limit;  ///< of the user who asks
   std::optional<std::vector<std::string>>
       within;  ///< only these devices exist: those of the lease that we are inside of
   /// Processes that count as if they were not there, nor their memory: they are about to get a lease.

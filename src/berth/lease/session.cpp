@@ -1,6 +1,7 @@
 #include "berth/lease/session.h"
 
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "berth/core/units.h"
 #include "berth/lease/site_file.h"
 #include "berth/sys/clock.h"
+#include "berth/sys/file.h"
 
 namespace berth::leasing {
 namespace {
@@ -73,8 +75,10 @@ Result<Judged> judge_behind_the_line(const Request& request, const World& world)
 Result<Explained> explained(const Request& request, World world, Judged judged) {
   BERTH_LET(const auto able, candidates(request, world.facts));
   std::vector<std::string> looser = looser_requests(request, world);
-  return Explained{request,     std::move(world),  std::move(judged.verdicts),
-                   able.size(), std::move(looser), std::move(judged.standing)};
+  const auto& limit = world.facts.limit;
+  const std::size_t possible = limit ? std::min<std::size_t>(able.size(), limit->gpus) : able.size();
+  return Explained{request,  std::move(world),  std::move(judged.verdicts),
+                   possible, std::move(looser), std::move(judged.standing)};
 }
 
 Refusal refusal_of(Explained explained, std::optional<std::chrono::milliseconds> waited) {
@@ -140,6 +144,10 @@ Result<Session> Session::open_at(Place place, SourceAccess source, MaskUse mask)
 Session::Session(Place place, SourceAccess source, LookOptions options)
     : place_(std::move(place)), source_(std::move(source)), options_(std::move(options)) {
   options_.within = place_.within;
+  // What is inside of a lease counts for nobody.
+  if (options_.within || options_.policy.limits.empty()) return;
+  const uid_t self = ::geteuid();
+  options_.limit = limit_of(options_.policy.limits, self, sys::user_name(self), sys::group_names());
 }
 
 Result<void> Session::understands_policy() const {

@@ -18,6 +18,8 @@
 namespace berth::leasing {
 namespace {
 
+constexpr std::int64_t kMostGpus = 10'000;
+
 /// A file and the entry in it that is being read: enough to say where something is wrong.
 struct Page {
   std::string_view path;
@@ -199,11 +201,52 @@ Result<void> read_commands(Page& page, std::string_view key, const toml::node& n
   return {};
 }
 
+Result<unsigned> read_count(const Page& page, std::string_view key, const toml::node& node) {
+  const auto* number = node.as_integer();
+  if (number == nullptr || number->get() < 0 || number->get() > kMostGpus)
+    return wrong(page, node, fmt::format("{} must be a number of GPUs, 0 to {}", key, kMostGpus));
+  return static_cast<unsigned>(number->get());
+}
+
+Result<void> read_counts(const Page& page, std::string_view key, const toml::node& node,
+                         std::map<std::string, unsigned>& counts) {
+  const auto* table = node.as_table();
+  if (table == nullptr) return wrong(page, node, fmt::format("{0} is a table of names: [{0}]", key));
+  for (const auto& [name, value] : *table) {
+    BERTH_LET(const auto count, read_count(page, fmt::format("{}.{}", key, name.str()), value));
+    counts.insert_or_assign(std::string(name.str()), count);
+  }
+  return {};
+}
+
+Result<void> read_limits(Page& page, std::string_view key, const toml::node& node) {
+  if (page.only_narrow)
+    return wrong(page, node,
+                 fmt::format("only /etc/berth.toml may set {}: the rule is for the queue of all users", key));
+  const auto* table = node.as_table();
+  if (table == nullptr) return wrong(page, node, "limits is a table: [limits]");
+  GpuLimits& limits = page.policy.limits;
+  for (const auto& [name, value] : *table) {
+    if (name.str() == "gpus") {
+      BERTH_LET(const auto count, read_count(page, "limits.gpus", value));
+      limits.each = count;
+    } else if (name.str() == "users") {
+      BERTH_DO(read_counts(page, "limits.users", value, limits.of_users));
+    } else if (name.str() == "groups") {
+      BERTH_DO(read_counts(page, "limits.groups", value, limits.of_groups));
+    } else {
+      return wrong(page, value,
+                   fmt::format("unknown key '{}' in [limits]; allowed: gpus, users, groups", name.str()));
+    }
+  }
+  return {};
+}
+
 struct Key {
   std::string_view name;
   Result<void> (*read)(Page&, std::string_view, const toml::node&);
 };
-constexpr std::array<Key, 11> kKeys{{{"commands", read_commands},
+constexpr std::array<Key, 12> kKeys{{{"commands", read_commands},
                                      {"hidden_tolerance", read_tolerance},
                                      {"default_wait", read_wait},
                                      {"idle_leftovers", read_idle_leftovers},
@@ -211,6 +254,7 @@ constexpr std::array<Key, 11> kKeys{{{"commands", read_commands},
                                      {"assumed_time", read_assumed_time},
                                      {"time", read_most_time},
                                      {"time_grace", read_time_grace},
+                                     {"limits", read_limits},
                                      {"excluded", read_exclusions},
                                      {"ignored_programs", read_programs},
                                      {"ignored_users", read_users}}};

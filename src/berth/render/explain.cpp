@@ -247,6 +247,8 @@ ShortState short_state(const Verdict& verdict, const Device& device, const Style
       return {"compute mode", Tone::bad};
     case Clause::thresholds:
       return {"over threshold", Tone::waiting};
+    case Clause::within_limit:
+      return {"over your limit", Tone::waiting};
     case Clause::not_awaited:
       return {fmt::format("kept for {}", user_names(verdict.culprits)), Tone::waiting};
     case Clause::unknown:

@@ -2,9 +2,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -125,6 +127,22 @@ std::string user_name(uid_t uid) {
   if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
     return found->pw_name;
   return fmt::format("uid {}", uid);
+}
+
+std::vector<std::string> group_names() {
+  std::vector<gid_t> groups(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
+  const int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
+  groups.resize(static_cast<std::size_t>(std::max(0, count)));
+  groups.push_back(::getegid());
+  std::vector<std::string> names;
+  std::vector<char> buffer(std::size_t{1} << 20);  // an entry names all members
+  for (const gid_t id : groups) {
+    group entry{};
+    group* found = nullptr;
+    if (::getgrgid_r(id, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
+      names.emplace_back(found->gr_name);
+  }
+  return names;
 }
 
 }  // namespace berth::sys

@@ -59,4 +59,8 @@ Result<std::vector<DirectoryEntry>> list_directory(int directory);
 /// hurry.
 std::string user_name(uid_t uid);
 
+/// Names of the groups that this process is in. Those that the system does not know are left out. As
+/// user_name.
+std::vector<std::string> group_names();
+
 }  // namespace berth::sys

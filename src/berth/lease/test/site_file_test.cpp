@@ -39,9 +39,10 @@ TEST_CASE("a key that is not known is kept with file and line, beside all that i
   REQUIRE(policy);
   CHECK(policy->default_wait_s == 3600);
   CHECK(policy->not_understood ==
-        std::vector<std::string>{"f:2: unknown key 'tolerance'; allowed: commands, hidden_tolerance, "
-                                 "default_wait, idle_leftovers, backfill, assumed_time, time, time_grace, "
-                                 "excluded, ignored_programs, ignored_users"});
+        std::vector<std::string>{
+            "f:2: unknown key 'tolerance'; allowed: commands, hidden_tolerance, "
+            "default_wait, idle_leftovers, backfill, assumed_time, time, time_grace, limits, "
+            "excluded, ignored_programs, ignored_users"});
 }
 
 TEST_CASE("what is malformed is named with file and line, and never skipped") {

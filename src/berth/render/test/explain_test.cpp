@@ -63,7 +63,7 @@ TEST_CASE("every clause has a word for the table, and none is coloured as free")
   for (const Clause clause :
        {Clause::healthy, Clause::not_excluded, Clause::in_mask, Clause::static_filters, Clause::not_leased,
         Clause::not_draining, Clause::no_outsider, Clause::no_hidden_holder, Clause::compute_mode,
-        Clause::thresholds, Clause::not_awaited}) {
+        Clause::thresholds, Clause::within_limit, Clause::not_awaited}) {
     const ShortState state = short_state(failing(clause, "x"), gpu(3), kStyle);
     CHECK(!state.text.empty());
     CHECK(state.text.size() <= 16);
