@@ -51,11 +51,11 @@ bool takes_whole(const Ticket& lease, const Device& device) {
 }
 
 const Ticket* lease_of(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
-  const auto [first, last] = facts.process_leases.equal_range(process.pid);
-  const auto lease =
-      std::find_if(leases.begin(), leases.end(), [&, first = first, last = last](const Ticket* ticket) {
-        return std::any_of(first, last, [&](const auto& known) { return known.second == ticket->id; });
-      });
+  const auto its_leases = facts.process_leases.equal_range(process.pid);
+  const auto lease = std::ranges::find_if(leases, [&](const Ticket* ticket) {
+    return std::any_of(its_leases.first, its_leases.second,
+                       [&](const auto& known) { return known.second == ticket->id; });
+  });
   return lease == leases.end() ? nullptr : *lease;
 }
 
