@@ -40,7 +40,7 @@ def test_who_sees_all_says_nothing_of_pids(agent):
 def test_hidden_pids_are_said_and_leases_are_seen_all_the_same(namespaces, lab):
     job = holder(lab)
     agent = Agent(lab, within=(*namespaces, *PRIVATE_PIDS))
-    assert said(agent, "process numbers here are a container's own")
+    assert said(agent, "this container numbers its processes itself")
     assert said(agent, "start it with --pid=host")
     (lease,) = agent.json("/api/v1/leases")["leases"]
     assert lease["devices"]

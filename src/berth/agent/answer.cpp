@@ -161,8 +161,9 @@ Answer answer(const HttpRequest& asked, const Door& door, const Site& site, cons
   const auto parameters =
       parameters_of(mark == std::string_view::npos ? "" : request.target.substr(mark + 1));
   if (!parameters)
-    return refusal(400,
-                   "what stands after the question mark is not NAME=VALUE, once a name and with % as %25");
+    return refusal(
+        400,
+        "the part after the question mark must be NAME=VALUE pairs, each name once, with % written as %25");
   if (find(published.streams, path) != nullptr) return subscribe(path, *parameters);
   if (const auto* question = find(published.questions, path))
     return Question{*question, *parameters, std::string(request.if_none_match)};

@@ -261,8 +261,9 @@ std::string policy_in_words(const SitePolicy& policy) {
     text += policy.commands == CommandTelling::none ? "; others' commands are not told"
                                                     : "; of others' commands the program is told";
   if (policy.idle_leftovers_s)
-    text += fmt::format("; what a command leaves behind keeps its lease for at most {} without computing",
-                        duration_for_people(*policy.idle_leftovers_s));
+    text += fmt::format(
+        "; processes that a command leaves behind keep its lease for at most {} after they last computed",
+        duration_for_people(*policy.idle_leftovers_s));
   text += fmt::format("; a job without a time limit is assumed to last {}",
                       time_for_people(policy.line.assumed_s));
   if (policy.limits.each)

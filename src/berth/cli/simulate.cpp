@@ -106,7 +106,7 @@ class Simulate : public Command {
     option(kOtherRules, "assumed-time", "TIME",
            "assume that a job without a time limit lasts this long: 1h, 2d",
            [this](std::string_view value) { return set_assumed_time(value); });
-    option(kOtherRules, "backfill", "", "later jobs start in front of an earlier one where it loses nothing",
+    option(kOtherRules, "backfill", "", "later jobs may start before an earlier job that they do not delay",
            raise_flag(backfill_));
     option(kOtherRules, "no-backfill", "", "no job starts before an earlier one", raise_flag(no_backfill_));
     option("Output", "json", "", "as JSON (docs/schema/simulate.json)", raise_flag(json_));

@@ -20,7 +20,7 @@ class Why : public Command {
     syntax.about = kWhyAbout;
     add_request_options(syntax, options_);
     syntax.options.push_back(
-        time_option("time", "judge it as one that takes at most so long (30m)", options_.request));
+        time_option("time", "judge it as a job with this time limit (30m)", options_.request));
     syntax.options.push_back(
         {"Output", 0, "json", "", "as JSON (docs/schema/why.json)", {}, raise_flag(json_)});
     return syntax;

@@ -48,8 +48,9 @@ std::vector<std::string> blind_spots(const store::DirectoryChoice& choice) {
                     store::kSiteDirectory));
   if (!has_the_machines_pids()) {
     spots.emplace_back(
-        "process numbers here are a container's own, so the machine's processes and whose they are are not "
-        "seen; start it with --pid=host");
+        "this container numbers its processes itself, so it cannot see the machine's processes; start it "
+        "with "
+        "--pid=host");
   } else if (!sees_others_processes()) {
     spots.emplace_back(
         "/proc hides the processes of other users (hidepid), so whose they are is not seen; add this user to "

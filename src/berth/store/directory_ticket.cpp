@@ -205,9 +205,11 @@ Result<Decided> DirectoryTicket::decide(const Decide& decide, GateLimit limit) {
 
 Step<Decided> DirectoryTicket::decide_under_gate(const Decide& decide) {
   if (!directory_->is_current() || !still_waits_here())
-    return fail(ErrorCode::failure,
-                fmt::format("this ticket was removed from {} by somebody who may do so: its owner or root",
-                            directory_->choice.path));
+    return fail(
+        ErrorCode::failure,
+        fmt::format(
+            "somebody removed the ticket of this request from {}; only its owner and root can do that",
+            directory_->choice.path));
   BERTH_DO(earlier_rivals_.refresh());
   BERTH_LET(auto scan, scan_leases(*directory_));
   return decide_on(std::move(scan.ledger), decide);

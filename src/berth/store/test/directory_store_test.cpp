@@ -153,7 +153,7 @@ TEST_CASE(
   const auto outcome =
       old->decide([](const Ledger&, TicketId) -> Result<Decision> { return Decision(Stay{}); });
   REQUIRE_FALSE(outcome.has_value());
-  CHECK(outcome.error().message.find("was removed") != std::string::npos);
+  CHECK(outcome.error().message.find("somebody removed the ticket") != std::string::npos);
 }
 
 TEST_CASE("a bare flock on a device file is respected, and shown") {
