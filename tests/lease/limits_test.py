@@ -50,6 +50,30 @@ def test_who_waits_for_his_own_limit_keeps_nothing_from_others(limited):
     assert not waiting.has_started()
 
 
+def test_one_at_his_limit_is_passed_also_where_fewer_are_free_than_he_wants(limited):
+    lab = limited("[limits]\ngpus = 2\n")
+    mine = holder(lab, "-n", "2")
+    waiting = waiter(lab, "-n", "2")
+    (lab.directory / "other.toml").write_text("")
+    others = {"BERTH_SITE_FILE": lab.directory / "other.toml"}
+    first = Job(lab, env=others)
+    assert first.starts() == "2"
+    second = Job(lab, env=others)
+    assert second.starts() == "3"
+    for job in (first, second, mine):
+        job.ends()
+    waiting.starts()
+
+
+def test_who_waits_for_his_own_limit_is_told_no_start(limited):
+    lab = limited("[limits]\ngpus = 2\n")
+    holder(lab, "-n", "2", "--time", "2h")
+    waiting = waiter(lab)
+    line = waiting.err.line()
+    assert "over your limit" in line
+    assert "to start about" not in line
+
+
 def test_more_than_the_limit_is_never_possible(limited):
     answer = limited("[limits]\ngpus = 2\n").berth("run", "-n", "3", "--", "true")
     assert answer.status == NEVER

@@ -286,6 +286,41 @@ def end_all(lab) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
+def test_one_that_was_interrupted_is_run_again_when_its_user_says_so(lab, tmp_path):
+    script = f"echo start >>{tmp_path}/starts; test -e {tmp_path}/twice || exec sleep 1000"
+    number = submit(lab, "--", "sh", "-c", script)
+    wait_for(lab, number, "running")
+    kill(lab, "run")
+    wait_for(lab, number, "interrupted")
+    (tmp_path / "twice").touch()
+    answer = lab.berth("retry", number)
+    assert answer.status == 0, answer.err
+    assert lab.berth("wait", number).status == 0
+    assert (tmp_path / "starts").read_text() == "start\nstart\n"
+
+
+def test_one_that_cannot_begin_holds_up_nobody_else(lab, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    broken = submit(lab, "--at", "5s", "--", "true", cwd=gone)
+    others = [submit(lab, "--at", "5s", "--", "true") for _ in range(2)]
+    gone.rmdir()
+    for number in others:
+        assert lab.berth("wait", number).status == 0
+    assert job(lab, broken)["state"] == "waiting"
+    assert "No such file" in job(lab, broken)["reason"]
+    assert lab.berth("cancel", broken).status == 0
+
+
+def test_a_script_with_the_line_ends_of_windows_is_refused_at_submit(lab, tmp_path):
+    script = tmp_path / "night.sh"
+    script.write_bytes(b"#!/bin/sh\r\n#BERTH -J night\r\necho x\r\n")
+    answer = lab.berth("submit", script)
+    assert answer.status == 2
+    assert f"the lines of {script} end as on Windows; `sed -i 's/\\r$//' {script}` mends that" in answer.err
+    assert told(lab) == []
+
+
 def test_after_a_reboot_those_that_wait_run_and_those_that_ran_are_interrupted(make_lab):
     lab = make_lab("1xH100")
     (ran,) = fill(lab, 1)

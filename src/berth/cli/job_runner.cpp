@@ -36,6 +36,9 @@ constexpr const char* kRunnerName = "berth __jobs";
 // One that could not get in line tries again after so long, then after twice as long.
 constexpr std::chrono::milliseconds kFirstPause{200};
 constexpr std::chrono::milliseconds kLongestPause = 60s;
+// One that cannot begin holds up nobody else. When so many that ask for the same cannot, it is not they that
+// are broken.
+constexpr std::size_t kBrokenJobs = 3;
 // Nothing tells of the end of what a job has left behind when its `berth run` was killed.
 constexpr std::chrono::milliseconds kStrayPeriod = 5s;
 
@@ -67,6 +70,17 @@ struct LiveTask {
 struct Pause {
   Clock::time_point until;
   std::chrono::milliseconds length;
+
+  void lengthen() {
+    length = std::clamp(length * 2, kFirstPause, kLongestPause);
+    until = Clock::now() + length;
+  }
+};
+
+/// Of jobs that ask for the same: those that could not get in line since one of them last did.
+struct Failures {
+  std::set<std::uint64_t> jobs;
+  Pause pause{};
 };
 
 class JobRunner {
@@ -164,7 +178,10 @@ class JobRunner {
     const bool has_process = live != live_.end();
     // Our child has not come to say so yet.
     if (task == Task::waiting && has_process) task = Task::in_line;
-    if (task == Task::running) pauses_.erase(job.rivals);
+    if (task == Task::running) {
+      failures_.erase(job.rivals);
+      pauses_.erase(job.number);
+    }
     job.tasks[place] = task;
     // Whoever cancelled it may have come before its process could say who it is.
     if (standing.phase == TaskPhase::cancelled && has_process && live->child) live->child->kill(SIGTERM);
@@ -224,10 +241,14 @@ class JobRunner {
 
   void start() {
     const auto now = Clock::now();
+    for (KnownJob& job : jobs_) {
+      const auto own = pauses_.find(job.number);
+      const auto of_all = failures_.find(job.rivals);
+      job.put_off = (own != pauses_.end() && now < own->second.until) ||
+                    (of_all != failures_.end() && now < of_all->second.pause.until);
+    }
     for (const TaskToStart& chosen : tasks_to_start(jobs_)) {
       KnownJob& job = jobs_[chosen.job];
-      const auto pause = pauses_.find(job.rivals);
-      if (pause != pauses_.end() && now < pause->second.until) continue;
       const TaskId id = id_of(job, chosen.task);
       if (auto child = spawn(id)) {
         live_.push_back({.id = id, .child = *std::move(child)});
@@ -250,9 +271,10 @@ class JobRunner {
   }
 
   void put_off(TaskId id, const std::string& rivals, const std::string& reason) {
-    Pause& pause = pauses_[rivals];
-    pause.length = std::clamp(pause.length * 2, kFirstPause, kLongestPause);
-    pause.until = Clock::now() + pause.length;
+    pauses_[id.job].lengthen();
+    Failures& failures = failures_[rivals];
+    failures.jobs.insert(id.job);
+    if (failures.jobs.size() >= kBrokenJobs) failures.pause.lengthen();
     const auto standing = spool_.standing(id);
     if (reason.empty() || !standing || standing->reason == reason) return;
     TaskEvent event;
@@ -266,9 +288,11 @@ class JobRunner {
   std::optional<Clock::time_point> next_due() const {
     std::optional<Clock::time_point> due;
     const auto now = Clock::now();
-    for (const auto& [rivals, pause] : pauses_) {
+    const auto counts = [&](const Pause& pause) {
       if (pause.until > now && (!due || pause.until < *due)) due = pause.until;
-    }
+    };
+    for (const auto& [number, pause] : pauses_) counts(pause);
+    for (const auto& [rivals, failures] : failures_) counts(failures.pause);
     for (const auto& [number, job] : conditions_) {
       const std::int64_t left_s = job.not_before_s.value_or(0) - wall_seconds();
       // The wall clock may be set meanwhile.
@@ -347,9 +371,10 @@ class JobRunner {
   std::vector<KnownJob> jobs_;  ///< those that are not over, by number
   std::set<std::uint64_t> over_;
   std::vector<LiveTask> live_;
-  std::set<TaskId> strays_;  ///< they have a lock, and no process of whose end we would be told
-  std::map<std::string, Pause> pauses_;
-  std::map<std::uint64_t, Job> conditions_;  ///< those that wait for other jobs, or for their time
+  std::set<TaskId> strays_;                ///< they have a lock, and no process of whose end we would be told
+  std::map<std::uint64_t, Pause> pauses_;  ///< of jobs that could not get in line
+  std::map<std::string, Failures> failures_;  ///< by what they ask for
+  std::map<std::uint64_t, Job> conditions_;   ///< those that wait for other jobs, or for their time
 };
 
 Result<sys::Descriptor> runner_signals() {

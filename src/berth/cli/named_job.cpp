@@ -79,7 +79,8 @@ Result<std::size_t> retry_job(const store::JobSpool& spool, const NumberedJob& j
       return fail(ErrorCode::failure,
                   fmt::format("something that job {} has started still lives", to_text(tasks[i])));
     BERTH_LET(const auto now, spool.standing(tasks[i]));
-    if (now.phase == TaskPhase::waiting || now.phase == TaskPhase::running) continue;
+    // The lock that makes it look alive is ours.
+    if (now.phase == TaskPhase::waiting || counts_of({&now, 1}).done == 1) continue;
     ++count;
     // A task to which nothing has happened waits again when its array does.
     if (!cancelled || job.index || now.starts > 0) BERTH_DO(spool.append(tasks[i], event));

@@ -395,6 +395,11 @@ class Submit : public Command {
     if (input && !text.starts_with("#!"))
       return fail(ErrorCode::usage,
                   "a script on the input begins with the program that runs it: #!/bin/bash");
+    // Its interpreter would be looked for under a name that ends in a carriage return, when it is its turn.
+    if (text.starts_with("#!") && text.find('\n') != std::string::npos && text[text.find('\n') - 1] == '\r')
+      return fail(ErrorCode::usage,
+                  fmt::format("the lines of {0} end as on Windows; `sed -i 's/\\r$//' {0}` mends that",
+                              input ? "the script" : words.front()));
     const bool marked = text.find(fmt::format("\n{}", kScriptMark)) != std::string::npos;
     return input || (text.starts_with("#!") && marked) ? std::optional(std::move(text)) : std::nullopt;
   }

@@ -165,7 +165,10 @@ Result<void> see_how_it_stands(State& state) {
   if (const Behind* me = behind(state)) {
     if (const Ticket* rival = find_ticket(state.ledger, me->rival)) standing.behind = *rival;
   }
+  const auto* blocked = std::get_if<Blocked>(&state.plan);
+  standing.ticket.held_back = blocked != nullptr && blocked->held_back;
   standing.starts_at_s.reset();
+  if (standing.ticket.held_back) return {};
   // It is not to be said of who stands behind some that nobody has read.
   if (state.ledger.unread > 0) return {};
   const auto starts = expected_starts(state.ledger, state.facts, state.judged_at, state.passed_over);

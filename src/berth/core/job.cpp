@@ -182,7 +182,7 @@ std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs) {
   for (std::size_t place = 0; place < jobs.size(); ++place) {
     const KnownJob& job = jobs[place];
     const auto busy = [](Task task) { return task == Task::in_line || task == Task::running; };
-    if (job.held_back) continue;
+    if (job.held_back || job.put_off) continue;
     if (job.at_once != 0 && std::cmp_greater_equal(std::ranges::count_if(job.tasks, busy), job.at_once))
       continue;
     const auto first = std::ranges::find(job.tasks, Task::waiting);

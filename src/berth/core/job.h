@@ -163,6 +163,7 @@ struct KnownJob {
   std::vector<Task> tasks;          ///< in the order in which they are started
   unsigned at_once = 0;             ///< as Job::at_once
   bool held_back = false;           ///< it waits for other jobs, or for its time
+  bool put_off = false;             ///< it could not get in line, and tries again later
   std::vector<unsigned> indices{};  ///< of the tasks; none for a plain job
 };
 

@@ -86,10 +86,13 @@ Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& reque
   const std::vector<Verdict> for_others =
       is_enough ? open : free_for(*mine, as_others_see(request, ledger, facts));
   const bool would_be_enough = for_others.size() >= request.count;
-  if (rivals.empty() && !is_enough) return Blocked{std::move(verdicts), would_be_enough};
+  // Until a lease of its own user ends it cannot start, whatever else falls free.
+  const bool over = facts.limit && over_limit(*facts.limit, gpus_of(facts.limit->uid, ledger), request.count);
+  if (rivals.empty() && !is_enough) return Blocked{std::move(verdicts), would_be_enough || over};
   if (rivals.empty()) return Granted{choose(request, open, facts.snapshot)};
   Behind waits = behind_one_of(*mine, rivals);
   const bool backfill = facts.policy.line.backfill;
+  if (backfill && over) return Blocked{std::move(verdicts), true};
   if (!is_enough && !(would_be_enough && backfill)) return waits;
   const Gap gap(*mine, ledger, facts, passed_over, now);
   if (backfill) waits.in_the_way = owners(gap, for_others);

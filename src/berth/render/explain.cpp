@@ -346,7 +346,11 @@ std::string explanation(const Why& why, const Style& style) {
 
 std::string refusal(const Why& why, const Style& style) {
   std::string text;
-  if (why.possible < why.request.count) {
+  const auto limited = std::ranges::find(why.verdicts, Clause::within_limit, &Verdict::failed);
+  if (why.possible < why.request.count && limited != why.verdicts.end()) {
+    text =
+        fmt::format("this can never be satisfied ({}): {}\n", request_in_words(why.request), limited->reason);
+  } else if (why.possible < why.request.count) {
     text = fmt::format("this machine can never satisfy the request ({}): it has {}{}\n",
                        request_in_words(why.request), counted(why.verdicts.size(), "GPU"), only_so_many(why));
   } else {

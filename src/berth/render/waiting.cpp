@@ -49,7 +49,8 @@ std::string reason(const Standing& standing, const Snapshot& snapshot, const Sty
     return missing.empty() ? std::string(why) : fmt::format("{}; {}", missing, why);
   };
   if (standing.ticket.held_back)
-    return with_missing("its own conditions hold it back, and the others pass it over");
+    return with_missing(
+        "its own conditions, or a limit of its user, hold it back, and the others pass it over");
   if (standing.behind) {
     const std::string command = short_command(standing.behind->command);
     return fmt::format("behind {}{}", printable(standing.behind->user),

@@ -53,6 +53,9 @@ TEST_CASE("who is at the limit is held back, with the figures, and nobody else i
   CHECK(blocked.verdicts[2].failed == Clause::within_limit);
   CHECK(blocked.verdicts[2].reason ==
         "your limit is 1 GPU at the same time (limits.gpus in the site file), and you have 1");
+  Request two;
+  two.count = 2;  // more than are free
+  CHECK(std::get<Blocked>(*plan(ledger, facts, two, TicketId{9})).held_back);
   facts.limit->gpus = 2;
   CHECK(std::holds_alternative<Granted>(*plan(ledger, facts, {}, TicketId{9})));
   CHECK((*judge_each({}, ledger, facts))[2].free());
