@@ -8,6 +8,7 @@
 #include "berth/api/answers.h"
 #include "berth/cli/command.h"
 #include "berth/cli/hold.h"
+#include "berth/cli/lease_options.h"
 #include "berth/cli/question.h"
 #include "berth/core/job_mask.h"
 #include "berth/core/units.h"

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "berth/cli/command.h"
+#include "berth/cli/lease_options.h"
 #include "berth/cli/question.h"
 #include "berth/render/explain.h"
 #include "berth/render/json.h"
