@@ -82,6 +82,7 @@ def test_who_waits_for_leases_with_times_is_told_when_it_starts(four):
 def test_what_is_free_and_kept_for_a_waiter_is_offered_to_nobody(four):
     held = holder(four, "--devices", "0")
     whole = waiter(four, "-n", "4").says("first in line")
+    assert queue(four)[0]["starts_at_s"] is None  # nobody knows when the other ends
     assert "kept for" in four.berth("list").out
     refused = four.berth("pick")
     assert refused.status == REFUSED

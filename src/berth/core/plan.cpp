@@ -19,15 +19,12 @@ std::vector<Verdict> free_for(const Ticket& mine, const std::vector<Verdict>& ve
   return free;
 }
 
-/// The verdicts on the request without its conditions, which a ticket tells in words only, and without the
-/// limit of its user.
+/// The verdicts on the request without its conditions, which a ticket tells in words only.
 std::vector<Verdict> as_others_see(const Request& request, const Ledger& ledger, const Facts& facts) {
-  if (request.conditions.empty() && !facts.limit) return {};
+  if (request.conditions.empty()) return {};
   Request plain = request;
   plain.conditions.clear();
-  Facts of_anybody = facts;
-  of_anybody.limit.reset();
-  return judge(plain, ledger, of_anybody).value_or(std::vector<Verdict>{});
+  return judge(plain, ledger, facts).value_or(std::vector<Verdict>{});
 }
 
 /// Who is to have some of what is free, each once.
