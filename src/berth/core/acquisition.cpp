@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "berth/core/lineup.h"
-
 #include "berth/core/device_memory.h"
+#include "berth/core/lineup.h"
 
 namespace berth::acquisition {
 namespace {
@@ -36,6 +35,11 @@ bool backfills(const State& state) {
 
 const Behind* behind(const State& state) {
   return std::get_if<Behind>(&state.plan);
+}
+
+bool is_held_back(const State& state) {
+  const auto* blocked = std::get_if<Blocked>(&state.plan);
+  return blocked != nullptr && blocked->held_back;
 }
 
 bool is_last_attempt(const State& state) {
@@ -165,8 +169,7 @@ Result<void> see_how_it_stands(State& state) {
   if (const Behind* me = behind(state)) {
     if (const Ticket* rival = find_ticket(state.ledger, me->rival)) standing.behind = *rival;
   }
-  const auto* blocked = std::get_if<Blocked>(&state.plan);
-  standing.ticket.held_back = blocked != nullptr && blocked->held_back;
+  standing.ticket.held_back = is_held_back(state);
   standing.starts_at_s.reset();
   if (standing.ticket.held_back) return {};
   // It is not to be said of who stands behind some that nobody has read.
@@ -362,8 +365,7 @@ Decision decide_by(State& state, std::int64_t lease_changes) {
   }
   if (state.facts_are_old) return Stay{};
   if (!state.patience.wait) return Withdraw{};
-  const auto* blocked = std::get_if<Blocked>(&state.plan);
-  return Stay{blocked != nullptr && blocked->held_back};
+  return Stay{is_held_back(state)};
 }
 
 }  // namespace

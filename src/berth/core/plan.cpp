@@ -78,29 +78,24 @@ Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& reque
   }
   BERTH_LET(auto verdicts, judge(request, ledger, facts));
   const std::vector<const Ticket*> rivals = rivals_before(*mine, ledger, passed_over);
-  std::vector<Verdict> open = free_for(*mine, verdicts);
-  const bool is_enough = open.size() >= request.count;
-  const std::vector<Verdict> for_others =
-      is_enough ? open : free_for(*mine, as_others_see(request, ledger, facts));
-  const bool would_be_enough = for_others.size() >= request.count;
+  std::vector<Verdict> free = free_for(*mine, verdicts);
+  const bool is_enough = free.size() >= request.count;
+  if (!is_enough) free = free_for(*mine, as_others_see(request, ledger, facts));
+  const bool would_be_enough = free.size() >= request.count;
   // Until a lease of its own user ends it cannot start, whatever else falls free.
   const bool over = facts.limit && over_limit(*facts.limit, gpus_of(facts.limit->uid, ledger), request.count);
   if (rivals.empty() && !is_enough) return Blocked{std::move(verdicts), would_be_enough || over};
-  if (rivals.empty()) return Granted{choose(request, open, facts.snapshot)};
-  Behind waits = behind_one_of(*mine, rivals);
+  if (rivals.empty()) return Granted{choose(request, free, facts.snapshot)};
   const bool backfill = facts.policy.line.backfill;
   if (backfill && over) return Blocked{std::move(verdicts), true};
+  Behind waits = behind_one_of(*mine, rivals);
   if (!is_enough && !(would_be_enough && backfill)) return waits;
   const Gap gap(*mine, ledger, facts, passed_over, now);
-  if (backfill) waits.in_the_way = owners(gap, for_others);
-  const auto has_enough = [&](std::vector<Verdict>& free) {
-    std::erase_if(free, [&](const Verdict& verdict) { return !gap.is_open(verdict); });
-    return free.size() >= request.count;
-  };
-  if (is_enough && has_enough(open)) return Granted{choose(request, open, facts.snapshot)};
-  std::vector<Verdict> left = for_others;
-  if (!is_enough && has_enough(left)) return Blocked{std::move(verdicts), true};
-  return waits;
+  if (backfill) waits.in_the_way = owners(gap, free);
+  std::erase_if(free, [&](const Verdict& verdict) { return !gap.is_open(verdict); });
+  if (free.size() < request.count) return waits;
+  if (!is_enough) return Blocked{std::move(verdicts), true};
+  return Granted{choose(request, free, facts.snapshot)};
 }
 
 }  // namespace berth

@@ -57,28 +57,29 @@ std::vector<std::string> looser_requests(const Request& request, const World& wo
   return changes;
 }
 
-/// What the line leaves of the verdicts to a request that is made now, and how it would stand there.
-struct Judged {
-  std::vector<Verdict> verdicts;
-  std::optional<Standing> standing;
-};
-Result<Judged> judge_behind_the_line(const Request& request, const World& world) {
+/// What the line leaves of the verdicts to a request that is made now.
+Result<std::vector<Verdict>> judge_behind_the_line(const Request& request, const World& world) {
   BERTH_LET(auto verdicts, judge(request, world.ledger, world.facts));
-  if (count_waiting(world.ledger) == 0) return Judged{std::move(verdicts), std::nullopt};
-  BERTH_LET(auto able, candidates(request, world.facts));
-  const Ticket last = newcomer(request, std::move(able));
-  return Judged{
-      behind_the_line(std::move(verdicts), last, world.ledger, world.facts, world.stopped, world.looked_at),
-      standing_behind(last, world.ledger, world.facts, world.stopped, world.looked_at)};
+  return behind_the_line(std::move(verdicts), newcomer(request, {}), world.ledger, world.facts, world.stopped,
+                         world.looked_at);
 }
 
-Result<Explained> explained(const Request& request, World world, Judged judged) {
+/// How a request that is made now would stand in line.
+Result<std::optional<Standing>> standing_of_newcomer(const Request& request, const World& world) {
+  if (count_waiting(world.ledger) == 0) return std::nullopt;
+  BERTH_LET(auto able, candidates(request, world.facts));
+  return standing_behind(newcomer(request, std::move(able)), world.ledger, world.facts, world.stopped,
+                         world.looked_at);
+}
+
+Result<Explained> explained(const Request& request, World world, std::vector<Verdict> verdicts,
+                            std::optional<Standing> standing) {
   BERTH_LET(const auto able, candidates(request, world.facts));
   std::vector<std::string> looser = looser_requests(request, world);
   const auto& limit = world.facts.limit;
   const std::size_t possible = limit ? std::min<std::size_t>(able.size(), limit->gpus) : able.size();
-  return Explained{request,  std::move(world),  std::move(judged.verdicts),
-                   possible, std::move(looser), std::move(judged.standing)};
+  return Explained{request,  std::move(world),  std::move(verdicts),
+                   possible, std::move(looser), std::move(standing)};
 }
 
 Refusal refusal_of(Explained explained, std::optional<std::chrono::milliseconds> waited) {
@@ -194,10 +195,10 @@ Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const 
   BERTH_DO(understands_policy());
   BERTH_LET(const auto request, settled(asked, options_.policy));
   BERTH_LET(auto world, look(request, readings_in_case_of_choice(request)));
-  BERTH_LET(auto judged, judge_behind_the_line(request, world));
-  const std::vector<Verdict>& verdicts = judged.verdicts;
+  BERTH_LET(auto verdicts, judge_behind_the_line(request, world));
   if (std::cmp_less(std::ranges::count_if(verdicts, &Verdict::free), request.count)) {
-    BERTH_LET(auto why_not, explained(request, std::move(world), std::move(judged)));
+    BERTH_LET(auto standing, standing_of_newcomer(request, world));
+    BERTH_LET(auto why_not, explained(request, std::move(world), std::move(verdicts), std::move(standing)));
     return Answer(refusal_of(std::move(why_not), std::nullopt));
   }
   BERTH_LET(const auto source, source_.open());
@@ -209,8 +210,9 @@ Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const 
 Result<Explained> Session::why(const Request& asked) const {
   BERTH_LET(const auto request, settled(asked, options_.policy));
   BERTH_LET(auto world, look(request));
-  BERTH_LET(auto judged, judge_behind_the_line(request, world));
-  return explained(request, std::move(world), std::move(judged));
+  BERTH_LET(auto verdicts, judge_behind_the_line(request, world));
+  BERTH_LET(auto standing, standing_of_newcomer(request, world));
+  return explained(request, std::move(world), std::move(verdicts), std::move(standing));
 }
 
 Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, const TicketWords& words,
@@ -234,17 +236,18 @@ Result<Refusal> Session::refuse(const Request& request, Refused refused, const P
     world.ledger = std::move(books->ledger);
     world.looked_at = sys::seconds_since_boot();
   }
-  Judged judged{std::move(refused.standing.verdicts), std::nullopt};
+  std::vector<Verdict> verdicts = std::move(refused.standing.verdicts);
+  std::optional<Standing> standing;
   if (refused.standing.behind) {
     name_users(world.ledger);
     world.stopped = stopped_waiters(world.ledger, system_processes());
     Ticket mine = newcomer(request, {});
     mine.id = refused.standing.ticket.id;
-    judged.verdicts = behind_the_line(std::move(judged.verdicts), mine, world.ledger, world.facts,
-                                      world.stopped, world.looked_at);
-    judged.standing = std::move(refused.standing);
+    verdicts =
+        behind_the_line(std::move(verdicts), mine, world.ledger, world.facts, world.stopped, world.looked_at);
+    standing = std::move(refused.standing);
   }
-  BERTH_LET(auto why_not, explained(request, std::move(world), std::move(judged)));
+  BERTH_LET(auto why_not, explained(request, std::move(world), std::move(verdicts), std::move(standing)));
   return refusal_of(std::move(why_not), refused.waited ? patience.limit : std::nullopt);
 }
 
