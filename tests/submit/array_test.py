@@ -52,6 +52,8 @@ def test_parameters_are_crossed(lab):
         ("--array", "0-1000000"),
         ("--param", "lr"),
         ("--param", "ids=1"),
+        ("--param", "x=1,,2"),
+        ("--param", "x=1,2,"),
         ("--array", "0-9", "--param", "lr=1"),
         ("--at-once", "0"),
     ],
@@ -154,7 +156,7 @@ def test_a_script_comes_from_the_input(lab):
 
 def test_what_is_wrong_in_a_script_is_told_with_its_line(lab):
     answer = lab.berth("submit", "-", input='#!/bin/sh\n#BERTH -J "a\n')
-    assert answer.status == 2 and "line 2 of the script: a quote does not end" in answer.err
+    assert answer.status == 2 and "the script on the input, line 2: a quote does not end" in answer.err
     answer = lab.berth("submit", "-", input="#!/bin/sh\n#BERTH --nonsense\n")
     assert answer.status == 2 and "--nonsense" in answer.err
 
@@ -166,3 +168,13 @@ def test_a_program_or_a_script_without_such_lines_is_a_command(lab):
     number = submit(lab, script)
     assert lab.berth("wait", number).status == 0
     assert log(lab, number) == f"plain {script}\n"
+
+
+@pytest.mark.parametrize(
+    "line, word", [("--gpu 2", "unknown option '--gpu'"), ("-n x", "whole number"), ("-n 1 python", "python")]
+)
+def test_a_line_of_a_script_that_is_wrong_is_named_with_the_script(lab, line, word):
+    script = lab.directory / "night.sh"
+    script.write_text(f"#!/bin/sh\n#BERTH -J night\n#BERTH {line}\n")
+    answer = lab.berth("submit", script)
+    assert answer.status == 2 and f"{script}, line 3: " in answer.err and word in answer.err

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 
@@ -153,7 +154,7 @@ def test_one_that_does_not_end_is_named(lab):
     number = submit(lab, "--", "sh", "-c", "trap '' TERM; echo on; while :; do sleep 0.05; done")
     eventually(lambda: log(lab, number) == "on\n")
     answer = lab.berth("cancel", "--wait", "1s", number)
-    assert answer.status == 124 and "still runs: pid" in answer.err
+    assert answer.status == 124 and "still runs: " in answer.err and "__job" in answer.err
 
 
 def test_what_is_over_or_was_never_there_is_no_job_to_cancel(lab):
@@ -449,3 +450,101 @@ def test_a_runner_ends_when_there_is_nothing_left_to_start(lab):
     number = submit(lab, "--", "sleep", "1000")
     wait_for(lab, number, "running")
     eventually(lambda: processes(lab)["runner"] == [])
+
+
+# What an attack found
+
+
+def test_what_a_killed_run_has_left_is_cancelled(lab):
+    # It hears SIGTERM only once: the kernel sends one when its `berth __job` is killed.
+    script = "trap 'test -e {0}/again && exit 0; touch {0}/again' TERM; echo on; while :; do sleep 0.05; done"
+    number = submit(lab, "--", "sh", "-c", script.format(lab.directory))
+    eventually(lambda: log(lab, number) == "on\n")
+    kill(lab, "run")
+    eventually((lab.directory / "again").exists)
+    assert lab.berth("cancel", number).out == f"cancelled job {number}\n"
+    assert processes(lab)["job"] == []
+
+
+def test_of_an_array_only_the_task_whose_run_was_killed_is_cancelled(lab):
+    script = "trap 'test -e {0}/again && exit 0; touch {0}/again' TERM; echo on; while :; do sleep 0.05; done"
+    number = submit(lab, "--array", "1-2", "--", "sh", "-c", script.format(lab.directory))
+    for i in (1, 2):
+        eventually(lambda i=i: log(lab, f"{number}.{i}") == "on\n")
+    (run,) = (pid for pid in processes(lab)["run"] if cmdline(pid).endswith(f"/{number}.1".encode()))
+    os.kill(run, signal.SIGKILL)
+    eventually((lab.directory / "again").exists)
+    assert lab.berth("cancel", f"{number}.1").status == 0
+    assert [job(lab, f"{number}.{i}")["state"] for i in (1, 2)] == ["cancelled", "running"]
+
+
+def test_one_that_does_not_end_and_whose_run_is_dead_is_named(lab):
+    number = submit(lab, "--", "sh", "-c", "trap '' TERM; echo on; while :; do sleep 0.05; done")
+    eventually(lambda: log(lab, number) == "on\n")
+    kill(lab, "run")
+    answer = lab.berth("cancel", "--wait", "1s", number)
+    assert answer.status == 124 and f"still runs: {processes(lab)['job'][0]} (sh -c" in answer.err
+
+
+@pytest.mark.parametrize("end", ["cancel", "release"])
+def test_a_stopped_job_is_ended(lab, end):
+    number = submit(lab, "--", "sh", "-c", "echo on; while :; do sleep 0.05; done")
+    eventually(lambda: log(lab, number) == "on\n")
+    # All of its group, as `kill -STOP -PGID` does: its `berth __job` as well.
+    os.killpg(os.getpgid(processes(lab)["run"][0]), signal.SIGSTOP)
+    (lease,) = lab.berth("list", "--json").json["leases"]
+    answer = lab.berth(end, number if end == "cancel" else lease["id"])
+    assert answer.status == 0, answer.err
+    wait_for(lab, number, "cancelled" if end == "cancel" else "ended")
+
+
+def test_a_question_makes_no_spool(lab):
+    home = lab.directory / "home"
+    assert lab.berth("jobs").out.startswith("no jobs;")
+    for words in (["jobs", "1"], ["wait", "1"], ["cancel", "1"], ["log", "1"], ["__tasks"]):
+        lab.berth(*words)
+    assert list(home.iterdir()) == []
+
+
+def test_who_waits_for_a_job_whose_spool_is_removed_is_told_and_makes_none(make_lab):
+    lab = make_lab("1xH100")
+    fill(lab, 1)
+    number = submit(lab, "--", "true")
+    waiter = lab.start_berth("wait", number)
+    eventually(lambda: job(lab, number)["in_line"])
+    folder = spool(lab)
+    shutil.rmtree(folder)
+    _, err = waiter.communicate(timeout=DEADLINE_S)
+    assert (waiter.returncode, err) == (1, f"berth: job {number} was forgotten\n")
+    assert not folder.exists()
+
+
+def test_a_home_that_cannot_be_written_is_called_so(lab):
+    home = lab.directory / "home"
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", str(home)], check=False).returncode != 0:
+        pytest.skip("needs the right to mount")
+    try:
+        answer = lab.berth("submit", "--", "true")
+        assert answer.status == 1
+        assert "Read-only file system" in answer.err and "set XDG_STATE_HOME to a folder" in answer.err
+        assert lab.berth("jobs").status == 0
+    finally:
+        subprocess.run(["umount", "-l", str(home)], check=True)
+
+
+def test_a_long_argument_is_cut_in_the_table_and_whole_in_json(lab):
+    word = "x" * 130_000
+    number = submit(lab, "--", "true", word)
+    assert max(map(len, lab.berth("jobs").out.splitlines())) < 400
+    assert job(lab, number)["words"] == ["true", word]
+
+
+def test_a_name_leaves_as_one_line(lab):
+    number = submit(lab, "-J", "a\nb\x1b[31m", "--", "true")
+    assert job(lab, number)["name"] == "a\\x0ab\\x1b[31m"
+
+
+def test_a_number_that_is_no_job_is_called_so(lab):
+    for words in (["cancel", "99"], ["cancel", "99", "98"]):
+        answer = lab.berth(*words)
+        assert answer.status == 1 and "there is no job 99 of yours on this machine" in answer.err

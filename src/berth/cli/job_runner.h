@@ -8,7 +8,7 @@
 
 namespace berth::cli {
 
-/// The jobs of this user on this machine.
+/// The jobs of this user on this machine. Makes nothing: where none was ever submitted there are none.
 Result<store::JobSpool> open_spool();
 
 /// Sees to it that there is a runner, and that it looks at what has news. Error: it could not be started.

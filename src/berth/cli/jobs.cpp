@@ -108,27 +108,53 @@ class JobList : public Command {
   WatchOptions watch_;
 };
 
-class JobLog : public Command {
+/// What does something with jobs that are named on its command line.
+class OnJobs : public Command {
  public:
+  /// `question`: what is asked where none is named.
+  OnJobs(std::string_view about, std::string_view question) : about_(about), question_(question) {}
+
   Syntax syntax() override {
     Syntax syntax;
-    syntax.arguments = "JOB";
+    syntax.arguments = "JOB...";
     syntax.words_command = kWordsOfJobs;
-    syntax.about = kLogAbout;
+    syntax.about = about_;
+    return syntax;
+  }
+
+  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    if (words.empty()) return fail(ErrorCode::usage, fmt::format("{} `berth jobs` has them", question_));
+    BERTH_LET(auto spool, open_spool());
+    BERTH_LET(const auto jobs, named_jobs(spool, words));
+    return act(spool, jobs);
+  }
+
+ private:
+  virtual Result<Output> act(store::JobSpool& spool, const std::vector<NumberedJob>& jobs) = 0;
+
+  std::string_view about_;
+  std::string_view question_;
+};
+
+class JobLog : public OnJobs {
+ public:
+  JobLog() : OnJobs(kLogAbout, "the log of which job?") {}
+
+  Syntax syntax() override {
+    Syntax syntax = OnJobs::syntax();
+    syntax.arguments = "JOB";
     syntax.options.push_back(
         {"Options", 'f', "follow", "", "go on until the job is over", {}, raise_flag(follow_)});
     return syntax;
   }
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
-    if (words.size() != 1)
-      return fail(ErrorCode::usage, "the log of which job? one at a time; `berth jobs` has them");
-    BERTH_LET(const auto spool, open_spool());
-    BERTH_LET(const auto jobs, named_jobs(spool, words));
+ private:
+  Result<Output> act(store::JobSpool& spool, const std::vector<NumberedJob>& jobs) override {
+    if (jobs.size() != 1) return fail(ErrorCode::usage, "the log of one job at a time");
     const std::vector<TaskId> tasks = jobs.front().tasks();
     if (follow_ && tasks.size() > 1)
-      return fail(ErrorCode::usage,
-                  fmt::format("{} is an array: berth log -f {}", words.front(), to_text(tasks.front())));
+      return fail(ErrorCode::usage, fmt::format("{} is an array: berth log -f {}", jobs.front().number,
+                                                to_text(tasks.front())));
     for (const TaskId id : tasks) {
       if (tasks.size() > 1 && ::access(spool.output_path(id).c_str(), F_OK) != 0) continue;
       if (tasks.size() > 1) BERTH_DO(write_all(1, fmt::format("==> {} <==\n", to_text(id))));
@@ -137,7 +163,6 @@ class JobLog : public Command {
     return Output{};
   }
 
- private:
   Result<void> print(const store::JobSpool& spool, TaskId id) const {
     const std::string path = spool.output_path(id);
     sys::Descriptor file;
@@ -165,20 +190,12 @@ class JobLog : public Command {
   bool follow_ = false;
 };
 
-class JobWait : public Command {
+class JobWait : public OnJobs {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
-    syntax.arguments = "JOB...";
-    syntax.words_command = kWordsOfJobs;
-    syntax.about = kWaitAbout;
-    return syntax;
-  }
+  JobWait() : OnJobs(kWaitAbout, "wait for which job?") {}
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
-    if (words.empty()) return fail(ErrorCode::usage, "wait for which job? `berth jobs` has them");
-    BERTH_LET(const auto spool, open_spool());
-    BERTH_LET(const auto jobs, named_jobs(spool, words));
+ private:
+  Result<Output> act(store::JobSpool& spool, const std::vector<NumberedJob>& jobs) override {
     Output output;
     for (const NumberedJob& job : jobs) {
       BERTH_LET(const auto standings, end_of(spool, job));
@@ -193,7 +210,6 @@ class JobWait : public Command {
     return output;
   }
 
- private:
   static Result<std::vector<TaskStanding>> end_of(const store::JobSpool& spool, const NumberedJob& job) {
     for (;;) {
       BERTH_LET(auto standings, standings_of(spool, job));
@@ -205,20 +221,12 @@ class JobWait : public Command {
   }
 };
 
-class Retry : public Command {
+class Retry : public OnJobs {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
-    syntax.arguments = "JOB...";
-    syntax.words_command = kWordsOfJobs;
-    syntax.about = kRetryAbout;
-    return syntax;
-  }
+  Retry() : OnJobs(kRetryAbout, "run which job again?") {}
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
-    if (words.empty()) return fail(ErrorCode::usage, "run which job again? `berth jobs` has them");
-    BERTH_LET(const auto spool, open_spool());
-    BERTH_LET(const auto jobs, named_jobs(spool, words));
+ private:
+  Result<Output> act(store::JobSpool& spool, const std::vector<NumberedJob>& jobs) override {
     for (const NumberedJob& job : jobs) {
       BERTH_LET(const std::size_t count, retry_job(spool, job));
       if (count == 0)
@@ -231,20 +239,12 @@ class Retry : public Command {
   }
 };
 
-class Forget : public Command {
+class Forget : public OnJobs {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
-    syntax.arguments = "JOB...";
-    syntax.words_command = kWordsOfJobs;
-    syntax.about = kForgetAbout;
-    return syntax;
-  }
+  Forget() : OnJobs(kForgetAbout, "forget which job?") {}
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
-    if (words.empty()) return fail(ErrorCode::usage, "forget which job? `berth jobs` has them");
-    BERTH_LET(auto spool, open_spool());
-    BERTH_LET(const auto jobs, named_jobs(spool, words));
+ private:
+  Result<Output> act(store::JobSpool& spool, const std::vector<NumberedJob>& jobs) override {
     for (const NumberedJob& job : jobs) {
       if (job.index)
         return fail(ErrorCode::usage, fmt::format("forget all of it: berth forget {}", job.number));

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
+#include <cstddef>
 
 #include <fmt/format.h>
 
 #include "berth/core/printable.h"
+#include "berth/lease/release.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::cli {
@@ -16,12 +17,22 @@ namespace {
 
 constexpr int kMomentMs = 100;
 
-// Its `berth run`, if that is still the process that took it.
-bool ask_to_end(const TaskStanding& standing) {
+// Its `berth run` knows what to do with all that it has started. Where that was killed the rest is asked
+// itself.
+void ask_to_end(const store::JobSpool& spool, TaskId id, const TaskStanding& standing) {
   const auto pid = static_cast<pid_t>(standing.pid);
-  if (pid == 0 || standing.boot != store::boot_id()) return false;
-  const auto stat = sys::process_stat(pid);
-  return stat && stat->start_ticks == standing.pid_start_ticks && ::kill(pid, SIGTERM) == 0;
+  const auto stat = pid != 0 && standing.boot == store::boot_id() ? sys::process_stat(pid) : std::nullopt;
+  if (stat && stat->start_ticks == standing.pid_start_ticks && !stat->ended()) {
+    sys::ask_to_end(pid);
+    return;
+  }
+  if (is_over(standing)) return;
+  for (const pid_t left : spool.holders(id)) sys::ask_to_end(left);
+}
+
+std::string who_is_left(const store::JobSpool& spool, TaskId id) {
+  const std::vector<pid_t> left = spool.holders(id);
+  return left.empty() ? "by a process that cannot be seen from here" : leasing::in_words(left);
 }
 
 }  // namespace
@@ -106,15 +117,16 @@ Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& 
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (tasks[i].index != job.index && standings[i].phase == TaskPhase::running)
       BERTH_DO(spool.append(tasks[i], event));
-    ask_to_end(standings[i]);
+    ask_to_end(spool, tasks[i], standings[i]);
   }
   spool.ring({job.number, job.index});
   const auto until = std::chrono::steady_clock::now() + patience;
   while (!std::ranges::all_of(standings, is_over)) {
     if (std::chrono::steady_clock::now() >= until) {
       const auto left = std::ranges::find_if_not(standings, is_over);
-      return fail(ErrorCode::timed_out,
-                  fmt::format("job {} was asked to end (SIGTERM), and still runs: pid {}", name, left->pid));
+      const TaskId id = tasks[static_cast<std::size_t>(left - standings.begin())];
+      return fail(ErrorCode::timed_out, fmt::format("job {} was asked to end (SIGTERM), and still runs: {}",
+                                                    to_text(id), who_is_left(spool, id)));
     }
     sleep_a_moment();
     BERTH_LET(standings, standings_of(spool, job));

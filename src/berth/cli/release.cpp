@@ -108,8 +108,13 @@ class Cancel : public Command {
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
     BERTH_LET(const auto jobs, cancel_jobs(words));
     if (jobs) return *jobs;
-    BERTH_LET(const auto request, find_named_request(words));
-    return end_ticket(request, wait_s_, "cancelled the request");
+    const auto request = find_named_request(words);
+    if (!request && words.size() == 1 && task_id_from_text(words.front()))
+      return fail(request.error().code,
+                  fmt::format("there is no job {} of yours on this machine (`berth jobs`); {}", words.front(),
+                              request.error().message));
+    if (!request) return std::unexpected(request.error());
+    return end_ticket(*request, wait_s_, "cancelled the request");
   }
 
  private:
@@ -117,12 +122,10 @@ class Cancel : public Command {
   Result<std::optional<Output>> cancel_jobs(const std::vector<std::string>& words) const {
     if (words.empty()) return std::nullopt;
     BERTH_LET(const auto spool, open_spool());
-    std::vector<NumberedJob> jobs;
-    for (const std::string& word : words) {
-      BERTH_LET(auto job, job_named(spool, word));
-      if (!job) return std::nullopt;
-      jobs.push_back(*std::move(job));
-    }
+    // Requests are cancelled one at a time.
+    BERTH_LET(const auto first, job_named(spool, words.front()));
+    if (!first && words.size() == 1) return std::nullopt;
+    BERTH_LET(const auto jobs, named_jobs(spool, words));
     Output output;
     for (const NumberedJob& job : jobs) {
       BERTH_LET(const std::string happened, cancel_job(spool, job, std::chrono::seconds(wait_s_)));

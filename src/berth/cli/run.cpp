@@ -24,6 +24,7 @@
 #include "berth/core/printable.h"
 #include "berth/core/units.h"
 #include "berth/lease/left_behind.h"
+#include "berth/lease/release.h"
 #include "berth/render/explain.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/process_identity.h"
@@ -178,11 +179,11 @@ class Run {
       const std::vector<pid_t> left = left_behind(others);
       if (event == sys::JobProcess::Event::asked_to_end) {
         note_release(job, lease);
-        for (const pid_t pid : left) ::kill(pid, SIGTERM);
+        for (const pid_t pid : left) sys::ask_to_end(pid);
         continue;
       }
       if (const auto reason = why_to_end(left, lease, used)) {
-        tell(fmt::format("{}: {}", *reason, in_words(left)));
+        tell(fmt::format("{}: {}", *reason, leasing::in_words(left)));
         return true;
       }
       if (!end.is_over() && !std::exchange(told, true)) {
@@ -190,7 +191,7 @@ class Run {
         tell(fmt::format(
             "the command has ended, but processes that it started still hold the lease: {}; to end them "
             "and the lease: berth release {}",
-            in_words(left), to_text(lease.ticket().id)));
+            leasing::in_words(left), to_text(lease.ticket().id)));
       }
       until = std::chrono::steady_clock::now() + next_recheck();
     }
@@ -242,14 +243,6 @@ class Run {
         return std::ranges::find(pids, static_cast<pid_t>(process.pid)) != pids.end();
       });
     });
-  }
-
-  // "712 (tmux), 803 (python worker.py)".
-  static std::string in_words(const std::vector<pid_t>& pids) {
-    std::string names;
-    for (const pid_t pid : pids)
-      names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", pid, printable(sys::process_command(pid)));
-    return names;
   }
 
   Environment& environment_;

@@ -270,23 +270,6 @@ Result<std::vector<std::string>> words_of_line(std::string_view line) {
   return words;
 }
 
-// Of the lines before the first that is a command, as sbatch has them.
-Result<std::vector<std::string>> options_in_script(std::string_view text) {
-  std::vector<std::string> all;
-  unsigned number = 0;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    ++number;
-    if (!line.empty() && line.front() != '#') break;
-    if (!line.starts_with(kScriptMark)) continue;
-    const auto words = words_of_line(line.substr(kScriptMark.size()));
-    if (!words) return std::unexpected(context(words.error(), fmt::format("line {} of the script", number)));
-    all.insert(all.end(), words->begin(), words->end());
-  }
-  return all;
-}
-
 Result<void> parse_again(Submission& submission, const std::vector<std::string>& options) {
   Syntax syntax;
   add_submit_options(syntax, submission, submission.job.request);
@@ -294,6 +277,26 @@ Result<void> parse_again(Submission& submission, const std::vector<std::string>&
   std::vector<char*> words;
   for (std::string& word : copies) words.push_back(word.data());
   BERTH_DO(parse(syntax, "berth submit", words));
+  return {};
+}
+
+Result<void> parse_line(Submission& submission, std::string_view line) {
+  BERTH_LET(const auto words, words_of_line(line));
+  return parse_again(submission, words);
+}
+
+// Of the lines before the first that is a command, as sbatch has them.
+Result<void> parse_script(Submission& submission, std::string_view name, std::string_view text) {
+  unsigned number = 0;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    ++number;
+    if (!line.empty() && line.front() != '#') break;
+    if (!line.starts_with(kScriptMark)) continue;
+    if (const auto taken = parse_line(submission, line.substr(kScriptMark.size())); !taken)
+      return std::unexpected(context(taken.error(), fmt::format("{}, line {}", printable(name), number)));
+  }
   return {};
 }
 
@@ -325,9 +328,9 @@ class Submit : public Command {
     BERTH_LET(const auto script, script_of(words));
     Submission submission;
     if (script) {
-      BERTH_LET(auto options, options_in_script(*script));
-      options.insert(options.end(), options_.begin(), options_.end());
-      BERTH_DO(parse_again(submission, options));
+      BERTH_DO(parse_script(submission, words.front() == "-" ? "the script on the input" : words.front(),
+                            *script));
+      BERTH_DO(parse_again(submission, options_));
       submission.job.has_script = true;
     } else {
       BERTH_DO(parse_again(submission, options_));
@@ -351,7 +354,8 @@ class Submit : public Command {
     const std::vector<std::string> environment = environment_of_job();
     job.rivals = rivals_of(job.request, environment);
     job.submitted_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
-    BERTH_LET(auto spool, open_spool());
+    BERTH_LET(const std::string path, store::JobSpool::standard_path());
+    BERTH_LET(auto spool, store::JobSpool::make(path));
     // Only jobs that are there already: so none can wait for itself, by whatever way.
     for (const auto* list : {&job.after, &job.after_ok}) {
       for (const std::uint64_t other : *list) {

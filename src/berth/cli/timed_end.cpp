@@ -7,6 +7,7 @@
 
 #include "berth/cli/question.h"
 #include "berth/core/units.h"
+#include "berth/sys/process_identity.h"
 
 namespace berth::cli {
 
@@ -40,11 +41,7 @@ void TimedEnd::ask(const std::vector<pid_t>& job) const {
   tell(fmt::format("the time of the lease ({}) is over: the job gets SIGTERM now, and SIGKILL in {}",
                    time_for_people(clock_.time().count()), duration_for_people(clock_.grace().count())));
   if (shell_) ::kill(*shell_, SIGHUP);
-  for (const pid_t pid : job) {
-    ::kill(pid, SIGTERM);
-    // One that is stopped cannot end itself.
-    ::kill(pid, SIGCONT);
-  }
+  for (const pid_t pid : job) sys::ask_to_end(pid);
 }
 
 TimedEnd::Moment earlier(TimedEnd::Moment a, TimedEnd::Moment b) {

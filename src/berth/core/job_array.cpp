@@ -27,7 +27,9 @@ Param param_from_text(std::string_view text) {
   Param param;
   param.name = text.substr(0, text.find('='));
   text.remove_prefix(std::min(text.size(), param.name.size() + 1));
+  const bool ends_in_nothing = text.ends_with(',');
   while (!text.empty()) param.values.push_back(take_part(text));
+  if (ends_in_nothing) param.values.emplace_back();
   return param;
 }
 
@@ -48,6 +50,10 @@ Result<void> check_param(std::string_view text) {
   if (text.find('=') == std::string_view::npos || !is_name(param.name) || param.values.empty())
     return fail(ErrorCode::usage, fmt::format("'{}' is no parameter: NAME=VALUE,VALUE,…, such as lr=0.1,0.01",
                                               printable(text)));
+  if (std::ranges::find(param.values, "") != param.values.end())
+    return fail(
+        ErrorCode::usage,
+        fmt::format("'{}' has an empty value: two commas in a row, or one at an end", printable(text)));
   for (const std::string_view taken : {"ids", "uuids", "index"}) {
     if (param.name == taken)
       return fail(ErrorCode::usage,

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <string>
 
 #include <fmt/format.h>
@@ -50,7 +49,9 @@ Result<bool> still_held(store::LeaseStore& store, TicketId lease) {
   return find_ticket(books.ledger, lease) != nullptr;
 }
 
-std::string named(const std::vector<pid_t>& pids) {
+}  // namespace
+
+std::string in_words(const std::vector<pid_t>& pids) {
   std::string text;
   for (const pid_t pid : pids) {
     const auto stat = sys::process_stat(pid);
@@ -59,8 +60,6 @@ std::string named(const std::vector<pid_t>& pids) {
   }
   return text;
 }
-
-}  // namespace
 
 std::vector<pid_t> holders_of(store::LeaseStore& store, TicketId lease) {
   const auto file = store.file_of(lease);
@@ -83,7 +82,7 @@ Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::
   }
   for (const pid_t pid : to_ask(lease, holders)) {
     if (!words.empty() && !is_berth(pid)) sys::write_to_terminal_of(pid, words);
-    ::kill(pid, SIGTERM);
+    sys::ask_to_end(pid);
   }
   const auto until = Clock::now() + patience;
   for (;;) {
@@ -100,7 +99,7 @@ Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::
                             id, lease.pid));
   return fail(ErrorCode::timed_out,
               fmt::format("the {} has not ended yet: it got SIGTERM, and these processes still hold it: {}",
-                          id, named(left)));
+                          id, in_words(left)));
 }
 
 }  // namespace berth::leasing

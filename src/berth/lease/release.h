@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace berth::leasing {
 /// The processes that hold the lease because they have its file open, as far as they may be seen; without
 /// this one.
 std::vector<pid_t> holders_of(store::LeaseStore& store, TicketId lease);
+
+/// "712 (tmux), 803 (python worker.py, stopped)".
+std::string in_words(const std::vector<pid_t>& pids);
 
 /// Asks the process that holds the lease, or waits with the request, to end it, by SIGTERM: the one that took
 /// it, else those that hold it and whose parent does not. Returns when the lease has ended. Error: `failure`

@@ -35,8 +35,10 @@ std::string time_or_none(const std::optional<std::int64_t>& at_s, const Style& s
   return at_s ? clock_time(*at_s, style) : std::string(kUnknown);
 }
 
+// In a pipe, too, people look for a line a job; JSON has all of it.
 std::string command_line(const std::vector<std::string>& words) {
-  return printable(fmt::format("{}", fmt::join(words, " ")));
+  constexpr std::size_t kShown = 200;
+  return cut(printable(fmt::format("{}", fmt::join(words, " "))), kShown);
 }
 
 // "3 running, 40 done, 1 failed, 56 waiting".
@@ -63,7 +65,7 @@ Json task_json(const ToldTask& task) {
   const TaskStanding& standing = task.standing;
   return {{"id", to_text(task.id)},
           {"job", task.id.job},
-          {"name", text_or_null(task.job.name)},
+          {"name", text_or_null(printable(task.job.name))},
           {"state", to_text(standing.phase)},
           {"in_line", standing.in_line},
           {"words", task.job.words},

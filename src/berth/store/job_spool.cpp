@@ -25,6 +25,7 @@
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
+#include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::store {
@@ -65,8 +66,12 @@ bool is_on_network(std::string path) {
 Result<void> make_folders(const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
-    if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
-      return sys::fail_errno("making " + part);
+    const int error = ::mkdir(part.c_str(), 0700) == 0 ? 0 : errno;
+    // What is there already may lie where nothing can be made.
+    if (error != 0 && error != EEXIST && ::access(part.c_str(), F_OK) != 0)
+      return fail(ErrorCode::failure,
+                  fmt::format("{}; jobs are kept there: set XDG_STATE_HOME to a folder that you may write to",
+                              sys::system_error(error, "making " + part).message));
     if (end == std::string::npos) return {};
   }
 }
@@ -124,6 +129,10 @@ Result<std::optional<std::string>> read_file(int folder, const std::string& name
   }
 }
 
+std::unexpected<Error> forgotten(std::uint64_t number) {
+  return fail(ErrorCode::failure, fmt::format("job {} was forgotten", number));
+}
+
 std::string joined(const std::vector<std::string>& environment) {
   std::string text;
   for (const std::string& variable : environment) text.append(variable).push_back('\0');
@@ -154,9 +163,14 @@ Result<std::string> JobSpool::standard_path() {
   return fmt::format("{}/berth/jobs/{}", state, machine_name());
 }
 
-Result<JobSpool> JobSpool::open(const std::string& path) {
+Result<JobSpool> JobSpool::make(const std::string& path) {
   BERTH_DO(make_folders(path));
+  return open(path);
+}
+
+Result<JobSpool> JobSpool::open(const std::string& path) {
   sys::Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder && errno == ENOENT) return JobSpool(path, {});
   if (!folder) return sys::fail_errno("opening the jobs in " + path);
   struct stat status{};
   if (::fstat(folder.get(), &status) != 0) return sys::fail_errno("examining " + path);
@@ -220,6 +234,7 @@ Result<std::uint64_t> JobSpool::add(const Job& job, const std::vector<std::strin
 }
 
 Result<std::vector<std::uint64_t>> JobSpool::numbers() const {
+  if (!folder_) return std::vector<std::uint64_t>();
   const auto entries = sys::list_directory(folder_.get());
   if (!entries) return std::unexpected(context(entries.error(), path_));
   std::vector<std::uint64_t> found;
@@ -231,6 +246,7 @@ Result<std::vector<std::uint64_t>> JobSpool::numbers() const {
 }
 
 Result<std::optional<Job>> JobSpool::job(std::uint64_t number) const {
+  if (!folder_) return std::nullopt;
   const std::string name = file_of({number, {}}, "job");
   BERTH_LET(const auto text, read_file(folder_.get(), name));
   if (!text) return std::nullopt;
@@ -273,8 +289,9 @@ Result<std::vector<TaskStanding>> JobSpool::standings(std::uint64_t number, cons
     return std::vector{std::move(standing)};
   }
   BERTH_LET(const bool cancelled, is_cancelled(number));
-  BERTH_LET(const auto folder, sys::open_directory(folder_.get(), std::to_string(number)));
-  BERTH_LET(const auto entries, sys::list_directory(folder.get()));
+  const auto folder = sys::open_directory(folder_.get(), std::to_string(number));
+  if (!folder) return forgotten(number);
+  BERTH_LET(const auto entries, sys::list_directory(folder->get()));
   std::set<unsigned> touched;
   for (const sys::DirectoryEntry& entry : entries) {
     const std::string_view name = entry.name;
@@ -294,7 +311,11 @@ Result<std::vector<TaskStanding>> JobSpool::standings(std::uint64_t number, cons
 
 Result<TaskStanding> JobSpool::own_standing(TaskId id) const {
   BERTH_LET(const auto text, read_file(folder_.get(), file_of(id, "state")));
-  if (!text) return TaskStanding();
+  if (!text) {
+    if (::faccessat(folder_.get(), file_of({id.job, {}}, "job").c_str(), F_OK, 0) != 0)
+      return forgotten(id.job);
+    return TaskStanding();
+  }
   const std::vector<TaskEvent> events = decode_events(*text);
   const TaskStanding unheld = standing_of(events, false);
   // What ended without a word may have a process: only then the lock says more than the events.
@@ -321,6 +342,11 @@ Result<void> JobSpool::forget(std::uint64_t number) {
     return sys::fail_errno(fmt::format("forgetting job {}", number));
   remove_folder(folder_.get(), kLeaving);
   return {};
+}
+
+std::vector<pid_t> JobSpool::holders(TaskId id) const {
+  const auto file = sys::identity_of(folder_.get(), file_of({id.job, {}}, "job"));
+  return file ? sys::processes_that_lock(*file, byte_of(id)) : std::vector<pid_t>();
 }
 
 Result<sys::Descriptor> JobSpool::hold(TaskId id) const {

@@ -25,8 +25,11 @@ class JobSpool {
   /// Where this user's jobs of this machine are: below $XDG_STATE_HOME, else ~/.local/state; where that is on
   /// a network, whose locks cannot be trusted, below /var/tmp. Error: `failure`, when there is no home.
   static Result<std::string> standard_path();
-  /// Makes it where it is missing. Error: `failure`, also when it belongs to another user.
+  /// One that is not there has no jobs, and is not made. Error: `failure`, also when it belongs to another
+  /// user.
   static Result<JobSpool> open(const std::string& path);
+  /// The same, to add jobs to: makes it where it is missing.
+  static Result<JobSpool> make(const std::string& path);
 
   const std::string& path() const { return path_; }
 
@@ -40,7 +43,7 @@ class JobSpool {
   /// nullopt: there is none of this number (any more).
   Result<std::optional<Job>> job(std::uint64_t number) const;
   Result<std::vector<std::string>> environment(std::uint64_t number) const;
-  /// How a task stands now.
+  /// How a task stands now. Error: `failure`, also when the job was forgotten.
   Result<TaskStanding> standing(TaskId id) const;
   /// How all tasks of a job stand, in the order of `tasks_of`. Reads no files of those to which nothing has
   /// happened.
@@ -50,6 +53,8 @@ class JobSpool {
   /// Removes a job and all of its files. REQUIRES: all of its tasks are over.
   Result<void> forget(std::uint64_t number);
 
+  /// The processes that share the lock of the task: all that live of it, as far as they may be asked.
+  std::vector<pid_t> holders(TaskId id) const;
   /// The lock of the task, for all who share the descriptor. Empty: somebody else has it.
   Result<sys::Descriptor> hold(TaskId id) const;
   /// Writes what has happened, with the time and the boot filled in. `durable`: it is on the disk when this

@@ -205,6 +205,16 @@ std::optional<JobEnding> JobProcess::collect() {
   return std::nullopt;
 }
 
+// The command and what it has started: what is stopped hears no signal, and a command that waits for a
+// stopped child does not end.
+void JobProcess::go_on_with_all() const {
+  std::vector<pid_t> all = process_descendants(pid_);
+  all.push_back(pid_);
+  for (const pid_t pid : all) {
+    if (const auto stat = process_stat(pid); stat && stat->stopped()) ::kill(pid, SIGCONT);
+  }
+}
+
 std::optional<JobEnding> JobProcess::wait(std::optional<std::chrono::steady_clock::time_point> until) {
   const sigset_t set = signals_to_hold();
   for (;;) {
@@ -217,6 +227,7 @@ std::optional<JobEnding> JobProcess::wait(std::optional<std::chrono::steady_cloc
     if (signal > 0 && signal != SIGCHLD && is_for_us_alone(info, pid_)) {
       ::kill(pid_, signal);
       if (signal == SIGTERM) {
+        go_on_with_all();
         asked_by_ = {info.si_uid, info.si_pid};
         return collect();
       }

@@ -86,6 +86,7 @@ class JobProcess {
  private:
   JobProcess(pid_t pid, const sigset_t& mask_before) : pid_(pid), mask_before_(mask_before) {}
   std::optional<JobEnding> collect();
+  void go_on_with_all() const;
 
   pid_t pid_;
   sigset_t mask_before_;

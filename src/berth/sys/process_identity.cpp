@@ -8,10 +8,13 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <csignal>
 #include <map>
 #include <ranges>
 
 #include <fmt/format.h>
+
+#include "berth/core/record.h"
 
 namespace berth::sys {
 namespace {
@@ -28,6 +31,33 @@ std::optional<pid_t> pid_from_name(const std::string& name) {
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
   if (error != std::errc{} || end != name.data() + name.size()) return std::nullopt;
   return pid;
+}
+
+// Of /proc/PID/fdinfo/N: "lock: 1: OFDLCK ADVISORY  WRITE -1 fe:00:9978819 7 7", with EOF for no end.
+bool tells_lock(std::string_view info, off_t byte) {
+  for (const auto line : std::views::split(info, '\n')) {
+    const std::string_view text(line.begin(), line.end());
+    const std::size_t last = text.rfind(' ');
+    const std::size_t first = last == std::string_view::npos ? last : text.rfind(' ', last - 1);
+    if (first == std::string_view::npos || text.find(" OFDLCK ") == std::string_view::npos) continue;
+    const auto start = number_from_text<off_t>(text.substr(first + 1, last - first - 1));
+    const auto end = number_from_text<off_t>(text.substr(last + 1));
+    if (start && *start <= byte && (!end || byte <= *end)) return true;
+  }
+  return false;
+}
+
+bool shares_lock(pid_t pid, const FileIdentity& file, off_t byte) {
+  const Descriptor descriptors(::open(proc_path(pid, "fd").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto entries = list_directory(descriptors.get());
+  if (!entries) return false;
+  return std::ranges::any_of(*entries, [&](const DirectoryEntry& entry) {
+    struct stat status{};
+    if (::fstatat(descriptors.get(), entry.name.c_str(), &status, 0) != 0 || identity_of(status) != file)
+      return false;
+    const auto info = read_whole(proc_path(pid, "fdinfo/" + entry.name));
+    return info && tells_lock(*info, byte);
+  });
 }
 
 }  // namespace
@@ -100,6 +130,18 @@ std::vector<pid_t> processes_that_can_write(const FileIdentity& file) {
     if (pid && *pid != ::getpid() && process_can_write(*pid, file).value_or(false)) found.push_back(*pid);
   }
   return found;
+}
+
+std::vector<pid_t> processes_that_lock(const FileIdentity& file, off_t byte) {
+  std::vector<pid_t> found = processes_that_can_write(file);
+  std::erase_if(found, [&](pid_t pid) { return !shares_lock(pid, file, byte); });
+  return found;
+}
+
+bool ask_to_end(pid_t pid) {
+  if (::kill(pid, SIGTERM) != 0) return false;
+  ::kill(pid, SIGCONT);
+  return true;
 }
 
 Descriptor process_exit(pid_t pid) {

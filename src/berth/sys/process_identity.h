@@ -38,6 +38,14 @@ std::optional<bool> process_can_write(pid_t pid, const FileIdentity& file);
 /// All processes but this one that have the file open for writing, as far as they may be asked.
 std::vector<pid_t> processes_that_can_write(const FileIdentity& file);
 
+/// All processes but this one that share the lock on this byte of the file (F_OFD_SETLK), as far as they may
+/// be asked.
+std::vector<pid_t> processes_that_lock(const FileIdentity& file, off_t byte);
+
+/// Asks it to end, also one that is stopped: that one would hear SIGTERM only when somebody continues it.
+/// False: there is no such process, or it may not be asked.
+bool ask_to_end(pid_t pid);
+
 /// Readable once the process has ended. Empty: there is no such process, or no descriptor to be had.
 Descriptor process_exit(pid_t pid);
 
