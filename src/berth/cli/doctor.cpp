@@ -271,6 +271,10 @@ std::string policy_in_words(const SitePolicy& policy) {
   for (const auto& [user, gpus] : policy.limits.of_users) text += fmt::format("; {} may have {}", user, gpus);
   for (const auto& [group, gpus] : policy.limits.of_groups)
     text += fmt::format("; who is in the group {} may have {}", group, gpus);
+  text += fmt::format("; the output of a job takes at most {}", bytes_for_people(policy.job_output_bytes));
+  text += policy.keep_jobs_s
+              ? fmt::format(", and a job that is over is kept for {}", time_for_people(*policy.keep_jobs_s))
+              : ", and a job that is over is kept until its user forgets it";
   if (policy.most_time_s)
     text +=
         fmt::format("; a lease lasts at most {}, even without --time", time_for_people(*policy.most_time_s));

@@ -3,7 +3,11 @@
 // that was never run twice; and whether somebody has cancelled it is read after that, so that one of both
 // sees the other.
 
+#include <sys/statvfs.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
 
 #include <fmt/format.h>
 
@@ -14,7 +18,9 @@
 #include "berth/cli/question.h"
 #include "berth/cli/run.h"
 #include "berth/core/printable.h"
+#include "berth/lease/site_file.h"
 #include "berth/store/job_spool.h"
+#include "berth/store/output_bound.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
@@ -23,6 +29,10 @@ namespace {
 
 // The status of one that is not to be run, or not now.
 constexpr int kNotNow = 75;
+// How often the size of the output is looked at: what a job prints in between is over the bound for as long.
+constexpr std::chrono::milliseconds kOutputPeriod{250};
+// With less left, what a program writes fails.
+constexpr std::uint64_t kNoRoom = 64 << 10;
 
 std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
@@ -64,6 +74,12 @@ class TaskRun {
     hooks.before_start = [this](const leasing::HeldLease& lease) { return before_start(lease); };
     hooks.after_end = [this](const sys::JobEnding& ending) { after_end(ending); };
     hooks.at_last = [this] { tell_runner(); };
+    BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
+    const std::uint64_t most = files.policy.job_output_bytes;
+    BERTH_LET(auto bound, store::OutputBound::open(spool_.output_path(id_),
+                                                   std::min(job.output_limit.value_or(most), most)));
+    bound_ = std::move(bound);
+    hooks.look = [this] { return look_at_output(); };
     hooks.inherited = {lock};
     hooks.environment = variables_of(job);
     return run_leased(environment_, options);
@@ -128,16 +144,51 @@ class TaskRun {
   }
 
   void after_end(const sys::JobEnding& ending) {
-    std::vector<TaskEvent> events(1);
-    events.front().step = TaskStep::ended;
+    look_at_output();
+    std::vector<TaskEvent> events;
+    if (cut_ != told_cut_) events.push_back(output_cut());
+    TaskEvent end;
+    end.step = TaskStep::ended;
     if (ending.signal != 0)
-      events.front().signal = ending.signal;
+      end.signal = ending.signal;
     else
-      events.front().exit_status = ending.exit_status;
-    if (is_retried(events.front())) events.emplace_back().step = TaskStep::retried;
+      end.exit_status = ending.exit_status;
+    if ((ending.signal != 0 || ending.exit_status != 0) && !has_room())
+      end.reason = "when it ended, the disk that its output is on was full";
+    events.push_back(end);
+    if (is_retried(end)) events.emplace_back().step = TaskStep::retried;
     if (const auto written = spool_.append(id_, std::move(events)); !written) tell(written.error().message);
     started_ = true;
     spool_.ring(id_);
+  }
+
+  std::chrono::steady_clock::time_point look_at_output() {
+    const auto next = std::chrono::steady_clock::now() + kOutputPeriod;
+    if (!bound_) return next;
+    const auto cut = bound_->keep();
+    if (!cut) {
+      tell(cut.error().message);
+      bound_.reset();
+      return next;
+    }
+    cut_ = *cut;
+    // So that a job that prints for ever does not fill up its state instead.
+    if (cut_ == 0 || cut_ < 2 * told_cut_) return next;
+    // What cannot be written now is told at the end.
+    if (spool_.append(id_, output_cut())) told_cut_ = cut_;
+    return next;
+  }
+
+  TaskEvent output_cut() const {
+    TaskEvent event;
+    event.step = TaskStep::output_cut;
+    event.cut_bytes = cut_;
+    return event;
+  }
+
+  bool has_room() const {
+    struct statvfs system{};
+    return ::statvfs(spool_.path().c_str(), &system) != 0 || system.f_bavail * system.f_frsize > kNoRoom;
   }
 
   bool is_retried(const TaskEvent& end) const {
@@ -175,6 +226,9 @@ class TaskRun {
   TaskId id_;
   Job job_;
   bool started_ = false;
+  std::optional<store::OutputBound> bound_;
+  std::uint64_t cut_ = 0;       ///< bytes of the output that are missing
+  std::uint64_t told_cut_ = 0;  ///< as the state says
 };
 
 // `path` is that of the spool and, behind it, the task: "/…/12". The status is for whoever looks on: the

@@ -20,6 +20,8 @@
 #include <fmt/format.h>
 
 #include "berth/cli/command.h"
+#include "berth/lease/site_file.h"
+#include "berth/store/old_jobs.h"
 #include "berth/sys/child.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/process_identity.h"
@@ -41,6 +43,8 @@ constexpr std::chrono::milliseconds kLongestPause = 60s;
 constexpr std::size_t kBrokenJobs = 3;
 // Nothing tells of the end of what a job has left behind when its `berth run` was killed.
 constexpr std::chrono::milliseconds kStrayPeriod = 5s;
+// Old jobs are forgotten once a day; a runner that lives for long asks now and then whether it is.
+constexpr std::chrono::hours kForgetPeriod{1};
 
 // After an upgrade the file that was started has lost its name to a newer one.
 Result<std::string> program_path() {
@@ -97,6 +101,7 @@ class JobRunner {
       bell_ = std::move(bell);
       BERTH_DO(read_all());
       while (has_work()) {
+        forget_old();
         hold_back();
         start();
         if (!wait()) return {};
@@ -109,6 +114,14 @@ class JobRunner {
   }
 
  private:
+  void forget_old() {
+    if (Clock::now() < next_forget_) return;
+    next_forget_ = Clock::now() + kForgetPeriod;
+    const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
+    if (files && files->policy.keep_jobs_s)
+      store::forget_old_jobs(spool_, std::chrono::seconds(*files->policy.keep_jobs_s));
+  }
+
   Result<void> read_all() {
     BERTH_LET(const auto numbers, spool_.numbers());
     for (const std::uint64_t number : numbers) {
@@ -374,7 +387,8 @@ class JobRunner {
   std::set<TaskId> strays_;                ///< they have a lock, and no process of whose end we would be told
   std::map<std::uint64_t, Pause> pauses_;  ///< of jobs that could not get in line
   std::map<std::string, Failures> failures_;  ///< by what they ask for
-  std::map<std::uint64_t, Job> conditions_;   ///< those that wait for other jobs, or for their time
+  Clock::time_point next_forget_{};
+  std::map<std::uint64_t, Job> conditions_;  ///< those that wait for other jobs, or for their time
 };
 
 Result<sys::Descriptor> runner_signals() {

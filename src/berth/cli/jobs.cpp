@@ -180,11 +180,24 @@ class JobLog : public OnJobs {
   static Result<void> copy(int file) {
     std::array<char, 1 << 16> buffer;
     for (;;) {
-      const ssize_t got = ::read(file, buffer.data(), buffer.size());
+      const std::size_t whole = skip_cut(file, buffer.size());
+      if (whole == 0) return {};
+      const ssize_t got = ::read(file, buffer.data(), whole);
       if (got < 0) return sys::fail_errno("reading what the job has printed");
       if (got == 0) return {};
       BERTH_DO(write_all(1, std::string_view(buffer.data(), static_cast<std::size_t>(got))));
     }
+  }
+
+  // What was cut out of an output is a hole in its file, which reads as NULs. Gives how much is to be read up
+  // to the next.
+  static std::size_t skip_cut(int file, std::size_t most) {
+    const off_t at = ::lseek(file, 0, SEEK_CUR);
+    const off_t data = ::lseek(file, at, SEEK_DATA);
+    if (data < 0) return errno == ENXIO ? 0 : most;
+    const off_t hole = ::lseek(file, data, SEEK_HOLE);
+    ::lseek(file, data, SEEK_SET);
+    return hole < 0 ? most : std::min(most, static_cast<std::size_t>(hole - data));
   }
 
   bool follow_ = false;

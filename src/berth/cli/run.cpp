@@ -134,7 +134,7 @@ class Run {
       none_of_it.insert(none_of_it.end(), check.ended().begin(), check.ended().end());
       return left_behind(none_of_it);
     };
-    while (!(ending = job->wait(earlier(check.next(), end.next())))) {
+    while (!(ending = job->wait(earlier(earlier(check.next(), end.next()), next_look())))) {
       note_release(*job, lease);
       if (const auto sentence = check.go_on()) tell(*sentence);
       end.go_on(all_of_job);
@@ -149,6 +149,10 @@ class Run {
     if (options_.hooks.at_last) options_.hooks.at_last();
     if (ending->signal != 0) sys::end_like(*ending);
     return ending->exit_status;
+  }
+
+  TimedEnd::Moment next_look() const {
+    return options_.hooks.look ? TimedEnd::Moment(options_.hooks.look()) : std::nullopt;
   }
 
   void note_release(const sys::JobProcess& job, leasing::HeldLease& lease) {
@@ -171,7 +175,7 @@ class Run {
     auto used = std::chrono::steady_clock::now();
     bool told = false;
     while (sys::JobProcess::has_leftovers() && !left_behind(others).empty()) {
-      const auto event = job.wait_for_leftovers(*earlier(until, end.next()));
+      const auto event = job.wait_for_leftovers(*earlier(earlier(until, end.next()), next_look()));
       end.go_on([&] { return left_behind(others); });
       if (event == sys::JobProcess::Event::asked_to_leave) return false;
       if (event == sys::JobProcess::Event::child_ended) continue;

@@ -23,6 +23,9 @@ struct RunHooks {
   std::function<void(const sys::JobEnding&)> after_end;
   /// All is over, and this process is about to end.
   std::function<void()> at_last;
+  /// While anything of the command lives: called again and again, and says when at the latest it wants to be
+  /// called next.
+  std::function<std::chrono::steady_clock::time_point()> look;
   std::vector<int> inherited;                                    ///< descriptors that the command gets too
   std::vector<std::pair<std::string, std::string>> environment;  ///< variables likewise
 };

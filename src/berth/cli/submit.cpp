@@ -16,6 +16,7 @@
 #include "berth/cli/job_request.h"
 #include "berth/cli/job_runner.h"
 #include "berth/cli/question.h"
+#include "berth/core/output_cut.h"
 #include "berth/core/record.h"
 #include "berth/core/units.h"
 #include "berth/core/vendor.h"
@@ -239,6 +240,19 @@ void add_submit_options(Syntax& syntax, Submission& submission, std::vector<std:
                             "run it again on other GPUs than before",
                             {},
                             raise_flag(job.not_on_last_device)});
+  syntax.options.push_back(
+      {kJobGroup,
+       0,
+       "output-limit",
+       "SIZE",
+       "what its output may take, 1M at least; more is cut out of the middle (default 1G)",
+       {},
+       [&job](std::string_view value) -> Result<void> {
+         BERTH_LET(const auto bytes, bytes_from_text(value));
+         if (bytes < kLeastOutput) return fail(ErrorCode::usage, "must be 1M at least");
+         job.output_limit = bytes;
+         return {};
+       }});
   add_job_request(syntax, submission.lease, given);
 }
 

@@ -47,10 +47,11 @@ void wait_again(TaskStanding& task) {
   TaskStanding fresh;
   fresh.starts = task.starts;
   fresh.devices = std::move(task.devices);
+  fresh.cut_bytes = task.cut_bytes;
   task = std::move(fresh);
 }
 
-void take_event(TaskStanding& task, const TaskEvent& event) {
+void take_step(TaskStanding& task, const TaskEvent& event) {
   switch (event.step) {
     case TaskStep::taken:
       task.pid = event.pid;
@@ -93,7 +94,17 @@ void take_event(TaskStanding& task, const TaskEvent& event) {
     case TaskStep::again:
       wait_again(task);
       break;
+    case TaskStep::output_cut:
+      task.cut_bytes = event.cut_bytes.value_or(0);
+      break;
   }
+}
+
+void take_event(TaskStanding& task, const TaskEvent& event) {
+  take_step(task, event);
+  task.last_s = event.at_s;
+  task.last_boot = event.boot;
+  task.last_boot_ms = event.boot_ms;
 }
 
 }  // namespace
@@ -142,6 +153,7 @@ TaskStanding standing_of_all(std::span<const TaskStanding> tasks) {
   for (const TaskStanding& task : tasks) {
     all.in_line = all.in_line || (task.in_line && all.phase == TaskPhase::waiting);
     all.starts += task.starts;
+    all.cut_bytes += task.cut_bytes;
     if (task.started_s && (!all.started_s || *task.started_s < *all.started_s))
       all.started_s = task.started_s;
     if (is_over(all) && task.ended_s && (!all.ended_s || *task.ended_s > *all.ended_s))

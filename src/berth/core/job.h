@@ -44,7 +44,9 @@ struct Job {
   std::vector<int> retry_on;  ///< only where it failed with one of these statuses; none: any
   bool not_on_last_device = false;             ///< a task that is run again gets other devices
   std::optional<std::int64_t> not_before_s{};  ///< by the wall clock; nullopt: at once
-  std::int64_t submitted_s = 0;                ///< since the epoch
+  std::optional<std::uint64_t>
+      output_limit{};            ///< bytes that a task's output may take; nullopt: as the site says
+  std::int64_t submitted_s = 0;  ///< since the epoch
 
   bool operator==(const Job&) const = default;
 };
@@ -72,6 +74,7 @@ enum class TaskStep {
   put_off,    ///< it could not get in line, and will try again
   again,      ///< somebody wants it run again: what happened before does not count
   retried,    ///< it failed, and its job says that it is run again; nothing, where it was cancelled meanwhile
+  output_cut,  ///< its output has outgrown its bound, and was cut
 };
 std::string_view to_text(TaskStep step);
 
@@ -83,10 +86,11 @@ struct TaskEvent {
   std::int64_t boot_ms = 0;  ///< boot clock
   std::uint32_t pid = 0;     ///< taken: of its `berth run`
   std::uint64_t pid_start_ticks = 0;
-  std::vector<std::string> devices;  ///< started: labels of its GPUs
-  std::optional<int> exit_status{};  ///< ended
-  std::optional<int> signal{};       ///< ended: that killed it
-  std::string reason;                ///< put off, or ended without having started
+  std::vector<std::string> devices;          ///< started: labels of its GPUs
+  std::optional<int> exit_status{};          ///< ended
+  std::optional<int> signal{};               ///< ended: that killed it
+  std::string reason;                        ///< put off, or ended without having started
+  std::optional<std::uint64_t> cut_bytes{};  ///< output cut: how many bytes are missing in all
 
   bool operator==(const TaskEvent&) const = default;
 };
@@ -120,8 +124,13 @@ struct TaskStanding {
   std::vector<std::string> devices;  ///< of the last start
   std::uint32_t pid = 0;             ///< of its `berth run`, as it said when it took the task; 0: none
   std::uint64_t pid_start_ticks = 0;
-  std::string boot;    ///< of that process
-  std::string reason;  ///< why it was put off, or ended without having started
+  std::string boot;             ///< of that process
+  std::string reason;           ///< why it was put off, or ended without having started
+  std::uint64_t cut_bytes = 0;  ///< of its output, which are missing in its file
+  /// When the last thing happened to it, by the wall clock and by that of a boot; "" for the boot: never.
+  std::int64_t last_s = 0;
+  std::string last_boot;
+  std::int64_t last_boot_ms = 0;
 
   bool operator==(const TaskStanding&) const = default;
 };

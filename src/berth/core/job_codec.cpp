@@ -16,8 +16,8 @@ constexpr std::string_view kJobKind = "berth-job";
 constexpr std::string_view kEventKind = "berth-task-event";
 constexpr unsigned kJobVersion = 1;
 
-constexpr std::array<std::string_view, 7> kSteps{"taken",   "started", "ended",  "cancelled",
-                                                 "put_off", "again",   "retried"};
+constexpr std::array<std::string_view, 8> kSteps{"taken",   "started", "ended",   "cancelled",
+                                                 "put_off", "again",   "retried", "output_cut"};
 
 template <class Number>
 void numbers(std::string_view key, const std::vector<Number>& values, FieldWriter& field) {
@@ -48,6 +48,7 @@ void fields_of_job(JobType& job, Fields& field) {
   numbers("retry_on", job.retry_on, field);
   field("not_on_last_device", job.not_on_last_device);
   field("not_before", job.not_before_s);
+  field("output_limit", job.output_limit);
 }
 
 template <class EventType, class Fields>
@@ -61,6 +62,7 @@ void fields_of_event(EventType& event, Fields& field) {
   field("exit_status", event.exit_status);
   field("signal", event.signal);
   field("reason", event.reason);
+  field("cut_bytes", event.cut_bytes);
 }
 
 // nullopt: it cannot be read, or lacks its end.

@@ -41,6 +41,10 @@ struct SitePolicy {
   std::optional<std::int64_t> most_time_s;
   /// What a job has between SIGTERM and SIGKILL when its time is over.
   std::int64_t time_grace_s = 30;
+  /// The most that the output of a job's task may take on the disk.
+  std::uint64_t job_output_bytes = 1ULL << 30;
+  /// How long a job that is over is kept. nullopt: until its user forgets it.
+  std::optional<std::int64_t> keep_jobs_s = 30LL * 24 * 3600;
   /// Keys that this version does not know, each with its file and line. Whoever grants devices stops at one:
   /// a rule that is not understood is not skipped.
   std::vector<std::string> not_understood;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "berth/core/output_cut.h"
 #include "berth/core/request.h"
 #include "berth/core/units.h"
 #include "berth/lease/toml.h"
@@ -113,6 +114,25 @@ Result<void> read_time_grace(Page& page, std::string_view key, const toml::node&
   BERTH_LET(const auto seconds, read_seconds(page, key, node, page.policy.time_grace_s));
   page.policy.time_grace_s = seconds;
   return {};
+}
+
+Result<void> read_job_output(Page& page, std::string_view key, const toml::node& node) {
+  BERTH_LET(const auto text, text_of(page, node, key));
+  const auto bytes = bytes_from_text(text);
+  if (!bytes || *bytes < kLeastOutput)
+    return wrong(
+        page, node,
+        fmt::format("{} must be a size from {} up, such as \"100M\"", key, bytes_for_people(kLeastOutput)));
+  if (page.only_narrow && *bytes > page.policy.job_output_bytes)
+    return wrong(page, node,
+                 fmt::format("{} may only be lowered here: the site allows {}", key,
+                             bytes_for_people(page.policy.job_output_bytes)));
+  page.policy.job_output_bytes = *bytes;
+  return {};
+}
+
+Result<void> read_keep_jobs(Page& page, std::string_view key, const toml::node& node) {
+  return read_span(page, key, node, page.policy.keep_jobs_s);
 }
 
 Result<void> read_backfill(Page& page, std::string_view key, const toml::node& node) {
@@ -246,7 +266,7 @@ struct Key {
   std::string_view name;
   Result<void> (*read)(Page&, std::string_view, const toml::node&);
 };
-constexpr std::array<Key, 12> kKeys{{{"commands", read_commands},
+constexpr std::array<Key, 14> kKeys{{{"commands", read_commands},
                                      {"hidden_tolerance", read_tolerance},
                                      {"default_wait", read_wait},
                                      {"idle_leftovers", read_idle_leftovers},
@@ -254,6 +274,8 @@ constexpr std::array<Key, 12> kKeys{{{"commands", read_commands},
                                      {"assumed_time", read_assumed_time},
                                      {"time", read_most_time},
                                      {"time_grace", read_time_grace},
+                                     {"job_output", read_job_output},
+                                     {"keep_jobs", read_keep_jobs},
                                      {"limits", read_limits},
                                      {"excluded", read_exclusions},
                                      {"ignored_programs", read_programs},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/core/units.h"
 #include "berth/render/device_json.h"
 #include "berth/render/explain.h"
 #include "berth/render/json_value.h"
@@ -80,6 +81,7 @@ Json task_json(const ToldTask& task) {
           {"starts", standing.starts},
           {"reason", text_or_null(standing.reason)},
           {"output", text_or_null(task.output_path)},
+          {"output_cut_bytes", standing.cut_bytes},
           {"after", task.job.after},
           {"after_ok", task.job.after_ok},
           {"not_before_s", nullable(task.job.not_before_s)},
@@ -123,6 +125,10 @@ std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style) {
                     {command_line(task.job.words)}});
     if (!standing.reason.empty())
       reasons += fmt::format("job {}: {}\n", to_text(task.id), printable(standing.reason));
+    if (standing.cut_bytes != 0)
+      reasons +=
+          fmt::format("job {0}: {1} of its output were cut out of the middle; `berth log {0}` has the rest\n",
+                      to_text(task.id), bytes_for_people(standing.cut_bytes));
   }
   std::string text = table(columns, std::move(rows), style);
   return reasons.empty() ? text : text + "\n" + reasons;

@@ -12,6 +12,8 @@ default_wait = "2h"
 assumed_time = "1d"
 time = "48h"
 time_grace = "2m"
+job_output = "10M"
+keep_jobs = "forever"
 ignored_programs = ["Xorg", "gnome-shell"]
 ignored_users = ["gdm"]
 [[excluded]]
@@ -28,6 +30,8 @@ reason = "on loan"
   CHECK(policy->line.assumed_s == 86400);
   CHECK(policy->most_time_s == 172800);
   CHECK(policy->time_grace_s == 120);
+  CHECK(policy->job_output_bytes == 10ULL << 20U);
+  CHECK_FALSE(policy->keep_jobs_s);
   CHECK(policy->ignored_programs == std::vector<std::string>{"Xorg", "gnome-shell"});
   CHECK(policy->ignored_users == std::vector<std::string>{"gdm"});
   CHECK(policy->excluded == std::vector<ExcludedDevice>{{"3", "drives the screen"}, {"GPU-5a1c", "on loan"}});
@@ -41,8 +45,8 @@ TEST_CASE("a key that is not known is kept with file and line, beside all that i
   CHECK(policy->not_understood ==
         std::vector<std::string>{
             "f:2: unknown key 'tolerance'; allowed: commands, hidden_tolerance, "
-            "default_wait, idle_leftovers, backfill, assumed_time, time, time_grace, limits, "
-            "excluded, ignored_programs, ignored_users"});
+            "default_wait, idle_leftovers, backfill, assumed_time, time, time_grace, job_output, keep_jobs, "
+            "limits, excluded, ignored_programs, ignored_users"});
 }
 
 TEST_CASE("what is malformed is named with file and line, and never skipped") {
@@ -55,6 +59,7 @@ TEST_CASE("what is malformed is named with file and line, and never skipped") {
         Row{"hidden_tolerance = 512", "f:1: hidden_tolerance must be a text in quotes"},
         Row{"ignored_users = \"gdm\"", "f:1: ignored_users must be a list of texts in quotes"},
         Row{"ignored_users = [\"gdm\",\n 3]", "f:2: an entry of ignored_users must be a text in quotes"},
+        Row{"job_output = \"1K\"", "f:1: job_output must be a size from 1 MiB up, such as \"100M\""},
         Row{"time = 3600", "f:1: time must be a text in quotes"},
         Row{"time = \"0\"", "f:1: time must be at least 1s and at most 365d"},
         Row{"time = \"1000000000h\"", "f:1: time must be at least 1s and at most 365d"},
@@ -95,10 +100,10 @@ TEST_CASE("a user's file may only narrow the site's") {
   CHECK(narrowed->most_time_s == 24 * 3600);
   CHECK(narrowed->time_grace_s == 5);
   CHECK(narrowed->excluded.size() == 1);
-  for (const char* text :
-       {"hidden_tolerance = \"1G\"", "default_wait = \"2h\"", "default_wait = \"forever\"",
-        "idle_leftovers = \"2h\"", "commands = \"full\"", "assumed_time = \"1m\"", "time = \"3d\"",
-        "time_grace = \"31s\"", "ignored_programs = [\"x\"]", "ignored_users = [\"x\"]"}) {
+  for (const char* text : {"hidden_tolerance = \"1G\"", "default_wait = \"2h\"", "default_wait = \"forever\"",
+                           "idle_leftovers = \"2h\"", "commands = \"full\"", "assumed_time = \"1m\"",
+                           "time = \"3d\"", "time_grace = \"31s\"", "job_output = \"2G\"",
+                           "keep_jobs = \"31d\"", "ignored_programs = [\"x\"]", "ignored_users = [\"x\"]"}) {
     CHECK_MESSAGE(!apply_site_text(site, text, "u", true), text);
   }
 }
