@@ -7,7 +7,7 @@ Choice(0,1)
 ...     lease.ids, os.environ["CUDA_VISIBLE_DEVICES"]
 ((0, 1), '0,1')
 
-`snapshot` and `devices` look, `pick` chooses, `why` explains, `lease` takes. Nothing here loads the NVIDIA driver,
+`snapshot` and `devices` look, `pick` chooses, `why` explains, `lease` takes, `submit` leaves a command to be run later. Nothing here loads the NVIDIA driver,
 CUDA or a thread into your program: the `berth` program that comes with the package does what needs them, and it is
 the same as `berth` in the shell. What can go wrong is an `Error`, with the reason of each device in `verdicts`.
 
@@ -58,6 +58,7 @@ __all__ = [
     "Error",
     "Health",
     "Impossible",
+    "Job",
     "Lease",
     "Memory",
     "Mig",
@@ -75,6 +76,7 @@ __all__ = [
     "on_gpu",
     "pick",
     "snapshot",
+    "submit",
     "why",
 ]
 
@@ -85,11 +87,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ._job import Job, submit
     from ._lease import Lease, lease, on_gpu
 
 
 def __getattr__(name: str) -> object:
     # What leases is loaded for those who lease: to look and to pick, half as much will do.
+    if name in ("Job", "submit"):
+        from . import _job
+
+        globals().update(Job=_job.Job, submit=_job.submit)
+        return globals()[name]
     if name not in ("Lease", "lease", "on_gpu"):
         raise AttributeError(f"module 'berth' has no attribute {name!r}")
     from . import _lease

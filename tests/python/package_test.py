@@ -106,6 +106,10 @@ async def serve() -> str:
         return lease.torch_device(0)
 
 loss: float = train(3)
+job: berth.Job = berth.submit(["python", "train.py"], gpus=2, name="typed", params={"lr": [0.1]}, after=[1, "2"])
+status: int = job.wait("1h")
+ended: "int | None" = berth.submit("true", after_ok=job, array=range(3)).exit_status
+berth.submit(["true"], gpu=2)  # type: ignore[call-arg]
 try:
     berth.lease(wait=0).release()
 except berth.NotNow as error:
@@ -123,7 +127,7 @@ train("three")  # type: ignore[arg-type]
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("page", ["berth", "berth._lease", "README.md", "docs/python.md"])
+@pytest.mark.parametrize("page", ["berth", "berth._lease", "berth._job", "README.md", "docs/python.md"])
 def test_the_examples_hold(lab, page):
     code = """
 import asyncio, doctest, importlib, os, sys

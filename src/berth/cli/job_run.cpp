@@ -66,7 +66,7 @@ class TaskRun {
       std::vector<std::string>& exclude = options.lease.request.request.exclude;
       exclude.insert(exclude.end(), before.devices.begin(), before.devices.end());
     }
-    options.command = words_of(job);
+    BERTH_LET(options.command, words_of(job));
     options.lease.unwatched = true;
     options.lease.note = note_of(job, options.lease.note);
     BERTH_LET(options.first_look, time_of_first_look());
@@ -85,10 +85,14 @@ class TaskRun {
     return run_leased(environment_, options);
   }
 
-  std::vector<std::string> words_of(const Job& job) const {
+  Result<std::vector<std::string>> words_of(const Job& job) const {
     std::vector<std::string> words = job.words;
     if (job.has_script) words.front() = spool_.script_path(id_.job);
     if (!id_.index) return words;
+    if (!job.lines_of.empty()) {
+      BERTH_LET(const std::string lines, spool_.script(id_.job));
+      words.emplace_back(line_of(lines, *id_.index));
+    }
     auto values = params_of(job, *id_.index);
     values.emplace_back("index", std::to_string(*id_.index));
     for (std::string& word : words) {

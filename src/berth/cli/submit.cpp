@@ -4,22 +4,18 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <climits>
 #include <ctime>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "berth/cli/command.h"
 #include "berth/cli/command_hint.h"
-#include "berth/cli/job_request.h"
 #include "berth/cli/job_runner.h"
+#include "berth/cli/new_job.h"
 #include "berth/cli/question.h"
-#include "berth/core/output_cut.h"
 #include "berth/core/record.h"
 #include "berth/core/units.h"
-#include "berth/core/vendor.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/system_error.h"
@@ -48,75 +44,8 @@ constexpr std::string_view kSubmitAbout =
     "waits behind all of them. A job runs at most once; one that was cut off by kill -9 or a reboot "
     "is `interrupted`.";
 
-constexpr std::string_view kJobGroup = "The job";
-constexpr std::size_t kLongestName = 100;
 constexpr std::string_view kScriptMark = "#BERTH ";
 constexpr std::size_t kLongestScript = 1 << 20;
-
-// A job is for the machine: what a lease told this process is not for it.
-std::set<std::string_view> names_of_a_lease() {
-  std::set<std::string_view> names{"BERTH_LEASE", "BERTH_PROMPT"};
-  for (const Vendor& vendor : vendors()) {
-    names.insert(vendor.mask_variable);
-    if (!vendor.order_variable.empty()) names.insert(vendor.order_variable);
-  }
-  return names;
-}
-
-std::vector<std::string> environment_of_job() {
-  std::set<std::string_view> left_out;
-  if (!variable("BERTH_LEASE").empty()) left_out = names_of_a_lease();
-  left_out.insert("BERTH_JOB");
-  left_out.insert("BERTH_JOB_NAME");
-  left_out.insert("BERTH_ARRAY_INDEX");
-  std::vector<std::string> kept;
-  for (char** each = environ; *each != nullptr; ++each) {
-    const std::string_view text = *each;
-    if (!left_out.contains(text.substr(0, text.find('=')))) kept.emplace_back(text);
-  }
-  return kept;
-}
-
-// Jobs are rivals of each other that ask for the same, at the same place and under the same masks.
-std::string rivals_of(const std::vector<std::string>& request, const std::vector<std::string>& environment) {
-  std::set<std::string_view> telling = names_of_a_lease();
-  telling.insert("BERTH_DIR");
-  std::string text;
-  for (const std::string& word : request) text += word + "\n";
-  for (const std::string& each : environment) {
-    if (telling.contains(std::string_view(each).substr(0, each.find('=')))) text += each + "\n";
-  }
-  return text;
-}
-
-Result<std::string> current_folder() {
-  std::array<char, PATH_MAX> buffer;
-  if (::getcwd(buffer.data(), buffer.size()) == nullptr) return sys::fail_errno("looking where we are");
-  return std::string(buffer.data());
-}
-
-/// What the command line says, or the lines of a script.
-struct Submission {
-  Job job;
-  LeaseOptions lease;
-};
-
-Option number_option(std::string_view name, std::string_view help, unsigned& number) {
-  return {kJobGroup, 0, name, "N", help, {}, [&number](std::string_view value) -> Result<void> {
-            BERTH_LET(number, number_at_least(value, 1));
-            return {};
-          }};
-}
-
-std::vector<std::string_view> parts_of(std::string_view list) {
-  std::vector<std::string_view> parts;
-  for (std::size_t comma = 0; comma != std::string_view::npos;) {
-    comma = list.find(',');
-    parts.push_back(list.substr(0, comma));
-    if (comma != std::string_view::npos) list.remove_prefix(comma + 1);
-  }
-  return parts;
-}
 
 Result<void> read_array(Job& job, std::string_view value) {
   if (const std::size_t percent = value.find('%'); percent != std::string_view::npos) {
@@ -137,16 +66,6 @@ Option jobs_option(std::string_view name, std::string_view help, std::vector<std
             }
             return {};
           }};
-}
-
-Result<void> read_statuses(Job& job, std::string_view value) {
-  for (const std::string_view part : parts_of(value)) {
-    const auto status = number_from_text<int>(part);
-    if (!status || *status < 1 || *status > 255)
-      return fail(ErrorCode::usage, "must be exit statuses from 1 to 255: 75,137");
-    job.retry_on.push_back(*status);
-  }
-  return {};
 }
 
 // "22:00" is the next time that the clock says so; a span counts from now.
@@ -179,19 +98,6 @@ Result<std::int64_t> moment_from_text(std::string_view text) {
 void add_submit_options(Syntax& syntax, Submission& submission, std::vector<std::string>& given) {
   Job& job = submission.job;
   syntax.options.push_back({kJobGroup,
-                            'J',
-                            "job-name",
-                            "NAME",
-                            "what it is called in `berth jobs`, `list` and `queue`",
-                            {},
-                            [&job](std::string_view value) -> Result<void> {
-                              if (value.empty() || value.size() > kLongestName)
-                                return fail(ErrorCode::usage,
-                                            fmt::format("must have 1 to {} characters", kLongestName));
-                              job.name = value;
-                              return {};
-                            }});
-  syntax.options.push_back({kJobGroup,
                             'a',
                             "array",
                             "LIST",
@@ -208,8 +114,6 @@ void add_submit_options(Syntax& syntax, Submission& submission, std::vector<std:
                               job.params.emplace_back(value);
                               return check_array(job);
                             }});
-  syntax.options.push_back(
-      number_option("at-once", "so many of its tasks run at the same time at most", job.at_once));
   syntax.options.push_back(jobs_option("after", "run it when these jobs are over", job.after));
   syntax.options.push_back(
       jobs_option("after-ok", "run it when they have ended with status 0, else cancel it", job.after_ok));
@@ -223,37 +127,7 @@ void add_submit_options(Syntax& syntax, Submission& submission, std::vector<std:
                               BERTH_LET(job.not_before_s, moment_from_text(value));
                               return {};
                             }});
-  syntax.options.push_back(
-      number_option("retries", "run a task that fails again, so often at most", job.retries));
-  syntax.options.push_back(
-      {kJobGroup,
-       0,
-       "retry-on",
-       "LIST",
-       "only where it ended with one of these: 75,137 (128 and the signal that killed it)",
-       {},
-       [&job](std::string_view value) { return read_statuses(job, value); }});
-  syntax.options.push_back({kJobGroup,
-                            0,
-                            "not-on-last-device",
-                            "",
-                            "run it again on other GPUs than before",
-                            {},
-                            raise_flag(job.not_on_last_device)});
-  syntax.options.push_back(
-      {kJobGroup,
-       0,
-       "output-limit",
-       "SIZE",
-       "what its output may take, 1M at least; more is cut out of the middle (default 1G)",
-       {},
-       [&job](std::string_view value) -> Result<void> {
-         BERTH_LET(const auto bytes, bytes_from_text(value));
-         if (bytes < kLeastOutput) return fail(ErrorCode::usage, "must be 1M at least");
-         job.output_limit = bytes;
-         return {};
-       }});
-  add_job_request(syntax, submission.lease, given);
+  add_task_options(syntax, submission, given);
 }
 
 /// The words of a line, as a shell would take them apart: quotes hold together, a backslash takes the next
@@ -353,23 +227,14 @@ class Submit : public Command {
         return Output{.err = as_lines({missing->message + command_hint(words)}),
                       .status = missing->exit_status};
     }
-    BERTH_DO(settle(submission.lease));
-    BERTH_DO(check_array(submission.job));
-    if (submission.job.retries == 0 &&
-        (!submission.job.retry_on.empty() || submission.job.not_on_last_device))
-      return fail(ErrorCode::usage, "--retry-on and --not-on-last-device say how: --retries says how often");
+    BERTH_DO(settle(submission));
     submission.job.words = words;
     return keep(std::move(submission.job), script.value_or(""));
   }
 
  private:
   static Result<Output> keep(Job job, const std::string& script) {
-    BERTH_LET(job.folder, current_folder());
-    const std::vector<std::string> environment = environment_of_job();
-    job.rivals = rivals_of(job.request, environment);
-    job.submitted_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
-    BERTH_LET(const std::string path, store::JobSpool::standard_path());
-    BERTH_LET(auto spool, store::JobSpool::make(path));
+    BERTH_LET(auto spool, make_spool());
     // Only jobs that are there already: so none can wait for itself, by whatever way.
     for (const auto* list : {&job.after, &job.after_ok}) {
       for (const std::uint64_t other : *list) {
@@ -380,7 +245,7 @@ class Submit : public Command {
               fmt::format("there is no job {} to come after; `berth jobs` shows those there are", other));
       }
     }
-    BERTH_LET(const std::uint64_t number, spool.add(job, environment, script));
+    BERTH_LET(const std::uint64_t number, add_job(spool, std::move(job), script));
     Output output{.out = fmt::format("{}\n", number)};
     if (const auto runner = ensure_runner(spool, {number, {}}); !runner)
       output.err =

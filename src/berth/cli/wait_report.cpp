@@ -11,13 +11,13 @@
 
 namespace berth::cli {
 
-namespace {
-
 // A job in the background that drew its line would hide what is typed, and so would each of its kind.
 bool may_draw() {
   const pid_t group = ::tcgetpgrp(STDERR_FILENO);
   return group < 0 || group == ::getpgrp();
 }
+
+namespace {
 
 // One that is inherited is easily forgotten, and then the wait is for a GPU that nobody asked for.
 std::string mask_in_words(const Snapshot& snapshot) {

@@ -7,6 +7,9 @@
 
 namespace berth::cli {
 
+/// Whether a live line on the terminal of the error stream is in nobody's way.
+bool may_draw();
+
 /// Tells on the error stream how a wait goes: on a terminal one live line, as long as
 /// we are in the foreground there, elsewhere a line at each change.
 class WaitReport {

@@ -34,9 +34,12 @@ struct Job {
   std::string folder;                ///< that it was submitted from, and runs in
   std::string rivals;  ///< jobs of a user with the same text ask for the same: one of them waits in line
   std::string array;   ///< its indices: "0-99", "1,4,7-9"; "": no array by that
-  std::vector<std::string> params;   ///< "lr=0.1,0.01": a task for each combination of all of them
-  unsigned at_once = 0;              ///< so many of its tasks run at the same time at most; 0: no limit
-  bool has_script = false;           ///< its first word stands for a script that is kept with it
+  std::vector<std::string> params;  ///< "lr=0.1,0.01": a task for each combination of all of them
+  unsigned at_once = 0;             ///< so many of its tasks run at the same time at most; 0: no limit
+  bool has_script = false;          ///< its first word stands for a script that is kept with it
+  /// Each of its tasks runs the line with the number of its index, of this file as it was: kept with it as
+  /// well. "-": of the input. "": no such job.
+  std::string lines_of;
   std::vector<std::uint64_t> after;  ///< numbers of jobs that are to be over before it starts
   std::vector<std::uint64_t>
       after_ok;               ///< likewise, and each of their tasks has ended with 0, or it is cancelled
@@ -56,6 +59,13 @@ Result<Job> decode_job(std::string_view text);
 
 /// The indices of "1,4,7-9", each once, in order. Error: `usage`; also for too many.
 Result<std::vector<unsigned>> indices_from_text(std::string_view text);
+/// The numbers of those lines of a text that are commands: neither blank nor a comment.
+std::vector<unsigned> command_lines(std::string_view text);
+/// The line with this number; "" where there is none.
+std::string_view line_of(std::string_view text, unsigned number);
+/// Such numbers as Job::array has them: "1-40,42".
+std::string indices_to_text(const std::vector<unsigned>& indices);
+
 /// What is wrong with what makes a job an array. Error: `usage`.
 Result<void> check_array(const Job& job);
 /// The indices of its tasks, in order; none for a plain job. REQUIRES: check_array.

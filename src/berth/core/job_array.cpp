@@ -85,6 +85,37 @@ Result<std::vector<unsigned>> indices_from_text(std::string_view text) {
   return indices;
 }
 
+std::vector<unsigned> command_lines(std::string_view text) {
+  std::vector<unsigned> numbers;
+  for (unsigned number = 1; !text.empty(); ++number) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::size_t first = line.find_first_not_of(" \t\r");
+    if (first != std::string_view::npos && line[first] != '#') numbers.push_back(number);
+  }
+  return numbers;
+}
+
+std::string_view line_of(std::string_view text, unsigned number) {
+  for (; number > 1 && !text.empty(); --number)
+    text.remove_prefix(std::min(text.size(), text.substr(0, text.find('\n')).size() + 1));
+  text = text.substr(0, text.find('\n'));
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  return text;
+}
+
+std::string indices_to_text(const std::vector<unsigned>& indices) {
+  std::string text;
+  for (std::size_t i = 0; i < indices.size();) {
+    std::size_t last = i;
+    while (last + 1 < indices.size() && indices[last + 1] == indices[last] + 1) ++last;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", indices[i]);
+    if (last > i) text += fmt::format("-{}", indices[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
 Result<void> check_array(const Job& job) {
   if (!job.array.empty()) {
     if (!job.params.empty()) return fail(ErrorCode::usage, "--array and --param exclude each other");

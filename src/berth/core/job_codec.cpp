@@ -42,6 +42,7 @@ void fields_of_job(JobType& job, Fields& field) {
   field("param", job.params);
   field("at_once", job.at_once);
   field("script", job.has_script);
+  field("lines_of", job.lines_of);
   numbers("after", job.after, field);
   numbers("after_ok", job.after_ok, field);
   field("retries", job.retries);

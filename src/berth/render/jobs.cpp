@@ -36,9 +36,10 @@ std::string time_or_none(const std::optional<std::int64_t>& at_s, const Style& s
   return at_s ? clock_time(*at_s, style) : std::string(kUnknown);
 }
 
+constexpr std::size_t kShown = 200;
+
 // In a pipe, too, people look for a line a job; JSON has all of it.
 std::string command_line(const std::vector<std::string>& words) {
-  constexpr std::size_t kShown = 200;
   return cut(printable(fmt::format("{}", fmt::join(words, " "))), kShown);
 }
 
@@ -91,6 +92,27 @@ Json task_json(const ToldTask& task) {
 }
 
 }  // namespace
+
+std::string ended_line(TaskId id, const TaskStanding& standing, std::string_view command) {
+  std::string how;
+  if (standing.phase == TaskPhase::ended && exit_status_of(standing) != 0)
+    how = standing.signal ? fmt::format(" (signal {})", *standing.signal)
+                          : fmt::format(" (exit status {})", standing.exit_status.value_or(1));
+  return fmt::format("{} {}{}: {}\n", standing_word(standing), to_text(id), how,
+                     cut(printable(command), kShown));
+}
+
+std::string progress_line(const TaskCounts& counts, std::size_t all, std::size_t done) {
+  constexpr std::size_t kBar = 24;
+  const std::size_t well = done + counts.done;
+  const std::size_t bad = counts.failed + counts.cancelled + counts.interrupted;
+  const std::size_t full = all == 0 ? kBar : (well + bad) * kBar / all;
+  std::string text =
+      fmt::format("[{}{}] {}/{}", std::string(full, '#'), std::string(kBar - full, '.'), well + bad, all);
+  TaskCounts rest = counts;
+  rest.done = well;
+  return fmt::format("{}: {}", text, counts_in_words(rest));
+}
 
 std::string_view standing_word(const TaskStanding& standing) {
   if (standing.in_line) return "in line";

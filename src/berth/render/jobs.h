@@ -22,6 +22,13 @@ std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style);
 /// docs/schema/jobs.json.
 std::string jobs_json(const std::vector<ToldTask>& tasks, Layout layout);
 
+/// One that is over, for whoever looks on: "failed    12.7  exit status 3: python train.py 7\n".
+std::string ended_line(TaskId id, const TaskStanding& standing, std::string_view command);
+
+/// "[#####.....] 14/40: 8 running, 12 done, 2 failed, 18 waiting": of `all`, `done` have ended well before
+/// these.
+std::string progress_line(const TaskCounts& counts, std::size_t all, std::size_t done);
+
 /// How a task stands, in a word or two: "waiting", "in line", "running", "failed" …
 std::string_view standing_word(const TaskStanding& standing);
 

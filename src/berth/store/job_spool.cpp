@@ -201,7 +201,7 @@ Result<void> JobSpool::fill_draft(const Job& job, const std::vector<std::string>
   BERTH_LET(const auto draft, sys::open_directory(folder_.get(), kDraft));
   BERTH_DO(write_new(draft.get(), "job", encode_job(job)));
   BERTH_DO(write_new(draft.get(), "environment", joined(environment)));
-  if (job.has_script) BERTH_DO(write_new(draft.get(), kScript, script, 0700));
+  if (job.has_script || !job.lines_of.empty()) BERTH_DO(write_new(draft.get(), kScript, script, 0700));
   if (::fsync(draft.get()) != 0) return sys::fail_errno("writing");
   return {};
 }
@@ -282,7 +282,8 @@ Result<TaskStanding> JobSpool::standing(TaskId id) const {
   return standing;
 }
 
-Result<std::vector<TaskStanding>> JobSpool::standings(std::uint64_t number, const Job& job) const {
+Result<std::vector<TaskStanding>> JobSpool::standings(std::uint64_t number, const Job& job,
+                                                      const std::vector<TaskStanding>& before) const {
   const std::vector<unsigned> indices = indices_of(job);
   if (indices.empty()) {
     BERTH_LET(auto standing, own_standing({number, {}}));
@@ -301,6 +302,10 @@ Result<std::vector<TaskStanding>> JobSpool::standings(std::uint64_t number, cons
   std::vector<TaskStanding> found;
   for (const unsigned index : indices) {
     TaskStanding& standing = found.emplace_back();
+    if (found.size() <= before.size() && is_over(before[found.size() - 1])) {
+      standing = before[found.size() - 1];
+      continue;
+    }
     if (touched.contains(index)) {
       BERTH_LET(standing, own_standing({number, index}));
     }
@@ -426,6 +431,13 @@ Result<sys::Descriptor> JobSpool::bell() const {
 
 std::string JobSpool::script_path(std::uint64_t number) const {
   return fmt::format("{}/{}/{}", path_, number, kScript);
+}
+
+Result<std::string> JobSpool::script(std::uint64_t number) const {
+  const std::string name = file_of({number, {}}, kScript);
+  BERTH_LET(auto text, read_file(folder_.get(), name));
+  if (!text) return fail(ErrorCode::failure, fmt::format("{}/{} is missing", path_, name));
+  return *std::move(text);
 }
 
 void JobSpool::ring(TaskId id) const {

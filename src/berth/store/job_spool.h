@@ -35,7 +35,7 @@ class JobSpool {
 
   /// Adds a job whole, or not at all, and gives its number, which no other job here ever had. It is on the
   /// disk when this returns. `environment` is the variables that its command gets.
-  /// `script`: what Job::has_script speaks of.
+  /// `script`: what Job::has_script or Job::lines_of speaks of.
   Result<std::uint64_t> add(const Job& job, const std::vector<std::string>& environment,
                             std::string_view script = {});
   /// In order.
@@ -47,7 +47,9 @@ class JobSpool {
   Result<TaskStanding> standing(TaskId id) const;
   /// How all tasks of a job stand, in the order of `tasks_of`. Reads no files of those to which nothing has
   /// happened.
-  Result<std::vector<TaskStanding>> standings(std::uint64_t number, const Job& job) const;
+  /// `before`: an earlier answer; what was over then is not read again.
+  Result<std::vector<TaskStanding>> standings(std::uint64_t number, const Job& job,
+                                              const std::vector<TaskStanding>& before = {}) const;
   /// Whether the array as a whole was cancelled.
   Result<bool> is_cancelled(std::uint64_t number) const;
   /// Removes a job and all of its files. REQUIRES: all of its tasks are over.
@@ -66,6 +68,8 @@ class JobSpool {
   Result<sys::Descriptor> output(TaskId id) const;
   std::string output_path(TaskId id) const;
   std::string script_path(std::uint64_t number) const;
+  /// Its text.
+  Result<std::string> script(std::uint64_t number) const;
 
   /// The lock of the one runner. Empty: there is one.
   Result<sys::Descriptor> hold_as_runner() const;

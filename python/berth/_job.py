@@ -1,0 +1,237 @@
+"""Jobs: commands that are left to be run when their GPUs are free."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+from . import _berth, _request
+from ._errors import Error, Impossible, NotNow, TimedOut, Usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any, Union
+
+    After = Union[None, str, int, "Job", Iterable[Union[str, int, "Job"]]]
+
+# As the table of exit statuses in docs/manual.md has them.
+_KINDS = {2: Usage, 69: Impossible, 75: NotNow, 124: TimedOut}
+_PREFIX = "berth: "
+
+
+def _ask(words: Sequence[str], env: Mapping[str, str] | None = None, folder: str | None = None) -> str:
+    """What the program answers. Raises the kind of `Error` that its exit status says."""
+    done = subprocess.run(
+        [_berth.program(), *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=None if env is None else dict(env),
+        cwd=folder,
+        check=False,
+    )
+    if done.returncode == 0:
+        return done.stdout.decode(errors="replace")
+    said = done.stderr.decode(errors="replace").strip()
+    raise _KINDS.get(done.returncode, Error)(said[len(_PREFIX) :] if said.startswith(_PREFIX) else said)
+
+
+class Job:
+    """A job of yours on this machine, or one task of it, by its number: `berth.Job("12")`, `berth.Job("12.7")`.
+
+    It holds nothing but the number: the job goes on when this object, or this program, is gone. Each property asks
+    anew. Raises `Error` where there is no such job (any more).
+    """
+
+    id: str
+
+    def __init__(self, id: str | int):
+        self.id = str(id)
+
+    def __repr__(self) -> str:
+        return f"<berth.Job {self.id}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Job) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    @property
+    def tasks(self) -> tuple[Job, ...]:
+        """The tasks of an array, by index; of any other job, the job itself."""
+        return tuple(Job(told["id"]) for told in self._told())
+
+    @property
+    def state(self) -> str:
+        """ "waiting", "in line", "running", "done", "failed", "cancelled" or "interrupted", as `berth jobs` says it.
+
+        Of an array: "running" while any task runs, then "waiting" while any waits, then "done" if all are done, else
+        what became of the first task that is not.
+        """
+        states = [_state(told) for told in self._told()]
+        for state in ("running", "in line", "waiting"):
+            if state in states:
+                return state
+        return next((state for state in states if state != "done"), "done")
+
+    @property
+    def exit_status(self) -> int | None:
+        """As a shell has it: 0 to 255, 128 and the signal that killed it; 1 if it was cancelled or interrupted.
+
+        None while it waits or runs. Of an array: 0, or that of the first task that did not end with 0.
+        """
+        status = 0
+        for told in self._told():
+            if told["state"] in ("waiting", "running"):
+                return None
+            status = status or _exit_status(told)
+        return status
+
+    def wait(self, timeout: float | str | None = None) -> int:
+        """Returns `exit_status` when the job is over. Raises `TimedOut` if it is not after `timeout`, and the job goes on.
+
+        timeout  None: for ever; seconds, or a time such as "10m"
+
+        >>> job = berth.submit(["true"])
+        >>> job.wait("30s")
+        0
+        """
+        patience_ms = _request.wait_ms(timeout)
+        waiting = subprocess.Popen(
+            [_berth.program(), "wait", self.id],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            said = waiting.communicate(timeout=None if patience_ms is None else patience_ms / 1000)[1]
+        except subprocess.TimeoutExpired:
+            raise TimedOut(f"job {self.id} is not over after {timeout} (s, where no unit is given)") from None
+        finally:
+            waiting.kill()
+            waiting.wait()
+            if waiting.stderr is not None:
+                waiting.stderr.close()
+        status = self.exit_status
+        if status is None:
+            raise Error(said.decode(errors="replace").strip())
+        return status
+
+    def log(self) -> str:
+        """What it has printed so far, its errors included. What is no UTF-8 is replaced."""
+        return _ask(["log", self.id])
+
+    def cancel(self, wait: float | str = 10) -> None:
+        """Takes it out of what is to be done. One that runs gets SIGTERM, and this returns when it has ended.
+
+        wait  how long that may take: seconds, or a time such as "1m"
+
+        Raises `TimedOut` if it still runs then, and `Error` if it is over already.
+        """
+        patience_ms = _request.wait_ms(wait)
+        seconds = 10 if patience_ms is None else max(patience_ms // 1000, 0)
+        _ask(["cancel", f"--wait={seconds}s", self.id])
+
+    def retry(self) -> None:
+        """Runs it again, or those of its tasks that failed, or were cancelled or interrupted."""
+        _ask(["retry", self.id])
+
+    def _told(self) -> list[dict[str, Any]]:
+        told: list[dict[str, Any]] = json.loads(_ask(["jobs", "--json", self.id]))["jobs"]
+        return told
+
+
+def _exit_status(told: dict[str, Any]) -> int:
+    if told["state"] != "ended":
+        return 1
+    return 128 + int(told["signal"]) if told["signal"] is not None else int(told["exit_status"] or 0)
+
+
+def _state(told: dict[str, Any]) -> str:
+    if told["state"] == "waiting" and told["in_line"]:
+        return "in line"
+    if told["state"] == "ended":
+        return "done" if _exit_status(told) == 0 else "failed"
+    return str(told["state"])
+
+
+def _numbers(argument: str, jobs: After) -> list[str]:
+    if jobs is None:
+        return []
+    several = [jobs] if isinstance(jobs, (str, int, Job)) else list(jobs)
+    return [f"--{argument}={job.id if isinstance(job, Job) else job}" for job in several]
+
+
+def submit(
+    command: str | Sequence[str | os.PathLike[str]],
+    *,
+    gpus: int = 1,
+    name: str | None = None,
+    array: str | range | None = None,
+    params: Mapping[str, Iterable[object]] | None = None,
+    at_once: int | None = None,
+    after: After = None,
+    after_ok: After = None,
+    time: _request.Time = None,
+    retries: int = 0,
+    where: str | None = None,
+    memory: _request.Size | None = None,
+    free: _request.Size | None = None,
+    note: str | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Job:
+    """Leaves a command to be run when it is its turn and its GPUs are free, and returns at once, as `berth submit` does.
+
+    >>> job = berth.submit(["echo", "trained"], name="demo")
+    >>> job.wait(), job.state, job.log()
+    (0, 'done', 'trained\\n')
+
+    >>> sweep = berth.submit("echo $BERTH_PARAM_lr", params={"lr": [0.1, 0.01]})
+    >>> sweep.wait(), [task.log() for task in sweep.tasks]
+    (0, ['0.1\\n', '0.01\\n'])
+
+    command   the words of a command; or a text, which `sh -c` runs
+    gpus      how many devices each task gets
+    name      what it is called in `berth jobs`
+    array     a task for each index: "0-99", "0-99%4", range(100). The index is {index} in the words, and
+              BERTH_ARRAY_INDEX
+    params    a task for each combination of these values: {lr} in the words, and BERTH_PARAM_lr
+    at_once   so many of its tasks run at the same time at most
+    after     jobs that are to be over before; after_ok: and to have ended with 0, else this one is cancelled
+    time      how long a task takes at most, then it is ended: seconds, or a time such as "2h"
+    retries   so often a task that fails is run again
+    where     a condition on the devices, such as "name~A100 and free>=20G"; memory: a share of a device; free: at least
+              this much free memory: "20G", or bytes
+    note      shown to others beside the lease
+    folder    where it runs (the current directory); env: all of its environment (that of this process)
+
+    The job survives this program. Raises TypeError, ValueError and `Usage` (which is a ValueError) for what makes no
+    sense, and `Error` where the command is not there or the job cannot be stored.
+    """
+    options = [f"--count={_request.number('gpus', gpus, 1)}"]
+    if name is not None:
+        options.append(f"--job-name={name}")
+    if isinstance(array, range):
+        array = ",".join(map(str, array))
+    if array is not None:
+        options.append(f"--array={array}")
+    for key, values in (params or {}).items():
+        options.append(f"--param={key}={','.join(map(str, values))}")
+    if at_once is not None:
+        options.append(f"--at-once={_request.number('at_once', at_once, 1)}")
+    options += _numbers("after", after) + _numbers("after-ok", after_ok)
+    if time is not None:
+        options.append(f"--time={_request.time_s(time)}s")
+    if _request.number("retries", retries, 0) > 0:
+        options.append(f"--retries={retries}")
+    for key, value in (("where", where), ("memory", memory), ("free", free), ("note", note)):
+        if value is not None:
+            options.append(f"--{key}={value}")
+    words = ["sh", "-c", command] if isinstance(command, str) else [os.fspath(word) for word in command]
+    if not words:
+        raise ValueError("command must have at least one word")
+    at = None if folder is None else os.fspath(folder)
+    return Job(_ask(["submit", *options, "--", *words], env, at).strip())

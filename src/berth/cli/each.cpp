@@ -1,0 +1,245 @@
+// A job like any other, an array with a task a line, and somebody who looks on: whatever happens to this
+// process, the spool knows what has ended well.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "berth/cli/command.h"
+#include "berth/cli/job_runner.h"
+#include "berth/cli/named_job.h"
+#include "berth/cli/new_job.h"
+#include "berth/cli/progress.h"
+#include "berth/cli/question.h"
+#include "berth/core/printable.h"
+#include "berth/sys/job_process.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view kEachAbout =
+    "Runs each line of FILE as a command of its own (by sh -c), with GPUs of its own as `berth run` would, "
+    "as many at "
+    "once as there are GPUs, and shows how far it is. Without FILE, or with -, it reads the standard input. "
+    "Blank lines "
+    "and lines that begin with # are no commands.\n"
+    "\n"
+    "    berth each commands.txt\n"
+    "    for seed in 1 2 3; do echo python train.py $seed; done | berth each -n 2\n"
+    "\n"
+    "The lines are the tasks of a job: `berth log JOB.LINE` shows the output of a line, and `berth jobs JOB` "
+    "all of them. "
+    "Ctrl-C ends what runs and cancels the rest. If you give the same command again, in the same folder, it "
+    "goes on: a "
+    "line that has ended with status 0 does not run again, also if you have added lines to FILE. If this "
+    "command itself "
+    "is cut off (a lost connection, kill -9), the lines go on, and the same command shows them again.\n"
+    "\n"
+    "Ends with 0 if all lines have ended with 0, else with 1.";
+
+constexpr std::size_t kLongestText = 16 << 20;
+constexpr std::string_view kInput = "-";
+// How long what runs has to end after Ctrl-C.
+constexpr std::chrono::milliseconds kPatience = 30s;
+
+Result<std::string> text_of(const std::string& name) {
+  const bool input = name == kInput;
+  const sys::Descriptor file(input ? ::dup(STDIN_FILENO)
+                                   : ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file) return sys::fail_errno("opening " + printable(name));
+  std::string text;
+  std::array<char, 1 << 14> buffer;
+  for (;;) {
+    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+    if (got < 0) return sys::fail_errno("reading " + printable(name));
+    if (got == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (text.size() > kLongestText) return fail(ErrorCode::usage, printable(name) + " is longer than 16 MiB");
+  }
+}
+
+// Whatever way it is named.
+std::string whole_path(const std::string& name) {
+  std::array<char, PATH_MAX> path;
+  return name == kInput || ::realpath(name.c_str(), path.data()) == nullptr ? name : std::string(path.data());
+}
+
+/// What earlier calls for the same file have left.
+struct Earlier {
+  std::map<std::string, unsigned, std::less<>> done;  ///< commands, and how often each has ended well
+  std::optional<NumberedJob> alive{};                 ///< one that is not over
+  std::string text_of_alive;
+};
+
+Result<Earlier> earlier_of(const store::JobSpool& spool, const Job& job) {
+  Earlier earlier;
+  BERTH_LET(const auto numbers, spool.numbers());
+  for (const std::uint64_t number : numbers) {
+    const auto other = spool.job(number);
+    if (!other || !*other || (*other)->lines_of != job.lines_of || (*other)->folder != job.folder) continue;
+    const auto text = spool.script(number);
+    const auto standings = spool.standings(number, **other);
+    if (!text || !standings) continue;
+    const std::vector<unsigned> lines = indices_of(**other);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (counts_of({&(*standings)[i], 1}).done == 1) ++earlier.done[std::string(line_of(*text, lines[i]))];
+    }
+    if (std::ranges::all_of(*standings, is_over)) continue;
+    earlier.alive = NumberedJob{number, **other};
+    earlier.text_of_alive = *text;
+  }
+  return earlier;
+}
+
+/// Signals that ask for the end are waited for, and interrupt nothing.
+class Asked {
+ public:
+  Asked() {
+    ::sigemptyset(&set_);
+    ::sigaddset(&set_, SIGINT);
+    ::sigaddset(&set_, SIGTERM);
+    ::sigprocmask(SIG_BLOCK, &set_, nullptr);
+  }
+  /// Who asks again does not want to wait for anything.
+  ~Asked() { ::sigprocmask(SIG_UNBLOCK, &set_, nullptr); }
+  Asked(const Asked&) = delete;
+  Asked& operator=(const Asked&) = delete;
+
+  /// Sleeps for a moment. The signal that came, or 0.
+  int wait() const {
+    const timespec moment{0, 100'000'000};
+    return std::max(::sigtimedwait(&set_, nullptr, &moment), 0);
+  }
+
+ private:
+  sigset_t set_{};
+};
+
+class Each : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.arguments = "[FILE]";
+    syntax.about = kEachAbout;
+    syntax.options.push_back(
+        {kJobGroup, 0, "again", "", "also run lines that have ended well before", {}, raise_flag(again_)});
+    add_task_options(syntax, submission_, submission_.job.request);
+    return syntax;
+  }
+
+  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    if (words.size() > 1) return fail(ErrorCode::usage, "one file at a time");
+    const std::string name = words.empty() ? std::string(kInput) : words.front();
+    BERTH_LET(const std::string text, text_of(name));
+    BERTH_DO(settle(submission_));
+    Job& job = submission_.job;
+    job.lines_of = whole_path(name);
+    job.words = {"sh", "-c"};
+    BERTH_LET(job.folder, current_folder());
+    std::vector<unsigned> lines = command_lines(text);
+    if (lines.empty())
+      return fail(ErrorCode::usage, fmt::format("there is no command in {}", printable(name)));
+    BERTH_LET(auto spool, make_spool());
+    BERTH_LET(auto earlier, earlier_of(spool, job));
+    if (earlier.alive) {
+      if (earlier.text_of_alive != text)
+        return fail(
+            ErrorCode::failure,
+            fmt::format("job {0} still runs the lines that {1} had before; `berth wait {0}` waits for them, "
+                        "and `berth cancel {0}` ends them",
+                        earlier.alive->number, printable(name)));
+      tell(fmt::format("job {} of an earlier call goes on", earlier.alive->number));
+      return watch(spool, *earlier.alive, text, lines.size());
+    }
+    const std::size_t all = lines.size();
+    if (!again_) leave_out(lines, text, std::move(earlier.done));
+    if (lines.empty()) {
+      tell(fmt::format("all {} commands have ended with status 0 before; --again runs them again", all));
+      return Output{};
+    }
+    job.array = indices_to_text(lines);
+    BERTH_DO(check_array(job));
+    BERTH_LET(const std::uint64_t number, add_job(spool, job, text));
+    BERTH_DO(ensure_runner(spool, {number, {}}));
+    tell(lines.size() == all
+             ? fmt::format("job {}: {} commands", number, all)
+             : fmt::format("job {}: {} of {} commands; the others have ended with status 0 before", number,
+                           lines.size(), all));
+    return watch(spool, {number, job}, text, all);
+  }
+
+ private:
+  static void leave_out(std::vector<unsigned>& lines, std::string_view text,
+                        std::map<std::string, unsigned, std::less<>> done) {
+    std::erase_if(lines, [&](unsigned number) {
+      const auto found = done.find(line_of(text, number));
+      if (found == done.end() || found->second == 0) return false;
+      --found->second;
+      return true;
+    });
+  }
+
+  static Result<Output> watch(const store::JobSpool& spool, const NumberedJob& job, std::string_view text,
+                              std::size_t all) {
+    const std::vector<TaskId> tasks = job.tasks();
+    Progress progress(all, all - tasks.size());
+    std::vector<TaskStanding> standings;
+    int signal = 0;
+    for (const Asked asked; signal == 0; signal = asked.wait()) {
+      BERTH_LET(auto now, spool.standings(job.number, job.job, standings));
+      for (std::size_t i = 0; i < tasks.size(); ++i) {
+        if (is_over(now[i]) && (standings.empty() || !is_over(standings[i])))
+          progress.ended(tasks[i], now[i], line_of(text, *tasks[i].index));
+      }
+      standings = std::move(now);
+      const TaskCounts counts = counts_of(standings);
+      progress.show(counts);
+      if (counts.waiting + counts.running == 0) return outcome(job, counts, progress);
+      BERTH_LET(const bool there, spool.has_runner());
+      if (!there && counts.waiting != 0) BERTH_DO(ensure_runner(spool, {job.number, {}}));
+    }
+    progress.end();
+    cancel(spool, job);
+    // Not by a status: a shell that runs us in a loop is to end it.
+    sys::end_like({0, signal});
+  }
+
+  static void cancel(const store::JobSpool& spool, const NumberedJob& job) {
+    tell(fmt::format("ending job {}; the same command goes on where this one ends", job.number));
+    if (const auto cancelled = cancel_job(spool, job, kPatience); !cancelled) tell(cancelled.error().message);
+  }
+
+  static Output outcome(const NumberedJob& job, const TaskCounts& counts, Progress& progress) {
+    progress.end();
+    const std::size_t bad = counts.failed + counts.cancelled + counts.interrupted;
+    if (bad == 0) return Output{};
+    return Output{
+        .err = as_lines({fmt::format("{} of {} commands did not end with status 0 (`berth jobs {}`); the "
+                                     "same command runs them again",
+                                     bad, bad + counts.done, job.number)}),
+        .status = 1};
+  }
+
+  Submission submission_;
+  bool again_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_each() {
+  return std::make_unique<Each>();
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,167 @@
+#include "berth/cli/new_job.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <climits>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "berth/cli/job_request.h"
+#include "berth/core/output_cut.h"
+#include "berth/core/record.h"
+#include "berth/core/units.h"
+#include "berth/core/vendor.h"
+#include "berth/sys/clock.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::size_t kLongestName = 100;
+
+// A job is for the machine: what a lease told this process is not for it.
+std::set<std::string_view> names_of_a_lease() {
+  std::set<std::string_view> names{"BERTH_LEASE", "BERTH_PROMPT"};
+  for (const Vendor& vendor : vendors()) {
+    names.insert(vendor.mask_variable);
+    if (!vendor.order_variable.empty()) names.insert(vendor.order_variable);
+  }
+  return names;
+}
+
+std::vector<std::string> environment_of_job() {
+  std::set<std::string_view> left_out;
+  if (!variable("BERTH_LEASE").empty()) left_out = names_of_a_lease();
+  left_out.insert("BERTH_JOB");
+  left_out.insert("BERTH_JOB_NAME");
+  left_out.insert("BERTH_ARRAY_INDEX");
+  std::vector<std::string> kept;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view text = *each;
+    if (!left_out.contains(text.substr(0, text.find('=')))) kept.emplace_back(text);
+  }
+  return kept;
+}
+
+// Jobs are rivals of each other that ask for the same, at the same place and under the same masks.
+std::string rivals_of(const std::vector<std::string>& request, const std::vector<std::string>& environment) {
+  std::set<std::string_view> telling = names_of_a_lease();
+  telling.insert("BERTH_DIR");
+  std::string text;
+  for (const std::string& word : request) text += word + "\n";
+  for (const std::string& each : environment) {
+    if (telling.contains(std::string_view(each).substr(0, each.find('=')))) text += each + "\n";
+  }
+  return text;
+}
+
+Option number_option(std::string_view name, std::string_view help, unsigned& number) {
+  return {kJobGroup, 0, name, "N", help, {}, [&number](std::string_view value) -> Result<void> {
+            BERTH_LET(number, number_at_least(value, 1));
+            return {};
+          }};
+}
+
+Result<void> read_statuses(Job& job, std::string_view value) {
+  for (const std::string_view part : parts_of(value)) {
+    const auto status = number_from_text<int>(part);
+    if (!status || *status < 1 || *status > 255)
+      return fail(ErrorCode::usage, "must be exit statuses from 1 to 255: 75,137");
+    job.retry_on.push_back(*status);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string_view> parts_of(std::string_view list) {
+  std::vector<std::string_view> parts;
+  for (std::size_t comma = 0; comma != std::string_view::npos;) {
+    comma = list.find(',');
+    parts.push_back(list.substr(0, comma));
+    if (comma != std::string_view::npos) list.remove_prefix(comma + 1);
+  }
+  return parts;
+}
+
+void add_task_options(Syntax& syntax, Submission& submission, std::vector<std::string>& given) {
+  Job& job = submission.job;
+  syntax.options.push_back({kJobGroup,
+                            'J',
+                            "job-name",
+                            "NAME",
+                            "what it is called in `berth jobs`, `list` and `queue`",
+                            {},
+                            [&job](std::string_view value) -> Result<void> {
+                              if (value.empty() || value.size() > kLongestName)
+                                return fail(ErrorCode::usage,
+                                            fmt::format("must have 1 to {} characters", kLongestName));
+                              job.name = value;
+                              return {};
+                            }});
+  syntax.options.push_back(
+      number_option("at-once", "so many of its tasks run at the same time at most", job.at_once));
+  syntax.options.push_back(
+      number_option("retries", "run a task that fails again, so often at most", job.retries));
+  syntax.options.push_back(
+      {kJobGroup,
+       0,
+       "retry-on",
+       "LIST",
+       "only where it ended with one of these: 75,137 (128 and the signal that killed it)",
+       {},
+       [&job](std::string_view value) { return read_statuses(job, value); }});
+  syntax.options.push_back({kJobGroup,
+                            0,
+                            "not-on-last-device",
+                            "",
+                            "run it again on other GPUs than before",
+                            {},
+                            raise_flag(job.not_on_last_device)});
+  syntax.options.push_back(
+      {kJobGroup,
+       0,
+       "output-limit",
+       "SIZE",
+       "what its output may take, 1M at least; more is cut out of the middle (default 1G)",
+       {},
+       [&job](std::string_view value) -> Result<void> {
+         BERTH_LET(const auto bytes, bytes_from_text(value));
+         if (bytes < kLeastOutput) return fail(ErrorCode::usage, "must be 1M at least");
+         job.output_limit = bytes;
+         return {};
+       }});
+  add_job_request(syntax, submission.lease, given);
+}
+
+Result<void> settle(Submission& submission) {
+  BERTH_DO(settle(submission.lease));
+  BERTH_DO(check_array(submission.job));
+  if (submission.job.retries == 0 && (!submission.job.retry_on.empty() || submission.job.not_on_last_device))
+    return fail(ErrorCode::usage, "--retry-on and --not-on-last-device say how: --retries says how often");
+  return {};
+}
+
+Result<std::string> current_folder() {
+  std::array<char, PATH_MAX> buffer;
+  if (::getcwd(buffer.data(), buffer.size()) == nullptr) return sys::fail_errno("looking where we are");
+  return std::string(buffer.data());
+}
+
+Result<store::JobSpool> make_spool() {
+  BERTH_LET(const std::string path, store::JobSpool::standard_path());
+  return store::JobSpool::make(path);
+}
+
+Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script) {
+  BERTH_LET(job.folder, current_folder());
+  const std::vector<std::string> environment = environment_of_job();
+  job.rivals = rivals_of(job.request, environment);
+  job.submitted_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
+  return spool.add(job, environment, script);
+}
+
+}  // namespace berth::cli

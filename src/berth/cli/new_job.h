@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/cli/lease_options.h"
+#include "berth/store/job_spool.h"
+
+namespace berth::cli {
+
+inline constexpr std::string_view kJobGroup = "The job";
+
+/// What the command line of a job says, or the lines of its script.
+struct Submission {
+  Job job;
+  LeaseOptions lease;
+};
+
+/// The options that say how each task of a job is run, those of its request included. What is given of the
+/// request is also added to `given`, as `add_job_request` does.
+void add_task_options(Syntax& syntax, Submission& submission, std::vector<std::string>& given);
+
+/// The parts of "a,b,c".
+std::vector<std::string_view> parts_of(std::string_view list);
+
+/// What is wrong with all of it together. Error: `usage`.
+Result<void> settle(Submission& submission);
+
+/// Where this process is, which is where a job runs. Error: `failure`.
+Result<std::string> current_folder();
+
+/// This user's jobs on this machine, to add some.
+Result<store::JobSpool> make_spool();
+
+/// Adds the job, to be run in this folder and with this environment, and gives its number. `script`: as
+/// JobSpool::add has it.
+Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script);
+
+}  // namespace berth::cli

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "berth/core/job.h"
+
+namespace berth::cli {
+
+/// Tells how far many tasks are: on a terminal a bar on the error stream, as long as we are in the foreground
+/// there, and a line for each that did not end well; in a pipe a line for each that is over.
+class Progress {
+ public:
+  /// `done`: so many of `all` have ended well before.
+  Progress(std::size_t all, std::size_t done);
+
+  void ended(TaskId id, const TaskStanding& standing, std::string_view command);
+  void show(const TaskCounts& counts);
+  /// Clears the bar.
+  void end();
+
+ private:
+  std::size_t all_;
+  std::size_t done_;
+  bool terminal_;
+  std::string last_;  ///< the bar as it stands
+};
+
+}  // namespace berth::cli

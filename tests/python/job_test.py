@@ -1,0 +1,80 @@
+"""berth.submit and berth.Job: jobs from a program."""
+
+
+def test_a_job_is_submitted_waited_for_and_read(host):
+    code = """
+    job = berth.submit(["sh", "-c", "echo $CUDA_VISIBLE_DEVICES $BERTH_JOB_NAME; exit 3"], gpus=2, name="a b")
+    say(job, job.wait(), job.state, job.exit_status, job.log().strip(), job.tasks == (job,))
+    say(berth.Job(job.id) == job, berth.submit("true", time="1h", note="x", retries=1).wait("30s"))
+    """
+    assert host.says(code) == ["<berth.Job 1> 3 failed 3 0,1 a b True", "True 0"]
+
+
+def test_arrays_parameters_and_what_comes_after(host):
+    code = """
+    job = berth.submit("echo {index}; test {index} != 2", array=range(1, 4), at_once=2)
+    later = berth.submit(["true"], after_ok=job)
+    other = berth.submit(["echo", "{lr}", "{seed}"], params={"lr": [0.1], "seed": [1, 2]}, after=[job, 1])
+    say(job.wait(), job.state, [task.state for task in job.tasks])
+    say(later.wait(), later.state, other.wait(), [task.log() for task in other.tasks])
+    """
+    assert host.says(code) == [
+        "1 failed ['done', 'failed', 'done']",
+        "1 cancelled 0 ['0.1 1\\n', '0.1 2\\n']",
+    ]
+
+
+def test_a_wait_that_runs_out_leaves_the_job_and_cancel_ends_it(host):
+    code = """
+    job = berth.submit(["sleep", "1000"])
+    try:
+        job.wait(0.2)
+    except berth.TimedOut as error:
+        say(error)
+    say(job.exit_status, job.state in ("waiting", "in line", "running"))
+    job.cancel()
+    say(job.state, job.exit_status, job.wait())
+    job.retry()
+    job.cancel(wait="20s")
+    """
+    assert host.says(code) == [
+        "job 1 is not over after 0.2 (s, where no unit is given)",
+        "None True",
+        "cancelled 1 1",
+    ]
+
+
+def test_what_makes_no_sense_is_refused_with_its_reason(host):
+    code = """
+    for wrong in (
+        lambda: berth.submit([]),
+        lambda: berth.submit("true", gpus=0),
+        lambda: berth.submit("true", array="x"),
+        lambda: berth.submit(["no-such-program"]),
+        lambda: berth.Job("77").state,
+        lambda: berth.Job("77").wait(),
+        lambda: berth.submit("true", after=77),
+    ):
+        try:
+            say("nothing was wrong", wrong())
+        except (berth.Error, ValueError) as error:
+            say(type(error).__name__, str(error)[:40])
+    """
+    assert host.says(code) == [
+        "ValueError command must have at least one word",
+        "ValueError gpus must be 1 or more, not 0",
+        "Usage --array x: must be indices like 0-99 or ",
+        "Error no-such-program: there is no such comman",
+        "Error there is no job 77 of yours on this mach",
+        "Error there is no job 77 of yours on this mach",
+        "Error there is no job 77 to come after; `berth",
+    ]
+
+
+def test_the_folder_and_the_environment_are_those_that_were_said(host, tmp_path):
+    code = f"""
+    env = {{**os.environ, "MARK": "seen"}}
+    job = berth.submit("pwd; echo $MARK", folder="{tmp_path}", env=env)
+    say(job.wait(), job.log().split())
+    """
+    assert host.says(code) == [f"0 ['{tmp_path}', 'seen']"]
