@@ -41,6 +41,7 @@ std::unique_ptr<Command> make_leases();
 std::unique_ptr<Command> make_job_runner();
 std::unique_ptr<Command> make_task_run();
 std::unique_ptr<Command> make_task_words();
+std::unique_ptr<Command> make_notify();
 std::unique_ptr<Command> make_manual();
 
 namespace {
@@ -80,6 +81,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"__jobs", "", "", false, make_job_runner},
     {"__job", "", "", true, make_task_run},
     {"__tasks", "", "", false, make_task_words},
+    {"__notify", "", "", false, make_notify},
     {"__manual", "", "", false, make_manual},
 });
 

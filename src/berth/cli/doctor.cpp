@@ -11,6 +11,7 @@
 #include <span>
 
 #include "berth/cli/command.h"
+#include "berth/cli/logout_warning.h"
 #include "berth/cli/originals.h"
 #include "berth/cli/question.h"
 #include "berth/core/job_mask.h"
@@ -299,6 +300,11 @@ void check_site_files(Findings& findings) {
                       ""});
 }
 
+void check_logout(Findings& findings) {
+  if (const auto warning = logout_warning())
+    findings.push_back({Level::warn, "jobs", warning->what, warning->advice});
+}
+
 class Doctor : public Command {
  public:
   Syntax syntax() override {
@@ -341,6 +347,7 @@ class Doctor : public Command {
     check_lease_directory(findings);
     check_left_behind(findings);
     check_site_files(findings);
+    check_logout(findings);
     std::error_code ignored;
     std::ranges::copy(distributions_beside_ours(std::filesystem::canonical("/proc/self/exe", ignored)),
                       std::back_inserter(findings));

@@ -52,9 +52,9 @@ constexpr std::string_view kEachAbout =
 constexpr std::size_t kLongestText = 16 << 20;
 constexpr std::string_view kInput = "-";
 // How long what runs has to end after Ctrl-C.
-constexpr std::chrono::milliseconds kPatience = 30s;
+constexpr std::chrono::milliseconds kEndWithin = 30s;
 
-Result<std::string> text_of(const std::string& name) {
+Result<std::string> text_of_file(const std::string& name) {
   const bool input = name == kInput;
   const sys::Descriptor file(input ? ::dup(STDIN_FILENO)
                                    : ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
@@ -142,7 +142,7 @@ class Each : public Command {
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
     if (words.size() > 1) return fail(ErrorCode::usage, "one file at a time");
     const std::string name = words.empty() ? std::string(kInput) : words.front();
-    BERTH_LET(const std::string text, text_of(name));
+    BERTH_LET(const std::string text, text_of_file(name));
     BERTH_DO(settle(submission_));
     Job& job = submission_.job;
     job.lines_of = whole_path(name);
@@ -218,7 +218,8 @@ class Each : public Command {
 
   static void cancel(const store::JobSpool& spool, const NumberedJob& job) {
     tell(fmt::format("ending job {}; the same command goes on where this one ends", job.number));
-    if (const auto cancelled = cancel_job(spool, job, kPatience); !cancelled) tell(cancelled.error().message);
+    if (const auto cancelled = cancel_job(spool, job, kEndWithin); !cancelled)
+      tell(cancelled.error().message);
   }
 
   static Output outcome(const NumberedJob& job, const TaskCounts& counts, Progress& progress) {

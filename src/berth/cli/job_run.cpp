@@ -15,6 +15,7 @@
 #include "berth/cli/conduct_check.h"
 #include "berth/cli/job_request.h"
 #include "berth/cli/job_runner.h"
+#include "berth/cli/notify.h"
 #include "berth/cli/question.h"
 #include "berth/cli/run.h"
 #include "berth/core/printable.h"
@@ -80,6 +81,11 @@ class TaskRun {
                                                    std::min(job.output_limit.value_or(most), most)));
     bound_ = std::move(bound);
     hooks.look = [this] { return look_at_output(); };
+    hooks.time_is_short = [this](std::int64_t left_s) {
+      send_notices(job_.notify,
+                   {NoticeEvent::time, to_text(id_), job_.name, subject_of(id_, job_), time_in_words(left_s)},
+                   own_environment(), &spool_);
+    };
     hooks.inherited = {lock};
     hooks.environment = variables_of(job);
     return run_leased(environment_, options);
@@ -144,6 +150,9 @@ class TaskRun {
       return fail(ErrorCode::not_now, "it was cancelled");
     started_ = true;
     tell_runner();
+    std::string labels;
+    for (const Device* device : lease.devices()) labels += (labels.empty() ? "" : ",") + label(*device);
+    tell_of_start(spool_, id_.job, job_, labels);
     return {};
   }
 
@@ -163,6 +172,7 @@ class TaskRun {
     if (is_retried(end)) events.emplace_back().step = TaskStep::retried;
     if (const auto written = spool_.append(id_, std::move(events)); !written) tell(written.error().message);
     started_ = true;
+    tell_of_end(spool_, id_.job, job_);
     spool_.ring(id_);
   }
 
@@ -222,6 +232,7 @@ class TaskRun {
         BERTH_DO(spool_.append(id_, std::move(event)));
     }
     if (!never) return kNotNow;
+    tell_of_end(spool_, id_.job, job_);
     return std::unexpected(error);
   }
 

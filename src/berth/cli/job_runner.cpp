@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 
 #include "berth/cli/command.h"
+#include "berth/cli/notify.h"
 #include "berth/lease/site_file.h"
 #include "berth/store/old_jobs.h"
 #include "berth/sys/child.h"
@@ -45,14 +46,6 @@ constexpr std::size_t kBrokenJobs = 3;
 constexpr std::chrono::milliseconds kStrayPeriod = 5s;
 // Old jobs are forgotten once a day; a runner that lives for long asks now and then whether it is.
 constexpr std::chrono::hours kForgetPeriod{1};
-
-// After an upgrade the file that was started has lost its name to a newer one.
-Result<std::string> program_path() {
-  BERTH_LET(std::string path, own_path());
-  constexpr std::string_view kGone = " (deleted)";
-  if (path.ends_with(kGone)) path.resize(path.size() - kGone.size());
-  return path;
-}
 
 Task known_as(const TaskStanding& standing) {
   if (is_over(standing)) return Task::over;
@@ -143,8 +136,12 @@ class JobRunner {
     const auto standings = spool_.standings(number, **job);
     if (!standings) return drop(number);
     KnownJob* place = known(number);
+    // Whoever ran it may have been killed before it could tell.
+    if (std::ranges::all_of(*standings, is_over)) {
+      tell_of_end(spool_, number, **job);
+      return drop(number);
+    }
     if (place == nullptr) {
-      if (std::ranges::all_of(*standings, is_over)) return drop(number);
       const auto next = std::ranges::lower_bound(jobs_, number, {}, &KnownJob::number);
       place = &*jobs_.insert(next, {.number = number,
                                     .rivals = (*job)->rivals,
@@ -153,10 +150,10 @@ class JobRunner {
                                     .indices = indices_of(**job)});
       if (!(*job)->after.empty() || !(*job)->after_ok.empty() || (*job)->not_before_s)
         conditions_.insert_or_assign(number, **job);
+      if (!(*job)->notify.targets.empty()) told_.insert(number);
     }
     over_.erase(number);
     for (std::size_t i = 0; i < standings->size(); ++i) note(*place, i, (*standings)[i]);
-    if (all_over(*place)) drop(number);
   }
 
   void read(TaskId id) {
@@ -167,7 +164,7 @@ class JobRunner {
     const auto standing = spool_.standing(id);
     if (!standing || task >= job->tasks.size()) return read_job(id.job);
     note(*job, task, *standing);
-    if (all_over(*job)) drop(id.job);
+    if (all_over(*job)) read_job(id.job);
   }
 
   static bool all_over(const KnownJob& job) {
@@ -177,6 +174,7 @@ class JobRunner {
   void drop(std::uint64_t number) {
     over_.insert(number);
     conditions_.erase(number);
+    told_.erase(number);
     std::erase_if(jobs_, [&](const KnownJob& job) { return job.number == number; });
   }
 
@@ -209,10 +207,12 @@ class JobRunner {
       strays_.insert(id);
   }
 
+  // Of a job that somebody is told of, what runs as well: who else would tell that it was cut off?
   bool has_work() const {
-    return std::ranges::any_of(jobs_, [](const KnownJob& job) {
-      return std::ranges::any_of(job.tasks,
-                                 [](Task task) { return task == Task::waiting || task == Task::in_line; });
+    return std::ranges::any_of(jobs_, [this](const KnownJob& job) {
+      return told_.contains(job.number) || std::ranges::any_of(job.tasks, [](Task task) {
+               return task == Task::waiting || task == Task::in_line;
+             });
     });
   }
 
@@ -249,7 +249,7 @@ class JobRunner {
     event.step = TaskStep::cancelled;
     event.reason = fmt::format("job {}, after which it was to run, did not end well", failed);
     // Where it cannot be written the job is asked for again when the next runner reads it.
-    if (spool_.append({number, {}}, std::move(event))) drop(number);
+    if (spool_.append({number, {}}, std::move(event))) read_job(number);
   }
 
   void start() {
@@ -383,6 +383,7 @@ class JobRunner {
   std::string boot_ = store::boot_id();
   std::vector<KnownJob> jobs_;  ///< those that are not over, by number
   std::set<std::uint64_t> over_;
+  std::set<std::uint64_t> told_;  ///< of those that are not over, those of which somebody wants to be told
   std::vector<LiveTask> live_;
   std::set<TaskId> strays_;                ///< they have a lock, and no process of whose end we would be told
   std::map<std::uint64_t, Pause> pauses_;  ///< of jobs that could not get in line
@@ -426,6 +427,13 @@ class Jobs : public Command {
 
 }  // namespace
 
+Result<std::string> program_path() {
+  BERTH_LET(std::string path, own_path());
+  constexpr std::string_view kGone = " (deleted)";
+  if (path.ends_with(kGone)) path.resize(path.size() - kGone.size());
+  return path;
+}
+
 Result<store::JobSpool> open_spool() {
   BERTH_LET(const std::string path, store::JobSpool::standard_path());
   return store::JobSpool::open(path);
@@ -447,7 +455,8 @@ Result<void> ensure_runner(const store::JobSpool& spool, TaskId news) {
 
 bool serves_jobs(pid_t pid) {
   const std::string command = sys::process_command(pid);
-  return command.find(" __jobs /") != std::string::npos || command.find(" __job /") != std::string::npos;
+  return command.find(" __jobs /") != std::string::npos || command.find(" __job /") != std::string::npos ||
+         command.find(" __notify") != std::string::npos;
 }
 
 std::unique_ptr<Command> make_job_runner() {

@@ -87,8 +87,12 @@ class JobList : public Command {
       const std::vector<TaskId> ids = job.tasks();
       // An array is a line where all jobs are shown, and a line a task where it is asked for.
       if (words.empty() && ids.size() > 1) {
-        tasks.push_back(
-            {{job.number, {}}, std::move(job.job), standing_of_all(*standings), "", counts_of(*standings)});
+        TaskStanding all = standing_of_all(*standings);
+        // A notice is about the job as a whole.
+        if (!job.job.notify.targets.empty()) {
+          if (const auto whole = spool.standing({job.number, {}})) all.not_told = whole->not_told;
+        }
+        tasks.push_back({{job.number, {}}, std::move(job.job), std::move(all), "", counts_of(*standings)});
         continue;
       }
       for (std::size_t i = 0; i < ids.size(); ++i)

@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "berth/cli/environment.h"
 #include "berth/cli/job_request.h"
+#include "berth/cli/notify.h"
 #include "berth/core/output_cut.h"
 #include "berth/core/record.h"
 #include "berth/core/units.h"
@@ -134,6 +136,7 @@ void add_task_options(Syntax& syntax, Submission& submission, std::vector<std::s
          job.output_limit = bytes;
          return {};
        }});
+  add_notify_options(syntax, kJobGroup, job.notify);
   add_job_request(syntax, submission.lease, given);
 }
 

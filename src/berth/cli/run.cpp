@@ -137,7 +137,7 @@ class Run {
     while (!(ending = job->wait(earlier(earlier(check.next(), end.next()), next_look())))) {
       note_release(*job, lease);
       if (const auto sentence = check.go_on()) tell(*sentence);
-      end.go_on(all_of_job);
+      go_on(end, all_of_job);
     }
     check.end();
     if (options_.hooks.after_end) options_.hooks.after_end(*ending);
@@ -149,6 +149,11 @@ class Run {
     if (options_.hooks.at_last) options_.hooks.at_last();
     if (ending->signal != 0) sys::end_like(*ending);
     return ending->exit_status;
+  }
+
+  void go_on(TimedEnd& end, const std::function<std::vector<pid_t>()>& job) const {
+    const auto left_s = end.go_on(job);
+    if (left_s && options_.hooks.time_is_short) options_.hooks.time_is_short(*left_s);
   }
 
   TimedEnd::Moment next_look() const {
@@ -176,7 +181,7 @@ class Run {
     bool told = false;
     while (sys::JobProcess::has_leftovers() && !left_behind(others).empty()) {
       const auto event = job.wait_for_leftovers(*earlier(earlier(until, end.next()), next_look()));
-      end.go_on([&] { return left_behind(others); });
+      go_on(end, [&] { return left_behind(others); });
       if (event == sys::JobProcess::Event::asked_to_leave) return false;
       if (event == sys::JobProcess::Event::child_ended) continue;
       if (!event && std::chrono::steady_clock::now() < until) continue;

@@ -23,6 +23,8 @@ struct RunHooks {
   std::function<void(const sys::JobEnding&)> after_end;
   /// All is over, and this process is about to end.
   std::function<void()> at_last;
+  /// Its time is over in so many seconds.
+  std::function<void(std::int64_t)> time_is_short;
   /// While anything of the command lives: called again and again, and says when at the latest it wants to be
   /// called next.
   std::function<std::chrono::steady_clock::time_point()> look;

@@ -1,6 +1,11 @@
+#include <fmt/format.h>
+
 #include "berth/cli/command.h"
 #include "berth/cli/conduct_check.h"
+#include "berth/cli/notify.h"
 #include "berth/cli/run.h"
+#include "berth/core/noticed_end.h"
+#include "berth/render/explain.h"
 
 namespace berth::cli {
 namespace {
@@ -48,6 +53,7 @@ class RunCommand : public Command {
                               "say which GPUs it got, even if standard error is no terminal",
                               {},
                               raise_flag(options_.verbose)});
+    add_notify_options(syntax, kLeaseGroup, wish_);
     syntax.options.push_back(
         {kLeaseGroup, 'q', "quiet", "", "do not say which GPUs it got", {}, raise_flag(options_.quiet)});
     return syntax;
@@ -60,15 +66,45 @@ class RunCommand : public Command {
     if (options_.exec && options_.lease.request.request.time_s)
       return fail(ErrorCode::usage,
                   "--time and --exec exclude each other: with --exec nobody stays who could end the command");
+    if (options_.exec && !wish_.targets.empty())
+      return fail(ErrorCode::usage,
+                  "--notify and --exec exclude each other: with --exec nobody stays who could tell");
     options_.command = words;
     BERTH_LET(const auto first_look, time_of_first_look());
     options_.first_look = first_look;
+    tell_others(words);
     BERTH_LET(const auto status, run_leased(environment, options_));
     return Output{.status = status};
   }
 
  private:
+  void tell_others(const std::vector<std::string>& words) {
+    if (wish_.targets.empty()) return;
+    const auto tell_of = [this, subject = render::short_command(fmt::format("{}", fmt::join(words, " ")))](
+                             NoticeEvent event, std::string what, int exit_status = 0) {
+      send_notices(wish_, {event, "", "", subject, std::move(what), exit_status}, own_environment(), nullptr);
+    };
+    RunHooks& hooks = options_.hooks;
+    hooks.before_start = [tell_of](const leasing::HeldLease& lease) -> Result<void> {
+      std::string labels;
+      for (const Device* device : lease.devices()) labels += (labels.empty() ? "" : ",") + label(*device);
+      tell_of(NoticeEvent::start, "started on GPU " + labels);
+      return {};
+    };
+    hooks.time_is_short = [tell_of](std::int64_t left_s) {
+      tell_of(NoticeEvent::time, time_in_words(left_s));
+    };
+    hooks.after_end = [tell_of](const sys::JobEnding& ending) {
+      TaskStanding standing;
+      standing.phase = TaskPhase::ended;
+      standing.exit_status = ending.exit_status;
+      if (ending.signal != 0) standing.signal = ending.signal;
+      if (const auto end = noticed_end({standing})) tell_of(end->event, end->words, end->exit_status);
+    };
+  }
+
   RunOptions options_;
+  NoticeWish wish_;
 };
 
 }  // namespace

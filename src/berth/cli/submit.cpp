@@ -12,6 +12,7 @@
 #include "berth/cli/command.h"
 #include "berth/cli/command_hint.h"
 #include "berth/cli/job_runner.h"
+#include "berth/cli/logout_warning.h"
 #include "berth/cli/new_job.h"
 #include "berth/cli/question.h"
 #include "berth/core/record.h"
@@ -247,8 +248,11 @@ class Submit : public Command {
     }
     BERTH_LET(const std::uint64_t number, add_job(spool, std::move(job), script));
     Output output{.out = fmt::format("{}\n", number)};
+    // Once a call is enough for who looks on; in a script it would be noise.
+    if (const auto warning = ::isatty(STDERR_FILENO) == 1 ? logout_warning() : std::nullopt)
+      output.err = as_lines({fmt::format("warning: {}; {}", warning->what, warning->advice)});
     if (const auto runner = ensure_runner(spool, {number, {}}); !runner)
-      output.err =
+      output.err +=
           as_lines({fmt::format("job {} is kept, and waits until `berth jobs` can start a runner: {}", number,
                                 runner.error().message)});
     return output;

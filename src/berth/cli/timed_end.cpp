@@ -27,7 +27,7 @@ TimedEnd::Moment TimedEnd::next() const {
   return left ? Moment(std::chrono::steady_clock::now() + *left) : std::nullopt;
 }
 
-void TimedEnd::go_on(const std::function<std::vector<pid_t>()>& job) {
+std::optional<std::int64_t> TimedEnd::go_on(const std::function<std::vector<pid_t>()>& job) {
   const TimeStep step = clock_.step();
   if (step == TimeStep::warn) tell(warning_of(clock_, lease_));
   if (step == TimeStep::ask) ask(job());
@@ -35,6 +35,9 @@ void TimedEnd::go_on(const std::function<std::vector<pid_t>()>& job) {
     for (const pid_t pid : job()) ::kill(pid, SIGKILL);
   }
   set_timer();
+  if (step != TimeStep::warn) return std::nullopt;
+  const auto left = clock_.left();
+  return left ? std::optional(std::chrono::ceil<std::chrono::seconds>(*left).count()) : std::nullopt;
 }
 
 void TimedEnd::ask(const std::vector<pid_t>& job) const {

@@ -25,8 +25,9 @@ class TimedEnd {
 
   /// When something is due. nullopt: never.
   Moment next() const;
-  /// Does what is due. `job` gives all processes of it, and is asked when they are to end.
-  void go_on(const std::function<std::vector<pid_t>()>& job);
+  /// Does what is due. `job` gives all processes of it, and is asked when they are to end. Gives the seconds
+  /// that are left where it has warned now.
+  std::optional<std::int64_t> go_on(const std::function<std::vector<pid_t>()>& job);
   bool is_over() const { return clock_.is_over(); }
 
  private:

@@ -48,6 +48,7 @@ void wait_again(TaskStanding& task) {
   fresh.starts = task.starts;
   fresh.devices = std::move(task.devices);
   fresh.cut_bytes = task.cut_bytes;
+  fresh.not_told = std::move(task.not_told);
   task = std::move(fresh);
 }
 
@@ -93,6 +94,9 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       break;
     case TaskStep::again:
       wait_again(task);
+      break;
+    case TaskStep::not_told:
+      task.not_told = event.reason;
       break;
     case TaskStep::output_cut:
       task.cut_bytes = event.cut_bytes.value_or(0);

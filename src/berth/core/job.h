@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "berth/core/error.h"
+#include "berth/core/notice.h"
 
 namespace berth {
 
@@ -48,7 +49,8 @@ struct Job {
   bool not_on_last_device = false;             ///< a task that is run again gets other devices
   std::optional<std::int64_t> not_before_s{};  ///< by the wall clock; nullopt: at once
   std::optional<std::uint64_t>
-      output_limit{};            ///< bytes that a task's output may take; nullopt: as the site says
+      output_limit{};  ///< bytes that a task's output may take; nullopt: as the site says
+  NoticeWish notify;
   std::int64_t submitted_s = 0;  ///< since the epoch
 
   bool operator==(const Job&) const = default;
@@ -85,6 +87,7 @@ enum class TaskStep {
   again,      ///< somebody wants it run again: what happened before does not count
   retried,    ///< it failed, and its job says that it is run again; nothing, where it was cancelled meanwhile
   output_cut,  ///< its output has outgrown its bound, and was cut
+  not_told,    ///< a notice about it could not be sent
 };
 std::string_view to_text(TaskStep step);
 
@@ -136,6 +139,7 @@ struct TaskStanding {
   std::uint64_t pid_start_ticks = 0;
   std::string boot;             ///< of that process
   std::string reason;           ///< why it was put off, or ended without having started
+  std::string not_told;         ///< why a notice about it was not sent
   std::uint64_t cut_bytes = 0;  ///< of its output, which are missing in its file
   /// When the last thing happened to it, by the wall clock and by that of a boot; "" for the boot: never.
   std::int64_t last_s = 0;

@@ -16,8 +16,8 @@ constexpr std::string_view kJobKind = "berth-job";
 constexpr std::string_view kEventKind = "berth-task-event";
 constexpr unsigned kJobVersion = 1;
 
-constexpr std::array<std::string_view, 8> kSteps{"taken",   "started", "ended",   "cancelled",
-                                                 "put_off", "again",   "retried", "output_cut"};
+constexpr std::array<std::string_view, 9> kSteps{"taken", "started", "ended",      "cancelled", "put_off",
+                                                 "again", "retried", "output_cut", "not_told"};
 
 template <class Number>
 void numbers(std::string_view key, const std::vector<Number>& values, FieldWriter& field) {
@@ -50,6 +50,8 @@ void fields_of_job(JobType& job, Fields& field) {
   field("not_on_last_device", job.not_on_last_device);
   field("not_before", job.not_before_s);
   field("output_limit", job.output_limit);
+  field("notify", job.notify.targets);
+  field("notify_on", job.notify.events);
 }
 
 template <class EventType, class Fields>

@@ -83,6 +83,7 @@ Json task_json(const ToldTask& task) {
           {"reason", text_or_null(standing.reason)},
           {"output", text_or_null(task.output_path)},
           {"output_cut_bytes", standing.cut_bytes},
+          {"not_told", text_or_null(standing.not_told)},
           {"after", task.job.after},
           {"after_ok", task.job.after_ok},
           {"not_before_s", nullable(task.job.not_before_s)},
@@ -147,6 +148,8 @@ std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style) {
                     {command_line(task.job.words)}});
     if (!standing.reason.empty())
       reasons += fmt::format("job {}: {}\n", to_text(task.id), printable(standing.reason));
+    if (!standing.not_told.empty())
+      reasons += fmt::format("job {}: {}\n", to_text(task.id), printable(standing.not_told));
     if (standing.cut_bytes != 0)
       reasons +=
           fmt::format("job {0}: {1} of its output were cut out of the middle; `berth log {0}` has the rest\n",

@@ -349,6 +349,12 @@ Result<void> JobSpool::forget(std::uint64_t number) {
   return {};
 }
 
+bool JobSpool::claim(std::uint64_t number, const std::string& word) const {
+  const std::string name = file_of({number, {}}, word);
+  return static_cast<bool>(
+      sys::Descriptor(::openat(folder_.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)));
+}
+
 std::vector<pid_t> JobSpool::holders(TaskId id) const {
   const auto file = sys::identity_of(folder_.get(), file_of({id.job, {}}, "job"));
   return file ? sys::processes_that_lock(*file, byte_of(id)) : std::vector<pid_t>();

@@ -64,6 +64,9 @@ class JobSpool {
   Result<void> append(TaskId id, TaskEvent event, bool durable = false) const;
   /// The same of several, which happen at once for whoever reads.
   Result<void> append(TaskId id, std::vector<TaskEvent> events, bool durable = false) const;
+  /// Whether nobody has said this of the job before: a word of a file name. False also where it cannot be
+  /// kept.
+  bool claim(std::uint64_t number, const std::string& word) const;
   /// The file of what the task writes, made where it is missing.
   Result<sys::Descriptor> output(TaskId id) const;
   std::string output_path(TaskId id) const;

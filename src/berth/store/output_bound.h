@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "berth/core/error.h"
 #include "berth/core/output_cut.h"
 #include "berth/sys/descriptor.h"
 

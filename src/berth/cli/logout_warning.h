@@ -1,0 +1,16 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace berth::cli {
+
+/// What happens to jobs that are submitted here when their user logs out, and what to do about it.
+struct LogoutWarning {
+  std::string what;
+  std::string advice;
+};
+/// nullopt: they go on, as far as can be seen.
+std::optional<LogoutWarning> logout_warning();
+
+}  // namespace berth::cli

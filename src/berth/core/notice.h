@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/core/error.h"
+
+namespace berth {
+
+/// What somebody wants to be told of.
+enum class NoticeEvent {
+  start,
+  end,   ///< with status 0
+  fail,  ///< it ended otherwise, was cut off, or can never begin
+  time,  ///< its time is over soon
+};
+std::string_view to_text(NoticeEvent event);
+
+/// How a notice is sent.
+enum class NoticeWay { command, mail, ntfy, slack, json };
+
+/// Where a notice goes.
+struct NoticeTarget {
+  NoticeWay way = NoticeWay::command;
+  std::string what;  ///< the command, the address ("": the user's own mailbox), or the URL
+
+  bool operator==(const NoticeTarget&) const = default;
+};
+/// Of "cmd:COMMAND", "mail", "mail:ADDRESS", "ntfy:URL", "slack:URL", "json:URL". Error: `usage`.
+Result<NoticeTarget> notice_target_from_text(std::string_view text);
+/// What may be told of a target: a webhook's URL is a secret.
+std::string told_target(std::string_view text);
+
+/// What a user asked to be told, and how.
+struct NoticeWish {
+  std::vector<std::string> targets;  ///< as notice_target_from_text reads them
+  std::vector<std::string> events;   ///< as to_text says them; none: all but the start
+
+  bool wants(NoticeEvent event) const;
+  bool operator==(const NoticeWish&) const = default;
+};
+
+}  // namespace berth

@@ -1,0 +1,207 @@
+"""Notices: what jobs and commands tell, to whom, and that a hook holds up nobody."""
+
+import http.server
+import json
+import shutil
+import threading
+
+import pytest
+from jobs import eventually
+from schemas import checked
+from storm import processes
+from submitted import fill, job, kill, submit, wait_for
+
+HOOK = 'cmd:echo "$BERTH_EVENT|$BERTH_JOB|$BERTH_SUBJECT|$BERTH_MESSAGE|$BERTH_EXIT_STATUS" >> {0}/told'
+
+
+@pytest.fixture
+def hook(lab) -> str:
+    return HOOK.format(lab.directory)
+
+
+def told(lab) -> list[str]:
+    file = lab.directory / "told"
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def test_the_end_of_a_job_is_told_once_and_its_start_where_it_is_asked_for(lab, hook):
+    number = submit(lab, "-J", "a b", "--notify", hook, "--notify-on", "start,end,fail", "--", "true")
+    assert lab.berth("wait", number).status == 0
+    eventually(lambda: len(told(lab)) == 2)
+    assert sorted(told(lab)) == [
+        "end|1|job 1 (a b)|ended with status 0|0",
+        "start|1|job 1 (a b)|started on GPU 0|",
+    ]
+    number = submit(lab, "--notify", hook, "--retries", "1", "--", "sh", "-c", "exit 3")
+    lab.berth("wait", number)
+    eventually(lambda: len(told(lab)) == 3)
+    assert told(lab)[-1] == "fail|2|job 2|failed: exit status 3|3"
+    # Nobody tells it again.
+    eventually(lambda: not processes(lab)["runner"])
+    lab.berth("wait", submit(lab, "--", "true"))
+    eventually(lambda: not processes(lab)["runner"])
+    assert len(told(lab)) == 3
+
+
+def test_an_array_is_told_of_as_one(lab, hook):
+    number = submit(
+        lab,
+        "--array",
+        "1-6",
+        "--notify",
+        hook,
+        "--notify-on",
+        "start,end,fail",
+        "--",
+        "test",
+        "{index}",
+        "!=",
+        "3",
+    )
+    lab.berth("wait", number)
+    eventually(lambda: len(told(lab)) == 2)
+    assert sum(line.startswith("start|") for line in told(lab)) == 1
+    assert "fail|1|job 1|ended: 1 of 6 tasks did not end with status 0|1" in told(lab)
+
+
+def test_one_that_is_cut_off_is_told_of_and_one_that_its_user_cancels_is_not(lab, hook):
+    number = submit(lab, "--notify", hook, "--", "sleep", "1000")
+    wait_for(lab, number, "running")
+    kill(lab, "run")
+    eventually(lambda: told(lab) == ["fail|1|job 1|was cut off, by kill -9 or a reboot|1"])
+    number = submit(lab, "--notify", hook, "--", "sleep", "1000")
+    wait_for(lab, number, "running")
+    lab.berth("cancel", number)
+    after = submit(lab, "--notify", hook, "--after-ok", number, "--", "true")
+    wait_for(lab, after, "cancelled")
+    eventually(lambda: len(told(lab)) == 2)
+    assert told(lab)[1].startswith(f"fail|{after}|job {after}|was cancelled: job {number}, after which")
+
+
+def test_one_whose_run_and_runner_are_killed_is_told_of_by_the_next(lab, hook):
+    number = submit(lab, "--notify", hook, "--", "sleep", "1000")
+    wait_for(lab, number, "running")
+    kill(lab, "runner")
+    kill(lab, "run")
+    wait_for(lab, number, "interrupted")
+    assert told(lab) == []
+    submit(lab, "--", "true")
+    eventually(lambda: len(told(lab)) == 1)
+
+
+def test_a_time_that_is_over_soon_is_told(lab, hook):
+    number = submit(lab, "--notify", hook, "--notify-on", "time", "--time", "2s", "--", "sleep", "1000")
+    lab.berth("wait", number)
+    eventually(lambda: len(told(lab)) == 1)
+    assert told(lab)[0].startswith(f"time|{number}|job {number}|its time is over in ")
+
+
+def test_a_hook_that_hangs_delays_nothing_and_one_that_fails_is_named(make_lab):
+    lab = make_lab("1xH100")
+    hanging = submit(lab, "--notify", "cmd:sleep 1000", "--", "true")
+    failing = submit(lab, "--notify", "cmd:echo no such thing >&2; exit 4", "--", "true")
+    assert lab.berth("wait", hanging, failing).status == 0
+    # The GPU is given to the next although the hook still hangs, for thirty seconds.
+    assert lab.berth("run", "--wait", "15s", "--", "true").status == 0
+    words = "the notice to cmd:echo no such thing >&2; exit 4 about its end was not sent: exit status 4: no such thing"
+    eventually(lambda: job(lab, failing)["not_told"] == words)
+    assert f"job {failing}: {words}" in lab.berth("jobs").out
+    checked(lab.berth("jobs", "--json"), "jobs")
+
+
+def test_a_mail_goes_through_sendmail(lab):
+    folder = lab.directory / "bin"
+    folder.mkdir()
+    mailer = folder / "sendmail"
+    mailer.write_text(
+        f'#!/bin/sh\necho "$@" > {lab.directory}/words\ncat > {lab.directory}/mail.new\nmv {lab.directory}/mail.new {lab.directory}/mail\n'
+    )
+    mailer.chmod(0o755)
+    env = {"PATH": f"{folder}:{lab.env['PATH']}"}
+    number = submit(
+        lab, "-J", "x\nBcc: eve", "--notify", "mail:ada@example.org", "--", "sh", "-c", "exit 3", env=env
+    )
+    lab.berth("wait", number)
+    eventually((lab.directory / "mail").exists)
+    head, body = (lab.directory / "mail").read_text().split("\n\n", 1)
+    assert head.splitlines()[:2] == [
+        "To: ada@example.org",
+        "Subject: berth: job 1 (x\\x0aBcc: eve): failed: exit status 3",
+    ]
+    assert "failed: exit status 3" in body and "`berth log 1`" in body
+    assert (lab.directory / "words").read_text() == "-t -oi\n"
+
+
+@pytest.fixture
+def webhook():
+    """A server, and what it has got."""
+    got = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            got.append((self.path, dict(self.headers), body))
+            self.send_response(500 if self.path == "/broken" else 200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}", got
+    server.shutdown()
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_webhooks_get_what_they_read(lab, webhook):
+    url, got = webhook
+    targets = [word for way in ("ntfy", "slack", "json") for word in ("--notify", f"{way}:{url}/{way}?a=b")]
+    number = submit(
+        lab, "-J", 'the "x"', *targets, "--notify", f"json:{url}/broken", "--", "sh", "-c", "exit 3"
+    )
+    lab.berth("wait", number)
+    eventually(lambda: len(got) == 4)
+    bodies = {path: body for path, _, body in got}
+    assert bodies["/ntfy?a=b"].startswith('job 1 (the "x") on ') and bodies["/ntfy?a=b"].endswith(
+        ": failed: exit status 3"
+    )
+    assert json.loads(bodies["/slack?a=b"]) == {"text": bodies["/ntfy?a=b"]}
+    document = json.loads(bodies["/json?a=b"])
+    assert (document["event"], document["job"], document["name"], document["exit_status"]) == (
+        "fail",
+        "1",
+        'the "x"',
+        3,
+    )
+    (title,) = (headers["Title"] for path, headers, _ in got if path.startswith("/ntfy"))
+    assert title == "berth: fail"
+    # Its URL may be a secret, and is told nobody.
+    eventually(
+        lambda: (job(lab, number)["not_told"] or "").startswith(
+            "the notice to json about its fail was not sent"
+        )
+    )
+
+
+def test_a_run_tells_as_well(lab, hook):
+    answer = lab.berth("run", "--notify", hook, "--notify-on", "start,end,fail", "--", "sh", "-c", "exit 3")
+    assert answer.status == 3
+    eventually(lambda: len(told(lab)) == 2)
+    assert sorted(told(lab)) == ["fail||sh|failed: exit status 3|3", "start||sh|started on GPU 0|"]
+
+
+@pytest.mark.parametrize(
+    "target", ["", "https://x", "mail:-oQ", "slack:x", "cmd:", "json:file:///etc/passwd"]
+)
+def test_what_is_no_target_is_refused(lab, target):
+    assert lab.berth("submit", "--notify", target, "--", "true").status == 2
+    assert lab.berth("submit", "--notify", "cmd:true", "--notify-on", "never", "--", "true").status == 2
+
+
+def test_mail_without_sendmail_is_refused_at_submit(lab):
+    if shutil.which("sendmail", path="/usr/sbin:/usr/lib:/usr/bin:/usr/local/bin:/bin"):
+        pytest.skip("needs a machine without sendmail")
+    answer = lab.berth("submit", "--notify", "mail", "--", "true")
+    assert answer.status == 2 and "there is no program sendmail on this machine" in answer.err
+    assert fill(lab, 1) == ["1"]
