@@ -175,7 +175,9 @@ def submit(
     after: After = None,
     after_ok: After = None,
     time: _request.Time = None,
+    at: str | None = None,
     retries: int = 0,
+    notify: str | Iterable[str] = (),
     where: str | None = None,
     memory: _request.Size | None = None,
     free: _request.Size | None = None,
@@ -202,7 +204,10 @@ def submit(
     at_once   so many of its tasks run at the same time at most
     after     jobs that are to be over before; after_ok: and to have ended with 0, else this one is cancelled
     time      how long a task takes at most, then it is ended: seconds, or a time such as "2h"
+    at        not before then: "22:00", or "2h" from now
     retries   so often a task that fails is run again
+    notify    who is told when it ends, fails, or its time is up soon: "mail", "mail:ADDRESS", "ntfy:URL", "slack:URL",
+              "json:URL", "cmd:COMMAND", or several in a list
     where     a condition on the devices, such as "name~A100 and free>=20G"; memory: a share of a device; free: at least
               this much free memory: "20G", or bytes
     note      shown to others beside the lease
@@ -227,11 +232,12 @@ def submit(
         options.append(f"--time={_request.time_s(time)}s")
     if _request.number("retries", retries, 0) > 0:
         options.append(f"--retries={retries}")
-    for key, value in (("where", where), ("memory", memory), ("free", free), ("note", note)):
+    options += [f"--notify={target}" for target in ([notify] if isinstance(notify, str) else notify)]
+    for key, value in (("at", at), ("where", where), ("memory", memory), ("free", free), ("note", note)):
         if value is not None:
             options.append(f"--{key}={value}")
     words = ["sh", "-c", command] if isinstance(command, str) else [os.fspath(word) for word in command]
     if not words:
         raise ValueError("command must have at least one word")
-    at = None if folder is None else os.fspath(folder)
-    return Job(_ask(["submit", *options, "--", *words], env, at).strip())
+    start = None if folder is None else os.fspath(folder)
+    return Job(_ask(["submit", *options, "--", *words], env, start).strip())

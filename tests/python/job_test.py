@@ -71,6 +71,16 @@ def test_what_makes_no_sense_is_refused_with_its_reason(host):
     ]
 
 
+def test_who_is_told_and_when_it_may_start(host, tmp_path):
+    code = f"""
+    job = berth.submit("exit 3", at="1s", notify=["cmd:echo $BERTH_MESSAGE > {tmp_path}/told.new; mv {tmp_path}/told.new {tmp_path}/told"])
+    say(job.state, job.wait())
+    while not os.path.exists("{tmp_path}/told"): time.sleep(0.01)
+    say(open("{tmp_path}/told").read().strip())
+    """  # noqa: E501
+    assert host.says(code) == ["waiting 3", "failed: exit status 3"]
+
+
 def test_the_folder_and_the_environment_are_those_that_were_said(host, tmp_path):
     code = f"""
     env = {{**os.environ, "MARK": "seen"}}

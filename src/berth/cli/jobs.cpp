@@ -171,6 +171,7 @@ class JobLog : public OnJobs {
     const std::string path = spool.output_path(id);
     sys::Descriptor file;
     for (;;) {
+      BERTH_DO(spool.still_has(id.job));
       // Asked first: what it has written before it was over is there.
       BERTH_LET(const auto standing, spool.standing(id));
       if (!file) file = sys::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -229,6 +230,7 @@ class JobWait : public OnJobs {
 
   static Result<std::vector<TaskStanding>> end_of(const store::JobSpool& spool, const NumberedJob& job) {
     for (;;) {
+      BERTH_DO(spool.still_has(job.number));
       BERTH_LET(auto standings, standings_of(spool, job));
       if (std::ranges::all_of(standings, is_over)) return standings;
       BERTH_LET(const bool there, spool.has_runner());

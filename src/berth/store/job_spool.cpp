@@ -245,6 +245,12 @@ Result<std::vector<std::uint64_t>> JobSpool::numbers() const {
   return found;
 }
 
+Result<void> JobSpool::still_has(std::uint64_t number) const {
+  if (::faccessat(folder_.get(), file_of({number, {}}, "job").c_str(), F_OK, 0) != 0)
+    return forgotten(number);
+  return {};
+}
+
 Result<std::optional<Job>> JobSpool::job(std::uint64_t number) const {
   if (!folder_) return std::nullopt;
   const std::string name = file_of({number, {}}, "job");
@@ -316,11 +322,7 @@ Result<std::vector<TaskStanding>> JobSpool::standings(std::uint64_t number, cons
 
 Result<TaskStanding> JobSpool::own_standing(TaskId id) const {
   BERTH_LET(const auto text, read_file(folder_.get(), file_of(id, "state")));
-  if (!text) {
-    if (::faccessat(folder_.get(), file_of({id.job, {}}, "job").c_str(), F_OK, 0) != 0)
-      return forgotten(id.job);
-    return TaskStanding();
-  }
+  if (!text) return TaskStanding();
   const std::vector<TaskEvent> events = decode_events(*text);
   const TaskStanding unheld = standing_of(events, false);
   // What ended without a word may have a process: only then the lock says more than the events.

@@ -43,7 +43,9 @@ class JobSpool {
   /// nullopt: there is none of this number (any more).
   Result<std::optional<Job>> job(std::uint64_t number) const;
   Result<std::vector<std::string>> environment(std::uint64_t number) const;
-  /// How a task stands now. Error: `failure`, also when the job was forgotten.
+  /// Error: `failure`, when the job was forgotten. Whoever waits for one asks it now and then.
+  Result<void> still_has(std::uint64_t number) const;
+  /// How a task stands now. One of a job that is gone waits.
   Result<TaskStanding> standing(TaskId id) const;
   /// How all tasks of a job stand, in the order of `tasks_of`. Reads no files of those to which nothing has
   /// happened.
