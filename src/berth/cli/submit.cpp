@@ -5,7 +5,6 @@
 #include <array>
 #include <chrono>
 #include <ctime>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,6 +14,7 @@
 #include "berth/cli/logout_warning.h"
 #include "berth/cli/new_job.h"
 #include "berth/cli/question.h"
+#include "berth/core/job_script.h"
 #include "berth/core/record.h"
 #include "berth/core/units.h"
 #include "berth/sys/clock.h"
@@ -45,7 +45,6 @@ constexpr std::string_view kSubmitAbout =
     "waits behind all of them. A job runs at most once; one that was cut off by kill -9 or a reboot "
     "is `interrupted`.";
 
-constexpr std::string_view kScriptMark = "#BERTH ";
 constexpr std::size_t kLongestScript = 1 << 20;
 
 Result<void> read_array(Job& job, std::string_view value) {
@@ -131,34 +130,6 @@ void add_submit_options(Syntax& syntax, Submission& submission, std::vector<std:
   add_task_options(syntax, submission, given);
 }
 
-/// The words of a line, as a shell would take them apart: quotes hold together, a backslash takes the next
-/// character as it is. Error: `usage`, for a quote that does not end.
-Result<std::vector<std::string>> words_of_line(std::string_view line) {
-  std::vector<std::string> words;
-  bool in_word = false;
-  char quote = 0;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (quote == 0 && (c == ' ' || c == '\t')) {
-      in_word = false;
-      continue;
-    }
-    if (quote == 0 && !in_word && c == '#') return words;
-    if (!std::exchange(in_word, true)) words.emplace_back();
-    if (quote == 0 && (c == '"' || c == '\'')) {
-      quote = c;
-    } else if (c == quote) {
-      quote = 0;
-    } else if (c == '\\' && quote != '\'' && i + 1 < line.size()) {
-      words.back() += line[++i];
-    } else {
-      words.back() += c;
-    }
-  }
-  if (quote != 0) return fail(ErrorCode::usage, "a quote does not end");
-  return words;
-}
-
 Result<void> parse_again(Submission& submission, const std::vector<std::string>& options) {
   Syntax syntax;
   add_submit_options(syntax, submission, submission.job.request);
@@ -169,22 +140,11 @@ Result<void> parse_again(Submission& submission, const std::vector<std::string>&
   return {};
 }
 
-Result<void> parse_line(Submission& submission, std::string_view line) {
-  BERTH_LET(const auto words, words_of_line(line));
-  return parse_again(submission, words);
-}
-
-// Of the lines before the first that is a command, as sbatch has them.
 Result<void> parse_script(Submission& submission, std::string_view name, std::string_view text) {
-  unsigned number = 0;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    ++number;
-    if (!line.empty() && line.front() != '#') break;
-    if (!line.starts_with(kScriptMark)) continue;
-    if (const auto taken = parse_line(submission, line.substr(kScriptMark.size())); !taken)
-      return std::unexpected(context(taken.error(), fmt::format("{}, line {}", printable(name), number)));
+  BERTH_LET(const auto lines, options_in_job_script(name, text));
+  for (const JobScriptLine& line : lines) {
+    if (const auto taken = parse_again(submission, line.words); !taken)
+      return std::unexpected(context(taken.error(), line.place));
   }
   return {};
 }
@@ -287,7 +247,7 @@ class Submit : public Command {
       return fail(ErrorCode::usage,
                   fmt::format("the lines of {0} end as on Windows; `sed -i 's/\\r$//' {0}` mends that",
                               input ? "the script" : words.front()));
-    const bool marked = text.find(fmt::format("\n{}", kScriptMark)) != std::string::npos;
+    const bool marked = text.find(fmt::format("\n{}", kJobScriptMark)) != std::string::npos;
     return input || (text.starts_with("#!") && marked) ? std::optional(std::move(text)) : std::nullopt;
   }
 

@@ -218,7 +218,9 @@ void read_listing(const JsonReader& json, HostReport& report) {
   Snapshot& snapshot = report.facts.snapshot;
   json.needs("taken_at_s");
   const double taken_at_s = json.maybe_decimal("taken_at_s").value_or(-1);
-  if (!(taken_at_s >= 0 && taken_at_s < kLatestSeconds)) return json.mark("taken_at_s", "is no time");
+  // Nanoseconds since the epoch are 64 bits until the year 2262.
+  constexpr double kLatestLook = 9.2e9;
+  if (!(taken_at_s >= 0 && taken_at_s < kLatestLook)) return json.mark("taken_at_s", "is no time");
   snapshot.taken_at_ns = std::llround(taken_at_s * 1000) * 1'000'000;
   snapshot.source = json.text("source");
   snapshot.driver_version = json.text("driver_version");

@@ -177,7 +177,10 @@ void read_identity(Questions& questions, ReadingSet readings) {
   if (readings.has(ReadingKind::capability)) {
     int major = 0;
     int minor = 0;
-    if (questions.ask(library.capability, &major, &minor)) device.compute_capability = 10 * major + minor;
+    constexpr int kMost = 100;
+    const bool told = questions.ask(library.capability, &major, &minor);
+    if (told && major >= 0 && major < kMost && minor >= 0 && minor < 10)
+      device.compute_capability = 10 * major + minor;
   }
 }
 
@@ -249,7 +252,9 @@ std::optional<Device> read_instance(Questions& parent, unsigned slot, ReadingSet
 
 std::vector<Device> read_instances(Questions& parent, ReadingSet readings) {
   std::vector<Device> instances;
-  const unsigned slots = parent.number(parent.library().mig_slots).value_or(0);
+  // A GPU has seven; each that a driver makes up would be asked for.
+  constexpr unsigned kMostSlots = 64;
+  const unsigned slots = std::min(parent.number(parent.library().mig_slots).value_or(0), kMostSlots);
   for (unsigned slot = 0; slot < slots && parent.answers(); ++slot) {
     if (auto instance = read_instance(parent, slot, readings)) instances.push_back(std::move(*instance));
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "berth/source/nvml/device_reader.h"
 #include "berth/source/nvml/outcome.h"
 #include "berth/source/nvml/topology_reader.h"
@@ -12,6 +14,8 @@
 namespace berth::nvml {
 
 using source::Stage;
+
+constexpr unsigned kMostGpus = 1024;
 
 Result<void> NvmlReader::prepare() {
   if (!library_) {
@@ -46,6 +50,9 @@ Result<unsigned> NvmlReader::count_devices() {
   }
   if (outcome == kGpuNotFound) return 0U;
   if (outcome != kSuccess) return std::unexpected(error_of(outcome));
+  if (count > kMostGpus)
+    return fail(ErrorCode::no_driver,
+                fmt::format("the driver tells of {} GPUs, which no machine has", count));
   return count;
 }
 

@@ -151,6 +151,34 @@ TEST_CASE_FIXTURE(Gpu, "a device without a handle is a row with its reason") {
   }
 }
 
+Return capability_of_nonsense(Handle, int* major, int* minor) {
+  *major = 1 << 30;
+  *minor = 0;
+  return kSuccess;
+}
+Return mig_is_on(Handle, unsigned* now, unsigned* after_reset) {
+  *now = *after_reset = 1;
+  return kSuccess;
+}
+Return slots_without_end(Handle, unsigned* slots) {
+  *slots = kAbsent32;
+  return kSuccess;
+}
+Return no_instance(Handle, unsigned, Handle*) {
+  ++FakeDriver::current().calls["instance"];
+  return kNotFound;
+}
+
+TEST_CASE_FIXTURE(Gpu, "numbers that no card has are not taken for numbers") {
+  driver.set("nvmlDeviceGetCudaComputeCapability", capability_of_nonsense);
+  CHECK_FALSE(read(ReadingKind::capability).compute_capability);
+  driver.set("nvmlDeviceGetMigMode", mig_is_on);
+  driver.set("nvmlDeviceGetMaxMigDeviceCount", slots_without_end);
+  driver.set("nvmlDeviceGetMigDeviceHandleByIndex", no_instance);
+  CHECK(read(ReadingKind::mig).mig_enabled == true);
+  CHECK(driver.calls["instance"] <= 64);
+}
+
 TEST_CASE_FIXTURE(Gpu, "compute modes have their driver's numbers") {
   CHECK(read(ReadingKind::compute_mode).compute_mode == ComputeMode::exclusive_process);
 }

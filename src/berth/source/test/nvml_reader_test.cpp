@@ -77,6 +77,18 @@ TEST_CASE_FIXTURE(Machine, "access that was lost to all devices is looked for ag
   CHECK(driver.calls["nvmlShutdown"] == 1);
 }
 
+Return count_without_end(unsigned* count) {
+  *count = kAbsent32;
+  return kSuccess;
+}
+
+TEST_CASE_FIXTURE(Machine, "a driver that tells of more GPUs than a machine has is not asked for each") {
+  driver.set("nvmlDeviceGetCount_v2", count_without_end);
+  read();
+  REQUIRE_FALSE(outcome);
+  CHECK(outcome.error().message == "the driver tells of 4294967295 GPUs, which no machine has");
+}
+
 TEST_CASE("a library that cannot be loaded is tried again when it is asked again") {
   FakeDriver driver({{.uuid = "GPU-0"}});
   int tries = 0;

@@ -1,0 +1,60 @@
+#include "berth/core/job_script.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "berth/core/printable.h"
+
+namespace berth {
+namespace {
+
+/// The words of a line, as a shell would take them apart: quotes hold together, a backslash takes the next
+/// character as it is. Error: `usage`, for a quote that does not end.
+Result<std::vector<std::string>> words_of_line(std::string_view line) {
+  std::vector<std::string> words;
+  bool in_word = false;
+  char quote = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quote == 0 && (c == ' ' || c == '\t')) {
+      in_word = false;
+      continue;
+    }
+    if (quote == 0 && !in_word && c == '#') return words;
+    if (!std::exchange(in_word, true)) words.emplace_back();
+    if (quote == 0 && (c == '"' || c == '\'')) {
+      quote = c;
+    } else if (c == quote) {
+      quote = 0;
+    } else if (c == '\\' && quote != '\'' && i + 1 < line.size()) {
+      words.back() += line[++i];
+    } else {
+      words.back() += c;
+    }
+  }
+  if (quote != 0) return fail(ErrorCode::usage, "a quote does not end");
+  return words;
+}
+
+}  // namespace
+
+Result<std::vector<JobScriptLine>> options_in_job_script(std::string_view name, std::string_view text) {
+  std::vector<JobScriptLine> lines;
+  unsigned number = 0;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    ++number;
+    if (!line.empty() && line.front() != '#') break;
+    if (!line.starts_with(kJobScriptMark)) continue;
+    std::string place = fmt::format("{}, line {}", printable(name), number);
+    auto words = words_of_line(line.substr(kJobScriptMark.size()));
+    if (!words) return std::unexpected(context(words.error(), place));
+    lines.push_back({std::move(place), *std::move(words)});
+  }
+  return lines;
+}
+
+}  // namespace berth

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/core/error.h"
+
+namespace berth {
+
+inline constexpr std::string_view kJobScriptMark = "#BERTH ";
+
+/// Options of `berth submit`, a word each, as one line of a script says them.
+struct JobScriptLine {
+  std::string place;  ///< "train.sh, line 3", for messages
+  std::vector<std::string> words;
+
+  bool operator==(const JobScriptLine&) const = default;
+};
+
+/// The lines of the script `name` that begin with the mark, before the first that is a command, as sbatch has
+/// them. Error: `usage`, with the place.
+Result<std::vector<JobScriptLine>> options_in_job_script(std::string_view name, std::string_view text);
+
+}  // namespace berth
