@@ -73,13 +73,21 @@ def _lock(path: str) -> Optional[int]:
             if not os.path.isdir(os.path.dirname(path)):
                 raise
             continue
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return None
-        return descriptor
+        if _flock(descriptor, fcntl.LOCK_EX) or _flock(descriptor, fcntl.LOCK_SH):
+            return descriptor
+        os.close(descriptor)
+        return None
     return None
+
+
+def _flock(descriptor: int, how: int) -> bool:
+    """Shared is how Berth itself has it, for the lease that we are about to use or are inside of, where the site file
+    says that originals are still in use. An original can have its own beside neither."""
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def release(descriptors: list[int]) -> None:

@@ -256,6 +256,9 @@ std::string policy_in_words(const SitePolicy& policy) {
     text += fmt::format("; programs that do not count: {}", fmt::join(policy.ignored_programs, ", "));
   if (!policy.ignored_users.empty())
     text += fmt::format("; users that do not count: {}", fmt::join(policy.ignored_users, ", "));
+  if (!policy.gpu_scheduler_locks.empty())
+    text += fmt::format("; the locks of originals of gpu_scheduler count: {}",
+                        fmt::join(policy.gpu_scheduler_locks, ", "));
   if (policy.default_wait_s)
     text += fmt::format("; a wait lasts at most {}", duration_for_people(*policy.default_wait_s));
   if (policy.commands != CommandTelling::full)

@@ -18,6 +18,7 @@ constexpr milliseconds kBetweenAttempts = 3ms;
 // Until memory is back, or a condition on a reading holds, there is no event: the first in line looks again.
 constexpr milliseconds kDrainingTick = 250ms;
 constexpr milliseconds kReadingTick = 2s;
+constexpr milliseconds kOriginalsTick = 2s;
 // How long nothing must have happened before the last look that comes before a long sleep.
 constexpr milliseconds kSettleTime = 20ms;
 // After an event that a look did not explain, the locks mostly end within a moment: the next job need not
@@ -71,6 +72,11 @@ Action ask_names(const State& state) {
   return names;
 }
 
+bool is_locked_by_original(const State& state, const std::string& uuid) {
+  const auto& locked = state.facts.locked_by_originals;
+  return std::ranges::find(locked, uuid) != locked.end();
+}
+
 // What has no event.
 milliseconds look_period(const State& state) {
   milliseconds period = state.patience.tick;
@@ -79,6 +85,8 @@ milliseconds look_period(const State& state) {
       period = std::min(period, kDrainingTick);
     if (verdict.failed == Clause::thresholds || verdict.failed == Clause::within_limit)
       period = std::min(period, kReadingTick);
+    if (verdict.failed == Clause::not_leased && is_locked_by_original(state, verdict.uuid))
+      period = std::min(period, kOriginalsTick);
   }
   return period;
 }
@@ -122,6 +130,12 @@ Action sleep_until_released(State& state, milliseconds left) {
   return sleep;
 }
 
+// Nobody before it looks after a device that only such a lock keeps from it.
+bool watches_original(const State& state, const Behind& me) {
+  return std::ranges::any_of(me.unguarded,
+                             [&](const std::string& uuid) { return is_locked_by_original(state, uuid); });
+}
+
 // A thousand waiters that look up every few seconds are a load. Whoever has many before it has time to notice
 // that the one before it is stopped.
 Action sleep_behind(State& state, const Behind& me, milliseconds now, milliseconds left) {
@@ -132,6 +146,7 @@ Action sleep_behind(State& state, const Behind& me, milliseconds now, millisecon
   if (state.is_pausing) period = state.looks_after_ring-- == kLooksAfterRing ? kFirstPause : kSettleTime;
   const bool is_deaf = now < state.deaf_until;
   if (is_deaf) period = std::min(period, state.deaf_until - now);
+  if (watches_original(state, me)) period = std::min(period, kOriginalsTick);
   const auto is_unguarded = [&](const std::string& uuid) {
     return std::ranges::find(me.unguarded, uuid) != me.unguarded.end();
   };
@@ -291,6 +306,7 @@ Action on(State& state, milliseconds now, const Ticked& tick) {
   const Behind* me = behind(state);
   const bool looks_for_itself = me != nullptr && !me->unguarded.empty();
   if (state.is_pausing || (tick.leases_changed && looks_for_itself)) return look_anew(state);
+  if (me != nullptr && watches_original(state, *me)) return look_anew(state);
   const bool may_be_my_turn = tick.leases_changed && !tick.far_back && backfills(state);
   if (!may_be_my_turn && (me == nullptr || !is_passed_over(me->rival)) &&
       std::ranges::all_of(state.passed_over, is_passed_over)) {

@@ -119,6 +119,9 @@ Objection not_leased(const Case& subject) {
   if (locked(device.uuid) || (device.mig && locked(device.mig->parent_uuid))) {
     return because("locked by a program that has no ticket");
   }
+  const auto& by_originals = subject.facts.locked_by_originals;
+  if (std::ranges::find(by_originals, device.uuid) != by_originals.end())
+    return because("locked by an original gpu_scheduler");
   if (subject.leases.empty()) return std::nullopt;
   Failure failure;
   std::vector<std::string> names;

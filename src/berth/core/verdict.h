@@ -70,8 +70,10 @@ struct Facts {
   std::multimap<std::uint32_t, TicketId> process_leases;
   std::vector<std::string> draining;       ///< UUIDs whose last lease ended, memory not yet back
   std::vector<std::string> foreign_locks;  ///< UUIDs locked by someone who has no ticket (flock(1))
-  std::optional<GpuLimit> limit;           ///< of the user who asks; nullopt: none
-  std::int64_t booted_at_s = 0;  ///< where the boot clock began, in seconds since the epoch; 0: not known
+  std::vector<std::string>
+      locked_by_originals;        ///< UUIDs that an original gpu_scheduler has locked, and nobody leased
+  std::optional<GpuLimit> limit;  ///< of the user who asks; nullopt: none
+  std::int64_t booted_at_s = 0;   ///< where the boot clock began, in seconds since the epoch; 0: not known
 };
 
 /// free memory for a new lease = total − driver reserve − Σ over leases max(promised, used) − used by

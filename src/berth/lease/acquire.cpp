@@ -181,8 +181,25 @@ class Asking {
 
   Done perform(const Grant&) {
     source_.close();
+    SchedulerLocks beside;
+    // What is inside of a lease has those of that one.
+    if (!options_.within) {
+      const auto folders = scheduler_lock_folders(options_.policy.gpu_scheduler_locks);
+      const auto lost = beside.take(folders, own_->ticket().devices, state_.facts.snapshot);
+      if (lost) return begin_again(*lost);
+    }
     std::vector<std::string> notes = std::get<Granted>(state_.plan).choice.notes;
-    return Acquired(HeldLease(std::move(own_), world(), std::move(notes)));
+    notes.insert(notes.end(), beside.notes().begin(), beside.notes().end());
+    return Acquired(HeldLease(std::move(own_), world(), std::move(notes), std::move(beside)));
+  }
+
+  // An original has locked the device since we looked. Until something happens it is asked for no more.
+  Done begin_again(const std::string& lost) {
+    own_->release();
+    own_.reset();
+    state_ = begin(std::move(state_.request), state_.patience);
+    state_.refused.insert(lost);
+    return What(Begun{});
   }
 
   Done perform(const Refuse&) {
@@ -269,8 +286,17 @@ class Asking {
 
 }  // namespace
 
-HeldLease::HeldLease(std::unique_ptr<store::OwnTicket> own, World world, std::vector<std::string> notes)
-    : own_(std::move(own)), world_(std::move(world)), notes_(std::move(notes)) {}
+HeldLease::HeldLease(std::unique_ptr<store::OwnTicket> own, World world, std::vector<std::string> notes,
+                     SchedulerLocks beside)
+    : own_(std::move(own)), beside_(std::move(beside)), world_(std::move(world)), notes_(std::move(notes)) {}
+
+// Whoever is handed them ends the last as that of the ticket (src/berth/store/handed_lease.h).
+std::vector<int> HeldLease::descriptors() const {
+  std::vector<int> all = beside_.descriptors();
+  const std::vector<int> own = own_->descriptors();
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
 
 std::vector<const Device*> HeldLease::devices() const {
   std::vector<const Device*> found;

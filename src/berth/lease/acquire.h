@@ -10,6 +10,7 @@
 #include "berth/core/acquisition.h"
 #include "berth/core/standing.h"
 #include "berth/lease/look.h"
+#include "berth/lease/scheduler_locks.h"
 #include "berth/store/lease_store.h"
 
 namespace berth::leasing {
@@ -29,7 +30,8 @@ struct TicketWords {
 /// Devices that are ours until the last process that shares the lease lets go. Move-only.
 class HeldLease {
  public:
-  HeldLease(std::unique_ptr<store::OwnTicket> own, World world, std::vector<std::string> notes);
+  HeldLease(std::unique_ptr<store::OwnTicket> own, World world, std::vector<std::string> notes,
+            SchedulerLocks beside = {});
 
   const Ticket& ticket() const { return own_->ticket(); }
   /// As they were when they were granted, in the order in which the job shall see them.
@@ -39,7 +41,7 @@ class HeldLease {
   /// What is to be known about the choice, one sentence each.
   const std::vector<std::string>& notes() const { return notes_; }
   /// Whoever has a copy of these holds the lease too. All are close-on-exec.
-  std::vector<int> descriptors() const { return own_->descriptors(); }
+  std::vector<int> descriptors() const;
   /// How long it says that it takes, as of now: it may have been extended. nullopt: it does not say.
   std::optional<std::int64_t> time_s() {
     own_->read_again();
@@ -53,10 +55,14 @@ class HeldLease {
   /// Gives back what only the wait needed, which takes some milliseconds: for when the job has begun.
   void end_watch() { own_->end_watch(); }
   /// Ends it for all who share it. Without this, the end of this object ends our part of it only.
-  void release() { own_->release(); }
+  void release() {
+    beside_.release();
+    own_->release();
+  }
 
  private:
   std::unique_ptr<store::OwnTicket> own_;
+  SchedulerLocks beside_;
   World world_;
   std::vector<std::string> notes_;
 };

@@ -10,6 +10,7 @@
 #include "berth/core/gap.h"
 #include "berth/core/select.h"
 #include "berth/lease/attribution.h"
+#include "berth/lease/scheduler_locks.h"
 #include "berth/store/device_locks.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
@@ -51,6 +52,14 @@ void set_aside(const std::set<std::uint32_t>& adopted, Snapshot& snapshot) {
       return true;
     });
   }
+}
+
+// A device that is leased is taken with and without such a lock, which our drop-ins have, too.
+void note_originals(World& world) {
+  if (world.facts.policy.gpu_scheduler_locks.empty()) return;
+  const auto folders = scheduler_lock_folders(world.facts.policy.gpu_scheduler_locks);
+  auto& locked = world.facts.locked_by_originals = locked_by_originals(folders, world.facts.snapshot);
+  std::erase_if(locked, [&](const std::string& uuid) { return !leases_on(world.ledger, uuid).empty(); });
 }
 
 }  // namespace
@@ -131,6 +140,8 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
         }))
       facts.draining.push_back(device.uuid);
   }
+  // Of a lease inside of another the outer one has these locks.
+  if (!options.within) note_originals(world);
   tell_commands(facts, world.ledger, ::getuid());
   if (options.books == store::Extent::everything)
     world.stopped = stopped_waiters(world.ledger, *options.processes);

@@ -208,6 +208,18 @@ Result<void> read_users(Page& page, std::string_view key, const toml::node& node
   return read_names(page, key, node, page.policy.ignored_users);
 }
 
+// A user's file may add some: that takes GPUs from nobody.
+Result<void> read_scheduler_locks(Page& page, std::string_view key, const toml::node& node) {
+  Page anybodys{page.path, false, page.policy};
+  std::vector<std::string>& folders = page.policy.gpu_scheduler_locks;
+  BERTH_DO(read_names(anybodys, key, node, folders));
+  const auto is_place = [](const std::string& folder) {
+    return folder.starts_with('/') || folder.starts_with("~/");
+  };
+  if (std::ranges::all_of(folders, is_place)) return {};
+  return wrong(page, node, fmt::format("{}: a folder begins with / or ~/", key));
+}
+
 Result<void> read_commands(Page& page, std::string_view key, const toml::node& node) {
   BERTH_LET(const auto text, text_of(page, node, key));
   constexpr std::array<std::string_view, 3> kWords{"full", "program", "none"};
@@ -266,7 +278,7 @@ struct Key {
   std::string_view name;
   Result<void> (*read)(Page&, std::string_view, const toml::node&);
 };
-constexpr std::array<Key, 14> kKeys{{{"commands", read_commands},
+constexpr std::array<Key, 15> kKeys{{{"commands", read_commands},
                                      {"hidden_tolerance", read_tolerance},
                                      {"default_wait", read_wait},
                                      {"idle_leftovers", read_idle_leftovers},
@@ -279,7 +291,8 @@ constexpr std::array<Key, 14> kKeys{{{"commands", read_commands},
                                      {"limits", read_limits},
                                      {"excluded", read_exclusions},
                                      {"ignored_programs", read_programs},
-                                     {"ignored_users", read_users}}};
+                                     {"ignored_users", read_users},
+                                     {"gpu_scheduler_locks", read_scheduler_locks}}};
 /// nullopt: there is no such file.
 Result<std::optional<std::string>> read_file(const std::string& path) {
   const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));

@@ -42,7 +42,10 @@ std::vector<std::string> lessees(const Device& device, const Facts& facts, const
   std::vector<std::string> users;
   for (const Ticket* lease : leases.on(device.uuid))
     users.push_back(lease->user.empty() ? fmt::format("uid {}", lease->uid) : lease->user);
-  if (users.empty() && std::ranges::find(facts.foreign_locks, device.uuid) != facts.foreign_locks.end())
+  const auto is_in = [&](const std::vector<std::string>& locked) {
+    return std::ranges::find(locked, device.uuid) != locked.end();
+  };
+  if (users.empty() && (is_in(facts.foreign_locks) || is_in(facts.locked_by_originals)))
     users.emplace_back("?");
   return users;
 }

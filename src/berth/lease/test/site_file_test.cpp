@@ -38,6 +38,22 @@ reason = "on loan"
   CHECK(apply_site_text({}, "", "x", false) == SitePolicy{});
 }
 
+TEST_CASE("a letter where a value should be is an error with its line") {
+  const auto policy = apply_site_text({}, "default_wait = \"1h\"\ntime = 19\u00e9-05-2", "f", false);
+  REQUIRE_FALSE(policy);
+  CHECK(policy.error().message.starts_with("f:2: "));
+}
+
+TEST_CASE("folders of gpu_scheduler's locks are added up, a user's own too") {
+  const auto site = apply_site_text({}, "gpu_scheduler_locks = [\"/tmp/gpu_locks\"]", "f", false);
+  REQUIRE(site);
+  const auto both = apply_site_text(*site, "gpu_scheduler_locks = [\"~/.gpu_locks\"]", "u", true);
+  REQUIRE(both);
+  CHECK(both->gpu_scheduler_locks == std::vector<std::string>{"/tmp/gpu_locks", "~/.gpu_locks"});
+  CHECK(apply_site_text({}, "gpu_scheduler_locks = [\"locks\"]", "f", false).error().message ==
+        "f:1: gpu_scheduler_locks: a folder begins with / or ~/");
+}
+
 TEST_CASE("a key that is not known is kept with file and line, beside all that is") {
   const auto policy = apply_site_text({}, "default_wait = \"1h\"\ntolerance = 3", "f", false);
   REQUIRE(policy);
@@ -46,7 +62,7 @@ TEST_CASE("a key that is not known is kept with file and line, beside all that i
         std::vector<std::string>{
             "f:2: unknown key 'tolerance'; allowed: commands, hidden_tolerance, "
             "default_wait, idle_leftovers, backfill, assumed_time, time, time_grace, job_output, keep_jobs, "
-            "limits, excluded, ignored_programs, ignored_users"});
+            "limits, excluded, ignored_programs, ignored_users, gpu_scheduler_locks"});
 }
 
 TEST_CASE("what is malformed is named with file and line, and never skipped") {

@@ -1,0 +1,139 @@
+"""Berth beside an original gpu_scheduler, which holds GPUs by locks of its own: `gpu_scheduler_locks` in the site file."""
+
+import pathlib
+import signal
+import sys
+
+import pytest
+from lab import DEADLINE_S
+from lease_jobs import eventually
+
+from original_scheduler import OriginalLock
+
+PROGRAM = pathlib.Path(__file__).parent / "original_scheduler.py"
+LOCKED = "locked by an original gpu_scheduler"
+
+
+@pytest.fixture
+def site(make_lab):
+    def make(machine: str = "2xH100"):
+        lab = make_lab(machine)
+        (lab.directory / "site.toml").write_text(
+            f'gpu_scheduler_locks = ["{lab.directory}/gpu_locks", "~/.gpu_locks"]\n'
+        )
+        return lab
+
+    return make
+
+
+def lock_of(lab, number: int, folder: str = "gpu_locks") -> OriginalLock:
+    return OriginalLock(lab.directory / folder / f"gpu_{number}.lock")
+
+
+def holding(lab, *words):
+    """A lease that lasts until its input ends."""
+    process = lab.start_berth("run", *words, "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES; read _", stdin=-1)
+    assert process.stdout.readline().strip()
+    return process
+
+
+@pytest.mark.parametrize("folder", ["gpu_locks", "home/.gpu_locks"])
+def test_an_idle_gpu_that_an_original_has_locked_is_given_to_nobody(site, folder):
+    lab = site()
+    assert lock_of(lab, 0, folder).acquire()
+    assert lab.berth("pick").out == "1\n"
+    assert lab.berth("run", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES").out == "1\n"
+    refused = lab.berth("run", "--no-wait", "-n", "2", "--", "true")
+    assert refused.status == 75 and LOCKED in refused.err
+    assert LOCKED in lab.berth("why", "-n", "2").out
+    verdict = lab.berth("list", "--json").json["devices"][0]["verdict"]
+    assert (verdict["free"], verdict["clause"], verdict["reason"]) == (False, "not_leased", LOCKED)
+
+
+def test_who_waits_for_it_gets_it_when_the_original_lets_go(site):
+    lab = site("1xH100")
+    lock = lock_of(lab, 0)
+    assert lock.acquire()
+    waiting = lab.start_berth("run", "--", "true")
+    eventually(lambda: "GPU 0 locked" in lab.berth("queue").out)
+    lock.release()
+    assert waiting.wait(timeout=DEADLINE_S) == 0
+
+
+@pytest.mark.parametrize("how", ["ends", "is killed"])
+def test_what_is_leased_no_original_gets_until_its_last_process_is_gone(site, how):
+    lab = site()
+    process = holding(lab, "--devices", "1")
+    locks = [lock_of(lab, 1), lock_of(lab, 1, "home/.gpu_locks")]
+    assert not any(lock.acquire() for lock in locks)
+    assert lock_of(lab, 0).acquire()
+    if how == "ends":
+        process.communicate("\n")
+    else:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        # Its command lives on, and has the lease.
+        assert not any(lock.acquire() for lock in locks)
+        process.communicate("\n")
+    assert lab.berth("run", "--wait", "20s", "--devices", "1", "--", "true").status == 0
+    assert all(lock.acquire() for lock in locks)
+
+
+def test_shares_of_a_gpu_keep_an_original_away_together(site):
+    lab = site("1xH100")
+    first, second = holding(lab, "--memory", "10G"), holding(lab, "--memory", "10G")
+    first.communicate("\n")
+    assert not lock_of(lab, 0).acquire()
+    second.communicate("\n")
+    assert lock_of(lab, 0).acquire()
+
+
+def test_inside_of_a_lease_its_lock_is_in_nobodys_way(site):
+    lab = site()
+    inside = f"{lab.program} run -- sh -c 'echo $CUDA_VISIBLE_DEVICES'"
+    assert lab.berth("run", "--devices", "1", "--", "sh", "-c", inside).out == "1\n"
+
+
+def test_a_board_that_cuda_does_not_count_has_no_number(site):
+    lab = site('[[device]]\nmodel = "H100"\nmig = []\n[[device]]\nmodel = "H100"\ncount = 2\n')
+    assert lock_of(lab, 0).acquire()
+    free = [
+        d["index"] for d in lab.berth("list", "--json").json["devices"] if (d["verdict"] or {}).get("free")
+    ]
+    assert free == [2]
+
+
+def test_where_a_lock_cannot_be_taken_it_says_so_and_leases(site):
+    lab = site("1xH100")
+    (lab.directory / "gpu_locks").write_text("no folder")
+    answer = lab.berth("run", "--", "true")
+    assert answer.status == 0
+    assert f"{lab.directory}/gpu_locks/gpu_0.lock cannot be locked" in answer.err
+
+
+def test_without_the_key_nothing_is_looked_at_or_made(make_lab):
+    lab = make_lab("1xH100")
+    assert lock_of(lab, 0, "home/.gpu_locks").acquire()
+    assert lab.berth("run", "--no-wait", "--", "true").status == 0
+    assert lab.berth("pick").out == "0\n"
+
+
+def test_a_folder_is_named_from_the_root_or_the_home(make_lab):
+    lab = make_lab("1xH100")
+    (lab.directory / "site.toml").write_text('gpu_scheduler_locks = ["locks"]\n')
+    answer = lab.berth("run", "--", "true")
+    assert answer.status != 0 and "gpu_scheduler_locks: a folder begins with / or ~/" in answer.err
+
+
+def test_in_a_contest_an_original_and_berth_never_both_have_it(site):
+    """Both try as fast as they can; the one that has it makes a file that must not be there yet."""
+    lab = site("1xH100")
+    path, mark = lab.directory / "gpu_locks/gpu_0.lock", lab.directory / "mark"
+    original = lab.start(sys.executable, PROGRAM, path, mark, stdout=-1)
+    job = f"set -C; : > {mark} || exit 9; rm {mark}"
+    for _ in range(12):
+        answer = lab.berth("run", "--wait", "20s", "--", "sh", "-c", job)
+        assert answer.status == 0, answer.err
+    original.terminate()
+    said = original.communicate(timeout=DEADLINE_S)[0].split()
+    assert "held" in said and "both" not in said
