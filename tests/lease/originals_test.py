@@ -32,7 +32,15 @@ def lock_of(lab, number: int, folder: str = "gpu_locks") -> OriginalLock:
 
 def holding(lab, *words):
     """A lease that lasts until its input ends."""
-    process = lab.start_berth("run", *words, "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES; read _", stdin=-1)
+    process = lab.start_berth(
+        "run",
+        *words,
+        "--",
+        "sh",
+        "-c",
+        "trap : TERM; echo $CUDA_VISIBLE_DEVICES; while ! read _; do :; done",
+        stdin=-1,
+    )
     assert process.stdout.readline().strip()
     return process
 
