@@ -182,6 +182,13 @@ def test_a_log_is_followed_until_the_job_is_over(make_lab):
     assert (out, err, follower.returncode) == ("one\ntwo\n", "", 0)
 
 
+def test_a_log_of_which_somebody_reads_only_the_beginning_ends_without_a_word(lab):
+    number = submit(lab, "--", "seq", "200000")
+    lab.berth("wait", number)
+    answer = lab.run("bash", "-c", f"{lab.program} log {number} | head -n 2; echo ${{PIPESTATUS[0]}}")
+    assert (answer.out, answer.err) == ("1\n2\n141\n", "")
+
+
 def test_a_job_that_is_over_is_forgotten_and_its_number_with_it(lab):
     numbers = [submit(lab, "--", "true"), submit(lab, "--", "sleep", "1000")]
     lab.berth("wait", numbers[0])

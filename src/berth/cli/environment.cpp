@@ -105,8 +105,11 @@ void keep_standard_descriptors() {
   }
 }
 
-Result<void> write_all(int descriptor, std::string_view text) {
-  const auto before = std::signal(SIGPIPE, SIG_IGN);
+namespace {
+
+// `at_broken_pipe`: what SIGPIPE does meanwhile.
+Result<void> write_with(sighandler_t at_broken_pipe, int descriptor, std::string_view text) {
+  const auto before = std::signal(SIGPIPE, at_broken_pipe);
   Result<void> result;
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
@@ -125,6 +128,16 @@ Result<void> write_all(int descriptor, std::string_view text) {
   }
   std::signal(SIGPIPE, before);
   return result;
+}
+
+}  // namespace
+
+Result<void> write_all(int descriptor, std::string_view text) {
+  return write_with(SIG_IGN, descriptor, text);
+}
+
+Result<void> write_log(std::string_view text) {
+  return write_with(SIG_DFL, STDOUT_FILENO, text);
 }
 
 void write_error(std::string_view text) {

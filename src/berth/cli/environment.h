@@ -51,6 +51,10 @@ void keep_standard_descriptors();
 /// All of `text`, or an Error: `failure`. A reader that has gone away is an error and not a signal.
 Result<void> write_all(int descriptor, std::string_view text);
 
+/// A part of a long text that nobody need read to its end, to standard output. Where the reader has gone away
+/// (`head`), SIGPIPE ends this process without a word, as it ends `cat`.
+Result<void> write_log(std::string_view text);
+
 /// Whole lines for the error stream. That they cannot be written is no error: nobody is left to be told.
 void write_error(std::string_view text);
 

@@ -161,7 +161,7 @@ class JobLog : public OnJobs {
                                                 to_text(tasks.front())));
     for (const TaskId id : tasks) {
       if (tasks.size() > 1 && ::access(spool.output_path(id).c_str(), F_OK) != 0) continue;
-      if (tasks.size() > 1) BERTH_DO(write_all(1, fmt::format("==> {} <==\n", to_text(id))));
+      if (tasks.size() > 1) BERTH_DO(write_log(fmt::format("==> {} <==\n", to_text(id))));
       BERTH_DO(print(spool, id));
     }
     return Output{};
@@ -190,7 +190,7 @@ class JobLog : public OnJobs {
       const ssize_t got = ::read(file, buffer.data(), whole);
       if (got < 0) return sys::fail_errno("reading what the job has printed");
       if (got == 0) return {};
-      BERTH_DO(write_all(1, std::string_view(buffer.data(), static_cast<std::size_t>(got))));
+      BERTH_DO(write_log(std::string_view(buffer.data(), static_cast<std::size_t>(got))));
     }
   }
 
