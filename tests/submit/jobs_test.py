@@ -395,6 +395,7 @@ def test_on_a_full_disk_a_submit_is_refused_whole(lab, small_home):
 def test_a_disk_that_fills_up_while_a_job_runs_keeps_how_it_ended(lab, small_home):
     number = submit(lab, "--", "sh", "-c", f"cat /dev/zero > {small_home}/filler 2>/dev/null; exit 7")
     assert lab.berth("wait", number).status == 7
+    assert job(lab, number)["reason"] == "when it ended, the disk that its output is on was full"
 
 
 def test_two_machines_with_one_home_have_jobs_of_their_own(lab):
