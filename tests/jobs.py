@@ -103,10 +103,15 @@ class Job:
     def has_started(self) -> bool:
         return self.out.has_more()
 
+    def may_end(self) -> "Job":
+        """Lets the command end, now or once it has started."""
+        if self.process.stdin is not None:
+            close_input(self.process)
+        return self
+
     def ends(self) -> int:
         """Lets the command end. The status of berth."""
-        close_input(self.process)
-        return self.process.wait(DEADLINE_S)
+        return self.may_end().process.wait(DEADLINE_S)
 
     def signal(self, number: signal.Signals) -> "Job":
         self.process.send_signal(number)

@@ -117,8 +117,8 @@ def test_a_refusal_names_the_looser_request_that_would_succeed(make_lab):
     assert "1 GPU instead of 2" in lab.berth("run", "-n", "2", "--wait", "0s", "--", "true").err
 
 
-def test_it_names_none_that_would_stand_behind_a_waiter(make_lab):
-    lab = make_lab("2xH100")
+def test_it_names_none_that_would_stand_behind_a_waiter(in_order):
+    lab = in_order("2xH100")
     holder(lab)
     waiter(lab, "-n", "2")
     for words in (["run", "-n", "2", "--no-wait", "--", "true"], ["why", "-n", "2"], ["pick", "-n", "2"]):
@@ -127,8 +127,8 @@ def test_it_names_none_that_would_stand_behind_a_waiter(make_lab):
     assert lab.berth("run", "--no-wait", "--", "true").status == 75
 
 
-def test_a_refusal_because_of_the_line_names_who_is_before(make_lab):
-    lab = make_lab("2xH100")
+def test_a_refusal_because_of_the_line_names_who_is_before(in_order):
+    lab = in_order("2xH100")
     holder(lab, "--devices", "0")
     waiter(lab, "-n", "2")
     answer = lab.berth("run", "--no-wait", "--", "true")

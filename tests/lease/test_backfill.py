@@ -13,18 +13,6 @@ def two(make_lab) -> Lab:
     return make_lab("2xH100")
 
 
-@pytest.fixture
-def backfill(make_lab):
-    """A machine of a site that lets later requests fill what is kept for an earlier one."""
-
-    def make(machine: str) -> Lab:
-        lab = make_lab(machine)
-        (lab.directory / "site.toml").write_text("backfill = true\n")
-        return lab
-
-    return make
-
-
 def on(lab: Lab, device: int) -> Job:
     return holder(lab, "--devices", str(device), "--time", "1h")
 
@@ -57,7 +45,7 @@ def test_one_model_is_not_kept_from_those_who_take_any(make_lab):
     picky.starts()
 
 
-@pytest.mark.parametrize("site", ["", "backfill = true\n"])
+@pytest.mark.parametrize("site", ["", "backfill = false\n"])
 def test_one_whose_own_conditions_are_not_met_keeps_nothing_from_the_others(make_lab, site):
     """They pass it over, and it has its turn once its conditions are met."""
     lab = make_lab('[[device]]\nmodel = "H100"\ntemperature = 60\n')
@@ -78,8 +66,8 @@ def test_one_whose_own_conditions_are_not_met_keeps_nothing_from_the_others(make
 # With backfill
 
 
-def test_who_joins_takes_what_an_earlier_one_cannot_use_yet(backfill):
-    lab = backfill("2xH100")
+def test_who_joins_takes_what_an_earlier_one_cannot_use_yet(make_lab):
+    lab = make_lab("2xH100")
     first = on(lab, 0)
     both = waiter(lab, "-n", "2").says("first in line")
     small = holder(lab, *SHORT)
@@ -89,8 +77,8 @@ def test_who_joins_takes_what_an_earlier_one_cannot_use_yet(backfill):
     assert both.starts() == "0,1"
 
 
-def test_a_release_that_the_first_cannot_use_wakes_who_can(backfill):
-    lab = backfill("2xH100")
+def test_a_release_that_the_first_cannot_use_wakes_who_can(make_lab):
+    lab = make_lab("2xH100")
     first, second = on(lab, 0), on(lab, 1)
     both = waiter(lab, "-n", "2").says("first in line")
     small = [waiter(lab, *SHORT).says("behind") for _ in range(3)]
@@ -106,8 +94,8 @@ def test_a_release_that_the_first_cannot_use_wakes_who_can(backfill):
     assert both.starts() == "0,1"
 
 
-def test_one_that_is_stopped_does_not_keep_a_gpu_idle(backfill):
-    lab = backfill("2xH100")
+def test_one_that_is_stopped_does_not_keep_a_gpu_idle(make_lab):
+    lab = make_lab("2xH100")
     _, second = on(lab, 0), on(lab, 1)
     waiter(lab, "-n", "2").says("first in line")
     stopped = waiter(lab, *SHORT).says("behind")
@@ -121,8 +109,8 @@ def test_one_that_is_stopped_does_not_keep_a_gpu_idle(backfill):
     assert stopped.starts() == "1"
 
 
-def test_when_the_one_with_the_reservation_leaves_the_others_go_on(backfill):
-    lab = backfill("4xH100")
+def test_when_the_one_with_the_reservation_leaves_the_others_go_on(make_lab):
+    lab = make_lab("4xH100")
     on(lab, 0)
     four = waiter(lab, "-n", "4").says("first in line")
     small = [holder(lab, *SHORT) for _ in range(3)]
@@ -132,8 +120,8 @@ def test_when_the_one_with_the_reservation_leaves_the_others_go_on(backfill):
     assert last.starts() in "123"
 
 
-def test_who_takes_longer_than_until_then_waits(backfill):
-    lab = backfill("2xH100")
+def test_who_takes_longer_than_until_then_waits(make_lab):
+    lab = make_lab("2xH100")
     first = on(lab, 0)
     both = waiter(lab, "-n", "2").says("first in line")
     long = waiter(lab, "--time", "2h").says("behind")
@@ -142,7 +130,8 @@ def test_who_takes_longer_than_until_then_waits(backfill):
     assert queue(lab) == [long.pid]
 
 
-def test_without_backfill_all_wait_for_the_one_before(two):
+def test_without_backfill_all_wait_for_the_one_before(in_order):
+    two = in_order("2xH100")
     first = on(two, 0)
     both = waiter(two, "-n", "2").says("first in line")
     small = waiter(two, *SHORT).says("behind")

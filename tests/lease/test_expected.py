@@ -79,7 +79,8 @@ def test_who_waits_for_leases_with_times_is_told_when_it_starts(four):
         leaves(job)
 
 
-def test_what_is_free_and_kept_for_a_waiter_is_offered_to_nobody(four):
+def test_what_is_free_and_kept_for_a_waiter_is_offered_to_nobody(in_order):
+    four = in_order("4xH100")
     held = holder(four, "--devices", "0")
     whole = waiter(four, "-n", "4").says("first in line")
     assert queue(four)[0]["starts_at_s"] is None  # nobody knows when the other ends
@@ -100,7 +101,7 @@ def test_pick_list_why_queue_and_run_say_the_same(make_lab, seed):
     dice = random.Random(seed)
     lab = make_lab("4xH100")
     if dice.random() < 0.5:
-        (lab.directory / "site.toml").write_text("backfill = true\n")
+        (lab.directory / "site.toml").write_text("backfill = false\n")
 
     def request():
         words = ["-n", str(dice.choice([1, 1, 2, 3]))]

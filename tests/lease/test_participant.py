@@ -46,6 +46,16 @@ def test_what_another_program_leased_berth_does_not_give(one):
     assert tickets(one, "leases") == []
 
 
+def test_one_that_yields_does_not_keep_it_waiting_though_it_knows_nothing_of_that(one):
+    holding = holder(one)
+    yielding = waiter(one, "--yield")
+    other = participant(one)
+    holding.ends()
+    has_it(other, one)
+    ends(other)
+    yielding.starts()
+
+
 def test_it_waits_its_turn_among_the_others_and_they_wait_for_it(one):
     holding = holder(one)
     first = waiter(one)

@@ -223,7 +223,8 @@ def test_two_whose_candidates_meet_in_part_are_rivals(make_lab):
     assert right.starts() == "2"
 
 
-def test_a_waiter_for_two_is_not_starved_by_singles(two):
+def test_a_waiter_for_two_is_not_starved_by_singles(in_order):
+    two = in_order("2xH100")
     holding = [holder(two, "--devices", str(index)) for index in range(2)]
     pair = waiter(two, "-n", "2")
     single = waiter(two)
@@ -245,7 +246,8 @@ def test_what_no_earlier_waiter_could_use_is_taken_at_once(two):
     assert queue(two) == [first.pid]
 
 
-def test_shares_are_given_up_to_the_card_and_never_beside_a_whole_lease(one):
+def test_shares_are_given_up_to_the_card_and_never_beside_a_whole_lease(in_order):
+    one = in_order("1xH100")
     shares = [holder(one, "--memory", "25G") for _ in range(3)]
     whole = waiter(one)
     fourth = waiter(one, "--memory", "25G")

@@ -101,6 +101,7 @@ class Case:
         self.log = lab.leases.with_suffix(".log")
         self.log.touch()
         self.before: list[Job] = []
+        self.let_before_end = False
         if scene.held:
             self.before.append(holder(lab))
         for _ in range(scene.ahead):
@@ -122,7 +123,10 @@ class Case:
         """False: the request makes fewer calls."""
         outcome = self.victim.becomes()
         while outcome == "waiting":
-            self.let_go()
+            # It may look again, so those before it may have to wait for it at the gate.
+            self.let_before_end = True
+            for job in self.before:
+                job.may_end()
             outcome = self.victim.becomes()
         if outcome == "stopped":
             self.meet()
@@ -137,6 +141,8 @@ class Case:
         """Somebody else comes while the victim stands at its step."""
         directory, pid = self.lab.leases, self.victim.pid
         decides = (pid, True) in locks_on(directory)
+        if self.let_before_end and not decides:
+            self.let_go()
         waits, holds = self.has_ticket("queue"), self.has_ticket("leases")
         was_served = "victim" in self.served()
         other = Job(self.lab, then=self.note("other"))

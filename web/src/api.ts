@@ -50,6 +50,8 @@ export interface Lease {
   /// Neither is told by an agent that knows of no times.
   time_s?: number | null;
   until_s?: number | null;
+  /// Nor does it tell of leases that yield.
+  yield_s?: number | null;
   shared: boolean;
   promise_bytes: number | null;
   devices: string[];

@@ -36,7 +36,13 @@ std::chrono::seconds LeaseClock::time() const {
   return std::chrono::duration_cast<std::chrono::seconds>(job_->time);
 }
 
+void LeaseClock::end_now(std::chrono::seconds grace) {
+  gives_way_ = true;
+  job_ = JobTime{.time = since_grant(), .grace = grace, .warned = true};
+}
+
 bool LeaseClock::was_extended() {
+  if (gives_way_) return false;
   const auto time_s = lease_.time_s();
   if (!time_s || std::chrono::seconds(*time_s) == job_->time) return false;
   job_->time = std::chrono::seconds(*time_s);

@@ -22,6 +22,8 @@ class LeaseClock {
   /// What is due now, each thing once; SIGKILL again every second. Looks first whether the lease was extended
   /// meanwhile: then its end is put off, and there is another warning.
   TimeStep step();
+  /// Its time is over now, whatever it says.
+  void end_now(std::chrono::seconds grace);
   /// Whether SIGTERM was due already.
   bool is_over() const { return job_ && job_->asked; }
   std::chrono::seconds time() const;
@@ -34,6 +36,7 @@ class LeaseClock {
   leasing::HeldLease& lease_;
   std::chrono::nanoseconds granted_;
   std::optional<JobTime> job_;
+  bool gives_way_ = false;
 };
 
 /// What is said before the end of a lease.

@@ -16,6 +16,7 @@
 
 #include "berth/cli/command_hint.h"
 #include "berth/cli/conduct_check.h"
+#include "berth/cli/giving_way.h"
 #include "berth/cli/job_runner.h"
 #include "berth/cli/question.h"
 #include "berth/cli/release_call.h"
@@ -61,14 +62,25 @@ class Run {
     time_grace_ = std::chrono::seconds(session.policy().time_grace_s);
     const leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
                                      render::request_in_words(options_.lease.request.request)};
+    for (;;) {
+      BERTH_LET(const auto status, run_once(session, words));
+      if (!stands_in_line_again()) return status;
+      tell("the job stands in line again, and starts from its beginning (--requeue)");
+    }
+  }
+
+ private:
+  Result<int> run_once(const leasing::Session& session, const leasing::TicketWords& words) {
+    gave_way_ = false;
     BERTH_LET(auto lease, take_lease(session, options_.lease, words));
     if (options_.hooks.before_start) BERTH_DO(options_.hooks.before_start(lease));
     short_name_ = short_name(lease.world().ledger, lease.ticket().id);
     const sys::JobCommand command = prepare(session.place(), lease);
-    return options_.exec ? replace_self(command) : stay(command, lease);
+    return options_.exec ? replace_self(command) : stay(session, command, lease);
   }
 
- private:
+  bool stands_in_line_again() const { return gave_way_ && options_.requeue; }
+
   sys::JobCommand prepare(const leasing::Place& place, const leasing::HeldLease& lease) const {
     for (const std::string& note : leasing::notes_on(lease)) tell(note);
     sys::JobCommand command;
@@ -117,7 +129,8 @@ class Run {
 
   int replace_self(const sys::JobCommand& command) const { return not_started(sys::exec_job(command)); }
 
-  Result<int> stay(const sys::JobCommand& command, leasing::HeldLease& lease) {
+  Result<int> stay(const leasing::Session& session, const sys::JobCommand& command,
+                   leasing::HeldLease& lease) {
     // Where a script has replaced itself by us, its children are ours, and hold nothing.
     std::vector<pid_t> others = sys::own_children();
     TimedEnd end(lease, time_grace_);
@@ -125,6 +138,7 @@ class Run {
     if (!job) return not_started(job.error());
     if (options_.shell) end.job_is_shell(job->pid());
     lease.end_watch();
+    GivingWay way(session, lease);
     ConductCheck check(lease.ticket().id, options_.lease.request.source, options_.first_look,
                        !options_.shell);
     std::optional<sys::JobEnding> ending;
@@ -134,8 +148,10 @@ class Run {
       none_of_it.insert(none_of_it.end(), check.ended().begin(), check.ended().end());
       return left_behind(none_of_it);
     };
-    while (!(ending = job->wait(earlier(earlier(check.next(), end.next()), next_look())))) {
+    while (
+        !(ending = job->wait(earlier(earlier(check.next(), next_look()), earlier(end.next(), way.next()))))) {
       note_release(*job, lease);
+      give_way(way, lease, end);
       if (const auto sentence = check.go_on()) tell(*sentence);
       go_on(end, all_of_job);
     }
@@ -144,10 +160,10 @@ class Run {
     others.insert(others.end(), check.ended().begin(), check.ended().end());
     // It may have been asked and have ended at once.
     note_release(*job, lease);
-    if (wait_for_leftovers(*job, lease, others, end)) lease.release();
+    if (wait_for_leftovers(*job, lease, others, end, way)) lease.release();
     if (released_by_) tell(fmt::format("the lease {} was released by {}", short_name_, *released_by_));
     if (options_.hooks.at_last) options_.hooks.at_last();
-    if (ending->signal != 0) sys::end_like(*ending);
+    if (ending->signal != 0 && !stands_in_line_again()) sys::end_like(*ending);
     return ending->exit_status;
   }
 
@@ -158,6 +174,13 @@ class Run {
 
   TimedEnd::Moment next_look() const {
     return options_.hooks.look ? TimedEnd::Moment(options_.hooks.look()) : std::nullopt;
+  }
+
+  void give_way(GivingWay& way, leasing::HeldLease& lease, TimedEnd& end) {
+    const auto why = way.asked();
+    if (!why) return;
+    gave_way_ = true;
+    end.end_now(*why, std::chrono::seconds(*lease.ticket().yield_s));
   }
 
   void note_release(const sys::JobProcess& job, leasing::HeldLease& lease) {
@@ -174,16 +197,18 @@ class Run {
   // True: the lease is to end. False: what is left behind goes on holding it. `others`: children of ours that
   // are none of the command's.
   bool wait_for_leftovers(sys::JobProcess& job, leasing::HeldLease& lease, const std::vector<pid_t>& others,
-                          TimedEnd& end) {
+                          TimedEnd& end, GivingWay& way) {
     // A moment, not a span: the orphans of a job that goes on end again and again.
     auto until = std::chrono::steady_clock::now() + kGrace;
     auto used = std::chrono::steady_clock::now();
     bool told = false;
     while (sys::JobProcess::has_leftovers() && !left_behind(others).empty()) {
-      const auto event = job.wait_for_leftovers(*earlier(earlier(until, end.next()), next_look()));
+      const auto event =
+          job.wait_for_leftovers(*earlier(earlier(until, next_look()), earlier(end.next(), way.next())));
+      give_way(way, lease, end);
       go_on(end, [&] { return left_behind(others); });
       if (event == sys::JobProcess::Event::asked_to_leave) return false;
-      if (event == sys::JobProcess::Event::child_ended) continue;
+      if (event == sys::JobProcess::Event::child_ended || event == sys::JobProcess::Event::rung) continue;
       if (!event && std::chrono::steady_clock::now() < until) continue;
       const std::vector<pid_t> left = left_behind(others);
       if (event == sys::JobProcess::Event::asked_to_end) {
@@ -257,6 +282,7 @@ class Run {
   Environment& environment_;
   const RunOptions& options_;
   std::string short_name_;                        ///< of the lease
+  bool gave_way_ = false;                         ///< the job was ended for somebody who waits
   std::optional<sys::Sender> heeded_;             ///< whose SIGTERM was looked into
   std::optional<std::string> released_by_;        ///< who, and why
   std::optional<std::int64_t> idle_leftovers_s_;  ///< of the site

@@ -39,6 +39,7 @@ struct RunOptions {
   bool end_with_command = false;
   bool quiet = false;                              ///< --quiet: say nowhere what it has got
   bool verbose = false;                            ///< --verbose: also say what it has got in a pipe
+  bool requeue = false;                            ///< --requeue: once it has given way, it starts again
   bool exec = false;                               ///< --exec: the command replaces this process
   bool shell = false;                              ///< the command is a shell, whose user is told what it has
   std::vector<std::string> command;                ///< never empty

@@ -5,10 +5,13 @@
 #include "berth/cli/notify.h"
 #include "berth/cli/run.h"
 #include "berth/core/noticed_end.h"
+#include "berth/core/units.h"
 #include "berth/render/explain.h"
 
 namespace berth::cli {
 namespace {
+
+constexpr std::int64_t kYieldGraceS = 30;
 
 constexpr std::string_view kRunAbout =
     "Leases GPUs, runs COMMAND with CUDA_VISIBLE_DEVICES (AMD GPUs: ROCR_VISIBLE_DEVICES) set to "
@@ -46,6 +49,22 @@ class RunCommand : public Command {
                               "files that it did not open, the lease ends",
                               {},
                               raise_flag(options_.exec)});
+    syntax.options.push_back(
+        {kLeaseGroup,
+         0,
+         "yield",
+         "[TIME]",
+         "end the job when somebody waits for its GPUs who does not yield; TIME (30s) is "
+         "between SIGTERM and SIGKILL",
+         {},
+         [this](std::string_view value) { return set_yield(value); }});
+    syntax.options.push_back({kLeaseGroup,
+                              0,
+                              "requeue",
+                              "",
+                              "with --yield: when the job was ended for somebody, wait and start it again",
+                              {},
+                              raise_flag(options_.requeue)});
     syntax.options.push_back({kLeaseGroup,
                               'v',
                               "verbose",
@@ -69,6 +88,12 @@ class RunCommand : public Command {
     if (options_.exec && !wish_.targets.empty())
       return fail(ErrorCode::usage,
                   "--notify and --exec exclude each other: with --exec nobody stays who could tell");
+    if (options_.exec && options_.lease.request.request.yield_s)
+      return fail(
+          ErrorCode::usage,
+          "--yield and --exec exclude each other: with --exec nobody stays who could end the command");
+    if (options_.requeue && !options_.lease.request.request.yield_s)
+      return fail(ErrorCode::usage, "--requeue is for jobs that yield: add --yield");
     options_.command = words;
     BERTH_LET(const auto first_look, time_of_first_look());
     options_.first_look = first_look;
@@ -101,6 +126,14 @@ class RunCommand : public Command {
       if (ending.signal != 0) standing.signal = ending.signal;
       if (const auto end = noticed_end({standing})) tell_of(end->event, end->words, end->exit_status);
     };
+  }
+
+  Result<void> set_yield(std::string_view value) {
+    std::optional<std::int64_t>& grace = options_.lease.request.request.yield_s;
+    grace = kYieldGraceS;
+    if (value.empty()) return {};
+    BERTH_LET(grace, seconds_from_text(value));
+    return check_yield(*grace);
   }
 
   RunOptions options_;

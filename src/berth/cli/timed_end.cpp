@@ -40,9 +40,21 @@ std::optional<std::int64_t> TimedEnd::go_on(const std::function<std::vector<pid_
   return left ? std::optional(std::chrono::ceil<std::chrono::seconds>(*left).count()) : std::nullopt;
 }
 
+void TimedEnd::end_now(const std::string& why, std::chrono::seconds grace) {
+  if (clock_.is_over()) return;
+  why_ = why;
+  clock_.end_now(grace);
+  set_timer();
+}
+
 void TimedEnd::ask(const std::vector<pid_t>& job) const {
-  tell(fmt::format("the time of the lease ({}) is over: the job gets SIGTERM now, and SIGKILL in {}",
-                   time_for_people(clock_.time().count()), duration_for_people(clock_.grace().count())));
+  const std::string grace = duration_for_people(clock_.grace().count());
+  if (why_.empty()) {
+    tell(fmt::format("the time of the lease ({}) is over: the job gets SIGTERM now, and SIGKILL in {}",
+                     time_for_people(clock_.time().count()), grace));
+  } else {
+    tell(fmt::format("{}: the job gets SIGTERM now, and SIGKILL in {}", why_, grace));
+  }
   if (shell_) ::kill(*shell_, SIGHUP);
   for (const pid_t pid : job) sys::ask_to_end(pid);
 }

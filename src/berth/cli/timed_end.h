@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "berth/cli/lease_clock.h"
@@ -29,12 +30,15 @@ class TimedEnd {
   /// that are left where it has warned now.
   std::optional<std::int64_t> go_on(const std::function<std::vector<pid_t>()>& job);
   bool is_over() const { return clock_.is_over(); }
+  /// The job is to end now. `why`: a sentence for its user.
+  void end_now(const std::string& why, std::chrono::seconds grace);
 
  private:
   void ask(const std::vector<pid_t>& job) const;
   void set_timer();
 
   TicketId lease_;
+  std::string why_;  ///< other than that its time is over
   std::optional<pid_t> shell_;
   LeaseClock clock_;
   sys::WakeTimer timer_;

@@ -91,6 +91,18 @@ milliseconds look_period(const State& state) {
   return period;
 }
 
+/// Whose holders are to look whether they end for me. They decide it by the whole line.
+std::vector<TicketId> asked_to_yield(const State& state) {
+  std::vector<TicketId> asked;
+  if (state.request.yield_s || is_held_back(state)) return asked;
+  for (const Ticket& ticket : state.ledger.tickets) {
+    if (ticket.phase != TicketPhase::granted || !ticket.yield_s || ticket.ending) continue;
+    const auto is_mine = [&](const std::string& uuid) { return is_candidate(state.standing.ticket, uuid); };
+    if (std::ranges::any_of(ticket.devices, is_mine)) asked.push_back(ticket.id);
+  }
+  return asked;
+}
+
 template <class IsMeant>
 std::vector<TicketId> leases_of(const Ledger& ledger, IsMeant is_meant) {
   std::vector<TicketId> found;
@@ -118,7 +130,7 @@ std::vector<std::uint32_t> outsiders(const State& state) {
 Action sleep_until_released(State& state, milliseconds left) {
   const Ticket& mine = state.standing.ticket;
   const auto is_mine = [&](const std::string& uuid) { return is_candidate(mine, uuid); };
-  SleepUntilReleased sleep{mine.candidates, leases_of(state.ledger, is_mine), {}, {}};
+  SleepUntilReleased sleep{mine.candidates, leases_of(state.ledger, is_mine), {}, {}, asked_to_yield(state)};
   state.is_pausing = !state.settled;
   if (state.is_pausing) {
     // An outsider that has exited and is still listed would end each such moment.
@@ -155,7 +167,8 @@ Action sleep_behind(State& state, const Behind& me, milliseconds now, millisecon
                     .watched = {me.rival},
                     .uuids = me.unguarded,
                     .leases = leases_of(state.ledger, is_unguarded),
-                    .bell = backfills(state) && !is_deaf};
+                    .bell = backfills(state) && !is_deaf,
+                    .asked = asked_to_yield(state)};
   sleep.watched.insert(sleep.watched.end(), state.passed_over.begin(), state.passed_over.end());
   return sleep;
 }
@@ -298,12 +311,23 @@ Action on(State& state, milliseconds now, const Rang& rang) {
   return ring(state, now);
 }
 
+// It gives way to one that came later, whom an older program may keep waiting for it: behind him by the order
+// of joining it harms nobody.
+bool is_behind_a_later_one(const State& state) {
+  const Behind* me = behind(state);
+  return me != nullptr && state.standing.ticket.id < me->rival;
+}
+
 // Nobody tells of a waiter that is stopped, or goes on: each sleeper looks at the one ahead of it, and at
 // those that it has passed over.
 Action on(State& state, milliseconds now, const Ticked& tick) {
   state.far_back = tick.far_back;
   const auto is_passed_over = [&](TicketId id) { return tick.passed_over.contains(id); };
   const Behind* me = behind(state);
+  if (is_behind_a_later_one(state)) {
+    state.only_the_order = true;
+    return Join{state.standing.ticket.candidates};
+  }
   const bool looks_for_itself = me != nullptr && !me->unguarded.empty();
   if (state.is_pausing || (tick.leases_changed && looks_for_itself)) return look_anew(state);
   if (me != nullptr && watches_original(state, *me)) return look_anew(state);

@@ -122,7 +122,7 @@ struct Look {
 
   bool operator==(const Look&) const = default;
 };
-/// Enter the queue, and the gate at once. Told by LeftGate.
+/// Enter the queue, and the gate at once; at its end anew, where it stands there already. Told by LeftGate.
 struct Join {
   std::vector<std::string> candidates;
 
@@ -154,6 +154,7 @@ struct SleepBehind {
   std::vector<std::string> uuids{};  ///< devices that the rival does not look after
   std::vector<TicketId> leases{};    ///< on them
   bool bell = false;                 ///< whether somebody may ring
+  std::vector<TicketId> asked{};     ///< leases that yield, to be rung first
 
   bool operator==(const SleepBehind&) const = default;
 };
@@ -174,6 +175,7 @@ struct SleepUntilReleased {
   std::vector<TicketId> leases;
   std::vector<std::uint32_t> processes;
   std::chrono::milliseconds period;
+  std::vector<TicketId> asked{};  ///< leases that yield, to be rung first
 
   bool operator==(const SleepUntilReleased&) const = default;
 };

@@ -11,7 +11,7 @@ namespace berth {
 
 Gap::Gap(const Ticket& mine, const Ledger& ledger, const Facts& facts, const std::set<TicketId>& passed_over,
          Moment now)
-    : mine_(mine), rules_(facts.policy.line), lineup_(lineup_of(ledger, facts, now, passed_over, mine.id)) {
+    : mine_(mine), rules_(facts.policy.line), lineup_(lineup_of(ledger, facts, now, passed_over, &mine)) {
   const Line& line = lineup_.line;
   const std::vector<Turn> turns =
       rules_.backfill ? schedule(line, rules_) : std::vector<Turn>(line.wishes.size(), WaitsBehind{});
@@ -38,7 +38,7 @@ std::vector<TicketId> Gap::owners(const Verdict& verdict) const {
 
 std::vector<const Gap::Kept*> Gap::in_the_way_of(const Verdict& verdict) const {
   const auto at = std::ranges::find(lineup_.uuids, verdict.uuid) - lineup_.uuids.begin();
-  const Wish wish{.id = mine_.id, .length = mine_.time_s};
+  const Wish wish{.id = mine_.id, .length = said_length(mine_)};
   const auto held = holds_of(lineup_.line, wish, StartsNow{{static_cast<std::size_t>(at)}}, rules_).front();
   std::vector<const Kept*> found;
   for (const Kept& kept : kept_) {
@@ -54,6 +54,7 @@ Ticket newcomer(const Request& request, std::vector<std::string> candidates) {
   ticket.shared = request.shared;
   ticket.promise_bytes = request.promise_bytes;
   ticket.time_s = request.time_s;
+  ticket.yield_s = request.yield_s;
   ticket.candidates = std::move(candidates);
   return ticket;
 }

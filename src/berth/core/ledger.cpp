@@ -113,6 +113,10 @@ std::optional<std::int64_t> said_end_at_s(const Ticket& ticket, std::int64_t boo
   return ticket.since_s + *ticket.time_s;
 }
 
+bool comes_before(const Ticket& a, const Ticket& b) {
+  return std::pair(a.yield_s.has_value(), a.id) < std::pair(b.yield_s.has_value(), b.id);
+}
+
 bool is_candidate(const Ticket& ticket, std::string_view uuid) {
   return std::ranges::any_of(ticket.candidates,
                              [&](const std::string& one) { return one == kEveryDevice || one == uuid; });

@@ -54,6 +54,9 @@ struct Ticket {
   bool shared = false;
   std::uint64_t promise_bytes = 0;       ///< shared: memory promised on each device
   std::optional<std::int64_t> time_s{};  ///< how long it says that it takes at most; from its grant on
+  /// It ends for whoever waits and does not yield, with so long between SIGTERM and SIGKILL. nullopt: it does
+  /// not yield.
+  std::optional<std::int64_t> yield_s{};
   /// Lease: the second of the boot clock at its grant. nullopt: written by a program that does not say it.
   std::optional<std::int64_t> granted_boot_s{};
   std::vector<std::string> candidates;  ///< UUIDs that the static filters admit, or kEveryDevice
@@ -61,6 +64,8 @@ struct Ticket {
   /// Waiting: enough is free for it but for conditions of its own. Others pass it over. Said by a lock, not
   /// in the text.
   bool held_back = false;
+  /// Lease that yields: its holder is ending it. Said by a lock, not in the text.
+  bool ending = false;
   std::string user;  ///< name of uid, for people
   std::string command;
   std::string note;
@@ -133,6 +138,10 @@ std::optional<std::int64_t> said_end_at_s(const Ticket& ticket, std::int64_t boo
 
 /// Whether the ticket could be given this device.
 bool is_candidate(const Ticket& ticket, std::string_view uuid);
+
+/// Whether `a` stands before `b` in line: those that yield stand behind all others, and each kind in the
+/// order in which they came.
+bool comes_before(const Ticket& a, const Ticket& b);
 
 /// Whether the candidates of two tickets meet, so that the later one waits for the earlier.
 bool are_rivals(const Ticket& a, const Ticket& b);

@@ -26,7 +26,9 @@ Moment granted_at(const Ticket& lease) {
 
 class Lining {
  public:
-  Lining(const Ledger& ledger, const Facts& facts, Moment now) : ledger_(ledger), facts_(facts) {
+  /// `for_one_that_yields`: nobody ends for it.
+  Lining(const Ledger& ledger, const Facts& facts, Moment now, bool for_one_that_yields)
+      : ledger_(ledger), facts_(facts), for_one_that_yields_(for_one_that_yields) {
     lineup_.line.now = now;
     for (const Verdict& verdict : plain_verdicts(ledger, facts)) add(verdict);
   }
@@ -38,7 +40,8 @@ class Lining {
                                    .count = ticket.count,
                                    .shared = ticket.shared,
                                    .bytes = ticket.promise_bytes,
-                                   .length = ticket.time_s,
+                                   .length = said_length(ticket),
+                                   .yields = ticket.yield_s.has_value(),
                                    .passed_over = passed_over});
   }
 
@@ -53,14 +56,20 @@ class Lining {
     std::uint64_t room_bytes = verdict.free_bytes.value_or(0);
     for (const Ticket* lease : leases) {
       const bool whole = takes_whole(*lease, *device);
-      hold({place, 0, expected_end(granted_at(*lease), lease->time_s, lineup_.line.now, facts_.policy.line),
-            whole, lease->promise_bytes});
+      hold({place, 0, end_of(*lease), whole, lease->promise_bytes, lease->id});
       room_bytes =
           whole ? lendable_memory(*device).value_or(0) : sum_of_bytes(room_bytes, lease->promise_bytes);
     }
     lineup_.line.room_bytes.push_back(room_bytes);
     if (!verdict.free() && leases.empty())
       hold({place, 0, verdict.failed == Clause::not_draining ? lineup_.line.now + kDraining : kNever});
+  }
+
+  Moment end_of(const Ticket& lease) const {
+    const Moment now = lineup_.line.now;
+    const Moment end = expected_end(granted_at(lease), lease.time_s, now, facts_.policy.line);
+    const bool ends_when_asked = lease.yield_s && (lease.ending || !for_one_that_yields_);
+    return ends_when_asked ? std::min(end, now + *lease.yield_s) : end;
   }
 
   void hold(const Hold& hold) { lineup_.line.holds.push_back(hold); }
@@ -84,6 +93,7 @@ class Lining {
 
   const Ledger& ledger_;
   const Facts& facts_;
+  bool for_one_that_yields_;
   Lineup lineup_;
   std::map<std::vector<std::string>, std::size_t> sets_;
 };
@@ -91,16 +101,22 @@ class Lining {
 }  // namespace
 
 Lineup lineup_of(const Ledger& ledger, const Facts& facts, Moment now, const std::set<TicketId>& passed_over,
-                 std::optional<TicketId> before) {
-  Lining lining(ledger, facts, now);
+                 const Ticket* before) {
+  Lining lining(ledger, facts, now, before != nullptr && before->yield_s);
   std::vector<const Ticket*> waiting;
   for (const Ticket& ticket : ledger.tickets) {
-    if (ticket.phase == TicketPhase::waiting && (!before || ticket.id < *before)) waiting.push_back(&ticket);
+    if (ticket.phase == TicketPhase::waiting && (before == nullptr || comes_before(ticket, *before)))
+      waiting.push_back(&ticket);
   }
-  std::ranges::sort(waiting, {}, [](const Ticket* ticket) { return ticket->id; });
+  std::ranges::sort(waiting, [](const Ticket* a, const Ticket* b) { return comes_before(*a, *b); });
   for (const Ticket* ticket : waiting)
     lining.add(*ticket, ticket->held_back || passed_over.contains(ticket->id));
   return std::move(lining).result();
+}
+
+std::optional<Moment> said_length(const Ticket& ticket) {
+  if (!ticket.yield_s) return ticket.time_s;
+  return std::min(*ticket.yield_s, ticket.time_s.value_or(*ticket.yield_s));
 }
 
 std::vector<TicketId> who_starts(const Ledger& ledger, const Facts& facts, Moment now,

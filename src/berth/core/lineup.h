@@ -19,9 +19,12 @@ struct Lineup {
 
 /// Who waits, in order, and who holds what until about when. A ticket tells its conditions on readings in
 /// words only, so each counts as if it had none, on devices that are free to somebody who has none. `before`:
-/// only those that came before this ticket. Those `passed_over` count as if they did not wait.
+/// only those that stand before this ticket. Those `passed_over` count as if they did not wait.
 Lineup lineup_of(const Ledger& ledger, const Facts& facts, Moment now,
-                 const std::set<TicketId>& passed_over = {}, std::optional<TicketId> before = {});
+                 const std::set<TicketId>& passed_over = {}, const Ticket* before = nullptr);
+
+/// How long at most it keeps a device from somebody who does not yield, by what it says itself.
+std::optional<Moment> said_length(const Ticket& ticket);
 
 /// Those who wait and whose turn it is now but for `me`, who has just found that it is not his: if it seems
 /// to be, conditions of his own hold him back, which keep nothing from anybody.

@@ -61,12 +61,13 @@ std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledge
                                          const std::set<TicketId>& passed_over) {
   std::vector<const Ticket*> rivals;
   for (const Ticket& other : ledger.tickets) {
-    if (other.phase != TicketPhase::waiting || other.id >= mine.id || other.held_back ||
+    if (other.phase != TicketPhase::waiting || !comes_before(other, mine) || other.held_back ||
         passed_over.contains(other.id))
       continue;
     if (are_rivals(mine, other)) rivals.push_back(&other);
   }
-  std::sort(rivals.begin(), rivals.end(), [](const Ticket* a, const Ticket* b) { return a->id < b->id; });
+  std::sort(rivals.begin(), rivals.end(),
+            [](const Ticket* a, const Ticket* b) { return comes_before(*a, *b); });
   return rivals;
 }
 

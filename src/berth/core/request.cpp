@@ -101,12 +101,18 @@ Result<void> check_time(std::int64_t seconds) {
   return fail(ErrorCode::usage, "a time must be at least 1s and at most 365d: say none for longer");
 }
 
+Result<void> check_yield(std::int64_t seconds) {
+  if (seconds >= 1 && seconds <= kLongestYieldS) return {};
+  return fail(ErrorCode::usage, "the grace of a job that yields must be at least 1s and at most 1h");
+}
+
 Result<void> check(const Request& request) {
   if (request.count == 0) return fail(ErrorCode::usage, "a request for 0 devices: ask for at least 1");
   if (request.promise_bytes > 0 && !request.shared) {
     return fail(ErrorCode::usage, "memory can be promised only on a shared device, not on a whole one");
   }
   if (request.time_s) BERTH_DO(check_time(*request.time_s));
+  if (request.yield_s) BERTH_DO(check_yield(*request.yield_s));
   for (const std::string& device : request.devices) {
     for (const std::string& excluded : request.exclude) {
       if (same_text(device, excluded)) {

@@ -48,11 +48,17 @@ struct Request {
   unsigned allowed_processes = 0;     ///< `--processes N`: outsiders that may already be there
   /// `--time`: how long it takes at most, from its grant on. nullopt: it does not say.
   std::optional<std::int64_t> time_s{};
+  /// `--yield`: it is ended for whoever does not yield, with so long between SIGTERM and SIGKILL, and stands
+  /// in line behind them. nullopt: it does not yield.
+  std::optional<std::int64_t> yield_s{};
 
   /// The readings that judging this request and ordering by it need, and no others. Not the topology: whether
   /// that is needed shows only when it is judged (`readings_to_choose`, select.h).
   ReadingSet readings() const;
 };
+
+/// The longest grace of one that yields.
+inline constexpr std::int64_t kLongestYieldS = 3600;
 
 /// What is wrong with the request itself, whatever the machine: no devices asked for, conditions that no
 /// number meets both, a promise that is not shared … Error: `usage`.
@@ -60,5 +66,6 @@ Result<void> check(const Request& request);
 
 /// What is wrong with a time that is to be said. Error: `usage`.
 Result<void> check_time(std::int64_t seconds);
+Result<void> check_yield(std::int64_t seconds);
 
 }  // namespace berth

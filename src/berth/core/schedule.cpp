@@ -204,7 +204,7 @@ class Foreseeing {
     const std::size_t last = std::min(starts.size(), kForeseen);
     for (std::size_t at = 0; at < last; ++at) {
       const Wish& wish = line_.wishes[at];
-      if (wish.passed_over) continue;
+      if (wish.passed_over || wish.yields) continue;
       if (const auto floor = earliest_beside_rivals(wish)) starts[at] = place(wish, *floor);
       started_.push_back({&wish, starts[at]});
     }

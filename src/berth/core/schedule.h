@@ -24,6 +24,7 @@ struct Hold {
   Moment until = kNever;  ///< expected; kNever: nobody can say
   bool whole = true;
   std::uint64_t bytes = 0;  ///< of a part
+  TicketId owner{};         ///< whose lease it is; none: nobody's
 
   bool operator==(const Hold&) const = default;
 };
@@ -37,6 +38,7 @@ struct Wish {
   bool shared = false;
   std::uint64_t bytes = 0;         ///< of each device, where a part of it is enough
   std::optional<Moment> length{};  ///< how long it says that it takes at most, in seconds
+  bool yields = false;             ///< when it starts is up to those who do not
   /// Stopped, or held back by conditions of its own. It counts as if it did not wait, and keeps its place.
   bool passed_over = false;
 
@@ -84,7 +86,7 @@ std::vector<Turn> schedule(const Line& line, const LineRules& rules);
 
 /// About when each starts, in the order of the line, if whoever has a time takes all of it. nullopt: that is
 /// not to be said, as somebody whom it waits for has no time, or as it stands behind the first kForeseen of
-/// the line. REQUIRES: what has no time ends never (kNever).
+/// the line, or yields. REQUIRES: what has no time ends never (kNever).
 std::vector<std::optional<Moment>> expected_starts(const Line& line, const LineRules& rules);
 inline constexpr std::size_t kForeseen = 100;
 

@@ -39,7 +39,7 @@ struct SitePolicy {
   std::vector<std::string> gpu_scheduler_locks;
   GpuLimits limits;
   CommandTelling commands = CommandTelling::full;
-  LineRules line{.backfill = false};
+  LineRules line;
   /// The longest time that a request may say, and that of one that says none. nullopt: no limit.
   std::optional<std::int64_t> most_time_s;
   /// What a job has between SIGTERM and SIGKILL when its time is over.

@@ -36,7 +36,7 @@ std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const 
   for (const Ticket& ticket : ledger.tickets) {
     if (ticket.phase == TicketPhase::waiting) waiting.push_back(&ticket);
   }
-  std::ranges::sort(waiting, {}, [](const Ticket* ticket) { return ticket->id; });
+  std::ranges::sort(waiting, [](const Ticket* a, const Ticket* b) { return comes_before(*a, *b); });
   const auto starts = expected_starts(ledger, facts, now, stopped);
   std::vector<Standing> queue;
   for (const Ticket* ticket : waiting) {
@@ -60,8 +60,10 @@ std::optional<Standing> standing_behind(const Ticket& newcomer, const Ledger& le
                                         const std::set<TicketId>& stopped, Moment now) {
   Ledger with_it = ledger;
   with_it.tickets.push_back(newcomer);
-  Standing standing = standings(with_it, facts, stopped, now).back();
-  return standing.behind ? std::optional(std::move(standing)) : std::nullopt;
+  for (Standing& standing : standings(with_it, facts, stopped, now)) {
+    if (standing.ticket.id == newcomer.id && standing.behind) return std::move(standing);
+  }
+  return std::nullopt;
 }
 
 std::string in_one_line(const Standing& standing) {

@@ -46,6 +46,7 @@ void fields_of(TicketType& ticket, Candidates& candidates, Fields& field) {
   field("shared", ticket.shared);
   if (kReads || ticket.shared) field("promise_bytes", ticket.promise_bytes);
   field.hint("time", ticket.time_s, 1, kLongestTimeS);
+  field.hint("yield", ticket.yield_s, 1, kLongestYieldS);
   field("request", ticket.request);
   field("command", ticket.command);
   field("note", ticket.note);

@@ -74,6 +74,7 @@ class Asking {
   std::int64_t lease_changes() { return may_be_given_away() ? store_.lease_changes() : 0; }
 
   Done perform(const Join& wanted) {
+    if (own_) own_->release();
     const auto draining = draining_leases(state_.facts, state_.ledger, *options_.processes);
     auto entered = store_.join(draft(wanted.candidates), decision(), limit_at_gate(state_.patience, now()));
     BERTH_LET(auto joined, as_the_end_of_a_wait(std::move(entered)));
@@ -142,6 +143,7 @@ class Asking {
   }
 
   Done perform(const SleepBehind& sleep) {
+    ask(sleep.asked);
     tell();
     source_.close();
     const auto sleep_on = [&] {
@@ -167,6 +169,7 @@ class Asking {
   }
 
   Done perform(const SleepUntilReleased& sleep) {
+    ask(sleep.asked);
     tell();
     std::vector<sys::Descriptor> exits;
     std::vector<int> descriptors;
@@ -217,6 +220,10 @@ class Asking {
     return std::move(world_);
   }
 
+  void ask(const std::vector<TicketId>& leases) const {
+    for (const TicketId id : leases) store_.ring(id);
+  }
+
   void tell() const {
     if (on_wait_.call) on_wait_.call(state_.standing, state_.facts.snapshot);
   }
@@ -265,6 +272,7 @@ class Asking {
     draft.shared = request.shared;
     draft.promise_bytes = request.promise_bytes;
     draft.time_s = request.time_s;
+    draft.yield_s = request.yield_s;
     draft.candidates = candidates;
     draft.command = words_.command;
     draft.note = words_.note;

@@ -52,6 +52,10 @@ class HeldLease {
     own_->read_again();
     return own_->ticket().release;
   }
+  /// Where whoever waits for a lease that yields rings. nullptr: nobody can.
+  const sys::Bell* listen() { return own_->listen(); }
+  /// Lets others know that its holder is ending it.
+  void tell_that_it_ends() { own_->tell_that_it_ends(); }
   /// Gives back what only the wait needed, which takes some milliseconds: for when the job has begun.
   void end_watch() { own_->end_watch(); }
   /// Ends it for all who share it. Without this, the end of this object ends our part of it only.

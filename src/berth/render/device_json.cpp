@@ -141,6 +141,8 @@ Json ticket_json(const Ticket& ticket, std::int64_t booted_at_s) {
           {"job_pid", ticket.job_pid == 0 ? Json(nullptr) : Json(ticket.job_pid)},
           {"since_s", seconds_or_null(ticket.since_s)},
           {"time_s", nullable(ticket.time_s)},
+          {"yield_s", nullable(ticket.yield_s)},
+          {"ending", ticket.ending},
           {"until_s", nullable(said_end_at_s(ticket, booted_at_s))},
           {"count", ticket.count},
           {"shared", ticket.shared},

@@ -164,6 +164,8 @@ Ticket read_ticket(const JsonReader& json, TicketPhase phase) {
   ticket.job_pid = json.number<std::uint32_t>("job_pid");
   ticket.since_s = json.time("since_s");
   ticket.time_s = json.maybe<std::int64_t>("time_s");
+  ticket.yield_s = json.maybe<std::int64_t>("yield_s");
+  ticket.ending = json.flag("ending");
   ticket.count = json.maybe<unsigned>("count").value_or(1);
   ticket.shared = json.flag("shared");
   ticket.promise_bytes = json.number<std::uint64_t>("promise_bytes");

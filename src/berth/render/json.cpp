@@ -72,6 +72,7 @@ std::string queue_json(const std::vector<Standing>& waiters, Layout layout) {
     row.update(ticket_json(waiter.ticket, 0));
     row.erase("phase");
     row.erase("until_s");
+    row.erase("ending");
     row.erase("devices");
     row["candidates"] = waiter.ticket.candidates;
     row["behind"] = waiter.behind ? Json(to_text(waiter.behind->id)) : Json(nullptr);

@@ -206,8 +206,10 @@ std::string devices_of_lease(const Ticket& lease, const Snapshot& snapshot) {
 }
 
 std::string end_of(const Listing& listing, const Ticket& lease, const Style& style) {
+  if (lease.ending) return "ending";
   const auto end_s = said_end_at_s(lease, listing.facts.booted_at_s);
-  return end_s ? clock_time(*end_s, style) : std::string(kUnknown);
+  if (!end_s) return std::string(lease.yield_s ? "yields" : kUnknown);
+  return clock_time(*end_s, style) + (lease.yield_s ? ", yields" : "");
 }
 
 constexpr std::ptrdiff_t kAfterAge = 4;
@@ -243,7 +245,9 @@ std::string lease_table(const Listing& listing, const Ledger& ledger, const Styl
   std::vector<Column> columns{{"LEASE", Align::left}, {"USER", Align::left, 8},
                               {"GPUS", Align::left},  {"AGE", Align::right, 0, 1},
                               {"PID", Align::left},   {"COMMAND", Align::left, 16}};
-  const auto has_end = [](const Ticket& ticket) { return said_end_at_s(ticket, 0).has_value(); };
+  const auto has_end = [](const Ticket& ticket) {
+    return said_end_at_s(ticket, 0).has_value() || (ticket.phase == TicketPhase::granted && ticket.yield_s);
+  };
   const bool some_end = std::ranges::any_of(ledger.tickets, has_end);
   if (some_end) columns.insert(columns.begin() + kAfterAge, {"END", Align::right});
   std::vector<Row> rows;

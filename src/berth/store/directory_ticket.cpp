@@ -97,7 +97,7 @@ DirectoryTicket::DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory
       tell_(std::move(tell)),
       ticket_(draft),
       locks_(directory_->devices.get()),
-      earlier_rivals_(*directory_) {
+      earlier_rivals_(*directory_, draft.yield_s.has_value()) {
   ticket_.phase = TicketPhase::waiting;
   ticket_.uid = ::geteuid();
   ticket_.devices.clear();
@@ -210,7 +210,7 @@ Step<Decided> DirectoryTicket::decide_under_gate(const Decide& decide) {
         fmt::format(
             "somebody removed the ticket of this request from {}; only its owner and root can do that",
             directory_->choice.path));
-  BERTH_DO(earlier_rivals_.refresh());
+  BERTH_DO(earlier_rivals_.refresh(ticket_.id));
   BERTH_LET(auto scan, scan_leases(*directory_));
   return decide_on(std::move(scan.ledger), decide);
 }
@@ -278,6 +278,15 @@ void DirectoryTicket::read_again() {
   if (!read) return;
   ticket_.time_s = read->time_s;
   ticket_.release = read->release;
+}
+
+const sys::Bell* DirectoryTicket::listen() {
+  if (!bell_) bell_.emplace(bell_name(*directory_, ticket_.id));
+  return &*bell_;
+}
+
+void DirectoryTicket::tell_that_it_ends() {
+  ticket_.ending = sys::try_lock_bytes(file_.get(), kEndingByte, 1).value_or(false);
 }
 
 Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::milliseconds tick,

@@ -46,8 +46,10 @@ class DirectoryTicket : public OwnTicket {
   void read_again() override;
   void end_watch() override {
     watch_.reset();
-    bell_.reset();
+    if (!ticket_.yield_s) bell_.reset();
   }
+  const sys::Bell* listen() override;
+  void tell_that_it_ends() override;
   void release() override;
   std::vector<int> descriptors() const override;
 

@@ -20,7 +20,7 @@ constexpr std::size_t kFar = 8;
 
 }  // namespace
 
-Result<void> EarlierRivals::refresh() {
+Result<void> EarlierRivals::refresh(TicketId mine) {
   batch_ = kFirstBatch;
   // All of them, not the nearest only: behind one that is stopped, and so passed over, others come and go.
   std::erase_if(known_, [this](Ticket& rival) {
@@ -28,10 +28,14 @@ Result<void> EarlierRivals::refresh() {
     rival.held_back = wait.held_back;
     return !wait.goes_on;
   });
-  if (!known_.empty() || unread_.empty()) return {};
+  if (!yields_ && (!known_.empty() || unread_.empty())) return {};
   // Mostly all have gone before the nearest: one listing, instead of an attempt to open each.
   BERTH_LET(const auto there, names_in_queue(directory_));
   std::erase_if(unread_, [&](TicketId id) { return !std::ranges::binary_search(there.ids, id); });
+  if (!yields_) return {};
+  for (const TicketId id : there.ids) {
+    if (id != mine && noted_.insert(id).second) unread_.push_back(id);
+  }
   return {};
 }
 

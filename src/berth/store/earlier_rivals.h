@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <vector>
 
 #include "berth/core/ledger.h"
@@ -11,7 +12,8 @@ namespace berth::store {
 /// Who stood in the queue before a ticket when it joined, as far as it has to know.
 ///
 /// All names are noted at the join and none later: one with an earlier id that appears later is forged, and
-/// overtakes nobody. The tickets themselves are read from the nearest on and only as far as a decision asks,
+/// overtakes nobody. Only a ticket that yields notes those that come later too, as it stands behind all that
+/// do not. The tickets themselves are read from the nearest on and only as far as a decision asks,
 /// which is seldom far, since whoever stands behind somebody need not know who stands before that one. So
 /// neither a join nor a hand-over costs more in a longer queue.
 ///
@@ -19,13 +21,17 @@ namespace berth::store {
 class EarlierRivals {
  public:
   /// REQUIRES: the directory outlives this.
-  explicit EarlierRivals(const LeaseDirectory& directory) : directory_(directory) {}
+  EarlierRivals(const LeaseDirectory& directory, bool yields) : directory_(directory), yields_(yields) {}
 
   /// `ids` are those in the queue, in order.
-  void note(std::vector<TicketId> ids) { unread_ = std::move(ids); }
+  void note(std::vector<TicketId> ids) {
+    unread_ = std::move(ids);
+    if (yields_) noted_ = {unread_.begin(), unread_.end()};
+  }
 
   /// Lets go of those that no longer wait.
-  Result<void> refresh();
+  /// `mine`: whose they are.
+  Result<void> refresh(TicketId mine);
 
   /// Reads some more, the nearest first, and removes those that are dead and may be removed by this user.
   void read_on(const Ticket& mine, bool all);
@@ -45,6 +51,8 @@ class EarlierRivals {
   void read(TicketId id, std::uint64_t now_ns, const Ticket& mine, bool all);
 
   const LeaseDirectory& directory_;
+  bool yields_;
+  std::set<TicketId> noted_;      ///< where it yields: all that it has ever met
   std::vector<TicketId> unread_;  ///< in order
   std::vector<Ticket> known_;
   std::size_t batch_ = 0;

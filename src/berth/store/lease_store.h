@@ -11,6 +11,7 @@
 #include "berth/core/decision.h"
 #include "berth/core/error.h"
 #include "berth/core/ledger.h"
+#include "berth/sys/bell.h"
 #include "berth/sys/file.h"
 
 namespace berth::store {
@@ -75,6 +76,11 @@ class OwnTicket {
   /// time that the job has been waiting for. REQUIRES: it does not wait.
   virtual void end_watch() {}
 
+  /// Where this lease is rung from now on, which stays its own. nullptr: nobody can reach it.
+  virtual const sys::Bell* listen() { return nullptr; }
+  /// Lets others know that this lease is being ended by its holder (Ticket::ending).
+  virtual void tell_that_it_ends() {}
+
   /// Ends the ticket for all who share it, and lets the waiters know.
   virtual void release() = 0;
 
@@ -138,8 +144,9 @@ class LeaseStore {
   /// Writes into the ticket of a live lease of this user who asks that it ends, and why: its holder reads
   /// that when it is asked. Error: as `extend`; `not_now`, when nobody was let in within `limit`.
   virtual Result<void> note_release(TicketId lease, const ReleaseCall& call, GateLimit limit) = 0;
-  /// Wakes a ticket that sleeps behind another, if it can be reached. A hint: it decides for itself.
-  virtual void ring(TicketId waiting) = 0;
+  /// Wakes a ticket that sleeps behind another, or the holder of a lease that yields, if it can be reached. A
+  /// hint: they decide for themselves.
+  virtual void ring(TicketId ticket) = 0;
 
   /// Removes what the dead tickets of this user that the last `look` found have left, except those in `keep`.
   virtual void sweep(const std::vector<TicketId>& keep) = 0;

@@ -61,6 +61,8 @@ TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase 
   const Wait wait = phase == TicketPhase::waiting ? wait_on(file->get()) : Wait{};
   if (std::string reason = oddity(*ticket, phase, *id, wait.goes_on); !reason.empty()) return odd(reason);
   ticket->held_back = wait.held_back;
+  if (phase == TicketPhase::granted && ticket->yield_s)
+    ticket->ending = sys::is_byte_locked(file->get(), kEndingByte).value_or(false);
   ticket->uid = status.st_uid;
   if (phase == TicketPhase::waiting && ticket->phase == TicketPhase::granted) {
     // In mid-grant: until the rename it waits, whatever its text says already.

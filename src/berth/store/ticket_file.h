@@ -12,6 +12,7 @@ namespace berth::store {
 inline constexpr off_t kAliveByte = 0;
 inline constexpr off_t kWaitingByte = 1;
 inline constexpr off_t kHeldBackByte = 2;  ///< for a while, beside the two
+inline constexpr off_t kEndingByte = 2;    ///< of a lease, from the begin of its end on
 inline constexpr off_t kOwnBytes = 3;
 
 /// IDs further ahead of the clock than this are nobody's: they would stop "raised past the newest".

@@ -1,10 +1,13 @@
 #include "berth/sys/bell.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstddef>
 
 namespace berth::sys {
@@ -42,6 +45,24 @@ bool Bell::has_rung() const {
   bool rung = false;
   while (socket_ && ::recv(socket_.get(), nothing.data(), nothing.size(), 0) >= 0) rung = true;
   return rung;
+}
+
+BellSignal::BellSignal(const Bell& bell) : descriptor_(bell.descriptor()) {
+  if (descriptor_ < 0) return;
+  ::fcntl(descriptor_, F_SETOWN, ::getpid());
+  ::fcntl(descriptor_, F_SETSIG, 0);
+  ::fcntl(descriptor_, F_SETFL, ::fcntl(descriptor_, F_GETFL) | O_ASYNC);
+}
+
+BellSignal::~BellSignal() {
+  if (descriptor_ < 0) return;
+  ::fcntl(descriptor_, F_SETFL, ::fcntl(descriptor_, F_GETFL) & ~O_ASYNC);
+  // Whoever lets it through again would be killed by it.
+  const timespec at_once{};
+  sigset_t signal;
+  ::sigemptyset(&signal);
+  ::sigaddset(&signal, SIGIO);
+  ::sigtimedwait(&signal, nullptr, &at_once);
 }
 
 void ring(const std::string& name) {

@@ -23,6 +23,19 @@ class Bell {
   Descriptor socket_;
 };
 
+/// As long as it lives, a ring also sends SIGIO to this process. None is left pending after it. REQUIRES: the
+/// bell outlives it, and SIGIO is blocked meanwhile.
+class BellSignal {
+ public:
+  explicit BellSignal(const Bell& bell);
+  ~BellSignal();
+  BellSignal(const BellSignal&) = delete;
+  BellSignal& operator=(const BellSignal&) = delete;
+
+ private:
+  int descriptor_;
+};
+
 /// Rings, if there is such a bell. Never blocks.
 void ring(const std::string& name);
 

@@ -70,6 +70,10 @@ void stop_with_command() {
   ::sigprocmask(SIG_BLOCK, &stop, nullptr);
 }
 
+bool is_of_a_bell(int signal, const siginfo_t& info) {
+  return signal == SIGIO && info.si_code == SI_KERNEL;
+}
+
 // nullopt: none.
 std::optional<timespec> time_left(std::chrono::steady_clock::time_point until) {
   const auto left =
@@ -223,7 +227,7 @@ std::optional<JobEnding> JobProcess::wait(std::optional<std::chrono::steady_cloc
     if (until && !left) return std::nullopt;
     siginfo_t info{};
     const int signal = ::sigtimedwait(&set, &info, left ? &*left : nullptr);
-    if (signal > 0 && info.si_code == SI_TIMER) return collect();
+    if (signal > 0 && (info.si_code == SI_TIMER || is_of_a_bell(signal, info))) return collect();
     if (signal > 0 && signal != SIGCHLD && is_for_us_alone(info, pid_)) {
       ::kill(pid_, signal);
       if (signal == SIGTERM) {
@@ -244,6 +248,7 @@ std::optional<JobProcess::Event> JobProcess::wait_for_leftovers(std::chrono::ste
     siginfo_t info{};
     const int signal = ::sigtimedwait(&set, &info, &*left);
     if (signal == SIGCHLD) return Event::child_ended;
+    if (is_of_a_bell(signal, info)) return Event::rung;
     if (signal == SIGTSTP) stop_with_command();
     if (signal == SIGTERM) {
       asked_by_ = {info.si_uid, info.si_pid};

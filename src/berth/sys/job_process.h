@@ -67,7 +67,8 @@ class JobProcess {
 
   pid_t pid() const { return pid_; }
   /// Until the command itself ends. Descendants that it leaves behind become our children. nullopt: it still
-  /// runs, and it is `until`, another child has ended, a WakeTimer has rung, or somebody has sent SIGTERM.
+  /// runs, and it is `until`, another child has ended, a WakeTimer or a Bell has rung, or somebody has sent
+  /// SIGTERM.
   std::optional<JobEnding> wait(std::optional<std::chrono::steady_clock::time_point> until);
 
   /// After `wait`: until a descendant ends or a signal comes. nullopt: it is `until`.
@@ -75,6 +76,7 @@ class JobProcess {
     child_ended,
     asked_to_end,    ///< SIGTERM: all of the job
     asked_to_leave,  ///< the terminal: Ctrl-C, or it has gone
+    rung,            ///< a Bell
   };
   std::optional<Event> wait_for_leftovers(std::chrono::steady_clock::time_point until);
   /// Who has last sent SIGTERM to this process. nullopt: nobody.

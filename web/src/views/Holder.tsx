@@ -25,6 +25,7 @@ export function Holder({ view }: { view: DeviceView }) {
           {lease.promise_bytes !== null && <span class="share">{gib(lease.promise_bytes)} GiB</span>}
           <Age since={lease.since_s} />
           <Moment word="until" at={lease.until_s} />
+          {lease.yield_s != null && <span class="share">yields</span>}
           <What command={lease.command} note={lease.note} />
         </span>
       ))}

@@ -238,6 +238,28 @@ TEST_CASE("who stands behind a rival sleeps until that no longer waits, and look
   CHECK(asker.state().standing.behind->user == "bob");
 }
 
+TEST_CASE("one that yields stands behind who came later, and soon joins anew behind him") {
+  Asker asker = behind_one();
+  asker.mine.yield_s = 30;
+  asker.earlier.front().id = TicketId{kMe + 1};
+  CHECK(asker.goes_on() == Action(SleepBehind{TicketId{kMe + 1}, 5s, {TicketId{kMe + 1}}}));
+  CHECK(asker.tell(Ticked{}) == Action(Join{asker.mine.candidates}));
+  CHECK(is<Stay>(asker.decides()));
+}
+
+TEST_CASE("who waits tells the holders of leases that yield") {
+  Asker asker = behind_one();
+  for (Ticket& lease : asker.leases) lease.yield_s = 30;
+  const auto asked = [&] { return std::get<SleepBehind>(asker.goes_on()).asked; };
+  SUBCASE("all that hold what it could have") {
+    CHECK(asked().size() == asker.leases.size());
+  }
+  SUBCASE("but none that is ending already") {
+    for (Ticket& lease : asker.leases) lease.ending = true;
+    CHECK(asked().empty());
+  }
+}
+
 TEST_CASE("who stands far back looks up less often") {
   Asker asker = behind_one();
   asker.far_back = true;

@@ -52,8 +52,10 @@ inline void add_process(Device& device, const Process& process) {
   *device.memory.used_bytes += process.used_bytes.value_or(0);
 }
 
+/// Of a site without backfill, which the tests of backfill turn on.
 inline Facts machine(unsigned count) {
   Facts facts;
+  facts.policy.line.backfill = false;
   for (unsigned i = 0; i < count; ++i) facts.snapshot.devices.push_back(gpu(i));
   return facts;
 }

@@ -97,6 +97,7 @@ TEST_CASE("a lease that came and ended while the driver answered leaves its devi
 
 TEST_CASE("once in the queue no lease of another device is a reason to ask the driver again") {
   Scene scene(1);
+  scene.options.policy.line.backfill = false;
   const auto stay = [](const Ledger&, TicketId) -> Result<Decision> { return {Stay{}}; };
   Ticket earlier;
   earlier.candidates = {"GPU-a"};

@@ -50,7 +50,9 @@ Refusal refusal(Result<std::variant<Yes, Refusal>> answer) {
 Session session_on(Asked& machine, const std::shared_ptr<store::MemoryBooks>& books) {
   Place place;
   place.store = std::make_unique<store::MemoryStore>(books);
-  return {std::move(place), {[&]() -> Result<source::Source*> { return &machine.source; }, [] {}}, {}};
+  LookOptions in_order;
+  in_order.policy.line.backfill = false;
+  return {std::move(place), {[&]() -> Result<source::Source*> { return &machine.source; }, [] {}}, in_order};
 }
 
 TEST_CASE("a topology that cannot be had is a note on the choice, picked or leased") {

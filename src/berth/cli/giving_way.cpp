@@ -1,0 +1,75 @@
+#include "berth/cli/giving_way.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "berth/core/clauses.h"
+#include "berth/core/yielding.h"
+
+namespace berth::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Anybody may ring, and each look asks the driver.
+constexpr auto kFirstDeaf = 50ms;
+constexpr std::chrono::milliseconds kLongestDeaf = 5s;
+// Somebody else may just have ended for the same one, and the driver still lists what has exited: a second
+// look after this time has to say the same.
+constexpr auto kSettleTime = 300ms;
+
+}  // namespace
+
+GivingWay::GivingWay(const leasing::Session& session, leasing::HeldLease& lease)
+    : session_(session), lease_(lease) {
+  if (!lease.ticket().yield_s) return;
+  bell_ = lease.listen();
+  if (bell_ == nullptr) return;
+  signal_.emplace(*bell_);
+  // Until now nobody could ring.
+  rung_ = true;
+}
+
+std::optional<std::chrono::steady_clock::time_point> GivingWay::next() const {
+  return rung_ && !ends_ ? std::optional(deaf_until_) : std::nullopt;
+}
+
+std::optional<std::string> GivingWay::asked() {
+  if (bell_ == nullptr || ends_) return std::nullopt;
+  rung_ |= bell_->has_rung();
+  if (!rung_ || Clock::now() < deaf_until_) return std::nullopt;
+  auto sentence = look();
+  ends_ = sentence && seems_asked_;
+  seems_asked_ = rung_ = sentence.has_value();
+  if (ends_) lease_.tell_that_it_ends();
+  if (ends_) return sentence;
+  if (sentence) {
+    deaf_until_ = Clock::now() + kSettleTime;
+  } else {
+    listen_less_often();
+  }
+  return std::nullopt;
+}
+
+void GivingWay::listen_less_often() {
+  const auto now = Clock::now();
+  const bool is_again = now < deaf_until_ + kLongestDeaf;
+  pause_ = is_again ? std::min<std::chrono::milliseconds>(2 * pause_, kLongestDeaf) : kFirstDeaf;
+  deaf_until_ = now + pause_;
+}
+
+std::optional<std::string> GivingWay::look() {
+  // Where the machine does not answer, whoever waits rings again.
+  const auto world = session_.look(Request{});
+  session_.source().close();
+  if (!world) return std::nullopt;
+  const auto yields = who_yields(world->ledger, world->facts, world->looked_at, world->stopped);
+  const auto mine = std::ranges::find(yields, lease_.ticket().id, &Yield::lease);
+  if (mine == yields.end()) return std::nullopt;
+  const Ticket* waiter = find_ticket(world->ledger, mine->waiter);
+  return fmt::format("{} waits for this GPU, and this job yields (--yield)",
+                     waiter != nullptr ? name_of(*waiter) : "somebody");
+}
+
+}  // namespace berth::cli

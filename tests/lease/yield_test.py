@@ -1,0 +1,141 @@
+"""A job that yields fills what is idle, and ends for whoever waits and does not yield."""
+
+import json
+import signal
+import socket
+
+from jobs import Job, eventually, holder, state, waiter
+
+GOES_ON = "trap 'echo asked; kill $!; exit 7' TERM; sleep 1000 & wait"
+STUBBORN = "trap '' TERM; sleep 1000 & wait; wait; wait"
+
+
+def yielding(lab, *options, then: str = GOES_ON) -> Job:
+    return holder(lab, "--yield", *options, then=then)
+
+
+def leases(lab) -> list[dict]:
+    return json.loads(lab.berth("list", "--json").out)["leases"]
+
+
+def test_a_job_that_yields_ends_for_somebody_who_waits(make_lab):
+    lab = make_lab("1xH100")
+    sweep = yielding(lab)
+    person = Job(lab)
+    assert person.starts() == "0"
+    assert sweep.process.wait(20) == 7
+    assert "waits for this GPU, and this job yields (--yield): the job gets SIGTERM now" in sweep.err.rest()
+    person.ends()
+
+
+def test_it_ends_for_somebody_who_has_waited_already_when_it_starts(make_lab):
+    """Who waits for both of two is rung for when the first falls free."""
+    lab = make_lab("2xH100")
+    first = holder(lab, "--devices", "0")
+    sweep = yielding(lab, "--devices", "1")
+    person = waiter(lab, "-n", "2")
+    first.ends()
+    assert person.starts() == "0,1"
+    assert sweep.process.wait(20) == 7
+    person.ends()
+
+
+def test_only_as_many_end_as_are_needed(make_lab):
+    lab = make_lab("3xH100")
+    sweeps = [yielding(lab) for _ in range(3)]
+    person = Job(lab)
+    assert person.starts() == "2"
+    assert [each.process.poll() for each in sweeps[:2]] == [None, None]
+    assert len(leases(lab)) == 3
+    person.ends()
+    for each in sweeps[:2]:
+        each.signal(signal.SIGTERM)
+
+
+def test_none_ends_where_even_all_would_not_do(make_lab):
+    lab = make_lab("2xH100")
+    steady, sweep = holder(lab), yielding(lab)
+    person = waiter(lab, "-n", "2")
+    person.says("first in line")
+    assert [lease["ending"] for lease in leases(lab)] == [False, False]
+    steady.ends()
+    assert person.starts() == "0,1"
+    assert sweep.process.wait(20) == 7
+    person.ends()
+
+
+def test_none_ends_for_one_that_yields(make_lab):
+    lab = make_lab("1xH100")
+    sweep = yielding(lab)
+    waiter(lab, "--yield").says("first in line")
+    person = Job(lab)
+    assert person.starts() == "0"
+    assert sweep.process.wait(20) == 7
+    person.ends()
+
+
+def test_one_that_yields_stands_behind_who_came_later_and_does_not(make_lab):
+    lab = make_lab("1xH100")
+    held = holder(lab)
+    sweep = waiter(lab, "--yield")
+    person = waiter(lab)
+    eventually(lambda: len(json.loads(lab.berth("queue", "--json").out)["waiters"]) == 2)
+    order = [each["pid"] for each in json.loads(lab.berth("queue", "--json").out)["waiters"]]
+    assert order == [person.pid, sweep.pid]
+    held.ends()
+    assert person.starts() == "0"
+    assert not sweep.has_started()
+    person.ends()
+    assert sweep.starts() == "0"
+
+
+def test_one_that_ignores_sigterm_is_killed_after_its_grace(make_lab):
+    lab = make_lab("1xH100")
+    sweep = holder(lab, "--yield=1s", then=STUBBORN)
+    person = Job(lab)
+    assert person.starts() == "0"
+    assert sweep.process.wait(20) == -signal.SIGKILL
+    person.ends()
+
+
+def test_with_requeue_it_starts_again_when_nobody_else_waits(make_lab):
+    lab = make_lab("1xH100")
+    sweep = yielding(lab, "--requeue")
+    person = Job(lab)
+    assert person.starts() == "0"
+    sweep.says("stands in line again")
+    person.ends()
+    assert sweep.out.line() == "asked\n"
+    assert sweep.starts() == "0"
+    sweep.signal(signal.SIGTERM)
+    assert sweep.process.wait(20) == 7
+
+
+def test_a_stranger_who_rings_ends_nobodys_job(make_lab):
+    lab = make_lab("1xH100")
+    sweep = yielding(lab)
+    (lease,) = leases(lab)
+    where = lab.leases.stat()
+    name = f"\0berth/{where.st_dev}:{where.st_ino}/{lease['id']}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as stranger:
+        for _ in range(10_000):
+            try:
+                stranger.sendto(b"x", name)
+            except BlockingIOError:
+                lab.berth("list")
+    assert state(sweep.pid) in "SR"
+    assert not leases(lab)[0]["ending"]
+    sweep.signal(signal.SIGTERM)
+    assert sweep.process.wait(20) == 7
+
+
+def test_what_cannot_go_together_is_refused(make_lab):
+    lab = make_lab("1xH100")
+    for words, sentence in [
+        (["--requeue"], "--requeue is for jobs that yield: add --yield"),
+        (["--yield", "--exec"], "--yield and --exec exclude each other"),
+        (["--yield=0"], "at least 1s and at most 1h"),
+        (["--yield=2h"], "at least 1s and at most 1h"),
+    ]:
+        answer = lab.berth("run", *words, "--", "true")
+        assert (answer.status, sentence in answer.err) == (2, True), answer.err
