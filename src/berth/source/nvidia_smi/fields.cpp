@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "berth/core/record.h"
+#include "berth/source/capability.h"
 
 namespace berth::nvidia_smi {
 namespace {
@@ -59,7 +60,7 @@ Reading<int> capability(std::string_view text) {
   if (point == std::string_view::npos) return std::nullopt;
   const auto major = number<int>(text.substr(0, point));
   const auto minor = number<int>(text.substr(point + 1));
-  return major && minor ? Reading<int>(10 * *major + *minor) : std::nullopt;
+  return major && minor ? source::capability_of(*major, *minor) : std::nullopt;
 }
 
 /// "00000000:07:00.0" is 0000:07:00.0 in sysfs.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "berth/source/capability.h"
 #include "berth/source/nvml/outcome.h"
 #include "berth/source/nvml/process_list.h"
 #include "berth/source/unified_memory.h"
@@ -177,10 +178,8 @@ void read_identity(Questions& questions, ReadingSet readings) {
   if (readings.has(ReadingKind::capability)) {
     int major = 0;
     int minor = 0;
-    constexpr int kMost = 100;
-    const bool told = questions.ask(library.capability, &major, &minor);
-    if (told && major >= 0 && major < kMost && minor >= 0 && minor < 10)
-      device.compute_capability = 10 * major + minor;
+    if (questions.ask(library.capability, &major, &minor))
+      device.compute_capability = source::capability_of(major, minor);
   }
 }
 

@@ -49,6 +49,11 @@ TEST_CASE("every way to say that there is no value is a value that is absent") {
   }
 }
 
+TEST_CASE("a capability that no card has is absent") {
+  CHECK_FALSE(device_of(ReadingKind::capability, "Disabled, 261900700.0, X").compute_capability);
+  CHECK(device_of(ReadingKind::capability, "Disabled, 12.1, X").compute_capability == 121);
+}
+
 TEST_CASE("a bus id is written as in sysfs, with its whole domain") {
   const auto bus_id = [](const std::string& text) {
     return Query(ReadingSet()).devices("0, G, " + text + ", Disabled, N\n", g_driver).at(0).pci_bus_id;
