@@ -104,14 +104,19 @@ def test_a_job_that_does_not_answer_is_named_with_its_pids(lab):
     os.killpg(job.pid, signal.SIGKILL)
 
 
-def test_a_stopped_holder_is_called_stopped(lab):
+def test_a_stopped_holder_goes_on_and_ends(lab):
     job = holder(lab)
     job.send_signal(signal.SIGSTOP)
-    answer = lab.berth("release", only_lease(lab), "--wait", "0s")
+    assert lab.berth("release", only_lease(lab)).status == 0
+    assert leases(lab) == []
+
+
+def test_a_holder_that_stops_again_is_called_stopped(lab):
+    lab.start_berth("run", "--", "bash", "-c", "trap '' TERM; while :; do kill -STOP $$; done")
+    eventually(lambda: leases(lab))
+    answer = lab.berth("release", only_lease(lab), "--wait", "2s")
     assert answer.status == 124
     assert ", stopped)" in answer.err
-    job.send_signal(signal.SIGCONT)
-    eventually(lambda: leases(lab) == [])
 
 
 def test_a_held_pick_ends_with_its_keeper(lab):

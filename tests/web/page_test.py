@@ -90,7 +90,8 @@ def test_a_lease_and_a_wait_come_and_go_before_ones_eyes(lab, open_page):
     waiting.ends()
 
 
-def test_when_a_lease_ends_and_a_wait_starts_and_what_is_kept(lab, open_page):
+def test_when_a_lease_ends_and_a_wait_starts_and_what_is_kept(in_order, open_page):
+    lab = in_order("8xH100")
     page = open_page(url(Agent(lab)))
     job = holder(lab, "-n", "2", "--time", "2h")
     expect(row(page, 0)).to_contain_text(re.compile(r"until (\d+ \w+ )?\d\d:\d\d"))

@@ -93,6 +93,9 @@ Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::
     std::erase_if(ready, [](const pollfd& exit) { return exit.revents != 0; });
   }
   const std::vector<pid_t> left = holders_of(store, lease.id);
+  // The last of them may have ended in this moment.
+  BERTH_LET(const auto held, still_held(store, lease.id));
+  if (!held) return {};
   if (left.empty())
     return fail(ErrorCode::failure,
                 fmt::format("the {} is held by a process that cannot be seen from here; process {} took it",
