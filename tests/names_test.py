@@ -11,7 +11,10 @@ pytestmark = pytest.mark.release_only
 
 ROOT = pathlib.Path(__file__).parents[1]
 LAYERS = [
-    *(f"src/berth/{name}" for name in "core sys source store lease render api agent net history cli".split()),
+    *(
+        f"src/berth/{name}"
+        for name in "core sys source store lease render api agent lab net history cli".split()
+    ),
     "programs/berth-serve",
     *(f"sim/{name}" for name in "machine nvml cuda smi tool".split()),
 ]

@@ -14,6 +14,7 @@ test_packages=(
   zsh fish
   dpkg-dev lintian man-db
   curl openssl prometheus systemd
+  openssh-server openssh-client
   chromium
 )
 

@@ -12,22 +12,19 @@
 #include "berth/core/units.h"
 
 namespace berth::cli {
-namespace {
 
-// The command line, else BERTH_WAIT, else the site file, else for ever (nullopt).
-Result<std::optional<std::int64_t>> wait_in_force(const LeaseOptions& options, const SitePolicy& policy) {
+Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& options,
+                                                      std::optional<std::int64_t> otherwise) {
   if (options.unwatched) return std::nullopt;
   if (options.no_wait) return 0;
   if (options.wait_s) return options.wait_s;
   const std::string_view set = variable("BERTH_WAIT");
-  if (set.empty()) return policy.default_wait_s;
+  if (set.empty()) return otherwise;
   if (set == "forever") return std::nullopt;
   const auto seconds = seconds_from_text(set);
   if (!seconds) return std::unexpected(context(seconds.error(), "BERTH_WAIT (a time, 0 or forever)"));
   return *seconds;
 }
-
-}  // namespace
 
 Option time_option(std::string_view name, std::string_view help, Request& request) {
   return {kLeaseGroup, 0, name, "TIME", help, {}, [&request](std::string_view value) -> Result<void> {
@@ -72,7 +69,7 @@ Result<void> settle(LeaseOptions& options) {
 
 Result<leasing::HeldLease> take_lease(const leasing::Session& session, const LeaseOptions& options,
                                       const leasing::TicketWords& words) {
-  BERTH_LET(const auto wait_s, wait_in_force(options, session.policy()));
+  BERTH_LET(const auto wait_s, wait_that_is_said(options, session.policy().default_wait_s));
   const leasing::Place& place = session.place();
   // Inside a lease the mask is the lease's.
   WaitReport report(words.request,
@@ -80,8 +77,8 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
   Patience patience;
   patience.wait = wait_s != 0;
   if (wait_s) patience.limit = std::chrono::seconds(*wait_s);
-  leasing::OnWait on_wait;
-  if (!options.unwatched)
+  leasing::OnWait on_wait = options.on_wait;
+  if (!options.unwatched && !on_wait.call)
     on_wait = {
         [&report](const Standing& standing, const Snapshot& snapshot) { report.show(standing, snapshot); },
         report.is_live()};

@@ -20,7 +20,8 @@ struct LeaseOptions {
   bool no_wait = false;
   std::optional<std::int64_t> wait_s;  ///< nullopt: neither flag says
   std::string note;
-  bool unwatched = false;  ///< nobody reads how the wait goes, and it has no limit
+  bool unwatched = false;     ///< nobody reads how the wait goes, and it has no limit
+  leasing::OnWait on_wait{};  ///< who is told how the wait goes, in place of the error stream; null: nobody
 };
 
 /// Adds the request flags and --no-wait, --wait, --time and --note. They write into `options`, which must
@@ -32,6 +33,10 @@ Option time_option(std::string_view name, std::string_view help, Request& reques
 
 /// Settles what depends on several flags, after they are parsed. Error: `usage` for contradictions.
 Result<void> settle(LeaseOptions& options);
+
+/// How long the command line, else BERTH_WAIT, says to wait; else `otherwise`. nullopt: for ever.
+Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& options,
+                                                      std::optional<std::int64_t> otherwise);
 
 /// Takes the lease, in its turn, and tells on the error stream how the wait goes: as long as the flags say,
 /// else BERTH_WAIT, else the site file, else for ever. Error: as Session::acquire; `impossible`, `not_now`,

@@ -4,6 +4,7 @@
 #include "berth/cli/list_options.h"
 #include "berth/cli/serve_program.h"
 #include "berth/lease/left_behind.h"
+#include "berth/render/hosts_table.h"
 #include "berth/render/json.h"
 #include "berth/render/listing.h"
 
@@ -24,13 +25,16 @@ constexpr std::string_view kListAbout =
     "GPUs. END: when the time of a lease is over.\n"
     "\n"
     "With --hub it shows the machines of a hub (berth serve --hub), or of one agent: a line for each "
-    "machine, with its free GPUs and the users of the others.";
+    "machine, with its free GPUs and the users of the others. --anywhere shows the same of the hosts of the "
+    "site file, and asks each through ssh.";
 
 class List : public Command {
  public:
   Syntax syntax() override { return list_syntax(options_); }
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+    BERTH_DO(settle(options_.anywhere));
+    if (options_.anywhere.anywhere) return list_of_hosts();
     // Who asks a hub is berth-serve, which has a client.
     if (!options_.hub.url.empty())
       return std::unexpected(become_berth_serve(kListWord, environment.words().subspan(1)));
@@ -39,6 +43,17 @@ class List : public Command {
   }
 
  private:
+  Result<Output> list_of_hosts() const {
+    if (!options_.hub.url.empty()) return fail(ErrorCode::usage, "--hub and --anywhere exclude each other");
+    BERTH_LET(const auto meant, hosts_meant(options_.anywhere));
+    return show(options_.watch, [&](render::Layout layout) -> Result<Output> {
+      const Hosts hosts = look_at_hosts(meant);
+      if (!options_.watch.json) return Output{.out = render::hosts_table(hosts, Environment::style_of(1))};
+      BERTH_LET(auto document, hosts_document(hosts, layout));
+      return Output{.out = std::move(document)};
+    });
+  }
+
   Result<Output> look(Environment& environment, render::Layout layout) {
     const bool as_json = options_.watch.json;
     BERTH_LET(auto place, find_place());
@@ -75,10 +90,10 @@ class List : public Command {
 }  // namespace
 
 Syntax list_syntax(ListOptions& options) {
-  constexpr std::string_view kOther = "Other machines";
+  constexpr std::string_view kOther = kAnywhereGroup;
   Syntax syntax;
   syntax.about = kListAbout;
-  add_watch_options(syntax, options.watch, "as JSON (docs/schema/list.json; with --hub, hosts.json)");
+  add_watch_options(syntax, options.watch, "as JSON (docs/schema/list.json; of other machines, hosts.json)");
   syntax.options.push_back(source_option(options.request.source));
   syntax.options.push_back({kOther,
                             0,
@@ -88,6 +103,7 @@ Syntax list_syntax(ListOptions& options) {
                             {},
                             store_text(options.hub.url)});
   add_asking_options(syntax, kOther, options.hub);
+  add_anywhere_options(syntax, options.anywhere, "all hosts of the lab, each asked through ssh");
   return syntax;
 }
 

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "berth/cli/anywhere.h"
 #include "berth/cli/asking_options.h"
 #include "berth/cli/question.h"
 #include "berth/cli/watch.h"
@@ -13,6 +14,7 @@ struct ListOptions {
   RequestOptions request;
   WatchOptions watch;
   AskingOptions hub;  ///< url "": this machine is looked at
+  AnywhereOptions anywhere;
 };
 
 /// The options write into `options`, which must outlive the syntax.

@@ -83,6 +83,11 @@ looks whether the command keeps to its lease: a time, or never
 .B BERTH_SITE_FILE
 the site file, in place of /etc/berth.toml
 .TP
+.B BERTH_SSH
+the ssh of
+.BR \-\-anywhere ,
+with options: ssh \-F lab.conf
+.TP
 .B NO_COLOR
 no colours, where it is set to anything
 .TP
@@ -94,7 +99,7 @@ the width of a terminal
 what the site lays down
 .TP
 .I ~/.config/berth.toml
-what the user lays down beside it; it may only narrow the site's
+what the user lays down beside it; it may only narrow the site's, except for its hosts
 .TP
 .I /run/berth, /tmp/berth
 the lease directory: the first if an administrator made it

@@ -130,7 +130,8 @@ bool wants_probe(const Invocation& invocation) {
       invocation.sim)
     return false;
   return std::ranges::none_of(invocation.words, [](std::string_view word) {
-    return word == "--help" || word == "-h" || word.starts_with("--sim") || word.starts_with("--hub");
+    return word == "--help" || word == "-h" || word.starts_with("--sim") || word.starts_with("--hub") ||
+           word == "--anywhere";
   });
 }
 

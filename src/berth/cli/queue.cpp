@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "berth/cli/anywhere.h"
 #include "berth/cli/command.h"
 #include "berth/cli/question.h"
 #include "berth/cli/watch.h"
@@ -24,17 +25,30 @@ class Queue : public Command {
   Syntax syntax() override {
     Syntax syntax;
     syntax.about = kQueueAbout;
-    add_watch_options(syntax, watch_, "as JSON (docs/schema/queue.json)");
+    add_watch_options(syntax, watch_, "as JSON (docs/schema/queue.json; of other machines, hosts.json)");
     syntax.options.push_back(source_option(options_.source));
+    add_anywhere_options(syntax, anywhere_, "the queues of all hosts of the lab, each asked through ssh");
     return syntax;
   }
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+    BERTH_DO(settle(anywhere_));
+    if (anywhere_.anywhere) return queues_of_hosts();
     options_.mask = MaskUse::ignore;
     return show(watch_, [&](render::Layout layout) { return look(environment, layout); });
   }
 
  private:
+  Result<Output> queues_of_hosts() const {
+    BERTH_LET(const auto meant, hosts_meant(anywhere_));
+    return show(watch_, [&](render::Layout layout) -> Result<Output> {
+      const Hosts hosts = look_at_hosts(meant);
+      if (!watch_.json) return Output{.out = render::hosts_queue_table(hosts, Environment::style_of(1))};
+      BERTH_LET(auto document, hosts_document(hosts, layout));
+      return Output{.out = std::move(document)};
+    });
+  }
+
   Result<Output> look(Environment& environment, render::Layout layout) {
     BERTH_LET(auto place, find_place());
     std::vector<leasing::Place> places;
@@ -65,6 +79,7 @@ class Queue : public Command {
 
   RequestOptions options_;
   WatchOptions watch_;
+  AnywhereOptions anywhere_;
 };
 
 }  // namespace

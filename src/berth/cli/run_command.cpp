@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "berth/cli/anywhere_run.h"
 #include "berth/cli/command.h"
 #include "berth/cli/conduct_check.h"
 #include "berth/cli/notify.h"
@@ -75,6 +76,22 @@ class RunCommand : public Command {
     add_notify_options(syntax, kLeaseGroup, wish_);
     syntax.options.push_back(
         {kLeaseGroup, 'q', "quiet", "", "do not say which GPUs it got", {}, raise_flag(options_.quiet)});
+    add_anywhere_options(syntax, hosts_, "on the first host that has the GPUs, through ssh");
+    syntax.options.push_back({kAnywhereGroup,
+                              0,
+                              "folder",
+                              "PATH",
+                              "with --anywhere: the folder of COMMAND there (default: the same as here)",
+                              {},
+                              store_text(folder_)});
+    syntax.options.push_back({kAnywhereGroup,
+                              0,
+                              "env",
+                              "WHICH",
+                              "with --anywhere: variables that COMMAND gets: all, none, or names with commas "
+                              "between (default all, but for those of this machine and this login)",
+                              {},
+                              store_text(passed_variables_)});
     return syntax;
   }
 
@@ -95,6 +112,10 @@ class RunCommand : public Command {
     if (options_.requeue && !options_.lease.request.request.yield_s)
       return fail(ErrorCode::usage, "--requeue is for jobs that yield: add --yield");
     options_.command = words;
+    BERTH_DO(settle(hosts_));
+    if (hosts_.anywhere) return on_another_host();
+    if (!folder_.empty() || passed_variables_ != "all")
+      return fail(ErrorCode::usage, "--folder and --env need --anywhere");
     BERTH_LET(const auto first_look, time_of_first_look());
     options_.first_look = first_look;
     tell_others(words);
@@ -103,6 +124,15 @@ class RunCommand : public Command {
   }
 
  private:
+  Result<Output> on_another_host() {
+    if (options_.exec) return fail(ErrorCode::usage, "--exec and --anywhere exclude each other");
+    if (!wish_.targets.empty())
+      return fail(ErrorCode::usage,
+                  "--notify cannot be used with --anywhere yet; let COMMAND tell of its end");
+    BERTH_LET(const auto status, run_anywhere({options_, hosts_, folder_, passed_variables_}));
+    return Output{.status = status};
+  }
+
   void tell_others(const std::vector<std::string>& words) {
     if (wish_.targets.empty()) return;
     const auto tell_of = [this, subject = render::short_command(fmt::format("{}", fmt::join(words, " ")))](
@@ -138,6 +168,9 @@ class RunCommand : public Command {
 
   RunOptions options_;
   NoticeWish wish_;
+  AnywhereOptions hosts_;
+  std::string folder_;
+  std::string passed_variables_{"all"};
 };
 
 }  // namespace

@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include "berth/cli/anywhere.h"
 #include "berth/cli/command.h"
 #include "berth/cli/lease_options.h"
 #include "berth/cli/question.h"
+#include "berth/core/late_binding.h"
 #include "berth/render/explain.h"
 #include "berth/render/json.h"
+#include "berth/render/offers.h"
 
 namespace berth::cli {
 namespace {
@@ -24,11 +27,14 @@ class Why : public Command {
         time_option("time", "judge it as a job with this time limit (30m)", options_.request));
     syntax.options.push_back(
         {"Output", 0, "json", "", "as JSON (docs/schema/why.json)", {}, raise_flag(json_)});
+    add_anywhere_options(syntax, anywhere_, "say for every host whether it would be chosen, and why");
     return syntax;
   }
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(settle(options_));
+    BERTH_DO(settle(anywhere_));
+    if (anywhere_.anywhere) return on_which_host();
     BERTH_LET(const auto session, open_session(environment, options_));
     BERTH_LET(const auto found, session.why(options_.request));
     const render::Why why{found.request,  found.world.facts.snapshot,
@@ -39,8 +45,18 @@ class Why : public Command {
   }
 
  private:
+  Result<Output> on_which_host() const {
+    if (json_)
+      return fail(ErrorCode::usage, "why --anywhere has no --json yet: ask each host, or leave it out");
+    BERTH_LET(const auto meant, hosts_meant(anywhere_));
+    const auto answers = ask_for_offers(meant, options_);
+    return Output{.out = render::why_of_hosts(rank_hosts(options_.request, answers), answers,
+                                              late_binding::kLines, Environment::style_of(1))};
+  }
+
   RequestOptions options_;
   bool json_ = false;
+  AnywhereOptions anywhere_;
 };
 
 }  // namespace

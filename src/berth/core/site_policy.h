@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "berth/core/gpu_limit.h"
+#include "berth/core/lab_host.h"
 #include "berth/core/schedule.h"
 
 namespace berth {
@@ -48,6 +49,7 @@ struct SitePolicy {
   std::uint64_t job_output_bytes = 1ULL << 30;
   /// How long a job that is over is kept. nullopt: until its user forgets it.
   std::optional<std::int64_t> keep_jobs_s = 30LL * 24 * 3600;
+  std::vector<LabHost> hosts;  ///< those of --anywhere
   /// Keys that this version does not know, each with its file and line. Whoever grants devices stops at one:
   /// a rule that is not understood is not skipped.
   std::vector<std::string> not_understood;

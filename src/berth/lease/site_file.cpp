@@ -274,6 +274,43 @@ Result<void> read_limits(Page& page, std::string_view key, const toml::node& nod
   return {};
 }
 
+// { name = "gpu1", program = "/opt/berth/bin/berth" }
+Result<LabHost> read_host_table(const Page& page, const toml::table& table) {
+  LabHost host;
+  for (const auto& [key, value] : table) {
+    const bool is_name = key.str() == "name";
+    if (!is_name && key.str() != "program")
+      return wrong(page, value, fmt::format("unknown key '{}' in hosts; allowed: name, program", key.str()));
+    BERTH_LET(auto text, text_of(page, value, key.str()));
+    if (const auto fit = is_name ? check_host_name(text) : check_host_program(text); !fit)
+      return wrong(page, value, fit.error().message);
+    (is_name ? host.name : host.program) = std::move(text);
+  }
+  if (host.name.empty()) return wrong(page, table, "an entry of hosts needs a name");
+  return host;
+}
+
+Result<LabHost> read_host(const Page& page, const toml::node& node) {
+  if (const auto* table = node.as_table()) return read_host_table(page, *table);
+  BERTH_LET(auto name, text_of(page, node, "an entry of hosts"));
+  if (const auto fit = check_host_name(name); !fit) return wrong(page, node, fit.error().message);
+  return LabHost{std::move(name)};
+}
+
+// No rule of the site: a user may name other hosts than it does.
+Result<void> read_hosts(Page& page, std::string_view, const toml::node& node) {
+  const auto* list = node.as_array();
+  if (list == nullptr) return wrong(page, node, "hosts is a list: hosts = [\"gpu1\", \"gpu2\"]");
+  page.policy.hosts.clear();
+  for (const toml::node& each : *list) {
+    BERTH_LET(auto host, read_host(page, each));
+    if (std::ranges::find(page.policy.hosts, host.name, &LabHost::name) != page.policy.hosts.end())
+      return wrong(page, each, fmt::format("hosts names {} twice", host.name));
+    page.policy.hosts.push_back(std::move(host));
+  }
+  return {};
+}
+
 struct Key {
   std::string_view name;
   Result<void> (*read)(Page&, std::string_view, const toml::node&);
@@ -289,6 +326,7 @@ constexpr std::array<Key, 15> kKeys{{{"commands", read_commands},
                                      {"job_output", read_job_output},
                                      {"keep_jobs", read_keep_jobs},
                                      {"limits", read_limits},
+                                     {"hosts", read_hosts},
                                      {"excluded", read_exclusions},
                                      {"ignored_programs", read_programs},
                                      {"ignored_users", read_users},

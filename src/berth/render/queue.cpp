@@ -28,37 +28,70 @@ std::string short_noted_command(const Ticket& ticket) {
 
 constexpr std::ptrdiff_t kAfterWaited = 5;
 
-}  // namespace
-
-std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledger, const Style& style) {
-  if (waiters.empty()) return "nobody waits\n";
+std::vector<Column> waiter_columns(bool foresees) {
   std::vector<Column> columns{{"POS", Align::right},           {"ID", Align::left},
                               {"USER", Align::left, 8},        {"PID", Align::right, 0, 3},
                               {"WAITED", Align::right},        {"BEHIND", Align::left, 0, 4},
                               {"REQUEST", Align::left, 12, 2}, {"COMMAND", Align::left, 10, 1},
                               {"REASON", Align::left, 16}};
-  const bool foresees =
-      std::ranges::any_of(waiters, [](const Standing& each) { return bool(each.starts_at_s); });
   if (foresees) columns.insert(columns.begin() + kAfterWaited, {"START", Align::right});
+  return columns;
+}
+
+Row waiter_row(const Standing& waiter, const Ledger& ledger, bool foresees, const Style& style) {
+  const Ticket& ticket = waiter.ticket;
+  Row row{{std::to_string(waiter.position)},
+          {short_name(ledger, ticket.id)},
+          text_cell(ticket.user),
+          {std::to_string(ticket.pid)},
+          {waited(ticket, style)},
+          {waiter.behind ? short_name(ledger, waiter.behind->id) : std::string(kUnknown)},
+          text_cell(ticket.request),
+          {short_noted_command(ticket)},
+          {waiter.reason, Tone::waiting}};
+  if (!foresees) return row;
+  std::string start = clock_time(waiter.starts_at_s.value_or(0), style);
+  row.insert(row.begin() + kAfterWaited, {start.empty() ? std::string(kUnknown) : std::move(start)});
+  return row;
+}
+
+bool any_start_is_known(const std::vector<Standing>& waiters) {
+  return std::ranges::any_of(waiters, [](const Standing& each) { return bool(each.starts_at_s); });
+}
+
+}  // namespace
+
+std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledger, const Style& style) {
+  if (waiters.empty()) return "nobody waits\n";
+  const bool foresees = any_start_is_known(waiters);
   std::vector<Row> rows;
-  for (const Standing& waiter : waiters) {
-    const Ticket& ticket = waiter.ticket;
-    rows.push_back({{std::to_string(waiter.position)},
-                    {short_name(ledger, ticket.id)},
-                    text_cell(ticket.user),
-                    {std::to_string(ticket.pid)},
-                    {waited(ticket, style)},
-                    {waiter.behind ? short_name(ledger, waiter.behind->id) : std::string(kUnknown)},
-                    text_cell(ticket.request),
-                    {short_noted_command(ticket)},
-                    {waiter.reason, Tone::waiting}});
-    if (foresees) {
-      std::string start = clock_time(waiter.starts_at_s.value_or(0), style);
-      rows.back().insert(rows.back().begin() + kAfterWaited,
-                         {start.empty() ? std::string(kUnknown) : std::move(start)});
+  for (const Standing& waiter : waiters) rows.push_back(waiter_row(waiter, ledger, foresees, style));
+  return table(waiter_columns(foresees), rows, style);
+}
+
+std::string hosts_queue_table(const Hosts& hosts, const Style& style) {
+  const bool foresees = std::ranges::any_of(
+      hosts, [](const auto& host) { return host->report && any_start_is_known(host->report->waiters); });
+  std::vector<Column> columns = waiter_columns(foresees);
+  columns.insert(columns.begin(), {"HOST", Align::left, 8});
+  std::vector<Row> rows;
+  std::string troubles;
+  for (const auto& host : hosts) {
+    if (!host->report) {
+      troubles +=
+          wrapped(fmt::format("{}: {}", printable(host->name), printable(host->error)), style.width, 2) +
+          "\n";
+      continue;
+    }
+    for (const Standing& waiter : host->report->waiters) {
+      Standing shown = waiter;
+      shown.reason = printable(waiter.reason);
+      rows.push_back(waiter_row(shown, host->report->ledger, foresees, style));
+      rows.back().insert(rows.back().begin(), {printable(host->name)});
     }
   }
-  return table(columns, rows, style);
+  const std::string waiting = rows.empty() ? "nobody waits\n" : table(columns, rows, style);
+  return troubles.empty() ? waiting : waiting + "\n" + troubles;
 }
 
 }  // namespace berth::render

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "berth/core/host.h"
 #include "berth/core/standing.h"
 #include "berth/render/text.h"
 
@@ -11,5 +12,8 @@ namespace berth::render {
 /// A line a waiter, all of whom have their reasons, no more than style.width columns, or one sentence when
 /// nobody waits.
 std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledger, const Style& style);
+
+/// The same of several hosts, with the host as the first column; then why a host tells nothing.
+std::string hosts_queue_table(const Hosts& hosts, const Style& style);
 
 }  // namespace berth::render

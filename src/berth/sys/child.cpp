@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +36,7 @@ struct Start {
   int input;
   int output;
   int error;
+  bool controls_terminal;
   int error_number = 0;
 };
 
@@ -79,6 +81,7 @@ BERTH_BORROWED_MEMORY int begin(void* argument) {
   const int output = out_of_the_way(start.output);
   const int error = out_of_the_way(start.error);
   setsid();
+  if (start.controls_terminal) ioctl(input, TIOCSCTTY, 0);
   if (place(input, 0) && place(output, 1) && place(error, 2)) {
     close_rest();
     accept_signals();
@@ -162,7 +165,8 @@ Result<Child> Child::spawn(const Command& command) {
               .environment = command.environment ? environment.data() : environ,
               .input = command.input,
               .output = command.output,
-              .error = command.error};
+              .error = command.error,
+              .controls_terminal = command.controls_terminal};
   alignas(16) std::array<char, 32 << 10> stack;
   pid_t pid = -1;
   int clone_error = 0;

@@ -29,6 +29,7 @@ struct Command {
   int input = -1;                        ///< descriptor for its standard input; -1: /dev/null
   int output = -1;
   int error = -1;
+  bool controls_terminal = false;  ///< its input is a terminal, and becomes that of its session
   /// "NAME=VALUE", all that it gets; nullopt: what this process has.
   std::optional<std::vector<std::string>> environment{};
 };

@@ -1,0 +1,134 @@
+#include "berth/cli/anywhere.h"
+
+#include <ctime>
+#include <memory>
+#include <utility>
+
+#include "berth/api/berth.h"
+#include "berth/cli/environment.h"
+#include "berth/lab/ask_hosts.h"
+#include "berth/lease/site_file.h"
+#include "berth/render/host_report.h"
+#include "berth/render/hosts_json.h"
+
+namespace berth::cli {
+namespace {
+
+// More would be a mistake, or a case for a hub.
+constexpr std::size_t kMostHosts = 256;
+
+std::function<Result<void>(std::string_view)> add_names(std::vector<std::string>& names) {
+  return [&names](std::string_view value) -> Result<void> {
+    BERTH_LET(const auto hosts, lab_hosts_from_text(value));
+    for (const LabHost& host : hosts) names.push_back(host.name);
+    return {};
+  };
+}
+
+Host host_of(const LabHost& asked, const Result<lab::EnvoyMessage>& answer, std::int64_t now_s) {
+  Host host{.name = asked.name};
+  if (!answer) {
+    host.error = answer.error().message;
+    return host;
+  }
+  const auto* report = std::get_if<lab::MachineReport>(&*answer);
+  auto read = report != nullptr ? render::read_report(report->listing, report->queue)
+                                : fail(ErrorCode::failure, "it does not answer what it was asked");
+  if (!read) {
+    host.error = read.error().message;
+    return host;
+  }
+  host.seen_s = now_s;
+  host.report = std::make_shared<const HostReport>(*std::move(read));
+  return host;
+}
+
+}  // namespace
+
+void add_anywhere_options(Syntax& syntax, AnywhereOptions& options, std::string_view help) {
+  const auto add = [&](std::string_view name, std::string_view value, std::string_view text,
+                       std::function<Result<void>(std::string_view)> set) {
+    syntax.options.push_back({kAnywhereGroup, 0, name, value, text, {}, std::move(set)});
+  };
+  add("anywhere", "", help, raise_flag(options.anywhere));
+  add("hosts", "LIST", "with --anywhere: these hosts, as ssh knows them (default: hosts of the site file)",
+      [&options](std::string_view value) -> Result<void> {
+        BERTH_DO(lab_hosts_from_text(value));
+        options.hosts = value;
+        return {};
+      });
+  add("host", "LIST", "with --anywhere: only these of the hosts", add_names(options.only));
+  add("not-host", "LIST", "with --anywhere: none of these hosts", add_names(options.without));
+}
+
+Result<void> settle(const AnywhereOptions& options) {
+  const bool named = !options.hosts.empty() || !options.only.empty() || !options.without.empty();
+  if (named && !options.anywhere)
+    return fail(ErrorCode::usage, "--hosts, --host and --not-host need --anywhere");
+  return {};
+}
+
+Result<std::vector<LabHost>> hosts_meant(const AnywhereOptions& options) {
+  std::vector<LabHost> hosts;
+  BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
+  if (options.hosts.empty()) {
+    hosts = std::move(files.policy.hosts);
+  } else {
+    BERTH_LET(hosts, lab_hosts_from_text(options.hosts));
+    // How Berth is called there, the file knows.
+    for (LabHost& host : hosts)
+      for (const LabHost& known : files.policy.hosts)
+        if (known.name == host.name) host.program = known.program;
+  }
+  if (hosts.empty())
+    return fail(ErrorCode::usage,
+                "which hosts? --hosts gpu1,gpu2, or a line in ~/.config/berth.toml or /etc/berth.toml: "
+                "hosts = [\"gpu1\", \"gpu2\"]");
+  if (hosts.size() > kMostHosts)
+    return fail(ErrorCode::usage, "more than 256 hosts: --host names those that are meant");
+  return selected_hosts(std::move(hosts), options.only, options.without);
+}
+
+lab::SshProgram ssh_of_environment() {
+  return lab::ssh_program(variable("BERTH_SSH"));
+}
+
+Hosts look_at_hosts(const std::vector<LabHost>& hosts) {
+  const auto answers = lab::ask_hosts(ssh_of_environment(), hosts, {}, {});
+  Hosts seen;
+  for (std::size_t i = 0; i < hosts.size(); ++i)
+    seen.push_back(std::make_shared<const Host>(host_of(hosts[i], answers[i], std::time(nullptr))));
+  return seen;
+}
+
+Result<std::string> hosts_document(const Hosts& hosts, render::Layout layout) {
+  std::vector<std::string> texts;
+  for (const auto& host : hosts) texts.push_back(render::host_json(*host));
+  const std::vector<std::string_view> entries(texts.begin(), texts.end());
+  const render::HostsHead head{.number = 1, .time_s = std::time(nullptr), .every_s = 1, .is_hub = true};
+  return render::rewritten(render::hosts_json(head, entries, totals_of(hosts)), "berth-hosts", layout);
+}
+
+api::LeaseAsk lease_ask_of(const RequestOptions& options) {
+  api::LeaseAsk ask;
+  ask.version = version();
+  ask.request = options.request;
+  return ask;
+}
+
+std::vector<HostAnswer> ask_for_offers(const std::vector<LabHost>& hosts, const RequestOptions& options) {
+  lab::EnvoyAsk ask;
+  ask.errand = lab::Errand::offer;
+  const auto answers = lab::ask_hosts(ssh_of_environment(), hosts, ask, lease_ask_of(options));
+  std::vector<HostAnswer> offers;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    offers.push_back({hosts[i].name, fail(ErrorCode::failure, "it does not answer what it was asked")});
+    if (!answers[i])
+      offers.back().offer = std::unexpected(answers[i].error());
+    else if (const auto* offer = std::get_if<Offer>(&*answers[i]))
+      offers.back().offer = *offer;
+  }
+  return offers;
+}
+
+}  // namespace berth::cli

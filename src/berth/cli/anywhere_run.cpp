@@ -1,0 +1,286 @@
+// `berth run --anywhere`: in line on several hosts at once, through an ssh to each, until one of them grants
+// the request and asks whether to start. Which host that is, is decided here and nowhere else
+// (src/berth/core/late_binding.h). From then on this process passes streams, signals and the window.
+
+#include "berth/cli/anywhere_run.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+#include <csignal>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/cli/far_command.h"
+#include "berth/cli/lines_report.h"
+#include "berth/cli/notify.h"
+#include "berth/cli/own_terminal.h"
+#include "berth/cli/question.h"
+#include "berth/core/late_binding.h"
+#include "berth/core/printable.h"
+#include "berth/lab/ask_hosts.h"
+#include "berth/lab/channel.h"
+#include "berth/lab/passed_environment.h"
+#include "berth/render/explain.h"
+#include "berth/sys/job_process.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using late_binding::Word;
+using Clock = std::chrono::steady_clock;
+
+// Hosts that have made no offer by then are not waited for, where others have.
+constexpr auto kPatienceForOffers = 3s;
+// How a wait goes is told from here on: often another host grants the request within this time.
+constexpr auto kFirstReport = 1s;
+
+// As the user came here: links in it may lead elsewhere on another host.
+Result<std::string> folder_as_called() {
+  const std::string named(variable("PWD"));
+  struct stat by_name{};
+  struct stat here{};
+  if (named.starts_with('/') && ::stat(named.c_str(), &by_name) == 0 && ::stat(".", &here) == 0 &&
+      by_name.st_dev == here.st_dev && by_name.st_ino == here.st_ino)
+    return named;
+  std::array<char, PATH_MAX> buffer;
+  if (::getcwd(buffer.data(), buffer.size()) == nullptr)
+    return sys::fail_errno("looking in which folder we are (or name one: --folder PATH)");
+  return std::string(buffer.data());
+}
+
+std::vector<std::string> names_of(const std::vector<LabHost>& hosts) {
+  std::vector<std::string> names;
+  for (const LabHost& host : hosts) names.push_back(host.name);
+  return names;
+}
+
+class Caller {
+ public:
+  Caller(const AnywhereRun& options, std::vector<LabHost> hosts, std::string token)
+      : options_(options),
+        request_(options.run.lease.request.request),
+        hosts_(std::move(hosts)),
+        token_(std::move(token)),
+        terminal_(::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1),
+        report_(render::request_in_words(request_), names_of(hosts_), options.run.quiet),
+        untold_(hosts_.size()),
+        snapshots_(hosts_.size()) {}
+
+  Result<int> go() {
+    BERTH_DO(prepare_question());
+    open_all();
+    while (!binding_.failure && !binding_.started) {
+      std::vector<pollfd> others;
+      if (signals_) others.push_back({signals_->descriptor(), POLLIN, 0});
+      lab::wait_on(channels_, others, next_deadline());
+      heed_signals();
+      for (std::size_t i = 0; i < channels_.size(); ++i)
+        if (channels_[i]) hear(i);
+      tell_standings();
+      if (!offers_are_in_ && Clock::now() >= began_ + kPatienceForOffers) {
+        offers_are_in_ = true;
+        happen(0, late_binding::EnoughOffers{});
+      }
+    }
+    report_.end();
+    if (binding_.failure) return std::unexpected(*binding_.failure);
+    return serve();
+  }
+
+ private:
+  Result<void> prepare_question() {
+    const RunOptions& run = options_.run;
+    lab::EnvoyAsk ask;
+    ask.errand = hosts_.size() <= late_binding::kLines ? lab::Errand::run : lab::Errand::offer;
+    ask.folder = options_.folder;
+    if (ask.folder.empty()) {
+      BERTH_LET(ask.folder, folder_as_called());
+    }
+    ask.words = run.command;
+    ask.ids = run.lease.request.uuids ? "uuid" : "";
+    if (run.lease.request.source != source::SourceKind::kAutomatic)
+      ask.source = source::to_text(run.lease.request.source);
+    ask.token = token_;
+    ask.end_with_command = run.end_with_command;
+    api::LeaseAsk lease = lease_ask_of(run.lease.request);
+    lease.note = run.lease.note;
+    BERTH_LET(const auto wait_s, wait_that_is_said(run.lease, std::nullopt));
+    if (wait_s) lease.wait = std::chrono::seconds(*wait_s);
+    BERTH_LET(lease.variables, lab::passed_environment(options_.passed_variables, own_environment()));
+    question_ = lab::encode(ask) + api::encode(lease);
+    return {};
+  }
+
+  void open_all() {
+    auto step = late_binding::begin(request_, names_of(hosts_));
+    binding_ = std::move(step.state);
+    channels_.resize(hosts_.size());
+    const lab::SshProgram ssh = ssh_of_environment();
+    for (std::size_t i = 0; i < hosts_.size(); ++i) {
+      auto channel = lab::Channel::open(hosts_[i], ssh, terminal_);
+      if (channel)
+        channels_[i] = std::make_unique<lab::Channel>(*std::move(channel));
+      else
+        leave(i, channel.error());
+    }
+  }
+
+  std::optional<Clock::time_point> next_deadline() const {
+    std::optional<Clock::time_point> next;
+    const auto at_latest = [&](Clock::time_point at) { next = std::min(next.value_or(at), at); };
+    if (!offers_are_in_) at_latest(began_ + kPatienceForOffers);
+    if (Clock::now() < began_ + kFirstReport) at_latest(began_ + kFirstReport);
+    for (const auto& channel : channels_)
+      if (channel && !channel->has_greeted()) at_latest(channel->opened_at() + lab::kPatienceForHello);
+    return next;
+  }
+
+  void hear(std::size_t i) {
+    while (channels_[i] && !binding_.started) {
+      auto message = channels_[i]->next_message();
+      if (!message) break;
+      if (!*message)
+        leave(i, message->error());
+      else
+        take(i, **message);
+    }
+    if (!channels_[i] || binding_.started) return;
+    const lab::Channel& channel = *channels_[i];
+    if (channel.has_ended())
+      leave(i, channels_[i]->why_ended());
+    else if (!channel.has_greeted() && Clock::now() >= channel.opened_at() + lab::kPatienceForHello)
+      leave(i, lab::why_silent(hosts_[i], lab::kPatienceForHello, false));
+  }
+
+  void take(std::size_t i, const lab::EnvoyMessage& message) {
+    if (const auto* hello = std::get_if<lab::EnvoyHello>(&message)) {
+      if (const auto known = lab::check_hello(*hello); !known) return leave(i, known.error());
+      channels_[i]->send(question_);
+    } else if (const auto* offer = std::get_if<Offer>(&message)) {
+      happen(i, late_binding::Offered{*offer});
+    } else if (std::holds_alternative<lab::Begun>(message)) {
+      happen(i, late_binding::Begins{});
+    } else if (const auto* lease = std::get_if<api::LeaseMessage>(&message)) {
+      take_of_lease(i, *lease);
+    }
+  }
+
+  void take_of_lease(std::size_t i, const api::LeaseMessage& message) {
+    if (const auto* standing = std::get_if<Standing>(&message)) {
+      untold_[i] = *standing;
+    } else if (const auto* snapshot = std::get_if<Snapshot>(&message)) {
+      snapshots_[i] = *snapshot;
+    } else if (const auto* granted = std::get_if<api::LeaseGranted>(&message)) {
+      granted_ = *granted;
+      happen(i, late_binding::AsksToStart{});
+    } else if (const auto* refused = std::get_if<api::LeaseRefused>(&message)) {
+      leave(i, refused->error);
+    }
+  }
+
+  void tell_standings() {
+    if (binding_.chosen || Clock::now() < began_ + kFirstReport) return;
+    for (std::size_t i = 0; i < untold_.size(); ++i) {
+      if (untold_[i]) report_.show(i, *untold_[i]);
+      untold_[i].reset();
+    }
+  }
+
+  void leave(std::size_t i, Error why) {
+    channels_[i].reset();
+    untold_[i].reset();
+    const std::string text = why.message;
+    happen(i, late_binding::Gone{std::move(why)});
+    if (!binding_.failure && !binding_.chosen) report_.drop(i, text);
+  }
+
+  void happen(std::size_t i, late_binding::What what) {
+    late_binding::Step step = late_binding::next(std::move(binding_), i, std::move(what));
+    binding_ = std::move(step.state);
+    for (const Word& word : step.words) pass_on(word);
+  }
+
+  void pass_on(const Word& word) {
+    auto& channel = channels_[word.host];
+    if (!channel) return;
+    if (word.kind == Word::Kind::join) {
+      channel->send(lab::encode(lab::CallerWord::join));
+    } else if (word.kind == Word::Kind::yes) {
+      // From here on a signal is for the command, wherever that is.
+      signals_.emplace();
+      channel->send(lab::encode(lab::CallerWord::yes));
+    } else if (word.kind == Word::Kind::let_go) {
+      channel->let_go();
+      channel.reset();
+    }
+  }
+
+  // Before the command has begun, a signal ends the wait.
+  void heed_signals() {
+    const auto number = signals_ ? signals_->next() : std::nullopt;
+    if (!number || *number == SIGWINCH) return;
+    report_.end();
+    for (auto& channel : channels_) channel.reset();
+    sys::end_like({0, *number});
+  }
+
+  Result<int> serve() {
+    const std::size_t host = *binding_.chosen;
+    tell_what_it_has(host);
+    FarCommand command(*channels_[host], *signals_, token_, terminal_);
+    auto ending = command.serve();
+    if (!ending) {
+      happen(host, late_binding::Gone{ending.error()});
+      return std::unexpected(*binding_.failure);
+    }
+    channels_.clear();
+    if (ending->signal != 0) sys::end_like(*ending);
+    return ending->exit_status;
+  }
+
+  void tell_what_it_has(std::size_t host) const {
+    for (const std::string& note : granted_.notes) tell(fmt::format("{}: {}", hosts_[host].name, note));
+    const RunOptions& run = options_.run;
+    if (!run.verbose && (run.quiet || ::isatty(STDERR_FILENO) != 1)) return;
+    std::string labels;
+    for (const std::string& uuid : granted_.uuids) {
+      const Device* device = find_device(snapshots_[host], uuid);
+      labels += (labels.empty() ? "" : ",") + (device != nullptr ? label(*device) : printable(uuid));
+    }
+    constexpr std::size_t kShown = 6;
+    const std::string id = to_text(granted_.id);
+    tell(fmt::format("{}: GPU {} (lease {})", hosts_[host].name, labels, id.substr(id.size() - kShown)));
+  }
+
+  const AnywhereRun& options_;
+  const Request& request_;
+  std::vector<LabHost> hosts_;
+  std::string token_;
+  bool terminal_;  ///< the command gets one
+  LinesReport report_;
+  std::vector<std::optional<Standing>> untold_;  ///< of each host, the last
+  std::vector<Snapshot> snapshots_;              ///< of each host, when it granted
+  api::LeaseGranted granted_;                    ///< the last
+  std::string question_;
+  late_binding::State binding_;
+  lab::Channels channels_;
+  std::optional<SignalReader> signals_;
+  bool offers_are_in_ = false;
+  Clock::time_point began_ = Clock::now();
+};
+
+}  // namespace
+
+Result<int> run_anywhere(const AnywhereRun& options) {
+  BERTH_LET(auto hosts, hosts_meant(options.hosts));
+  BERTH_LET(auto token, secret_mark());
+  return Caller(options, std::move(hosts), std::move(token)).go();
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,224 @@
+// `berth __envoy` is what ssh starts on a host for `berth … --anywhere` on another one (src/berth/lab/wire.h
+// has what they say, docs/machines.md in which order). It stands in the host's own line with an ordinary
+// ticket. Once granted it asks before it starts the command, and it starts nothing without a yes.
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <utility>
+
+#include "berth/api/answers.h"
+#include "berth/api/berth.h"
+#include "berth/cli/command.h"
+#include "berth/cli/conduct_check.h"
+#include "berth/cli/envoy_link.h"
+#include "berth/cli/question.h"
+#include "berth/cli/run.h"
+#include "berth/core/standing.h"
+#include "berth/core/units.h"
+#include "berth/lab/wire.h"
+#include "berth/render/explain.h"
+#include "berth/render/json.h"
+#include "berth/render/waiting.h"
+#include "berth/source/probe/protocol.h"
+#include "berth/sys/job_process.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A caller whose machine sleeps keeps no GPU from others for longer than this.
+constexpr auto kPatienceForYes = 30s;
+
+struct Question {
+  lab::EnvoyAsk ask;
+  api::LeaseAsk lease;
+};
+
+// Those that the caller passes on. What the probe sees was settled before.
+void take_environment(const std::vector<std::string>& variables) {
+  for (const std::string& variable : variables) {
+    const std::size_t end = variable.find('=');
+    if (end != std::string::npos && end > 0)
+      ::setenv(variable.substr(0, end).c_str(), variable.c_str() + end + 1, 1);
+  }
+}
+
+Result<lab::MachineReport> report_of_machine(Environment& environment) {
+  BERTH_LET(auto place, find_place());
+  RequestOptions options;
+  options.mask = MaskUse::ignore;
+  BERTH_LET(const auto session,
+            open_session_at(leasing::machine_around(std::move(place)), environment, options));
+  BERTH_LET(const auto world, session.look(options.request, readings_for_listing()));
+  BERTH_LET(const auto verdicts, leasing::judge_each_in_line(world));
+  auto waiting = standings(world.ledger, world.facts, world.stopped, world.looked_at);
+  const render::Style style = api::plain_style();
+  for (Standing& one : waiting) one.reason = render::reason(one, world.facts.snapshot, style);
+  const IdleTimes idle;
+  const render::Listing listing{world.facts, world.ledger, verdicts, world.assumed, idle};
+  return lab::MachineReport{render::listing_json(listing, render::Layout::line),
+                            render::queue_json(waiting, render::Layout::line)};
+}
+
+Offer offer_of(const leasing::Explained& found) {
+  Offer offer;
+  offer.possible = found.possible;
+  offer.free = static_cast<std::size_t>(std::ranges::count_if(found.verdicts, &Verdict::free));
+  offer.at_once = !found.standing && offer.free >= found.request.count;
+  const std::int64_t now_s = std::time(nullptr);
+  Standing standing = found.standing.value_or(Standing{});
+  if (found.standing) {
+    offer.ahead = standing.position;
+    if (standing.starts_at_s) offer.starts_in_s = *standing.starts_at_s - now_s;
+  } else if (!offer.at_once) {
+    offer.starts_in_s = seconds_until_enough(found.request.count, found.verdicts, found.world.ledger,
+                                             found.world.facts, now_s);
+  }
+  standing.verdicts = found.verdicts;
+  offer.reason = render::reason(standing, found.world.facts.snapshot, api::plain_style());
+  return offer;
+}
+
+class Envoy : public Command {
+ public:
+  Syntax syntax() override { return {}; }
+
+  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+    // Whoever cannot be told has gone.
+    if (!link_.say(lab::encode(lab::EnvoyHello{std::string(version())}))) return Output{};
+    auto status = answer(environment);
+    if (status) return Output{.status = *status};
+    (void)link_.say(api::encode(api::LeaseMessage(api::LeaseRefused{status.error(), {}})));
+    return Output{.status = outcome_of(status.error().code).exit_status};
+  }
+
+ private:
+  Result<int> answer(Environment& environment) {
+    BERTH_LET(const auto asked, hear_question());
+    if (!asked) return 0;
+    question_ = *asked;
+    if (question_.ask.errand == lab::Errand::look) {
+      BERTH_LET(const auto report, report_of_machine(environment));
+      BERTH_DO(link_.say(lab::encode(report)));
+      return 0;
+    }
+    BERTH_DO(source::check_version(question_.lease.version, version()));
+    take_environment(question_.lease.variables);
+    BERTH_LET(options_.lease.request, request_options());
+    if (question_.ask.errand == lab::Errand::offer) {
+      BERTH_LET(const bool joins, offers(environment));
+      if (!joins) return 0;
+    }
+    return stand_in_line(environment);
+  }
+
+  Result<std::optional<Question>> hear_question() {
+    BERTH_LET(const auto first, link_.hear(std::nullopt));
+    if (!first) return std::nullopt;
+    BERTH_LET(auto ask, lab::decode_envoy_ask(*first));
+    BERTH_LET(const auto second, link_.hear(std::nullopt));
+    if (!second) return std::nullopt;
+    BERTH_LET(auto lease, api::decode_ask(*second));
+    return Question{std::move(ask), std::move(lease)};
+  }
+
+  Result<RequestOptions> request_options() const {
+    RequestOptions options;
+    options.request = question_.lease.request;
+    options.count = options.request.count;
+    options.uuids = question_.ask.ids == "uuid";
+    if (!question_.ask.source.empty()) {
+      const auto kind = source::source_kind_from_text(question_.ask.source);
+      if (!kind) return fail(ErrorCode::usage, "its Berth knows no such source");
+      options.source = *kind;
+    }
+    BERTH_DO(check(options.request));
+    return options;
+  }
+
+  // True: the caller wants it to join.
+  Result<bool> offers(Environment& environment) {
+    BERTH_LET(const auto session, open_session(environment, options_.lease.request));
+    BERTH_LET(const auto found, session.why(options_.lease.request.request));
+    environment.end_probe();
+    BERTH_DO(link_.say(lab::encode(offer_of(found))));
+    BERTH_LET(const auto word, link_.hear(std::nullopt));
+    return word && lab::decode_caller_word(*word) == lab::CallerWord::join;
+  }
+
+  Result<int> stand_in_line(Environment& environment) {
+    BERTH_DO(enter_folder());
+    options_.command = question_.ask.words;
+    if (options_.command.empty()) return fail(ErrorCode::usage, "run which command?");
+    if (const auto missing = sys::cannot_start(options_.command))
+      return fail(ErrorCode::failure, missing->message);
+    BERTH_LET(options_.first_look, time_of_first_look());
+    fill_in_lease();
+    options_.end_with_command = question_.ask.end_with_command;
+    options_.quiet = true;  // the caller says what it has got
+    options_.hooks.before_start = [this](const leasing::HeldLease& lease) { return ask_to_start(lease); };
+    options_.hooks.after_end = [this](const sys::JobEnding& ending) { ending_ = ending; };
+    options_.hooks.at_last = [this] { tell_end(); };
+    BERTH_DO(link_.end_with_caller());
+    return run_leased(environment, options_);
+  }
+
+  Result<void> enter_folder() const {
+    const std::string& folder = question_.ask.folder;
+    if (folder.empty() || ::chdir(folder.c_str()) == 0) return {};
+    const Error error =
+        sys::system_error(errno, fmt::format("the folder {} cannot be entered there", folder));
+    return fail(ErrorCode::failure, error.message + "; name one that is on every host: --folder PATH");
+  }
+
+  void fill_in_lease() {
+    LeaseOptions& lease = options_.lease;
+    lease.note = question_.lease.note;
+    if (const auto& wait = question_.lease.wait) {
+      lease.wait_s = std::chrono::duration_cast<std::chrono::seconds>(*wait).count();
+      lease.no_wait = *lease.wait_s == 0;
+    }
+    lease.on_wait = {[this](const Standing& standing, const Snapshot& snapshot) {
+                       link_.mention_record(api::encode(
+                           api::LeaseMessage(render::told(standing, snapshot, api::plain_style()))));
+                     },
+                     false};
+  }
+
+  Result<void> ask_to_start(const leasing::HeldLease& lease) {
+    link_.stop_watching();
+    const Ticket& ticket = lease.ticket();
+    BERTH_DO(link_.say(api::encode(api::LeaseMessage(lease.world().facts.snapshot))));
+    BERTH_DO(link_.say(api::encode(
+        api::LeaseMessage(api::LeaseGranted{ticket.id, "", "", ticket.devices, leasing::notes_on(lease)}))));
+    BERTH_LET(const auto word, link_.hear(kPatienceForYes));
+    if (!word || lab::decode_caller_word(*word) != lab::CallerWord::yes)
+      return fail(ErrorCode::failure, "let go");
+    BERTH_DO(link_.say(lab::encode(lab::Begun{})));
+    begun_ = true;
+    return link_.give_to_command();
+  }
+
+  void tell_end() const {
+    if (begun_)
+      link_.say_last(lab::encode(lab::CommandEnd{ending_.exit_status, ending_.signal}, question_.ask.token));
+  }
+
+  EnvoyLink link_;
+  Question question_;
+  RunOptions options_;
+  sys::JobEnding ending_;
+  bool begun_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_envoy() {
+  return std::make_unique<Envoy>();
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "berth/cli/own_terminal.h"
+#include "berth/core/error.h"
+#include "berth/lab/channel.h"
+#include "berth/lab/wire.h"
+#include "berth/sys/job_process.h"
+
+namespace berth::cli {
+
+/// A text that nobody can guess, for EnvoyAsk::token. Error: the kernel gives none.
+Result<std::string> secret_mark();
+
+/// A command that has begun on another host, with our streams, signals and window.
+class FarCommand {
+ public:
+  FarCommand(lab::Channel& channel, SignalReader& signals, std::string_view token, bool terminal)
+      : channel_(channel), signals_(signals), terminal_(terminal), finder_(token) {}
+
+  /// Until it has ended. Does not return where this process is told to end and cannot pass that on. Error:
+  /// the connection is lost.
+  Result<sys::JobEnding> serve();
+
+ private:
+  /// What waits to be written to a stream of ours.
+  struct Sink {
+    int descriptor;
+    std::string waiting{};
+    bool closed = false;  ///< nobody reads there any more
+
+    void write_some();
+    void write_rest();
+  };
+
+  void wait();
+  void read_input();
+  void take_output();
+  void pass_signals();
+  bool has_all_come() const;
+  [[noreturn]] void end_by(int signal);
+
+  lab::Channel& channel_;
+  SignalReader& signals_;
+  bool terminal_;
+  lab::EndFinder finder_;
+  OwnTerminal own_terminal_;
+  Sink out_{1}, err_{2};
+  bool input_has_ended_ = false;
+  bool signal_waits_ = false;  ///< one was sent, and may not have gone yet
+  std::chrono::steady_clock::time_point heard_at_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace berth::cli

@@ -1,0 +1,159 @@
+#include "berth/core/late_binding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "berth/core/printable.h"
+
+namespace berth::late_binding {
+namespace {
+
+std::size_t count_of(const State& state, Part part) {
+  return static_cast<std::size_t>(std::ranges::count(state.hosts, part, &Candidate::part));
+}
+
+bool is_still_asked(const State& state) {
+  return std::ranges::any_of(state.hosts,
+                             [](const Candidate& each) { return each.part == Part::asked && !each.offer; });
+}
+
+// One that waited is told as such, also if other hosts were down.
+ErrorCode code_of(const State& state) {
+  const auto any = [&](ErrorCode code) {
+    return std::ranges::any_of(state.hosts,
+                               [&](const Candidate& each) { return each.why && each.why->code == code; });
+  };
+  for (const ErrorCode code : {ErrorCode::timed_out, ErrorCode::not_now})
+    if (any(code)) return code;
+  const bool all_impossible = std::ranges::all_of(
+      state.hosts, [](const Candidate& each) { return each.why && each.why->code == ErrorCode::impossible; });
+  return all_impossible ? ErrorCode::impossible : ErrorCode::failure;
+}
+
+std::string indented(std::string text) {
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 1)
+    text.insert(at + 1, "    ");
+  return text;
+}
+
+Error nobody_is_left(const State& state) {
+  std::string text = state.hosts.size() == 1 ? "" : "the command starts on none of the hosts:";
+  for (const Candidate& each : state.hosts) {
+    if (state.hosts.size() > 1) text += "\n  ";
+    const std::string why = each.why ? each.why->message : "let go";
+    text += fmt::format("{}: {}", printable(each.host), state.hosts.size() > 1 ? indented(why) : why);
+  }
+  return {code_of(state), text};
+}
+
+void put_out(Candidate& candidate, Error why) {
+  candidate.part = Part::out;
+  candidate.why = std::move(why);
+}
+
+std::vector<RankedHost> ranked_offers(const State& state, std::vector<std::size_t>& places) {
+  std::vector<HostAnswer> answers;
+  for (std::size_t i = 0; i < state.hosts.size(); ++i) {
+    const Candidate& each = state.hosts[i];
+    if (each.part != Part::asked || !each.offer) continue;
+    places.push_back(i);
+    answers.push_back({each.host, *each.offer});
+  }
+  return rank_hosts(state.request, answers);
+}
+
+// Where it starts at once it joins at once; elsewhere when all have offered, the best first.
+void fill_lines(Step& step) {
+  State& state = step.state;
+  std::vector<std::size_t> places;
+  const bool choose = state.offers_are_in || !is_still_asked(state);
+  for (const RankedHost& each : ranked_offers(state, places)) {
+    const std::size_t host = places[each.host];
+    Candidate& candidate = state.hosts[host];
+    if (!each.can_serve) {
+      put_out(candidate, {ErrorCode::impossible, each.reason});
+      step.words.push_back({Word::Kind::let_go, host});
+    } else if ((choose || candidate.offer->at_once) && count_of(state, Part::in_line) < kLines) {
+      candidate.part = Part::in_line;
+      step.words.push_back({Word::Kind::join, host});
+    }
+  }
+  if (count_of(state, Part::asked) == 0 && count_of(state, Part::in_line) == 0)
+    state.failure = nobody_is_left(state);
+}
+
+void choose(Step& step, std::size_t host) {
+  State& state = step.state;
+  if (state.chosen || state.hosts[host].part != Part::in_line) return;
+  state.chosen = host;
+  state.hosts[host].part = Part::chosen;
+  step.words.push_back({Word::Kind::yes, host});
+  for (std::size_t i = 0; i < state.hosts.size(); ++i) {
+    if (i == host || state.hosts[i].part == Part::out) continue;
+    state.hosts[i].part = Part::out;
+    step.words.push_back({Word::Kind::let_go, i});
+  }
+}
+
+// Whether it has begun there nobody can know, so it begins nowhere else.
+Error lost_with_the_yes(const State& state, const Error& why) {
+  const std::string host = printable(state.hosts[*state.chosen].host);
+  if (state.started)
+    return {ErrorCode::failure, fmt::format("{} was lost while the command ran there: {}; what is left of "
+                                            "the command is ended there",
+                                            host, why.message)};
+  return {
+      ErrorCode::failure,
+      fmt::format("{0} had granted the GPUs, and was lost when the command was to start: {1}; the command "
+                  "was started on no other host, since it may have begun on {0}; look there (ssh {0} berth "
+                  "list), then start it again",
+                  host, why.message)};
+}
+
+void leave(Step& step, std::size_t host, Error why) {
+  State& state = step.state;
+  Candidate& candidate = state.hosts[host];
+  if (candidate.part == Part::out) return;
+  if (candidate.part == Part::chosen) {
+    state.failure = lost_with_the_yes(state, why);
+    return put_out(candidate, std::move(why));
+  }
+  put_out(candidate, std::move(why));
+  fill_lines(step);
+}
+
+}  // namespace
+
+Step begin(Request request, const std::vector<std::string>& hosts) {
+  Step step{{std::move(request), {}}, {}};
+  const bool few = hosts.size() <= kLines;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    step.state.hosts.push_back({hosts[i], few ? Part::in_line : Part::asked});
+    step.words.push_back({few ? Word::Kind::join : Word::Kind::ask_offer, i});
+  }
+  return step;
+}
+
+Step next(State state, std::size_t host, What what) {
+  Step step{std::move(state), {}};
+  if (auto* offered = std::get_if<Offered>(&what)) {
+    Candidate& candidate = step.state.hosts[host];
+    if (candidate.part != Part::asked || step.state.chosen) return step;
+    candidate.offer = std::move(offered->offer);
+    fill_lines(step);
+  } else if (std::holds_alternative<AsksToStart>(what)) {
+    choose(step, host);
+  } else if (std::holds_alternative<Begins>(what)) {
+    if (step.state.chosen == host) step.state.started = true;
+  } else if (auto* gone = std::get_if<Gone>(&what)) {
+    leave(step, host, std::move(gone->why));
+  } else if (!step.state.chosen) {
+    step.state.offers_are_in = true;
+    fill_lines(step);
+  }
+  return step;
+}
+
+}  // namespace berth::late_binding

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "berth/core/error.h"
+#include "berth/core/offer.h"
+#include "berth/core/request.h"
+
+// On which host a command starts, as a pure step: what a host has said goes in, and what is to be told to
+// which host comes out. The request stands in line on several hosts at once. The first host that grants it
+// asks before it starts the command, and is told yes; all others are let go. Yes is said once and never
+// again: also if the host that was told it is lost before anybody knows whether the command has begun.
+namespace berth::late_binding {
+
+/// In how many lines a request stands at once.
+inline constexpr std::size_t kLines = 4;
+
+/// What a host is to the request.
+enum class Part {
+  asked,    ///< for its offer
+  in_line,  ///< the request stands in its line
+  chosen,   ///< it was told yes
+  out,      ///< let go, refused, or lost
+};
+
+struct Candidate {
+  std::string host;
+  Part part = Part::asked;
+  std::optional<Offer> offer{};
+  std::optional<Error> why{};  ///< why it is out; nullopt: another was chosen
+};
+
+struct State {
+  Request request;
+  std::vector<Candidate> hosts;
+  std::optional<std::size_t> chosen{};
+  bool started = false;        ///< the chosen host has said that the command begins
+  bool offers_are_in = false;  ///< whoever has made no offer yet is not waited for
+  std::optional<Error> failure{};
+};
+
+/// It offers this.
+struct Offered {
+  Offer offer;
+};
+/// It has granted the request, and asks whether to start.
+struct AsksToStart {};
+/// It had the yes, and the command begins.
+struct Begins {};
+/// It has refused, or is lost.
+struct Gone {
+  Error why;
+};
+/// Of no host: enough time has gone for offers.
+struct EnoughOffers {};
+using What = std::variant<Offered, AsksToStart, Begins, Gone, EnoughOffers>;
+
+/// What is to be told to a host.
+struct Word {
+  enum class Kind { ask_offer, join, yes, let_go } kind;
+  std::size_t host = 0;
+
+  bool operator==(const Word&) const = default;
+};
+
+struct Step {
+  State state;
+  std::vector<Word> words;
+};
+
+/// Few hosts join at once, and are asked for no offer.
+Step begin(Request request, const std::vector<std::string>& hosts);
+
+/// `host`: its place in the state.
+Step next(State state, std::size_t host, What what);
+
+}  // namespace berth::late_binding

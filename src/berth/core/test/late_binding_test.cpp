@@ -1,0 +1,137 @@
+#include "berth/core/late_binding.h"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+namespace berth::late_binding {
+namespace {
+
+using enum Word::Kind;
+using Words = std::vector<Word>;
+
+const Offer kAtOnce{.possible = 1, .free = 1, .at_once = true};
+const Offer kLater{.possible = 1};
+const Offer kNever{.possible = 0};
+const Gone kLost{{ErrorCode::failure, "the connection is lost"}};
+
+std::vector<std::string> hosts(std::size_t count) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back("gpu" + std::to_string(i));
+  return names;
+}
+
+/// What is said to the hosts by and by.
+struct Scene {
+  explicit Scene(std::size_t count) {
+    Step step = begin({}, hosts(count));
+    state = std::move(step.state);
+    words = std::move(step.words);
+  }
+  Words hears(std::size_t host, What what) {
+    Step step = next(std::move(state), host, std::move(what));
+    state = std::move(step.state);
+    words.insert(words.end(), step.words.begin(), step.words.end());
+    return step.words;
+  }
+  State state;
+  Words words;
+};
+
+TEST_CASE("few hosts join at once, and many are asked for their offers first") {
+  CHECK(Scene(2).words == Words{{join, 0}, {join, 1}});
+  const Scene many(kLines + 1);
+  CHECK(many.words.size() == kLines + 1);
+  CHECK(std::ranges::all_of(many.words, [](const Word& word) { return word.kind == ask_offer; }));
+}
+
+TEST_CASE("the first that asks is told yes, and the others are let go") {
+  Scene scene(3);
+  CHECK(scene.hears(1, AsksToStart{}) == Words{{yes, 1}, {let_go, 0}, {let_go, 2}});
+  CHECK(scene.hears(0, AsksToStart{}).empty());
+  CHECK(scene.hears(1, AsksToStart{}).empty());
+  CHECK_FALSE(scene.state.started);
+  scene.hears(1, Begins{});
+  CHECK(scene.state.started);
+}
+
+TEST_CASE("if the host that was told yes is lost, the command starts nowhere else") {
+  Scene scene(2);
+  scene.hears(0, AsksToStart{});
+  CHECK(scene.hears(0, kLost).empty());
+  REQUIRE(scene.state.failure);
+  CHECK(scene.state.failure->message.find("started on no other host") != std::string::npos);
+  CHECK(scene.hears(1, AsksToStart{}).empty());
+}
+
+TEST_CASE("a host that is lost while it waits leaves the others in line") {
+  Scene scene(2);
+  CHECK(scene.hears(0, kLost).empty());
+  CHECK_FALSE(scene.state.failure);
+  CHECK(scene.hears(1, AsksToStart{}) == Words{{yes, 1}});
+}
+
+TEST_CASE("if none is left, every reason is told, and the code says whether waiting helps") {
+  const auto code_of_two = [](ErrorCode a, ErrorCode b) {
+    Scene scene(2);
+    scene.hears(0, Gone{{a, "a"}});
+    scene.hears(1, Gone{{b, "b"}});
+    REQUIRE(scene.state.failure);
+    CHECK(scene.state.failure->message.find("gpu0: a") != std::string::npos);
+    CHECK(scene.state.failure->message.find("gpu1: b") != std::string::npos);
+    return scene.state.failure->code;
+  };
+  CHECK(code_of_two(ErrorCode::not_now, ErrorCode::failure) == ErrorCode::not_now);
+  CHECK(code_of_two(ErrorCode::impossible, ErrorCode::timed_out) == ErrorCode::timed_out);
+  CHECK(code_of_two(ErrorCode::impossible, ErrorCode::impossible) == ErrorCode::impossible);
+  CHECK(code_of_two(ErrorCode::impossible, ErrorCode::failure) == ErrorCode::failure);
+}
+
+TEST_CASE("of many hosts it joins those where it starts at once, and the best others when all have offered") {
+  Scene scene(kLines + 2);
+  CHECK(scene.hears(3, Offered{kAtOnce}) == Words{{join, 3}});
+  CHECK(scene.hears(0, Offered{kLater}).empty());
+  CHECK(scene.hears(1, Offered{kNever}) == Words{{let_go, 1}});
+  CHECK(scene.hears(2, Offered{kLater}).empty());
+  CHECK(scene.hears(4, kLost).empty());
+  CHECK(scene.hears(0, EnoughOffers{}) == Words{{join, 0}, {join, 2}});
+  // One that comes late is welcome as long as there is room.
+  CHECK(scene.hears(5, Offered{kLater}) == Words{{join, 5}});
+}
+
+TEST_CASE("a line that is lost is replaced by the next best") {
+  Scene scene(kLines + 1);
+  for (std::size_t host = 0; host <= kLines; ++host)
+    scene.hears(host, Offered{{.possible = 1, .ahead = host}});
+  CHECK(std::ranges::count(scene.state.hosts, Part::in_line, &Candidate::part) == kLines);
+  CHECK(scene.hears(1, kLost) == Words{{join, kLines}});
+}
+
+TEST_CASE("whatever the hosts say, yes is said once at most, and never to one that was let go") {
+  CHECK(rc::check("one yes", [] {
+    const auto count = *rc::gen::inRange<std::size_t>(1, 9);
+    Scene scene(count);
+    const auto events = *rc::gen::container<std::vector<std::pair<std::size_t, int>>>(
+        rc::gen::pair(rc::gen::inRange<std::size_t>(0, count), rc::gen::inRange(0, 7)));
+    for (const auto& [host, what] : events) {
+      const std::vector<What> all{Offered{kAtOnce}, Offered{kLater}, Offered{kNever}, AsksToStart{},
+                                  Begins{},         kLost,           EnoughOffers{}};
+      scene.hears(host, all[static_cast<std::size_t>(what)]);
+    }
+    std::size_t said = 0;
+    std::vector<bool> gone(count);
+    for (const Word& word : scene.words) {
+      if (word.kind == let_go) gone[word.host] = true;
+      if (word.kind != yes) continue;
+      ++said;
+      RC_ASSERT(!gone[word.host]);
+    }
+    RC_ASSERT(said <= 1U);
+    RC_ASSERT(std::ranges::count(scene.state.hosts, Part::in_line, &Candidate::part) <=
+              static_cast<std::ptrdiff_t>(kLines));
+  }));
+}
+
+}  // namespace
+}  // namespace berth::late_binding

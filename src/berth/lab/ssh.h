@@ -1,0 +1,33 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/core/error.h"
+#include "berth/core/lab_host.h"
+#include "berth/sys/child.h"
+
+namespace berth::lab {
+
+/// How ssh is called.
+struct SshProgram {
+  std::vector<std::string> words{"ssh"};     ///< the program and its first options
+  std::chrono::seconds connect_timeout{10};  ///< for a connection, which ssh keeps itself
+};
+
+/// The text of BERTH_SSH, words with spaces between: "ssh -F lab.conf". "": plain ssh.
+SshProgram ssh_program(std::string_view text);
+
+/// The command that starts the envoy on the host. It asks nothing, whatever ssh's own configuration says; and
+/// that says the rest: ports, keys, users, jump hosts, shared connections.
+sys::Command ssh_command(const SshProgram& ssh, const LabHost& host, bool terminal);
+
+/// Why ssh ended before the envoy had said a word, and what to do. `errors`: what came on its error stream.
+Error why_no_envoy(const LabHost& host, const sys::Ending& ending, std::string_view errors);
+
+/// The last line that is not empty.
+std::string_view last_line(std::string_view text);
+
+}  // namespace berth::lab

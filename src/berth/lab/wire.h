@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "berth/api/lease_wire.h"
+#include "berth/core/offer.h"
+
+// What goes over ssh between `berth … --anywhere`, the caller, and `berth __envoy`, which ssh starts on a
+// host. docs/machines.md has the order. All are records (src/berth/core/record.h). The caller asks by an
+// EnvoyAsk and an api::LeaseAsk, one after the other; what the envoy says is an EnvoyMessage.
+namespace berth::lab {
+
+/// What the envoy is to do.
+enum class Errand {
+  look,   ///< tell of the machine and its queue
+  offer,  ///< tell what the request could have, and wait for the word to join
+  run,    ///< stand in line at once
+};
+std::string_view to_text(Errand errand);
+bool read_value(std::string_view text, Errand& errand);
+
+struct EnvoyAsk {
+  Errand errand = Errand::look;
+  std::string folder;              ///< in which the command runs
+  std::vector<std::string> words;  ///< the command
+  std::string ids;                 ///< --ids; "uuid", or "" for the index
+  std::string source;              ///< --source
+  std::string token;               ///< known to nobody else: marks the end of the command in its error stream
+  bool end_with_command = false;
+  bool verbose = false;
+
+  bool operator==(const EnvoyAsk&) const = default;
+};
+
+/// The first that an envoy says.
+struct EnvoyHello {
+  std::string version;  ///< of its Berth
+
+  bool operator==(const EnvoyHello&) const = default;
+};
+
+/// `berth list --json` and `berth queue --json` of the host.
+struct MachineReport {
+  std::string listing;
+  std::string queue;
+};
+
+/// It had the yes. What follows is the command's output.
+struct Begun {
+  bool operator==(const Begun&) const = default;
+};
+
+/// The lease messages have their meaning as between a host program and `berth __lease`: Standing while it
+/// waits, then a Snapshot and LeaseGranted, or LeaseRefused.
+using EnvoyMessage = std::variant<EnvoyHello, MachineReport, Offer, Begun, api::LeaseMessage>;
+
+std::string encode(const EnvoyAsk& ask);
+Result<EnvoyAsk> decode_envoy_ask(std::string_view text);
+
+std::string encode(const EnvoyHello& hello);
+std::string encode(const MachineReport& report);
+std::string encode(const Offer& offer);
+std::string encode(const Begun& begun);
+/// Error: `failure`. REQUIRES: nothing; the text may be anything.
+Result<EnvoyMessage> decode_envoy_message(std::string_view text);
+
+/// The words of the caller that are no more than their name.
+enum class CallerWord { join, yes };
+std::string encode(CallerWord word);
+std::optional<CallerWord> decode_caller_word(std::string_view text);
+
+/// Where in the text, which may begin with what a login shell prints, the envoy's hello begins. npos: nowhere
+/// yet.
+std::size_t find_hello(std::string_view text);
+
+/// How the command ended, as the last that its error stream has.
+struct CommandEnd {
+  int exit_status = 0;
+  int signal = 0;
+
+  bool operator==(const CommandEnd&) const = default;
+};
+std::string encode(const CommandEnd& end, std::string_view token);
+
+/// Takes the end of the command out of what came of its error stream.
+class EndFinder {
+ public:
+  explicit EndFinder(std::string_view token);
+  /// What of the stream is the command's. The beginning of what may be the mark is kept until more comes.
+  std::string feed(std::string_view text);
+  /// What was kept, when no more comes.
+  std::string rest();
+  const std::optional<CommandEnd>& end() const { return end_; }
+
+ private:
+  std::string mark_;
+  std::string kept_;
+  std::optional<CommandEnd> end_;
+};
+
+/// What the caller sends to a command that has begun: its standard input, the end of that, and signals.
+enum class FrameKind : char { input = 'i', end_of_input = 'e', signal = 's' };
+struct Frame {
+  FrameKind kind = FrameKind::input;
+  std::string text;  ///< signal: its number
+};
+std::string encode(const Frame& frame);
+/// Takes the first whole frame from the text. nullopt: there is none yet. Error: `failure`, no such frame.
+Result<std::optional<Frame>> take_frame(std::string& text);
+
+}  // namespace berth::lab

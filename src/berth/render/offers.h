@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "berth/core/offer.h"
+#include "berth/render/text.h"
+
+namespace berth::render {
+
+/// Every host with its reason, the best first. `lines`: in how many the request would stand at once.
+std::string why_of_hosts(const std::vector<RankedHost>& ranked, const std::vector<HostAnswer>& answers,
+                         std::size_t lines, const Style& style);
+
+}  // namespace berth::render

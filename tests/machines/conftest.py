@@ -1,0 +1,27 @@
+import os
+import pathlib
+
+import pytest
+from fleet_of_hosts import SSHD, Machines
+
+
+@pytest.fixture
+def machines(tmp_path):
+    """No host yet: machines.add("gpu1", "2xH100")."""
+    if SSHD is None:
+        pytest.skip("needs openssh-server")
+    if os.geteuid() == 0:
+        pathlib.Path("/run/sshd").mkdir(
+            mode=0o755, exist_ok=True
+        )  # sshd wants it to be there, for what root has
+    fleet = Machines(tmp_path)
+    yield fleet
+    fleet.close()
+
+
+@pytest.fixture
+def two(machines):
+    """gpu1 and gpu2, with one H100 each."""
+    machines.add("gpu1", "1xH100")
+    machines.add("gpu2", "1xH100")
+    return machines

@@ -1,0 +1,239 @@
+"""Hosts behind sshd: each a simulated machine with a lease directory of its own, and an sshd on a port of loopback."""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+
+from jobs import eventually
+from lab import DEADLINE_S, Lab, machine_text
+
+SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:" + os.environ.get("PATH", ""))
+# How long nobody may take for what is a matter of milliseconds.
+PATIENCE_S = 60
+
+
+def key(path: pathlib.Path) -> pathlib.Path:
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True, timeout=DEADLINE_S
+    )
+    return path
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@dataclasses.dataclass
+class SshHost:
+    """One host: `lab` is its machine, as who sits there sees it."""
+
+    name: str
+    lab: Lab
+    port: int
+    folder: pathlib.Path
+    sshd: subprocess.Popen | None = None
+
+    def start(self) -> None:
+        """`sshd -D`, which takes a session of its own for each connection."""
+        self.sshd = subprocess.Popen(
+            [SSHD, "-D", "-e", "-f", self.folder / "sshd_config"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=(self.folder / "sshd.log").open("w"),
+            start_new_session=True,
+        )
+        eventually(self.answers)
+
+    def answers(self) -> bool:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
+
+    def stop(self) -> None:
+        if self.sshd is not None:
+            self.sshd.kill()
+            self.sshd.wait(timeout=DEADLINE_S)
+
+    def sessions(self) -> list[int]:
+        """The sshd of each connection."""
+        return [pid for pid in children_of(self.sshd.pid)]
+
+    def envoys(self) -> list[int]:
+        """Those who stand in line here, or run a command, for somebody elsewhere."""
+        return [pid for pid in self.lab.inhabitants() if words_of(pid)[1:2] == ["__envoy"]]
+
+    def tickets(self) -> list[str]:
+        """Who waits for or holds a GPU: by the kernel's locks, as `berth list` and `queue` tell it."""
+        leases = self.lab.berth("list", "--json").json["leases"]
+        waiters = self.lab.berth("queue", "--json").json["waiters"]
+        return [each["id"] for each in leases + waiters]
+
+
+def words_of(pid: int) -> list[str]:
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode().rstrip("\0").split("\0")
+    return []
+
+
+def children_of(pid: int) -> list[int]:
+    with contextlib.suppress(OSError):
+        return [int(each) for each in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+class Machines:
+    """The hosts, and a user's desk from which they are asked. `env` is what a program on the desk sees."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.folder = folder
+        self.hosts: list[SshHost] = []
+        self.running: list[subprocess.Popen] = []
+        self.listeners: list[socket.socket] = []
+        self.user_key = key(folder / "user_key")
+        self.host_key = key(folder / "host_key")
+        self.ssh_config = folder / "ssh_config"
+        self.known_hosts = folder / "known_hosts"
+        self.site = folder / "desk.toml"
+        self.known_hosts.touch()
+        self.site.touch()
+        (folder / "home").mkdir()
+        (folder / "work").mkdir()
+        self.ssh_config.write_text(
+            f"Host *\n  HostName 127.0.0.1\n  User {pwd.getpwuid(os.geteuid()).pw_name}\n"
+            f"  IdentityFile {self.user_key}\n  IdentitiesOnly yes\n  IdentityAgent none\n"
+            f"  UserKnownHostsFile {self.known_hosts}\n  GlobalKnownHostsFile /dev/null\n"
+            "  HashKnownHosts no\n  StrictHostKeyChecking yes\n  LogLevel ERROR\n"
+        )
+        self.env = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(folder / "home"),
+            "LC_ALL": "C.UTF-8",
+            "TZ": "UTC",
+            "TERM": "xterm",
+            "BERTH_SITE_FILE": str(self.site),
+            "BERTH_SSH": f"ssh -F {self.ssh_config}",
+        }
+
+    def name(self, host: str, port: int, more: str = "") -> None:
+        """What ssh knows of a host."""
+        self.ssh_config.write_text(f"Host {host}\n  Port {port}\n{more}" + self.ssh_config.read_text())
+        public = self.host_key.with_suffix(".pub").read_text().split()[:2]
+        with self.known_hosts.open("a") as known:
+            known.write(f"[127.0.0.1]:{port} {' '.join(public)}\n")
+
+    def add(self, name: str, machine: str = "2xH100", program: str | None = None, **env) -> SshHost:
+        """A host that runs. `program`: what is called berth there; "": nothing is. `env`: variables of its own."""
+        folder = self.folder / name
+        folder.mkdir()
+        lab = Lab(folder, machine)
+        found = folder / "bin"
+        found.mkdir()
+        if program is None:
+            (found / "berth").symlink_to(lab.program)
+        elif program:
+            (found / "berth").write_text(program.replace("@BERTH@", str(lab.program)))
+            (found / "berth").chmod(0o755)
+        lab.env["PATH"] = f"{found}:{lab.env['PATH']}"
+        lab.env |= env
+        variables = " ".join(f'"{key}={value}"' for key, value in lab.env.items())
+        port = free_port()
+        authorized = folder / "authorized_keys"
+        authorized.write_text(self.user_key.with_suffix(".pub").read_text())
+        (folder / "sshd_config").write_text(
+            f"ListenAddress 127.0.0.1:{port}\nHostKey {self.host_key}\nAuthorizedKeysFile {authorized}\n"
+            f"PidFile {folder}/sshd.pid\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n"
+            f"KbdInteractiveAuthentication no\nPermitRootLogin yes\nPermitUserEnvironment no\nUseDNS no\n"
+            f"PrintMotd no\nMaxStartups 200\nMaxSessions 200\nSetEnv {variables}\n"
+        )
+        host = SshHost(name, lab, port, folder)
+        self.hosts.append(host)
+        self.name(name, port)
+        host.start()
+        return host
+
+    def add_silent(self, name: str) -> None:
+        """A host that takes a connection and never says a word."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.listeners.append(listener)
+        self.name(name, listener.getsockname()[1])
+
+    def add_down(self, name: str) -> None:
+        """A host on which nothing listens."""
+        self.name(name, free_port())
+
+    def names(self) -> str:
+        return ",".join(host.name for host in self.hosts)
+
+    def run(self, *words, **options):
+        """`berth WORDS` on the desk, to its end."""
+        env = self.env | options.pop("env", {})
+        options.setdefault("stdin", None if "input" in options else subprocess.DEVNULL)
+        return subprocess.run(
+            [self.hosts[0].lab.program, *map(str, words)],
+            env={name: str(value) for name, value in env.items() if value is not None},
+            cwd=options.pop("cwd", self.folder / "work"),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            **options,
+        )
+
+    def anywhere(self, *words, hosts: str | None = None, **options):
+        """`berth run --anywhere`, on all hosts or those."""
+        return self.run("run", "--anywhere", "--hosts", hosts or self.names(), *words, **options)
+
+    def start(self, *words, **options) -> subprocess.Popen:
+        """`berth WORDS` on the desk, left running."""
+        env = self.env | options.pop("env", {})
+        process = subprocess.Popen(
+            [self.hosts[0].lab.program, *map(str, words)],
+            env=env,
+            cwd=self.folder / "work",
+            text=True,
+            **({"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options),
+        )
+        self.running.append(process)
+        return process
+
+    def start_anywhere(self, *words, hosts: str | None = None, **options) -> subprocess.Popen:
+        return self.start("run", "--anywhere", "--hosts", hosts or self.names(), *words, **options)
+
+    def close(self) -> None:
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+        for host in self.hosts:
+            for pid in host.sessions() if host.sshd else []:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            host.stop()
+            host.lab.close()
+        for listener in self.listeners:
+            listener.close()
+        for process in self.running:
+            if process.stdin is not None and process.stdin.closed:
+                process.stdin = None  # which communicate() would flush
+            process.communicate(timeout=DEADLINE_S)
+        for pid in self.own_ssh():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def own_ssh(self) -> list[int]:
+        """Every ssh that was started from this desk and still lives."""
+        found = []
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            if str(self.ssh_config) in words_of(int(entry.name)):
+                found.append(int(entry.name))
+        return found
+
+
+def change(host: SshHost, machine: str) -> None:
+    host.lab.change(machine_text(machine))
