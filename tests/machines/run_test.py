@@ -185,6 +185,49 @@ def test_one_that_is_deaf_to_a_lost_connection_is_ended_all_the_same(two):
     eventually(lambda: gpu1.tickets() == [])
 
 
+def test_of_many_hosts_it_waits_on_four_and_takes_another_where_one_is_lost(machines):
+    hosts = [machines.add(f"gpu{number}", "1xH100") for number in range(1, 7)]
+    holders = [busy(host) for host in hosts]
+    job = machines.start_anywhere("--", "sh", "-c", WHERE)
+
+    def waits_on() -> set[str]:
+        return {host.name for host in hosts if len(host.tickets()) == 2}
+
+    four = eventually(lambda: len(names := waits_on()) == 4 and names)
+    lost = next(host for host in hosts if host.name in four)
+    for pid in lost.envoys():
+        os.kill(pid, signal.SIGKILL)
+    another = eventually(lambda: len(names := waits_on()) == 4 and names != four and names)
+    (joined,) = another - four
+    holders[int(joined.removeprefix("gpu")) - 1].terminate()
+    out, err = job.communicate(timeout=PATIENCE_S)
+    assert (job.returncode, where(out)) == (0, joined), err
+    eventually(lambda: waits_on() == set() and all(host.envoys() == [] for host in hosts))
+
+
+def test_of_many_hosts_the_one_that_is_free_starts_it_however_many_hang(machines):
+    for number in range(1, 4):
+        machines.add_silent(f"silent{number}")
+    machines.add("gpu1", "1xT4")
+    machines.add("gpu2", "1xH100")
+    names = "silent1,silent2,silent3,gpu1,gpu2"
+    answer = machines.anywhere("--name", "H100", "--", "sh", "-c", WHERE, hosts=names)
+    assert (answer.returncode, where(answer.stdout)) == (0, "gpu2"), answer.stderr
+
+
+def test_users_of_a_host_keep_their_place_before_one_who_comes_later_from_elsewhere(two):
+    (gpu1, _) = two.hosts
+    holder = busy(gpu1)
+    local = gpu1.lab.start_berth("run", "--", "sh", "-c", "echo local; sleep 0.2")
+    eventually(lambda: len(gpu1.tickets()) == 2)
+    job = two.start_anywhere("--", "sh", "-c", WHERE, hosts="gpu1")
+    eventually(lambda: len(gpu1.tickets()) == 3)
+    holder.terminate()
+    assert local.stdout.readline() == "local\n"
+    assert job.poll() is None
+    assert job.wait(timeout=PATIENCE_S) == 0
+
+
 # What passes
 
 
