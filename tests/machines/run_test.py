@@ -446,3 +446,19 @@ def test_a_terminal_that_goes_ends_the_command_there(two):
     terminal.until("ready")
     terminal.process.kill()
     eventually(lambda: gpu1.tickets() == [])
+
+
+def test_a_shell_is_the_users_shell_there(two):
+    terminal = Terminal(two, "shell", "--anywhere", "--hosts", "gpu2")
+    terminal.until("this shell has GPU 0 until it ends")
+    terminal.type("echo in-$((40+2))-$BERTH_DIR; exit 5\n")
+    assert "/gpu2/" in terminal.until("in-42-") + terminal.until("gpu2/")
+    assert terminal.process.wait(timeout=PATIENCE_S) == 5
+
+
+@pytest.mark.parametrize("command", ["submit", "claim", "pick"])
+def test_a_command_that_cannot_ask_other_hosts_says_which_can(two, command):
+    answer = two.run(command, "--anywhere", "--", "true")
+    assert answer.returncode == 2
+    assert f"berth {command} cannot ask other hosts yet; run, shell, list, queue and why can" in answer.stderr
+    assert two.anywhere("--exec", "--", "true").returncode == 2

@@ -103,6 +103,7 @@ class Caller {
       BERTH_LET(ask.folder, folder_as_called());
     }
     ask.words = run.command;
+    ask.shell = run.shell;
     ask.ids = run.lease.request.uuids ? "uuid" : "";
     if (run.lease.request.source != source::SourceKind::kAutomatic)
       ask.source = source::to_text(run.lease.request.source);

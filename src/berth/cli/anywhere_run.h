@@ -11,7 +11,7 @@ namespace berth::cli {
 struct AnywhereRun {
   RunOptions run;  ///< settled
   AnywhereOptions hosts;
-  std::string folder;                   ///< in which the command runs there; "": as here
+  std::string folder{};                 ///< in which the command runs there; "": as here
   std::string passed_variables{"all"};  ///< --env
 };
 

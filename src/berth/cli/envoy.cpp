@@ -152,7 +152,8 @@ class Envoy : public Command {
 
   Result<int> stand_in_line(Environment& environment) {
     BERTH_DO(enter_folder());
-    options_.command = question_.ask.words;
+    options_.shell = question_.ask.shell;
+    options_.command = options_.shell ? std::vector{users_shell()} : question_.ask.words;
     if (options_.command.empty()) return fail(ErrorCode::usage, "run which command?");
     if (const auto missing = sys::cannot_start(options_.command))
       return fail(ErrorCode::failure, missing->message);

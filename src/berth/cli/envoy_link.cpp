@@ -27,6 +27,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t kLongestAsk = 8U << 20U;
 // Of input that the command does not read. While more waits, no signal comes through.
 constexpr std::size_t kMostUnread = 16U << 20U;
+// A caller that is stopped keeps no lease by not reading that it was granted.
+constexpr auto kPatienceForReader = 30s;
 // What a command has to save its work when its caller is lost, before SIGTERM and before SIGKILL.
 constexpr auto kBeforeTerm = 2s;
 constexpr auto kBeforeKill = 30s;
@@ -160,7 +162,17 @@ EnvoyLink::EnvoyLink() : terminal_(::isatty(STDIN_FILENO) == 1 && ::tcgetattr(ST
 }
 
 Result<void> EnvoyLink::say(std::string_view record) const {
-  return write_all(STDOUT_FILENO, record);
+  const auto until = std::chrono::steady_clock::now() + kPatienceForReader;
+  while (!record.empty()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    pollfd room{STDOUT_FILENO, POLLOUT, 0};
+    if (left <= 0ms) return fail(ErrorCode::timed_out, "the caller does not listen");
+    if (::poll(&room, 1, static_cast<int>(left.count())) <= 0) continue;
+    // So much goes without waiting where there is any room.
+    BERTH_DO(write_all(STDOUT_FILENO, record.substr(0, PIPE_BUF)));
+    record.remove_prefix(std::min<std::size_t>(record.size(), PIPE_BUF));
+  }
+  return {};
 }
 
 void EnvoyLink::mention_record(std::string_view record) const {

@@ -22,7 +22,7 @@ class EnvoyLink {
 
   bool is_terminal() const { return terminal_; }
 
-  /// All of it. Error: nobody listens.
+  /// All of it. Error: nobody listens, or nobody reads for half a minute.
   Result<void> say(std::string_view record) const;
   /// The same where it is news that nobody needs: dropped if it cannot be taken at once.
   void mention_record(std::string_view record) const;

@@ -58,6 +58,17 @@ constexpr auto kHabits = std::to_array<Habit>({{"lease", "run or claim"},
                                                {"kill", "release or cancel"},
                                                {"stop", "release"}});
 
+// Whoever has met --anywhere tries it elsewhere.
+Error clearer(Error error, const Row& row, std::span<char* const> words) {
+  const bool tried = std::ranges::any_of(words, [](std::string_view word) { return word == "--anywhere"; });
+  if (tried && error.message.find("--anywhere") != std::string::npos)
+    error.message = fmt::format(
+        "berth {} cannot ask other hosts yet; run, shell, list, queue and why can. Log in on "
+        "a host for the rest: ssh HOST berth {}",
+        row.name, row.name);
+  return error;
+}
+
 std::unexpected<Error> unknown_command(std::string_view name) {
   const auto names = command_names();
   const auto habit = std::ranges::find(kHabits, name, &Habit::word);
@@ -147,7 +158,7 @@ Result<Output> perform(const Invocation& invocation, Environment& environment) {
     return std::unexpected(error);
   };
   const auto parsed = parse(syntax, full_name(row), invocation.words);
-  if (!parsed) return failed(parsed.error());
+  if (!parsed) return failed(clearer(parsed.error(), row, invocation.words));
   if (parsed->help) return Output{.out = help_text(syntax, full_name(row), row.summary)};
   if (sim) {
     const std::size_t untouched = syntax.options_end_at_first_word ? parsed->words.size() : 0;

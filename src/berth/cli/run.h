@@ -47,6 +47,9 @@ struct RunOptions {
   RunHooks hooks;
 };
 
+/// The shell of the user: $SHELL, else the one of the login.
+std::string users_shell();
+
 /// Each `from` in the text becomes `by`.
 void replace_all(std::string& text, std::string_view from, std::string_view by);
 

@@ -1,6 +1,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include "berth/cli/anywhere_run.h"
 #include "berth/cli/command.h"
 #include "berth/cli/conduct_check.h"
 #include "berth/cli/run.h"
@@ -16,24 +17,24 @@ constexpr std::string_view kShellAbout =
     "\n"
     "    PS1=\"$BERTH_PROMPT$PS1\"";
 
-std::string users_shell() {
-  if (const std::string_view named = variable("SHELL"); !named.empty()) return std::string(named);
-  const passwd* user = ::getpwuid(::getuid());
-  return user != nullptr && *user->pw_shell != '\0' ? user->pw_shell : "/bin/sh";
-}
-
 class ShellCommand : public Command {
  public:
   Syntax syntax() override {
     Syntax syntax;
     syntax.about = kShellAbout;
     add_lease_options(syntax, options_.lease);
+    add_anywhere_options(syntax, hosts_, "your shell on the first host that has the GPUs, through ssh");
     return syntax;
   }
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(settle(options_.lease));
+    BERTH_DO(settle(hosts_));
     options_.shell = true;
+    if (hosts_.anywhere) {
+      BERTH_LET(const auto status, run_anywhere({options_, hosts_}));
+      return Output{.status = status};
+    }
     options_.command = {users_shell()};
     BERTH_LET(const auto first_look, time_of_first_look());
     options_.first_look = first_look;
@@ -43,9 +44,16 @@ class ShellCommand : public Command {
 
  private:
   RunOptions options_;
+  AnywhereOptions hosts_;
 };
 
 }  // namespace
+
+std::string users_shell() {
+  if (const std::string_view named = variable("SHELL"); !named.empty()) return std::string(named);
+  const passwd* user = ::getpwuid(::getuid());
+  return user != nullptr && *user->pw_shell != '\0' ? user->pw_shell : "/bin/sh";
+}
 
 std::unique_ptr<Command> make_shell() {
   return std::make_unique<ShellCommand>();

@@ -39,7 +39,7 @@ void visit_envoy_ask(Ask& ask, Visit&& visit) {
   visit("source", ask.source);
   visit("token", ask.token);
   visit("end_with_command", ask.end_with_command);
-  visit("verbose", ask.verbose);
+  visit("shell", ask.shell);
 }
 
 template <class OfferType, class Visit>
