@@ -2,8 +2,11 @@
 // has what they say, docs/machines.md in which order). It stands in the host's own line with an ordinary
 // ticket. Once granted it asks before it starts the command, and it starts nothing without a yes.
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <ctime>
 #include <utility>

@@ -4,16 +4,19 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
 #include <csignal>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "berth/api/lease_wire.h"
 #include "berth/cli/environment.h"
+#include "berth/core/record.h"
 #include "berth/lab/wire.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
