@@ -315,22 +315,22 @@ struct Key {
   std::string_view name;
   Result<void> (*read)(Page&, std::string_view, const toml::node&);
 };
-constexpr std::array<Key, 15> kKeys{{{"commands", read_commands},
-                                     {"hidden_tolerance", read_tolerance},
-                                     {"default_wait", read_wait},
-                                     {"idle_leftovers", read_idle_leftovers},
-                                     {"backfill", read_backfill},
-                                     {"assumed_time", read_assumed_time},
-                                     {"time", read_most_time},
-                                     {"time_grace", read_time_grace},
-                                     {"job_output", read_job_output},
-                                     {"keep_jobs", read_keep_jobs},
-                                     {"limits", read_limits},
-                                     {"hosts", read_hosts},
-                                     {"excluded", read_exclusions},
-                                     {"ignored_programs", read_programs},
-                                     {"ignored_users", read_users},
-                                     {"gpu_scheduler_locks", read_scheduler_locks}}};
+constexpr auto kKeys = std::to_array<Key>({{"commands", read_commands},
+                                           {"hidden_tolerance", read_tolerance},
+                                           {"default_wait", read_wait},
+                                           {"idle_leftovers", read_idle_leftovers},
+                                           {"backfill", read_backfill},
+                                           {"assumed_time", read_assumed_time},
+                                           {"time", read_most_time},
+                                           {"time_grace", read_time_grace},
+                                           {"job_output", read_job_output},
+                                           {"keep_jobs", read_keep_jobs},
+                                           {"limits", read_limits},
+                                           {"hosts", read_hosts},
+                                           {"excluded", read_exclusions},
+                                           {"ignored_programs", read_programs},
+                                           {"ignored_users", read_users},
+                                           {"gpu_scheduler_locks", read_scheduler_locks}});
 /// nullopt: there is no such file.
 Result<std::optional<std::string>> read_file(const std::string& path) {
   const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
