@@ -62,7 +62,7 @@ TEST_CASE("a key that is not known is kept with file and line, beside all that i
         std::vector<std::string>{
             "f:2: unknown key 'tolerance'; allowed: commands, hidden_tolerance, "
             "default_wait, idle_leftovers, backfill, assumed_time, time, time_grace, job_output, keep_jobs, "
-            "limits, excluded, ignored_programs, ignored_users, gpu_scheduler_locks"});
+            "limits, hosts, excluded, ignored_programs, ignored_users, gpu_scheduler_locks"});
 }
 
 TEST_CASE("what is malformed is named with file and line, and never skipped") {
@@ -121,6 +121,26 @@ TEST_CASE("a user's file may only narrow the site's") {
                            "time = \"3d\"", "time_grace = \"31s\"", "job_output = \"2G\"",
                            "keep_jobs = \"31d\"", "ignored_programs = [\"x\"]", "ignored_users = [\"x\"]"}) {
     CHECK_MESSAGE(!apply_site_text(site, text, "u", true), text);
+  }
+}
+
+TEST_CASE(
+    "hosts are names or tables, a user's own list replaces the site's, and a bad name is told with its "
+    "line") {
+  const auto site =
+      apply_site_text({}, "hosts = [\"gpu1\", { name = \"gpu2\", program = \"/opt/berth\" }]", "f", false);
+  REQUIRE(site);
+  CHECK(site->hosts == std::vector<LabHost>{{"gpu1"}, {"gpu2", "/opt/berth"}});
+  const auto user = apply_site_text(*site, "hosts = [\"mine\"]", "g", true);
+  REQUIRE(user);
+  CHECK(user->hosts == std::vector<LabHost>{{"mine"}});
+  for (const char* bad : {"hosts = \"gpu1\"", "hosts = [\"-v\"]", "hosts = [3]", "hosts = [\"a\", \"a\"]",
+                          "hosts = [{ program = \"b\" }]", "hosts = [{ name = \"a\", program = \"a b\" }]",
+                          "hosts = [{ name = \"a\", port = 3 }]"}) {
+    CAPTURE(bad);
+    const auto refused = apply_site_text({}, bad, "f", false);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message.starts_with("f:1: "));
   }
 }
 
