@@ -41,6 +41,10 @@ def test_the_demo_shows_the_main_job_and_two_who_want_one_gpu(folder):
     waits = shown.stdout.index(f"berth: first in line; 0 of 1 free; GPU {first} leased")
     killed = shown.stdout.index("$ kill -9", waits)
     assert re.search(rf"^train-c of \w+ has GPU {first}$", shown.stdout[killed:], re.M)
+    assert re.search(r"^short has GPU \d+, and ends in time$", shown.stdout, re.M)
+    sweep = re.search(r"^sweep has GPU (\d+)$", shown.stdout, re.M).group(1)
+    assert f"\ntrain-e has GPU {sweep}\n" in shown.stdout
+    assert "waits for this GPU, and this job yields (--yield)" in shown.stdout
     assert "\033" not in shown.stdout
     assert list(folder.iterdir()) == []
 

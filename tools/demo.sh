@@ -55,6 +55,24 @@ demo() {
   kill -KILL "$job"
   cat <&"$rival_pipe"
 
+  choose_pair
+  step_title "A large job waits until both GPUs are free. A short one fills the gap meanwhile."
+  start_in_background "$first" --devices "$first" --time 1h
+  local holder=$background
+  start_in_background "" --devices "$pair" -n 2
+  say "\$ berth run --devices $pair -n 2 -- large &"
+  head -n 1 <&"$background_pipe"
+  # shellcheck disable=SC2016
+  show run --devices "$second" --time 30m -- sh -c 'echo "short has GPU $CUDA_VISIBLE_DEVICES, and ends in time"'
+  kill -KILL "$background" "$holder"
+
+  step_title "A sweep that yields uses what is idle, and ends when somebody needs it."
+  start_in_background "$first" --devices "$first" --yield
+  say "\$ berth run --yield -- sweep &" "sweep has GPU $first"
+  # shellcheck disable=SC2016
+  show run --devices "$first" -- sh -c 'echo "train-e has GPU $CUDA_VISIBLE_DEVICES"' 2>&1
+  grep -m 1 -o 'berth: .*' <&"$background_pipe"
+
   step_title "Nothing is left to clean up: whoever asks next has both GPUs."
   # shellcheck disable=SC2016
   show run -n 2 -- sh -c 'echo "train-d has GPUs $CUDA_VISIBLE_DEVICES"'
@@ -112,7 +130,28 @@ start_rival() {
   exec {rival_pipe}<"$scratch/rival"
 }
 
+# Two GPUs that are free.
+choose_pair() {
+  pair=$("${berth[@]}" pick -n 2)
+  first=${pair%%,*} second=${pair##*,}
+}
+
+# start_in_background GPUS OPTION…: `berth run` whose words come through a pipe; GPUS: wait until it has them.
+start_in_background() {
+  local wanted=$1 got
+  shift
+  rm -f "$scratch/background"
+  mkfifo "$scratch/background"
+  # shellcheck disable=SC2016
+  "${berth[@]}" run "$@" -- sh -c 'echo "$CUDA_VISIBLE_DEVICES"; exec sleep 600' >"$scratch/background" 2>&1 &
+  background=$!
+  disown
+  started+=("$background")
+  exec {background_pipe}<"$scratch/background"
+  [[ -z $wanted ]] || read -r got <&"$background_pipe"
+}
+
 demo_end() {
-  [[ -z ${job-} ]] || kill -KILL "$job" 2>/dev/null || true
+  kill -KILL ${job+"$job"} ${started+"${started[@]}"} 2>/dev/null || true
   rm -rf "$scratch"
 }

@@ -6,6 +6,7 @@ import signal
 import sys
 
 import pytest
+from jobs import waiter
 from lab import DEADLINE_S
 from lease_jobs import USES_DEVICES, alive, eventually, leases, only_lease, ready
 from schemas import checked
@@ -63,6 +64,17 @@ def test_what_it_has_started_counts_as_it(make_lab):
     assert lab.berth("adopt", shell.pid).status == 0
     assert len(leases(lab)) == 1
     os.killpg(shell.pid, signal.SIGKILL)
+
+
+def test_it_takes_no_turn_behind_those_who_could_not_have_the_gpu_meanwhile(make_lab):
+    lab = make_lab("1xH100")
+    job = outsider(lab)
+    waiting = waiter(lab)
+    assert lab.berth("adopt", job.pid).status == 0
+    assert not waiting.has_started()
+    job.kill()
+    assert waiting.starts() == "0"
+    waiting.ends()
 
 
 def test_it_is_refused_while_another_outsider_is_there(make_lab):

@@ -69,6 +69,7 @@ class Adopt : public Command {
   Result<Kept> take(Environment& environment) {
     options_.request.mask = MaskUse::ignore;  // where it computes is settled
     options_.no_wait = true;
+    options_.request.request.is_there_already = true;
     const std::set<std::uint32_t> tree = tree_of(pid_);
     BERTH_LET(auto session, open_session(environment, options_.request));
     BERTH_DO(ask_for_what_it_uses(session, tree));

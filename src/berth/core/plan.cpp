@@ -78,7 +78,8 @@ Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& reque
     return fail(ErrorCode::failure, fmt::format("ticket {} does not wait", to_text(me)));
   }
   BERTH_LET(auto verdicts, judge(request, ledger, facts));
-  const std::vector<const Ticket*> rivals = rivals_before(*mine, ledger, passed_over);
+  const std::vector<const Ticket*> rivals =
+      request.is_there_already ? std::vector<const Ticket*>{} : rivals_before(*mine, ledger, passed_over);
   std::vector<Verdict> free = free_for(*mine, verdicts);
   const bool is_enough = free.size() >= request.count;
   if (!is_enough) free = free_for(*mine, as_others_see(request, ledger, facts));

@@ -51,6 +51,8 @@ struct Request {
   /// `--yield`: it is ended for whoever does not yield, with so long between SIGTERM and SIGKILL, and stands
   /// in line behind them. nullopt: it does not yield.
   std::optional<std::int64_t> yield_s{};
+  /// Whoever asks computes there already, so nobody in line could have it instead: it waits behind nobody.
+  bool is_there_already = false;
 
   /// The readings that judging this request and ordering by it need, and no others. Not the topology: whether
   /// that is needed shows only when it is judged (`readings_to_choose`, select.h).

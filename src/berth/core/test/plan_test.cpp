@@ -123,6 +123,15 @@ TEST_CASE("devices that no earlier waiter could use are taken at once") {
   CHECK(planned(ledger, 4, 3, 6) == Plan(Behind{TicketId{5}, uuids_of({2, 3})}));
 }
 
+TEST_CASE("whoever computes there already waits behind nobody") {
+  const Ledger ledger = books({waiter(5, uuids_of({0})), waiter(6, uuids_of({0}))});
+  Request request;
+  request.is_there_already = true;
+  const auto granted = plan(ledger, machine(1), request, TicketId{6}, {}, 0);
+  REQUIRE(granted.has_value());
+  CHECK(std::holds_alternative<Granted>(*granted));
+}
+
 TEST_CASE("a stopped one is passed over and keeps its place") {
   const Ledger ledger = books({waiter(5, uuids_of({0})), waiter(6, uuids_of({0}))});
   CHECK(planned(ledger, 1, 1, 6) == Plan(Behind{TicketId{5}}));
