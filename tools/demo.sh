@@ -138,7 +138,7 @@ choose_pair() {
 
 # start_in_background GPUS OPTION…: `berth run` whose words come through a pipe; GPUS: wait until it has them.
 start_in_background() {
-  local wanted=$1 got
+  local wanted=$1
   shift
   rm -f "$scratch/background"
   mkfifo "$scratch/background"
@@ -148,7 +148,7 @@ start_in_background() {
   disown
   started+=("$background")
   exec {background_pipe}<"$scratch/background"
-  [[ -z $wanted ]] || read -r got <&"$background_pipe"
+  [[ -z $wanted ]] || read -r _ <&"$background_pipe"
 }
 
 demo_end() {
