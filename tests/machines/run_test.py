@@ -228,6 +228,17 @@ def test_users_of_a_host_keep_their_place_before_one_who_comes_later_from_elsewh
     assert job.wait(timeout=PATIENCE_S) == 0
 
 
+def test_a_command_that_yields_ends_for_a_user_of_its_host(two):
+    (gpu1, _) = two.hosts
+    job = two.start_anywhere("--yield", "--", "sh", "-c", "echo begun; exec sleep 60", hosts="gpu1")
+    assert job.stdout.readline() == "begun\n"
+    local = gpu1.lab.start_berth("run", "--", "echo", "local")
+    assert local.stdout.readline() == "local\n"
+    out, err = job.communicate(timeout=PATIENCE_S)
+    assert job.returncode == -signal.SIGTERM
+    assert "waits for this GPU, and this job yields (--yield)" in err
+
+
 # What passes
 
 
@@ -462,3 +473,4 @@ def test_a_command_that_cannot_ask_other_hosts_says_which_can(two, command):
     assert answer.returncode == 2
     assert f"berth {command} cannot ask other hosts yet; run, shell, list, queue and why can" in answer.stderr
     assert two.anywhere("--exec", "--", "true").returncode == 2
+    assert two.anywhere("--yield", "--requeue", "--", "true").returncode == 2

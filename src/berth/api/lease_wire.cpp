@@ -30,6 +30,7 @@ void visit_ask(Ask& ask, Visit&& visit) {
   visit("promise_bytes", ask.request.promise_bytes);
   visit("allowed_processes", ask.request.allowed_processes);
   visit("time_s", ask.request.time_s);
+  visit("yield_s", ask.request.yield_s);
   visit("note", ask.note);
   visit("wait_ms", ask.wait);
   visit("ignore_mask", ask.ignore_mask);

@@ -126,6 +126,9 @@ class RunCommand : public Command {
  private:
   Result<Output> on_another_host() {
     if (options_.exec) return fail(ErrorCode::usage, "--exec and --anywhere exclude each other");
+    if (options_.requeue)
+      return fail(ErrorCode::usage,
+                  "--requeue and --anywhere exclude each other: start the command again yourself");
     if (!wish_.targets.empty())
       return fail(ErrorCode::usage,
                   "--notify cannot be used with --anywhere yet; let COMMAND tell of its end");
