@@ -71,7 +71,7 @@ demo() {
   say "\$ berth run --yield -- sweep &" "sweep has GPU $first"
   # shellcheck disable=SC2016
   show run --devices "$first" -- sh -c 'echo "train-e has GPU $CUDA_VISIBLE_DEVICES"' 2>&1
-  grep -m 1 -o 'berth: .*' <&"$background_pipe"
+  grep -m 1 'yields' <&"$background_pipe"
 
   step_title "Nothing is left to clean up: whoever asks next has both GPUs."
   # shellcheck disable=SC2016
@@ -148,7 +148,7 @@ start_in_background() {
   disown
   started+=("$background")
   exec {background_pipe}<"$scratch/background"
-  [[ -z $wanted ]] || read -r _ <&"$background_pipe"
+  [[ -z $wanted ]] || grep -q -m 1 "^$wanted\$" <&"$background_pipe"
 }
 
 demo_end() {

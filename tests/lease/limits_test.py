@@ -116,6 +116,14 @@ def test_a_limit_that_cannot_be_read_is_named_with_its_line(limited, text, words
     assert words in answer.err
 
 
+def test_the_doctor_names_whom_the_machine_does_not_know(limited):
+    lab = limited("[limits.users]\nnobody = 2\nada-who-left = 3\n[limits.groups]\nno-such-group = 1\n")
+    text = " ".join(lab.berth("doctor").out.split())
+    assert "[limits.users] names ada-who-left, and this machine knows no such user" in text
+    assert "[limits.groups] names no-such-group, and this machine knows no such group" in text
+    assert "names nobody" not in text
+
+
 def test_the_doctor_says_the_limits(limited):
     lab = limited("[limits]\ngpus = 2\n[limits.users]\nada = 4\n[limits.groups]\nstudents = 1\n")
     text = " ".join(lab.berth("doctor").out.split())

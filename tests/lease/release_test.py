@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import pytest
-from lease_jobs import eventually, holder, leases, only_lease, ready, waiter, waiting
+from lease_jobs import holder, leases, only_lease, ready, waiter, waiting
 from lab import DEADLINE_S
 
 
@@ -112,8 +112,8 @@ def test_a_stopped_holder_goes_on_and_ends(lab):
 
 
 def test_a_holder_that_stops_again_is_called_stopped(lab):
-    lab.start_berth("run", "--", "bash", "-c", "trap '' TERM; while :; do kill -STOP $$; done")
-    eventually(lambda: leases(lab))
+    script = "trap '' TERM; echo deaf; while :; do kill -STOP $$; done"
+    assert lab.start_berth("run", "--", "bash", "-c", script).stdout.readline() == "deaf\n"
     answer = lab.berth("release", only_lease(lab), "--wait", "2s")
     assert answer.status == 124
     assert ", stopped)" in answer.err

@@ -79,7 +79,13 @@ class SshHost:
 
 def words_of(pid: int) -> list[str]:
     with contextlib.suppress(OSError):
-        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode().rstrip("\0").split("\0")
+        return (
+            pathlib.Path(f"/proc/{pid}/cmdline")
+            .read_bytes()
+            .decode(errors="replace")
+            .rstrip("\0")
+            .split("\0")
+        )
     return []
 
 

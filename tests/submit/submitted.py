@@ -1,5 +1,6 @@
 """Jobs that were submitted, for the tests of them."""
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -49,7 +50,10 @@ def fill(lab: Lab, count: int) -> list[str]:
 
 def kill(lab: Lab, *kinds) -> None:
     """kill -9 of all processes of these kinds: runner, run, job."""
-    for kind in kinds:
-        for pid in processes(lab)[kind]:
-            os.kill(pid, signal.SIGKILL)
+    # Stopped first: else who is still there begins the next meanwhile.
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for kind in kinds:
+            for pid in processes(lab)[kind]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
     eventually(lambda: not any(processes(lab)[kind] for kind in kinds))

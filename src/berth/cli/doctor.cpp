@@ -270,6 +270,7 @@ std::string policy_in_words(const SitePolicy& policy) {
         duration_for_people(*policy.idle_leftovers_s));
   text += fmt::format("; a job without a time limit is assumed to last {}",
                       time_for_people(policy.line.assumed_s));
+  text += policy.line.backfill ? "; later jobs fill gaps" : "; no job starts before an earlier rival";
   if (policy.limits.each)
     text += fmt::format("; a user may have {} GPUs at the same time", *policy.limits.each);
   for (const auto& [user, gpus] : policy.limits.of_users) text += fmt::format("; {} may have {}", user, gpus);
@@ -283,6 +284,22 @@ std::string policy_in_words(const SitePolicy& policy) {
     text +=
         fmt::format("; a lease lasts at most {}, even without --time", time_for_people(*policy.most_time_s));
   return text;
+}
+
+/// A limit of somebody whom the machine does not know holds for nobody, and nobody notices.
+void check_names(const GpuLimits& limits, Findings& findings) {
+  const auto warn = [&](std::string_view what, const std::string& name) {
+    findings.push_back(
+        {Level::warn, "site file",
+         fmt::format("[limits.{0}s] names {1}, and this machine knows no such {0}", what, name),
+         "that limit holds for nobody: check the spelling"});
+  };
+  for (const auto& [user, gpus] : limits.of_users) {
+    if (!sys::is_user(user)) warn("user", user);
+  }
+  for (const auto& [group, gpus] : limits.of_groups) {
+    if (!sys::is_group(group)) warn("group", group);
+  }
 }
 
 void check_site_files(Findings& findings) {
@@ -301,6 +318,7 @@ void check_site_files(Findings& findings) {
                                                       : fmt::format("{}", fmt::join(files->read, " and ")),
                                   policy_in_words(files->policy)),
                       ""});
+  check_names(files->policy.limits, findings);
 }
 
 void check_logout(Findings& findings) {

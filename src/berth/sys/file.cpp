@@ -145,4 +145,18 @@ std::vector<std::string> group_names() {
   return names;
 }
 
+bool is_user(const std::string& name) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> buffer(std::size_t{1} << 20);
+  return ::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 || found != nullptr;
+}
+
+bool is_group(const std::string& name) {
+  group entry{};
+  group* found = nullptr;
+  std::vector<char> buffer(std::size_t{1} << 20);
+  return ::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 || found != nullptr;
+}
+
 }  // namespace berth::sys

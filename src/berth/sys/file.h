@@ -63,4 +63,8 @@ std::string user_name(uid_t uid);
 /// user_name.
 std::vector<std::string> group_names();
 
+/// Whether the system knows a user, or a group, of this name. True where it cannot say. As user_name.
+bool is_user(const std::string& name);
+bool is_group(const std::string& name);
+
 }  // namespace berth::sys
