@@ -193,7 +193,7 @@ Result<LeaseMessage> decode_message(std::string_view text) {
   const std::string_view kind = text.substr(0, text.find(' '));
   const auto widen = [](auto decoded) -> Result<LeaseMessage> {
     if (!decoded) return std::unexpected(decoded.error());
-    return LeaseMessage(std::move(*decoded));
+    return Result<LeaseMessage>(std::in_place, *std::move(decoded));
   };
   if (kind == kWaiting) return widen(decode_standing(text));
   if (kind == kSnapshot) return widen(decode_snapshot(text));
