@@ -177,6 +177,9 @@ def submit(
     time: _request.Time = None,
     at: str | None = None,
     retries: int = 0,
+    rerun: bool = False,
+    yield_: bool | float | str = False,
+    requeue: bool = False,
     notify: str | Iterable[str] = (),
     where: str | None = None,
     memory: _request.Size | None = None,
@@ -205,7 +208,9 @@ def submit(
     after     jobs that are to be over before; after_ok: and to have ended with 0, else this one is cancelled
     time      how long a task takes at most, then it is ended: seconds, or a time such as "2h"
     at        not before then: "22:00", or "2h" from now
-    retries   so often a task that fails is run again
+    retries   so often a task that fails is run again; rerun: a task that was cut off (kill -9, a reboot) is too
+    yield_    the job is ended when somebody waits for its devices who does not yield: True, or the time between SIGTERM
+              and SIGKILL, such as "2m"; requeue: then it waits and runs again
     notify    who is told when it ends, fails, or its time is up soon: "mail", "mail:ADDRESS", "ntfy:URL", "slack:URL",
               "json:URL", "cmd:COMMAND", or several in a list
     where     a condition on the devices, such as "name~A100 and free>=20G"; memory: a share of a device; free: at least
@@ -232,6 +237,12 @@ def submit(
         options.append(f"--time={_request.time_s(time)}s")
     if _request.number("retries", retries, 0) > 0:
         options.append(f"--retries={retries}")
+    if rerun:
+        options.append("--rerun")
+    if yield_ is not False:
+        options.append("--yield" if yield_ is True else f"--yield={_request.time_s(yield_)}s")
+    if requeue:
+        options.append("--requeue")
     options += [f"--notify={target}" for target in ([notify] if isinstance(notify, str) else notify)]
     for key, value in (("at", at), ("where", where), ("memory", memory), ("free", free), ("note", note)):
         if value is not None:

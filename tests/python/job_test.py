@@ -10,6 +10,18 @@ def test_a_job_is_submitted_waited_for_and_read(host):
     assert host.says(code) == ["<berth.Job 1> 3 failed 3 0,1 a b True", "True 0"]
 
 
+def test_a_job_may_yield_and_run_again(host):
+    code = """
+    say(berth.submit("true", yield_=True, requeue=True, rerun=True).wait(), berth.submit("true", yield_="2m").wait())
+    try:
+        berth.submit("true", requeue=True)
+    except berth.Usage as error:
+        say(error)
+    """
+    assert host.says(code)[0] == "0 0"
+    assert host.says(code)[1].startswith("--requeue is for jobs that yield: add --yield")
+
+
 def test_arrays_parameters_and_what_comes_after(host):
     code = """
     job = berth.submit("echo {index}; test {index} != 2", array=range(1, 4), at_once=2)

@@ -11,12 +11,14 @@ void add_job_request(Syntax& syntax, LeaseOptions& options, std::vector<std::str
       time_option("time", "it takes at most so long (2h); then it is ended", options.request.request));
   syntax.options.push_back(
       {kLeaseGroup, 0, "note", "TEXT", "shown to others beside the lease", {}, store_text(options.note)});
+  syntax.options.push_back(yield_option(options.request.request));
   for (std::size_t i = before; i < syntax.options.size(); ++i) {
     Option& option = syntax.options[i];
     option.set = [set = std::move(option.set), name = option.name, flag = option.value.empty(),
-                  &given](std::string_view value) -> Result<void> {
+                  optional = option.value.starts_with('['), &given](std::string_view value) -> Result<void> {
       BERTH_DO(set(value));
-      given.push_back(flag ? fmt::format("--{}", name) : fmt::format("--{}={}", name, value));
+      given.push_back(flag || (optional && value.empty()) ? fmt::format("--{}", name)
+                                                          : fmt::format("--{}={}", name, value));
       return {};
     };
   }

@@ -47,10 +47,15 @@ class TaskRun {
   Result<int> go() {
     BERTH_LET(auto lock, spool_.hold(id_));
     if (!lock) return kNotNow;
-    BERTH_LET(const auto standing, spool_.standing(id_));
-    if (standing.phase != TaskPhase::waiting) return kNotNow;
     BERTH_LET(const auto job, spool_.job(id_.job));
     if (!job) return kNotNow;
+    BERTH_LET(auto standing, spool_.standing(id_));
+    if (standing.phase == TaskPhase::running && standing.rerun) {
+      // The lock that makes it look alive is ours.
+      BERTH_DO(append_step(TaskStep::cut_off));
+      BERTH_LET(standing, spool_.standing(id_));
+    }
+    if (standing.phase != TaskPhase::waiting) return kNotNow;
     BERTH_DO(append_taken());
     job_ = *job;
     auto status = lead(*job, lock.get(), standing);
@@ -73,6 +78,7 @@ class TaskRun {
     BERTH_LET(options.first_look, time_of_first_look());
     RunHooks& hooks = options.hooks;
     hooks.before_start = [this](const leasing::HeldLease& lease) { return before_start(lease); };
+    hooks.gives_way = [this](const std::string& why) { gave_way_ = why; };
     hooks.after_end = [this](const sys::JobEnding& ending) { after_end(ending); };
     hooks.at_last = [this] { tell_runner(); };
     BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
@@ -142,6 +148,7 @@ class TaskRun {
     TaskEvent event;
     event.step = TaskStep::started;
     for (const Device* device : lease.devices()) event.devices.push_back(label(*device));
+    event.rerun = job_.rerun;
     BERTH_DO(spool_.append(id_, std::move(event), true));
     BERTH_LET(const auto standing, spool_.standing(id_));
     BERTH_LET(const bool cancelled, spool_.is_cancelled(id_.job));
@@ -168,8 +175,14 @@ class TaskRun {
       end.exit_status = ending.exit_status;
     if ((ending.signal != 0 || ending.exit_status != 0) && !has_room())
       end.reason = "when it ended, the disk that its output is on was full";
+    if (!gave_way_.empty()) end.reason = gave_way_;
     events.push_back(end);
-    if (is_retried(end)) events.emplace_back().step = TaskStep::retried;
+    // What ends for somebody else does not end by itself, and has no try less.
+    if (!gave_way_.empty()) {
+      if (job_.requeue) events.emplace_back().step = TaskStep::gave_way;
+    } else if (is_retried(end)) {
+      events.emplace_back().step = TaskStep::retried;
+    }
     if (const auto written = spool_.append(id_, std::move(events)); !written) tell(written.error().message);
     started_ = true;
     tell_of_end(spool_, id_.job, job_);
@@ -241,6 +254,7 @@ class TaskRun {
   TaskId id_;
   Job job_;
   bool started_ = false;
+  std::string gave_way_;  ///< for whom it is ended
   std::optional<store::OutputBound> bound_;
   std::uint64_t cut_ = 0;       ///< bytes of the output that are missing
   std::uint64_t told_cut_ = 0;  ///< as the state says

@@ -150,7 +150,7 @@ class JobRunner {
                                     .indices = indices_of(**job)});
       if (!(*job)->after.empty() || !(*job)->after_ok.empty() || (*job)->not_before_s)
         conditions_.insert_or_assign(number, **job);
-      if (!(*job)->notify.targets.empty()) told_.insert(number);
+      if (!(*job)->notify.targets.empty() || (*job)->rerun) attended_.insert(number);
     }
     over_.erase(number);
     for (std::size_t i = 0; i < standings->size(); ++i) note(*place, i, (*standings)[i]);
@@ -174,7 +174,7 @@ class JobRunner {
   void drop(std::uint64_t number) {
     over_.insert(number);
     conditions_.erase(number);
-    told_.erase(number);
+    attended_.erase(number);
     std::erase_if(jobs_, [&](const KnownJob& job) { return job.number == number; });
   }
 
@@ -207,10 +207,10 @@ class JobRunner {
       strays_.insert(id);
   }
 
-  // Of a job that somebody is told of, what runs as well: who else would tell that it was cut off?
+  // Of some jobs what runs as well: who else would tell that it was cut off, or run it again?
   bool has_work() const {
     return std::ranges::any_of(jobs_, [this](const KnownJob& job) {
-      return told_.contains(job.number) || std::ranges::any_of(job.tasks, [](Task task) {
+      return attended_.contains(job.number) || std::ranges::any_of(job.tasks, [](Task task) {
                return task == Task::waiting || task == Task::in_line;
              });
     });
@@ -383,7 +383,9 @@ class JobRunner {
   std::string boot_ = store::boot_id();
   std::vector<KnownJob> jobs_;  ///< those that are not over, by number
   std::set<std::uint64_t> over_;
-  std::set<std::uint64_t> told_;  ///< of those that are not over, those of which somebody wants to be told
+  /// Of those that are not over, those of which somebody wants to be told, or that are run again by
+  /// themselves.
+  std::set<std::uint64_t> attended_;
   std::vector<LiveTask> live_;
   std::set<TaskId> strays_;                ///< they have a lock, and no process of whose end we would be told
   std::map<std::uint64_t, Pause> pauses_;  ///< of jobs that could not get in line

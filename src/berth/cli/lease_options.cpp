@@ -12,6 +12,11 @@
 #include "berth/core/units.h"
 
 namespace berth::cli {
+namespace {
+
+constexpr std::int64_t kYieldGraceS = 30;
+
+}  // namespace
 
 Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& options,
                                                       std::optional<std::int64_t> otherwise) {
@@ -32,6 +37,22 @@ Option time_option(std::string_view name, std::string_view help, Request& reques
             BERTH_DO(check_time(seconds));
             request.time_s = seconds;
             return {};
+          }};
+}
+
+Option yield_option(Request& request) {
+  return {kLeaseGroup,
+          0,
+          "yield",
+          "[TIME]",
+          "end the job when somebody waits for its GPUs who does not yield; TIME (30s) is "
+          "between SIGTERM and SIGKILL",
+          {},
+          [&request](std::string_view value) -> Result<void> {
+            request.yield_s = kYieldGraceS;
+            if (value.empty()) return {};
+            BERTH_LET(request.yield_s, seconds_from_text(value));
+            return check_yield(*request.yield_s);
           }};
 }
 

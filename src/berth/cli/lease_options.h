@@ -31,6 +31,9 @@ void add_lease_options(Syntax& syntax, LeaseOptions& options);
 /// An option that says how long the lease lasts at most.
 Option time_option(std::string_view name, std::string_view help, Request& request);
 
+/// --yield.
+Option yield_option(Request& request);
+
 /// Settles what depends on several flags, after they are parsed. Error: `usage` for contradictions.
 Result<void> settle(LeaseOptions& options);
 

@@ -123,6 +123,20 @@ void add_task_options(Syntax& syntax, Submission& submission, std::vector<std::s
                             "run it again on other GPUs than before",
                             {},
                             raise_flag(job.not_on_last_device)});
+  syntax.options.push_back({kJobGroup,
+                            0,
+                            "requeue",
+                            "",
+                            "with --yield: when a task was ended for somebody, run it again in its turn",
+                            {},
+                            raise_flag(job.requeue)});
+  syntax.options.push_back({kJobGroup,
+                            0,
+                            "rerun",
+                            "",
+                            "run a task again that was cut off by kill -9 or a reboot",
+                            {},
+                            raise_flag(job.rerun)});
   syntax.options.push_back(
       {kJobGroup,
        0,
@@ -145,6 +159,8 @@ Result<void> settle(Submission& submission) {
   BERTH_DO(check_array(submission.job));
   if (submission.job.retries == 0 && (!submission.job.retry_on.empty() || submission.job.not_on_last_device))
     return fail(ErrorCode::usage, "--retry-on and --not-on-last-device say how: --retries says how often");
+  if (submission.job.requeue && !submission.lease.request.request.yield_s)
+    return fail(ErrorCode::usage, "--requeue is for jobs that yield: add --yield");
   return {};
 }
 

@@ -180,6 +180,7 @@ class Run {
     const auto why = way.asked();
     if (!why) return;
     gave_way_ = true;
+    if (options_.hooks.gives_way) options_.hooks.gives_way(*why);
     end.end_now(*why, std::chrono::seconds(*lease.ticket().yield_s));
   }
 

@@ -21,6 +21,8 @@ struct RunHooks {
   std::function<Result<void>(const leasing::HeldLease&)> before_start;
   /// The command has ended, or could not be started. What it left behind may hold the lease still.
   std::function<void(const sys::JobEnding&)> after_end;
+  /// It is ended for somebody who waits: the sentence says for whom.
+  std::function<void(const std::string&)> gives_way;
   /// All is over, and this process is about to end.
   std::function<void()> at_last;
   /// Its time is over in so many seconds.

@@ -12,8 +12,6 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::int64_t kYieldGraceS = 30;
-
 constexpr std::string_view kRunAbout =
     "Leases GPUs, runs COMMAND with CUDA_VISIBLE_DEVICES (AMD GPUs: ROCR_VISIBLE_DEVICES) set to "
     "them, and ends as COMMAND ends: with its status, or by its signal. The lease ends with the last "
@@ -50,15 +48,7 @@ class RunCommand : public Command {
                               "files that it did not open, the lease ends",
                               {},
                               raise_flag(options_.exec)});
-    syntax.options.push_back(
-        {kLeaseGroup,
-         0,
-         "yield",
-         "[TIME]",
-         "end the job when somebody waits for its GPUs who does not yield; TIME (30s) is "
-         "between SIGTERM and SIGKILL",
-         {},
-         [this](std::string_view value) { return set_yield(value); }});
+    syntax.options.push_back(yield_option(options_.lease.request.request));
     syntax.options.push_back({kLeaseGroup,
                               0,
                               "requeue",
@@ -159,14 +149,6 @@ class RunCommand : public Command {
       if (ending.signal != 0) standing.signal = ending.signal;
       if (const auto end = noticed_end({standing})) tell_of(end->event, end->words, end->exit_status);
     };
-  }
-
-  Result<void> set_yield(std::string_view value) {
-    std::optional<std::int64_t>& grace = options_.lease.request.request.yield_s;
-    grace = kYieldGraceS;
-    if (value.empty()) return {};
-    BERTH_LET(grace, seconds_from_text(value));
-    return check_yield(*grace);
   }
 
   RunOptions options_;

@@ -46,10 +46,16 @@ namespace {
 void wait_again(TaskStanding& task) {
   TaskStanding fresh;
   fresh.starts = task.starts;
+  fresh.excused_starts = task.excused_starts;
   fresh.devices = std::move(task.devices);
   fresh.cut_bytes = task.cut_bytes;
   fresh.not_told = std::move(task.not_told);
   task = std::move(fresh);
+}
+
+void wait_again_excused(TaskStanding& task) {
+  wait_again(task);
+  ++task.excused_starts;
 }
 
 void take_step(TaskStanding& task, const TaskEvent& event) {
@@ -66,6 +72,7 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       task.started_s = event.at_s;
       task.ended_s.reset();
       task.devices = event.devices;
+      task.rerun = event.rerun;
       task.reason.clear();
       ++task.starts;
       break;
@@ -95,6 +102,12 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
     case TaskStep::again:
       wait_again(task);
       break;
+    case TaskStep::gave_way:
+      if (task.phase == TaskPhase::ended) wait_again_excused(task);
+      break;
+    case TaskStep::cut_off:
+      if (task.phase == TaskPhase::running && !task.asked_to_end) wait_again_excused(task);
+      break;
     case TaskStep::not_told:
       task.not_told = event.reason;
       break;
@@ -117,8 +130,12 @@ TaskStanding standing_of(std::span<const TaskEvent> events, bool held) {
   TaskStanding task;
   for (const TaskEvent& event : events) take_event(task, event);
   task.in_line = task.phase == TaskPhase::waiting && held;
-  if (task.phase == TaskPhase::running && !held)
+  if (task.phase != TaskPhase::running || held) return task;
+  if (!task.asked_to_end && task.rerun) {
+    wait_again_excused(task);
+  } else {
     task.phase = task.asked_to_end ? TaskPhase::cancelled : TaskPhase::interrupted;
+  }
   return task;
 }
 
@@ -183,7 +200,8 @@ int exit_status_of(const TaskStanding& task) {
 
 bool is_to_be_retried(const Job& job, const TaskStanding& task) {
   const int status = exit_status_of(task);
-  if (task.phase != TaskPhase::ended || status == 0 || task.starts == 0 || task.starts > job.retries)
+  if (task.phase != TaskPhase::ended || status == 0 || task.starts == 0 ||
+      task.starts - task.excused_starts > job.retries)
     return false;
   return job.retry_on.empty() || std::ranges::find(job.retry_on, status) != job.retry_on.end();
 }

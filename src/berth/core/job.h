@@ -47,6 +47,8 @@ struct Job {
   unsigned retries = 0;       ///< so often a task that has failed is run again
   std::vector<int> retry_on;  ///< only where it failed with one of these statuses; none: any
   bool not_on_last_device = false;             ///< a task that is run again gets other devices
+  bool requeue = false;                        ///< a task that has given way waits in line again
+  bool rerun = false;                          ///< a task that was cut off is run again by itself
   std::optional<std::int64_t> not_before_s{};  ///< by the wall clock; nullopt: at once
   std::optional<std::uint64_t>
       output_limit{};  ///< bytes that a task's output may take; nullopt: as the site says
@@ -88,6 +90,8 @@ enum class TaskStep {
   retried,    ///< it failed, and its job says that it is run again; nothing, where it was cancelled meanwhile
   output_cut,  ///< its output has outgrown its bound, and was cut
   not_told,    ///< a notice about it could not be sent
+  gave_way,    ///< it was ended for somebody who waits, and is run again; nothing, where it was cancelled
+  cut_off,     ///< what ran it is gone without a word, and it is run again; nothing, where it was cancelled
 };
 std::string_view to_text(TaskStep step);
 
@@ -100,6 +104,7 @@ struct TaskEvent {
   std::uint32_t pid = 0;     ///< taken: of its `berth run`
   std::uint64_t pid_start_ticks = 0;
   std::vector<std::string> devices;          ///< started: labels of its GPUs
+  bool rerun = false;                        ///< started: Job::rerun
   std::optional<int> exit_status{};          ///< ended
   std::optional<int> signal{};               ///< ended: that killed it
   std::string reason;                        ///< put off, or ended without having started
@@ -130,6 +135,8 @@ struct TaskStanding {
   bool in_line = false;                     ///< waiting: a process has it, and waits for its GPUs
   bool asked_to_end = false;                ///< it was cancelled when it ran already
   unsigned starts = 0;                      ///< how often it was started
+  unsigned excused_starts = 0;              ///< of these, those that others have ended, and it is run again
+  bool rerun = false;                       ///< running: where it is cut off, it waits
   std::optional<std::int64_t> started_s{};  ///< the last time
   std::optional<std::int64_t> ended_s{};
   std::optional<int> exit_status{};

@@ -16,8 +16,9 @@ constexpr std::string_view kJobKind = "berth-job";
 constexpr std::string_view kEventKind = "berth-task-event";
 constexpr unsigned kJobVersion = 1;
 
-constexpr std::array<std::string_view, 9> kSteps{"taken", "started", "ended",      "cancelled", "put_off",
-                                                 "again", "retried", "output_cut", "not_told"};
+constexpr std::array<std::string_view, 11> kSteps{"taken",    "started",  "ended",   "cancelled",
+                                                  "put_off",  "again",    "retried", "output_cut",
+                                                  "not_told", "gave_way", "cut_off"};
 
 template <class Number>
 void numbers(std::string_view key, const std::vector<Number>& values, FieldWriter& field) {
@@ -48,6 +49,8 @@ void fields_of_job(JobType& job, Fields& field) {
   field("retries", job.retries);
   numbers("retry_on", job.retry_on, field);
   field("not_on_last_device", job.not_on_last_device);
+  field("requeue", job.requeue);
+  field("rerun", job.rerun);
   field("not_before", job.not_before_s);
   field("output_limit", job.output_limit);
   field("notify", job.notify.targets);
@@ -62,6 +65,7 @@ void fields_of_event(EventType& event, Fields& field) {
   field("pid", event.pid);
   field("pid_start", event.pid_start_ticks);
   field("device", event.devices);
+  field("rerun", event.rerun);
   field("exit_status", event.exit_status);
   field("signal", event.signal);
   field("reason", event.reason);

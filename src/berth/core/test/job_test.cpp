@@ -53,6 +53,8 @@ TEST_CASE("a job is read as it was written, whatever is in its words") {
   job.retries = 4;
   job.retry_on = {75, 137};
   job.not_on_last_device = true;
+  job.requeue = true;
+  job.rerun = true;
   job.not_before_s = 1763809999;
   job.submitted_s = 1763809921;
   CHECK(decode_job(encode_job(job)) == job);
@@ -67,6 +69,7 @@ TEST_CASE("events are read as they were appended, one after another") {
   taken.boot_ms = 17;
   TaskEvent started = event(TaskStep::started);
   started.devices = {"0", "3:1"};
+  started.rerun = true;
   TaskEvent late = ended(0);
   late.reason = "[started]\nwhole=1";
   const std::vector<TaskEvent> all{taken,
@@ -75,7 +78,9 @@ TEST_CASE("events are read as they were appended, one after another") {
                                    late,
                                    event(TaskStep::put_off),
                                    event(TaskStep::again),
-                                   event(TaskStep::retried)};
+                                   event(TaskStep::retried),
+                                   event(TaskStep::gave_way),
+                                   event(TaskStep::cut_off)};
   std::string text;
   for (const TaskEvent& each : all) text += encode_event(each);
   CHECK(decode_events(text) == all);
@@ -206,6 +211,38 @@ TEST_CASE("a task that has failed is run again as often as its job says, and whe
   TaskEvent killed = event(TaskStep::ended);
   killed.signal = 9;
   CHECK(is_to_be_retried(job, after({started, killed})));
+}
+
+TEST_CASE("a task that has given way waits again, and that start counts as no try") {
+  Job job;
+  job.retries = 1;
+  const TaskEvent started = event(TaskStep::started);
+  const TaskEvent gave_way = event(TaskStep::gave_way);
+  CHECK(after({started, ended(143), gave_way}).phase == TaskPhase::waiting);
+  CHECK(after({started, ended(0), gave_way}).phase == TaskPhase::waiting);
+  CHECK(after({started, event(TaskStep::cancelled), ended(143), gave_way}).phase == TaskPhase::cancelled);
+  CHECK(is_to_be_retried(job, after({started, ended(143), gave_way, started, ended(3)})));
+  CHECK(!is_to_be_retried(job, after({started, ended(143), gave_way, started, ended(3),
+                                      event(TaskStep::retried), started, ended(3)})));
+}
+
+TEST_CASE("a task that was cut off waits where its job says that it is run again then") {
+  TaskEvent started = event(TaskStep::started);
+  started.rerun = true;
+  const TaskEvent cancelled = event(TaskStep::cancelled);
+  const TaskEvent cut_off = event(TaskStep::cut_off);
+  CHECK(after({started}, true).phase == TaskPhase::running);
+  CHECK(after({started}).phase == TaskPhase::waiting);
+  CHECK(after({started, cancelled}).phase == TaskPhase::cancelled);
+  CHECK(after({started, ended(1)}).phase == TaskPhase::ended);
+  // Whoever has its lock next writes it down, and one that was cancelled meanwhile stays so.
+  CHECK(after({started, cut_off}, true).phase == TaskPhase::waiting);
+  CHECK(after({started, cancelled, cut_off}).phase == TaskPhase::cancelled);
+  CHECK(after({started, cut_off, cancelled}).phase == TaskPhase::cancelled);
+  CHECK(after({started, cut_off, started}, true).starts == 2);
+  Job job;
+  job.retries = 1;
+  CHECK(is_to_be_retried(job, after({started, cut_off, started, ended(3)})));
 }
 
 TEST_CASE("indices are ranges and numbers, each once and in order") {

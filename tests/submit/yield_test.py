@@ -1,0 +1,89 @@
+"""Jobs that end for others or are cut off, and go on by themselves."""
+
+from jobs import Job, eventually
+from submitted import fill, job, kill, log, submit, wait_for
+
+GOES_ON = "echo begins; trap 'echo asked; kill $!; exit 7' TERM; sleep 1000 & wait"
+PLAIN = "echo begins; exec sleep 1000"
+
+
+def test_a_job_that_yields_ends_for_somebody_who_waits(make_lab):
+    lab = make_lab("1xH100")
+    number = submit(lab, "--yield", "--", "sh", "-c", GOES_ON)
+    wait_for(lab, number, "running")
+    person = Job(lab)
+    assert person.starts() == "0"
+    person.ends()
+    ended = wait_for(lab, number, "ended")
+    assert ended["exit_status"] == 7 and ended["starts"] == 1
+    assert ended["reason"].endswith("waits for this GPU, and this job yields (--yield)")
+    assert "--yield" in ended["request"]
+
+
+def test_a_job_that_yields_and_stands_in_line_again_runs_when_the_other_has_ended(make_lab):
+    lab = make_lab("1xH100")
+    number = submit(lab, "--yield=5s", "--requeue", "--retries", "1", "--", "sh", "-c", GOES_ON)
+    wait_for(lab, number, "running")
+    person = Job(lab)
+    assert person.starts() == "0"
+    assert wait_for(lab, number, "waiting")["starts"] == 1
+    person.ends()
+    assert eventually(lambda: (now := job(lab, number))["state"] == "running" and now)["starts"] == 2
+    assert eventually(lambda: log(lab, number).count("begins") == 2)
+    lab.berth("cancel", number)
+    assert job(lab, number)["state"] == "cancelled"
+
+
+def test_one_that_is_cancelled_while_it_gives_way_does_not_run_again(make_lab):
+    lab = make_lab("1xH100")
+    number = submit(
+        lab,
+        "--yield=20s",
+        "--requeue",
+        "--",
+        "sh",
+        "-c",
+        "trap 'echo asked' TERM; while :; do sleep 0.1; done",
+    )
+    wait_for(lab, number, "running")
+    person = Job(lab)
+    assert eventually(lambda: "asked" in log(lab, number))
+    assert lab.berth("cancel", "--wait=1s", number).status == 124
+    kill(lab, "job")
+    assert person.starts() == "0"
+    wait_for(lab, number, "cancelled")
+    person.ends()
+
+
+def test_it_stands_in_line_again_only_where_it_yields(lab):
+    (lab.directory / "commands").write_text("true\n")
+    for words in (["submit", "--requeue", "true"], ["each", "--requeue", f"{lab.directory}/commands"]):
+        answer = lab.berth(*words)
+        assert answer.status == 2
+        assert answer.err.startswith("berth: --requeue is for jobs that yield: add --yield\n")
+
+
+def test_a_job_that_was_cut_off_runs_again_by_itself_where_that_was_said(make_lab):
+    lab = make_lab("2xH100")
+    once, again = (submit(lab, *more, "--", "sh", "-c", PLAIN) for more in ((), ("--rerun",)))
+    for number in (once, again):
+        wait_for(lab, number, "running")
+    kill(lab, "run", "job")
+    assert eventually(lambda: (now := job(lab, again))["state"] == "running" and now)["starts"] == 2
+    assert job(lab, once)["state"] == "interrupted"
+    # Also where all is gone: the user's next look starts it.
+    kill(lab, "runner", "run", "job")
+    assert eventually(lambda: (now := job(lab, again))["state"] == "running" and now)["starts"] == 3
+    assert eventually(lambda: log(lab, again).count("begins") == 3)
+
+
+def test_one_that_was_cancelled_when_it_was_cut_off_does_not_run_again(make_lab):
+    lab = make_lab("1xH100")
+    (holder,) = fill(lab, 1)
+    number = submit(lab, "--rerun", "--", "sh", "-c", PLAIN)
+    lab.berth("cancel", holder)
+    wait_for(lab, number, "running")
+    kill(lab, "runner", "run", "job")
+    assert lab.berth("cancel", number).status == 0
+    assert lab.berth("jobs").status == 0
+    assert job(lab, number)["state"] == "cancelled"
