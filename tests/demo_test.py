@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -47,6 +48,55 @@ def test_the_demo_shows_the_main_job_and_two_who_want_one_gpu(folder):
     assert "waits for this GPU, and this job yields (--yield)" in shown.stdout
     assert "\033" not in shown.stdout
     assert list(folder.iterdir()) == []
+
+
+ROOT = pathlib.Path(__file__).parents[1]
+needs_sshd = pytest.mark.skipif(
+    not shutil.which("sshd", path="/usr/sbin:/usr/local/sbin"), reason="needs sshd"
+)
+
+
+def lab_of_three(tmp_path, *command):
+    """What ./dev demo --lab does once all is built."""
+    script = 'set -euo pipefail; for part in tools/*.sh; do . "$part"; done; demo_lab "$@"'
+    shown = subprocess.run(
+        ["bash", "-c", script, "demo", BUILD / "berth", *command],
+        cwd=ROOT,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=4 * DEADLINE_S,
+    )
+    assert list(tmp_path.iterdir()) == []
+    return shown
+
+
+@needs_sshd
+def test_the_lab_shows_three_hosts_and_a_command_that_waits_on_all_of_them(tmp_path):
+    shown = lab_of_three(tmp_path)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "3 hosts: 5 GPUs, 5 free" in shown.stdout
+    assert "training on GPU 0,1 of gpu2" in shown.stdout
+    waits = shown.stdout.index("berth: waiting for 1 whole GPU on 3 hosts")
+    killed = shown.stdout.index("$ kill -9", waits)
+    for host in ["gpu1", "gpu2", "gpu3"]:
+        assert waits < shown.stdout.index(f"berth: {host}: first in line, 0 of") < killed
+    assert "training on GPU 0 of gpu3" in shown.stdout[killed:]
+    assert "\033" not in shown.stdout
+
+
+@needs_sshd
+def test_the_quick_start_for_a_lab_works_as_written(tmp_path):
+    (readme,) = re.findall(r"on any machine:\n\n```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    page = (ROOT / "docs/machines.md").read_text()
+    steps = page[page.index("## Set up a lab in ten minutes") : page.index("## What you ask for")]
+    typed = re.findall(r"^ {8}(berth .*)$", steps, re.M)
+    assert len(readme.splitlines()) >= 4 and len(typed) >= 5
+    for text in [readme, "\n".join(typed), "ssh gpu1 true; ssh gpu3 berth version"]:
+        shown = lab_of_three(tmp_path, "bash", "-e", "-c", text)
+        assert (shown.returncode, shown.stderr) == (0, ""), text
+        assert shown.stdout
 
 
 def test_the_living_machine_has_one_of_each_and_ends_with_ctrl_c(tmp_path):

@@ -9,6 +9,13 @@ cmd_demo() {
     build release berth berth-serve simulator
     exec /usr/bin/python3 tools/living_machine.py build/release/berth "$@"
   fi
+  if [[ ${1-} == --lab ]]; then
+    shift
+    setup_packages openssh-server openssh-client
+    build release berth simulator
+    demo_lab build/release/berth "$@"
+    return
+  fi
   build release berth simulator
   demo build/release/berth
 }

@@ -185,6 +185,7 @@ def submit(
     memory: _request.Size | None = None,
     free: _request.Size | None = None,
     note: str | None = None,
+    anywhere: bool | str | Iterable[str] = False,
     folder: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Job:
@@ -216,6 +217,8 @@ def submit(
     where     a condition on the devices, such as "name~A100 and free>=20G"; memory: a share of a device; free: at least
               this much free memory: "20G", or bytes
     note      shown to others beside the lease
+    anywhere  True: on the first host of the lab that has the devices, through ssh; or the names of the hosts: ["gpu1",
+              "gpu2"]
     folder    where it runs (the current directory); env: all of its environment (that of this process)
 
     The job survives this program. Raises TypeError, ValueError and `Usage` (which is a ValueError) for what makes no
@@ -247,6 +250,10 @@ def submit(
     for key, value in (("at", at), ("where", where), ("memory", memory), ("free", free), ("note", note)):
         if value is not None:
             options.append(f"--{key}={value}")
+    if anywhere:
+        options.append("--anywhere")
+        if anywhere is not True:
+            options.append(f"--hosts={anywhere if isinstance(anywhere, str) else ','.join(anywhere)}")
     words = ["sh", "-c", command] if isinstance(command, str) else [os.fspath(word) for word in command]
     if not words:
         raise ValueError("command must have at least one word")

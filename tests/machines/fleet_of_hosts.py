@@ -228,9 +228,11 @@ class Machines:
             if process.stdin is not None and process.stdin.closed:
                 process.stdin = None  # which communicate() would flush
             process.communicate(timeout=DEADLINE_S)
-        for pid in self.own_ssh():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        # A runner of jobs starts others.
+        while left := self.own_ssh() + self.at_the_desk():
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     def own_ssh(self) -> list[int]:
         """Every ssh that was started from this desk and still lives."""
@@ -238,6 +240,15 @@ class Machines:
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             if str(self.ssh_config) in words_of(int(entry.name)):
                 found.append(int(entry.name))
+        return found
+
+    def at_the_desk(self) -> list[int]:
+        """Whatever was started there and lives."""
+        found = []
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it has ended
+                if os.fsencode(f"BERTH_SITE_FILE={self.site}") in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
         return found
 
 

@@ -56,6 +56,17 @@ def test_why_says_for_every_host_whether_it_would_be_chosen(machines):
     assert any(line.startswith("gpu4  left out it runs no ssh server") for line in lines)
 
 
+def test_why_counts_those_who_wait_before(two):
+    for host in two.hosts:
+        holder = host.lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+        assert holder.stdout.readline() == "ready\n"
+    two.hosts[0].lab.start_berth("run", "--", "true")
+    eventually(lambda: len(two.hosts[0].tickets()) == 2)
+    lines = two.run("why", "--anywhere", "--hosts", "gpu1,gpu2").stdout.splitlines()
+    assert lines[0].startswith("gpu2  in line  first in line, start not known")
+    assert lines[1].startswith("gpu1  in line  1 in line before it, start not known")
+
+
 def test_a_host_that_hangs_delays_no_row_but_its_own(machines):
     machines.add("gpu1", "1xH100")
     machines.add_silent("gpu2")

@@ -36,6 +36,20 @@ def test_arrays_parameters_and_what_comes_after(host):
     ]
 
 
+def test_a_job_for_anywhere_goes_through_ssh(host):
+    ssh = host.lab.directory / "ssh"
+    ssh.write_text(
+        f'#!/bin/sh\nfor last; do :; done\nPATH={host.lab.program.parent}:$PATH exec sh -c "$last"\n'
+    )
+    ssh.chmod(0o755)
+    code = f"""
+    os.environ["BERTH_SSH"] = {str(ssh)!r}
+    job = berth.submit("echo $CUDA_VISIBLE_DEVICES", gpus=2, anywhere=["gpu1"])
+    say(job.wait(), job.log().strip(), berth.submit("true", anywhere="gpu1,gpu2").wait())
+    """
+    assert host.says(code) == ["0 0,1 0"]
+
+
 def test_a_wait_that_runs_out_leaves_the_job_and_cancel_ends_it(host):
     code = """
     job = berth.submit(["sleep", "1000"])

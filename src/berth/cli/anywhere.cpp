@@ -61,6 +61,32 @@ void add_anywhere_options(Syntax& syntax, AnywhereOptions& options, std::string_
   add("not-host", "LIST", "with --anywhere: none of these hosts", add_names(options.without));
 }
 
+void add_far_options(Syntax& syntax, FarOptions& options, std::string_view help) {
+  add_anywhere_options(syntax, options.hosts, help);
+  syntax.options.push_back({kAnywhereGroup,
+                            0,
+                            "folder",
+                            "PATH",
+                            "with --anywhere: the folder of COMMAND there (default: the same as here)",
+                            {},
+                            store_text(options.folder)});
+  syntax.options.push_back({kAnywhereGroup,
+                            0,
+                            "env",
+                            "WHICH",
+                            "with --anywhere: variables that COMMAND gets: all, none, or names with commas "
+                            "between (default all, but for those of this machine and this login)",
+                            {},
+                            store_text(options.passed_variables)});
+}
+
+Result<void> settle(const FarOptions& options) {
+  BERTH_DO(settle(options.hosts));
+  if (!options.hosts.anywhere && (!options.folder.empty() || options.passed_variables != "all"))
+    return fail(ErrorCode::usage, "--folder and --env need --anywhere");
+  return {};
+}
+
 Result<void> settle(const AnywhereOptions& options) {
   const bool named = !options.hosts.empty() || !options.only.empty() || !options.without.empty();
   if (named && !options.anywhere)

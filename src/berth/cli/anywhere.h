@@ -22,16 +22,27 @@ struct AnywhereOptions {
   std::vector<std::string> only, without;  ///< --host, --not-host
 };
 
+/// Where a command is to run, and what of here goes there.
+struct FarOptions {
+  AnywhereOptions hosts;
+  std::string folder{};                 ///< in which the command runs there; "": as here
+  std::string passed_variables{"all"};  ///< --env
+};
+
 inline constexpr std::string_view kAnywhereGroup = "Other machines";
 
 /// `help`: of --anywhere.
 void add_anywhere_options(Syntax& syntax, AnywhereOptions& options, std::string_view help);
+
+/// `help`: of --anywhere. Adds also --folder and --env.
+void add_far_options(Syntax& syntax, FarOptions& options, std::string_view help);
 
 /// The hosts that are meant. Error: `usage`; `failure`, for a site file that is malformed.
 Result<std::vector<LabHost>> hosts_meant(const AnywhereOptions& options);
 
 /// Error: `usage`, where hosts are named and --anywhere is not.
 Result<void> settle(const AnywhereOptions& options);
+Result<void> settle(const FarOptions& options);
 
 /// ssh, or what BERTH_SSH says.
 lab::SshProgram ssh_of_environment();

@@ -37,6 +37,8 @@ using Clock = std::chrono::steady_clock;
 
 // Hosts that have made no offer by then are not waited for, where others have.
 constexpr auto kPatienceForOffers = 3s;
+// Of a wait: the host's site decides.
+constexpr std::int64_t kNotSaid = -1;
 // How a wait goes is told from here on: often another host grants the request within this time.
 constexpr auto kFirstReport = 1s;
 
@@ -70,12 +72,13 @@ class Caller {
         terminal_(::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1),
         report_(render::request_in_words(request_), names_of(hosts_), options.run.quiet),
         untold_(hosts_.size()),
+        left_(hosts_.size()),
         snapshots_(hosts_.size()) {}
 
   Result<int> go() {
     BERTH_DO(prepare_question());
     open_all();
-    while (!binding_.failure && !binding_.started) {
+    while (!binding_.failure && !binding_.started && !stopped_) {
       std::vector<pollfd> others;
       if (signals_) others.push_back({signals_->descriptor(), POLLIN, 0});
       lab::wait_on(channels_, others, next_deadline());
@@ -89,6 +92,7 @@ class Caller {
       }
     }
     report_.end();
+    if (stopped_) return std::unexpected(*stopped_);
     if (binding_.failure) return std::unexpected(*binding_.failure);
     return serve();
   }
@@ -98,7 +102,7 @@ class Caller {
     const RunOptions& run = options_.run;
     lab::EnvoyAsk ask;
     ask.errand = hosts_.size() <= late_binding::kLines ? lab::Errand::run : lab::Errand::offer;
-    ask.folder = options_.folder;
+    ask.folder = options_.far.folder;
     if (ask.folder.empty()) {
       BERTH_LET(ask.folder, folder_as_called());
     }
@@ -111,9 +115,12 @@ class Caller {
     ask.end_with_command = run.end_with_command;
     api::LeaseAsk lease = lease_ask_of(run.lease.request);
     lease.note = run.lease.note;
-    BERTH_LET(const auto wait_s, wait_that_is_said(run.lease, std::nullopt));
-    if (wait_s) lease.wait = std::chrono::seconds(*wait_s);
-    BERTH_LET(lease.variables, lab::passed_environment(options_.passed_variables, own_environment()));
+    BERTH_LET(const auto wait_s, wait_that_is_said(run.lease, kNotSaid));
+    ask.patient = !wait_s;
+    if (wait_s && wait_s != kNotSaid) lease.wait = std::chrono::seconds(*wait_s);
+    BERTH_LET(lease.variables, lab::passed_environment(options_.far.passed_variables, own_environment()));
+    for (const auto& [name, value] : run.hooks.environment)
+      lease.variables.push_back(fmt::format("{}={}", name, value));
     question_ = lab::encode(ask) + api::encode(lease);
     return {};
   }
@@ -143,7 +150,7 @@ class Caller {
   }
 
   void hear(std::size_t i) {
-    while (channels_[i] && !binding_.started) {
+    while (channels_[i] && !binding_.started && !stopped_) {
       auto message = channels_[i]->next_message();
       if (!message) break;
       if (!*message)
@@ -151,7 +158,7 @@ class Caller {
       else
         take(i, **message);
     }
-    if (!channels_[i] || binding_.started) return;
+    if (!channels_[i] || binding_.started || stopped_) return;
     const lab::Channel& channel = *channels_[i];
     if (channel.has_ended())
       leave(i, channels_[i]->why_ended());
@@ -189,7 +196,9 @@ class Caller {
     if (binding_.chosen || Clock::now() < began_ + kFirstReport) return;
     for (std::size_t i = 0; i < untold_.size(); ++i) {
       if (untold_[i]) report_.show(i, *untold_[i]);
+      if (left_[i]) report_.drop(i, *left_[i]);
       untold_[i].reset();
+      left_[i].reset();
     }
   }
 
@@ -198,7 +207,7 @@ class Caller {
     untold_[i].reset();
     const std::string text = why.message;
     happen(i, late_binding::Gone{std::move(why)});
-    if (!binding_.failure && !binding_.chosen) report_.drop(i, text);
+    if (!binding_.failure && !binding_.chosen) left_[i] = text;
   }
 
   void happen(std::size_t i, late_binding::What what) {
@@ -213,6 +222,12 @@ class Caller {
     if (word.kind == Word::Kind::join) {
       channel->send(lab::encode(lab::CallerWord::join));
     } else if (word.kind == Word::Kind::yes) {
+      const auto& hook = options_.run.hooks.before_yes;
+      if (const auto goes_on = hook ? hook(devices_at(word.host)) : Result<void>{}; !goes_on) {
+        stopped_ = goes_on.error();
+        channel.reset();
+        return;
+      }
       // From here on a signal is for the command, wherever that is.
       signals_.emplace();
       channel->send(lab::encode(lab::CallerWord::yes));
@@ -234,26 +249,40 @@ class Caller {
   Result<int> serve() {
     const std::size_t host = *binding_.chosen;
     tell_what_it_has(host);
-    FarCommand command(*channels_[host], *signals_, token_, terminal_);
+    FarCommand command(*channels_[host], *signals_, token_, terminal_, options_.run.hooks.look);
     auto ending = command.serve();
     if (!ending) {
       happen(host, late_binding::Gone{ending.error()});
       return std::unexpected(*binding_.failure);
     }
     channels_.clear();
+    const RunHooks& hooks = options_.run.hooks;
+    if (hooks.after_end) hooks.after_end(*ending);
+    if (hooks.at_last) hooks.at_last();
     if (ending->signal != 0) sys::end_like(*ending);
     return ending->exit_status;
+  }
+
+  std::vector<std::string> labels_at(std::size_t host) const {
+    std::vector<std::string> labels;
+    for (const std::string& uuid : granted_.uuids) {
+      const Device* device = find_device(snapshots_[host], uuid);
+      labels.push_back(device != nullptr ? label(*device) : printable(uuid));
+    }
+    return labels;
+  }
+
+  std::vector<std::string> devices_at(std::size_t host) const {
+    std::vector<std::string> devices = labels_at(host);
+    for (std::string& device : devices) device = fmt::format("{}:{}", hosts_[host].name, device);
+    return devices;
   }
 
   void tell_what_it_has(std::size_t host) const {
     for (const std::string& note : granted_.notes) tell(fmt::format("{}: {}", hosts_[host].name, note));
     const RunOptions& run = options_.run;
     if (!run.verbose && (run.quiet || ::isatty(STDERR_FILENO) != 1)) return;
-    std::string labels;
-    for (const std::string& uuid : granted_.uuids) {
-      const Device* device = find_device(snapshots_[host], uuid);
-      labels += (labels.empty() ? "" : ",") + (device != nullptr ? label(*device) : printable(uuid));
-    }
+    const std::string labels = fmt::format("{}", fmt::join(labels_at(host), ","));
     constexpr std::size_t kShown = 6;
     const std::string id = to_text(granted_.id);
     tell(fmt::format("{}: GPU {} (lease {})", hosts_[host].name, labels, id.substr(id.size() - kShown)));
@@ -265,13 +294,15 @@ class Caller {
   std::string token_;
   bool terminal_;  ///< the command gets one
   LinesReport report_;
-  std::vector<std::optional<Standing>> untold_;  ///< of each host, the last
-  std::vector<Snapshot> snapshots_;              ///< of each host, when it granted
-  api::LeaseGranted granted_;                    ///< the last
+  std::vector<std::optional<Standing>> untold_;   ///< of each host, the last
+  std::vector<std::optional<std::string>> left_;  ///< of each host, why it is out, until it is told
+  std::vector<Snapshot> snapshots_;               ///< of each host, when it granted
+  api::LeaseGranted granted_;                     ///< the last
   std::string question_;
   late_binding::State binding_;
   lab::Channels channels_;
   std::optional<SignalReader> signals_;
+  std::optional<Error> stopped_{};  ///< on this side: no yes is said
   bool offers_are_in_ = false;
   Clock::time_point began_ = Clock::now();
 };
@@ -279,7 +310,7 @@ class Caller {
 }  // namespace
 
 Result<int> run_anywhere(const AnywhereRun& options) {
-  BERTH_LET(auto hosts, hosts_meant(options.hosts));
+  BERTH_LET(auto hosts, hosts_meant(options.far.hosts));
   BERTH_LET(auto token, secret_mark());
   return Caller(options, std::move(hosts), std::move(token)).go();
 }

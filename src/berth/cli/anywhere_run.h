@@ -9,10 +9,8 @@ namespace berth::cli {
 
 /// What `berth run --anywhere` was asked to do.
 struct AnywhereRun {
-  RunOptions run;  ///< settled
-  AnywhereOptions hosts;
-  std::string folder{};                 ///< in which the command runs there; "": as here
-  std::string passed_variables{"all"};  ///< --env
+  RunOptions run;  ///< settled; of the hooks those that need no lease of ours
+  FarOptions far;
 };
 
 /// Runs the command on the first of the hosts that grants what it asks for, and gives the exit status that

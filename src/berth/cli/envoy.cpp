@@ -75,7 +75,7 @@ Offer offer_of(const leasing::Explained& found) {
   const std::int64_t now_s = std::time(nullptr);
   Standing standing = found.standing.value_or(Standing{});
   if (found.standing) {
-    offer.ahead = standing.position;
+    offer.ahead = standing.position - 1;  // the first has the position 1
     if (standing.starts_at_s) offer.starts_in_s = *standing.starts_at_s - now_s;
   } else if (!offer.at_once) {
     offer.starts_in_s = seconds_until_enough(found.request.count, found.verdicts, found.world.ledger,
@@ -182,6 +182,7 @@ class Envoy : public Command {
   void fill_in_lease() {
     LeaseOptions& lease = options_.lease;
     lease.note = question_.lease.note;
+    lease.unwatched = question_.ask.patient;
     if (const auto& wait = question_.lease.wait) {
       lease.wait_s = std::chrono::duration_cast<std::chrono::seconds>(*wait).count();
       lease.no_wait = *lease.wait_s == 0;

@@ -86,6 +86,7 @@ void FarCommand::wait() {
                              {err_.waiting.empty() ? -1 : err_.descriptor, POLLOUT, 0}};
   std::optional<std::chrono::steady_clock::time_point> until;
   if (finder_.end() || channel_.has_ended()) until = heard_at_ + kSilence;
+  if (look_) until = std::min(until.value_or(std::chrono::steady_clock::time_point::max()), look_());
   const bool is_full = std::max(out_.waiting.size(), err_.waiting.size()) >= kMostWaiting;
   lab::wait_on(channel_, others, until, !is_full);
   if (others[1].revents != 0) read_input();

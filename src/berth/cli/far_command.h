@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -17,8 +18,11 @@ Result<std::string> secret_mark();
 /// A command that has begun on another host, with our streams, signals and window.
 class FarCommand {
  public:
-  FarCommand(lab::Channel& channel, SignalReader& signals, std::string_view token, bool terminal)
-      : channel_(channel), signals_(signals), terminal_(terminal), finder_(token) {}
+  /// `look`: called again and again meanwhile, and says when at the latest it wants to be called next; or
+  /// null.
+  FarCommand(lab::Channel& channel, SignalReader& signals, std::string_view token, bool terminal,
+             std::function<std::chrono::steady_clock::time_point()> look)
+      : channel_(channel), signals_(signals), terminal_(terminal), finder_(token), look_(std::move(look)) {}
 
   /// Until it has ended. Does not return where this process is told to end and cannot pass that on. Error:
   /// the connection is lost.
@@ -46,6 +50,7 @@ class FarCommand {
   SignalReader& signals_;
   bool terminal_;
   lab::EndFinder finder_;
+  std::function<std::chrono::steady_clock::time_point()> look_;
   OwnTerminal own_terminal_;
   Sink out_{1}, err_{2};
   bool input_has_ended_ = false;

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/cli/anywhere_run.h"
 #include "berth/cli/command.h"
 #include "berth/cli/conduct_check.h"
 #include "berth/cli/job_request.h"
@@ -18,6 +19,7 @@
 #include "berth/cli/notify.h"
 #include "berth/cli/question.h"
 #include "berth/cli/run.h"
+#include "berth/core/job_script.h"
 #include "berth/core/printable.h"
 #include "berth/lease/site_file.h"
 #include "berth/store/job_spool.h"
@@ -35,8 +37,18 @@ constexpr std::chrono::milliseconds kOutputPeriod{250};
 // With less left, what a program writes fails.
 constexpr std::uint64_t kNoRoom = 64 << 10;
 
-std::string first_line(std::string_view text) {
-  return std::string(text.substr(0, text.find('\n')));
+// The first line, or where that only announces others, these.
+std::string in_one_line(std::string_view text) {
+  std::string line(text.substr(0, text.find('\n')));
+  if (!line.ends_with(':')) return line;
+  text.remove_prefix(line.size());
+  while (!text.empty()) {
+    text.remove_prefix(std::min(text.size(), text.find_first_not_of("\n ")));
+    const std::string_view next = text.substr(0, text.find('\n'));
+    if (!next.empty()) line += (line.ends_with(':') ? " " : "; ") + std::string(next);
+    text.remove_prefix(next.size());
+  }
+  return line;
 }
 
 class TaskRun {
@@ -66,19 +78,27 @@ class TaskRun {
  private:
   Result<int> lead(const Job& job, int lock, const TaskStanding& before) {
     if (::chdir(job.folder.c_str()) != 0) return sys::fail_errno(fmt::format("going to {}", job.folder));
+    BERTH_LET(JobRequest request, read_job_request(job.request));
     RunOptions options;
-    BERTH_DO(read_job_request(options.lease, job.request));
+    options.lease = std::move(request.lease);
+    const bool is_far = request.far.hosts.anywhere;
     if (job.not_on_last_device && before.starts > 0) {
       std::vector<std::string>& exclude = options.lease.request.request.exclude;
       exclude.insert(exclude.end(), before.devices.begin(), before.devices.end());
     }
     BERTH_LET(options.command, words_of(job));
+    if (is_far && job.has_script) BERTH_DO(bring_script(options));
     options.lease.unwatched = true;
     options.lease.note = note_of(job, options.lease.note);
     BERTH_LET(options.first_look, time_of_first_look());
     RunHooks& hooks = options.hooks;
-    hooks.before_start = [this](const leasing::HeldLease& lease) { return before_start(lease); };
     hooks.gives_way = [this](const std::string& why) { gave_way_ = why; };
+    hooks.before_start = [this](const leasing::HeldLease& lease) {
+      std::vector<std::string> devices;
+      for (const Device* device : lease.devices()) devices.push_back(label(*device));
+      return before_start(devices);
+    };
+    hooks.before_yes = [this](const std::vector<std::string>& devices) { return before_start(devices); };
     hooks.after_end = [this](const sys::JobEnding& ending) { after_end(ending); };
     hooks.at_last = [this] { tell_runner(); };
     BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
@@ -93,8 +113,22 @@ class TaskRun {
                    own_environment(), &spool_);
     };
     hooks.inherited = {lock};
-    hooks.environment = variables_of(job);
-    return run_leased(environment_, options);
+    for (auto& variable : variables_of(job)) hooks.environment.push_back(std::move(variable));
+    if (!is_far) return run_leased(environment_, options);
+    options.quiet = true;
+    return run_anywhere({std::move(options), std::move(request.far)});
+  }
+
+  // The file of the script is on this machine only. As a word the text could have things replaced in it.
+  Result<void> bring_script(RunOptions& options) const {
+    BERTH_LET(std::string text, spool_.script(id_.job));
+    BERTH_LET(std::vector<std::string> words, shell_of_script(text));
+    for (const char* word : {"-c", "script=$BERTH_JOB_SCRIPT; unset BERTH_JOB_SCRIPT; eval \"$script\""})
+      words.emplace_back(word);
+    words.insert(words.end(), options.command.begin(), options.command.end());
+    options.command = std::move(words);
+    options.hooks.environment.emplace_back("BERTH_JOB_SCRIPT", std::move(text));
+    return {};
   }
 
   Result<std::vector<std::string>> words_of(const Job& job) const {
@@ -144,11 +178,11 @@ class TaskRun {
     return spool_.append(id_, std::move(event));
   }
 
-  Result<void> before_start(const leasing::HeldLease& lease) {
+  Result<void> before_start(const std::vector<std::string>& devices) {
     TaskEvent event;
     event.step = TaskStep::started;
-    for (const Device* device : lease.devices()) event.devices.push_back(label(*device));
     event.rerun = job_.rerun;
+    event.devices = devices;
     BERTH_DO(spool_.append(id_, std::move(event), true));
     BERTH_LET(const auto standing, spool_.standing(id_));
     BERTH_LET(const bool cancelled, spool_.is_cancelled(id_.job));
@@ -157,9 +191,7 @@ class TaskRun {
       return fail(ErrorCode::not_now, "it was cancelled");
     started_ = true;
     tell_runner();
-    std::string labels;
-    for (const Device* device : lease.devices()) labels += (labels.empty() ? "" : ",") + label(*device);
-    tell_of_start(spool_, id_.job, job_, labels);
+    tell_of_start(spool_, id_.job, job_, fmt::format("{}", fmt::join(devices, ",")));
     return {};
   }
 
@@ -238,7 +270,7 @@ class TaskRun {
     const bool never = error.code == ErrorCode::impossible || error.code == ErrorCode::usage;
     TaskEvent event;
     event.step = never ? TaskStep::ended : TaskStep::put_off;
-    event.reason = first_line(error.message);
+    event.reason = in_one_line(error.message);
     if (never) event.exit_status = outcome_of(error.code).exit_status;
     if (never || event.reason != reason_before) {
       if (const auto standing = spool_.standing(id_); standing && standing->phase == TaskPhase::waiting)

@@ -10,12 +10,12 @@
 #include <fmt/format.h>
 
 #include "berth/cli/environment.h"
-#include "berth/cli/job_request.h"
 #include "berth/cli/notify.h"
 #include "berth/core/output_cut.h"
 #include "berth/core/record.h"
 #include "berth/core/units.h"
 #include "berth/core/vendor.h"
+#include "berth/lab/passed_environment.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/system_error.h"
 
@@ -74,6 +74,21 @@ Result<void> read_statuses(Job& job, std::string_view value) {
       return fail(ErrorCode::usage, "must be exit statuses from 1 to 255: 75,137");
     job.retry_on.push_back(*status);
   }
+  return {};
+}
+
+// What would keep a job from its start for ever is better told now.
+Result<void> check_far(const Submission& submission) {
+  const FarOptions& far = submission.request.far;
+  BERTH_DO(hosts_meant(far.hosts));
+  BERTH_DO(lab::passed_environment(far.passed_variables, own_environment()));
+  if (submission.job.not_on_last_device)
+    return fail(ErrorCode::usage, "--not-on-last-device and --anywhere exclude each other");
+  if (submission.job.requeue || submission.job.rerun)
+    return fail(
+        ErrorCode::usage,
+        "--requeue and --rerun exclude --anywhere: nobody here could know whether what ran on the other "
+        "host has ended");
   return {};
 }
 
@@ -151,15 +166,16 @@ void add_task_options(Syntax& syntax, Submission& submission, std::vector<std::s
          return {};
        }});
   add_notify_options(syntax, kJobGroup, job.notify);
-  add_job_request(syntax, submission.lease, given);
+  add_job_request(syntax, submission.request, given);
 }
 
 Result<void> settle(Submission& submission) {
-  BERTH_DO(settle(submission.lease));
+  BERTH_DO(settle(submission.request));
   BERTH_DO(check_array(submission.job));
+  if (submission.request.far.hosts.anywhere) BERTH_DO(check_far(submission));
   if (submission.job.retries == 0 && (!submission.job.retry_on.empty() || submission.job.not_on_last_device))
     return fail(ErrorCode::usage, "--retry-on and --not-on-last-device say how: --retries says how often");
-  if (submission.job.requeue && !submission.lease.request.request.yield_s)
+  if (submission.job.requeue && !submission.request.lease.request.request.yield_s)
     return fail(ErrorCode::usage, "--requeue is for jobs that yield: add --yield");
   return {};
 }

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/cli/lease_options.h"
+#include "berth/cli/job_request.h"
 #include "berth/store/job_spool.h"
 
 namespace berth::cli {
@@ -15,7 +15,7 @@ inline constexpr std::string_view kJobGroup = "The job";
 /// What the command line of a job says, or the lines of its script.
 struct Submission {
   Job job;
-  LeaseOptions lease;
+  JobRequest request;
 };
 
 /// The options that say how each task of a job is run, those of its request included. What is given of the

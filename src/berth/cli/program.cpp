@@ -61,9 +61,14 @@ constexpr auto kHabits = std::to_array<Habit>({{"lease", "run or claim"},
 // Whoever has met --anywhere tries it elsewhere.
 Error clearer(Error error, const Row& row, std::span<char* const> words) {
   const bool tried = std::ranges::any_of(words, [](std::string_view word) { return word == "--anywhere"; });
-  if (tried && error.message.find("--anywhere") != std::string::npos)
+  if (!tried || error.message.find("--anywhere") == std::string::npos) return error;
+  if (row.name == "claim")
+    error.message =
+        "a claim is for the shell that you are in, so it is on this machine; berth shell --anywhere "
+        "starts a shell on the first host that has the GPUs";
+  else
     error.message = fmt::format(
-        "berth {} cannot ask other hosts yet; run, shell, list, queue and why can. Log in on "
+        "berth {} cannot ask other hosts; run, shell, submit, each, list, queue and why can. Log in on "
         "a host for the rest: ssh HOST berth {}",
         row.name, row.name);
   return error;

@@ -19,6 +19,8 @@ namespace berth::cli {
 struct RunHooks {
   /// The GPUs are held, and the command is about to start. Error: it does not.
   std::function<Result<void>(const leasing::HeldLease&)> before_start;
+  /// The same with --anywhere: a host is about to be told yes. What it gives of devices is named "gpu1:0".
+  std::function<Result<void>(const std::vector<std::string>&)> before_yes;
   /// The command has ended, or could not be started. What it left behind may hold the lease still.
   std::function<void(const sys::JobEnding&)> after_end;
   /// It is ended for somebody who waits: the sentence says for whom.

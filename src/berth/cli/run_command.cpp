@@ -66,22 +66,7 @@ class RunCommand : public Command {
     add_notify_options(syntax, kLeaseGroup, wish_);
     syntax.options.push_back(
         {kLeaseGroup, 'q', "quiet", "", "do not say which GPUs it got", {}, raise_flag(options_.quiet)});
-    add_anywhere_options(syntax, hosts_, "on the first host that has the GPUs, through ssh");
-    syntax.options.push_back({kAnywhereGroup,
-                              0,
-                              "folder",
-                              "PATH",
-                              "with --anywhere: the folder of COMMAND there (default: the same as here)",
-                              {},
-                              store_text(folder_)});
-    syntax.options.push_back({kAnywhereGroup,
-                              0,
-                              "env",
-                              "WHICH",
-                              "with --anywhere: variables that COMMAND gets: all, none, or names with commas "
-                              "between (default all, but for those of this machine and this login)",
-                              {},
-                              store_text(passed_variables_)});
+    add_far_options(syntax, far_, "on the first host that has the GPUs, through ssh");
     return syntax;
   }
 
@@ -102,13 +87,11 @@ class RunCommand : public Command {
     if (options_.requeue && !options_.lease.request.request.yield_s)
       return fail(ErrorCode::usage, "--requeue is for jobs that yield: add --yield");
     options_.command = words;
-    BERTH_DO(settle(hosts_));
-    if (hosts_.anywhere) return on_another_host();
-    if (!folder_.empty() || passed_variables_ != "all")
-      return fail(ErrorCode::usage, "--folder and --env need --anywhere");
+    BERTH_DO(settle(far_));
+    tell_others(words);
+    if (far_.hosts.anywhere) return on_another_host();
     BERTH_LET(const auto first_look, time_of_first_look());
     options_.first_look = first_look;
-    tell_others(words);
     BERTH_LET(const auto status, run_leased(environment, options_));
     return Output{.status = status};
   }
@@ -119,11 +102,10 @@ class RunCommand : public Command {
     if (options_.requeue)
       return fail(ErrorCode::usage,
                   "--requeue and --anywhere exclude each other: start the command again yourself");
-    if (!wish_.targets.empty())
-      return fail(ErrorCode::usage,
-                  "--notify cannot be used with --anywhere yet; let COMMAND tell of its end");
-    BERTH_LET(const auto status, run_anywhere({options_, hosts_, folder_, passed_variables_}));
-    return Output{.status = status};
+    auto status = run_anywhere({options_, far_});
+    if (!status && tell_of_loss_) tell_of_loss_(status.error().message);
+    if (!status) return std::unexpected(std::move(status).error());
+    return Output{.status = *status};
   }
 
   void tell_others(const std::vector<std::string>& words) {
@@ -137,6 +119,11 @@ class RunCommand : public Command {
       std::string labels;
       for (const Device* device : lease.devices()) labels += (labels.empty() ? "" : ",") + label(*device);
       tell_of(NoticeEvent::start, "started on GPU " + labels);
+      return {};
+    };
+    hooks.before_yes = [this, tell_of](const std::vector<std::string>& devices) -> Result<void> {
+      tell_of(NoticeEvent::start, fmt::format("started on GPU {}", fmt::join(devices, ",")));
+      tell_of_loss_ = [tell_of](const std::string& why) { tell_of(NoticeEvent::fail, why, 1); };
       return {};
     };
     hooks.time_is_short = [tell_of](std::int64_t left_s) {
@@ -153,9 +140,8 @@ class RunCommand : public Command {
 
   RunOptions options_;
   NoticeWish wish_;
-  AnywhereOptions hosts_;
-  std::string folder_;
-  std::string passed_variables_{"all"};
+  FarOptions far_;
+  std::function<void(const std::string& why)> tell_of_loss_;  ///< of the host on which the command runs
 };
 
 }  // namespace

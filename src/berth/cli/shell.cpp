@@ -32,7 +32,7 @@ class ShellCommand : public Command {
     BERTH_DO(settle(hosts_));
     options_.shell = true;
     if (hosts_.anywhere) {
-      BERTH_LET(const auto status, run_anywhere({options_, hosts_}));
+      BERTH_LET(const auto status, run_anywhere({options_, {hosts_}}));
       return Output{.status = status};
     }
     options_.command = {users_shell()};

@@ -185,12 +185,14 @@ class Submit : public Command {
       submission.job.has_script = true;
     } else {
       BERTH_DO(parse_again(submission, options_));
-      // Two hours in line are a bad way to learn of a misspelt word.
-      if (const auto missing = sys::cannot_start(words))
+      // Two hours in line are a bad way to learn of a misspelt word. What another host has is not known here.
+      const auto missing = submission.request.far.hosts.anywhere ? std::nullopt : sys::cannot_start(words);
+      if (missing)
         return Output{.err = as_lines({missing->message + command_hint(words)}),
                       .status = missing->exit_status};
     }
     BERTH_DO(settle(submission));
+    if (script && submission.request.far.hosts.anywhere) BERTH_DO(shell_of_script(*script));
     submission.job.words = words;
     return keep(std::move(submission.job), script.value_or(""));
   }

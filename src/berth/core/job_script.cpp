@@ -3,12 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "berth/core/printable.h"
 
 namespace berth {
 namespace {
+
+constexpr auto kShells = std::to_array<std::string_view>({"sh", "bash", "dash", "ksh", "zsh"});
+// A variable has 128 KiB at most.
+constexpr std::size_t kLongestFarScript = 100 << 10;
 
 /// The words of a line, as a shell would take them apart: quotes hold together, a backslash takes the next
 /// character as it is. Error: `usage`, for a quote that does not end.
@@ -55,6 +60,22 @@ Result<std::vector<JobScriptLine>> options_in_job_script(std::string_view name, 
     lines.push_back({std::move(place), *std::move(words)});
   }
   return lines;
+}
+
+Result<std::vector<std::string>> shell_of_script(std::string_view text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  auto words = words_of_line(line.substr(line.starts_with("#!") ? 2 : 0));
+  if (!words) return words;
+  const std::size_t named = !words->empty() && words->front().ends_with("/env") ? 1 : 0;
+  const std::string program = words->size() > named ? (*words)[named] : "";
+  const std::string name = program.substr(program.rfind('/') + 1);
+  if (std::ranges::find(kShells, name) == kShells.end())
+    return fail(ErrorCode::usage,
+                "with --anywhere a script is one of a shell (#!/bin/bash); for another: "
+                "berth submit --anywhere -- python train.py, from a file that all hosts have");
+  if (text.size() > kLongestFarScript)
+    return fail(ErrorCode::usage, "with --anywhere a script has 100 KiB at most");
+  return words;
 }
 
 }  // namespace berth

@@ -22,4 +22,8 @@ struct JobScriptLine {
 /// them. Error: `usage`, with the place.
 Result<std::vector<JobScriptLine>> options_in_job_script(std::string_view name, std::string_view text);
 
+/// The words of the first line that call the shell which runs the script, for a script that is run where its
+/// file is not. Error: `usage`, where something else than a shell runs it, or it is too long for a variable.
+Result<std::vector<std::string>> shell_of_script(std::string_view text);
+
 }  // namespace berth

@@ -41,7 +41,8 @@ std::string in_words(const Request& request, const HostAnswer& answer) {
   if (!can_ever_serve(request, offer))
     return fmt::format("it can never serve this request: {} of the {} GPUs asked for could{}", offer.possible,
                        request.count, stands);
-  if (starts_at_once(request, offer)) return fmt::format("the command would start now{}", stands);
+  if (starts_at_once(request, offer))
+    return fmt::format("the command would start now ({} of {} free)", offer.free, offer.possible);
   const std::string line =
       offer.ahead == 0 ? "first in line" : fmt::format("{} in line before it", offer.ahead);
   if (!offer.starts_in_s) return fmt::format("{}, start not known{}", line, stands);

@@ -40,6 +40,7 @@ void visit_envoy_ask(Ask& ask, Visit&& visit) {
   visit("token", ask.token);
   visit("end_with_command", ask.end_with_command);
   visit("shell", ask.shell);
+  visit("patient", ask.patient);
 }
 
 template <class OfferType, class Visit>

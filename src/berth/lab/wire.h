@@ -32,7 +32,8 @@ struct EnvoyAsk {
   std::string source;              ///< --source
   std::string token;               ///< known to nobody else: marks the end of the command in its error stream
   bool end_with_command = false;
-  bool shell = false;  ///< the command is the user's shell there; `words` is empty
+  bool shell = false;    ///< the command is the user's shell there; `words` is empty
+  bool patient = false;  ///< it waits for ever, whatever the site of the host says
 
   bool operator==(const EnvoyAsk&) const = default;
 };

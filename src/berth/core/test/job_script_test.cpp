@@ -23,5 +23,15 @@ TEST_CASE("words of such a line are those of a shell") {
   CHECK(open.error().message == "a\\x1b, line 2: a quote does not end");
 }
 
+TEST_CASE("a script that is to run where its file is not names a shell") {
+  using Words = std::vector<std::string>;
+  CHECK(shell_of_script("#!/bin/bash\necho") == Words{"/bin/bash"});
+  CHECK(shell_of_script("#! /usr/bin/env bash -e\n") == Words{"/usr/bin/env", "bash", "-e"});
+  CHECK(shell_of_script("#!/bin/sh") == Words{"/bin/sh"});
+  for (const char* other : {"", "#!", "#!/usr/bin/env", "#!/usr/bin/python3\n", "#!/bin/bashful\n", "sh\"\n"})
+    CHECK_FALSE(shell_of_script(other));
+  CHECK_FALSE(shell_of_script("#!/bin/sh\n" + std::string(200'000, '#')));
+}
+
 }  // namespace
 }  // namespace berth

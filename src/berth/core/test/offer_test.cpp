@@ -87,11 +87,11 @@ TEST_CASE("each host has its reason") {
                                         says("d", {.possible = 1}), down("e", "it does not answer")};
   std::vector<std::string> reasons;
   for (const RankedHost& each : rank_hosts(for_gpus(2), answers)) reasons.push_back(each.reason);
-  CHECK(reasons == std::vector<std::string>{
-                       "the command would start now", "first in line, starts in about 2 h at the latest",
-                       "2 in line before it, start not known (behind bob)",
-                       "it can never serve this request: 1 of the 2 GPUs asked for could",
-                       "it does not answer"});
+  CHECK(reasons ==
+        std::vector<std::string>{
+            "the command would start now (4 of 4 free)", "first in line, starts in about 2 h at the latest",
+            "2 in line before it, start not known (behind bob)",
+            "it can never serve this request: 1 of the 2 GPUs asked for could", "it does not answer"});
 }
 
 TEST_CASE("whoever lies moves nobody but himself") {
