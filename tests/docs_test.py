@@ -42,7 +42,7 @@ def test_the_table_of_layers_is_that_of_the_build():
             r"^ *berth_layer\((\w+)(?: USES ([\w ]+))?\)", (ROOT / "CMakeLists.txt").read_text(), re.M
         )
     }
-    assert len(built) == 12
+    assert len(built) == 13
     assert told == built
     assert {path.name for path in (ROOT / "src/berth").iterdir()} == set(built)
 

@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 LAYERS = [
     *(
         f"src/berth/{name}"
-        for name in "core sys source store lease render api agent lab net history cli".split()
+        for name in "core sys source store lease render api agent lab screen net history cli".split()
     ),
     "programs/berth-serve",
     *(f"sim/{name}" for name in "machine nvml cuda smi tool".split()),

@@ -4,16 +4,19 @@ import getpass
 import os
 import pathlib
 import re
+import socket
 import sys
 
 import pytest
 from jobs import eventually
+from screen import make_screen  # noqa: F401
 from terminal import on_terminal
 from terminal_picture import picture, text_of
 
 ROOT = pathlib.Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 PICTURE = ROOT / "docs/images/list.svg"
+PICTURE_OF_TOP = ROOT / "docs/images/top.svg"
 MACHINE = """driver = "570.124.06"
 [[device]]
 model = "A100"
@@ -113,6 +116,24 @@ def test_the_picture_shows_what_the_program_prints(busy):
     assert blurred(text_of(PICTURE.read_text())) == blurred(
         "$ berth list\n" + re.sub(r"\x1b\[[0-9;]*m", "", shown)
     )
+
+
+def test_the_picture_of_top_shows_what_the_program_paints(busy, make_screen):  # noqa: F811
+    """`./dev pictures` draws it anew."""
+    lab, pids = busy
+    screen = make_screen(lab, lab.program, "top", columns=100, lines=20)
+    shown = screen.shows("PROCESSES  2")
+    if os.environ.get("BERTH_WRITE_PICTURES"):
+        lines = re.sub(r"\d\d:\d\d:\d\d", "14:02:05", screen.coloured()).replace(socket.gethostname(), "gpu1")
+        lines = lines.replace(re.search(r"lease ([0-9a-f]{6})", lines)[1], "c2d3e4")
+        PICTURE_OF_TOP.write_text(picture(made_up(lines, pids), "What berth top shows on a terminal"))
+    there = text_of(PICTURE_OF_TOP.read_text())
+    # Where the columns stand differs with the users and pids; what they are does not.
+    for title in re.findall(r"^▾ .*$", shown, re.M):
+        assert title in there
+    assert [line.split() for line in there.splitlines() if line.startswith(("GPU", "LEASE"))] == [
+        line.split() for line in shown.splitlines() if line.startswith(("GPU", "LEASE"))
+    ]
 
 
 def test_the_first_screen_fits_a_terminal():

@@ -16,13 +16,22 @@ text { fill: #e6edf3 } rect { fill: #0d1117; stroke: #30363d } .faint { fill: #9
 
 def spans(line: str) -> str:
     """A line with the colours of a terminal, as parts of an SVG text."""
-    made, colour = "", None
+    made, colour, weight = "", None, None
     for part in re.split(r"(\x1b\[[0-9;]*m)", line):
         if part.startswith("\x1b["):
-            colour = CLASSES.get(part[2:-1])
+            for code in part[2:-1].split(";"):
+                if code in ("", "0"):
+                    colour = weight = None
+                elif code == "39":
+                    colour = None
+                elif code in ("1", "2"):
+                    weight = CLASSES[code]
+                else:
+                    colour = CLASSES.get(code, colour)
         elif part:
             text = html.escape(part, quote=False)
-            made += f'<tspan class="{colour}">{text}</tspan>' if colour else text
+            shown = colour or weight
+            made += f'<tspan class="{shown}">{text}</tspan>' if shown else text
     return made
 
 

@@ -11,7 +11,7 @@ test_packages=(
   python3-dev git procps util-linux
   clang-format-19 clang-tidy-19 clang-tools-19 shellcheck
   valgrind strace binutils spin rocm-smi
-  zsh fish
+  zsh fish tmux libncurses-dev libncursesw6
   dpkg-dev lintian man-db
   curl openssl prometheus systemd
   openssh-server openssh-client

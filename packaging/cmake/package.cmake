@@ -13,7 +13,7 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS systemd)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "systemd, libncursesw6")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "pick, lease and explain the GPUs of a machine")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "\
 Berth picks free GPUs by what a job asks for, leases them so that nobody else

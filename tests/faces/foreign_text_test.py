@@ -12,6 +12,7 @@ from agent import Agent
 from hub import Hub
 from jobs import eventually
 from lease_jobs import waiting
+from screen import make_screen  # noqa: F401
 from terminal import on_terminal
 
 TITLE = "\x1b]0;owned\x07"
@@ -188,6 +189,14 @@ def test_what_shows_it_shows_all_of_it(evil_lab):
     assert SHOWN in lease["command"]
     assert SHOWN in evil_lab.berth("list").out
     assert only_of_a_process(evil_lab) == lease["id"]
+
+
+def test_a_screen_shows_it_and_does_nothing_else(evil_lab, make_screen):  # noqa: F811
+    screen = make_screen(evil_lab, evil_lab.program, "top", columns=200, lines=50)
+    text = screen.shows("QUEUE  1")
+    assert text.count(SHOWN) >= 2 and "PROCESSES" in text
+    assert_harmless(text, "top")
+    assert screen.tmux("display-message", "-p", "#{pane_title}").strip() != "owned"
 
 
 @pytest.mark.python

@@ -2,6 +2,7 @@
 
 from jobs import eventually
 from schemas import checked_document
+from screen import make_screen  # noqa: F401
 
 
 def test_all_hosts_are_one_list_and_each_that_is_down_a_row_with_its_reason(machines):
@@ -73,3 +74,15 @@ def test_a_host_that_hangs_delays_no_row_but_its_own(machines):
     done = machines.run("list", "--anywhere", "--hosts", "gpu1,gpu2")
     assert "2 hosts (1 down): 1 GPU, 1 free" in done.stdout
     assert "gpu2: " in done.stdout
+
+
+def test_a_live_screen_has_all_hosts_and_why_one_is_missing(two, make_screen):  # noqa: F811
+    two.add_down("gpu3")
+    holder = two.hosts[1].lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    assert holder.stdout.readline() == "ready\n"
+    words = (two.hosts[0].lab.program, "top", "--anywhere", "--hosts", "gpu1,gpu2,gpu3")
+    screen = make_screen(two, *words, columns=120, lines=30)
+    text = screen.shows("^3 hosts: 2 GPUs, 1 free")
+    assert "gpu3: it runs no ssh server" in text
+    assert any(line.split()[:2] == ["gpu1", "0"] and line.endswith(" free") for line in text.splitlines())
+    assert any(line.startswith("gpu2") and " leased " in line for line in text.splitlines())

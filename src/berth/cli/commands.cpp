@@ -8,6 +8,7 @@ namespace berth::cli {
 // Each stands at the end of its command's file. They are declared here alone, so that a new command compiles
 // its own file and this one.
 std::unique_ptr<Command> make_list();
+std::unique_ptr<Command> make_top();
 std::unique_ptr<Command> make_queue();
 std::unique_ptr<Command> make_release();
 std::unique_ptr<Command> make_extend();
@@ -63,6 +64,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"claim", "", "lease GPUs for the shell or notebook that calls it", true, make_claim},
     {"adopt", "", "lease the GPUs that a process of yours already uses", true, make_adopt},
     {"queue", "", "show who waits, in which place, and for what", true, make_queue},
+    {"top", "", "watch GPUs, leases, queue and your jobs on a live screen", true, make_top, true},
     {"serve", "", "show this machine over HTTP: a page, JSON, events, metrics", true, make_serve, true},
     {"usage", "", "show who had how many GPU-hours, leased and used", false, make_usage},
     {"simulate", "", "replay jobs under these rules or others: who waits how long", true, make_simulate},

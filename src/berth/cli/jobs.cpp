@@ -12,6 +12,7 @@
 #include "berth/cli/job_runner.h"
 #include "berth/cli/named_job.h"
 #include "berth/cli/question.h"
+#include "berth/cli/told_jobs.h"
 #include "berth/cli/watch.h"
 #include "berth/core/units.h"
 #include "berth/render/explain.h"
@@ -42,20 +43,6 @@ constexpr std::string_view kForgetAbout = "Removes jobs that are over, with all 
 
 constexpr std::string_view kWordsOfJobs = "__tasks";
 
-// All there are; what cannot be read is told.
-Result<std::vector<NumberedJob>> all_jobs(const store::JobSpool& spool, std::string& told) {
-  BERTH_LET(const auto numbers, spool.numbers());
-  std::vector<NumberedJob> jobs;
-  jobs.reserve(numbers.size());
-  for (const std::uint64_t number : numbers) {
-    auto job = spool.job(number);
-    if (!job) told += as_lines({job.error().message});
-    // Else it was forgotten meanwhile.
-    if (job && *job) jobs.push_back({number, **std::move(job)});
-  }
-  return jobs;
-}
-
 class JobList : public Command {
  public:
   Syntax syntax() override {
@@ -76,28 +63,9 @@ class JobList : public Command {
   Result<Output> look(const store::JobSpool& spool, const std::vector<std::string>& words,
                       render::Layout layout) {
     Output output;
+    // An array is a line where all jobs are shown, and a line a task where it is asked for.
     BERTH_LET(auto jobs, words.empty() ? all_jobs(spool, output.err) : named_jobs(spool, words));
-    std::vector<render::ToldTask> tasks;
-    for (NumberedJob& job : jobs) {
-      const auto standings = standings_of(spool, job);
-      if (!standings) {
-        output.err += as_lines({standings.error().message});
-        continue;
-      }
-      const std::vector<TaskId> ids = job.tasks();
-      // An array is a line where all jobs are shown, and a line a task where it is asked for.
-      if (words.empty() && ids.size() > 1) {
-        TaskStanding all = standing_of_all(*standings);
-        // A notice is about the job as a whole.
-        if (!job.job.notify.targets.empty()) {
-          if (const auto whole = spool.standing({job.number, {}})) all.not_told = whole->not_told;
-        }
-        tasks.push_back({{job.number, {}}, std::move(job.job), std::move(all), "", counts_of(*standings)});
-        continue;
-      }
-      for (std::size_t i = 0; i < ids.size(); ++i)
-        tasks.push_back({ids[i], job.job, (*standings)[i], spool.output_path(ids[i])});
-    }
+    const auto tasks = told_tasks(spool, std::move(jobs), words.empty(), output.err);
     // One whose runner was killed has waited for this.
     const auto waits = [](const render::ToldTask& task) { return task.standing.phase == TaskPhase::waiting; };
     if (const auto found = std::ranges::find_if(tasks, waits); found != tasks.end()) {

@@ -121,31 +121,39 @@ std::string_view standing_word(const TaskStanding& standing) {
   return to_text(standing.phase);
 }
 
+std::vector<Column> job_columns() {
+  return {{"JOB", Align::right},
+          {"NAME", Align::left, 8},
+          {"STATE"},
+          {"SUBMITTED", Align::left, 0, 1},
+          {"START"},
+          {"END"},
+          {"GPU"},
+          {"EXIT"},
+          {"COMMAND", Align::left, 12}};
+}
+
+Row job_row(const ToldTask& task, const Style& style) {
+  const TaskStanding& standing = task.standing;
+  return {{to_text(task.id)},
+          {task.job.name.empty() ? std::string(kUnknown) : printable(task.job.name)},
+          {task.counts ? counts_in_words(*task.counts) : std::string(standing_word(standing)),
+           tone_of_task(standing)},
+          {clock_time(task.job.submitted_s, style)},
+          {time_or_none(standing.started_s, style)},
+          {time_or_none(standing.ended_s, style)},
+          {standing.devices.empty() ? std::string(kUnknown) : label_list(standing.devices)},
+          {ending_of(standing)},
+          {command_line(task.job.words)}};
+}
+
 std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style) {
   if (tasks.empty()) return "no jobs; `berth submit -- COMMAND` makes one\n";
-  const std::vector<Column> columns{{"JOB", Align::right},
-                                    {"NAME", Align::left, 8},
-                                    {"STATE"},
-                                    {"SUBMITTED", Align::left, 0, 1},
-                                    {"START"},
-                                    {"END"},
-                                    {"GPU"},
-                                    {"EXIT"},
-                                    {"COMMAND", Align::left, 12}};
   std::vector<Row> rows;
   std::string reasons;
   for (const ToldTask& task : tasks) {
     const TaskStanding& standing = task.standing;
-    rows.push_back({{to_text(task.id)},
-                    {task.job.name.empty() ? std::string(kUnknown) : printable(task.job.name)},
-                    {task.counts ? counts_in_words(*task.counts) : std::string(standing_word(standing)),
-                     tone_of_task(standing)},
-                    {clock_time(task.job.submitted_s, style)},
-                    {time_or_none(standing.started_s, style)},
-                    {time_or_none(standing.ended_s, style)},
-                    {standing.devices.empty() ? std::string(kUnknown) : label_list(standing.devices)},
-                    {ending_of(standing)},
-                    {command_line(task.job.words)}});
+    rows.push_back(job_row(task, style));
     if (!standing.reason.empty())
       reasons += fmt::format("job {}: {}\n", to_text(task.id), printable(standing.reason));
     if (!standing.not_told.empty())
@@ -155,7 +163,7 @@ std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style) {
           fmt::format("job {0}: {1} of its output were cut out of the middle; `berth log {0}` has the rest\n",
                       to_text(task.id), bytes_for_people(standing.cut_bytes));
   }
-  std::string text = table(columns, std::move(rows), style);
+  std::string text = table(job_columns(), std::move(rows), style);
   return reasons.empty() ? text : text + "\n" + reasons;
 }
 

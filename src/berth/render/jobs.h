@@ -5,6 +5,7 @@
 
 #include "berth/core/job.h"
 #include "berth/render/json.h"
+#include "berth/render/table.h"
 #include "berth/render/text.h"
 
 namespace berth::render {
@@ -17,6 +18,10 @@ struct ToldTask {
   std::string output_path;             ///< of the file with what it has printed; of an array ""
   std::optional<TaskCounts> counts{};  ///< of an array
 };
+
+/// The table of jobs, and a row of it.
+std::vector<Column> job_columns();
+Row job_row(const ToldTask& task, const Style& style);
 
 std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style);
 /// docs/schema/jobs.json.

@@ -110,7 +110,7 @@ struct DeviceColumn {
   std::function<Cell(const Shown&)> cell;
 };
 
-std::vector<DeviceColumn> device_columns() {
+std::vector<DeviceColumn> device_cells() {
   std::vector<DeviceColumn> columns{
       {{"GPU", Align::right}, [](const Shown& it) -> Cell { return {label(it.device)}; }},
       {{"NAME", Align::left, 12},
@@ -138,16 +138,10 @@ std::vector<DeviceColumn> device_columns() {
 }
 
 std::string device_table(const Listing& listing, const Style& style) {
-  const std::vector<DeviceColumn> shown = device_columns();
-  std::vector<Column> columns;
-  for (const DeviceColumn& each : shown) columns.push_back(each.column);
   std::vector<Row> rows;
-  for (const Device& device : listing.facts.snapshot.devices) {
-    const Verdict* verdict = verdict_on(device, listing.verdicts, listing.facts.snapshot);
-    Row& row = rows.emplace_back();
-    for (const DeviceColumn& each : shown) row.push_back(each.cell({listing, device, verdict, style}));
-  }
-  return table(columns, rows, style);
+  for (const Device& device : listing.facts.snapshot.devices)
+    rows.push_back(device_row(listing, device, style));
+  return table(device_columns(), std::move(rows), style);
 }
 
 /// Which lease a process on a device belongs to, or why none.
@@ -161,20 +155,6 @@ Cell place_of(const Listing& listing, const Device& device, const Process& proce
                       listing.assumed.contains(process.pid) ? "*" : "")};
 }
 
-Row process_row(const Listing& listing, const Device& device, const Process& process, const Style& style) {
-  const std::string since_text =
-      process.started_at_s
-          ? duration_for_people(std::max<std::int64_t>(0, style.now_s - *process.started_at_s))
-          : std::string(kUnknown);
-  return {{label(device)},
-          {fmt::format("{}", process.pid)},
-          {process.user.empty() ? std::string(kUnknown) : printable(process.user)},
-          {process.used_bytes ? fmt::format("{:.1f}", gib(*process.used_bytes)) : std::string(kUnknown)},
-          {since_text},
-          place_of(listing, device, process),
-          {process.command.empty() ? std::string(kUnknown) : printable(process.command)}};
-}
-
 std::string footnote(const Listing& listing, const Style& style) {
   if (listing.assumed.empty()) return "";
   return wrapped(
@@ -184,16 +164,13 @@ std::string footnote(const Listing& listing, const Style& style) {
 }
 
 std::string process_table(const Listing& listing, const Style& style) {
-  const std::vector<Column> columns{
-      {"GPU", Align::right},       {"PID", Align::right},  {"USER", Align::left, 8},    {"GiB", Align::right},
-      {"AGE", Align::right, 0, 1}, {"LEASE", Align::left}, {"COMMAND", Align::left, 16}};
   std::vector<Row> rows;
   for (const Device& device : listing.facts.snapshot.devices) {
     if (!device.processes) continue;
     for (const Process& process : *device.processes)
       rows.push_back(process_row(listing, device, process, style));
   }
-  return rows.empty() ? "" : "\n" + table(columns, rows, style) + footnote(listing, style);
+  return rows.empty() ? "" : "\n" + table(process_columns(), rows, style) + footnote(listing, style);
 }
 
 std::string devices_of_lease(const Ticket& lease, const Snapshot& snapshot) {
@@ -214,15 +191,6 @@ std::string end_of(const Listing& listing, const Ticket& lease, const Style& sty
 
 constexpr std::ptrdiff_t kAfterAge = 4;
 
-Row lease_row(const Listing& listing, const Ledger& ledger, const Ticket& lease, const Style& style) {
-  return {{short_name(ledger, lease.id)},
-          {lease.user.empty() ? fmt::format("uid {}", lease.uid) : printable(lease.user)},
-          {devices_of_lease(lease, listing.facts.snapshot)},
-          {duration_for_people(std::max<std::int64_t>(0, style.now_s - lease.since_s))},
-          {fmt::format("{}{}", lease.kept ? "kept by " : "", lease.pid)},
-          {noted_command(lease)}};
-}
-
 /// "lease a1b2c3 outlives its command: 712 (tmux) holds it; berth release a1b2c3 ends it", a line each.
 std::string left_behind_lines(const Listing& listing, const Style& style) {
   std::string lines;
@@ -242,21 +210,13 @@ std::string left_behind_lines(const Listing& listing, const Style& style) {
 }
 
 std::string lease_table(const Listing& listing, const Ledger& ledger, const Style& style) {
-  std::vector<Column> columns{{"LEASE", Align::left}, {"USER", Align::left, 8},
-                              {"GPUS", Align::left},  {"AGE", Align::right, 0, 1},
-                              {"PID", Align::left},   {"COMMAND", Align::left, 16}};
-  const auto has_end = [](const Ticket& ticket) {
-    return said_end_at_s(ticket, 0).has_value() || (ticket.phase == TicketPhase::granted && ticket.yield_s);
-  };
-  const bool some_end = std::ranges::any_of(ledger.tickets, has_end);
-  if (some_end) columns.insert(columns.begin() + kAfterAge, {"END", Align::right});
+  const bool some_end = has_some_end(ledger);
   std::vector<Row> rows;
   for (const Ticket& ticket : ledger.tickets) {
-    if (ticket.phase != TicketPhase::granted) continue;
-    Row& row = rows.emplace_back(lease_row(listing, ledger, ticket, style));
-    if (some_end) row.insert(row.begin() + kAfterAge, {end_of(listing, ticket, style)});
+    if (ticket.phase == TicketPhase::granted)
+      rows.push_back(lease_row(listing, ledger, ticket, some_end, style));
   }
-  return rows.empty() ? "" : "\n" + table(columns, rows, style);
+  return rows.empty() ? "" : "\n" + table(lease_columns(some_end), std::move(rows), style);
 }
 
 /// All leases, and those inside of the one that whoever asks is in.
@@ -266,7 +226,77 @@ std::string lease_tables(const Listing& listing, const Style& style) {
          (inside.empty() ? "" : "\nInside this lease:" + inside);
 }
 
-std::string summary(const Listing& listing, const Style& style) {
+}  // namespace
+
+ReadingSet readings_for_table() {
+  ReadingSet set = ReadingKind::name | ReadingKind::memory | ReadingKind::processes |
+                   ReadingKind::process_details | ReadingKind::driver;
+  for (const DeviceReading& row : device_readings()) {
+    if (!row.column.title.empty()) set |= row.readings;
+  }
+  return set;
+}
+
+std::vector<Column> device_columns() {
+  std::vector<Column> columns;
+  for (DeviceColumn& each : device_cells()) columns.push_back(each.column);
+  return columns;
+}
+
+Row device_row(const Listing& listing, const Device& device, const Style& style) {
+  const Verdict* verdict = verdict_on(device, listing.verdicts, listing.facts.snapshot);
+  Row row;
+  for (const DeviceColumn& each : device_cells()) row.push_back(each.cell({listing, device, verdict, style}));
+  return row;
+}
+
+std::vector<Column> lease_columns(bool some_end) {
+  std::vector<Column> columns{{"LEASE", Align::left}, {"USER", Align::left, 8},
+                              {"GPUS", Align::left},  {"AGE", Align::right, 0, 1},
+                              {"PID", Align::left},   {"COMMAND", Align::left, 16}};
+  if (some_end) columns.insert(columns.begin() + kAfterAge, {"END", Align::right});
+  return columns;
+}
+
+Row lease_row(const Listing& listing, const Ledger& ledger, const Ticket& lease, bool some_end,
+              const Style& style) {
+  Row row{{short_name(ledger, lease.id)},
+          {lease.user.empty() ? fmt::format("uid {}", lease.uid) : printable(lease.user)},
+          {devices_of_lease(lease, listing.facts.snapshot)},
+          {duration_for_people(std::max<std::int64_t>(0, style.now_s - lease.since_s))},
+          {fmt::format("{}{}", lease.kept ? "kept by " : "", lease.pid)},
+          {noted_command(lease)}};
+  if (some_end) row.insert(row.begin() + kAfterAge, {end_of(listing, lease, style)});
+  return row;
+}
+
+bool has_some_end(const Ledger& ledger) {
+  return std::ranges::any_of(ledger.tickets, [](const Ticket& ticket) {
+    return said_end_at_s(ticket, 0).has_value() || (ticket.phase == TicketPhase::granted && ticket.yield_s);
+  });
+}
+
+std::vector<Column> process_columns() {
+  return {{"GPU", Align::right},       {"PID", Align::right},       {"USER", Align::left, 8},
+          {"GiB", Align::right},       {"AGE", Align::right, 0, 1}, {"LEASE", Align::left},
+          {"COMMAND", Align::left, 16}};
+}
+
+Row process_row(const Listing& listing, const Device& device, const Process& process, const Style& style) {
+  const std::string since_text =
+      process.started_at_s
+          ? duration_for_people(std::max<std::int64_t>(0, style.now_s - *process.started_at_s))
+          : std::string(kUnknown);
+  return {{label(device)},
+          {fmt::format("{}", process.pid)},
+          {process.user.empty() ? std::string(kUnknown) : printable(process.user)},
+          {process.used_bytes ? fmt::format("{:.1f}", gib(*process.used_bytes)) : std::string(kUnknown)},
+          {since_text},
+          place_of(listing, device, process),
+          {process.command.empty() ? std::string(kUnknown) : printable(process.command)}};
+}
+
+std::string summary_of(const Listing& listing) {
   const Snapshot& snapshot = listing.facts.snapshot;
   const auto free = static_cast<std::size_t>(std::ranges::count_if(listing.verdicts, &Verdict::free));
   const auto gpus = static_cast<std::size_t>(
@@ -285,24 +315,13 @@ std::string summary(const Listing& listing, const Style& style) {
   if (snapshot.cuda_version) {
     text += fmt::format(", CUDA {}.{}", *snapshot.cuda_version / 1000, *snapshot.cuda_version % 1000 / 10);
   }
-  return toned(wrapped(text, style.width, 0), Tone::strong, style) + "\n\n";
-}
-
-}  // namespace
-
-ReadingSet readings_for_table() {
-  ReadingSet set = ReadingKind::name | ReadingKind::memory | ReadingKind::processes |
-                   ReadingKind::process_details | ReadingKind::driver;
-  for (const DeviceReading& row : device_readings()) {
-    if (!row.column.title.empty()) set |= row.readings;
-  }
-  return set;
+  return text;
 }
 
 std::string listing_table(const Listing& listing, const Style& style) {
   if (listing.facts.snapshot.devices.empty()) return "";
-  return summary(listing, style) + device_table(listing, style) + lease_tables(listing, style) +
-         process_table(listing, style);
+  return toned(wrapped(summary_of(listing), style.width, 0), Tone::strong, style) + "\n\n" +
+         device_table(listing, style) + lease_tables(listing, style) + process_table(listing, style);
 }
 
 }  // namespace berth::render

@@ -9,6 +9,7 @@
 #include "berth/core/conduct.h"
 #include "berth/core/ledger.h"
 #include "berth/core/verdict.h"
+#include "berth/render/table.h"
 #include "berth/render/text.h"
 
 namespace berth::render {
@@ -29,6 +30,20 @@ struct Listing {
 
 /// What the table shows, beyond what judging asks for. The JSON form shows readings_for_listing().
 ReadingSet readings_for_table();
+
+/// The tables of a listing, and a row of each.
+std::vector<Column> device_columns();
+Row device_row(const Listing& listing, const Device& device, const Style& style);
+/// `some_end`: has_some_end() of the ledger.
+std::vector<Column> lease_columns(bool some_end);
+Row lease_row(const Listing& listing, const Ledger& ledger, const Ticket& lease, bool some_end,
+              const Style& style);
+bool has_some_end(const Ledger& ledger);
+std::vector<Column> process_columns();
+Row process_row(const Listing& listing, const Device& device, const Process& process, const Style& style);
+
+/// "8 GPUs, 3 free, 2 waiting, driver 550.163.01, CUDA 12.4".
+std::string summary_of(const Listing& listing);
 
 /// A line a device, a line a lease, a line a process. No more than style.width columns.
 std::string listing_table(const Listing& listing, const Style& style);

@@ -28,6 +28,8 @@ std::string short_noted_command(const Ticket& ticket) {
 
 constexpr std::ptrdiff_t kAfterWaited = 5;
 
+}  // namespace
+
 std::vector<Column> waiter_columns(bool foresees) {
   std::vector<Column> columns{{"POS", Align::right},           {"ID", Align::left},
                               {"USER", Align::left, 8},        {"PID", Align::right, 0, 3},
@@ -58,8 +60,6 @@ Row waiter_row(const Standing& waiter, const Ledger& ledger, bool foresees, cons
 bool any_start_is_known(const std::vector<Standing>& waiters) {
   return std::ranges::any_of(waiters, [](const Standing& each) { return bool(each.starts_at_s); });
 }
-
-}  // namespace
 
 std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledger, const Style& style) {
   if (waiters.empty()) return "nobody waits\n";

@@ -5,9 +5,15 @@
 
 #include "berth/core/host.h"
 #include "berth/core/standing.h"
+#include "berth/render/table.h"
 #include "berth/render/text.h"
 
 namespace berth::render {
+
+/// The table of a queue, and a row of it. `foresees`: any_start_is_known().
+std::vector<Column> waiter_columns(bool foresees);
+Row waiter_row(const Standing& waiter, const Ledger& ledger, bool foresees, const Style& style);
+bool any_start_is_known(const std::vector<Standing>& waiters);
 
 /// A line a waiter, all of whom have their reasons, no more than style.width columns, or one sentence when
 /// nobody waits.

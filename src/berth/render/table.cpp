@@ -50,29 +50,28 @@ void drop_until_it_fits(std::vector<Column>& columns, std::vector<Row>& rows, st
   }
 }
 
-std::string line(const std::vector<Column>& columns, const std::vector<std::size_t>& widths, const Row& row,
-                 const Style& style) {
-  std::string text;
+Row line(const std::vector<Column>& columns, const std::vector<std::size_t>& widths, const Row& row) {
+  Row parts;
   std::size_t owed = 0;  // spaces due before the next cell: none are left at the end of the line
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    const std::string shown = cut(row[i].text, widths[i]);
+    std::string shown = cut(row[i].text, widths[i]);
     const std::size_t width = display_width(shown);
     const std::size_t padding = widths[i] - std::min(widths[i], width);
     if (columns[i].align == Align::right) owed += padding;
     if (!shown.empty()) {
-      text.append(owed, ' ');
-      text += toned(shown, row[i].tone, style);
+      if (owed > 0) parts.push_back({std::string(owed, ' ')});
+      parts.push_back({std::move(shown), row[i].tone});
       owed = 0;
     }
     if (columns[i].align == Align::left) owed += padding;
     owed += kGap;
   }
-  return text + "\n";
+  return parts;
 }
 
 }  // namespace
 
-std::string table(std::vector<Column> columns, std::vector<Row> rows, const Style& style) {
+std::vector<Row> table_lines(std::vector<Column> columns, std::vector<Row> rows, const Style& style) {
   drop_until_it_fits(columns, rows, style.width);
   std::vector<std::size_t> widths = natural_widths(columns, rows);
   for (std::size_t i = columns.size(); i-- > 0;) {
@@ -81,8 +80,17 @@ std::string table(std::vector<Column> columns, std::vector<Row> rows, const Styl
   }
   Row titles;
   for (const Column& column : columns) titles.push_back({std::string(column.title), Tone::faint});
-  std::string text = line(columns, widths, titles, style);
-  for (const Row& row : rows) text += line(columns, widths, row, style);
+  std::vector<Row> lines{line(columns, widths, titles)};
+  for (const Row& row : rows) lines.push_back(line(columns, widths, row));
+  return lines;
+}
+
+std::string table(std::vector<Column> columns, std::vector<Row> rows, const Style& style) {
+  std::string text;
+  for (const Row& parts : table_lines(std::move(columns), std::move(rows), style)) {
+    for (const Cell& part : parts) text += toned(part.text, part.tone, style);
+    text += "\n";
+  }
   return text;
 }
 

@@ -27,8 +27,12 @@ inline constexpr std::string_view kUnknown = "-";
 
 using Row = std::vector<Cell>;
 
-/// Lines no wider than style.width: columns are first dropped in their order, then cut from the right-most
+/// The lines of a table, its titles first, as parts that stand side by side.
+/// No wider than style.width: columns are first dropped in their order, then cut from the right-most
 /// that may be. A line has no trailing space. Where even that does not suffice the lines are longer.
+std::vector<Row> table_lines(std::vector<Column> columns, std::vector<Row> rows, const Style& style);
+
+/// The same as text.
 std::string table(std::vector<Column> columns, std::vector<Row> rows, const Style& style);
 
 }  // namespace berth::render

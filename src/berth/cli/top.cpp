@@ -1,0 +1,184 @@
+// A live screen. One thread looks (top_looker.h); this one has the terminal: it sleeps until there is news, a
+// key or a signal, and shows what render::top_screen makes of it all.
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+
+#include "berth/cli/anywhere.h"
+#include "berth/cli/command.h"
+#include "berth/cli/question.h"
+#include "berth/cli/top_looker.h"
+#include "berth/core/units.h"
+#include "berth/render/top.h"
+#include "berth/screen/screen.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kTopAbout =
+    "Shows the machine on a screen that is kept up to date: a line for each GPU, with its load, its memory "
+    "and "
+    "who has it; the leases with their ends; the queue, with about when each request starts; your jobs; and "
+    "the "
+    "processes. Your own come first. The arrow keys move, Enter folds a section, s sorts, / shows only lines "
+    "with certain words, q quits, and ? tells all keys.\n"
+    "\n"
+    "c copies the command for the line under the cursor, such as `berth release a1b2c3`, to the clipboard, "
+    "if "
+    "the terminal allows that. x ends a lease, request or job of yours, after you have confirmed it.\n"
+    "\n"
+    "It needs a terminal. `berth list`, `berth queue` and `berth jobs` print the same values, also into a "
+    "pipe.";
+
+constexpr std::int64_t kLongestPauseS = 3600;
+// The clock at the top, and how old the news is.
+constexpr int kTickMs = 1000;
+
+/// The signals that end it, as something to wait for: the terminal is given back first.
+class EndSignals {
+ public:
+  EndSignals() {
+    sigemptyset(&set_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&set_, signal);
+    ::pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    descriptor_ = sys::Descriptor(::signalfd(-1, &set_, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  int descriptor() const { return descriptor_.get(); }
+  /// The one that has come, or 0.
+  int take() const {
+    signalfd_siginfo info{};
+    return ::read(descriptor_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo)
+                                                                        : 0;
+  }
+  /// As if it had never been waited for.
+  void end_by(int signal) const {
+    std::signal(signal, SIG_DFL);
+    ::raise(signal);
+    ::pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
+  }
+
+ private:
+  sigset_t set_{};
+  sys::Descriptor descriptor_;
+};
+
+/// The screen until somebody ends it.
+class LiveView {
+ public:
+  LiveView(screen::Screen screen, TopLooker& looker)
+      : screen_(std::move(screen)), looker_(looker), sight_(std::make_shared<render::TopSight>()) {}
+
+  /// Gives the signal that ended it, or 0.
+  int go_on(const EndSignals& signals) {
+    while (true) {
+      shown_ = render::top_screen(*sight_, view_, screen_.size(), Environment::style_of(STDOUT_FILENO));
+      screen_.paint(shown_.rows);
+      std::array<pollfd, 3> ready{
+          {{STDIN_FILENO, POLLIN, 0}, {looker_.descriptor(), POLLIN, 0}, {signals.descriptor(), POLLIN, 0}}};
+      ::poll(ready.data(), ready.size(), kTickMs);
+      if (const int signal = signals.take(); signal != 0) return signal;
+      take_news();
+      if (!take_keys()) return 0;
+      // A terminal that has gone away without a word.
+      if ((ready[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return SIGHUP;
+    }
+  }
+
+ private:
+  void take_news() {
+    TopLooker::News news = looker_.take();
+    if (news.sight) sight_ = std::move(news.sight);
+    if (news.said) view_.said = std::move(*news.said);
+  }
+
+  // All that were typed: one that is held down must not lag behind. False: it is to end.
+  bool take_keys() {
+    while (const auto key = screen_.key()) {
+      const render::TopDeed deed = render::press(view_, *key, shown_, *sight_);
+      switch (deed.kind) {
+        case render::TopDeed::Kind::quit:
+          return false;
+        case render::TopDeed::Kind::look:
+          looker_.look_now();
+          break;
+        case render::TopDeed::Kind::copy:
+          screen_.offer_to_clipboard(deed.words.front());
+          break;
+        case render::TopDeed::Kind::perform:
+          view_.said = "asked; waiting for the answer";
+          looker_.perform(deed.words);
+          break;
+        case render::TopDeed::Kind::nothing:
+          break;
+      }
+      shown_ = render::top_screen(*sight_, view_, screen_.size(), Environment::style_of(STDOUT_FILENO));
+    }
+    return true;
+  }
+
+  screen::Screen screen_;
+  TopLooker& looker_;
+  std::shared_ptr<const render::TopSight> sight_;
+  render::TopView view_;
+  render::TopScreen shown_;
+};
+
+class Top : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.about = kTopAbout;
+    syntax.options.push_back({"Options",
+                              'i',
+                              "interval",
+                              "SECS",
+                              "look every SECS seconds (default 2)",
+                              {},
+                              [this](std::string_view value) -> Result<void> {
+                                BERTH_LET(const auto seconds, seconds_from_text(value));
+                                if (seconds < 1 || seconds > kLongestPauseS)
+                                  return fail(ErrorCode::usage, "must be 1 to 3600 seconds");
+                                looker_.every_s = seconds;
+                                return {};
+                              }});
+    syntax.options.push_back(source_option(looker_.source));
+    add_anywhere_options(syntax, anywhere_, "all hosts of the lab, each asked through ssh");
+    return syntax;
+  }
+
+  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+    BERTH_DO(settle(anywhere_));
+    if (anywhere_.anywhere) {
+      BERTH_LET(looker_.hosts, hosts_meant(anywhere_));
+    }
+    int signal = 0;
+    const EndSignals signals;
+    {
+      BERTH_LET(auto screen, screen::Screen::open(Environment::style_of(STDOUT_FILENO).colour));
+      if (!anywhere_.anywhere) environment.start_probe(true);
+      BERTH_LET(const auto looker, TopLooker::start(looker_, environment));
+      signal = LiveView(std::move(screen), *looker).go_on(signals);
+    }
+    if (signal != 0) signals.end_by(signal);
+    // Not by main: what it ends with would be taken from the thread that looks, perhaps in the middle of it.
+    ::_exit(0);
+  }
+
+ private:
+  TopLooker::Options looker_;
+  AnywhereOptions anywhere_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_top() {
+  return std::make_unique<Top>();
+}
+
+}  // namespace berth::cli

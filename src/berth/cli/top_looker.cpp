@@ -1,0 +1,222 @@
+#include "berth/cli/top_looker.h"
+
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <ctime>
+#include <mutex>
+#include <thread>
+
+#include "berth/agent/watcher.h"
+#include "berth/cli/job_runner.h"
+#include "berth/cli/question.h"
+#include "berth/cli/told_jobs.h"
+#include "berth/core/printable.h"
+#include "berth/lease/session.h"
+#include "berth/render/listing.h"
+#include "berth/render/waiting.h"
+#include "berth/sys/child.h"
+#include "berth/sys/file.h"
+#include "berth/sys/process_identity.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Longer than release and cancel wait by themselves.
+constexpr std::chrono::milliseconds kPerformWithin = 20s;
+constexpr std::size_t kLongestAnswer = 1000;
+
+/// What berth said: its first line, without its name.
+std::string answer_of(const std::vector<std::string>& words) {
+  const auto run = [&]() -> Result<std::string> {
+    BERTH_LET(const auto program, program_path());
+    const sys::Descriptor said(::memfd_create("berth-top", MFD_CLOEXEC));
+    if (!said) return sys::fail_errno("preparing a file");
+    sys::Command command{.program = program, .arguments = words};
+    command.output = command.error = said.get();
+    BERTH_LET(auto child, sys::Child::spawn(command));
+    const auto ending = child.wait(kPerformWithin);
+    const std::string text = sys::read_start(said.get(), kLongestAnswer).value_or("");
+    std::string line = text.substr(0, text.find('\n'));
+    if (line.starts_with("berth: ")) line.erase(0, 7);
+    if (!ending) return "it goes on: " + line;
+    return line.empty() ? (ending->exit_status == 0 ? "done" : to_text(*ending)) : line;
+  };
+  auto answer = run();
+  return printable(answer ? *answer : answer.error().message);
+}
+
+}  // namespace
+
+class TopLooker::Body {
+ public:
+  Body(Options options, Environment& environment, sys::Descriptor event)
+      : options_(std::move(options)),
+        environment_(environment),
+        event_(std::move(event)),
+        user_(sys::user_name(::geteuid())) {}
+
+  void begin() {
+    std::thread([this] { keep_looking(); }).detach();
+  }
+
+  int descriptor() const { return event_.get(); }
+
+  News take() {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto got = ::read(event_.get(), &count, sizeof count);
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(news_, {});
+  }
+
+  void look_now() {
+    const std::scoped_lock lock(mutex_);
+    due_ = true;
+    wake_.notify_one();
+  }
+
+  void perform(std::vector<std::string> words) {
+    const std::scoped_lock lock(mutex_);
+    errand_ = std::move(words);
+    due_ = true;
+    wake_.notify_one();
+  }
+
+ private:
+  [[noreturn]] void keep_looking() {
+    // Signals are for the thread that has the terminal.
+    sigset_t all{};
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    while (true) {
+      auto sight = std::make_shared<const render::TopSight>(look());
+      std::unique_lock lock(mutex_);
+      news_.sight = std::move(sight);
+      tell_of_news();
+      wake_.wait_for(lock, std::chrono::seconds(options_.every_s), [this] { return due_; });
+      due_ = false;
+      const std::vector<std::string> words = std::exchange(errand_, {});
+      lock.unlock();
+      if (words.empty()) continue;
+      std::string said = answer_of(words);
+      lock.lock();
+      news_.said = std::move(said);
+      tell_of_news();
+    }
+  }
+
+  void tell_of_news() const {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(event_.get(), &one, sizeof one);
+  }
+
+  render::TopSight look() {
+    render::TopSight sight;
+    sight.is_lab = !options_.hosts.empty();
+    sight.every_s = options_.every_s;
+    sight.uid = ::geteuid();
+    sight.user = user_;
+    sight.hosts = sight.is_lab ? look_at_hosts(options_.hosts) : Hosts{look_here(sight)};
+    add_jobs(sight);
+    render::remember_loads(loads_, sight.hosts);
+    sight.loads = loads_;
+    return sight;
+  }
+
+  std::shared_ptr<const Host> look_here(render::TopSight& sight) {
+    Host host{.name = serve::own_hostname(), .seen_s = seen_s_, .report = last_};
+    auto report = report_here(sight);
+    if (report) {
+      host.seen_s = seen_s_ = std::time(nullptr);
+      host.report = last_ = std::make_shared<const HostReport>(*std::move(report));
+    } else {
+      host.error = report.error().message;
+    }
+    return std::make_shared<const Host>(std::move(host));
+  }
+
+  Result<HostReport> report_here(render::TopSight& sight) {
+    BERTH_LET(auto place, leasing::find_place({}));
+    sight.own = place.outermost();
+    sight.notes = place.warnings;
+    BERTH_LET(const auto session,
+              leasing::Session::open_at(leasing::machine_around(std::move(place)),
+                                        environment_.access(options_.source), MaskUse::ignore));
+    BERTH_LET(auto world, session.look(Request(), render::readings_for_table()));
+    for (std::string& note : leasing::notes_on(world)) sight.notes.push_back(std::move(note));
+    idle_.look(world.ledger, world.facts);
+    BERTH_LET(auto verdicts, leasing::judge_each_in_line(world));
+    HostReport report;
+    report.waiters = standings(world.ledger, world.facts, world.stopped, world.looked_at);
+    const render::Style style = Environment::style_of(STDOUT_FILENO);
+    for (Standing& one : report.waiters) one.reason = render::reason(one, world.facts.snapshot, style);
+    report.facts = std::move(world.facts);
+    report.ledger = std::move(world.ledger);
+    report.verdicts = std::move(verdicts);
+    report.assumed = std::move(world.assumed);
+    report.idle = idle_;
+    return report;
+  }
+
+  void add_jobs(render::TopSight& sight) const {
+    const auto spool = open_spool();
+    if (!spool) return sight.notes.push_back(spool.error().message);
+    std::string told;
+    auto jobs = all_jobs(*spool, told);
+    if (!jobs) return sight.notes.push_back(jobs.error().message);
+    sight.jobs = told_tasks(*spool, *std::move(jobs), true, told);
+    if (!told.empty()) sight.notes.push_back(told.substr(0, told.find('\n')));
+  }
+
+  Options options_;
+  Environment& environment_;
+  sys::Descriptor event_;
+  std::string user_;
+  // Of the thread alone.
+  IdleTimes idle_;
+  render::LoadHistory loads_;
+  std::shared_ptr<const HostReport> last_;
+  std::optional<std::int64_t> seen_s_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool due_ = false;
+  std::vector<std::string> errand_;
+  News news_;
+};
+
+Result<std::unique_ptr<TopLooker>> TopLooker::start(Options options, Environment& environment) {
+  sys::Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!event) return sys::fail_errno("preparing to look");
+  auto body = std::make_unique<Body>(std::move(options), environment, std::move(event));
+  body->begin();
+  return std::unique_ptr<TopLooker>(new TopLooker(std::move(body)));
+}
+
+TopLooker::TopLooker(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+// The thread goes on until the process ends, and uses it.
+TopLooker::~TopLooker() {
+  [[maybe_unused]] const Body* const kept = body_.release();
+}
+
+int TopLooker::descriptor() const {
+  return body_->descriptor();
+}
+TopLooker::News TopLooker::take() {
+  return body_->take();
+}
+void TopLooker::look_now() {
+  body_->look_now();
+}
+void TopLooker::perform(std::vector<std::string> words) {
+  body_->perform(std::move(words));
+}
+
+}  // namespace berth::cli
