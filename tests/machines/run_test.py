@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import pty
 import re
 import signal
 import subprocess
@@ -11,6 +10,7 @@ import sys
 import pytest
 from fleet_of_hosts import PATIENCE_S
 from jobs import eventually
+from terminal_of_desk import Terminal
 
 WHERE = 'echo "$BERTH_DIR $CUDA_VISIBLE_DEVICES"'
 
@@ -388,53 +388,6 @@ def test_hosts_come_from_the_site_file_and_can_be_named_and_left_out(two):
 
 
 # Terminals
-
-
-class Terminal:
-    """berth on a terminal of 30 x 100."""
-
-    def __init__(self, machines, *words):
-        import fcntl
-        import struct
-        import termios
-
-        self.ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-        self.process = subprocess.Popen(
-            [machines.hosts[0].lab.program, *words],
-            env=machines.env,
-            cwd=machines.folder / "work",
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)),
-        )
-        machines.running.append(self.process)
-        os.close(theirs)
-        self.seen = ""
-
-    def until(self, text: str) -> str:
-        import select
-
-        while text not in self.seen:
-            assert select.select([self.ours], [], [], PATIENCE_S)[0], self.seen
-            try:
-                piece = os.read(self.ours, 65536)
-            except OSError:
-                piece = b""
-            assert piece, self.seen
-            self.seen += piece.decode()
-        return self.seen
-
-    def type(self, text: str) -> None:
-        os.write(self.ours, text.encode())
-
-    def resize(self, rows, columns) -> None:
-        import fcntl
-        import struct
-        import termios
-
-        fcntl.ioctl(self.ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
 def test_on_a_terminal_the_command_has_one_with_its_window_and_keys(two):

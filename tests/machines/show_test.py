@@ -1,5 +1,7 @@
 """berth list, queue and why over the hosts of a lab."""
 
+import json
+
 from jobs import eventually
 from schemas import checked_document
 from screen import make_screen  # noqa: F401
@@ -55,6 +57,19 @@ def test_why_says_for_every_host_whether_it_would_be_chosen(machines):
     assert lines[1].startswith("gpu1  in line  first in line, start not known")
     assert lines[2].startswith("gpu3  left out it can never serve this request")
     assert any(line.startswith("gpu4  left out it runs no ssh server") for line in lines)
+
+
+def test_why_as_json_is_as_its_schema_says(machines):
+    machines.add("gpu1", "2xH100")
+    machines.add("gpu2", "1xT4")
+    machines.add_down("gpu3")
+    answer = machines.run("why", "--anywhere", "--hosts", "gpu3,gpu2,gpu1", "-n", "2", "--json")
+    document = checked_document(json.loads(answer.stdout), "why-hosts")
+    told = {host["host"]: (host["standing"], host["answers"], host["offer"]) for host in document["hosts"]}
+    offer = {"possible": 2, "free": 2, "at_once": True, "ahead": 0, "starts_in_s": None}
+    assert told["gpu1"] == ("in line", True, offer)
+    assert told["gpu2"][:2] == ("left out", True) and told["gpu3"] == ("left out", False, None)
+    assert [host["host"] for host in document["hosts"]][0] == "gpu1"
 
 
 def test_why_counts_those_who_wait_before(two):

@@ -25,8 +25,13 @@ class Why : public Command {
     add_request_options(syntax, options_);
     syntax.options.push_back(
         time_option("time", "judge it as a job with this time limit (30m)", options_.request));
-    syntax.options.push_back(
-        {"Output", 0, "json", "", "as JSON (docs/schema/why.json)", {}, raise_flag(json_)});
+    syntax.options.push_back({"Output",
+                              0,
+                              "json",
+                              "",
+                              "as JSON (docs/schema/why.json; of other machines, why-hosts.json)",
+                              {},
+                              raise_flag(json_)});
     add_anywhere_options(syntax, anywhere_, "say for every host whether it would be chosen, and why");
     return syntax;
   }
@@ -46,12 +51,12 @@ class Why : public Command {
 
  private:
   Result<Output> on_which_host() const {
-    if (json_)
-      return fail(ErrorCode::usage, "why --anywhere has no --json yet: ask each host, or leave it out");
     BERTH_LET(const auto meant, hosts_meant(anywhere_));
     const auto answers = ask_for_offers(meant, options_);
-    return Output{.out = render::why_of_hosts(rank_hosts(options_.request, answers), answers,
-                                              late_binding::kLines, Environment::style_of(1))};
+    const auto ranked = rank_hosts(options_.request, answers);
+    return Output{
+        .out = json_ ? render::why_of_hosts_json(options_.request, ranked, answers, late_binding::kLines)
+                     : render::why_of_hosts(ranked, answers, late_binding::kLines, Environment::style_of(1))};
   }
 
   RequestOptions options_;

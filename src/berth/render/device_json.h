@@ -12,6 +12,7 @@ namespace berth::render {
 Json text_or_null(std::string_view text);
 Json seconds_or_null(std::int64_t at_s);
 
+Json request_json(const Request& request);
 Json verdict_json(const Verdict& verdict);
 Json identity_json(const Device& device);
 /// `verdict`: null for a GPU that is split. `leases`: those of the listing's ledger.

@@ -21,6 +21,8 @@ Json started(std::string_view kind) {
   return {{"kind", kind}, {"version", 1}};
 }
 
+}  // namespace
+
 Json request_json(const Request& request) {
   Json conditions = Json::array();
   for (const Expression& condition : request.conditions) conditions.push_back(condition.text());
@@ -34,8 +36,6 @@ Json request_json(const Request& request) {
           {"promise_bytes", request.shared ? Json(request.promise_bytes) : Json(nullptr)},
           {"allowed_processes", request.allowed_processes}};
 }
-
-}  // namespace
 
 std::string listing_json(const Listing& listing, Layout layout) {
   const Snapshot& snapshot = listing.facts.snapshot;

@@ -13,4 +13,8 @@ namespace berth::render {
 std::string why_of_hosts(const std::vector<RankedHost>& ranked, const std::vector<HostAnswer>& answers,
                          std::size_t lines, const Style& style);
 
+/// The same, by docs/schema/why-hosts.json.
+std::string why_of_hosts_json(const Request& request, const std::vector<RankedHost>& ranked,
+                              const std::vector<HostAnswer>& answers, std::size_t lines);
+
 }  // namespace berth::render
