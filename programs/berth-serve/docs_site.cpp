@@ -21,6 +21,10 @@ constexpr std::string_view kDocsPolicy =
     "Referrer-Policy: no-referrer\r\n";
 constexpr std::string_view kToTheFolder = "Location: /docs/\r\n";
 
+constexpr std::string_view kNoDocs =
+    "The documents are not installed with this program. A package of Berth has them; in a checkout, `./dev docs` "
+    "builds them in build/docs.\n";
+
 struct Kind {
   std::string_view ending;
   std::string_view type;
@@ -66,6 +70,9 @@ ByPath<Page> docs_site(const std::string& folder) {
     elsewhere.more_headers = kToTheFolder;
     elsewhere.tag.clear();
     site.emplace("/docs", std::move(elsewhere));
+  } else {
+    // The page has a link here.
+    site.emplace("/docs/", make_page(404, "text/plain; charset=utf-8", std::string(kNoDocs)));
   }
   return site;
 }

@@ -162,6 +162,101 @@ def test_a_filter_stands_in_the_address(fleet, open_page):
     expect(again.locator(".narrowed")).to_contain_text("Shown: 24 GPUs of 96 on 3 machines")
 
 
+def test_plain_words_find_machines_users_notes_and_commands(fleet, open_page):
+    page = open_page(fleet.url)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    field = page.get_by_role("searchbox", name="Filter the GPUs")
+    devices = [
+        (host, device, [lease for lease in host["snapshot"]["leases"] if lease["id"] in device["leases"]])
+        for host in fleet.fleet.hosts()["hosts"]
+        for device in host["snapshot"]["devices"]
+    ]
+
+    def has(words: str) -> int:
+        texts = [
+            json.dumps([host["name"], device["name"], device["processes"], leases])
+            for host, device, leases in devices
+        ]
+        return sum(all(word in text.lower() for word in words.lower().split()) for text in texts)
+
+    for words in ("node003", "Hanna", "pretrain.py", "deadline", "hanna h100"):
+        field.fill(words)
+        assert has(words) > 0
+        expect(page.locator(".narrowed")).to_contain_text(f"Shown: {has(words)} GPUs of 96 on")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    assert [each for each in asked if "match" in each] == []
+    field.fill("nobody-has-this")
+    expect(page.locator(".machines")).to_contain_text("No GPU is so.")
+    field.fill("")
+    expect(page.locator(".machine")).to_have_count(12)
+
+
+# What a person could have seen: both numbers, at each frame.
+SAMPLE = """window.samples = []; (function sample() {
+    const number = text => parseInt(document.querySelector(text).innerText.replace(/,/g, ""));
+    samples.push([number(".figure b"), number(".chips .chip b")]);
+    requestAnimationFrame(sample); })()"""
+
+
+def test_the_big_number_and_the_chip_never_disagree(fleet, open_page):
+    page = open_page(fleet.url)
+    page.evaluate(SAMPLE)
+    for down in (4, 6, 7, 9):
+        fleet.fleet.machines[down].down = True
+        fleet.look()
+        free = fleet.fleet.hosts()["summary"]["free"]
+        expect(page.locator(".figure")).to_have_text(f"{free} of 96 free")
+    samples = page.evaluate("samples")
+    assert len({figure for figure, _ in samples}) > 1
+    assert [each for each in samples if each[0] != each[1]] == []
+
+
+def test_a_table_is_sorted_by_its_heads(fleet, open_page):
+    page = open_page(fleet.url)
+    page.get_by_role("button", name="node002").click()
+    table = page.get_by_role("table", name="GPUs of node002")
+    gpus = table.locator("tbody .gpu")
+    before = gpus.all_inner_texts()
+    use = table.get_by_role("columnheader", name="Use")
+
+    def uses() -> list[int]:
+        texts = table.locator("tbody td.use").all_inner_texts()
+        return [int(text.strip().rstrip("%")) for text in texts]
+
+    use.get_by_role("button").click()
+    expect(use).to_have_attribute("aria-sort", "descending")
+    assert uses() == sorted(uses(), reverse=True) and len(set(uses())) > 2
+    use.get_by_role("button").click()
+    expect(use).to_have_attribute("aria-sort", "ascending")
+    assert uses() == sorted(uses())
+    table.get_by_role("columnheader", name="GPU", exact=True).get_by_role("button").click()
+    assert gpus.all_inner_texts() == before
+
+
+def test_the_use_of_the_last_looks_is_drawn(fleet, open_page):
+    page = open_page(fleet.url)
+    page.get_by_role("button", name="node002").click()
+    line = page.get_by_role("table", name="GPUs of node002").locator("polyline").first
+    for points in (2, 3, 4):
+        fleet.look()
+        expect(line).to_have_attribute("points", re.compile(rf"^(\S+ ){{{points - 1}}}\S+$"))
+
+
+def test_what_is_not_of_now_is_not_called_live(fleet, open_page):
+    page = open_page(fleet.url)
+    said = page.locator(".connection")
+    expect(said).to_have_text("live")
+    fleet.fleet.machines[2].stale = fleet.fleet.machines[3].down = True
+    fleet.look()
+    expect(said).to_have_text("live, but for 2 machines")
+    for machine in fleet.fleet.machines:
+        machine.down = True
+    fleet.look()
+    expect(said).to_have_text("no machine answers")
+    expect(said).to_have_class(re.compile("is-lost"))
+
+
 def test_the_history_of_a_device(fleet, open_page):
     page = open_page(fleet.url)
     page.locator(".tile").first.click()
@@ -275,7 +370,8 @@ def test_none_free_is_no_good_news(make_fleet, open_page):
 
     def without_free() -> dict:
         document = hosts()
-        document["summary"]["free"] = 0
+        for device in document["hosts"][0]["snapshot"]["devices"]:
+            device["verdict"] = device["verdict"] | {"free": False, "clause": "not_excluded"}
         return document
 
     colour = "element => getComputedStyle(element).color"
@@ -365,7 +461,7 @@ def test_an_open_drawer_gives_way_to_the_question_for_a_token(make_fleet, open_p
     page = open_page(fleet.url, expected="40", wait_for=".token")
     page.get_by_label("Token").fill("first")
     page.keyboard.press("Enter")
-    page.locator(".devices").get_by_role("button").first.click()
+    page.locator(".devices tbody").get_by_role("button").first.click()
     expect(page.get_by_role("dialog")).to_be_visible()
     fleet.token = "second"
     fleet.hang_up()

@@ -81,6 +81,7 @@ def test_a_lease_and_a_wait_come_and_go_before_ones_eyes(lab, open_page):
     expect(page.locator(".figure")).to_have_text("6 of 8 free")
     waiting = waiter(lab, "-n", "8")
     expect(page.get_by_role("region", name="Waiting")).to_contain_text("8 whole GPUs")
+    assert page.locator(".waiters .why").bounding_box()["height"] < 30, "one line, all of it in the title"
     expect(page.get_by_role("region", name="Waiting")).to_contain_text("6 of 8 free; GPU 0,1 leased")
     page.locator(".users").get_by_role("button").click()
     expect(page.get_by_role("dialog")).to_contain_text("2 GPUs in 1 lease, 2 of them idle, 1 waiting")
@@ -136,6 +137,12 @@ def test_the_filter_is_the_language_of_requests_and_a_mistake_has_its_column(mak
     field.fill("")
     expect(error).to_have_count(0)
     expect(page.locator(".devices tbody tr")).to_have_count(8)
+
+
+def test_the_link_to_the_documents_leads_to_them_or_says_where_they_are(lab, open_page):
+    page = open_page(url(Agent(lab)), expected="404")
+    page.get_by_role("link", name="Docs").click()
+    expect(page.locator("body")).to_contain_text("The documents are not installed with this program")
 
 
 def test_what_matches_is_asked_again_as_readings_change(lab, open_page):
@@ -208,6 +215,7 @@ def test_a_driver_that_is_not_there_is_said_with_its_reason(make_lab, open_page)
     page = open_page(url(Agent(make_lab('library_missing = true\n[[device]]\nmodel = "T4"\n'))), expected="")
     expect(page.locator(".machine")).to_contain_text("down")
     expect(page.locator(".host-trouble")).to_contain_text("libnvidia-ml.so.1")
+    expect(page.locator(".connection")).to_have_text("no news from the driver")
 
 
 def test_the_phone_shows_all_of_it_without_scrolling_sideways(lab, open_page, violations):

@@ -1,8 +1,9 @@
 // What is known of all hosts. News is taken in small portions, one a frame, so that a hub's thousand hosts never make
 // the page wait.
 import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import type { Host, Hosts, Summary, SummaryEvent } from "./api";
+import type { Host, Hosts, SummaryEvent } from "./api";
 import { setServerTime } from "./clock";
+import { rememberLoads } from "./loads";
 import { type Fleet, type HostView, viewFleet, viewHost } from "./state";
 
 const kHostsAFrame = 6;
@@ -11,7 +12,6 @@ const kBetweenSumsMs = 1000;
 export interface Overview {
   readonly hub: boolean;
   readonly everySeconds: number;
-  readonly summary: Summary;
 }
 
 const views = new Map<string, Signal<HostView>>();
@@ -38,6 +38,7 @@ export function isKnown(name: string): boolean {
 
 function put(host: Host): void {
   const view = viewHost(host);
+  rememberLoads(view);
   const known = views.get(host.name);
   if (known) known.value = view;
   else views.set(host.name, signal(view));
@@ -110,7 +111,7 @@ export function takeSummary(event: SummaryEvent): void {
 
 function takeOverview(said: Omit<Hosts, "hosts">, names: readonly string[]): void {
   setServerTime(said.time_s);
-  overview.value = { hub: said.hub, everySeconds: said.every_s, summary: said.summary };
+  overview.value = { hub: said.hub, everySeconds: said.every_s };
   for (const name of names) {
     const waiting = pending.get(name);
     if (waiting && !views.has(name)) put(waiting);

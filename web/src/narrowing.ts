@@ -1,9 +1,18 @@
-// Which devices are shown: those that the filter admits, which the server knows to judge, and of these the ones with a
-// state or an owner.
+// Which devices are shown: those that the filter admits, and of these the ones with a state or an owner. An expression
+// is judged by the server, which knows the language; plain words are looked for here.
 import { computed, effect, signal } from "@preact/signals";
 import { askMatch, Refusal } from "./client";
 import { changes } from "./fleet";
-import { type DeviceState, type DeviceView, deviceKey, type HostView, userOf } from "./state";
+import {
+  type DeviceState,
+  type DeviceView,
+  deviceKey,
+  type HostView,
+  textOfDevice,
+  textOfWaiter,
+  userOf,
+  type WaiterView,
+} from "./state";
 
 export type Quick = { readonly state: DeviceState } | { readonly user: string };
 
@@ -20,7 +29,26 @@ export const filterError = signal<string | null>(null);
 export const quick = signal<Quick | null>(null);
 const matched = signal<ReadonlySet<string> | null>(null);
 
-export const isNarrowed = computed(() => matched.value !== null || quick.value !== null);
+// An expression has one of these, and nobody's name does.
+const kOfExpressions = /[<>=~!()"']|(^|\s)(and|or|not)(\s|$)/i;
+
+function isExpression(text: string): boolean {
+  return kOfExpressions.test(text);
+}
+
+/// What is looked for, where that is plain words.
+const words = computed<readonly string[]>(() => {
+  const text = filter.value.trim().toLowerCase();
+  return text === "" || isExpression(text) ? [] : text.split(/\s+/);
+});
+
+function hasWords(text: string): boolean {
+  return words.value.every((word) => text.includes(word));
+}
+
+export const isNarrowed = computed(
+  () => matched.value !== null || quick.value !== null || words.value.length > 0,
+);
 
 function hasQuick(view: DeviceView, wanted: Quick): boolean {
   if ("user" in wanted) return view.leases.some((lease) => userOf(lease) === wanted.user);
@@ -29,14 +57,20 @@ function hasQuick(view: DeviceView, wanted: Quick): boolean {
 
 export function isShown(view: DeviceView): boolean {
   if (matched.value && !matched.value.has(view.key)) return false;
+  if (words.value.length > 0 && !hasWords(textOfDevice(view))) return false;
   return quick.value === null || hasQuick(view, quick.value);
+}
+
+/// Only words say something of those who wait.
+export function isWaiterShown(view: WaiterView): boolean {
+  return words.value.length === 0 || hasWords(textOfWaiter(view));
 }
 
 export function isHostShown(view: HostView): boolean {
   if (!isNarrowed.value) return true;
   // A host that is down is trouble, and nothing else, whatever its devices were.
   if (view.host.state === "down" && quick.value && "state" in quick.value)
-    return quick.value.state === "trouble" && matched.value === null;
+    return quick.value.state === "trouble" && matched.value === null && words.value.length === 0;
   return view.devices.some(isShown);
 }
 
@@ -83,7 +117,7 @@ export function setFilter(text: string): void {
     "",
     text.trim() ? `#${new URLSearchParams({ filter: text })}` : location.pathname,
   );
-  if (text.trim()) {
+  if (isExpression(text)) {
     askIn(kTypingMs);
     return;
   }
@@ -96,7 +130,7 @@ export function setFilter(text: string): void {
 /// News waits for an answer that is under way: where answers take longer than news, none would ever come else.
 function askOfNews(): void {
   hasNews = asking !== undefined;
-  if (hasNews || !filter.peek().trim() || filterError.peek() !== null) return;
+  if (hasNews || !isExpression(filter.peek()) || filterError.peek() !== null) return;
   askIn(Math.max(0, askedAt + kBetweenAsksMs - performance.now()));
 }
 

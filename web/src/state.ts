@@ -102,6 +102,28 @@ export function userOf(owner: { user: string | null; uid: number | null }): stri
   return owner.user ?? (owner.uid === null ? "unknown" : `uid ${owner.uid}`);
 }
 
+const texts = new WeakMap<DeviceView, string>();
+
+/// All words by which somebody would look for a device, in lower case.
+export function textOfDevice(view: DeviceView): string {
+  const known = texts.get(view);
+  if (known !== undefined) return known;
+  const { device, host, leases } = view;
+  const parts = [host, `gpu ${device.label}`, device.name, device.uuid, view.state];
+  for (const lease of leases) parts.push(userOf(lease), lease.note, lease.command, lease.id);
+  for (const process of device.processes ?? [])
+    parts.push(userOf(process), process.command, `${process.pid}`);
+  // A word goes over no border between them.
+  const text = parts.join("\n").toLowerCase();
+  texts.set(view, text);
+  return text;
+}
+
+export function textOfWaiter({ host, waiter }: WaiterView): string {
+  const { note, command, request, id } = waiter;
+  return [host, userOf(waiter), note, command, request, id].join("\n").toLowerCase();
+}
+
 /// null: not known.
 export function memoryShare({ device }: DeviceView): number | null {
   const { used_bytes, total_bytes } = device.memory;
@@ -132,10 +154,25 @@ export interface UserView {
   readonly idle: number;
 }
 
-/// What is said of all hosts together.
+/// Devices of one model, over all hosts.
+export interface ModelView {
+  readonly name: string;
+  readonly memory_total_bytes: number | null;
+  readonly devices: number;
+  readonly free: number;
+  readonly hosts_with_free: number;
+}
+
+/// What is said of all hosts together. All of it is counted at once, so that no two places of the page disagree.
 export interface Fleet {
   readonly counts: ReadonlyMap<DeviceState, number>;
+  /// Without split GPUs: their instances stand for them.
+  readonly devices: number;
+  readonly free: number;
+  readonly models: readonly ModelView[];
   readonly down: number;
+  /// Hosts whose readings are not of now, those that are down among them.
+  readonly stale: number;
   readonly users: readonly UserView[];
   readonly waiters: readonly WaiterView[];
   readonly outsiders: readonly OutsiderView[];
@@ -194,6 +231,34 @@ function tallyUsers(views: readonly HostView[]): UserView[] {
     );
 }
 
+/// Cards of one name come with different memory, which drivers tell some MiB apart.
+function modelKey({ device }: DeviceView): string {
+  return `${device.name ?? ""} ${Math.round((device.memory.total_bytes ?? 0) / 1024 ** 3)}`;
+}
+
+function tallyModels(views: readonly HostView[]): ModelView[] {
+  const models = new Map<string, ModelView>();
+  for (const view of views) {
+    const withFree = new Set<string>();
+    for (const each of view.devices) {
+      if (each.state === "split") continue;
+      const key = modelKey(each);
+      const isFree = each.state === "free" && view.host.state === "up";
+      const isFirst = isFree && !withFree.has(key);
+      if (isFree) withFree.add(key);
+      const known = models.get(key);
+      models.set(key, {
+        name: known?.name ?? each.device.name ?? "",
+        memory_total_bytes: known?.memory_total_bytes ?? each.device.memory.total_bytes,
+        devices: (known?.devices ?? 0) + 1,
+        free: (known?.free ?? 0) + (isFree ? 1 : 0),
+        hosts_with_free: (known?.hosts_with_free ?? 0) + (isFirst ? 1 : 0),
+      });
+    }
+  }
+  return [...models.values()];
+}
+
 /// Of a machine that is down nothing is free, idle or without a lease now; its leases and its queue live, for all one
 /// knows, and are counted as the server counts them.
 export function viewFleet(all: readonly HostView[]): Fleet {
@@ -201,8 +266,13 @@ export function viewFleet(all: readonly HostView[]): Fleet {
   const counts = new Map<DeviceState, number>();
   for (const view of views)
     for (const [state, count] of view.counts) counts.set(state, (counts.get(state) ?? 0) + count);
+  const models = tallyModels(all);
   return {
     counts,
+    devices: models.reduce((sum, model) => sum + model.devices, 0),
+    free: counts.get("free") ?? 0,
+    models,
+    stale: all.filter((view) => view.stale).length,
     down: all.length - views.length,
     users: tallyUsers(all),
     // Who waits longest is first; on one host that is the order of the queue.

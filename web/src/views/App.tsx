@@ -1,6 +1,6 @@
 import { useSignalEffect } from "@preact/signals";
 import { connection } from "../connection";
-import { overview } from "../fleet";
+import { fleet, overview } from "../fleet";
 import { Details } from "./Details";
 import { Fence } from "./Fence";
 import { Header } from "./Header";
@@ -45,8 +45,7 @@ function Content() {
 
 export function App() {
   useSignalEffect(() => {
-    const summary = overview.value?.summary;
-    document.title = summary ? `${summary.free} free – Berth` : "Berth";
+    document.title = overview.value ? `${fleet.value.free} free – Berth` : "Berth";
   });
   return (
     <>

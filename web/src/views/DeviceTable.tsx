@@ -1,11 +1,13 @@
+import { signal } from "@preact/signals";
 import { subject } from "../details";
 import { isShown } from "../narrowing";
-import { type DeviceView, type HostView, memoryShare, useShare } from "../state";
+import { type DeviceView, type HostView, memoryShare, userOf, useShare } from "../state";
 import { degrees, gib, percent, shortModel, watts } from "../words";
 import { Age } from "./Age";
 import { Glyph, kStateWords } from "./Glyph";
 import { Holder } from "./Holder";
 import { Meter } from "./Meter";
+import { Sparkline } from "./Sparkline";
 
 const kHot = 85;
 
@@ -38,6 +40,7 @@ function Row({ view }: { view: DeviceView }) {
       </td>
       <td class="number use" data-name="use">
         <span class="gauge">
+          <Sparkline of={view.key} />
           <Meter kind="use" share={useShare(view)} />
           <span>{percent(device.utilization_percent)}</span>
         </span>
@@ -63,34 +66,97 @@ function Row({ view }: { view: DeviceView }) {
   );
 }
 
+/// What a column is sorted by; null comes last.
+type Worth = (view: DeviceView) => number | string | null;
+
+interface ColumnHead {
+  readonly name: string;
+  readonly kind: string;
+  readonly worth: Worth;
+}
+
+const kColumns: readonly ColumnHead[] = [
+  { name: "GPU", kind: "gpu", worth: () => 0 },
+  { name: "Model", kind: "", worth: ({ device }) => device.name },
+  { name: "State", kind: "", worth: ({ state }) => kStateWords[state] },
+  { name: "Use", kind: "number", worth: useShare },
+  { name: "Memory (GiB)", kind: "number", worth: ({ device }) => device.memory.used_bytes },
+  { name: "Temp", kind: "number", worth: ({ device }) => device.temperature_c },
+  { name: "Power", kind: "number", worth: ({ device }) => device.power_mw },
+  {
+    name: "Who, since, what",
+    kind: "",
+    worth: ({ leases, outsiders }) => {
+      const owner = leases[0] ?? outsiders[0];
+      return owner ? userOf(owner) : null;
+    },
+  },
+];
+
+/// By which column all tables are sorted, and which way. Of a number the highest is first: it is what one looks for.
+const sorting = signal<{ readonly name: string; readonly isBackwards: boolean }>({
+  name: "GPU",
+  isBackwards: false,
+});
+
+function compare(a: number | string | null, b: number | string | null): number {
+  if (a === null || b === null) return (a === null ? 1 : 0) - (b === null ? 1 : 0);
+  return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
+}
+
+function sorted(views: readonly DeviceView[]): readonly DeviceView[] {
+  const { name, isBackwards } = sorting.value;
+  const worth = kColumns.find((column) => column.name === name)?.worth;
+  if (!worth) return views;
+  // What is not known is last either way, and equals keep the order of the machine.
+  const placed = views.map((view, place) => ({ view, place, value: worth(view) }));
+  const way = isBackwards ? -1 : 1;
+  return placed
+    .sort((a, b) => {
+      const isKnown = a.value !== null && b.value !== null;
+      const by = compare(a.value, b.value);
+      // The GPU's own order is its place, which alone is turned round.
+      if (by === 0) return name === "GPU" ? way * (a.place - b.place) : a.place - b.place;
+      return isKnown ? way * by : by;
+    })
+    .map(({ view }) => view);
+}
+
+function Head({ column }: { column: ColumnHead }) {
+  const { name, isBackwards } = sorting.value;
+  const isOn = name === column.name;
+  const direction = isBackwards ? "descending" : "ascending";
+  return (
+    <th scope="col" class={column.kind} aria-sort={isOn ? direction : undefined}>
+      <button
+        type="button"
+        class="plain sorter"
+        onClick={() => {
+          sorting.value = {
+            name: column.name,
+            isBackwards: isOn ? !isBackwards : column.kind === "number",
+          };
+        }}
+      >
+        {column.name}
+      </button>
+    </th>
+  );
+}
+
 /// All that one wants to know of a machine's devices, a line each.
 export function DeviceTable({ view }: { view: HostView }) {
   return (
     <table class="devices" aria-label={`GPUs of ${view.host.name}`}>
       <thead>
         <tr>
-          <th scope="col" class="gpu">
-            GPU
-          </th>
-          <th scope="col">Model</th>
-          <th scope="col">State</th>
-          <th scope="col" class="number">
-            Use
-          </th>
-          <th scope="col" class="number">
-            Memory (GiB)
-          </th>
-          <th scope="col" class="number">
-            Temp
-          </th>
-          <th scope="col" class="number">
-            Power
-          </th>
-          <th scope="col">Who, since, what</th>
+          {kColumns.map((column) => (
+            <Head key={column.name} column={column} />
+          ))}
         </tr>
       </thead>
       <tbody>
-        {view.devices.filter(isShown).map((each) => (
+        {sorted(view.devices.filter(isShown)).map((each) => (
           <Row key={each.key} view={each} />
         ))}
       </tbody>

@@ -1,5 +1,5 @@
 import { useComputed } from "@preact/signals";
-import { fleet, hostView, order, overview } from "../fleet";
+import { fleet, hostView, order } from "../fleet";
 import { filter, filterError, isHostShown, isNarrowed, isShown, quick, setFilter } from "../narrowing";
 import { counted } from "../words";
 
@@ -21,8 +21,8 @@ export function FilterField() {
       <input
         type="search"
         aria-label="Filter the GPUs"
-        placeholder="Filter: name~A100 and free>=20G"
-        title="An expression as for berth pick --where: name, free, used, util, temp, power, index …"
+        placeholder="Filter: ada, train.py, or name~A100 and free>=20G"
+        title="Words that a machine, model, user, note or command has; or an expression as for berth pick --where: name, free, used, util, temp, power, index …"
         spellcheck={false}
         autocomplete="off"
         autocapitalize="off"
@@ -51,8 +51,8 @@ export function Narrowed() {
       {isOn && (
         <>
           <span>
-            Shown: {counted(count.value.devices, "GPU")} of{" "}
-            {overview.value?.summary.devices.toLocaleString("en")} on {counted(count.value.hosts, "machine")}
+            Shown: {counted(count.value.devices, "GPU")} of {fleet.value.devices.toLocaleString("en")} on{" "}
+            {counted(count.value.hosts, "machine")}
             {wanted && "user" in wanted && `, ${wanted.user}'s`}
           </span>
           <button

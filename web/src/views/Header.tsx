@@ -1,7 +1,7 @@
 import { useComputed } from "@preact/signals";
 import { now } from "../clock";
 import { connection, lastWordMs } from "../connection";
-import { isOne, order, overview } from "../fleet";
+import { fleet, isOne, order, overview } from "../fleet";
 import { switchTheme, theme } from "../theme";
 import { age, counted } from "../words";
 import { FilterField } from "./FilterField";
@@ -44,9 +44,15 @@ function Connection() {
         connection lost, last data <span class="age">{age(seconds)}</span> old
       </span>
     );
+  const { stale } = fleet.value;
+  // The server answers, and yet nothing that it tells of a machine is of now.
+  if (stale > 0 && stale === order.value.length)
+    return (
+      <span class="connection is-lost">{isOne.value ? "no news from the driver" : "no machine answers"}</span>
+    );
   return (
-    <span class="connection is-live" title={`data ${age(seconds)} old`}>
-      live
+    <span class={`connection ${stale > 0 ? "is-partly" : "is-live"}`} title={`data ${age(seconds)} old`}>
+      {stale > 0 ? `live, but for ${counted(stale, "machine")}` : "live"}
     </span>
   );
 }
@@ -78,6 +84,9 @@ export function Header() {
       </h1>
       <Scope />
       {overview.value && <FilterField />}
+      <a class="docs" href="docs/">
+        Docs
+      </a>
       <Connection />
       <Announcement />
       <button

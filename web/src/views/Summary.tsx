@@ -6,7 +6,7 @@ import { Glyph, kStateWords } from "./Glyph";
 
 /// "3 × A100-80 free on two hosts", and in one line what has none.
 function Models() {
-  const models = (overview.value?.summary.models ?? [])
+  const models = fleet.value.models
     .map((model) => ({ ...model, short: shortModel(model.name, model.memory_total_bytes) }))
     .sort((a, b) => b.free - a.free || b.devices - a.devices);
   // A lost GPU says no name.
@@ -70,16 +70,15 @@ function goToWaiting(): void {
 }
 
 export function Summary() {
-  const said = overview.value;
-  if (!said) return null;
-  const { counts, down, waiters } = fleet.value;
+  if (!overview.value) return null;
+  const { counts, devices, down, free, waiters } = fleet.value;
   const count = (state: DeviceState) => (counts.get(state) ?? 0) + (state === "trouble" ? down : 0);
   const chips = [...kAlwaysShown, ...kShownIfAny.filter((state) => count(state) > 0)];
   return (
     <section class="summary" aria-label="Summary">
       <p class="figure">
-        <b class={said.summary.free === 0 ? "zero" : ""}>{said.summary.free.toLocaleString("en")}</b> of{" "}
-        {said.summary.devices.toLocaleString("en")} free
+        <b class={free === 0 ? "zero" : ""}>{free.toLocaleString("en")}</b> of {devices.toLocaleString("en")}{" "}
+        free
       </p>
       <Models />
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for what is sent */}

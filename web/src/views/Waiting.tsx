@@ -1,4 +1,5 @@
 import { fleet, isOne } from "../fleet";
+import { isWaiterShown } from "../narrowing";
 import { userOf, type WaiterView } from "../state";
 import { counted, gib } from "../words";
 import { Age } from "./Age";
@@ -14,7 +15,7 @@ export function wishOf({ waiter }: WaiterView): string {
 
 export function Waiting() {
   const all = fleet.value.waiters;
-  const { shown, more } = useFold("waiting", all, 5);
+  const { shown, more } = useFold("waiting", all.filter(isWaiterShown), 5);
   return (
     <section aria-labelledby="waiting">
       <h2 id="waiting" tabIndex={-1}>
@@ -45,7 +46,9 @@ function Waiter({ view }: { view: WaiterView }) {
       <span class="wish">
         {wishOf(view)} <Moment word="starts about" at={waiter.starts_at_s} />
       </span>
-      <span class="why">{waiter.reason}</span>
+      <span class="why" title={waiter.reason}>
+        {waiter.reason}
+      </span>
       {(waiter.note || waiter.command) && (
         <span class="what">
           {waiter.note && <q>{waiter.note}</q>}{" "}
