@@ -192,6 +192,10 @@ def test_a_lease_has_a_line_by_which_it_can_be_released(lab):
     keeper = machine["leases"][1]["pid"]
     assert lines[2][0] == shared and "0 (10 GiB)" in " ".join(lines[2])
     assert f"kept by {keeper}" in " ".join(lines[2])
+    (left,) = (device["verdict"]["free_bytes"] for device in machine["devices"] if device["label"] == "0")
+    assert f", {left / 1024**3:.1f} GiB left" in next(
+        line for line in lab.berth("list").out.splitlines() if line.startswith("  0 ")
+    )
     for name in (whole, shared):
         assert lab.berth("release", name).status == 0
     assert "LEASE" not in lab.berth("list").out

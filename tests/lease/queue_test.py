@@ -41,6 +41,15 @@ def test_the_first_waits_for_devices_and_the_next_for_the_first(make_lab):
     assert lines[2].endswith("behind root (bash)")
 
 
+def test_who_waits_for_a_share_is_told_how_much_is_left_of_which_card(make_lab):
+    lab = make_lab("1xH100")
+    holder(lab, "--memory", "60G")
+    waiter(lab, "--memory", "30G")
+    line = plain_words(lab.berth("queue").out).splitlines()[1]
+    assert re.search(r"1 shared GPU, 30 GiB of memory each", line)
+    assert re.search(r"0 of 1 free for 30 GiB; GPU 0 leased root N s, 1\d\.\d GiB left$", line)
+
+
 def test_json_has_every_waiter(make_lab):
     lab = make_lab("1xH100")
     holder(lab)

@@ -119,6 +119,12 @@ std::string_view state_in_words(DeviceState state) {
   return "failed";
 }
 
+/// ", 12 GiB left": of a device whose leases are shares. Of one that is leased whole nothing is.
+std::string left_for_a_share(const Verdict& verdict) {
+  if (verdict.culprits.empty() || verdict.free_bytes.value_or(0) == 0) return "";
+  return fmt::format(", {} left", bytes_for_people(*verdict.free_bytes));
+}
+
 std::string in_line(const Why& why, const Style& style) {
   Standing standing = told(*why.standing, why.snapshot, style);
   standing.waited = {};
@@ -236,7 +242,8 @@ ShortState short_state(const Verdict& verdict, const Device& device, const Style
     case Clause::static_filters:
       return {"filtered out", Tone::faint};
     case Clause::not_leased:
-      return {with_users(verdict.culprits.empty() ? "locked" : "leased"), Tone::waiting};
+      return {with_users(verdict.culprits.empty() ? "locked" : "leased") + left_for_a_share(verdict),
+              Tone::waiting};
     case Clause::not_draining:
       return {"draining", Tone::waiting};
     case Clause::no_outsider:

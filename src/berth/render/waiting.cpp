@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "berth/core/units.h"
 #include "berth/render/explain.h"
 
 namespace berth::render {
@@ -14,8 +15,9 @@ bool is_out_of_question(const Verdict& verdict) {
   return verdict.failed && *verdict.failed <= Clause::static_filters && *verdict.failed != Clause::healthy;
 }
 
-std::string what_is_missing(const std::vector<Verdict>& verdicts, const Snapshot& snapshot,
-                            const Style& style) {
+/// `promise_bytes`: of a share, the memory that it wants on each device; 0: none is promised.
+std::string what_is_missing(const std::vector<Verdict>& verdicts, std::uint64_t promise_bytes,
+                            const Snapshot& snapshot, const Style& style) {
   const auto devices = devices_of(verdicts, snapshot);
   std::size_t free = 0;
   std::size_t possible = 0;
@@ -36,7 +38,9 @@ std::string what_is_missing(const std::vector<Verdict>& verdicts, const Snapshot
   std::string busy;
   for (const auto& [state, labels] : alike)
     busy += fmt::format("{}GPU {} {}", busy.empty() ? "" : ", ", label_list(labels), state);
-  return fmt::format("{} of {} free{}{}", free, possible, busy.empty() ? "" : "; ", busy);
+  const std::string wanted =
+      promise_bytes == 0 ? "" : fmt::format(" for {}", bytes_for_people(promise_bytes));
+  return fmt::format("{} of {} free{}{}{}", free, possible, wanted, busy.empty() ? "" : "; ", busy);
 }
 
 }  // namespace
@@ -44,7 +48,9 @@ std::string what_is_missing(const std::vector<Verdict>& verdicts, const Snapshot
 std::string reason(const Standing& standing, const Snapshot& snapshot, const Style& style) {
   if (standing.stopped) return "stopped: the others pass it over until it goes on";
   const std::string missing =
-      standing.verdicts.empty() ? std::string() : what_is_missing(standing.verdicts, snapshot, style);
+      standing.verdicts.empty()
+          ? std::string()
+          : what_is_missing(standing.verdicts, standing.ticket.promise_bytes, snapshot, style);
   const auto with_missing = [&](std::string_view why) {
     return missing.empty() ? std::string(why) : fmt::format("{}; {}", missing, why);
   };

@@ -70,6 +70,11 @@ TEST_CASE("every clause has a word for the table, and none is coloured as free")
     CHECK(state.tone != Tone::good);
   }
   CHECK(short_state(failing(Clause::not_leased, "", {alice()}), gpu(3), kStyle).text == "leased alice 2 h");
+  Verdict shared = failing(Clause::not_leased, "", {alice()});
+  shared.free_bytes = 12ULL << 30U;
+  CHECK(short_state(shared, gpu(3), kStyle).text == "leased alice 2 h, 12 GiB left");
+  shared.free_bytes = 0;
+  CHECK(short_state(shared, gpu(3), kStyle).text == "leased alice 2 h");
   CHECK(short_state(failing(Clause::not_awaited, "", {alice()}), gpu(3), kStyle).text == "kept for alice");
 }
 
