@@ -22,8 +22,8 @@ constexpr std::string_view kDocsPolicy =
 constexpr std::string_view kToTheFolder = "Location: /docs/\r\n";
 
 constexpr std::string_view kNoDocs =
-    "The documents are not installed with this program. A package of Berth has them; in a checkout, `./dev docs` "
-    "builds them in build/docs.\n";
+    "The documents are not installed with this program. A package of Berth has them. In a checkout,\n"
+    "`./dev docs` builds them in build/docs.\n";
 
 struct Kind {
   std::string_view ending;
