@@ -408,6 +408,8 @@ std::vector<Row> troubles_of(const TopSight& sight, const Style& style) {
 std::vector<BodyLine> lines_of(const TopSight& sight, const TopView& view, const ScreenSize& size,
                                const Style& style) {
   std::vector<BodyLine> lines;
+  // That nobody waits is not known before the first look is back.
+  if (sight.hosts.empty()) return lines;
   for (Section& section : Gathering(sight, size, style).sections()) {
     const std::size_t all = section.entries.size();
     if (all == 0 && section.words->none.empty()) continue;

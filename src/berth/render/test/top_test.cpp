@@ -117,6 +117,13 @@ TEST_CASE("a screen is as high as it is, and no row wider") {
   }));
 }
 
+TEST_CASE("before the first look is back nothing is said of the machine") {
+  const TopScreen screen = shown({}, {});
+  CHECK(text_of(screen.rows[0]).starts_with("berth top: looking for the first time"));
+  CHECK_FALSE(has(screen, "nobody waits"));
+  CHECK_FALSE(has(screen, "GPUS"));
+}
+
 TEST_CASE("bars have the colour of what they show") {
   Reader reader;
   reader.size = {120, 24};
