@@ -3,10 +3,13 @@
 // ticket. Once granted it asks before it starts the command, and it starts nothing without a yes.
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <utility>
@@ -16,6 +19,7 @@
 #include "berth/cli/command.h"
 #include "berth/cli/conduct_check.h"
 #include "berth/cli/envoy_link.h"
+#include "berth/cli/job_runner.h"
 #include "berth/cli/question.h"
 #include "berth/cli/run.h"
 #include "berth/core/standing.h"
@@ -25,6 +29,7 @@
 #include "berth/render/json.h"
 #include "berth/render/waiting.h"
 #include "berth/source/probe/protocol.h"
+#include "berth/sys/child.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/system_error.h"
 
@@ -35,6 +40,8 @@ using namespace std::chrono_literals;
 
 // A caller whose machine sleeps keeps no GPU from others for longer than this.
 constexpr auto kPatienceForYes = 30s;
+// Shorter than a caller waits for an answer (lab::kPatienceForAnswer).
+constexpr auto kPatienceForCall = 35s;
 
 struct Question {
   lab::EnvoyAsk ask;
@@ -48,6 +55,34 @@ void take_environment(const std::vector<std::string>& variables) {
     if (end != std::string::npos && end > 0)
       ::setenv(variable.substr(0, end).c_str(), variable.c_str() + end + 1, 1);
   }
+}
+
+std::string all_of(const sys::Descriptor& file) {
+  std::string text;
+  std::array<char, 1 << 14> buffer;
+  ssize_t got = 0;
+  while ((got = ::pread(file.get(), buffer.data(), buffer.size(), static_cast<off_t>(text.size()))) > 0)
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  return text;
+}
+
+// As the user of this login could call it.
+Result<lab::Called> call_program(const std::vector<std::string>& words) {
+  const sys::Descriptor out(::memfd_create("berth-out", MFD_CLOEXEC));
+  const sys::Descriptor err(::memfd_create("berth-err", MFD_CLOEXEC));
+  if (!out || !err) return sys::fail_errno("making room for what it says");
+  BERTH_LET(std::string program, program_path());
+  const sys::Command command{
+      .program = std::move(program), .arguments = words, .output = out.get(), .error = err.get()};
+  BERTH_LET(auto child, sys::Child::spawn(command));
+  const auto ending = child.wait(kPatienceForCall);
+  if (!ending) {
+    child.kill(SIGTERM);
+    return fail(ErrorCode::timed_out, fmt::format("berth {} there has not ended", words.front()));
+  }
+  constexpr int kBySignal = 128;
+  return lab::Called{ending->signal != 0 ? kBySignal + ending->signal : ending->exit_status, all_of(out),
+                     all_of(err)};
 }
 
 Result<lab::MachineReport> report_of_machine(Environment& environment) {
@@ -110,6 +145,12 @@ class Envoy : public Command {
       return 0;
     }
     BERTH_DO(source::check_version(question_.lease.version, version()));
+    if (question_.ask.errand == lab::Errand::call) {
+      if (question_.ask.words.empty()) return fail(ErrorCode::usage, "call what?");
+      BERTH_LET(const auto called, call_program(question_.ask.words));
+      BERTH_DO(link_.say(lab::encode(called)));
+      return 0;
+    }
     take_environment(question_.lease.variables);
     BERTH_LET(options_.lease.request, request_options());
     if (question_.ask.errand == lab::Errand::offer) {

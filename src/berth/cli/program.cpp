@@ -67,7 +67,8 @@ Error clearer(Error error, const Row& row, std::span<char* const> words) {
         "starts a shell on the first host that has the GPUs";
   else
     error.message = fmt::format(
-        "berth {} cannot ask other hosts; run, shell, submit, each, list, queue and why can. Log in on "
+        "berth {} cannot ask other hosts; run, shell, submit, each, list, queue, why, release and cancel "
+        "can. Log in on "
         "a host for the rest: ssh HOST berth {}",
         row.name, row.name);
   return error;

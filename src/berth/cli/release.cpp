@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "berth/cli/command.h"
+#include "berth/cli/far_ticket.h"
 #include "berth/cli/job_runner.h"
 #include "berth/cli/named_job.h"
 #include "berth/cli/named_lease.h"
@@ -71,6 +72,31 @@ Result<Output> end_ticket(const NamedLease& named, std::int64_t wait_s, std::str
                                 command.empty() ? "" : fmt::format(": {}", command))};
 }
 
+// A host is listened to for little longer.
+constexpr std::int64_t kLongestFarWait = 30;
+
+/// The same on the host that has it: `call` is the command there, without the id.
+Result<Output> end_far_ticket(const AnywhereOptions& anywhere, std::vector<std::string> call,
+                              const std::vector<std::string>& words, std::int64_t wait_s) {
+  if (words.size() != 1)
+    return fail(ErrorCode::usage, "with --anywhere: one id; `berth queue --anywhere` has those that wait");
+  if (wait_s > kLongestFarWait) return fail(ErrorCode::usage, "with --anywhere --wait is 30s at most");
+  BERTH_LET(const auto hosts, hosts_meant(anywhere));
+  // Jobs of several hosts have the same numbers.
+  const bool may_be_job = call.front() == "cancel" && task_id_from_text(words.front());
+  FarTicket ticket{hosts.front(), words.front()};
+  if (!may_be_job || hosts.size() > 1) {
+    auto found = find_far_ticket(hosts, words.front());
+    if (!found && may_be_job)
+      found.error().message += "; if it is the number of a job, name its host: --host";
+    if (!found) return std::unexpected(found.error());
+    ticket = *std::move(found);
+  }
+  call.push_back(fmt::format("--wait={}s", wait_s));
+  call.push_back(ticket.id);
+  return call_there(ticket.host, call);
+}
+
 class Release : public Command {
  public:
   Syntax syntax() override {
@@ -81,16 +107,21 @@ class Release : public Command {
     syntax.options.push_back(wait_option(wait_s_));
     syntax.options.push_back(
         {"Options", 0, "because", "TEXT", "told to whoever has the lease", {}, store_text(because_)});
+    add_anywhere_options(syntax, anywhere_, "on whichever host of the lab has it, through ssh");
     return syntax;
   }
 
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    BERTH_DO(settle(anywhere_));
+    if (anywhere_.anywhere)
+      return end_far_ticket(anywhere_, {"release", "--because=" + because_}, words, wait_s_);
     BERTH_LET(const auto lease, find_named_lease(words));
     return end_ticket(lease, wait_s_, "ended the lease", note_release(lease, because_));
   }
 
  private:
   std::string because_;
+  AnywhereOptions anywhere_;
   std::int64_t wait_s_ = 10;
 };
 
@@ -102,10 +133,13 @@ class Cancel : public Command {
     syntax.words_command = "__leases waiting";
     syntax.about = kCancelAbout;
     syntax.options.push_back(wait_option(wait_s_));
+    add_anywhere_options(syntax, anywhere_, "on whichever host of the lab has it, through ssh");
     return syntax;
   }
 
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    BERTH_DO(settle(anywhere_));
+    if (anywhere_.anywhere) return end_far_ticket(anywhere_, {"cancel"}, words, wait_s_);
     BERTH_LET(const auto jobs, cancel_jobs(words));
     if (jobs) return *jobs;
     const auto request = find_named_request(words);
@@ -134,6 +168,7 @@ class Cancel : public Command {
     return output;
   }
 
+  AnywhereOptions anywhere_;
   std::int64_t wait_s_ = 10;
 };
 

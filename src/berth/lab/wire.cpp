@@ -14,10 +14,11 @@ constexpr std::string_view kHelloRecord = "berth-envoy";
 constexpr std::string_view kAskRecord = "berth-envoy-ask";
 constexpr std::string_view kOfferRecord = "berth-offer";
 constexpr std::string_view kReportRecord = "berth-report";
+constexpr std::string_view kCalledRecord = "berth-called";
 constexpr std::string_view kBegunRecord = "berth-begun";
 constexpr std::string_view kEndRecord = "berth-command-end";
 constexpr std::array<std::string_view, 2> kCallerRecords{"berth-join", "berth-yes"};
-constexpr std::array<std::string_view, 3> kErrands{"look", "offer", "run"};
+constexpr std::array<std::string_view, 4> kErrands{"look", "offer", "run", "call"};
 
 // A frame is one letter, the length of its text in four bytes, the highest first, and the text.
 constexpr std::size_t kFrameHead = 5;
@@ -57,6 +58,13 @@ template <class Report, class Visit>
 void visit_report(Report& report, Visit&& visit) {
   visit("listing", report.listing);
   visit("queue", report.queue);
+}
+
+template <class Answer, class Visit>
+void visit_called(Answer& called, Visit&& visit) {
+  visit("exit_status", called.exit_status);
+  visit("out", called.out);
+  visit("err", called.err);
 }
 
 template <class End, class Visit>
@@ -118,6 +126,10 @@ std::string encode(const Offer& offer) {
   return encoded(offer, kOfferRecord, [](auto& value, auto&& visit) { visit_offer(value, visit); });
 }
 
+std::string encode(const Called& called) {
+  return encoded(called, kCalledRecord, [](auto& value, auto&& visit) { visit_called(value, visit); });
+}
+
 std::string encode(const Begun&) {
   return RecordWriter(kBegunRecord, kEnvoyVersion).finish();
 }
@@ -133,6 +145,9 @@ Result<EnvoyMessage> decode_envoy_message(std::string_view text) {
   if (kind == kReportRecord)
     return as_message(
         decoded<MachineReport>(text, kind, [](auto& value, auto&& visit) { visit_report(value, visit); }));
+  if (kind == kCalledRecord)
+    return as_message(
+        decoded<Called>(text, kind, [](auto& value, auto&& visit) { visit_called(value, visit); }));
   if (kind == kBegunRecord) return as_message(decoded<Begun>(text, kind, [](auto&, auto&&) {}));
   return as_message(api::decode_message(text));
 }

@@ -20,6 +20,7 @@ enum class Errand {
   look,   ///< tell of the machine and its queue
   offer,  ///< tell what the request could have, and wait for the word to join
   run,    ///< stand in line at once
+  call,   ///< call `berth WORDS`, and give what it says
 };
 std::string_view to_text(Errand errand);
 bool read_value(std::string_view text, Errand& errand);
@@ -51,6 +52,14 @@ struct MachineReport {
   std::string queue;
 };
 
+/// What `berth WORDS` said on the host.
+struct Called {
+  int exit_status = 0;  ///< 128 and the signal that killed it
+  std::string out, err;
+
+  bool operator==(const Called&) const = default;
+};
+
 /// It had the yes. What follows is the command's output.
 struct Begun {
   bool operator==(const Begun&) const = default;
@@ -58,13 +67,14 @@ struct Begun {
 
 /// The lease messages have their meaning as between a host program and `berth __lease`: Standing while it
 /// waits, then a Snapshot and LeaseGranted, or LeaseRefused.
-using EnvoyMessage = std::variant<EnvoyHello, MachineReport, Offer, Begun, api::LeaseMessage>;
+using EnvoyMessage = std::variant<EnvoyHello, MachineReport, Called, Offer, Begun, api::LeaseMessage>;
 
 std::string encode(const EnvoyAsk& ask);
 Result<EnvoyAsk> decode_envoy_ask(std::string_view text);
 
 std::string encode(const EnvoyHello& hello);
 std::string encode(const MachineReport& report);
+std::string encode(const Called& called);
 std::string encode(const Offer& offer);
 std::string encode(const Begun& begun);
 /// Error: `failure`. REQUIRES: nothing; the text may be anything.

@@ -15,12 +15,12 @@ Message heard(const std::string& text) {
 }
 
 TEST_CASE("what the caller asks arrives as it was asked") {
-  const EnvoyAsk ask{Errand::offer, "/home/a b", {"sh", "-c", "a\nb \\"}, "uuid", "amd", "berth-1234\n",
+  const EnvoyAsk ask{Errand::offer, "/home/a b", {"sh", "-c", "a\nb \\"}, "uuid", "amd", "berth-1234\n", true,
                      true,          true};
   const auto decoded = decode_envoy_ask(encode(ask));
   if (!decoded) FAIL(decoded.error().message);
   CHECK(*decoded == ask);
-  for (const Errand errand : {Errand::look, Errand::offer, Errand::run}) {
+  for (const Errand errand : {Errand::look, Errand::offer, Errand::run, Errand::call}) {
     EnvoyAsk each;
     each.errand = errand;
     CHECK(decode_envoy_ask(encode(each))->errand == errand);
@@ -35,6 +35,8 @@ TEST_CASE("what the envoy says arrives as it was said") {
   const auto report = heard<MachineReport>(encode(MachineReport{"{\"a\": 1}\n", "{}\n"}));
   CHECK(report.listing == "{\"a\": 1}\n");
   CHECK(report.queue == "{}\n");
+  const Called called{3, "ended\n", "berth: a\nb\n"};
+  CHECK(heard<Called>(encode(called)) == called);
   heard<Begun>(encode(Begun{}));
   heard<api::LeaseMessage>(api::encode(api::LeaseMessage(Standing{})));
 }

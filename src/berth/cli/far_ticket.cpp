@@ -1,0 +1,52 @@
+#include "berth/cli/far_ticket.h"
+
+#include <fmt/format.h>
+
+#include "berth/core/printable.h"
+#include "berth/lab/ask_hosts.h"
+
+namespace berth::cli {
+
+Result<FarTicket> find_far_ticket(const std::vector<LabHost>& hosts, std::string_view word) {
+  // Of no ledger: what is wrong with the word itself.
+  if (const auto shape = ticket_named(Ledger{}, word); !shape && shape.error().code == ErrorCode::usage)
+    return std::unexpected(shape.error());
+  const Hosts seen = look_at_hosts(hosts);
+  std::vector<FarTicket> found;
+  std::string silent;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    if (!seen[i]->report) silent += fmt::format("{}{}", silent.empty() ? "" : ", ", hosts[i].name);
+    if (!seen[i]->report) continue;
+    for (const Ticket& ticket : seen[i]->report->ledger.tickets)
+      if (to_text(ticket.id).ends_with(word)) found.push_back({hosts[i], to_text(ticket.id)});
+  }
+  if (found.size() == 1) return found.front();
+  if (found.empty())
+    return fail(
+        ErrorCode::failure,
+        fmt::format("no lease and no request on these hosts has the id {}{}", word,
+                    silent.empty() ? "" : fmt::format("; not known of {}, which do not answer", silent)));
+  std::string all;
+  for (const FarTicket& each : found)
+    all += fmt::format("{}{} on {}", all.empty() ? "" : ", ", each.id, each.host.name);
+  return fail(ErrorCode::usage, fmt::format("{} could be {}; give more digits, or --host", word, all));
+}
+
+Result<Output> call_there(const LabHost& host, const std::vector<std::string>& words) {
+  lab::EnvoyAsk ask;
+  ask.errand = lab::Errand::call;
+  ask.words = words;
+  const auto answers = lab::ask_hosts(ssh_of_environment(), {host}, ask, lease_ask_of({}));
+  if (!answers.front())
+    return fail(answers.front().error().code,
+                fmt::format("{}: {}", host.name, answers.front().error().message));
+  const auto* called = std::get_if<lab::Called>(&*answers.front());
+  if (called == nullptr)
+    return fail(ErrorCode::failure, fmt::format("{} does not answer what it was asked", host.name));
+  const auto named = [&](std::string_view text) {
+    return text.empty() ? "" : fmt::format("{}: {}", host.name, printable_lines(text));
+  };
+  return Output{.out = named(called->out), .err = named(called->err), .status = called->exit_status};
+}
+
+}  // namespace berth::cli
