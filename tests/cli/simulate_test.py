@@ -62,6 +62,17 @@ def test_it_compares_other_rules_with_these(lab, jobs):
     )
 
 
+def test_the_fair_order_lets_the_user_who_has_fewer_gpus_start_first(lab, jobs):
+    jobs.write_text("arrival,devices,duration,user\n0,2,100,ann\n1,2,100,ann\n2,2,100,ann\n3,2,100,bob\n")
+    document = checked(lab.berth("simulate", "--jobs", jobs, "--order", "fair", "--json"), "simulate")
+    present, other = document["policies"]
+    assert present["starts_s"] == [0, 100, 200, 300]
+    assert other["starts_s"] == [0, 200, 300, 100]
+    assert (present["order"], other["order"]) == ("fifo", "fair")
+    refused = lab.berth("simulate", "--jobs", jobs, "--order", "random")
+    assert refused.status == 2 and 'must be "fifo" or "fair"' in refused.err
+
+
 def test_a_time_that_is_assumed_opens_and_closes_holes(lab, jobs):
     jobs.write_text(JOBS.replace(",98,", ",,"))
     words = ["simulate", "--jobs", jobs, "--json", "--assumed-time"]

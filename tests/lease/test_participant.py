@@ -9,6 +9,7 @@ import sys
 import pytest
 from jobs import DEADLINE_S, close_input, device_file, holder, queue, tickets, waiter
 
+ALICE, BOB = 20001, 20002
 SCRIPT = pathlib.Path(__file__).with_name("participant.py")
 
 
@@ -54,6 +55,28 @@ def test_one_that_yields_does_not_keep_it_waiting_though_it_knows_nothing_of_tha
     has_it(other, one)
     ends(other)
     yielding.starts()
+
+
+def test_nobody_who_keeps_the_fair_order_goes_past_it_as_it_waits_for_all_who_came_before(open_lab, as_user):
+    lab = open_lab
+    lab.change("1xH100")
+    lab.uuid = device_file(lab).name
+    (lab.directory / "site.toml").write_text('order = "fair"\n')
+
+    def of(user):
+        return {"user": user, "group": user, "extra_groups": [], "cwd": "/"}
+
+    holding = holder(lab, **of(ALICE))
+    second = waiter(lab, **of(ALICE))
+    other = participant(lab)
+    last = waiter(lab, **of(BOB))
+    assert queue(lab) == [second.pid, other.pid, last.pid]
+    holding.ends()
+    second.starts()
+    second.ends()
+    has_it(other, lab)
+    ends(other)
+    last.starts()
 
 
 def test_it_waits_its_turn_among_the_others_and_they_wait_for_it(one):

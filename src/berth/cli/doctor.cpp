@@ -270,6 +270,7 @@ std::string policy_in_words(const SitePolicy& policy) {
         duration_for_people(*policy.idle_leftovers_s));
   text += fmt::format("; a job without a time limit is assumed to last {}",
                       time_for_people(policy.line.assumed_s));
+  if (policy.line.order == TurnOrder::fair) text += "; the user who has fewer GPUs comes first";
   text += policy.line.backfill ? "; later jobs fill gaps" : "; no job starts before an earlier rival";
   if (policy.limits.each)
     text += fmt::format("; a user may have {} GPUs at the same time", *policy.limits.each);

@@ -9,6 +9,7 @@
 #include "berth/cli/command.h"
 #include "berth/cli/question.h"
 #include "berth/core/printable.h"
+#include "berth/core/turn_order.h"
 #include "berth/core/units.h"
 #include "berth/core/workload.h"
 #include "berth/lease/site_file.h"
@@ -28,6 +29,7 @@ constexpr std::string_view kSimulateAbout =
     "\n"
     "    berth simulate --jobs jobs.csv\n"
     "    berth simulate --jobs jobs.csv --assumed-time 8h\n"
+    "    berth simulate --jobs jobs.csv --order fair\n"
     "    berth simulate --jobs jobs.csv --devices 16 --no-backfill --json\n"
     "\n"
     "The first line of FILE is arrival,devices,duration,time,user: when the job came (seconds, or a date "
@@ -106,6 +108,9 @@ class Simulate : public Command {
     option(kOtherRules, "assumed-time", "TIME",
            "assume that a job without a time limit lasts this long: 1h, 2d",
            [this](std::string_view value) { return set_assumed_time(value); });
+    option(kOtherRules, "order", "ORDER",
+           "whose job starts first: fifo (whoever came first) or fair (the user who has fewer GPUs)",
+           [this](std::string_view value) { return set_order(value); });
     option(kOtherRules, "backfill", "", "later jobs may start before an earlier job that they do not delay",
            raise_flag(backfill_));
     option(kOtherRules, "no-backfill", "", "no job starts before an earlier one", raise_flag(no_backfill_));
@@ -121,7 +126,8 @@ class Simulate : public Command {
     BERTH_LET(const auto site, leasing::read_site_files(leasing::standard_site_file_paths()));
     const LineRules present = site.policy.line;
     const LineRules other{.assumed_s = assumed_s_.value_or(present.assumed_s),
-                          .backfill = backfill_ || (present.backfill && !no_backfill_)};
+                          .backfill = backfill_ || (present.backfill && !no_backfill_),
+                          .order = order_.value_or(present.order)};
     BERTH_LET(const auto devices, how_many_devices(environment));
     const std::string name = file_ == "-" ? "standard input" : file_;
     const auto text = read_jobs_file(file_);
@@ -143,6 +149,11 @@ class Simulate : public Command {
     if (devices > kMostDevices)
       return fail(ErrorCode::usage, fmt::format("must be at most {}", kMostDevices));
     devices_ = devices;
+    return {};
+  }
+
+  Result<void> set_order(std::string_view value) {
+    BERTH_LET(order_, turn_order_from_text(value));
     return {};
   }
 
@@ -177,6 +188,7 @@ class Simulate : public Command {
   std::string file_;
   std::optional<unsigned> devices_;
   std::optional<Moment> assumed_s_;
+  std::optional<TurnOrder> order_;
   bool backfill_ = false;
   bool no_backfill_ = false;
   bool json_ = false;

@@ -29,9 +29,14 @@ constexpr milliseconds kFirstDeafness = 20ms;
 // Others decide within a moment each. Whoever may not wait gives a crowd of them their time.
 constexpr milliseconds kGateMoment = 2s;
 
-// What is kept for somebody may be lent until then, to whoever gives it back in time.
-bool backfills(const State& state) {
-  return state.facts.policy.line.backfill;
+// What is kept for somebody may be lent until then, to whoever gives it back in time, or be given to somebody
+// who comes later and has less.
+bool lets_others_pass(const State& state) {
+  return state.facts.policy.line.lets_others_pass();
+}
+
+bool is_in_fair_order(const State& state) {
+  return state.standing.ticket.turn.has_value();
 }
 
 const Behind* behind(const State& state) {
@@ -167,7 +172,7 @@ Action sleep_behind(State& state, const Behind& me, milliseconds now, millisecon
                     .watched = {me.rival},
                     .uuids = me.unguarded,
                     .leases = leases_of(state.ledger, is_unguarded),
-                    .bell = backfills(state) && !is_deaf,
+                    .bell = lets_others_pass(state) && !is_deaf,
                     .asked = asked_to_yield(state)};
   sleep.watched.insert(sleep.watched.end(), state.passed_over.begin(), state.passed_over.end());
   return sleep;
@@ -194,9 +199,7 @@ Result<void> see_how_it_stands(State& state) {
   const auto before = rivals_before(standing.ticket, state.ledger, state.passed_over);
   standing.position = 1 + before.size() + state.ledger.unread;
   standing.behind.reset();
-  if (const Behind* me = behind(state)) {
-    if (const Ticket* rival = find_ticket(state.ledger, me->rival)) standing.behind = *rival;
-  }
+  if (behind(state) != nullptr && !before.empty()) standing.behind = *before.back();
   standing.ticket.held_back = is_held_back(state);
   standing.starts_at_s.reset();
   if (standing.ticket.held_back) return {};
@@ -260,7 +263,8 @@ Action on(State& state, milliseconds now, const LeftGate& left) {
     state.gives_up = true;
   } else if (state.only_the_order) {
     // One that no longer waits may leave another in front, for whom no driver need be asked.
-    const bool may_free_others = backfills(state) && is_any_unleased(state.judged, state.facts.snapshot);
+    const bool may_free_others =
+        lets_others_pass(state) && is_any_unleased(state.judged, state.facts.snapshot);
     if (behind(state) == nullptr || may_free_others) return look_anew(state);
   } else if (state.facts_are_old) {
     return look_once_more(state);
@@ -284,7 +288,8 @@ Action on(State& state, milliseconds now, const Named& names) {
   if (state.gives_up) return Refuse{};
   // Whoever has just come changes nothing for those who are there already.
   const bool has_news = std::exchange(state.may_free_others, false) || behind(state) == nullptr;
-  if (has_news && backfills(state) && is_any_unleased(state.ledger, state.facts.snapshot)) return ReadLine{};
+  if (has_news && lets_others_pass(state) && is_any_unleased(state.ledger, state.facts.snapshot))
+    return ReadLine{};
   return sleep(state, now);
 }
 
@@ -311,11 +316,13 @@ Action on(State& state, milliseconds now, const Rang& rang) {
   return ring(state, now);
 }
 
-// It gives way to one that came later, whom an older program may keep waiting for it: behind him by the order
-// of joining it harms nobody.
-bool is_behind_a_later_one(const State& state) {
+// It yields to one that came later, whom an older program may keep waiting for it: behind him by the order of
+// joining it harms nobody.
+bool yields_to_a_later_one(const State& state) {
   const Behind* me = behind(state);
-  return me != nullptr && state.standing.ticket.id < me->rival;
+  if (me == nullptr || !state.standing.ticket.yield_s || me->rival < state.standing.ticket.id) return false;
+  const Ticket* rival = find_ticket(state.ledger, me->rival);
+  return rival != nullptr && !rival->yield_s;
 }
 
 // Nobody tells of a waiter that is stopped, or goes on: each sleeper looks at the one ahead of it, and at
@@ -324,14 +331,16 @@ Action on(State& state, milliseconds now, const Ticked& tick) {
   state.far_back = tick.far_back;
   const auto is_passed_over = [&](TicketId id) { return tick.passed_over.contains(id); };
   const Behind* me = behind(state);
-  if (is_behind_a_later_one(state)) {
+  if (yields_to_a_later_one(state)) {
     state.only_the_order = true;
     return Join{state.standing.ticket.candidates};
   }
   const bool looks_for_itself = me != nullptr && !me->unguarded.empty();
-  if (state.is_pausing || (tick.leases_changed && looks_for_itself)) return look_anew(state);
+  // Of those whose turn is before it nobody tells it that one has given up.
+  const bool has_to_look = tick.leases_changed || is_in_fair_order(state);
+  if (state.is_pausing || (has_to_look && looks_for_itself)) return look_anew(state);
   if (me != nullptr && watches_original(state, *me)) return look_anew(state);
-  const bool may_be_my_turn = tick.leases_changed && !tick.far_back && backfills(state);
+  const bool may_be_my_turn = tick.leases_changed && !tick.far_back && lets_others_pass(state);
   if (!may_be_my_turn && (me == nullptr || !is_passed_over(me->rival)) &&
       std::ranges::all_of(state.passed_over, is_passed_over)) {
     if (now >= state.deaf_until + state.patience.tick) state.ring_pause = 0ms;
@@ -342,8 +351,8 @@ Action on(State& state, milliseconds now, const Ticked& tick) {
 }
 
 Action on(State& state, milliseconds now, Woken woken) {
+  state.may_free_others = true;
   if (behind(state) != nullptr) {
-    state.may_free_others = true;
     if (woken == Woken::rung) {
       state.looks_after_ring = kLooksAfterRing;
       state.ring_pause = std::clamp(2 * state.ring_pause, kFirstDeafness, state.patience.tick);
@@ -364,7 +373,8 @@ Action on(State& state, milliseconds now, Woken woken) {
 // has found one to sleep behind who looks after all that it waits for.
 bool depends_on_unread(const State& state) {
   const Behind* me = behind(state);
-  return state.judged.unread > 0 && (me == nullptr || !me->unguarded.empty() || !me->in_the_way.empty());
+  return state.judged.unread > 0 &&
+         (is_in_fair_order(state) || me == nullptr || !me->unguarded.empty() || !me->in_the_way.empty());
 }
 
 // What is free and yet not to be had may be locked by somebody without a ticket. The kernel takes its time to
@@ -391,7 +401,7 @@ Take take_choice(const Choice& choice, const State& state) {
 }
 
 Decision decide_by(State& state, std::int64_t lease_changes) {
-  if (depends_on_unread(state)) return ReadOn{backfills(state)};
+  if (depends_on_unread(state)) return ReadOn{lets_others_pass(state)};
   if (state.only_the_order) return Stay{};
   // The facts may be older than a lease that has come or gone since.
   const auto* granted = std::get_if<Granted>(&state.plan);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "berth/core/clauses.h"
+#include "berth/core/turn_order.h"
 
 namespace berth {
 
@@ -47,7 +48,8 @@ std::vector<const Gap::Kept*> Gap::in_the_way_of(const Verdict& verdict) const {
   return found;
 }
 
-Ticket newcomer(const Request& request, std::vector<std::string> candidates) {
+Ticket newcomer(const Request& request, std::vector<std::string> candidates, const Ledger& ledger,
+                const Facts& facts) {
   Ticket ticket;
   ticket.id = TicketId{std::numeric_limits<std::uint64_t>::max()};
   ticket.count = request.count;
@@ -55,6 +57,8 @@ Ticket newcomer(const Request& request, std::vector<std::string> candidates) {
   ticket.promise_bytes = request.promise_bytes;
   ticket.time_s = request.time_s;
   ticket.yield_s = request.yield_s;
+  ticket.uid = facts.asker_uid;
+  if (facts.policy.line.order == TurnOrder::fair) ticket.turn = next_turn(ticket.uid, ledger);
   ticket.candidates = std::move(candidates);
   return ticket;
 }
@@ -74,7 +78,8 @@ std::vector<Verdict> behind_the_line(std::vector<Verdict> verdicts, const Ticket
       if (std::ranges::find(names, name_of(*ticket)) == names.end()) names.push_back(name_of(*ticket));
     }
     verdict.failed = Clause::not_awaited;
-    verdict.reason = fmt::format("kept for {}, who asked earlier", fmt::join(names, ", "));
+    verdict.reason = fmt::format("kept for {}, {}", fmt::join(names, ", "),
+                                 newcomer.turn ? "whose turn is before yours" : "who asked earlier");
   }
   return verdicts;
 }

@@ -12,7 +12,8 @@ namespace berth {
 /// on; without backfill, all that they could be given.
 class Gap {
  public:
-  /// Behind all who came before `mine` and are not `passed_over`. The ticket and the facts must outlive this.
+  /// Behind all whose turn is before that of `mine` and who are not `passed_over`. The ticket and the facts
+  /// must outlive this.
   Gap(const Ticket& mine, const Ledger& ledger, const Facts& facts, const std::set<TicketId>& passed_over,
       Moment now);
 
@@ -35,8 +36,9 @@ class Gap {
   std::vector<Kept> kept_;
 };
 
-/// A request as it would stand in the line if it were made now: the last of all.
-Ticket newcomer(const Request& request, std::vector<std::string> candidates);
+/// A request as it would stand in the line if whoever asks made it now: it came the last of all.
+Ticket newcomer(const Request& request, std::vector<std::string> candidates, const Ledger& ledger,
+                const Facts& facts);
 
 /// Verdicts on the request of a newcomer, where those that `judge` calls free and that the line keeps for
 /// somebody else fail with Clause::not_awaited.

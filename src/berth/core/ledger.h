@@ -57,6 +57,9 @@ struct Ticket {
   /// It ends for whoever waits and does not yield, with so long between SIGTERM and SIGKILL. nullopt: it does
   /// not yield.
   std::optional<std::int64_t> yield_s{};
+  /// It keeps the fair order, with this number (src/berth/core/turn_order.h). nullopt: it keeps the order of
+  /// coming.
+  std::optional<std::int64_t> turn{};
   /// Lease: the second of the boot clock at its grant. nullopt: written by a program that does not say it.
   std::optional<std::int64_t> granted_boot_s{};
   std::vector<std::string> candidates;  ///< UUIDs that the static filters admit, or kEveryDevice
@@ -139,8 +142,8 @@ std::optional<std::int64_t> said_end_at_s(const Ticket& ticket, std::int64_t boo
 /// Whether the ticket could be given this device.
 bool is_candidate(const Ticket& ticket, std::string_view uuid);
 
-/// Whether `a` stands before `b` in line: those that yield stand behind all others, and each kind in the
-/// order in which they came.
+/// Whether `a` came before `b`, so that `b` may sleep until `a` no longer waits. Those that yield come behind
+/// all others. Whose turn it is first is `in_line` (src/berth/core/turn_order.h).
 bool comes_before(const Ticket& a, const Ticket& b);
 
 /// Whether the candidates of two tickets meet, so that the later one waits for the earlier.

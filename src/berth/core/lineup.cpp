@@ -4,6 +4,7 @@
 #include <map>
 
 #include "berth/core/device_memory.h"
+#include "berth/core/turn_order.h"
 
 namespace berth {
 namespace {
@@ -42,6 +43,7 @@ class Lining {
                                    .bytes = ticket.promise_bytes,
                                    .length = said_length(ticket),
                                    .yields = ticket.yield_s.has_value(),
+                                   .turn = ticket.turn,
                                    .passed_over = passed_over});
   }
 
@@ -103,14 +105,10 @@ class Lining {
 Lineup lineup_of(const Ledger& ledger, const Facts& facts, Moment now, const std::set<TicketId>& passed_over,
                  const Ticket* before) {
   Lining lining(ledger, facts, now, before != nullptr && before->yield_s);
-  std::vector<const Ticket*> waiting;
-  for (const Ticket& ticket : ledger.tickets) {
-    if (ticket.phase == TicketPhase::waiting && (before == nullptr || comes_before(ticket, *before)))
-      waiting.push_back(&ticket);
-  }
-  std::ranges::sort(waiting, [](const Ticket* a, const Ticket* b) { return comes_before(*a, *b); });
-  for (const Ticket* ticket : waiting)
+  for (const Ticket* ticket : in_line(ledger, passed_over, before)) {
+    if (before != nullptr && ticket->id == before->id) break;
     lining.add(*ticket, ticket->held_back || passed_over.contains(ticket->id));
+  }
   return std::move(lining).result();
 }
 

@@ -6,6 +6,7 @@
 #include <ranges>
 
 #include "berth/core/gap.h"
+#include "berth/core/turn_order.h"
 
 namespace berth {
 namespace {
@@ -36,19 +37,27 @@ std::vector<TicketId> owners(const Gap& gap, const std::vector<Verdict>& free) {
   return {owners.begin(), owners.end()};
 }
 
+bool counts_as_waiting(const Ticket& ticket, const std::set<TicketId>& passed_over) {
+  return ticket.phase == TicketPhase::waiting && !ticket.held_back && !passed_over.contains(ticket.id);
+}
+
 bool guards(const Ticket& rival, const std::string& candidate) {
   return candidate == kEveryDevice
              ? std::ranges::find(rival.candidates, kEveryDevice) != rival.candidates.end()
              : is_candidate(rival, candidate);
 }
 
-Behind behind_one_of(const Ticket& mine, const std::vector<const Ticket*>& rivals) {
+// The one that came first of all looks after the devices and rings whose turn it is, also where that is not
+// its own: who relies on whom goes by the order of coming and never in a circle.
+Behind behind_one_of(const Ticket& mine, const std::vector<const Ticket*>& rivals,
+                     const std::vector<const Ticket*>& guarding) {
+  if (guarding.empty()) return Behind{rivals.back()->id, mine.candidates};
   const auto guards_all = [&](const Ticket* rival) {
     return std::ranges::all_of(mine.candidates, [&](const std::string& one) { return guards(*rival, one); });
   };
-  const auto nearest_first = std::views::reverse(rivals);
+  const auto nearest_first = std::views::reverse(guarding);
   const auto found = std::ranges::find_if(nearest_first, guards_all);
-  const Ticket& rival = found == nearest_first.end() ? *rivals.back() : **found;
+  const Ticket& rival = found == nearest_first.end() ? *guarding.back() : **found;
   Behind waits{rival.id};
   std::ranges::copy_if(mine.candidates, std::back_inserter(waits.unguarded),
                        [&](const std::string& one) { return !guards(rival, one); });
@@ -60,15 +69,22 @@ Behind behind_one_of(const Ticket& mine, const std::vector<const Ticket*>& rival
 std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledger,
                                          const std::set<TicketId>& passed_over) {
   std::vector<const Ticket*> rivals;
-  for (const Ticket& other : ledger.tickets) {
-    if (other.phase != TicketPhase::waiting || !comes_before(other, mine) || other.held_back ||
-        passed_over.contains(other.id))
-      continue;
-    if (are_rivals(mine, other)) rivals.push_back(&other);
+  for (const Ticket* other : in_line(ledger, passed_over, &mine)) {
+    if (other->id == mine.id) break;
+    if (counts_as_waiting(*other, passed_over) && are_rivals(mine, *other)) rivals.push_back(other);
   }
-  std::sort(rivals.begin(), rivals.end(),
-            [](const Ticket* a, const Ticket* b) { return comes_before(*a, *b); });
   return rivals;
+}
+
+std::vector<const Ticket*> guards_before(const Ticket& mine, const Ledger& ledger,
+                                         const std::set<TicketId>& passed_over) {
+  std::vector<const Ticket*> guarding;
+  for (const Ticket& other : ledger.tickets) {
+    if (counts_as_waiting(other, passed_over) && comes_before(other, mine) && are_rivals(mine, other))
+      guarding.push_back(&other);
+  }
+  std::ranges::sort(guarding, [](const Ticket* a, const Ticket* b) { return comes_before(*a, *b); });
+  return guarding;
 }
 
 Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me,
@@ -90,7 +106,7 @@ Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& reque
   if (rivals.empty()) return Granted{choose(request, free, facts.snapshot)};
   const bool backfill = facts.policy.line.backfill;
   if (backfill && over) return Blocked{std::move(verdicts), true};
-  Behind waits = behind_one_of(*mine, rivals);
+  Behind waits = behind_one_of(*mine, rivals, guards_before(*mine, ledger, passed_over));
   if (!is_enough && !(would_be_enough && backfill)) return waits;
   const Gap gap(*mine, ledger, facts, passed_over, now);
   if (backfill) waits.in_the_way = owners(gap, free);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "berth/core/turn_order.h"
+
 namespace berth {
 namespace {
 
@@ -21,6 +23,7 @@ class Replaying {
     line_.sets.emplace_back(workload.devices);
     std::iota(line_.sets[0].begin(), line_.sets[0].end(), 0);
     replay_.grants.resize(workload.jobs.size());
+    numbers_.resize(workload.jobs.size());
     for (const LineJob& job : workload.jobs) uids_.try_emplace(job.user, uids_.size());
   }
 
@@ -58,9 +61,36 @@ class Replaying {
   void join(std::size_t place) {
     const LineJob& job = workload_.jobs[place];
     line_.wishes.push_back({.id = {place + 1},
-                            .uid = static_cast<std::uint32_t>(uids_.at(job.user)),
+                            .uid = uid_of(place),
                             .count = job.devices,
-                            .length = job.length});
+                            .length = job.length,
+                            .turn = number_of(place)});
+  }
+
+  std::optional<std::int64_t> number_of(std::size_t place) {
+    if (rules_.order == TurnOrder::fifo) return std::nullopt;
+    std::vector<Numbered> others;
+    for (const Wish& wish : line_.wishes) others.push_back({wish.uid, wish.count, *wish.turn});
+    for (const RunningJob& each : running_)
+      others.push_back({uid_of(each.job), workload_.jobs[each.job].devices, numbers_[each.job], true});
+    return numbers_[place] = next_turn(uid_of(place), others);
+  }
+
+  std::uint32_t uid_of(std::size_t job) const {
+    return static_cast<std::uint32_t>(uids_.at(workload_.jobs[job].user));
+  }
+
+  /// Those that wait, with whose turn it is first at the front.
+  void put_in_order() {
+    if (rules_.order == TurnOrder::fifo) return;
+    std::ranges::sort(line_.wishes, {}, &Wish::id);
+    GpusByUser has;
+    for (const RunningJob& each : running_) {
+      has.firmly[uid_of(each.job)] += workload_.jobs[each.job].devices;
+    }
+    std::vector<Wish> line;
+    for (const std::size_t at : order_of_turns(line_.wishes, has)) line.push_back(line_.wishes[at]);
+    line_.wishes = std::move(line);
   }
 
   void decide() {
@@ -70,6 +100,7 @@ class Replaying {
       for (const std::size_t device : replay_.grants[each.job].devices)
         line_.holds.push_back({device, each.since, until});
     }
+    put_in_order();
     const std::vector<Turn> turns = decide_(line_);
     auto turn = turns.begin();
     std::erase_if(line_.wishes, [&](const Wish& wish) {
@@ -92,6 +123,7 @@ class Replaying {
   const Decide& decide_;
   const Progress& tell_;
   std::map<std::string, std::size_t> uids_;
+  std::vector<std::int64_t> numbers_;  ///< of each job in the fair order, from when it joins
   Line line_;
   std::vector<RunningJob> running_;
   std::size_t free_ = 0;

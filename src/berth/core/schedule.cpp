@@ -132,7 +132,7 @@ class Scheduling {
     for (const Wish& wish : line_.wishes) {
       turns.push_back(turn_of(wish));
       for (const Hold& hold : holds_of(line_, wish, turns.back(), rules_)) timeline_.add(hold);
-      if (!wish.passed_over) last_of_set_[wish.candidates] = &wish;
+      if (!wish.passed_over) last_of_set_[wish.candidates] = turns.size();
     }
     return turns;
   }
@@ -178,18 +178,16 @@ class Scheduling {
   }
 
   WaitsBehind behind(const Wish& wish) const {
-    std::optional<TicketId> last;
-    for (const std::size_t set : rival_sets_[wish.candidates]) {
-      const Wish* rival = last_of_set_[set];
-      if (rival != nullptr && (!last || *last < rival->id)) last = rival->id;
-    }
-    return {last};
+    std::size_t last = 0;
+    for (const std::size_t set : rival_sets_[wish.candidates]) last = std::max(last, last_of_set_[set]);
+    if (last == 0) return {};
+    return {line_.wishes[last - 1].id};
   }
 
   const Line& line_;
   const LineRules& rules_;
   Timeline timeline_;
-  std::vector<const Wish*> last_of_set_;  ///< that has come so far
+  std::vector<std::size_t> last_of_set_;  ///< how many wishes had their turn when it had; 0: none of them yet
   std::vector<bool> reserved_on_set_;
   std::vector<std::vector<std::size_t>> rival_sets_;  ///< those that have a device in common with a set
 };

@@ -36,9 +36,10 @@ struct Wish {
   std::size_t candidates = 0;  ///< the place of their set in Line::sets
   unsigned count = 1;
   bool shared = false;
-  std::uint64_t bytes = 0;         ///< of each device, where a part of it is enough
-  std::optional<Moment> length{};  ///< how long it says that it takes at most, in seconds
-  bool yields = false;             ///< when it starts is up to those who do not
+  std::uint64_t bytes = 0;             ///< of each device, where a part of it is enough
+  std::optional<Moment> length{};      ///< how long it says that it takes at most, in seconds
+  bool yields = false;                 ///< when it starts is up to those who do not
+  std::optional<std::int64_t> turn{};  ///< as Ticket::turn
   /// Stopped, or held back by conditions of its own. It counts as if it did not wait, and keeps its place.
   bool passed_over = false;
 
@@ -51,7 +52,13 @@ struct Line {
   std::vector<std::uint64_t> room_bytes{};       ///< a device each: what it has for parts when nobody has any
   std::vector<std::vector<std::size_t>> sets{};  ///< of candidates, each ascending
   std::vector<Hold> holds{};
-  std::vector<Wish> wishes{};  ///< in the order in which they came
+  std::vector<Wish> wishes{};  ///< in the order of their turns
+};
+
+/// Whose turn it is first.
+enum class TurnOrder {
+  fifo,  ///< whose request came first
+  fair,  ///< who has fewer GPUs (src/berth/core/turn_order.h)
 };
 
 /// What a site has laid down about its line.
@@ -59,6 +66,10 @@ struct LineRules {
   Moment assumed_s = 3600;  ///< what a request is taken to last that does not say
   /// false: nobody starts in front of an earlier rival.
   bool backfill = true;
+  TurnOrder order = TurnOrder::fifo;
+
+  /// Whether a request can be given what an earlier one waits for.
+  bool lets_others_pass() const { return backfill || order == TurnOrder::fair; }
 
   bool operator==(const LineRules&) const = default;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "berth/core/lineup.h"
+#include "berth/core/turn_order.h"
 #include "berth/core/units.h"
 
 namespace berth {
@@ -32,14 +33,9 @@ std::vector<Verdict> verdicts_on(const Ticket& ticket, const Ledger& ledger, con
 
 std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const std::set<TicketId>& stopped,
                                 Moment now) {
-  std::vector<const Ticket*> waiting;
-  for (const Ticket& ticket : ledger.tickets) {
-    if (ticket.phase == TicketPhase::waiting) waiting.push_back(&ticket);
-  }
-  std::ranges::sort(waiting, [](const Ticket* a, const Ticket* b) { return comes_before(*a, *b); });
   const auto starts = expected_starts(ledger, facts, now, stopped);
   std::vector<Standing> queue;
-  for (const Ticket* ticket : waiting) {
+  for (const Ticket* ticket : in_line(ledger, stopped)) {
     Standing standing{.ticket = *ticket, .stopped = stopped.contains(ticket->id)};
     const Ticket* behind = nullptr;
     for (const Standing& earlier : queue) {

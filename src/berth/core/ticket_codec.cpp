@@ -11,6 +11,7 @@
 
 #include "berth/core/record_fields.h"
 #include "berth/core/request.h"
+#include "berth/core/turn_order.h"
 
 namespace berth {
 namespace {
@@ -47,6 +48,7 @@ void fields_of(TicketType& ticket, Candidates& candidates, Fields& field) {
   if (kReads || ticket.shared) field("promise_bytes", ticket.promise_bytes);
   field.hint("time", ticket.time_s, 1, kLongestTimeS);
   field.hint("yield", ticket.yield_s, 1, kLongestYieldS);
+  field.hint("turn", ticket.turn, 0, kLastTurn);
   field("request", ticket.request);
   field("command", ticket.command);
   field("note", ticket.note);

@@ -72,7 +72,8 @@ struct Facts {
   std::vector<std::string> foreign_locks;  ///< UUIDs locked by someone who has no ticket (flock(1))
   std::vector<std::string>
       locked_by_originals;        ///< UUIDs that an original gpu_scheduler has locked, and nobody leased
-  std::optional<GpuLimit> limit;  ///< of the user who asks; nullopt: none
+  std::uint32_t asker_uid = 0;    ///< of the user who asks
+  std::optional<GpuLimit> limit;  ///< his; nullopt: none
   std::int64_t booted_at_s = 0;   ///< where the boot clock began, in seconds since the epoch; 0: not known
 };
 

@@ -69,8 +69,8 @@ class Asking {
     return Looked{std::move(world_.facts), std::move(world_.ledger), {std::move(before.ledger), changes}};
   }
 
-  // In the queue nobody else is given a candidate of ours, but by backfill.
-  bool may_be_given_away() const { return !own_ || options_.policy.line.backfill; }
+  // In the queue nobody else is given a candidate of ours, but by rules that let others pass.
+  bool may_be_given_away() const { return !own_ || options_.policy.line.lets_others_pass(); }
   std::int64_t lease_changes() { return may_be_given_away() ? store_.lease_changes() : 0; }
 
   Done perform(const Join& wanted) {
@@ -232,9 +232,11 @@ class Asking {
     std::set<TicketId> stopped;
     const Ticket* mine = find_ticket(ledger, me);
     if (mine == nullptr) return stopped;
-    for (const Ticket* rival : std::views::reverse(rivals_before(*mine, ledger))) {
-      if (!is_stopped(*rival, *options_.processes)) break;
-      stopped.insert(rival->id);
+    for (const auto& line : {rivals_before(*mine, ledger), guards_before(*mine, ledger)}) {
+      for (const Ticket* rival : std::views::reverse(line)) {
+        if (!stopped.contains(rival->id) && !is_stopped(*rival, *options_.processes)) break;
+        stopped.insert(rival->id);
+      }
     }
     return stopped;
   }
@@ -273,6 +275,7 @@ class Asking {
     draft.promise_bytes = request.promise_bytes;
     draft.time_s = request.time_s;
     draft.yield_s = request.yield_s;
+    if (options_.policy.line.order == TurnOrder::fair) draft.turn = 0;  // the store knows which
     draft.candidates = candidates;
     draft.command = words_.command;
     draft.note = words_.note;

@@ -95,7 +95,8 @@ std::set<TicketId> stopped_waiters(const Ledger& ledger, Processes& processes) {
 Result<std::vector<Verdict>> judge_each_in_line(const World& world) {
   const Request one;
   BERTH_LET(auto verdicts, judge_each(one, world.ledger, world.facts));
-  return behind_the_line(std::move(verdicts), newcomer(one, {std::string(kEveryDevice)}), world.ledger,
+  return behind_the_line(std::move(verdicts),
+                         newcomer(one, {std::string(kEveryDevice)}, world.ledger, world.facts), world.ledger,
                          world.facts, world.stopped, world.looked_at);
 }
 
@@ -122,6 +123,7 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   Facts& facts = world.facts;
   facts.policy = options.policy;
   facts.within = options.within;
+  facts.asker_uid = ::geteuid();
   facts.limit = options.limit;
   facts.masks = resolve_masks(options.masks, snapshot);
   set_aside(options.adopted, snapshot);

@@ -60,16 +60,16 @@ std::vector<std::string> looser_requests(const Request& request, const World& wo
 /// What the line leaves of the verdicts to a request that is made now.
 Result<std::vector<Verdict>> judge_behind_the_line(const Request& request, const World& world) {
   BERTH_LET(auto verdicts, judge(request, world.ledger, world.facts));
-  return behind_the_line(std::move(verdicts), newcomer(request, {}), world.ledger, world.facts, world.stopped,
-                         world.looked_at);
+  return behind_the_line(std::move(verdicts), newcomer(request, {}, world.ledger, world.facts), world.ledger,
+                         world.facts, world.stopped, world.looked_at);
 }
 
 /// How a request that is made now would stand in line.
 Result<std::optional<Standing>> standing_of_newcomer(const Request& request, const World& world) {
   if (count_waiting(world.ledger) == 0) return std::nullopt;
   BERTH_LET(auto able, candidates(request, world.facts));
-  return standing_behind(newcomer(request, std::move(able)), world.ledger, world.facts, world.stopped,
-                         world.looked_at);
+  return standing_behind(newcomer(request, std::move(able), world.ledger, world.facts), world.ledger,
+                         world.facts, world.stopped, world.looked_at);
 }
 
 Result<Explained> explained(const Request& request, World world, std::vector<Verdict> verdicts,
@@ -241,7 +241,7 @@ Result<Refusal> Session::refuse(const Request& request, Refused refused, const P
   if (refused.standing.behind) {
     name_users(world.ledger);
     world.stopped = stopped_waiters(world.ledger, system_processes());
-    Ticket mine = newcomer(request, {});
+    Ticket mine = newcomer(request, {}, world.ledger, world.facts);
     mine.id = refused.standing.ticket.id;
     verdicts =
         behind_the_line(std::move(verdicts), mine, world.ledger, world.facts, world.stopped, world.looked_at);

@@ -11,6 +11,7 @@
 
 #include "berth/core/output_cut.h"
 #include "berth/core/request.h"
+#include "berth/core/turn_order.h"
 #include "berth/core/units.h"
 #include "berth/lease/toml.h"
 #include "berth/sys/descriptor.h"
@@ -95,10 +96,15 @@ Result<std::int64_t> read_seconds(const Page& page, std::string_view key, const 
   return *seconds;
 }
 
+// Everybody in the line has to go by the same order.
+Result<void> is_for_all(const Page& page, std::string_view key, const toml::node& node) {
+  if (!page.only_narrow) return {};
+  return wrong(page, node,
+               fmt::format("only /etc/berth.toml may set {}: the rule is for the queue of all users", key));
+}
+
 Result<void> read_assumed_time(Page& page, std::string_view key, const toml::node& node) {
-  if (page.only_narrow)
-    return wrong(page, node,
-                 fmt::format("only /etc/berth.toml may set {}: the rule is for the queue of all users", key));
+  BERTH_DO(is_for_all(page, key, node));
   BERTH_LET(const auto seconds, read_seconds(page, key, node, std::nullopt));
   page.policy.line.assumed_s = seconds;
   return {};
@@ -135,11 +141,17 @@ Result<void> read_keep_jobs(Page& page, std::string_view key, const toml::node& 
   return read_span(page, key, node, page.policy.keep_jobs_s);
 }
 
+Result<void> read_order(Page& page, std::string_view key, const toml::node& node) {
+  BERTH_DO(is_for_all(page, key, node));
+  BERTH_LET(const auto text, text_of(page, node, key));
+  const auto order = turn_order_from_text(text);
+  if (!order) return wrong(page, node, fmt::format("{} {}", key, order.error().message));
+  page.policy.line.order = *order;
+  return {};
+}
+
 Result<void> read_backfill(Page& page, std::string_view key, const toml::node& node) {
-  // Everybody in the line has to go by the same order.
-  if (page.only_narrow)
-    return wrong(page, node,
-                 fmt::format("only /etc/berth.toml may set {}: the rule is for the queue of all users", key));
+  BERTH_DO(is_for_all(page, key, node));
   const auto* value = node.as_boolean();
   if (value == nullptr) return wrong(page, node, fmt::format("{} is true or false", key));
   page.policy.line.backfill = value->get();
@@ -252,9 +264,7 @@ Result<void> read_counts(const Page& page, std::string_view key, const toml::nod
 }
 
 Result<void> read_limits(Page& page, std::string_view key, const toml::node& node) {
-  if (page.only_narrow)
-    return wrong(page, node,
-                 fmt::format("only /etc/berth.toml may set {}: the rule is for the queue of all users", key));
+  BERTH_DO(is_for_all(page, key, node));
   const auto* table = node.as_table();
   if (table == nullptr) return wrong(page, node, "limits is a table: [limits]");
   GpuLimits& limits = page.policy.limits;
@@ -319,6 +329,7 @@ constexpr auto kKeys = std::to_array<Key>({{"commands", read_commands},
                                            {"hidden_tolerance", read_tolerance},
                                            {"default_wait", read_wait},
                                            {"idle_leftovers", read_idle_leftovers},
+                                           {"order", read_order},
                                            {"backfill", read_backfill},
                                            {"assumed_time", read_assumed_time},
                                            {"time", read_most_time},

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "berth/core/printable.h"
+#include "berth/core/turn_order.h"
 #include "berth/core/units.h"
 #include "berth/render/json_value.h"
 #include "berth/render/table.h"
@@ -54,8 +55,10 @@ std::string percent(double share) {
 }
 
 std::string rules_text(const LineRules& rules) {
-  if (!rules.backfill) return "no job starts before an earlier one";
-  return fmt::format("later jobs fill gaps; a job without a time limit is assumed to last {}",
+  const std::string_view order =
+      rules.order == TurnOrder::fair ? "the user who has fewer GPUs comes first; " : std::string_view();
+  if (!rules.backfill) return fmt::format("{}no job starts before an earlier one", order);
+  return fmt::format("{}later jobs fill gaps; a job without a time limit is assumed to last {}", order,
                      duration_for_people(rules.assumed_s));
 }
 
@@ -86,6 +89,7 @@ Json rules_json(const Workload& workload, std::string_view name, const WhatIf::U
   Json starts = Json::array();
   for (const Grant& grant : under.replay.grants) starts.push_back(grant.at);
   return {{"name", name},
+          {"order", to_text(under.rules.order)},
           {"backfill", under.rules.backfill},
           {"assumed_time_s", under.rules.assumed_s},
           {"until_s", under.replay.until},

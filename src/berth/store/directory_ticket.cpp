@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "berth/core/ticket_codec.h"
+#include "berth/core/turn_order.h"
 #include "berth/store/contradiction.h"
 #include "berth/store/directory_scan.h"
 #include "berth/store/ticket_file.h"
@@ -97,7 +98,7 @@ DirectoryTicket::DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory
       tell_(std::move(tell)),
       ticket_(draft),
       locks_(directory_->devices.get()),
-      earlier_rivals_(*directory_, draft.yield_s.has_value()) {
+      earlier_rivals_(*directory_, draft.yield_s || draft.turn) {
   ticket_.phase = TicketPhase::waiting;
   ticket_.uid = ::geteuid();
   ticket_.devices.clear();
@@ -170,13 +171,21 @@ Step<Decided> DirectoryTicket::join_under_gate(const Decide& decide) {
   BERTH_LET(auto before, names_in_queue(*directory_));
   BERTH_LET(auto scan, scan_leases(*directory_));
   const TicketId newest = std::max(scan.newest, before.newest);
+  earlier_rivals_.note(std::move(before.ids), before.newest);
+  if (ticket_.turn) take_number(scan.ledger);
   if (auto entered = enter_queue(newest); !entered) {
     ticket_.id = {};
     if (entered.error().code == ErrorCode::usage) return std::unexpected(entered.error());
     return std::unexpected(in_directory(entered.error(), directory_));
   }
-  earlier_rivals_.note(std::move(before.ids));
   return decide_on(std::move(scan.ledger), decide);
+}
+
+void DirectoryTicket::take_number(Ledger ledger) {
+  while (earlier_rivals_.unread() > 0) earlier_rivals_.read_on(ticket_, true);
+  const std::vector<Ticket>& waiting = earlier_rivals_.known();
+  ledger.tickets.insert(ledger.tickets.end(), waiting.begin(), waiting.end());
+  ticket_.turn = next_turn(ticket_.uid, ledger);
 }
 
 Step<Decided> DirectoryTicket::decide_on(Ledger leases, const Decide& decide) {

@@ -39,7 +39,7 @@ class DirectoryTicket : public OwnTicket {
   Result<Decided> decide(const Decide& decide, GateLimit limit) override;
   Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds tick,
                              const std::function<bool()>& sleep_on, const Beside& beside) override;
-  bool is_far_back() const override { return earlier_rivals_.has_far_one(); }
+  bool is_far_back() const override { return earlier_rivals_.has_far_one(ticket_.id); }
   Result<Woken> sleep_until_released(const std::vector<std::string>& uuids,
                                      const std::vector<TicketId>& leases, const std::vector<int>& exits,
                                      std::chrono::milliseconds tick) override;
@@ -56,6 +56,7 @@ class DirectoryTicket : public OwnTicket {
  private:
   DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft, Tell tell);
   Result<void> enter_queue(TicketId newest);
+  void take_number(Ledger leases);
   Step<Decided> decide_under_gate(const Decide& decide);
   Step<Decided> decide_on(Ledger leases, const Decide& decide);
   Step<Decided> act(const Result<Decision>& decision, const Ledger& ledger);

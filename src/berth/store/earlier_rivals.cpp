@@ -28,14 +28,14 @@ Result<void> EarlierRivals::refresh(TicketId mine) {
     rival.held_back = wait.held_back;
     return !wait.goes_on;
   });
-  if (!yields_ && (!known_.empty() || unread_.empty())) return {};
+  if (!with_later_ && (!known_.empty() || unread_.empty())) return {};
   // Mostly all have gone before the nearest: one listing, instead of an attempt to open each.
   BERTH_LET(const auto there, names_in_queue(directory_));
   std::erase_if(unread_, [&](TicketId id) { return !std::ranges::binary_search(there.ids, id); });
-  if (!yields_) return {};
-  for (const TicketId id : there.ids) {
-    if (id != mine && noted_.insert(id).second) unread_.push_back(id);
-  }
+  if (!with_later_) return {};
+  std::ranges::copy_if(there.ids, std::back_inserter(unread_),
+                       [&](TicketId id) { return newest_ < id && id <= there.newest && id != mine; });
+  newest_ = std::max(newest_, there.newest);
   return {};
 }
 
@@ -60,9 +60,15 @@ void EarlierRivals::read(TicketId id, std::uint64_t now_ns, const Ticket& mine, 
   if (rival != nullptr && (all || are_rivals(*rival, mine))) known_.push_back(std::move(*rival));
 }
 
-bool EarlierRivals::has_far_one() const {
-  if (unread_.size() < kFar) return false;
-  return sys::identity_of(directory_.queue.get(), to_text(unread_[unread_.size() - kFar])).has_value();
+bool EarlierRivals::has_far_one(TicketId mine) const {
+  std::vector<TicketId> before = unread_;
+  if (with_later_) {
+    for (const Ticket& rival : known_) before.push_back(rival.id);
+    std::erase_if(before, [mine](TicketId id) { return mine < id; });
+    std::ranges::sort(before);
+  }
+  if (before.size() < kFar) return false;
+  return sys::identity_of(directory_.queue.get(), to_text(before[before.size() - kFar])).has_value();
 }
 
 void EarlierRivals::forget() {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <set>
 #include <vector>
 
 #include "berth/core/ledger.h"
@@ -9,24 +8,27 @@
 
 namespace berth::store {
 
-/// Who stood in the queue before a ticket when it joined, as far as it has to know.
+/// Who stands in the queue before a ticket, as far as it has to know.
 ///
 /// All names are noted at the join and none later: one with an earlier id that appears later is forged, and
-/// overtakes nobody. Only a ticket that yields notes those that come later too, as it stands behind all that
-/// do not. The tickets themselves are read from the nearest on and only as far as a decision asks,
-/// which is seldom far, since whoever stands behind somebody need not know who stands before that one. So
-/// neither a join nor a hand-over costs more in a longer queue.
+/// overtakes nobody. Only where later tickets can have their turn before it (it yields, or keeps the fair
+/// order) those that come later are noted too. The tickets themselves are read from the nearest on and only
+/// as far as a decision asks, which is seldom far, since whoever stands behind somebody need not know who
+/// stands before that one. So neither a join nor a hand-over costs more in a longer queue, unless the order
+/// is fair.
 ///
 /// What changes it is called with the gate held.
 class EarlierRivals {
  public:
   /// REQUIRES: the directory outlives this.
-  EarlierRivals(const LeaseDirectory& directory, bool yields) : directory_(directory), yields_(yields) {}
+  EarlierRivals(const LeaseDirectory& directory, bool with_later)
+      : directory_(directory), with_later_(with_later) {}
 
   /// `ids` are those in the queue, in order.
-  void note(std::vector<TicketId> ids) {
+  /// `newest`: of those, without any that is ahead of the clock by days.
+  void note(std::vector<TicketId> ids, TicketId newest) {
     unread_ = std::move(ids);
-    if (yields_) noted_ = {unread_.begin(), unread_.end()};
+    newest_ = newest;
   }
 
   /// Lets go of those that no longer wait.
@@ -42,8 +44,8 @@ class EarlierRivals {
   /// How many have not been read.
   std::size_t unread() const { return unread_.size(); }
 
-  /// Whether one is still in the queue that has a dozen others between itself and this ticket.
-  bool has_far_one() const;
+  /// Whether one is still in the queue that has a dozen others between itself and `mine`.
+  bool has_far_one(TicketId mine) const;
 
   void forget();
 
@@ -51,8 +53,8 @@ class EarlierRivals {
   void read(TicketId id, std::uint64_t now_ns, const Ticket& mine, bool all);
 
   const LeaseDirectory& directory_;
-  bool yields_;
-  std::set<TicketId> noted_;      ///< where it yields: all that it has ever met
+  bool with_later_;
+  TicketId newest_{};             ///< that has been noted
   std::vector<TicketId> unread_;  ///< in order
   std::vector<Ticket> known_;
   std::size_t batch_ = 0;

@@ -238,6 +238,23 @@ TEST_CASE("who stands behind a rival sleeps until that no longer waits, and look
   CHECK(asker.state().standing.behind->user == "bob");
 }
 
+TEST_CASE("in the fair order whoever came first looks after the devices, and looks at each tick") {
+  Asker asker(patient());
+  asker.facts.policy.line.order = TurnOrder::fair;
+  asker.leases = {lease(1, uuid_of(0))};
+  asker.leases[0].uid = asker.mine.uid;
+  asker.mine.turn = 1;
+  Ticket other = waiter(kMe + 2);
+  other.uid = asker.mine.uid + 1;
+  other.turn = 0;
+  other.count = 2;
+  asker.earlier = {other};
+  asker.facts.policy.line.backfill = false;
+  CHECK(asker.goes_on() ==
+        Action(SleepBehind{other.id, 5s, {other.id}, asker.mine.candidates, {TicketId{1}}, true}));
+  CHECK(is<Look>(asker.tell(Ticked{})));
+}
+
 TEST_CASE("one that yields stands behind who came later, and soon joins anew behind him") {
   Asker asker = behind_one();
   asker.mine.yield_s = 30;

@@ -33,7 +33,7 @@ Ticket timed_lease(std::uint64_t id, unsigned device, Moment time_s) {
 }
 
 std::vector<Verdict> left_for(const Request& request, const Ledger& ledger, const Facts& facts) {
-  const Ticket last = newcomer(request, *candidates(request, facts));
+  const Ticket last = newcomer(request, *candidates(request, facts), ledger, facts);
   return behind_the_line(*judge(request, ledger, facts), last, ledger, facts, {}, kNow);
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("one that is passed over keeps nothing") {
   Ledger ledger;
   ledger.tickets = {waiter(2, {uuid_of(0)}, 1)};
   const Facts facts = machine(1);
-  const Ticket last = newcomer({}, {uuid_of(0)});
+  const Ticket last = newcomer({}, {uuid_of(0)}, ledger, facts);
   CHECK(behind_the_line(*judge({}, ledger, facts), last, ledger, facts, {TicketId{2}}, kNow)[0].free());
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("a newcomer is told that enough is left just where it would be granted
         std::cmp_greater_equal(std::ranges::count_if(verdicts, &Verdict::free), request.count);
 
     Ledger joined = ledger;
-    joined.tickets.push_back(newcomer(request, *candidates(request, facts)));
+    joined.tickets.push_back(newcomer(request, *candidates(request, facts), ledger, facts));
     const auto planned = plan(joined, facts, request, joined.tickets.back().id, {}, kNow);
     RC_ASSERT(planned.has_value());
     RC_ASSERT(std::holds_alternative<Granted>(*planned) == enough);

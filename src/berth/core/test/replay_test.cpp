@@ -32,6 +32,14 @@ TEST_CASE("a small job fills the hole before a large one, if it says that it fit
   CHECK(starts_of(workload, {.assumed_s = 90}) == Starts{0, 100, 2, 150});
 }
 
+TEST_CASE("by the fair order the job of one who has fewer starts first") {
+  Workload workload{2, {job(0, 2, 100), job(1, 1, 50), job(2, 1, 50), job(3, 1, 50), job(4, 1, 50)}};
+  workload.jobs[3].user = workload.jobs[4].user = "bob";
+  CHECK(starts_of(workload) == Starts{0, 100, 100, 150, 150});
+  CHECK(starts_of(workload, {.order = TurnOrder::fair}) == Starts{0, 100, 150, 100, 150});
+  CHECK(starts_of(workload, {.backfill = false, .order = TurnOrder::fair}) == Starts{0, 100, 150, 100, 150});
+}
+
 TEST_CASE("a job is ended at the time that it says") {
   const Workload workload{1, {job(0, 1, 100, 60), job(0, 1, 10)}};
   CHECK(starts_of(workload) == Starts{0, 60});

@@ -61,7 +61,8 @@ TEST_CASE("a key that is not known is kept with file and line, beside all that i
   CHECK(policy->not_understood ==
         std::vector<std::string>{
             "f:2: unknown key 'tolerance'; allowed: commands, hidden_tolerance, "
-            "default_wait, idle_leftovers, backfill, assumed_time, time, time_grace, job_output, keep_jobs, "
+            "default_wait, idle_leftovers, order, backfill, assumed_time, time, time_grace, job_output, "
+            "keep_jobs, "
             "limits, hosts, excluded, ignored_programs, ignored_users, gpu_scheduler_locks"});
 }
 
