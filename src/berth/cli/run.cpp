@@ -72,6 +72,8 @@ class Run {
  private:
   Result<int> run_once(const leasing::Session& session, const leasing::TicketWords& words) {
     gave_way_ = false;
+    released_by_.reset();
+    heeded_.reset();
     BERTH_LET(auto lease, take_lease(session, options_.lease, words));
     if (options_.hooks.before_start) BERTH_DO(options_.hooks.before_start(lease));
     short_name_ = short_name(lease.world().ledger, lease.ticket().id);

@@ -96,18 +96,6 @@ milliseconds look_period(const State& state) {
   return period;
 }
 
-/// Whose holders are to look whether they end for me. They decide it by the whole line.
-std::vector<TicketId> asked_to_yield(const State& state) {
-  std::vector<TicketId> asked;
-  if (state.request.yield_s || is_held_back(state)) return asked;
-  for (const Ticket& ticket : state.ledger.tickets) {
-    if (ticket.phase != TicketPhase::granted || !ticket.yield_s || ticket.ending) continue;
-    const auto is_mine = [&](const std::string& uuid) { return is_candidate(state.standing.ticket, uuid); };
-    if (std::ranges::any_of(ticket.devices, is_mine)) asked.push_back(ticket.id);
-  }
-  return asked;
-}
-
 template <class IsMeant>
 std::vector<TicketId> leases_of(const Ledger& ledger, IsMeant is_meant) {
   std::vector<TicketId> found;
@@ -116,6 +104,18 @@ std::vector<TicketId> leases_of(const Ledger& ledger, IsMeant is_meant) {
       found.push_back(ticket.id);
   }
   return found;
+}
+
+/// Whose holders are to look whether they end for me. They decide it by the whole line.
+std::vector<TicketId> asked_to_yield(const State& state) {
+  if (state.request.yield_s || is_held_back(state)) return {};
+  const auto is_mine = [&](const std::string& uuid) { return is_candidate(state.standing.ticket, uuid); };
+  std::vector<TicketId> asked = leases_of(state.ledger, is_mine);
+  std::erase_if(asked, [&](TicketId id) {
+    const Ticket* lease = find_ticket(state.ledger, id);
+    return !lease->yield_s || lease->ending;
+  });
+  return asked;
 }
 
 std::vector<std::uint32_t> outsiders(const State& state) {
