@@ -35,6 +35,13 @@ STANDINS = {
     "podman": NOTE,
     "apptainer": NOTE + '\ntest -n "$CUDA_VISIBLE_DEVICES"',
     "busctl": NOTE,
+    # It starts what comes after --, and asks whether that is there.
+    "claude": NOTE
+    + """
+while test "$1" != --; do shift; done; shift
+echo '{"jsonrpc": "2.0", "id": 1, "method": "ping"}' | "$@" | grep -q '"result"'""",
+    "curl": NOTE,
+    "sendmail": NOTE,
     "tmux": 'for word; do :; done\nexec sh -c "$word"',
     "systemd-run": 'test "$1 $2" = "--user --scope" && shift 2 && exec "$@"',
     "sudo": 'test "$1 $2" = "berth init" && mkdir -p "$HOME/root/run" "$HOME/root/etc" && exec berth init --root "$HOME/root"',

@@ -45,6 +45,7 @@ std::unique_ptr<Command> make_task_run();
 std::unique_ptr<Command> make_task_words();
 std::unique_ptr<Command> make_notify();
 std::unique_ptr<Command> make_manual();
+std::unique_ptr<Command> make_mcp();
 
 namespace {
 
@@ -65,6 +66,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"adopt", "", "lease the GPUs that a process of yours already uses", true, make_adopt},
     {"queue", "", "show who waits, in which place, and for what", true, make_queue},
     {"top", "", "watch GPUs, leases, queue and your jobs on a live screen", true, make_top, true},
+    {"mcp", "", "let a program, such as a coding agent, run jobs", false, make_mcp},
     {"serve", "", "show this machine over HTTP: a page, JSON, events, metrics", true, make_serve, true},
     {"usage", "", "show who had how many GPU-hours, leased and used", false, make_usage},
     {"simulate", "", "replay jobs under these rules or others: who waits how long", true, make_simulate},

@@ -281,6 +281,9 @@ std::string policy_in_words(const SitePolicy& policy) {
   text += policy.keep_jobs_s
               ? fmt::format(", and a job that is over is kept for {}", time_for_people(*policy.keep_jobs_s))
               : ", and a job that is over is kept until its user forgets it";
+  if (policy.tenant_gpus) text += fmt::format("; a program has {} GPUs at once at most", *policy.tenant_gpus);
+  if (policy.tenant_time_s)
+    text += fmt::format("; a job of a program takes at most {}", time_for_people(*policy.tenant_time_s));
   if (policy.most_time_s)
     text +=
         fmt::format("; a lease lasts at most {}, even without --time", time_for_people(*policy.most_time_s));

@@ -34,6 +34,8 @@ namespace {
 constexpr int kNotNow = 75;
 // How often the size of the output is looked at: what a job prints in between is over the bound for as long.
 constexpr std::chrono::milliseconds kOutputPeriod{250};
+// How often it is looked at whether the tenant is still there.
+constexpr std::chrono::seconds kTenantLookPeriod{5};
 // With less left, what a program writes fails.
 constexpr std::uint64_t kNoRoom = 64 << 10;
 
@@ -106,7 +108,10 @@ class TaskRun {
     BERTH_LET(auto bound, store::OutputBound::open(spool_.output_path(id_),
                                                    std::min(job.output_limit.value_or(most), most)));
     bound_ = std::move(bound);
-    hooks.look = [this] { return look_at_output(); };
+    hooks.look = [this] {
+      look_for_tenant();
+      return look_at_output();
+    };
     hooks.time_is_short = [this](std::int64_t left_s) {
       send_notices(job_.notify,
                    {NoticeEvent::time, to_text(id_), job_.name, subject_of(id_, job_), time_in_words(left_s)},
@@ -238,6 +243,15 @@ class TaskRun {
     return next;
   }
 
+  // A runner ends what a tenant has left. One that was killed is missed by nobody else.
+  void look_for_tenant() {
+    const auto now = std::chrono::steady_clock::now();
+    if (job_.tenant == 0 || now < next_tenant_look_) return;
+    next_tenant_look_ = now + kTenantLookPeriod;
+    const auto there = spool_.has_tenant(job_.tenant);
+    if (there && !*there) tell_runner();
+  }
+
   TaskEvent output_cut() const {
     TaskEvent event;
     event.step = TaskStep::output_cut;
@@ -287,6 +301,7 @@ class TaskRun {
   Job job_;
   bool started_ = false;
   std::string gave_way_;  ///< for whom it is ended
+  std::chrono::steady_clock::time_point next_tenant_look_{};
   std::optional<store::OutputBound> bound_;
   std::uint64_t cut_ = 0;       ///< bytes of the output that are missing
   std::uint64_t told_cut_ = 0;  ///< as the state says

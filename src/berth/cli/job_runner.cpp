@@ -20,6 +20,8 @@
 #include <fmt/format.h>
 
 #include "berth/cli/command.h"
+#include "berth/cli/job_request.h"
+#include "berth/cli/named_job.h"
 #include "berth/cli/notify.h"
 #include "berth/lease/site_file.h"
 #include "berth/store/old_jobs.h"
@@ -44,6 +46,11 @@ constexpr std::chrono::milliseconds kLongestPause = 60s;
 constexpr std::size_t kBrokenJobs = 3;
 // Nothing tells of the end of what a job has left behind when its `berth run` was killed.
 constexpr std::chrono::milliseconds kStrayPeriod = 5s;
+// Nothing tells of the end of a tenant.
+constexpr std::chrono::milliseconds kTenantPeriod = 1s;
+// What does not end by SIGTERM when its tenant has gone gets SIGKILL.
+constexpr std::chrono::milliseconds kStubbornTime = 30s;
+constexpr std::string_view kTenantLeft = "the program that it was submitted for has ended";
 // Old jobs are forgotten once a day; a runner that lives for long asks now and then whether it is.
 constexpr std::chrono::hours kForgetPeriod{1};
 
@@ -96,6 +103,7 @@ class JobRunner {
       while (has_work()) {
         forget_old();
         hold_back();
+        end_what_tenants_left();
         start();
         if (!wait()) return {};
       }
@@ -150,7 +158,8 @@ class JobRunner {
                                     .indices = indices_of(**job)});
       if (!(*job)->after.empty() || !(*job)->after_ok.empty() || (*job)->not_before_s)
         conditions_.insert_or_assign(number, **job);
-      if (!(*job)->notify.targets.empty() || (*job)->rerun) attended_.insert(number);
+      if (!(*job)->notify.targets.empty() || (*job)->rerun || (*job)->tenant != 0) attended_.insert(number);
+      if ((*job)->tenant != 0) take_in(*place, **job);
     }
     over_.erase(number);
     for (std::size_t i = 0; i < standings->size(); ++i) note(*place, i, (*standings)[i]);
@@ -175,6 +184,7 @@ class JobRunner {
     over_.insert(number);
     conditions_.erase(number);
     attended_.erase(number);
+    of_tenants_.erase(number);
     std::erase_if(jobs_, [&](const KnownJob& job) { return job.number == number; });
   }
 
@@ -235,6 +245,56 @@ class JobRunner {
       else
         give_up(number, *failed);
     }
+  }
+
+  void take_in(KnownJob& place, const Job& job) {
+    place.tenant = job.tenant;
+    place.tenant_gpus = job.tenant_gpus;
+    if (const auto request = read_job_request(job.request)) place.gpus = request->lease.request.request.count;
+    of_tenants_.insert_or_assign(place.number, job);
+  }
+
+  // What waits is cancelled at once, and what runs after the grace that its tenant was given.
+  void end_what_tenants_left() {
+    for (auto next = of_tenants_.begin(); next != of_tenants_.end();) {
+      const auto place = next++;
+      // A copy: a job that is over is dropped here.
+      const NumberedJob job{place->first, place->second};
+      const auto there = spool_.has_tenant(job.job.tenant);
+      if (!there || *there) continue;
+      const auto since = Clock::now() - left_.try_emplace(job.job.tenant, Clock::now()).first->second;
+      end_of_tenant(job, since - std::chrono::seconds(job.job.tenant_grace_s));
+    }
+  }
+
+  // `late`: how long its grace has been over.
+  void end_of_tenant(const NumberedJob& job, Clock::duration late) {
+    KnownJob* known_job = known(job.number);
+    if (known_job == nullptr) return;
+    known_job->held_back = true;
+    const auto has = [&](Task task) {
+      return std::ranges::find(known_job->tasks, task) != known_job->tasks.end();
+    };
+    if (late >= Clock::duration(0) || !has(Task::running)) {
+      if (ended_.insert(job.number).second) cancel(job);
+    } else {
+      for (std::size_t i = 0; i < known_job->tasks.size(); ++i) {
+        if (known_job->tasks[i] == Task::in_line)
+          return cancel({job.number, job.job, id_of(*known_job, i).index});
+      }
+    }
+    known_job = known(job.number);
+    if (known_job == nullptr || late < kStubbornTime) return;
+    for (std::size_t i = 0; i < known_job->tasks.size(); ++i) {
+      if (known_job->tasks[i] != Task::running) continue;
+      for (const pid_t left : spool_.holders(id_of(*known_job, i))) ::kill(left, SIGKILL);
+    }
+  }
+
+  void cancel(const NumberedJob& job) {
+    // That it still runs for a moment is no fault.
+    [[maybe_unused]] const auto asked = cancel_job(spool_, job, 0ms, kTenantLeft);
+    read_job(job.number);
   }
 
   bool is_ok(std::uint64_t number) const {
@@ -314,6 +374,7 @@ class JobRunner {
       if (left_s > 0 && (!due || then < *due)) due = then;
     }
     if (!strays_.empty() && (!due || now + kStrayPeriod < *due)) due = now + kStrayPeriod;
+    if (!of_tenants_.empty() && (!due || now + kTenantPeriod < *due)) due = now + kTenantPeriod;
     return due;
   }
 
@@ -391,7 +452,10 @@ class JobRunner {
   std::map<std::uint64_t, Pause> pauses_;  ///< of jobs that could not get in line
   std::map<std::string, Failures> failures_;  ///< by what they ask for
   Clock::time_point next_forget_{};
-  std::map<std::uint64_t, Job> conditions_;  ///< those that wait for other jobs, or for their time
+  std::map<std::uint64_t, Job> of_tenants_;          ///< those of tenants, that are not over
+  std::map<std::uint64_t, Clock::time_point> left_;  ///< tenants, and when they were seen to have gone
+  std::set<std::uint64_t> ended_;                    ///< jobs that were asked to end with their tenant
+  std::map<std::uint64_t, Job> conditions_;          ///< those that wait for other jobs, or for their time
 };
 
 Result<sys::Descriptor> runner_signals() {

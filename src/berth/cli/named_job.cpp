@@ -101,7 +101,7 @@ Result<std::size_t> retry_job(const store::JobSpool& spool, const NumberedJob& j
 }
 
 Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& job,
-                               std::chrono::milliseconds patience) {
+                               std::chrono::milliseconds patience, std::string_view reason) {
   const std::string name = to_text(TaskId{job.number, job.index});
   BERTH_LET(auto standings, standings_of(spool, job));
   if (std::ranges::all_of(standings, is_over))
@@ -109,6 +109,7 @@ Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& 
                 fmt::format("job {} is over already ({})", name, to_text(standing_of_all(standings).phase)));
   TaskEvent event;
   event.step = TaskStep::cancelled;
+  event.reason = reason;
   // Of an array as a whole first: then no task of it starts any more.
   BERTH_DO(spool.append({job.number, job.index}, event));
   const std::vector<TaskId> tasks = job.tasks();

@@ -33,8 +33,9 @@ Result<std::optional<NumberedJob>> job_named(const store::JobSpool& spool, std::
 /// Takes a job, or a task of it, out of what is to be done: one that waits never runs, and one that runs is
 /// asked to end (SIGTERM). Returns when it is over. Gives what happened, in words. Error: `failure` when it
 /// is over already; `timed_out` when it still runs after `patience`.
+/// `reason`: for whoever looks at it later; "": its user did it.
 Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& job,
-                               std::chrono::milliseconds patience);
+                               std::chrono::milliseconds patience, std::string_view reason = "");
 
 /// Has those tasks wait again that are over and have not ended well. Gives how many. Error: `failure`, when
 /// something of one still lives.

@@ -192,7 +192,9 @@ Result<store::JobSpool> make_spool() {
 }
 
 Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script) {
-  BERTH_LET(job.folder, current_folder());
+  if (job.folder.empty()) {
+    BERTH_LET(job.folder, current_folder());
+  }
   const std::vector<std::string> environment = environment_of_job();
   job.rivals = rivals_of(job.request, environment);
   job.submitted_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();

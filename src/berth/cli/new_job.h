@@ -22,6 +22,9 @@ struct Submission {
 /// request is also added to `given`, as `add_job_request` does.
 void add_task_options(Syntax& syntax, Submission& submission, std::vector<std::string>& given);
 
+/// What options of `berth submit` say, settled. Error: `usage`.
+Result<Submission> submission_of(const std::vector<std::string>& options);
+
 /// The parts of "a,b,c".
 std::vector<std::string_view> parts_of(std::string_view list);
 
@@ -34,8 +37,8 @@ Result<std::string> current_folder();
 /// This user's jobs on this machine, to add some.
 Result<store::JobSpool> make_spool();
 
-/// Adds the job, to be run in this folder and with this environment, and gives its number. `script`: as
-/// JobSpool::add has it.
+/// Adds the job, to be run in its folder, else in this one, and with this environment, and gives its number.
+/// `script`: as JobSpool::add has it.
 Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script);
 
 }  // namespace berth::cli

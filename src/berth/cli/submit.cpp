@@ -261,6 +261,13 @@ class Submit : public Command {
 
 }  // namespace
 
+Result<Submission> submission_of(const std::vector<std::string>& options) {
+  Submission submission;
+  BERTH_DO(parse_again(submission, options));
+  BERTH_DO(settle(submission));
+  return submission;
+}
+
 std::unique_ptr<Command> make_submit() {
   return std::make_unique<Submit>();
 }

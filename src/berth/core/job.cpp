@@ -1,6 +1,7 @@
 #include "berth/core/job.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -82,11 +83,12 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       task.ended_s = event.at_s;
       task.exit_status = event.exit_status;
       task.signal = event.signal;
-      task.reason = event.reason;
+      if (!task.asked_to_end || !event.reason.empty()) task.reason = event.reason;
       break;
     case TaskStep::cancelled:
       if (task.phase == TaskPhase::running) {
         task.asked_to_end = true;
+        task.reason = event.reason;
       } else if (task.phase == TaskPhase::waiting) {
         task.phase = TaskPhase::cancelled;
         task.reason = event.reason;
@@ -206,21 +208,40 @@ bool is_to_be_retried(const Job& job, const TaskStanding& task) {
   return job.retry_on.empty() || std::ranges::find(job.retry_on, status) != job.retry_on.end();
 }
 
+namespace {
+
+bool is_busy(KnownJob::Task task) {
+  return task == KnownJob::Task::in_line || task == KnownJob::Task::running;
+}
+
+std::map<std::uint64_t, std::size_t> gpus_of_tenants(const std::vector<KnownJob>& jobs) {
+  std::map<std::uint64_t, std::size_t> gpus;
+  for (const KnownJob& job : jobs) {
+    if (job.tenant != 0)
+      gpus[job.tenant] += job.gpus * static_cast<std::size_t>(std::ranges::count_if(job.tasks, is_busy));
+  }
+  return gpus;
+}
+
+}  // namespace
+
 std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs) {
   using Task = KnownJob::Task;
   std::set<std::string_view> served;
   for (const KnownJob& job : jobs) {
     if (std::ranges::find(job.tasks, Task::in_line) != job.tasks.end()) served.insert(job.rivals);
   }
+  auto gpus = gpus_of_tenants(jobs);
   std::vector<TaskToStart> chosen;
   for (std::size_t place = 0; place < jobs.size(); ++place) {
     const KnownJob& job = jobs[place];
-    const auto busy = [](Task task) { return task == Task::in_line || task == Task::running; };
     if (job.held_back || job.put_off) continue;
-    if (job.at_once != 0 && std::cmp_greater_equal(std::ranges::count_if(job.tasks, busy), job.at_once))
+    if (job.at_once != 0 && std::cmp_greater_equal(std::ranges::count_if(job.tasks, is_busy), job.at_once))
       continue;
+    if (job.tenant != 0 && gpus[job.tenant] + job.gpus > job.tenant_gpus) continue;
     const auto first = std::ranges::find(job.tasks, Task::waiting);
     if (first == job.tasks.end() || !served.insert(job.rivals).second) continue;
+    if (job.tenant != 0) gpus[job.tenant] += job.gpus;
     chosen.push_back({place, static_cast<std::size_t>(first - job.tasks.begin())});
   }
   return chosen;

@@ -53,7 +53,10 @@ struct Job {
   std::optional<std::uint64_t>
       output_limit{};  ///< bytes that a task's output may take; nullopt: as the site says
   NoticeWish notify;
-  std::int64_t submitted_s = 0;  ///< since the epoch
+  std::int64_t submitted_s = 0;     ///< since the epoch
+  std::uint64_t tenant = 0;         ///< the program that it was submitted for: it ends with that; 0: none
+  unsigned tenant_gpus = 0;         ///< so many GPUs all jobs of that tenant may have at once
+  std::int64_t tenant_grace_s = 0;  ///< what runs goes on for so long when the tenant has gone
 
   bool operator==(const Job&) const = default;
 };
@@ -195,11 +198,15 @@ struct KnownJob {
   bool held_back = false;           ///< it waits for other jobs, or for its time
   bool put_off = false;             ///< it could not get in line, and tries again later
   std::vector<unsigned> indices{};  ///< of the tasks; none for a plain job
+  std::uint64_t tenant = 0;         ///< as Job::tenant
+  unsigned tenant_gpus = 0;         ///< as Job::tenant_gpus
+  unsigned gpus = 1;                ///< that each task gets
 };
 
 /// The tasks that are to get in line now: for all that are rivals of each other one at a time, the oldest
 /// first. So a thousand jobs of a user are one in the line of the machine, and whoever comes meanwhile is
-/// next but one. Gives the job's place in `jobs` and the task's in it.
+/// next but one. Tenants get no more than they may have. Gives the job's place in `jobs` and the task's in
+/// it.
 struct TaskToStart {
   std::size_t job = 0;
   std::size_t task = 0;

@@ -55,6 +55,9 @@ void fields_of_job(JobType& job, Fields& field) {
   field("output_limit", job.output_limit);
   field("notify", job.notify.targets);
   field("notify_on", job.notify.events);
+  field("tenant", job.tenant);
+  field("tenant_gpus", job.tenant_gpus);
+  field("tenant_grace", job.tenant_grace_s);
 }
 
 template <class EventType, class Fields>

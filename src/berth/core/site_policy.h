@@ -49,6 +49,9 @@ struct SitePolicy {
   std::uint64_t job_output_bytes = 1ULL << 30;
   /// How long a job that is over is kept. nullopt: until its user forgets it.
   std::optional<std::int64_t> keep_jobs_s = 30LL * 24 * 3600;
+  /// How many GPUs a tenant may have at once, and for how long each. nullopt: as its user says.
+  std::optional<unsigned> tenant_gpus;
+  std::optional<std::int64_t> tenant_time_s;
   std::vector<LabHost> hosts;  ///< those of --anywhere
   /// Keys that this version does not know, each with its file and line. Whoever grants devices stops at one:
   /// a rule that is not understood is not skipped.

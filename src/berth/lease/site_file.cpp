@@ -20,6 +20,8 @@
 namespace berth::leasing {
 namespace {
 
+constexpr std::int64_t kMostTenantGpus = 1024;
+
 constexpr std::int64_t kMostGpus = 10'000;
 
 /// A file and the entry in it that is being read: enough to say where something is wrong.
@@ -147,6 +149,24 @@ Result<void> read_order(Page& page, std::string_view key, const toml::node& node
   const auto order = turn_order_from_text(text);
   if (!order) return wrong(page, node, fmt::format("{} {}", key, order.error().message));
   page.policy.line.order = *order;
+  return {};
+}
+
+Result<void> read_tenant_gpus(Page& page, std::string_view key, const toml::node& node) {
+  const auto* number = node.as_integer();
+  if (number == nullptr || number->get() < 1 || number->get() > kMostTenantGpus)
+    return wrong(page, node, fmt::format("{} must be a number from 1 to {}", key, kMostTenantGpus));
+  const auto gpus = static_cast<unsigned>(number->get());
+  std::optional<unsigned>& most = page.policy.tenant_gpus;
+  if (page.only_narrow && most && gpus > *most)
+    return wrong(page, node, fmt::format("{} may only be lowered here: the site allows {}", key, *most));
+  most = gpus;
+  return {};
+}
+
+Result<void> read_tenant_time(Page& page, std::string_view key, const toml::node& node) {
+  BERTH_LET(const auto seconds, read_seconds(page, key, node, page.policy.tenant_time_s));
+  page.policy.tenant_time_s = seconds;
   return {};
 }
 
@@ -336,6 +356,8 @@ constexpr auto kKeys = std::to_array<Key>({{"commands", read_commands},
                                            {"time_grace", read_time_grace},
                                            {"job_output", read_job_output},
                                            {"keep_jobs", read_keep_jobs},
+                                           {"tenant_gpus", read_tenant_gpus},
+                                           {"tenant_time", read_tenant_time},
                                            {"limits", read_limits},
                                            {"hosts", read_hosts},
                                            {"excluded", read_exclusions},

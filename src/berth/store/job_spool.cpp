@@ -36,6 +36,7 @@ using namespace std::chrono_literals;
 constexpr const char* kDraft = "new";
 constexpr const char* kLeaving = "old";
 constexpr const char* kCounter = "numbers";
+constexpr const char* kTenants = "tenants";
 constexpr const char* kRunner = "runner";
 constexpr const char* kBell = "bell";
 constexpr const char* kScript = "script";
@@ -336,6 +337,27 @@ Result<TaskStanding> JobSpool::own_standing(TaskId id) const {
     return standing_of(again ? decode_events(*again) : events, false);
   }
   return standing_of(events, true);
+}
+
+Result<Tenant> JobSpool::move_in() const {
+  const sys::Descriptor counter(::openat(folder_.get(), kCounter, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!counter) return sys::fail_errno(fmt::format("opening {}/{}", path_, kCounter));
+  BERTH_LET(const bool ours, sys::wait_flock(counter.get(), kPatience, {}));
+  if (!ours) return fail(ErrorCode::failure, "a berth submit of yours has not ended for 10 s");
+  sys::Descriptor file(::openat(folder_.get(), kTenants, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!file) return sys::fail_errno(fmt::format("opening {}/{}", path_, kTenants));
+  for (;;) {
+    BERTH_LET(const std::uint64_t number, next_number(counter.get()));
+    BERTH_LET(const bool locked, sys::try_lock_bytes(file.get(), static_cast<off_t>(number), 1));
+    // A counter that was brought back from a backup is behind.
+    if (locked) return Tenant{number, std::move(file)};
+  }
+}
+
+Result<bool> JobSpool::has_tenant(std::uint64_t number) const {
+  BERTH_LET(const auto file, sys::open_prepared(folder_.get(), kTenants, O_RDONLY));
+  if (!file) return false;
+  return sys::is_byte_locked(file.get(), static_cast<off_t>(number));
 }
 
 Result<void> JobSpool::forget(std::uint64_t number) {

@@ -17,6 +17,12 @@ struct SpooledTask {
   TaskStanding standing;
 };
 
+/// A program that asks for GPUs, for as long as it lives: the lock ends with its process.
+struct Tenant {
+  std::uint64_t number = 0;  ///< no job and no other tenant has it
+  sys::Descriptor lock;
+};
+
 /// The jobs of a user on this machine, as files in one folder that nobody else writes
 /// (docs/jobs-protocol.md). What is in the files describes; that a task has a process is a lock, which the
 /// kernel keeps.
@@ -75,6 +81,11 @@ class JobSpool {
   std::string script_path(std::uint64_t number) const;
   /// Its text.
   Result<std::string> script(std::uint64_t number) const;
+
+  /// Makes the caller a tenant. REQUIRES: `make`.
+  Result<Tenant> move_in() const;
+  /// Whether it is still there.
+  Result<bool> has_tenant(std::uint64_t number) const;
 
   /// The lock of the one runner. Empty: there is one.
   Result<sys::Descriptor> hold_as_runner() const;

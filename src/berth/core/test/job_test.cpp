@@ -57,6 +57,9 @@ TEST_CASE("a job is read as it was written, whatever is in its words") {
   job.rerun = true;
   job.not_before_s = 1763809999;
   job.submitted_s = 1763809921;
+  job.tenant = 9;
+  job.tenant_gpus = 2;
+  job.tenant_grace_s = 60;
   CHECK(decode_job(encode_job(job)) == job);
   CHECK(!decode_job("berth-job 1\nname=x\nend\n"));
   CHECK(!decode_job("berth-job 2\nword=x\nend\n"));
@@ -193,6 +196,32 @@ TEST_CASE("a job that is held back stands in nobody's way") {
       {.number = 1, .rivals = "one", .tasks = {Task::waiting}, .held_back = true},
       {.number = 2, .rivals = "one", .tasks = {Task::waiting}}};
   CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{1, 0}});
+}
+
+TEST_CASE("the jobs of a tenant have no more GPUs at once than it may have") {
+  const auto job = [](std::uint64_t number, std::uint64_t tenant, unsigned gpus, Task task) {
+    return KnownJob{.number = number,
+                    .rivals = std::to_string(number),
+                    .tasks = {task},
+                    .tenant = tenant,
+                    .tenant_gpus = 3,
+                    .gpus = gpus};
+  };
+  // Two are taken, so that one of one GPU may come, and no other; what is of nobody or of another may.
+  const std::vector<KnownJob> jobs{job(1, 7, 1, Task::running), job(2, 7, 1, Task::in_line),
+                                   job(3, 7, 2, Task::waiting), job(4, 7, 1, Task::waiting),
+                                   job(5, 7, 1, Task::waiting), job(6, 8, 3, Task::waiting),
+                                   job(7, 0, 8, Task::waiting), job(8, 7, 3, Task::over)};
+  CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{3, 0}, {5, 0}, {6, 0}});
+}
+
+TEST_CASE("one that was cancelled says why, however it ended") {
+  TaskEvent cancelled = event(TaskStep::cancelled);
+  cancelled.reason = "its tenant has gone";
+  const TaskEvent started = event(TaskStep::started);
+  CHECK(after({cancelled}).reason == cancelled.reason);
+  CHECK(after({started, cancelled}).reason == cancelled.reason);
+  CHECK(after({started, cancelled, ended(3)}).reason == cancelled.reason);
 }
 
 TEST_CASE("a task that has failed is run again as often as its job says, and where it failed as it says") {

@@ -14,6 +14,8 @@ time = "48h"
 time_grace = "2m"
 job_output = "10M"
 keep_jobs = "forever"
+tenant_gpus = 2
+tenant_time = "30m"
 ignored_programs = ["Xorg", "gnome-shell"]
 ignored_users = ["gdm"]
 [[excluded]]
@@ -32,6 +34,8 @@ reason = "on loan"
   CHECK(policy->time_grace_s == 120);
   CHECK(policy->job_output_bytes == 10ULL << 20U);
   CHECK_FALSE(policy->keep_jobs_s);
+  CHECK(policy->tenant_gpus == 2);
+  CHECK(policy->tenant_time_s == 1800);
   CHECK(policy->ignored_programs == std::vector<std::string>{"Xorg", "gnome-shell"});
   CHECK(policy->ignored_users == std::vector<std::string>{"gdm"});
   CHECK(policy->excluded == std::vector<ExcludedDevice>{{"3", "drives the screen"}, {"GPU-5a1c", "on loan"}});
@@ -62,7 +66,7 @@ TEST_CASE("a key that is not known is kept with file and line, beside all that i
         std::vector<std::string>{
             "f:2: unknown key 'tolerance'; allowed: commands, hidden_tolerance, "
             "default_wait, idle_leftovers, order, backfill, assumed_time, time, time_grace, job_output, "
-            "keep_jobs, "
+            "keep_jobs, tenant_gpus, tenant_time, "
             "limits, hosts, excluded, ignored_programs, ignored_users, gpu_scheduler_locks"});
 }
 
@@ -77,6 +81,8 @@ TEST_CASE("what is malformed is named with file and line, and never skipped") {
         Row{"ignored_users = \"gdm\"", "f:1: ignored_users must be a list of texts in quotes"},
         Row{"ignored_users = [\"gdm\",\n 3]", "f:2: an entry of ignored_users must be a text in quotes"},
         Row{"job_output = \"1K\"", "f:1: job_output must be a size from 1 MiB up, such as \"100M\""},
+        Row{"tenant_gpus = 0", "f:1: tenant_gpus must be a number from 1 to 1024"},
+        Row{"tenant_gpus = \"2\"", "f:1: tenant_gpus must be a number from 1 to 1024"},
         Row{"time = 3600", "f:1: time must be a text in quotes"},
         Row{"time = \"0\"", "f:1: time must be at least 1s and at most 365d"},
         Row{"time = \"1000000000h\"", "f:1: time must be at least 1s and at most 365d"},
@@ -106,6 +112,9 @@ TEST_CASE("a user's file may only narrow the site's") {
   site.commands = CommandTelling::program;
   CHECK(apply_site_text(site, "commands = \"none\"", "u", true)->commands == CommandTelling::none);
   site.most_time_s = 48 * 3600;
+  site.tenant_gpus = 2;
+  site.tenant_time_s = 60;
+  CHECK(apply_site_text(site, "tenant_gpus = 1\ntenant_time = \"5s\"", "u", true)->tenant_gpus == 1);
   const auto narrowed =
       apply_site_text(site,
                       "hidden_tolerance = \"64M\"\ndefault_wait = \"10m\"\ntime = \"24h\"\ntime_grace = "
@@ -117,10 +126,11 @@ TEST_CASE("a user's file may only narrow the site's") {
   CHECK(narrowed->most_time_s == 24 * 3600);
   CHECK(narrowed->time_grace_s == 5);
   CHECK(narrowed->excluded.size() == 1);
-  for (const char* text : {"hidden_tolerance = \"1G\"", "default_wait = \"2h\"", "default_wait = \"forever\"",
-                           "idle_leftovers = \"2h\"", "commands = \"full\"", "assumed_time = \"1m\"",
-                           "time = \"3d\"", "time_grace = \"31s\"", "job_output = \"2G\"",
-                           "keep_jobs = \"31d\"", "ignored_programs = [\"x\"]", "ignored_users = [\"x\"]"}) {
+  for (const char* text :
+       {"hidden_tolerance = \"1G\"", "default_wait = \"2h\"", "default_wait = \"forever\"",
+        "idle_leftovers = \"2h\"", "commands = \"full\"", "assumed_time = \"1m\"", "time = \"3d\"",
+        "time_grace = \"31s\"", "job_output = \"2G\"", "keep_jobs = \"31d\"", "tenant_gpus = 3",
+        "tenant_time = \"61s\"", "ignored_programs = [\"x\"]", "ignored_users = [\"x\"]"}) {
     CHECK_MESSAGE(!apply_site_text(site, text, "u", true), text);
   }
 }

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "berth/cli/named_job.h"
+#include "berth/render/mcp.h"
+#include "berth/store/job_spool.h"
+
+namespace berth::cli {
+
+/// What a tenant may have.
+struct TenantRules {
+  unsigned gpus = 1;           ///< at once, by all of its jobs
+  std::int64_t time_s = 3600;  ///< a job takes at most so long
+  std::int64_t yield_s = 30;   ///< between SIGTERM and SIGKILL of a job that is ended for somebody
+  std::int64_t grace_s = 60;   ///< its running jobs go on for so long when it has gone
+};
+
+/// A call that is answered when its job is over, or its time is.
+struct ParkedCall {
+  std::string id;  ///< of the call
+  std::uint64_t job = 0;
+  std::chrono::steady_clock::time_point until;
+  bool owns_job = false;  ///< whoever gives up the call has no other way to the job
+};
+
+/// The tools of one tenant: all that it can see and do. It has its own jobs, and no others of its user.
+class TenantTools {
+ public:
+  static std::span<const render::Tool> all();
+  static Result<TenantTools> move_in(const TenantRules& rules);
+
+  std::variant<render::ToolResult, ParkedCall> call(const render::ToolCall& call);
+  /// nullopt: it is not due yet.
+  std::optional<render::ToolResult> due(const ParkedCall& call) const;
+  void give_up(const ParkedCall& call) const;
+  /// Sees to it that what it leaves is ended, which it is also without this.
+  void move_out();
+
+ private:
+  using Arguments = decltype(render::ToolCall::arguments);
+
+  TenantTools(const TenantRules& rules, store::JobSpool spool, store::Tenant tenant)
+      : rules_(rules), spool_(std::move(spool)), tenant_(std::move(tenant)) {}
+  Result<std::uint64_t> submit(const Arguments& arguments);
+  Result<NumberedJob> own_job(const Arguments& arguments) const;
+  Result<render::ToolResult> look_at_jobs() const;
+  Result<render::ToolResult> log(const Arguments& arguments) const;
+  Result<render::ToolResult> cancel(const Arguments& arguments) const;
+  Result<render::ToolResult> release(const Arguments& arguments) const;
+  Result<std::variant<render::ToolResult, ParkedCall>> answer(const render::ToolCall& call);
+  Result<render::ToolResult> told(std::uint64_t number) const;
+
+  TenantRules rules_;
+  store::JobSpool spool_;
+  store::Tenant tenant_;
+  std::set<std::uint64_t> jobs_;
+};
+
+}  // namespace berth::cli

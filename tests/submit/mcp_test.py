@@ -1,0 +1,330 @@
+"""`berth mcp`: programs that ask for GPUs, judged by the official client of the Model Context Protocol."""
+
+import asyncio
+import contextlib
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+from jobs import Job, eventually
+from lab import DEADLINE_S
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from schemas import checked_document
+from storm import processes
+from submitted import job, log, submit, told, wait_for
+
+TOOLS = {"list", "why", "queue", "run", "submit", "jobs", "wait", "log", "cancel", "release"}
+
+
+def server(lab, *options) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=str(lab.program), args=["mcp", *options], env=lab.env, cwd=lab.directory
+    )
+
+
+def with_client(lab, use, *options, mode="auto"):
+    """What `use` gives, which gets a client of a session of its own."""
+
+    async def go():
+        async with Client(stdio_client(server(lab, *options)), mode=mode) as client:
+            return await asyncio.wait_for(use(client), DEADLINE_S)
+
+    return asyncio.run(go())
+
+
+async def say(client, tool: str, **arguments) -> str:
+    """The text of an answer that is no error."""
+    answer = await client.call_tool(tool, arguments)
+    assert not answer.is_error, answer.content[0].text
+    return answer.content[0].text
+
+
+async def refusal(client, tool: str, **arguments) -> str:
+    answer = await client.call_tool(tool, arguments)
+    assert answer.is_error
+    return answer.content[0].text
+
+
+async def until(condition):
+    for _ in range(DEADLINE_S * 20):
+        if found := await condition():
+            return found
+        await asyncio.sleep(0.05)
+    raise AssertionError("it has not come")
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy", "2026-07-28"])
+def test_a_client_of_either_way_sees_the_tools_and_runs_a_command_on_a_gpu(lab, mode):
+    async def use(client):
+        tools = (await client.list_tools()).tools
+        assert {tool.name for tool in tools} == TOOLS
+        assert {tool.name for tool in tools if tool.annotations.read_only_hint} == TOOLS - {
+            "run",
+            "submit",
+            "cancel",
+            "release",
+        }
+        assert "GPU" in await say(client, "list")
+        text = await say(client, "run", command="echo on $CUDA_VISIBLE_DEVICES; echo oops >&2", name="try")
+        assert text == "job 2 is done (exit status 0)\non 0\noops\n"
+        answer = await client.call_tool("jobs", {})
+        checked_document(answer.structured_content, "jobs")
+        (found,) = answer.structured_content["jobs"]
+        assert found["name"] == "try" and "--yield=30s" in found["request"]
+        return client.instructions if mode == "legacy" else "run it through"
+
+    assert "run it through" in with_client(lab, use, mode=mode)
+
+
+def test_one_that_fails_is_an_error_with_its_status_and_what_it_printed(lab):
+    async def use(client):
+        text = await refusal(client, "run", command="echo went wrong; exit 3")
+        assert text == "job 2 is failed (exit status 3)\nwent wrong\n"
+
+    with_client(lab, use)
+
+
+def test_one_that_takes_long_goes_on_and_is_waited_for_read_and_cancelled(lab):
+    async def use(client):
+        text = await say(client, "run", command="echo begun; read x < go; echo ended", wait_s=0)
+        assert re.match(r"job 2 is (waiting|in line|running)\n", text)
+
+        async def has_begun():
+            return "begun" in await say(client, "log", job="2")
+
+        await until(has_begun)
+        (lab.directory / "go").write_text("\n")
+        assert await say(client, "wait", job="2") == "job 2 is done (exit status 0)\nbegun\nended\n"
+        assert await say(client, "log", job="2", lines=1) == "ended\n"
+        await say(client, "submit", command="sleep 1000")
+        assert await say(client, "cancel", job="3") == "cancelled job 3\n"
+        assert "job 3 is cancelled" in await refusal(client, "wait", job="3")
+
+    os.mkfifo(lab.directory / "go")
+    opened = os.open(lab.directory / "go", os.O_RDWR)
+    with_client(lab, use)
+    os.close(opened)
+
+
+def test_a_lease_of_a_job_of_the_session_can_be_released_and_no_other(make_lab):
+    lab = make_lab("2xH100")
+    person = Job(lab)
+    person.starts()
+
+    async def use(client):
+        await say(client, "submit", command="exec sleep 1000")
+
+        async def leases():
+            found = lab.berth("list", "--json").json["leases"]
+            return found if len(found) == 2 else None
+
+        found = await until(leases)
+        (mine,) = (lease["id"] for lease in found if "job 2" in (lease["note"] or ""))
+        (other,) = (lease["id"] for lease in found if lease["id"] != mine)
+        assert "no job of this session has the lease" in await refusal(client, "release", lease=other)
+        assert "ended the lease" in await say(client, "release", lease=mine)
+        assert "job 2 is failed" in await refusal(client, "wait", job="2")
+
+    with_client(lab, use)
+    person.ends()
+
+
+def test_the_jobs_of_others_are_none_of_its_business(lab):
+    number = submit(lab, "--", "sleep", "1000")
+    wait_for(lab, number, "running")
+
+    async def use(client):
+        for tool in ("cancel", "log", "wait"):
+            assert (
+                await refusal(client, tool, job=number)
+                == f"'{number}' is no job of this session; `jobs` shows them"
+            )
+        assert await say(client, "jobs") == "this session has no jobs\n"
+
+    with_client(lab, use)
+    assert job(lab, number)["state"] == "running"
+
+
+def test_a_session_has_no_more_gpus_at_once_and_no_longer_than_it_may(make_lab):
+    lab = make_lab("8xH100")
+
+    async def use(client):
+        assert "3 GPUs are more than the 2" in await refusal(client, "run", command="true", gpus=3)
+        assert "may take 10m" in await refusal(client, "run", command="true", time="11m")
+        for _ in range(4):
+            await say(client, "submit", command="echo x; exec sleep 1000")
+
+        async def two_run():
+            return [each["state"] for each in told(lab)].count("running") == 2
+
+        await until(two_run)
+        await say(client, "cancel", job="2")
+        await until(two_run)
+        states = [each["state"] for each in told(lab)]
+        assert states == ["cancelled", "running", "running", "waiting"]
+        assert not told(lab)[-1]["in_line"]
+        assert all("--time=600s" in each["request"] for each in told(lab))
+
+    with_client(lab, use, "--gpus", "2", "--time", "10m")
+
+
+def test_a_site_sets_the_limits_of_programs(lab):
+    (lab.directory / "site.toml").write_text('tenant_gpus = 1\ntenant_time = "30m"\n')
+    for options, words in ((("--gpus", "2"), "tenant_gpus"), (("--time", "1h"), "tenant_time")):
+        answer = lab.berth("mcp", *options)
+        assert answer.status == 2 and words in answer.err
+
+    async def use(client):
+        assert "may take 30m" in await refusal(client, "submit", command="true", time="31m")
+
+    with_client(lab, use)
+    assert "a program has 1 GPUs at once at most" in lab.berth("doctor").out
+
+
+def test_its_jobs_end_for_a_person_and_run_again_where_that_was_said(make_lab):
+    lab = make_lab("1xH100")
+
+    async def use(client):
+        await say(client, "submit", command="echo begun; exec sleep 1000", requeue=True)
+
+        async def begun(times):
+            return log(lab, "2").count("begun") == times
+
+        await until(lambda: begun(1))
+        person = await asyncio.to_thread(Job, lab)
+        assert await asyncio.to_thread(person.starts) == "0"
+        await asyncio.to_thread(person.ends)
+        await until(lambda: begun(2))
+
+    with_client(lab, use, "--yield", "5s")
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, None])
+def test_when_the_session_ends_what_waits_is_cancelled_and_what_runs_ends_after_the_grace(make_lab, how):
+    lab = make_lab("1xH100")
+    program = subprocess.Popen(
+        [lab.program, "mcp", "--gpus", "8", "--grace", "2s"],
+        env=lab.env, cwd=lab.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    for number in range(3):
+        call(
+            program,
+            number,
+            "submit",
+            command=f"trap 'echo asked; exit 0' TERM; while :; do sleep 0.05; done # {number}",
+        )
+    wait_for(lab, "2", "running")
+    eventually(lambda: job(lab, "3")["in_line"])
+    if how is None:
+        program.stdin.close()
+    else:
+        program.send_signal(how)
+    assert program.wait(DEADLINE_S) == (-how if how else 0)
+    for number in ("3", "4"):
+        assert (
+            wait_for(lab, number, "cancelled")["reason"] == "the program that it was submitted for has ended"
+        )
+    assert wait_for(lab, "2", "cancelled")["starts"] == 1
+    assert log(lab, "2") == "asked\n"
+    eventually(lambda: not processes(lab)["runner"])
+
+
+def test_when_the_runner_is_killed_too_what_a_session_leaves_is_ended_all_the_same(make_lab):
+    lab = make_lab("1xH100")
+    program = subprocess.Popen(
+        [lab.program, "mcp", "--grace", "1s"],
+        env=lab.env, cwd=lab.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    call(program, 1, "submit", command="exec sleep 1000")
+    wait_for(lab, "2", "running")
+    for pid in (*processes(lab)["runner"], program.pid):
+        os.kill(pid, signal.SIGKILL)
+    program.wait(DEADLINE_S)
+    wait_for(lab, "2", "cancelled")
+
+
+def test_a_call_that_is_given_up_takes_its_job_with_it(lab):
+    program = subprocess.Popen(
+        [lab.program, "mcp"],
+        env=lab.env, cwd=lab.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    send(
+        program,
+        {"id": 7, "method": "tools/call", "params": {"name": "run", "arguments": {"command": "sleep 1000"}}},
+    )
+    send(program, {"method": "notifications/cancelled", "params": {"requestId": 7}})
+    send(program, {"id": 8, "method": "ping"})
+    assert answer_of(program)["id"] == 8
+    wait_for(lab, "2", "cancelled")
+    program.stdin.close()
+    assert program.wait(DEADLINE_S) == 0
+
+
+def send(program, message: dict) -> None:
+    program.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    program.stdin.flush()
+
+
+def answer_of(program) -> dict:
+    return json.loads(program.stdout.readline())
+
+
+def call(program, number: int, tool: str, **arguments) -> dict:
+    send(program, {"id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+    answer = answer_of(program)
+    assert answer["id"] == number and not answer["result"]["isError"], answer
+    return answer["result"]
+
+
+BAD = {
+    b"nonsense\n": -32700,
+    b"[1, 2]\n": -32600,
+    b'{"id": [1], "method": "ping"}\n': -32600,
+    b'{"id": 1}\n': -32600,
+    b'{"id": 1, "method": "resources/list"}\n': -32601,
+    b'{"id": 1, "method": "tools/call", "params": {"name": "rm"}}\n': -32602,
+    b'{"id": 1, "method": "tools/call", "params": 3}\n': -32602,
+    b'{"id": 1, "method": "tools/list", "params": {"_meta": {"io.modelcontextprotocol/protocolVersion": "2031-01-01"}}}\n': -32022,
+    b'{"id": 1, "x": "' + b"x" * (2 << 20) + b'"}\n': -32600,
+    b"\xff\xfe\n": -32700,
+    b"[" * 100_000 + b"\n": -32700,
+}
+
+
+def test_what_makes_no_sense_is_answered_and_the_session_goes_on(lab):
+    program = subprocess.Popen(
+        [lab.program, "mcp"], env=lab.env, cwd=lab.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    for line, code in BAD.items():
+        program.stdin.write(line)
+        program.stdin.flush()
+        assert json.loads(program.stdout.readline())["error"]["code"] == code, line[:80]
+    for arguments, words in (
+        ({}, "'command' is missing"),
+        ({"command": 3}, "'command' must be a text"),
+        ({"command": "true", "gpus": "2"}, "'gpus' must be a whole number"),
+        ({"command": "true", "requeue": 1}, "'requeue' must be true or false"),
+        ({"command": "a\0b"}, "'command' must not contain a NUL"),
+        ({"command": "true", "nodes": 2}, "run has no argument 'nodes'"),
+        ({"command": "true", "gpus": -1}, "count"),
+        ({"command": "true", "folder": "/nowhere"}, "'/nowhere' is no folder; it must begin with /"),
+        ({"command": "true", "wait_s": 100000}, "wait_s must be from 0 to 3600"),
+    ):
+        message = {"id": "x", "method": "tools/call", "params": {"name": "run", "arguments": arguments}}
+        program.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n\r\n")
+        program.stdin.flush()
+        result = json.loads(program.stdout.readline())["result"]
+        assert result["isError"] and words in result["content"][0]["text"], (arguments, result)
+    assert told(lab) == []
+    # A client that has gone and reads no answers.
+    program.stdout.close()
+    with contextlib.suppress(BrokenPipeError):
+        program.stdin.write(b'{"id": 1, "method": "ping"}\n')
+        program.stdin.close()
+    assert program.wait(DEADLINE_S) == 1
+    assert not pathlib.Path(f"/proc/{program.pid}").exists()
