@@ -1,6 +1,11 @@
 """Jobs that end for others or are cut off, and go on by themselves."""
 
+import contextlib
+import os
+import signal
+
 from jobs import Job, eventually
+from storm import processes as all_processes
 from submitted import fill, job, kill, log, submit, wait_for
 
 GOES_ON = "echo begins; trap 'echo asked; kill $!; exit 7' TERM; sleep 1000 & wait"
@@ -63,17 +68,40 @@ def test_it_stands_in_line_again_only_where_it_yields(lab):
         assert answer.err.startswith("berth: --requeue is for jobs that yield: add --yield\n")
 
 
+def processes(lab) -> dict:
+    found = all_processes(lab)
+    for pid in lab.inhabitants():
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as words:
+            if words.read().startswith(b"sleep\0"):
+                found["sleep"].append(pid)
+    return found
+
+
+def cut_off(lab, *kinds) -> None:
+    """kill -9 of those there are now. Does not wait until there are none: a runner that lives starts the next at once."""
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in [pid for kind in kinds for pid in processes(lab)[kind]]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+
 def test_a_job_that_was_cut_off_runs_again_by_itself_where_that_was_said(make_lab):
     lab = make_lab("2xH100")
     once, again = (submit(lab, *more, "--", "sh", "-c", PLAIN) for more in ((), ("--rerun",)))
+
+    def runs_for_the(time: int) -> bool:
+        now = job(lab, again)
+        return now["state"] == "running" and now["starts"] == time
+
     for number in (once, again):
         wait_for(lab, number, "running")
-    kill(lab, "run", "job")
-    assert eventually(lambda: (now := job(lab, again))["state"] == "running" and now)["starts"] == 2
-    assert job(lab, once)["state"] == "interrupted"
+    # The command too, which shares the lock of its task.
+    cut_off(lab, "run", "sleep")
+    eventually(lambda: runs_for_the(2))
+    wait_for(lab, once, "interrupted")
     # Also where all is gone: the user's next look starts it.
-    kill(lab, "runner", "run", "job")
-    assert eventually(lambda: (now := job(lab, again))["state"] == "running" and now)["starts"] == 3
+    cut_off(lab, "runner", "run", "sleep")
+    eventually(lambda: runs_for_the(3))
     assert eventually(lambda: log(lab, again).count("begins") == 3)
 
 
