@@ -2,6 +2,7 @@
 // against another header gives us exactly that many bytes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace berth::sim {

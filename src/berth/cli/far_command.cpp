@@ -1,7 +1,6 @@
 #include "berth/cli/far_command.h"
 
 #include <sys/ioctl.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "berth/cli/environment.h"
+#include "berth/sys/newer_calls.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::cli {
@@ -31,7 +31,7 @@ constexpr auto kSilence = 1s;
 
 Result<std::string> secret_mark() {
   std::array<unsigned char, 16> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+  if (!sys::fill_with_random_bytes(bytes.data(), bytes.size()))
     return sys::fail_errno("asking the kernel for a random number");
   std::string mark = "berth-";
   for (const unsigned char byte : bytes) mark += fmt::format("{:02x}", byte);

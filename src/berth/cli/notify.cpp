@@ -3,7 +3,6 @@
 
 #include "berth/cli/notify.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +25,7 @@
 #include "berth/sys/child.h"
 #include "berth/sys/file.h"
 #include "berth/sys/job_process.h"
+#include "berth/sys/newer_calls.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
@@ -91,8 +91,8 @@ Sending sending_of(const NoticeTarget& target, const render::NoticeText& text) {
           render::notice_request(target, text)};
 }
 
-Result<sys::Descriptor> memory_file(std::string_view text) {
-  sys::Descriptor file(::memfd_create("berth-notice", MFD_CLOEXEC));
+Result<sys::Descriptor> file_with(std::string_view text) {
+  sys::Descriptor file = sys::memory_file("berth-notice");
   if (!file) return sys::fail_errno("preparing a notice");
   if (!text.empty() && ::pwrite(file.get(), text.data(), text.size(), 0) < 0)
     return sys::fail_errno("preparing a notice");
@@ -100,8 +100,8 @@ Result<sys::Descriptor> memory_file(std::string_view text) {
 }
 
 Result<void> send_by(const Sending& sending) {
-  BERTH_LET(const auto input, memory_file(sending.input));
-  BERTH_LET(const auto said, memory_file(""));
+  BERTH_LET(const auto input, file_with(sending.input));
+  BERTH_LET(const auto said, file_with(""));
   sys::Command command{.program = sending.program, .arguments = sending.arguments};
   command.input = input.get();
   command.output = command.error = said.get();

@@ -1,7 +1,6 @@
 #include "berth/cli/top_looker.h"
 
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -21,6 +20,7 @@
 #include "berth/render/waiting.h"
 #include "berth/sys/child.h"
 #include "berth/sys/file.h"
+#include "berth/sys/newer_calls.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
@@ -37,7 +37,7 @@ constexpr std::size_t kLongestAnswer = 1000;
 std::string answer_of(const std::vector<std::string>& words) {
   const auto run = [&]() -> Result<std::string> {
     BERTH_LET(const auto program, program_path());
-    const sys::Descriptor said(::memfd_create("berth-top", MFD_CLOEXEC));
+    const sys::Descriptor said = sys::memory_file("berth-top");
     if (!said) return sys::fail_errno("preparing a file");
     sys::Command command{.program = program, .arguments = words};
     command.output = command.error = said.get();

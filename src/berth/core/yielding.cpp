@@ -15,7 +15,7 @@ struct Yielder {
 class Yielding {
  public:
   Yielding(Line line, const LineRules& rules, const Ledger& ledger) : line_(std::move(line)), rules_(rules) {
-    std::erase_if(line_.wishes, &Wish::yields);
+    std::erase_if(line_.wishes, [](const Wish& wish) { return wish.yields; });
     // What somebody has left is free in a moment: nobody else need end for it.
     std::erase_if(line_.holds,
                   [](const Hold& hold) { return hold.owner == TicketId{} && hold.until != kNever; });

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <cstdlib>
 #include <cstring>
 
 namespace berth::history {

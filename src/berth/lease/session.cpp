@@ -1,6 +1,5 @@
 #include "berth/lease/session.h"
 
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "berth/lease/site_file.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
+#include "berth/sys/newer_calls.h"
 
 namespace berth::leasing {
 namespace {
@@ -22,7 +22,7 @@ Request with_seed(Request request) {
   if (request.order != Order::random || request.seed) return request;
   std::uint32_t seed = 0;
   // Where the kernel gives none, always the same choice is still a choice.
-  if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = 0;
+  if (!sys::fill_with_random_bytes(&seed, sizeof seed)) seed = 0;
   request.seed = seed;
   return request;
 }

@@ -25,6 +25,7 @@
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
+#include "berth/sys/newer_calls.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
@@ -222,7 +223,7 @@ Result<std::uint64_t> JobSpool::add(const Job& job, const std::vector<std::strin
       BERTH_LET(const std::uint64_t number, next_number(counter.get()));
       const std::string name = std::to_string(number);
       const bool named =
-          ::renameat2(folder_.get(), kDraft, folder_.get(), name.c_str(), RENAME_NOREPLACE) == 0;
+          sys::rename_to_free_name(folder_.get(), kDraft, folder_.get(), name.c_str());
       // A counter that was brought back from a backup is behind.
       if (!named && errno == EEXIST) continue;
       if (!named || ::fsync(folder_.get()) != 0) return sys::fail_errno("writing");

@@ -20,6 +20,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/sys/newer_calls.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::store {
@@ -129,7 +130,7 @@ Result<void> fill_and_rename(const std::string& beside, const std::string& path,
   }
   // Last, so that nobody puts something into it before.
   BERTH_DO(set_mode(own, mode, beside));
-  if (::renameat2(AT_FDCWD, beside.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0 && errno != EEXIST)
+  if (!sys::rename_to_free_name(AT_FDCWD, beside.c_str(), AT_FDCWD, path.c_str()) && errno != EEXIST)
     return sys::fail_errno("making " + path);
   return {};
 }

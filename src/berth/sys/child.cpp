@@ -143,9 +143,7 @@ Abandoned& abandoned() {
 std::string to_text(const Ending& ending) {
   if (ending.signal == 0 && ending.exit_status < 0) return "an unknown exit status";
   if (ending.signal == 0) return "exit status " + std::to_string(ending.exit_status);
-  const char* description = sigdescr_np(ending.signal);
-  return "signal " + std::to_string(ending.signal) +
-         (description != nullptr ? " (" + std::string(description) + ")" : "");
+  return "signal " + std::to_string(ending.signal) + " (" + std::string(::strsignal(ending.signal)) + ")";
 }
 
 Result<Child> Child::spawn(const Command& command) {

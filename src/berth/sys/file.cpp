@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -108,7 +109,7 @@ Result<std::vector<DirectoryEntry>> list_directory(int directory) {
   // Room for a thousand tickets in one call; readdir() would make a call for every few hundred.
   alignas(dirent64) std::array<char, 1 << 16> names;
   for (;;) {
-    const ssize_t got = ::getdents64(own.get(), names.data(), names.size());
+    const ssize_t got = ::syscall(SYS_getdents64, own.get(), names.data(), names.size());
     if (got < 0) return fail_errno("listing");
     if (got == 0) return entries;
     for (ssize_t at = 0; at < got;) {

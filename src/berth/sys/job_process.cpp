@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +19,7 @@
 
 #include "berth/sys/descriptor.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/system_error.h"
 
 namespace berth::sys {
 namespace {
@@ -101,7 +101,7 @@ NotStarted not_started(const std::string& program, int error) {
   const bool missing = error == ENOENT;
   if (missing && program.find('/') == std::string::npos)
     return {kNotFound, fmt::format("{}: there is no such command on PATH", program)};
-  return {missing ? kNotFound : kNotExecutable, fmt::format("{}: {}", program, strerrordesc_np(error))};
+  return {missing ? kNotFound : kNotExecutable, system_error(error, program).message};
 }
 
 [[noreturn]] void be_the_command(const JobCommand& command, pid_t parent, const sigset_t& mask, int report) {

@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -14,6 +12,7 @@
 #include <limits>
 #include <optional>
 
+#include "berth/sys/newer_calls.h"
 #include "berth/sys/system_error.h"
 #include "berth/sys/tick.h"
 
@@ -188,9 +187,8 @@ std::unordered_set<std::uint64_t> parse_write_locks(std::string_view proc_locks)
 }
 
 std::optional<std::unordered_set<std::uint64_t>> inodes_with_write_locks() {
-  // A lock of our own shows whether any are shown: some sandboxes have an empty file there. glibc has a
-  // function for this only since 2.27.
-  const Descriptor own(static_cast<int>(::syscall(SYS_memfd_create, "berth", MFD_CLOEXEC)));
+  // A lock of our own shows whether any are shown: some sandboxes have an empty file there.
+  const Descriptor own = memory_file("berth");
   struct stat status{};
   if (!own || ::fstat(own.get(), &status) != 0 || !try_lock_bytes(own.get(), 0, 1).value_or(false))
     return std::nullopt;

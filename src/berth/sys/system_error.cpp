@@ -1,16 +1,15 @@
 #include "berth/sys/system_error.h"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
 namespace berth::sys {
 
 Error system_error(int error_number, std::string_view doing) {
+  std::array<char, 64> room{};
   return context(
-      Error{ErrorCode::failure,
-            strerrordesc_np(error_number) != nullptr ? strerrordesc_np(error_number) : "unknown error",
-            error_number},
-      doing);
+      Error{ErrorCode::failure, ::strerror_r(error_number, room.data(), room.size()), error_number}, doing);
 }
 
 std::unexpected<Error> fail_errno(std::string_view doing) {
