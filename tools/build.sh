@@ -24,16 +24,3 @@ build() {
     return 1
   }
 }
-
-make_packages() {
-  build release && build_site && rm -rf dist && (cd build/release && cpack) && ls -l dist
-}
-
-cmd_package() {
-  setup_to_test
-  make_packages >build/log/package.log 2>&1 || {
-    tail -n 40 build/log/package.log >&2
-    die "could not make the packages (build/log/package.log)"
-  }
-  printf '%s\n' dist/*.tar.gz dist/*.deb
-}

@@ -4,9 +4,10 @@
 build_packages=(
   g++ cmake ninja-build
   libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libboost1.81-dev libssl-dev zlib1g-dev libsqlite3-dev
-  doctest-dev librapidcheck-dev
   python3 python3-venv ca-certificates
 )
+unit_test_packages=(doctest-dev librapidcheck-dev)
+package_packages=(dpkg-dev perl make)
 test_packages=(
   python3-dev git procps util-linux
   clang-format-19 clang-tidy-19 clang-tools-19 shellcheck
@@ -146,12 +147,21 @@ setup_page() {
 }
 
 setup_to_build() {
-  setup_packages "${build_packages[@]}"
+  setup_packages "${build_packages[@]}" "${unit_test_packages[@]}"
+  setup_page
+}
+
+# Clients of the registries that the wheels' parts come from, where there are none yet. Debian's own `cargo` is too old for them.
+setup_to_package() {
+  local clients=()
+  command -v cargo >/dev/null || clients+=(cargo-web)
+  command -v mvn >/dev/null || clients+=(maven)
+  setup_packages "${build_packages[@]}" "${package_packages[@]}" "${clients[@]}"
   setup_page
 }
 
 setup_to_test() {
-  setup_packages "${build_packages[@]}" "${test_packages[@]}"
+  setup_packages "${build_packages[@]}" "${unit_test_packages[@]}" "${test_packages[@]}"
   setup_page
   setup_python
   setup_originals

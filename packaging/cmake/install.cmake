@@ -1,43 +1,23 @@
 # What `cmake --install` leaves, where a Debian user expects it.
-include(CMakePackageConfigHelpers)
-
-# One archive for a C++ user: the public API and the layers under it.
-set(api_layers api render lease store source sys core fmt)
-foreach(layer IN LISTS api_layers)
-  get_target_property(kind berth_${layer} TYPE)
-  if(kind STREQUAL "STATIC_LIBRARY")
-    list(APPEND api_objects $<TARGET_OBJECTS:berth_${layer}>)
-  endif()
-endforeach()
-add_library(berth_archive STATIC ${api_objects})
-set_target_properties(berth_archive PROPERTIES OUTPUT_NAME berth EXPORT_NAME berth LINKER_LANGUAGE CXX)
-target_compile_features(berth_archive PUBLIC cxx_std_23)
-target_link_libraries(berth_archive PUBLIC ${CMAKE_DL_LIBS})
-target_include_directories(berth_archive INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+# An archive that was made for zig's libc++ would be of no use to a C++ user.
+if(NOT BERTH_CROSS)
+  include(packaging/cmake/library.cmake)
+endif()
 
 install(TARGETS berth RUNTIME)
-install(TARGETS berth_archive EXPORT berth ARCHIVE)
-install(DIRECTORY src/berth/core/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth/core FILES_MATCHING PATTERN "*.h"
-        PATTERN test EXCLUDE)
-install(FILES src/berth/api/berth.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth)
 
-set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/berth)
-set(package_files ${PROJECT_BINARY_DIR}/package)
-configure_package_config_file(packaging/cmake/berth-config.cmake.in ${package_files}/berth-config.cmake
-                              INSTALL_DESTINATION ${package_dir})
-write_basic_package_version_file(${package_files}/berth-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(EXPORT berth NAMESPACE berth:: FILE berth-targets.cmake DESTINATION ${package_dir})
-install(FILES ${package_files}/berth-config.cmake ${package_files}/berth-config-version.cmake
-        DESTINATION ${package_dir})
-
-# The program knows its own options best.
+# The program knows its own options best. One for another kind of machine cannot be asked: then BERTH_NATIVE is the same one
+# for this machine.
+if(NOT BERTH_NATIVE)
+  set(BERTH_NATIVE $<TARGET_FILE:berth>)
+endif()
 set(generated ${PROJECT_BINARY_DIR}/generated)
 function(berth_says file)
   cmake_path(GET file PARENT_PATH directory)
   file(MAKE_DIRECTORY ${generated}/${directory})
   list(JOIN ARGN " " words)
   add_custom_command(OUTPUT ${generated}/${file} DEPENDS berth VERBATIM
-                     COMMAND sh -c "\"$1\" ${words} >\"$2\"" sh $<TARGET_FILE:berth> ${generated}/${file})
+                     COMMAND sh -c "\"$1\" ${words} >\"$2\"" sh ${BERTH_NATIVE} ${generated}/${file})
   set_property(GLOBAL APPEND PROPERTY berth_said ${generated}/${file})
   install(FILES ${generated}/${file} DESTINATION ${directory})
 endfunction()

@@ -5,12 +5,22 @@
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 add_compile_options($<$<CONFIG:Release>:-ffunction-sections> $<$<CONFIG:Release>:-fdata-sections>)
 
-find_package(fmt 9 REQUIRED)
 add_library(berth_fmt STATIC packaging/cmake/fmt.cpp)
-get_target_property(fmt_includes fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
-target_include_directories(berth_fmt SYSTEM PUBLIC ${fmt_includes})
+if(NOT BERTH_CROSS)
+  find_package(fmt 9 REQUIRED)
+  get_target_property(fmt_includes fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
+  target_include_directories(berth_fmt SYSTEM PUBLIC ${fmt_includes})
+endif()
 # No locale is ever asked for. With the code for them came 400 KB and 1,300 relocations, made at each start.
 target_compile_definitions(berth_fmt PUBLIC "FMT_STATIC_THOUSANDS_SEPARATOR=','")
+
+# zig's compiler links libc++, its unwinder and the symbols of the glibc that it was told. It needs none of what follows.
+if(BERTH_CROSS)
+  function(berth_runs_anywhere program)
+    target_link_options(${program} PRIVATE -Wl,--gc-sections -Wl,--as-needed -s)
+  endfunction()
+  return()
+endif()
 
 add_library(berth_find_object OBJECT packaging/cmake/find_object.cpp)
 target_link_libraries(berth_find_object PRIVATE berth_warnings)

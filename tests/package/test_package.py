@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import platform
 import re
 import subprocess
 
@@ -30,7 +31,7 @@ def only(pattern: str) -> pathlib.Path:
 def tarball(tmp_path_factory) -> pathlib.Path:
     """The unpacked tarball."""
     directory = tmp_path_factory.mktemp("tarball")
-    output("tar", "-xzf", only("berth-*-linux-*.tar.gz"), "-C", directory)
+    output("tar", "-xzf", only(f"berth-*-linux-{platform.machine()}.tar.gz"), "-C", directory)
     (top,) = directory.iterdir()
     return top
 

@@ -3,7 +3,6 @@
 // ticket. Once granted it asks before it starts the command, and it starts nothing without a yes.
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +30,7 @@
 #include "berth/source/probe/protocol.h"
 #include "berth/sys/child.h"
 #include "berth/sys/job_process.h"
+#include "berth/sys/newer_calls.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::cli {
@@ -68,8 +68,8 @@ std::string all_of(const sys::Descriptor& file) {
 
 // As the user of this login could call it.
 Result<lab::Called> call_program(const std::vector<std::string>& words) {
-  const sys::Descriptor out(::memfd_create("berth-out", MFD_CLOEXEC));
-  const sys::Descriptor err(::memfd_create("berth-err", MFD_CLOEXEC));
+  const sys::Descriptor out = sys::memory_file("berth-out");
+  const sys::Descriptor err = sys::memory_file("berth-err");
   if (!out || !err) return sys::fail_errno("making room for what it says");
   BERTH_LET(std::string program, program_path());
   const sys::Command command{
