@@ -39,7 +39,10 @@ def words_of(refusal: Answer) -> str:
 
 
 def clock(epoch_s: int) -> str:
-    return datetime.datetime.fromtimestamp(epoch_s, datetime.UTC).strftime("%H:%M")
+    """As people are told it: with the day, if that is not today."""
+    moment = datetime.datetime.fromtimestamp(epoch_s, datetime.UTC)
+    is_today = moment.date() == datetime.datetime.now(datetime.UTC).date()
+    return moment.strftime("%H:%M") if is_today else f"{moment.day} {moment:%b %H:%M}"
 
 
 def test_a_lease_with_a_time_says_its_end(four):

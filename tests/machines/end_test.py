@@ -59,7 +59,7 @@ def test_a_job_is_cancelled_on_the_host_where_it_was_submitted(two):
     gpu1.lab.berth("submit", "--", "sleep", "1000")
     eventually(lambda: len(gpu1.tickets()) == 1)
     answer = two.run("cancel", "--anywhere", "--hosts", two.names(), "1")
-    assert answer.returncode != 0 and "name its host: --host" in answer.stderr
+    assert answer.returncode == 2 and "name the host of job 1 (--host)" in answer.stderr
     answer = two.run("cancel", "--anywhere", "--hosts", two.names(), "--host", "gpu1", "1")
     assert (answer.returncode, answer.stdout) == (0, "gpu1: cancelled job 1\n"), answer.stderr
     eventually(lambda: gpu1.tickets() == [])

@@ -86,9 +86,14 @@ Result<Output> end_far_ticket(const AnywhereOptions& anywhere, std::vector<std::
   const bool may_be_job = call.front() == "cancel" && task_id_from_text(words.front());
   FarTicket ticket{hosts.front(), words.front()};
   if (!may_be_job || hosts.size() > 1) {
+    // Else the number of a job would end whichever request has an id that happens to end in it.
+    if (may_be_job && !ticket_id_from_text(words.front()))
+      return fail(
+          ErrorCode::usage,
+          fmt::format("each host has jobs of its own: name the host of job {} (--host); a request whose "
+                      "short id has no letter is named by its whole id",
+                      words.front()));
     auto found = find_far_ticket(hosts, words.front());
-    if (!found && may_be_job)
-      found.error().message += "; if it is the number of a job, name its host: --host";
     if (!found) return std::unexpected(found.error());
     ticket = *std::move(found);
   }
