@@ -7,12 +7,13 @@ demo_lab() {
   local program
   program=$(readlink -f "$1")
   shift
+  # shellcheck disable=SC2034 # for `show`, of demo.sh
   berth=(berth)
   command -v ssh-keygen >/dev/null || die "the demo of a lab needs ssh (openssh-client)"
   lab_sshd=$(PATH=/usr/sbin:/usr/local/sbin:$PATH command -v sshd) ||
     die "the demo of a lab needs sshd (openssh-server)"
   # sshd wants it to be there, for what root has.
-  ((EUID != 0)) || mkdir -p -m 755 /run/sshd
+  ((EUID != 0)) || mkdir -p /run/sshd
   scratch=$(mktemp -d)
   chmod 755 "$scratch"
   trap 'lab_end' EXIT
@@ -20,7 +21,7 @@ demo_lab() {
   lab_host gpu1 "$program" H100 2
   lab_host gpu2 "$program" A100 2
   lab_host gpu3 "$program" L40S 1
-  cd "$scratch/work"
+  cd "$scratch/work" || die "the folder $scratch/work is gone"
   if (($#)); then
     "$@"
     return
@@ -166,7 +167,7 @@ lab_hold() {
 lab_end() {
   local environment
   kill -KILL ${started+"${started[@]}"} 2>/dev/null || true
-  for environment in $(grep -lsaF "$scratch/" /proc/[0-9]*/environ); do
+  grep -lsaF "$scratch/" /proc/[0-9]*/environ | while read -r environment; do
     environment=${environment#/proc/}
     kill -KILL "${environment%/environ}" 2>/dev/null || true
   done

@@ -1,10 +1,10 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # what cross.sh sets
 # What people install.
 
-# make_packages [PRESET [PYTHON]]: the tarball and the Debian package for this machine.
+# make_packages PRESET PYTHON: the tarball and the Debian package for this machine.
 make_packages() {
-  local preset=${1:-release}
-  build "$preset" && build_site "${@:2}" && rm -rf dist && (cd "build/$preset" && cpack) && ls -l dist
+  local preset=$1
+  build "$preset" && build_site "$2" && rm -rf dist && (cd "build/$preset" && cpack) && ls -l dist
 }
 
 # What a type checker reads of the extension is what it says of itself. All extensions say the same, and this machine can load one.
@@ -14,7 +14,7 @@ write_stub() {
 
 # make_wheel MACHINE: all extensions in one wheel, whose tag fits each CPython since 3.9.
 make_wheel() {
-  local machine=$1 work=$cross/$1/wheel version=${cross_glibc[$1]/./_} library name
+  local machine=$1 work=$cross/$1/wheel version=${cross_glibc[$1]/./_} library licence name
   local options=(--tag "cp39-abi3-manylinux_${version}_$machine")
   # An older pip knows only this name of it.
   [[ $version != 2_17 ]] || options+=(--tag "cp39-abi3-manylinux2014_$machine")
@@ -24,8 +24,9 @@ make_wheel() {
   for name in libboost1.81-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev; do
     options+=(--notice "$name=/usr/share/doc/$name/copyright")
   done
-  for library in openssl-src-*/openssl/LICENSE.txt libz-sys-*/src/zlib/LICENSE; do
-    options+=(--notice "${library%%-[0-9]*}=$(echo "$cross"/sources/$library)")
+  for licence in "$cross"/sources/{openssl-src-*/openssl/LICENSE.txt,libz-sys-*/src/zlib/LICENSE}; do
+    library=${licence#"$cross/sources/"}
+    options+=(--notice "${library%%-[0-9]*}=$licence")
   done
   options+=(--notice "nanobind=$(echo "$cross"/tools/lib/python3*/site-packages/nanobind-*.dist-info/licenses/LICENSE)")
   cross_environment "$machine"

@@ -96,7 +96,7 @@ run_part_lint() {
 }
 
 run_part_package() {
-  check package make_packages || return 0
+  check package make_packages release .venv/bin/python || return 0
   program_tests program-package release -m "package and not wheels"
 }
 

@@ -25,8 +25,9 @@ Error become_berth_serve(std::string_view task, std::span<char* const> words) {
   ::execv(program.c_str(), arguments.data());
   if (errno == ENOENT) {
     return {ErrorCode::failure,
-            program + " is missing: what pip builds from the sources lacks it; the wheel, the tarball and the "
-                      "Debian package have it"};
+            program +
+                " is missing: what pip builds from the sources lacks it; the wheel, the tarball and the "
+                "Debian package have it"};
   }
   return sys::system_error(errno, fmt::format("starting {}", program));
 }

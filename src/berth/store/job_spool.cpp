@@ -222,8 +222,7 @@ Result<std::uint64_t> JobSpool::add(const Job& job, const std::vector<std::strin
     for (;;) {
       BERTH_LET(const std::uint64_t number, next_number(counter.get()));
       const std::string name = std::to_string(number);
-      const bool named =
-          sys::rename_to_free_name(folder_.get(), kDraft, folder_.get(), name.c_str());
+      const bool named = sys::rename_to_free_name(folder_.get(), kDraft, folder_.get(), name.c_str());
       // A counter that was brought back from a backup is behind.
       if (!named && errno == EEXIST) continue;
       if (!named || ::fsync(folder_.get()) != 0) return sys::fail_errno("writing");

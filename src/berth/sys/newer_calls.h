@@ -7,8 +7,8 @@
 
 #include "berth/sys/descriptor.h"
 
-/// System calls by their numbers: the wheels run on a glibc that is older than its own functions for these. Each fails as a
-/// system call does, with errno, also on a kernel that lacks it.
+/// System calls by their numbers: the wheels run on a glibc that is older than its own functions for these.
+/// Each fails as a system call does, with errno, also on a kernel that lacks it.
 namespace berth::sys {
 
 /// Whether all of it was filled. Never waits for the kernel to have gathered enough.
