@@ -197,7 +197,13 @@ def test_a_driver_that_answers_in_part_is_shown_in_part(make_lab, make_screen): 
     "settings, words, says",
     [
         ({"TERM": "dumb"}, "", "TERM is dumb"),
-        ({"TERM": "no-such-terminal"}, "", "does not know the terminal 'no-such-terminal'"),
+        # Where ncurses fails it loses what it has made so far, which a sanitized program tells at its end.
+        pytest.param(
+            {"TERM": "no-such-terminal"},
+            "",
+            "does not know the terminal 'no-such-terminal'",
+            marks=pytest.mark.release_only,
+        ),
         ({}, "| cat", "needs a terminal for its input and output; `berth list`"),
         ({}, "< /dev/null", "needs a terminal for its input and output; `berth list`"),
     ],
