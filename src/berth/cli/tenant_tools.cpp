@@ -4,6 +4,7 @@
 #include "berth/cli/tenant_tools.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
