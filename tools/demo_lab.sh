@@ -163,13 +163,19 @@ lab_hold() {
   exec {pipe}<&-
 }
 
-# Whatever runs on the hosts, and what was left in the background, has the folder in its environment.
+# Whatever runs on the hosts, and what was left in the background, has the folder in its environment; who looks must not.
+lab_processes() {
+  # grep fails where nothing is left, and where a process ends while it is read.
+  env -i grep -lsaF "$scratch/" /proc/[0-9]*/environ | env -i grep -o '[0-9]*' || true
+}
+
 lab_end() {
-  local environment
+  local processes
   kill -KILL ${started+"${started[@]}"} 2>/dev/null || true
-  grep -lsaF "$scratch/" /proc/[0-9]*/environ | while read -r environment; do
-    environment=${environment#/proc/}
-    kill -KILL "${environment%/environ}" 2>/dev/null || true
+  while processes=$(lab_processes) && [[ -n $processes ]]; do
+    # shellcheck disable=SC2086 # a number each
+    kill -KILL $processes 2>/dev/null || true
+    sleep 0.05
   done
   cd /
   rm -rf "$scratch"
