@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 
 import pytest
 from jobs import eventually
@@ -59,8 +60,15 @@ class Screen:
         return "\n".join(lines)
 
     def shows(self, wanted: str) -> str:
-        """Waits until the pattern is somewhere on the screen."""
-        return eventually(lambda: (text := self.text()) and re.search(wanted, text, re.M) and text)
+        """Waits until the pattern is somewhere on the screen, and nothing more is being drawn."""
+        return eventually(lambda: re.search(wanted, text := self.at_rest(), re.M) and text)
+
+    def at_rest(self) -> str:
+        text, before = self.text(), ""
+        while text != before:
+            time.sleep(0.05)
+            text, before = self.text(), text
+        return text
 
     def lacks(self, unwanted: str) -> str:
         return eventually(lambda: not re.search(unwanted, text := self.text(), re.M) and (text or " "))

@@ -216,7 +216,8 @@ TWO = '[[device]]\nmodel = "H100"\ncount = 2\n'
 def test_the_driver_hangs_and_comes_back(make_lab):
     lab = make_lab(TWO)
     agent = Agent(lab, env={"BERTH_DRIVER_DEADLINE_MS": 200})
-    assert agent.get("/readyz")[0] == 200
+    # On a slow machine the first look alone can take that long.
+    eventually(lambda: agent.get("/readyz")[0] == 200)
     lab.change(HANG + TWO)
     eventually(lambda: agent.get("/readyz")[0] == 503)
     health = agent.json("/api/v1/health")

@@ -32,6 +32,7 @@ class Yielding {
   }
 
   std::vector<Yield> run() {
+    const Line before = line_;
     std::vector<Yield> chosen;
     for (std::size_t at = 0; at < line_.wishes.size() && !yielders_.empty(); ++at) {
       if (line_.wishes[at].passed_over || starts(at, {})) continue;
@@ -39,6 +40,8 @@ class Yielding {
       without(ended, line_);
       std::erase_if(yielders_, [&](const Yielder& one) { return contains(ended, one.id); });
       for (const TicketId lease : ended) chosen.push_back({lease, line_.wishes[at].id});
+    }
+    while (spare_one(before, chosen)) {
     }
     return chosen;
   }
@@ -50,6 +53,28 @@ class Yielding {
 
   static void without(const std::vector<TicketId>& ended, Line& line) {
     std::erase_if(line.holds, [&](const Hold& hold) { return contains(ended, hold.owner); });
+  }
+
+  /// What ends for a later waiter can suit an earlier one too, so that what was to end for him may stay.
+  bool spare_one(const Line& before, std::vector<Yield>& chosen) const {
+    for (std::size_t at = 0; at < chosen.size(); ++at) {
+      std::vector<Yield> fewer = chosen;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(at));
+      if (who_starts_without(fewer, before) < who_starts_without(chosen, before)) continue;
+      chosen = std::move(fewer);
+      return true;
+    }
+    return false;
+  }
+
+  /// Of each wish, in the order of the line, whether it starts.
+  std::vector<bool> who_starts_without(const std::vector<Yield>& ended, Line line) const {
+    std::vector<TicketId> leases;
+    for (const Yield& one : ended) leases.push_back(one.lease);
+    without(leases, line);
+    std::vector<bool> starts;
+    for (const Turn& turn : schedule(line, rules_)) starts.push_back(std::holds_alternative<StartsNow>(turn));
+    return starts;
   }
 
   bool starts(std::size_t at, const std::vector<TicketId>& ended) const {

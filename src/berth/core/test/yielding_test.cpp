@@ -115,6 +115,13 @@ TEST_CASE("one large lease ends rather than two small ones") {
   CHECK(ended(ledger, 4) == Ids{1});
 }
 
+TEST_CASE("what ends for a later waiter may do for an earlier one too") {
+  Ledger ledger;
+  ledger.tickets = {yielder(1, {0}, 1), yielder(2, {1}, 1), yielder(3, {2}, 1), wants(8, 1, {0, 1, 2}),
+                    wants(9, 1, {1})};
+  CHECK(ended(ledger, 3) == Ids{1, 2});
+}
+
 TEST_CASE("a request that yields stands behind all that do not") {
   Ledger ledger;
   ledger.tickets = {wants(1, 1, {0}), wants(2, 1, {0})};
