@@ -1,7 +1,8 @@
 // Many agents in one process, for a hub to ask: it listens on COUNT ports of 127.0.0.1 from FIRST on, and
-// answers each GET with the text of FILE (of OTHER, where the path is nvgpu's /gpu_status), in which the five
-// letters @PORT stand for the port. The last SLOW of them take their time, MS milliseconds. A kept connection
-// may ask again. Prints "ready" when it listens, and on SIGTERM how many questions it answered.
+// answers each GET with a line of FILE, in turn by the port (of OTHER, where the path is nvgpu's
+// /gpu_status), in which the five letters @PORT stand for the port, and @S for two digits that are others
+// each time. The last SLOW of them take their time, MS milliseconds. A kept connection may ask again. Prints
+// "ready" when it listens, and on SIGTERM how many questions it answered.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <unistd.h>
 
 enum { kInput = 4096, kEvents = 256, kBacklog = 16 };
-static const char kMark[] = "@PORT";
 
 struct Text {
   char* bytes;
@@ -35,7 +35,12 @@ struct Connection {
   char input[kInput];
 };
 
-static struct Text own, nvgpus;
+struct Texts {
+  struct Text* lines;
+  size_t count;
+};
+
+static struct Texts own, nvgpus;
 static unsigned long answered;
 static volatile sig_atomic_t ended;
 static struct Connection *first_slow, **last_slow = &first_slow;
@@ -59,18 +64,21 @@ static long long now_ms(void) {
   return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
-static struct Text read_file(const char* path) {
-  struct Text text = {NULL, 0};
+static struct Texts read_file(const char* path) {
+  struct Texts texts = {NULL, 0};
   FILE* file = fopen(path, "r");
   if (file == NULL) die(path);
-  fseek(file, 0, SEEK_END);
-  text.size = (size_t)ftell(file);
-  rewind(file);
-  text.bytes = malloc(text.size + 1);
-  if (fread(text.bytes, 1, text.size, file) != text.size) die(path);
-  text.bytes[text.size] = '\0';
+  struct Text line = {NULL, 0};
+  for (ssize_t got; (got = getline(&line.bytes, &line.size, file)) > 0; line = (struct Text){NULL, 0}) {
+    line.size = (size_t)got;
+    texts.lines = realloc(texts.lines, (texts.count + 1) * sizeof line);
+    if (texts.lines == NULL) die(path);
+    texts.lines[texts.count++] = line;
+  }
+  free(line.bytes);
   fclose(file);
-  return text;
+  if (texts.count == 0) die(path);
+  return texts;
 }
 
 static void write_answer(struct Connection* connection) {
@@ -84,20 +92,29 @@ static void write_answer(struct Connection* connection) {
   connection->answer = NULL;
 }
 
+static void fill_in(char* mark, unsigned port) {
+  char digits[6];
+  if (strncmp(mark, "@PORT", 5) == 0) {
+    snprintf(digits, sizeof digits, "%05u", port % 100000);
+    memcpy(mark, digits, 5);
+  } else if (strncmp(mark, "@S", 2) == 0) {
+    snprintf(digits, sizeof digits, "%02u", 10 + (unsigned)random() % 90);
+    memcpy(mark, digits, 2);
+  }
+}
+
 static void make_answer(struct Connection* connection) {
-  const struct Text* text =
-      strncmp(connection->input, "GET /gpu_status", 15) == 0 && nvgpus.bytes != NULL ? &nvgpus : &own;
+  const struct Texts* texts =
+      strncmp(connection->input, "GET /gpu_status", 15) == 0 && nvgpus.count > 0 ? &nvgpus : &own;
+  const struct Text* text = &texts->lines[connection->port % texts->count];
   connection->answer = malloc(text->size + 200);
   const int head =
       sprintf(connection->answer,
               "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n", text->size);
   char* body = connection->answer + head;
   memcpy(body, text->bytes, text->size + 1);
-  for (char* mark = strstr(body, kMark); mark != NULL; mark = strstr(mark, kMark)) {
-    char digits[6];
-    snprintf(digits, sizeof digits, "%05u", connection->port % 100000);
-    memcpy(mark, digits, 5);
-  }
+  for (char* mark = strchr(body, '@'); mark != NULL; mark = strchr(mark + 1, '@'))
+    fill_in(mark, connection->port);
   connection->size = (size_t)head + text->size;
   connection->written = 0;
   ++answered;

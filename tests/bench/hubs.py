@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import http.client
+import pathlib
 import subprocess
 import time
 from collections.abc import Iterator
 
+import pages
 import shelf
 from machines import Machine
 from results import OURS, PEER, Figure, Row, Table
@@ -24,6 +26,7 @@ OBSERVED_S = 15
 QUESTIONS = 3
 QUESTION = "/cluster_status"
 SLOW, SLOW_MS = 10, 200
+PAGES = 60
 PATIENCE_S = 30
 QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
@@ -131,11 +134,16 @@ def await_all(port: int, count: int) -> float:
     raise shelf.NotHad(f"does not tell of all {count} machines in {PATIENCE_S} s")
 
 
+def list_agents(machine: Machine, urls: list[str]) -> pathlib.Path:
+    file = machine.directory / f"{len(urls)}.toml"
+    file.write_text("".join(f'[[agent]]\nname = "n{i}"\nurl = "{url}"\n' for i, url in enumerate(urls)))
+    return file
+
+
 def compare(bench: Bench, machine: Machine, count: int, watch: bool) -> list[Hub]:
     """Both in turn, each started anew."""
     urls = [f"http://127.0.0.1:{FIRST_PORT + index}" for index in range(count)]
-    listed, settings = machine.directory / f"{count}.toml", machine.directory / f"{count}.cfg"
-    listed.write_text("".join(f'[[agent]]\nname = "n{i}"\nurl = "{url}"\n' for i, url in enumerate(urls)))
+    listed, settings = list_agents(machine, urls), machine.directory / f"{count}.cfg"
     settings.write_text(f"AGENTS = {urls}\n")
     ours = Hub("berth serve --hub", OURS, "berth serve --hub --agents FILE")
     nvgpu = Hub("nvgpu", PEER, "NVGPU_CLUSTER_CFG=FILE FLASK_APP=nvgpu.webapp flask run")
@@ -158,6 +166,34 @@ def compare(bench: Bench, machine: Machine, count: int, watch: bool) -> list[Hub
             }
             nvgpu.ask([flask, "run", "--host", "127.0.0.1", "--port", str(port)], environment, port, count, 0)
     return [ours, nvgpu] if count in NVGPU_SIZES else [ours]
+
+
+def beside_pages(bench: Bench, machine: Machine, count: int) -> list[Table]:
+    """What a hub takes, and how soon it answers, while pages are open and everything changes."""
+    file = pages.write_machines(machine.directory / "changing", count)
+    port = free_port()
+    listed = list_agents(machine, [f"http://127.0.0.1:{FIRST_PORT + index}" for index in range(count)])
+    words = [bench.berth, "serve", "--hub", "--agents", str(listed), "--listen", f"127.0.0.1:{port}"]
+    with many_agents(bench, machine, count, [file]), running(words, machine.environment) as process:
+        await_all(port, count)
+        seen = pages.beside(port, PAGES, bench.seconds(OBSERVED_S))
+        memory = pages.most_resident_mib(process.pid)
+    title = f"{count:,} agents whose readings change, and {PAGES} pages open"
+    return [
+        Table(
+            f"hub-pages-{key}",
+            f"{title}: {what}",
+            unit,
+            [Figure("berth serve --hub", OURS, values=values)],
+            compared=False,
+        )  # fmt: skip
+        for key, what, unit, values in (
+            ("health", "/healthz, median", "ms", [pages.percentile(seen.waits_ms, 0.5)]),
+            ("health-99", "/healthz, 99 of 100 within", "ms", [pages.percentile(seen.waits_ms, 0.99)]),
+            ("bytes", "what a page is sent", "kB/s", [seen.bytes_a_second / 1000]),
+            ("memory", "the most memory that it has had", "MiB", [memory]),
+        )
+    ]
 
 
 def hub(bench: Bench) -> Row:
@@ -184,6 +220,8 @@ def hub(bench: Bench) -> Row:
             hubs = compare(bench, machine, 100, watch=False)
         title = f"100 agents, {SLOW} of which answer after {SLOW_MS} ms: from its start to the first answer"
         row.tables.append(table("hub-slow", title, hubs, "first"))
+        bench.say("pages")
+        row.tables += beside_pages(bench, machine, SIZES[-1])
     row.tables += [*later, *cost_tables(costs)]
     return row
 

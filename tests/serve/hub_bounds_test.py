@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import itertools
 import json
 import pathlib
 import re
@@ -137,6 +138,40 @@ def test_a_compressed_stream_and_page_are_what_they_are_plain(lab, fake, documen
         while more := connection.recv(1 << 16):
             text += stream.decompress(more)
         assert stream.eof  # the checksum is right too
+
+
+def test_a_page_that_is_open_gets_what_is_new_compressed_after_what_it_has(lab, fake, document):
+    """Machines resemble each other, and each answer the one before."""
+    answers = itertools.count(20)
+
+    def reply(agent: FakeAgent, connection: socket.socket, request: bytes) -> None:
+        document["hosts"][0]["snapshot"]["devices"][0]["temperature_c"] = next(answers)
+        answering(json.dumps(document))(agent, connection, request)
+
+    hub = Hub(lab, *(f"n{i}={fake(reply).url}" for i in range(3)))
+    for i in range(3):
+        hub.sees(f"n{i}")
+    with hub.connect() as connection:
+        connection.sendall(
+            b"GET /api/v1/hosts/events HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n"
+        )
+        stream, head, text, followed = zlib.decompressobj(31), b"", b"", []
+        while not head.endswith(b"\r\n\r\n"):
+            head += connection.recv(1)
+        while len(followed) < 20:
+            packed = connection.recv(1 << 16)
+            shown = stream.decompress(packed)
+            if text.count(b"event: summary") > 1:
+                followed.append((len(packed), len(gzip.compress(shown))))
+            text += shown
+        hub.process.send_signal(signal.SIGTERM)
+        while more := connection.recv(1 << 16):
+            text += stream.decompress(more)
+    assert stream.eof  # the checksum is right too
+    hosts = [json.loads(each) for each in re.findall(rb"^event: host\nid: \d+\ndata: (.*)$", text, re.M)]
+    told = [host["snapshot"]["devices"][0]["temperature_c"] for host in hosts if host["snapshot"]]
+    assert len(told) == len(set(told))
+    assert sum(size for size, _ in followed) < sum(alone for _, alone in followed) / 2
 
 
 def without_times(text: bytes) -> bytes:

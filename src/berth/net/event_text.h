@@ -5,6 +5,7 @@
 
 #include "berth/net/gzip.h"
 #include "berth/net/listener.h"
+#include "berth/net/sequels.h"
 
 namespace berth::serve {
 
@@ -37,6 +38,12 @@ class EventText {
     return buffers;
   }
 
+  Buffers following(const Sequel& sequel) {
+    sequel_ = sequel.packed;
+    frame_.take(*sequel_, sequel.bytes);
+    return {asio::buffer(sequel_->bytes)};
+  }
+
   Buffers end() {
     if (!is_packed_) return {};
     end_ = frame_.end();
@@ -47,6 +54,7 @@ class EventText {
   bool is_packed_;
   GzipFrame frame_;
   Parts parts_;
+  SharedPacked sequel_;
   std::string end_;
 };
 

@@ -7,6 +7,8 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
+#include <array>
+
 namespace berth::serve {
 namespace {
 
@@ -14,6 +16,7 @@ constexpr std::size_t kWorthIt = 1024;
 constexpr std::size_t kMostStored = 0xffff;  // in one block of deflate
 constexpr int kRawWindow = -15;              // deflate without a frame of zlib's
 constexpr int kMemory = 8;
+constexpr int kThorough = 8;  // what is compressed once for many may take longer
 
 void append_little_endian(std::string& text, std::uint64_t number, int bytes) {
   for (int i = 0; i < bytes; ++i) text += static_cast<char>((number >> (8 * i)) & 0xffU);
@@ -76,6 +79,38 @@ void pack(Published& published) {
       for (Part& part : frame.parts) pack(part);
     }
   }
+}
+
+std::optional<Packed> packed_after(std::string_view context, const Parts& text) {
+  z_stream stream{};
+  if (::deflateInit2(&stream, kThorough, Z_DEFLATED, kRawWindow, kMemory, Z_DEFAULT_STRATEGY) != Z_OK)
+    return std::nullopt;
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> ended(&stream, ::deflateEnd);
+  if (!context.empty())
+    ::deflateSetDictionary(&stream, reinterpret_cast<const Bytef*>(context.data()),
+                           static_cast<uInt>(context.size()));
+  Packed packed;
+  std::array<char, kMostStored> piece{};
+  const auto take = [&](std::string_view more, int flush) {
+    stream.next_in = reinterpret_cast<const Bytef*>(more.data());
+    stream.avail_in = static_cast<uInt>(more.size());
+    do {
+      stream.next_out = reinterpret_cast<Bytef*>(piece.data());
+      stream.avail_out = static_cast<uInt>(piece.size());
+      ::deflate(&stream, flush);
+      packed.bytes.append(piece.data(), piece.size() - stream.avail_out);
+    } while (stream.avail_out == 0);
+  };
+  ::uLong crc = 0;
+  for (const Part& part : text) {
+    take(*part.text, Z_NO_FLUSH);
+    crc =
+        ::crc32(crc, reinterpret_cast<const Bytef*>(part.text->data()), static_cast<uInt>(part.text->size()));
+  }
+  take({}, Z_SYNC_FLUSH);
+  packed.crc = static_cast<std::uint32_t>(crc);
+  packed.bytes.shrink_to_fit();
+  return packed;
 }
 
 std::string_view GzipFrame::start() {

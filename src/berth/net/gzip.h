@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,11 @@ SharedPacked packed_form(const Part& part);
 /// Gives long parts their compressed form, which takes a while.
 void pack(Part& part);
 void pack(Published& published);
+/// The most of a text that what follows it can refer to.
+inline constexpr std::size_t kMostContext = 32U << 10U;
+/// `text` where it follows `context`, to which it refers: much less than each part alone. nullopt: for want
+/// of memory.
+std::optional<Packed> packed_after(std::string_view context, const Parts& text);
 
 /// What gzip has around the parts of one stream.
 class GzipFrame {

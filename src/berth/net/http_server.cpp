@@ -16,6 +16,7 @@
 #include "berth/net/event_text.h"
 #include "berth/net/gzip.h"
 #include "berth/net/listeners.h"
+#include "berth/net/sequels.h"
 #include "berth/net/side.h"
 #include "berth/net/wire.h"
 #include "berth/render/server_metrics.h"
@@ -35,8 +36,7 @@ constexpr std::size_t kMostAtOnce = 16U << 10U;
 constexpr auto kIdle = 75s;  // between two requests: longer than Prometheus' usual interval
 constexpr auto kBetweenWarnings = 10min;
 constexpr auto kSeeingOff = 2s;
-constexpr std::size_t kMostFramesAtOnce = 16;  // what is newer meanwhile takes the place of the rest
-constexpr auto kDraining = 2000ms;             // for answers under way when the server is told to end
+constexpr auto kDraining = 2000ms;  // for answers under way when the server is told to end
 constexpr auto kDrainingStep = 10ms;
 
 }  // namespace
@@ -70,13 +70,7 @@ class HttpServer::Body {
 
   asio::io_context& loop() { return io_; }
 
-  void publish(std::shared_ptr<const Published> published) {
-    asio::post(io_, [this, published = std::move(published)]() mutable {
-      published_ = std::move(published);
-      packer_.forget_what_is_gone();
-      bell_.expires_after(silence());  // wakes all who wait for it
-    });
-  }
+  void publish(std::shared_ptr<const Published> published) { sequel_thread_.publish(std::move(published)); }
 
   void run(const std::function<void()>& reload) {
     asio::co_spawn(io_, obey_signals(reload), asio::detached);
@@ -91,6 +85,15 @@ class HttpServer::Body {
     std::uint64_t admission;  // under which the client was let in
     bool is_admitted() const { return admission == side.admission; }
   };
+
+  void show(std::shared_ptr<const Published> published, ByPath<Sequel> sequels) {
+    asio::post(io_, [this, published = std::move(published), sequels = std::move(sequels)]() mutable {
+      published_ = std::move(published);
+      sequels_ = std::move(sequels);
+      packer_.forget_what_is_gone();
+      bell_.expires_after(silence());  // wakes all who wait for it
+    });
+  }
 
   /// Of an event stream; then a comment shows that it lives.
   std::chrono::seconds silence() const { return patience_ + patience_ / 2; }
@@ -316,12 +319,21 @@ class HttpServer::Body {
     EventText text(manner.packed);
     std::vector<asio::const_buffer> buffers = text.start(head);
     if (!co_await write(stream, buffers) || !manner.with_text) co_return;
-    std::uint64_t sent = subscription.after <= published_->number ? subscription.after : 0;
+    StreamPlace place(subscription.path, subscription.after <= published_->number ? subscription.after : 0);
     bool silent = false;
     while (!ending_ && visit.is_admitted()) {
-      Parts parts = frames_after(subscription.path, sent);
+      if (const Sequel* sequel = manner.packed ? place.sequel(sequels_) : nullptr) {
+        buffers = text.following(*sequel);
+        if (!co_await write(stream, buffers)) co_return;
+        silent = false;
+        continue;
+      }
+      Parts parts = place.frames(*published_);
       static const Part kComment = make_part(":\n\n");
-      if (parts.empty() && silent) parts.push_back(kComment);
+      if (parts.empty() && silent) {
+        parts.push_back(kComment);
+        place.is_interrupted();
+      }
       if (!parts.empty()) {
         buffers = text.following(std::move(parts));
         if (!co_await write(stream, buffers)) co_return;
@@ -337,20 +349,6 @@ class HttpServer::Body {
     co_await write(stream, buffers);
   }
 
-  /// The next frames of a stream; `sent` becomes the number of the last of them.
-  Parts frames_after(const std::string& path, std::uint64_t& sent) const {
-    Parts parts;
-    const auto stream = published_->streams.find(path);
-    if (stream == published_->streams.end()) return parts;
-    const auto& frames = stream->second;
-    auto next = std::ranges::upper_bound(frames, sent, {}, &Frame::number);
-    for (std::size_t count = 0; next != frames.end() && count < kMostFramesAtOnce; ++next, ++count) {
-      parts.insert(parts.end(), next->parts.begin(), next->parts.end());
-      sent = next->number;
-    }
-    return parts;
-  }
-
   Site site_;
   asio::io_context io_{1};
   asio::basic_signal_set<Executor> signals_{io_, SIGTERM, SIGINT, SIGHUP};
@@ -364,11 +362,14 @@ class HttpServer::Body {
   TlsContext tls_;
   std::chrono::seconds patience_{};
   std::shared_ptr<const Published> published_ = std::make_shared<const Published>();
+  ByPath<Sequel> sequels_;  // of it
   std::size_t answering_ = 0;
   Errands errands_{io_};
   render::ServerCounts counts_;
   Packer packer_;
   bool ending_ = false;
+  SequelThread sequel_thread_{
+      [this](auto published, auto sequels) { show(std::move(published), std::move(sequels)); }};
 };
 
 HttpServer::HttpServer(Site site) : body_(std::make_unique<Body>(std::move(site))) {}

@@ -1,0 +1,162 @@
+#include "berth/net/sequels.h"
+
+#include <doctest/doctest.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "berth/net/gzip.h"
+
+namespace berth::serve {
+namespace {
+
+constexpr const char* kPath = "/events";
+constexpr int kHosts = 12;
+
+/// A stream of many hosts, of which some tell something new each time, and a summary.
+class Story {
+ public:
+  explicit Story(unsigned seed) : chance_(seed) {}
+
+  Published next() {
+    for (int i = 0; i < kHosts; ++i) {
+      if (told_.size() < kHosts || draw(3) == 0) told_[i] = {++number_, {make_part(text_of(i))}};
+    }
+    Published published;
+    auto& frames = published.streams[kPath];
+    for (const auto& [host, frame] : told_) frames.push_back(frame);
+    std::ranges::sort(frames, {}, &Frame::number);
+    frames.push_back({++number_, {make_part("summary " + std::to_string(number_) + "\n")}});
+    published.number = number_;
+    return published;
+  }
+
+  unsigned draw(unsigned below) { return static_cast<unsigned>(chance_() % below); }
+
+ private:
+  /// Much in it is the same for all hosts, and some of it is of this moment.
+  std::string text_of(int host) {
+    std::string text = "host " + std::to_string(host) + " number " + std::to_string(number_) + ":";
+    for (int i = 0; i < 200; ++i) text += " reading " + std::to_string(i * 7919 % 100'003);
+    for (int i = 0; i < 20; ++i) text += ' ' + std::to_string(chance_());
+    return text + '\n';
+  }
+
+  std::minstd_rand chance_;
+  std::map<int, Frame> told_;
+  std::uint64_t number_ = 0;
+};
+
+/// What a client that unpacks as it reads has at the end. Fails where it could not.
+std::string unpacked(const std::string& bytes) {
+  z_stream stream{};
+  REQUIRE(::inflateInit2(&stream, 15 + 16) == Z_OK);
+  std::string packed = bytes;
+  stream.next_in = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_in = static_cast<uInt>(packed.size());
+  std::string text;
+  std::array<char, 4096> piece{};
+  int done = Z_OK;
+  while (done == Z_OK) {
+    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
+    stream.avail_out = static_cast<uInt>(piece.size());
+    done = ::inflate(&stream, Z_NO_FLUSH);
+    text.append(piece.data(), piece.size() - stream.avail_out);
+  }
+  ::inflateEnd(&stream);
+  CHECK(done == Z_STREAM_END);  // with the right checksum and length
+  return text;
+}
+
+struct Client {
+  explicit Client(std::uint64_t sent) : place(kPath, sent), bytes(GzipFrame::start()) {}
+
+  /// Whether there was a sequel for it.
+  bool take(const Published& published, const ByPath<Sequel>& sequels) {
+    if (const Sequel* sequel = place.sequel(sequels)) {
+      for (const Frame& each : published.streams.at(kPath)) {
+        if (each.number > sequel->after) plain += joined(each.parts);
+      }
+      add(*sequel->packed, sequel->bytes);
+      return true;
+    }
+    for (const Part& each : place.frames(published)) add(each);
+    return false;
+  }
+
+  void hear_that_it_lives() {
+    add(make_part(":\n\n"));
+    place.is_interrupted();
+  }
+
+  void add(const Part& part) {
+    plain += *part.text;
+    add(*packed_form(part), part.text->size());
+  }
+  void add(const Packed& packed, std::size_t size) {
+    bytes += packed.bytes;
+    frame.take(packed, size);
+  }
+
+  StreamPlace place;
+  std::string bytes;
+  std::string plain;
+  GzipFrame frame;
+};
+
+TEST_CASE("whoever comes, goes slowly or hears a comment can read what follows, and has it as it was told") {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    Story story(seed);
+    Sequels sequels;
+    std::vector<Client> clients;
+    int followed = 0;
+    for (int round = 0; round < 40; ++round) {
+      const Published published = story.next();
+      if (story.draw(15) == 0) sequels.forget();
+      const auto made = sequels.take(published);
+      const auto first = published.streams.at(kPath).front().number;
+      clients.emplace_back(story.draw(2) == 0 ? 0 : first + story.draw(20));
+      for (Client& each : clients) {
+        if (story.draw(10) == 0) each.hear_that_it_lives();
+        for (unsigned times = story.draw(4); times > 0; --times)
+          followed += each.take(published, made) ? 1 : 0;
+      }
+    }
+    for (Client& each : clients) CHECK(unpacked(each.bytes + each.frame.end()) == each.plain);
+    CHECK(followed > 40);
+  }
+}
+
+TEST_CASE("what follows what a client has is a fraction of what it takes alone") {
+  Story story(1);
+  Sequels sequels;
+  sequels.take(story.next());
+  sequels.take(story.next());
+  const Published published = story.next();
+  const Sequel sequel = sequels.take(published).at(kPath);
+  std::size_t alone = 0;
+  for (const Frame& each : published.streams.at(kPath)) {
+    if (each.number > sequel.after) alone += packed_form(each.parts.front())->bytes.size();
+  }
+  CHECK(sequel.packed->bytes.size() * 2 < alone);
+}
+
+TEST_CASE("a stream of which nothing is new keeps its sequel, and one that is gone has none") {
+  Story story(1);
+  Sequels sequels;
+  sequels.take(story.next());
+  const Published published = story.next();
+  CHECK(sequels.take(published).at(kPath).number == sequels.take(published).at(kPath).number);
+  CHECK(sequels.take(Published()).empty());
+  CHECK(sequels.take(story.next()).empty());
+}
+
+}  // namespace
+}  // namespace berth::serve
