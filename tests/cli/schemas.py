@@ -4,8 +4,10 @@ import json
 import pathlib
 
 import jsonschema
+import yaml
 
 FOLDER = pathlib.Path(__file__).parents[2] / "docs/schema"
+OPENAPI = yaml.safe_load((FOLDER.parent / "openapi.yaml").read_text())
 
 
 def checked(answer, kind: str):
@@ -19,3 +21,20 @@ def checked_document(document, kind: str):
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
     return document
+
+
+def described_answer(path: str, status: int) -> dict | None:
+    """What docs/openapi.yaml says of it; None: that it does not occur."""
+    described = OPENAPI["paths"][path]["get"]["responses"].get(str(status))
+    if described and "$ref" in described:
+        described = OPENAPI["components"]["responses"][described["$ref"].rsplit("/", 1)[1]]
+    return described
+
+
+def check_described(described: dict, document) -> None:
+    """The JSON of an answer must be what is described."""
+    schema = dict(described["content"]["application/json"]["schema"])
+    if schema.get("$ref", "").startswith("schema/"):
+        schema = json.loads((FOLDER.parent / schema["$ref"]).read_text())
+    schema |= {"components": OPENAPI["components"]}
+    jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)

@@ -12,30 +12,19 @@ import subprocess
 import termios
 import urllib.parse
 
-import jsonschema
-import yaml
 from agent import Agent, curl
 from jobs import eventually, holder, waiter
 from lab import DEADLINE_S
 from openapi_spec_validator import validate
-from schemas import FOLDER, checked_document
-
-OPENAPI = yaml.safe_load((FOLDER.parent / "openapi.yaml").read_text())
+from schemas import FOLDER, OPENAPI, check_described, checked_document, described_answer
 
 
 def documented(path: str, status: int, text: str) -> None:
     """The answer must be one that docs/openapi.yaml describes."""
-    described = OPENAPI["paths"][path]["get"]["responses"][str(status)]
-    if "$ref" in described:
-        described = OPENAPI["components"]["responses"][described["$ref"].rsplit("/", 1)[1]]
-    content = described.get("content", {}).get("application/json")
-    if content is None:
-        return
-    schema = dict(content["schema"])
-    if "$ref" in schema and schema["$ref"].startswith("schema/"):
-        schema = json.loads((FOLDER.parent / schema["$ref"]).read_text())
-    schema |= {"components": OPENAPI["components"]}
-    jsonschema.validate(json.loads(text), schema, cls=jsonschema.Draft202012Validator)
+    described = described_answer(path, status)
+    assert described is not None, f"{status} of {path} is not in the document"
+    if "application/json" in described.get("content", {}):
+        check_described(described, json.loads(text))
 
 
 def test_the_document_is_openapi():

@@ -2,6 +2,7 @@
 
 import pytest
 from amd_tree import FIRST_ID, TOTAL, AmdTree
+from probing import end_probes, probes
 
 MASKS = [
     "sh",
@@ -138,3 +139,25 @@ def test_the_driver_of_one_maker_that_fails_hides_no_other(mixed):
     answer = mixed.berth("list", "--json")
     assert [device["vendor"] for device in answer.json["devices"]] == ["amd", "amd"]
     assert answer.err
+
+
+@pytest.mark.parametrize(
+    ("fault", "nvidia"),
+    [("nvmlInit*", []), ("nvmlDeviceGetMemoryInfo*", ["unresponsive", "unresponsive"])],
+)
+def test_the_driver_of_one_maker_that_hangs_hides_no_other(mixed, fault, nvidia):
+    mixed.change(f"[[device]]\nmodel = 'H100'\ncount = 2\n[[fault]]\ncall = '{fault}'\nhang = true\n")
+    mixed.leases.mkdir(exist_ok=True)
+    env = {"BERTH_DRIVER_DEADLINE_MS": "300"}
+    # The first finds that it hangs, the second knows it from the first.
+    for _ in range(2):
+        answer = mixed.berth("list", "--json", env=env)
+        devices = answer.json["devices"]
+        assert [device["state"] for device in devices] == [*nvidia, "ok", "ok"]
+        assert [device["index"] for device in devices] == list(range(len(devices)))
+        assert [device["verdict"]["free"] for device in devices][-2:] == [True, True]
+        assert "driver not responding since" in answer.out
+        env = {"BERTH_DRIVER_DEADLINE_MS": "3600000"}
+    assert mixed.berth("run", "-n", "2", "--no-wait", "--", *MASKS, env=env).out == "0,1 none none\n"
+    assert len(probes(mixed)) == 1
+    end_probes(mixed)

@@ -1,12 +1,9 @@
 """Drivers that are missing, broken, hanging or crashing: each ends in a message that says what to do."""
 
 import json
-import os
-import pathlib
-import signal
 
 import pytest
-from probing import LISTING
+from probing import LISTING, end_probes, probes
 
 DEADLINE = {"BERTH_DRIVER_DEADLINE_MS": "300"}
 
@@ -69,25 +66,6 @@ def hung(make_lab):
     lab.leases.mkdir(exist_ok=True)
     yield lab
     end_probes(lab)
-
-
-def probes(lab) -> set:
-    """The probes inside this machine."""
-    found = set()
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            words = pathlib.Path("/proc", name, "cmdline").read_bytes().split(b"\0")
-            environment = pathlib.Path("/proc", name, "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[1:2] == [b"__probe"] and f"BERTH_SIM={lab.file}".encode() in environment:
-            found.add(int(name))
-    return found
-
-
-def end_probes(lab) -> None:
-    for pid in probes(lab):
-        os.kill(pid, signal.SIGKILL)
 
 
 def states(answer) -> list:

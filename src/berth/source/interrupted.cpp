@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
 namespace berth::source {
 namespace {
 
@@ -47,6 +52,21 @@ Snapshot finish_interrupted(Snapshot partial, const Stage& stage, const std::opt
   if (last)
     partial.stale_reason = fmt::format("driver not responding since {} at GPU {}", since, stage.index);
   return partial;
+}
+
+Snapshot beside(Snapshot known, Snapshot other) {
+  if (other.devices.empty()) return known;
+  const std::string vendor = other.devices.front().vendor;
+  std::erase_if(known.devices, [&](const Device& old) { return old.vendor == vendor; });
+  unsigned before = 0;
+  for (const Device& device : known.devices) before = std::max(before, device.index + 1);
+  for (Device& device : other.devices) {
+    device.index += before;
+    known.devices.push_back(std::move(device));
+  }
+  if (!known.topology) known.topology = std::move(other.topology);
+  std::ranges::move(other.notes, std::back_inserter(known.notes));
+  return known;
 }
 
 }  // namespace berth::source

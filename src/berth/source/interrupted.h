@@ -15,4 +15,7 @@ namespace berth::source {
 Snapshot finish_interrupted(Snapshot partial, const Stage& stage, const std::optional<Snapshot>& last,
                             std::string_view since);
 
+/// `known`, and behind its devices those of another maker, whose own source has just told of them. Pure.
+Snapshot beside(Snapshot known, Snapshot other);
+
 }  // namespace berth::source

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "berth/core/snapshot_codec.h"
@@ -25,11 +29,19 @@ Error not_responding(std::string_view reason) {
               reason)};
 }
 
+/// Which probe is asked: that of the first vendor is asked for all vendors too.
+std::string_view probe_of(SourceKind kind) {
+  const auto table = source_table();
+  const auto row = std::ranges::find(table, kind.name(), &SourceRow::name);
+  return row == table.end() || row->vendor == table.front().vendor ? "" : row->name;
+}
+
 }  // namespace
 
 class ProbeSource::Body {
  public:
-  explicit Body(ProbeOptions options) : options_(std::move(options)), stuck_(options_.state_directory) {}
+  explicit Body(ProbeOptions options)
+      : options_(std::move(options)), stuck_(options_.state_directory, probe_of(options_.kind)) {}
 
   /// Starts a probe, unless one is known to hang.
   Result<void> start_session() {
@@ -42,6 +54,12 @@ class ProbeSource::Body {
   }
 
   Result<Snapshot> read(ReadingSet readings) {
+    auto known = read_once(readings);
+    if (!remembered_ || !options_.kind.is_automatic()) return known;
+    return with_others(std::move(known), readings);
+  }
+
+  Result<Snapshot> read_once(ReadingSet readings) {
     if (hanging_) {
       if (!hanging_->is_over()) return stale(last_ ? *last_ : *remembered_);
       hanging_.reset();
@@ -68,7 +86,7 @@ class ProbeSource::Body {
     const bool idle = used_ && session_->answer().empty();
     if ((idle || was_killed(ending)) && std::exchange(may_start_again_, false)) {
       session_.reset();
-      return read(readings);
+      return read_once(readings);
     }
     return take_ending(ending);
   }
@@ -76,6 +94,7 @@ class ProbeSource::Body {
   void end(std::chrono::milliseconds patience) {
     if (session_) session_->end(patience);
     session_.reset();
+    for (const auto& [source, other] : others_) other->end(patience);
   }
 
   void set_kind(SourceKind kind) {
@@ -83,9 +102,34 @@ class ProbeSource::Body {
     const bool loads_first = kind.is_automatic() || kind.name() == source_table().front().name;
     if (!loads_first && options_.kind != kind) session_.reset();
     options_.kind = kind;
+    stuck_ = StuckProbe(options_.state_directory, probe_of(kind));
   }
 
  private:
+  /// The driver of one maker that hangs hides no devices of another: a probe of their own is asked for them.
+  Result<Snapshot> with_others(Result<Snapshot> known, ReadingSet readings) {
+    for (const SourceRow& row : source_table()) {
+      const SourceKind kind(row.name);
+      // It looks for files of the kernel, and asks no driver.
+      if (probe_of(kind).empty() || !row.make(-1)->found()) continue;
+      auto& other = others_[row.name];
+      if (!other) {
+        ProbeOptions options = options_;
+        options.kind = kind;
+        other = std::make_unique<Body>(std::move(options));
+      }
+      auto told = other->read(readings);
+      if (!told) continue;
+      if (known) {
+        known = beside(*std::move(known), *std::move(told));
+      } else {
+        told->notes.push_back(fmt::format("Other GPUs are not listed: {}.", known.error().message));
+        known = std::move(told);
+      }
+    }
+    return known;
+  }
+
   Result<Snapshot> take_answer() {
     const std::string& answer = session_->answer();
     if (auto error = decode_error(answer)) return std::unexpected(std::move(*error));
@@ -162,7 +206,9 @@ class ProbeSource::Body {
   bool may_start_again_ = true;          ///< the last one has answered, or is the first
   std::optional<ProbeSession> hanging_;  ///< ours that has not come back
   std::optional<Snapshot> remembered_;   ///< set: a probe hangs, ours or another's, and this was known then
-  std::optional<Snapshot> last_;         ///< good answer, where answers are kept
+  /// By the source's name: asked while ours hangs.
+  std::map<std::string_view, std::unique_ptr<Body>> others_;
+  std::optional<Snapshot> last_;  ///< good answer, where answers are kept
 };
 
 ProbeSource::ProbeSource(std::unique_ptr<Body> body) : body_(std::move(body)) {}

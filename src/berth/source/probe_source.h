@@ -31,7 +31,8 @@ struct ProbeOptions {
 /// A read past its deadline gives what is known: the devices read so far, the others as `unresponsive`, with
 /// their last readings and `stale_reason` where there are any. An answer that is old throughout has no device
 /// that is ok. The probe that hangs is left alone (it cannot be killed), and no second one is started while
-/// it does, by this or any other process of this user.
+/// it does, by this or any other process of this user. Devices of another vendor are then asked for by a
+/// probe of their own.
 class ProbeSource : public Source {
  public:
   /// Starts the probe and does not wait for it: to be called early. Error: `failure` when it cannot be

@@ -16,7 +16,8 @@ constexpr std::size_t kLongestRecord = 4 << 20;
 }  // namespace
 
 std::string StuckProbe::path() const {
-  return directory_ + "/stuck-probe." + std::to_string(geteuid());
+  return directory_ + "/stuck-probe" + (source_.empty() ? "" : "-" + source_) + "." +
+         std::to_string(geteuid());
 }
 
 std::optional<Snapshot> StuckProbe::remembered() const {

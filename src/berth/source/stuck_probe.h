@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "berth/core/snapshot.h"
 #include "berth/sys/descriptor.h"
@@ -16,7 +18,9 @@ namespace berth::source {
 /// ends when the probe does, however that happens, and cannot outlive it.
 class StuckProbe {
  public:
-  explicit StuckProbe(std::string state_directory) : directory_(std::move(state_directory)) {}
+  /// `source`: which probe it is, where a user has several; each hangs for itself.
+  StuckProbe(std::string state_directory, std::string_view source)
+      : directory_(std::move(state_directory)), source_(source) {}
 
   /// What the probe that still hangs had told when it stopped, marked stale. nullopt: none hangs.
   std::optional<Snapshot> remembered() const;
@@ -30,6 +34,7 @@ class StuckProbe {
  private:
   std::string path() const;
   std::string directory_;
+  std::string source_;
 };
 
 }  // namespace berth::source

@@ -111,13 +111,13 @@ struct Client {
 };
 
 TEST_CASE("whoever comes, goes slowly or hears a comment can read what follows, and has it as it was told") {
-  for (unsigned seed = 1; seed <= 40; ++seed) {
+  for (unsigned seed = 1; seed <= 8; ++seed) {
     CAPTURE(seed);
     Story story(seed);
     Sequels sequels;
     std::vector<Client> clients;
     int followed = 0;
-    for (int round = 0; round < 40; ++round) {
+    for (int round = 0; round < 25; ++round) {
       const Published published = story.next();
       if (story.draw(15) == 0) sequels.forget();
       const auto made = sequels.take(published);
@@ -130,7 +130,7 @@ TEST_CASE("whoever comes, goes slowly or hears a comment can read what follows, 
       }
     }
     for (Client& each : clients) CHECK(unpacked(each.bytes + each.frame.end()) == each.plain);
-    CHECK(followed > 40);
+    CHECK(followed > 20);
   }
 }
 

@@ -53,5 +53,28 @@ TEST_CASE("a hang that costs no device is a note") {
   }
 }
 
+TEST_CASE("devices of another maker come behind those that hang, in place of what was known of them") {
+  Snapshot known;
+  known.devices = {gpu(0), gpu(1), gpu(2)};
+  for (Device& device : known.devices) device.state = DeviceState::unresponsive;
+  known.devices[2].vendor = "amd";
+  known.stale_reason = "driver not responding since 14:02";
+  Snapshot other;
+  other.devices = {gpu(0), gpu(1)};
+  for (Device& device : other.devices) device.vendor = "amd";
+  other.notes = {"a note"};
+  const Snapshot both = beside(known, other);
+  REQUIRE(both.devices.size() == 4);
+  CHECK(both.devices[1] == known.devices[1]);
+  for (unsigned index = 2; index < 4; ++index) {
+    CHECK(both.devices[index].vendor == "amd");
+    CHECK(both.devices[index].index == index);
+    CHECK(both.devices[index].state == DeviceState::ok);
+  }
+  CHECK(both.stale_reason == known.stale_reason);
+  CHECK(both.notes == other.notes);
+  CHECK(beside(known, Snapshot()) == known);
+}
+
 }  // namespace
 }  // namespace berth::source
