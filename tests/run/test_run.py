@@ -320,6 +320,18 @@ def test_children_of_a_script_that_has_become_berth_are_not_waited_for(make_lab)
     assert (answer.status, answer.err) == (0, "")
 
 
+def test_exec_of_a_program_that_closes_files_loses_the_lease_as_the_help_says(make_lab):
+    lab = make_lab("1xH100")
+    closes = "import os; os.closerange(3, 1000); print('closed', flush=True); input()"
+    job = lab.start_berth("run", "--exec", "--", sys.executable, "-c", closes, stdin=subprocess.PIPE)
+    assert job.stdout.readline() == "closed\n"
+    assert lab.berth("run", "--no-wait", "--", "true").status == 0
+    assert job.poll() is None
+    job.communicate("\n")
+    told = " ".join(lab.berth("run", "--help").out.split())
+    assert "if COMMAND closes files that it did not open, the lease ends" in told
+
+
 def test_exec_leaves_no_parent_and_the_lease_ends_with_the_command(make_lab):
     lab = make_lab("1xH100")
     job = ready(lab.start_berth("run", "--exec", "--", "bash", "-c", "echo ready; exec sleep 1000"))
