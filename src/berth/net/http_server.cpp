@@ -10,6 +10,7 @@
 #include <exception>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "berth/net/count.h"
 #include "berth/net/errands.h"
@@ -88,7 +89,7 @@ class HttpServer::Body {
 
   void show(std::shared_ptr<const Published> published, ByPath<Sequel> sequels) {
     asio::post(io_, [this, published = std::move(published), sequels = std::move(sequels)]() mutable {
-      published_ = std::move(published);
+      sequel_thread_.drop(std::exchange(published_, std::move(published)));
       sequels_ = std::move(sequels);
       packer_.forget_what_is_gone();
       bell_.expires_after(silence());  // wakes all who wait for it

@@ -112,6 +112,10 @@ void SequelThread::publish(std::shared_ptr<const Published> published) {
   });
 }
 
+void SequelThread::drop(std::shared_ptr<const Published> published) {
+  asio::post(thread_, [published = std::move(published)]() mutable { published.reset(); });
+}
+
 void SequelThread::make(const Published& published, ByPath<Sequel>& made) {
   try {
     made = sequels_.take(published);

@@ -73,6 +73,8 @@ class SequelThread {
 
   /// From any thread. What is published first is shown before this returns, without sequels.
   void publish(std::shared_ptr<const Published> published);
+  /// Frees it there, where nobody else has it: of a thousand hosts that takes a while.
+  void drop(std::shared_ptr<const Published> published);
 
  private:
   void make(const Published& published, ByPath<Sequel>& made);
