@@ -193,7 +193,7 @@ NOT_ALONE = re.compile(r"\b(ID|COMMAND|serve|usage|top|sudo|release|cancel|log|w
 
 def test_what_takes_the_place_of_another_tools_command_works(desk):
     (desk.home / "gpu_commands.txt").write_text("python train.py --lr 0.1\npython train.py --lr 0.01\n")
-    (desk.home / "job.sh").write_text("python train.py\n")
+    (desk.home / "job.sh").write_text("#!/bin/sh\npython train.py\n")
     rows = re.findall(r"^\| .* \| (.*) \|$", (ROOT / "docs/coming-from.md").read_text(), re.MULTILINE)
     commands = [text for row in rows for text in INLINE.findall(row) if not NOT_ALONE.search(text)]
     assert len(commands) > 20

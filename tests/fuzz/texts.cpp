@@ -10,6 +10,7 @@
 #include "berth/core/mask.h"
 #include "berth/core/printable.h"
 #include "berth/core/selector.h"
+#include "berth/core/slurm.h"
 #include "berth/core/units.h"
 #include "berth/core/workload.h"
 #include "berth/lease/site_file.h"
@@ -95,6 +96,12 @@ void read_agents_file(std::string_view input) {
 }
 
 void read_script(std::string_view input) {
+  (void)options_in_job_script("train.sh", input, kSlurmScriptMark);
+  if (const auto seconds = seconds_from_slurm(input)) require(*seconds >= 0, "a time is no time before now");
+  if (check_slurm_pattern(input)) (void)filled_slurm_pattern(input, {12, 3}, "name", "user");
+  (void)export_from_slurm(input);
+  for (const char* name : {"gres", "array", "dependency", "begin", "mail-type"})
+    (void)wish_from_slurm({{name, std::string(input)}});
   const auto lines = options_in_job_script("train.sh", input);
   if (!lines) return;
   std::size_t length = 0;

@@ -21,6 +21,7 @@ std::unique_ptr<Command> make_pick();
 std::unique_ptr<Command> make_why();
 std::unique_ptr<Command> make_run();
 std::unique_ptr<Command> make_submit();
+std::unique_ptr<Command> make_sbatch();
 std::unique_ptr<Command> make_each();
 std::unique_ptr<Command> make_jobs();
 std::unique_ptr<Command> make_log();
@@ -55,6 +56,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"why", "", "explain for every GPU why it would be granted or not", true, make_why},
     {"run", "", "lease GPUs for a command, and run it", true, make_run},
     {"submit", "", "leave a command to be run when its GPUs are free", false, make_submit},
+    {"sbatch", "", "submit a script that was written for Slurm", false, make_sbatch},
     {"each", "", "run the commands of a file, and go on where it was", false, make_each},
     {"jobs", "", "show what became of the jobs that you submitted", false, make_jobs},
     {"log", "", "print what a job has printed", false, make_log},

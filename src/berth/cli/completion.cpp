@@ -86,7 +86,7 @@ _berth() {{
     *) command="${{COMP_WORDS[at]}}"; break ;;
     esac
   done
-  if [[ $command == run || $command == submit ]]; then
+  if [[ $command == run || $command == submit || $command == sbatch ]]; then
     # After the first word that is no option, or after --, it is the command's own line.
     local word
     for word in "${{COMP_WORDS[@]:at+1:COMP_CWORD-at-1}}"; do

@@ -3,6 +3,8 @@
 // that was never run twice; and whether somebody has cancelled it is read after that, so that one of both
 // sees the other.
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -21,9 +23,11 @@
 #include "berth/cli/run.h"
 #include "berth/core/job_script.h"
 #include "berth/core/printable.h"
+#include "berth/core/slurm.h"
 #include "berth/lease/site_file.h"
 #include "berth/store/job_spool.h"
 #include "berth/store/output_bound.h"
+#include "berth/sys/descriptor.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
@@ -155,6 +159,15 @@ class TaskRun {
   std::vector<std::pair<std::string, std::string>> variables_of(const Job& job) const {
     std::vector<std::pair<std::string, std::string>> variables{{"BERTH_JOB", to_text(id_)},
                                                                {"BERTH_JOB_NAME", job.name}};
+    if (job.slurm) {
+      // A number, also for a task: scripts count with it.
+      const std::string number = std::to_string(id_.job);
+      variables.insert(variables.end(),
+                       {{"SLURM_JOB_ID", number}, {"SLURM_JOBID", number}, {"SLURM_JOB_NAME", job.name}});
+      if (id_.index)
+        variables.insert(variables.end(), {{"SLURM_ARRAY_JOB_ID", number},
+                                           {"SLURM_ARRAY_TASK_ID", std::to_string(*id_.index)}});
+    }
     if (!id_.index) return variables;
     variables.emplace_back("BERTH_ARRAY_INDEX", std::to_string(*id_.index));
     for (const auto& [name, value] : params_of(job, *id_.index))
@@ -183,7 +196,32 @@ class TaskRun {
     return spool_.append(id_, std::move(event));
   }
 
+  // From here on what the command prints goes to the user's own files. What is kept of it says where.
+  Result<void> send_output() const {
+    struct stat kept{};
+    const bool is_first = ::fstat(STDOUT_FILENO, &kept) == 0 && kept.st_size == 0;
+    const auto open_file = [&](const std::string& pattern) -> Result<sys::Descriptor> {
+      if (pattern.empty()) return sys::Descriptor();
+      const std::string name = filled_slurm_pattern(pattern, id_, job_.name, sys::user_name(::geteuid()));
+      // One that runs again adds to what it has printed.
+      sys::Descriptor file(
+          ::open(name.c_str(),
+                 O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | (is_first ? O_TRUNC : 0), 0666));
+      if (!file) return sys::fail_errno(fmt::format("opening {} in {} for the output", name, job_.folder));
+      tell(fmt::format("what the job prints{} is in {}", &pattern == &job_.error_to ? " as errors" : "",
+                       name));
+      return file;
+    };
+    BERTH_LET(const auto output, open_file(job_.output_to));
+    BERTH_LET(const auto errors, open_file(job_.error_to));
+    if (output && ::dup2(output.get(), STDOUT_FILENO) < 0) return sys::fail_errno("sending the output");
+    const int error_file = errors ? errors.get() : output ? output.get() : STDERR_FILENO;
+    if (::dup2(error_file, STDERR_FILENO) < 0) return sys::fail_errno("sending the errors");
+    return {};
+  }
+
   Result<void> before_start(const std::vector<std::string>& devices) {
+    BERTH_DO(send_output());
     TaskEvent event;
     event.step = TaskStep::started;
     event.rerun = job_.rerun;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "berth/cli/command.h"
 #include "berth/cli/job_runner.h"
@@ -182,29 +183,8 @@ class JobWait : public OnJobs {
 
  private:
   Result<Output> act(store::JobSpool& spool, const std::vector<NumberedJob>& jobs) override {
-    Output output;
-    for (const NumberedJob& job : jobs) {
-      BERTH_LET(const auto standings, end_of(spool, job));
-      const std::vector<TaskId> ids = job.tasks();
-      for (std::size_t i = 0; i < ids.size(); ++i) {
-        if (standings[i].phase != TaskPhase::ended)
-          output.err +=
-              as_lines({fmt::format("job {} was {}", to_text(ids[i]), to_text(standings[i].phase))});
-        if (output.status == 0) output.status = exit_status_of(standings[i]);
-      }
-    }
-    return output;
-  }
-
-  static Result<std::vector<TaskStanding>> end_of(const store::JobSpool& spool, const NumberedJob& job) {
-    for (;;) {
-      BERTH_DO(spool.still_has(job.number));
-      BERTH_LET(auto standings, standings_of(spool, job));
-      if (std::ranges::all_of(standings, is_over)) return standings;
-      BERTH_LET(const bool there, spool.has_runner());
-      if (!there && counts_of(standings).waiting != 0) BERTH_DO(ensure_runner(spool, {job.number, {}}));
-      sleep_a_moment();
-    }
+    BERTH_LET(auto end, wait_for_jobs(spool, jobs));
+    return Output{.err = std::move(end.told), .status = end.status};
   }
 };
 
@@ -263,7 +243,32 @@ class TaskWords : public Command {
   }
 };
 
+Result<std::vector<TaskStanding>> end_of(const store::JobSpool& spool, const NumberedJob& job) {
+  for (;;) {
+    BERTH_DO(spool.still_has(job.number));
+    BERTH_LET(auto standings, standings_of(spool, job));
+    if (std::ranges::all_of(standings, is_over)) return standings;
+    BERTH_LET(const bool there, spool.has_runner());
+    if (!there && counts_of(standings).waiting != 0) BERTH_DO(ensure_runner(spool, {job.number, {}}));
+    sleep_a_moment();
+  }
+}
+
 }  // namespace
+
+Result<JobsEnd> wait_for_jobs(const store::JobSpool& spool, const std::vector<NumberedJob>& jobs) {
+  JobsEnd end;
+  for (const NumberedJob& job : jobs) {
+    BERTH_LET(const auto standings, end_of(spool, job));
+    const std::vector<TaskId> ids = job.tasks();
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (standings[i].phase != TaskPhase::ended)
+        end.told += as_lines({fmt::format("job {} was {}", to_text(ids[i]), to_text(standings[i].phase))});
+      if (end.status == 0) end.status = exit_status_of(standings[i]);
+    }
+  }
+  return end;
+}
 
 std::unique_ptr<Command> make_jobs() {
   return std::make_unique<JobList>();

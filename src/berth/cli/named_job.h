@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +41,14 @@ Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& 
 /// Has those tasks wait again that are over and have not ended well. Gives how many. Error: `failure`, when
 /// something of one still lives.
 Result<std::size_t> retry_job(const store::JobSpool& spool, const NumberedJob& job);
+
+/// How jobs have ended.
+struct JobsEnd {
+  int status = 0;    ///< of the first that did not end with 0
+  std::string told;  ///< of those that did not end by themselves, whole lines
+};
+/// Returns when all of them are over. Error: `failure`, where one is forgotten meanwhile.
+Result<JobsEnd> wait_for_jobs(const store::JobSpool& spool, const std::vector<NumberedJob>& jobs);
 
 /// Sleeps for a moment that nobody notices: what happens to a job has no event that any number of others may
 /// wait for.

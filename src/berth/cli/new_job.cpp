@@ -6,6 +6,7 @@
 #include <chrono>
 #include <climits>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -32,20 +33,6 @@ std::set<std::string_view> names_of_a_lease() {
     if (!vendor.order_variable.empty()) names.insert(vendor.order_variable);
   }
   return names;
-}
-
-std::vector<std::string> environment_of_job() {
-  std::set<std::string_view> left_out;
-  if (!variable("BERTH_LEASE").empty()) left_out = names_of_a_lease();
-  left_out.insert("BERTH_JOB");
-  left_out.insert("BERTH_JOB_NAME");
-  left_out.insert("BERTH_ARRAY_INDEX");
-  std::vector<std::string> kept;
-  for (char** each = environ; *each != nullptr; ++each) {
-    const std::string_view text = *each;
-    if (!left_out.contains(text.substr(0, text.find('=')))) kept.emplace_back(text);
-  }
-  return kept;
 }
 
 // Jobs are rivals of each other that ask for the same, at the same place and under the same masks.
@@ -191,11 +178,34 @@ Result<store::JobSpool> make_spool() {
   return store::JobSpool::make(path);
 }
 
+std::vector<std::string> environment_of_job(const Job& job) {
+  std::set<std::string_view> left_out;
+  if (!variable("BERTH_LEASE").empty()) left_out = names_of_a_lease();
+  for (const char* name : {"BERTH_JOB", "BERTH_JOB_NAME", "BERTH_ARRAY_INDEX"}) left_out.insert(name);
+  // Of a job that submits others; outside of one they may be Slurm's own.
+  if (job.slurm || !variable("BERTH_JOB").empty()) {
+    for (const char* name : {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NAME", "SLURM_ARRAY_JOB_ID",
+                             "SLURM_ARRAY_TASK_ID", "SLURM_SUBMIT_DIR", "SLURM_CPUS_PER_TASK"})
+      left_out.insert(name);
+  }
+  std::vector<std::string> kept;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view text = *each;
+    if (!left_out.contains(text.substr(0, text.find('=')))) kept.emplace_back(text);
+  }
+  return kept;
+}
+
 Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script) {
+  const std::vector<std::string> environment = environment_of_job(job);
+  return add_job(spool, std::move(job), script, environment);
+}
+
+Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script,
+                              const std::vector<std::string>& environment) {
   if (job.folder.empty()) {
     BERTH_LET(job.folder, current_folder());
   }
-  const std::vector<std::string> environment = environment_of_job();
   job.rivals = rivals_of(job.request, environment);
   job.submitted_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
   return spool.add(job, environment, script);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,8 +38,27 @@ Result<std::string> current_folder();
 /// This user's jobs on this machine, to add some.
 Result<store::JobSpool> make_spool();
 
-/// Adds the job, to be run in its folder, else in this one, and with this environment, and gives its number.
-/// `script`: as JobSpool::add has it.
+/// The environment that a job which is submitted here gets.
+std::vector<std::string> environment_of_job(const Job& job);
+
+/// Adds the job, to be run in its folder, else in this one, and gives its number. `environment`: that it
+/// gets. `script`: as JobSpool::add has it.
+Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script,
+                              const std::vector<std::string>& environment);
+/// The same with the environment of this process.
 Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script);
+
+/// The text of the script that was named, "-" for that on the input. nullopt: it is no script, or cannot be
+/// read, where it need not be one. Error: `usage`, `failure`.
+Result<std::optional<std::string>> script_text(const std::string& name, bool must_be_script);
+
+/// A job that was submitted.
+struct KeptJob {
+  std::uint64_t number = 0;
+  std::string told;  ///< warnings, whole lines
+};
+/// Adds the job and sees to it that it will be started. Error: `failure`, also where a job that it comes
+/// after is not there.
+Result<KeptJob> keep_job(Job job, const std::string& script, const std::vector<std::string>& environment);
 
 }  // namespace berth::cli

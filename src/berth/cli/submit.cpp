@@ -16,6 +16,7 @@
 #include "berth/cli/new_job.h"
 #include "berth/cli/question.h"
 #include "berth/core/job_script.h"
+#include "berth/core/printable.h"
 #include "berth/core/record.h"
 #include "berth/core/units.h"
 #include "berth/sys/clock.h"
@@ -194,65 +195,20 @@ class Submit : public Command {
     BERTH_DO(settle(submission));
     if (script && submission.request.far.hosts.anywhere) BERTH_DO(shell_of_script(*script));
     submission.job.words = words;
-    return keep(std::move(submission.job), script.value_or(""));
+    const std::vector<std::string> environment = environment_of_job(submission.job);
+    BERTH_LET(auto kept, keep_job(std::move(submission.job), script.value_or(""), environment));
+    return Output{.out = fmt::format("{}\n", kept.number), .err = std::move(kept.told)};
   }
 
  private:
-  static Result<Output> keep(Job job, const std::string& script) {
-    BERTH_LET(auto spool, make_spool());
-    // Only jobs that are there already: so none can wait for itself, by whatever way.
-    for (const auto* list : {&job.after, &job.after_ok}) {
-      for (const std::uint64_t other : *list) {
-        BERTH_LET(const auto there, spool.job(other));
-        if (!there)
-          return fail(
-              ErrorCode::failure,
-              fmt::format("there is no job {} to come after; `berth jobs` shows those there are", other));
-      }
-    }
-    BERTH_LET(const std::uint64_t number, add_job(spool, std::move(job), script));
-    Output output{.out = fmt::format("{}\n", number)};
-    // Once a call is enough for who looks on; in a script it would be noise.
-    if (const auto warning = ::isatty(STDERR_FILENO) == 1 ? logout_warning() : std::nullopt)
-      output.err = as_lines({fmt::format("warning: {}; {}", warning->what, warning->advice)});
-    if (const auto runner = ensure_runner(spool, {number, {}}); !runner)
-      output.err +=
-          as_lines({fmt::format("job {} is kept, and waits until `berth jobs` can start a runner: {}", number,
-                                runner.error().message)});
-    return output;
-  }
-
   // nullopt: the first word is a command. What is a script is kept as it is now: it may be edited while the
   // job waits.
   static Result<std::optional<std::string>> script_of(const std::vector<std::string>& words) {
     const bool input = words.front() == "-";
-    const sys::Descriptor file(
-        input ? ::dup(STDIN_FILENO)
-              : ::open(words.front().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    if (!file && input) return sys::fail_errno("reading the script from the input");
-    std::string text;
-    std::array<char, 1 << 14> buffer;
-    while (file) {
-      const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
-      if (got < 0 && input) return sys::fail_errno("reading the script from the input");
-      if (got <= 0) break;
-      text.append(buffer.data(), static_cast<std::size_t>(got));
-      if (!input && !text.starts_with("#!")) return std::nullopt;
-      if (text.size() > kLongestScript) {
-        if (!input) return std::nullopt;
-        return fail(ErrorCode::usage, "the script on the input is longer than 1 MiB");
-      }
-    }
-    if (input && !text.starts_with("#!"))
-      return fail(ErrorCode::usage,
-                  "a script on the input begins with the program that runs it: #!/bin/bash");
-    // Its interpreter would be looked for under a name that ends in a carriage return, when it is its turn.
-    if (text.starts_with("#!") && text.find('\n') != std::string::npos && text[text.find('\n') - 1] == '\r')
-      return fail(ErrorCode::usage,
-                  fmt::format("the lines of {0} end as on Windows; `sed -i 's/\\r$//' {0}` mends that",
-                              input ? "the script" : words.front()));
-    const bool marked = text.find(fmt::format("\n{}", kJobScriptMark)) != std::string::npos;
-    return input || (text.starts_with("#!") && marked) ? std::optional(std::move(text)) : std::nullopt;
+    BERTH_LET(auto text, script_text(words.front(), input));
+    const bool marked = text && text->find(fmt::format("\n{}", kJobScriptMark)) != std::string::npos;
+    if (!input && !marked) text.reset();
+    return text;
   }
 
   Submission typed_;                  ///< to tell at once what is wrong with it
@@ -266,6 +222,61 @@ Result<Submission> submission_of(const std::vector<std::string>& options) {
   BERTH_DO(parse_again(submission, options));
   BERTH_DO(settle(submission));
   return submission;
+}
+
+Result<KeptJob> keep_job(Job job, const std::string& script, const std::vector<std::string>& environment) {
+  BERTH_LET(auto spool, make_spool());
+  // Only jobs that are there already: so none can wait for itself, by whatever way.
+  for (const auto* list : {&job.after, &job.after_ok}) {
+    for (const std::uint64_t other : *list) {
+      BERTH_LET(const auto there, spool.job(other));
+      if (!there)
+        return fail(
+            ErrorCode::failure,
+            fmt::format("there is no job {} to come after; `berth jobs` shows those there are", other));
+    }
+  }
+  KeptJob kept;
+  BERTH_LET(kept.number, add_job(spool, std::move(job), script, environment));
+  // Once a call is enough for who looks on; in a script it would be noise.
+  if (const auto warning = ::isatty(STDERR_FILENO) == 1 ? logout_warning() : std::nullopt)
+    kept.told = as_lines({fmt::format("warning: {}; {}", warning->what, warning->advice)});
+  if (const auto runner = ensure_runner(spool, {kept.number, {}}); !runner)
+    kept.told += as_lines({fmt::format("job {} is kept, and waits until `berth jobs` can start a runner: {}",
+                                       kept.number, runner.error().message)});
+  return kept;
+}
+
+Result<std::optional<std::string>> script_text(const std::string& name, bool must_be_script) {
+  const bool input = name == "-";
+  const std::string told = input ? "the script on the input" : "the script " + printable(name);
+  const sys::Descriptor file(input ? ::dup(STDIN_FILENO)
+                                   : ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file && must_be_script) return sys::fail_errno("reading " + told);
+  std::string text;
+  std::array<char, 1 << 14> buffer;
+  while (file) {
+    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+    if (got < 0 && must_be_script) return sys::fail_errno("reading " + told);
+    if (got <= 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (!must_be_script && !text.starts_with("#!")) return std::nullopt;
+    if (text.size() > kLongestScript) {
+      if (!must_be_script) return std::nullopt;
+      return fail(ErrorCode::usage, told + " is longer than 1 MiB");
+    }
+  }
+  if (!text.starts_with("#!")) {
+    if (!must_be_script) return std::nullopt;
+    return fail(ErrorCode::usage, fmt::format("{} begins with the program that runs it: #!/bin/bash",
+                                              input ? "a script on the input" : told));
+  }
+  // Its interpreter would be looked for under a name that ends in a carriage return, when it is its turn.
+  if (text.find('\n') != std::string::npos && text[text.find('\n') - 1] == '\r')
+    return fail(ErrorCode::usage,
+                fmt::format("the lines of {0} end as on Windows; `sed -i 's/\\r$//' {0}` mends that",
+                            input ? "the script" : printable(name)));
+  return text;
 }
 
 std::unique_ptr<Command> make_submit() {

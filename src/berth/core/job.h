@@ -53,6 +53,9 @@ struct Job {
   std::optional<std::uint64_t>
       output_limit{};  ///< bytes that a task's output may take; nullopt: as the site says
   NoticeWish notify;
+  bool slurm = false;     ///< it was written for Slurm, and gets the variables that Slurm sets as well
+  std::string output_to;  ///< file that its output goes to, as check_slurm_pattern has it; "": it is kept
+  std::string error_to;   ///< the same for what it writes as errors; "": where its output goes
   std::int64_t submitted_s = 0;     ///< since the epoch
   std::uint64_t tenant = 0;         ///< the program that it was submitted for: it ends with that; 0: none
   unsigned tenant_gpus = 0;         ///< so many GPUs all jobs of that tenant may have at once

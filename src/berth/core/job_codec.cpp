@@ -55,6 +55,9 @@ void fields_of_job(JobType& job, Fields& field) {
   field("output_limit", job.output_limit);
   field("notify", job.notify.targets);
   field("notify_on", job.notify.events);
+  field("slurm", job.slurm);
+  field("output_to", job.output_to);
+  field("error_to", job.error_to);
   field("tenant", job.tenant);
   field("tenant_gpus", job.tenant_gpus);
   field("tenant_grace", job.tenant_grace_s);

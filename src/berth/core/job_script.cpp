@@ -45,7 +45,8 @@ Result<std::vector<std::string>> words_of_line(std::string_view line) {
 
 }  // namespace
 
-Result<std::vector<JobScriptLine>> options_in_job_script(std::string_view name, std::string_view text) {
+Result<std::vector<JobScriptLine>> options_in_job_script(std::string_view name, std::string_view text,
+                                                         std::string_view mark) {
   std::vector<JobScriptLine> lines;
   unsigned number = 0;
   while (!text.empty()) {
@@ -53,9 +54,9 @@ Result<std::vector<JobScriptLine>> options_in_job_script(std::string_view name, 
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     ++number;
     if (!line.empty() && line.front() != '#') break;
-    if (!line.starts_with(kJobScriptMark)) continue;
+    if (!line.starts_with(mark)) continue;
     std::string place = fmt::format("{}, line {}", printable(name), number);
-    auto words = words_of_line(line.substr(kJobScriptMark.size()));
+    auto words = words_of_line(line.substr(mark.size()));
     if (!words) return std::unexpected(context(words.error(), place));
     lines.push_back({std::move(place), *std::move(words)});
   }

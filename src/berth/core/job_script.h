@@ -20,7 +20,8 @@ struct JobScriptLine {
 
 /// The lines of the script `name` that begin with the mark, before the first that is a command, as sbatch has
 /// them. Error: `usage`, with the place.
-Result<std::vector<JobScriptLine>> options_in_job_script(std::string_view name, std::string_view text);
+Result<std::vector<JobScriptLine>> options_in_job_script(std::string_view name, std::string_view text,
+                                                         std::string_view mark = kJobScriptMark);
 
 /// The words of the first line that call the shell which runs the script, for a script that is run where its
 /// file is not. Error: `usage`, where something else than a shell runs it, or it is too long for a variable.

@@ -55,6 +55,12 @@ std::string printable(std::string_view text, std::span<const std::string_view> o
   std::string clean;
   clean.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
+    // At once, since a document of megabytes is such runs with an end of line between them.
+    const auto run_end = std::ranges::find_if_not(text.substr(at), is_plain_ascii);
+    const auto run = static_cast<std::size_t>(run_end - (text.begin() + static_cast<std::ptrdiff_t>(at)));
+    clean += text.substr(at, run);
+    at += run;
+    if (at == text.size()) break;
     const std::size_t own_length = length_of_own(text.substr(at), own);
     const CodePoint point = code_point_at(text, at);
     const std::size_t length = own_length != 0 ? own_length : point.length;

@@ -21,7 +21,7 @@ CodePoint code_point_at(std::string_view text, std::size_t at);
 /// Control characters (C0 and C1, so terminal escapes and line ends), marks that turn the direction of
 /// writing, and bytes that are no UTF-8 become \xNN. So it can neither move a cursor, break a line, nor read
 /// as what it is not. Done twice it changes nothing more. `own`: sequences that stay, because we wrote them
-/// ourselves.
+/// ourselves; each begins with a control character.
 std::string printable(std::string_view text, std::span<const std::string_view> own = {});
 
 /// The same for a text of several lines.

@@ -1,0 +1,263 @@
+// An option of Slurm's becomes one of `berth submit`, so that there is one way to submit. What both the
+// script and the command line say is told apart by its name alone, as in Slurm: the command line counts.
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/cli/command.h"
+#include "berth/cli/environment.h"
+#include "berth/cli/named_job.h"
+#include "berth/cli/new_job.h"
+#include "berth/cli/question.h"
+#include "berth/core/job_script.h"
+#include "berth/core/printable.h"
+#include "berth/core/slurm.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kSbatchAbout =
+    "Submits a script with #SBATCH lines as `berth submit` would a script with #BERTH lines, and prints "
+    "`Submitted batch job N`. Without FILE, or for -, it reads the script from the input. Options on the "
+    "command line count more than those of the script. The job also gets SLURM_JOB_ID, SLURM_JOB_NAME, "
+    "SLURM_SUBMIT_DIR, SLURM_CPUS_PER_TASK and, as a task of an array, SLURM_ARRAY_JOB_ID and "
+    "SLURM_ARRAY_TASK_ID.\n"
+    "\n"
+    "    berth sbatch train.sh\n"
+    "    berth sbatch --gres=gpu:2 --time=2:00:00 train.sh\n"
+    "    berth sbatch --array=0-9%4 sweep.sh\n"
+    "\n"
+    "Without --output, Berth keeps what the job prints, and `berth log N` shows it. What means nothing on "
+    "one "
+    "machine is named and not kept; what cannot be done is refused.";
+
+constexpr std::string_view kNotKept = "Accepted, but not kept";
+constexpr std::string_view kRefused = "Refused";
+
+struct SlurmOption {
+  std::string_view group;
+  char letter;
+  std::string_view name;
+  std::string_view value;
+  std::string_view help;  ///< of one that is refused, what to do instead
+};
+
+constexpr auto kSlurmOptions = std::to_array<SlurmOption>({
+    {kJobGroup, 'J', "job-name", "NAME", "what it is called (default: the name of the script)"},
+    {kJobGroup, 'a', "array", "LIST", "a task for each index: 0-9, 1,4,7, 0-99:10, 0-99%4"},
+    {kJobGroup, 0, "gres", "gpu[:TYPE]:N", "so many GPUs"},
+    {kJobGroup, 'G', "gpus", "[TYPE:]N", "the same"},
+    {kJobGroup, 0, "gpus-per-node", "[TYPE:]N", "the same"},
+    {kJobGroup, 0, "gpus-per-task", "[TYPE:]N", "the same"},
+    {kJobGroup, 't', "time", "TIME", "it takes at most so long: minutes, H:M:S, D-H:M:S; then it is ended"},
+    {kJobGroup, 'o', "output", "FILE", "where its output goes; %j, %A, %a, %x and %u are replaced"},
+    {kJobGroup, 'e', "error", "FILE", "where its errors go (default: with its output)"},
+    {kJobGroup, 'd', "dependency", "LIST", "afterok:12, afterany:12:13, after:12"},
+    {kJobGroup, 'b', "begin", "TIME", "not before then: 22:00, now+2hours"},
+    {kJobGroup, 'D', "chdir", "FOLDER", "where it runs (default: here)"},
+    {kJobGroup, 0, "export", "LIST", "variables that it gets: ALL, NONE, or names and NAME=VALUE"},
+    {kJobGroup, 0, "mail-user", "ADDRESS", "who gets mails about it (default: you)"},
+    {kJobGroup, 0, "mail-type", "LIST", "of what: BEGIN, END, FAIL, TIME_LIMIT, ALL, NONE"},
+    {kJobGroup, 0, "requeue", "", "run it again when it was cut off by a reboot or kill -9"},
+    {kJobGroup, 0, "no-requeue", "", "do not (the default)"},
+    {kJobGroup, 0, "comment", "TEXT", "shown to others beside the lease"},
+    {kJobGroup, 0, "wrap", "COMMAND", "a command in place of a script"},
+    {kJobGroup, 'N', "nodes", "N", "1"},
+    {kJobGroup, 'n', "ntasks", "N", "1"},
+    {kJobGroup, 0, "ntasks-per-node", "N", "1"},
+    {kJobGroup, 'W', "wait", "", "return when it is over, and end as it ended"},
+    {kJobGroup, 0, "parsable", "", "print the number of the job only"},
+    {kNotKept, 'c', "cpus-per-task", "N", "only told to the job"},
+    {kNotKept, 0, "mem", "SIZE", "Berth sets no limit of the machine's memory"},
+    {kNotKept, 0, "mem-per-cpu", "SIZE", "likewise"},
+    {kNotKept, 0, "mem-per-gpu", "SIZE", "likewise"},
+    {kNotKept, 'p', "partition", "NAME", "one machine has no partitions"},
+    {kNotKept, 'A', "account", "NAME", "Berth keeps no accounts"},
+    {kNotKept, 'q', "qos", "NAME", "Berth has no classes of service"},
+    {kRefused, 'C', "constraint", "LIST", "name the model of the GPU: --gres=gpu:h100:1"},
+    {kRefused, 'w', "nodelist", "LIST", "submit on the machine that is meant, or by berth submit --anywhere"},
+    {kRefused, 'x', "exclude", "LIST", "submit on the machine that is meant, or by berth submit --anywhere"},
+    {kRefused, 0, "exclusive", "[WHAT]", "ask for all GPUs of the machine by --gres=gpu:N"},
+    {kRefused, 'H', "hold", "", "submit it when it may run, or with --begin"},
+    {kRefused, 0, "signal", "SIGNAL", "at the end of its time a job gets SIGTERM, and SIGKILL 30 s later"},
+    {kRefused, 'i', "input", "FILE", "redirect the input in the script: exec < FILE"},
+    {kRefused, 0, "open-mode", "MODE",
+     "the file of the output is written anew; with >> in the script it grows"},
+    {kRefused, 0, "reservation", "NAME", "Berth has no reservations; --begin sets a time"},
+    {kRefused, 0, "priority", "N", "the queue has no priorities; berth submit --yield lets others go first"},
+    {kRefused, 0, "nice", "[N]", "the queue has no priorities; berth submit --yield lets others go first"},
+    {kRefused, 'L', "licenses", "LIST", "Berth keeps GPUs only"},
+    {kRefused, 0, "test-only", "", "berth why shows which GPUs would be granted, and berth queue who waits"},
+});
+
+using Values = std::map<std::string, std::string, std::less<>>;
+
+Syntax slurm_syntax(Values& values) {
+  Syntax syntax;
+  syntax.arguments = "[FILE [ARG...]]";
+  syntax.about = kSbatchAbout;
+  syntax.options_end_at_first_word = true;
+  for (const SlurmOption& each : kSlurmOptions) {
+    syntax.options.push_back({each.group,
+                              each.letter,
+                              each.name,
+                              each.value,
+                              each.help,
+                              {},
+                              [&each, &values](std::string_view value) -> Result<void> {
+                                if (each.group == kRefused)
+                                  return fail(ErrorCode::usage,
+                                              fmt::format("Berth cannot do this: {}", each.help));
+                                values.insert_or_assign(std::string(each.name), std::string(value));
+                                return {};
+                              }});
+  }
+  return syntax;
+}
+
+Result<Values> values_in_script(std::string_view name, std::string_view text) {
+  BERTH_LET(const auto lines, options_in_job_script(name, text, kSlurmScriptMark));
+  Values values;
+  const Syntax syntax = slurm_syntax(values);
+  for (JobScriptLine line : lines) {
+    std::vector<char*> words;
+    for (std::string& word : line.words) words.push_back(word.data());
+    const auto parsed = parse(syntax, "berth sbatch", words);
+    if (!parsed) return std::unexpected(context(parsed.error(), line.place));
+    if (!parsed->words.empty())
+      return fail(ErrorCode::usage,
+                  fmt::format("{}: {} is no option", line.place, printable(parsed->words.front())));
+  }
+  return values;
+}
+
+Result<std::string> folder_to_run_in(std::string_view path) {
+  const std::unique_ptr<char, decltype(&std::free)> whole(::realpath(std::string(path).c_str(), nullptr),
+                                                          &std::free);
+  struct stat status{};
+  if (!whole || ::stat(whole.get(), &status) != 0 || !S_ISDIR(status.st_mode))
+    return fail(ErrorCode::usage, fmt::format("--chdir {}: there is no such folder", printable(path)));
+  return std::string(whole.get());
+}
+
+std::string_view name_of(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+void set_variable(std::vector<std::string>& environment, std::string variable) {
+  std::erase_if(environment, [&](const std::string& other) { return name_of(other) == name_of(variable); });
+  environment.push_back(std::move(variable));
+}
+
+// What a program cannot do without, and what Berth itself was told.
+bool is_kept_anyway(std::string_view name) {
+  constexpr auto kNames = std::to_array<std::string_view>(
+      {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", "LD_LIBRARY_PATH"});
+  return name.starts_with("BERTH_") || name.starts_with("XDG_") ||
+         std::ranges::find(kNames, name) != kNames.end();
+}
+
+Result<std::vector<std::string>> environment_of(const Values& values, const Job& job) {
+  std::vector<std::string> environment = environment_of_job(job);
+  if (const auto found = values.find("export"); found != values.end()) {
+    const SlurmExport wish = export_from_slurm(found->second);
+    if (!wish.all)
+      std::erase_if(environment, [&](const std::string& variable) {
+        const std::string_view name = name_of(variable);
+        return !is_kept_anyway(name) && std::ranges::find(wish.names, name) == wish.names.end();
+      });
+    for (const std::string& value : wish.values) set_variable(environment, value);
+  }
+  BERTH_LET(const std::string here, current_folder());
+  set_variable(environment, "SLURM_SUBMIT_DIR=" + here);
+  if (const auto found = values.find("cpus-per-task"); found != values.end())
+    set_variable(environment, "SLURM_CPUS_PER_TASK=" + found->second);
+  return environment;
+}
+
+class Sbatch : public Command {
+ public:
+  Syntax syntax() override { return slurm_syntax(typed_); }
+
+  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    const std::string file = words.empty() ? "-" : words.front();
+    BERTH_LET(const std::string script, script_of(file, words));
+    BERTH_LET(const Values in_script,
+              values_in_script(file == "-" ? "the script on the input" : file, script));
+    Values values = typed_;
+    values.insert(in_script.begin(), in_script.end());
+    if (!values.contains("job-name")) values.emplace("job-name", default_name(file, values));
+
+    BERTH_LET(const SlurmWish wish, wish_from_slurm({values.begin(), values.end()}));
+    BERTH_LET(Submission submission, submission_of(wish.options));
+    Job& job = submission.job;
+    job.slurm = true;
+    job.has_script = true;
+    job.words = words.empty() ? std::vector{file} : words;
+    BERTH_LET(job.output_to, pattern_of(values, "output"));
+    BERTH_LET(job.error_to, pattern_of(values, "error"));
+    if (const auto found = values.find("chdir"); found != values.end()) {
+      BERTH_LET(job.folder, folder_to_run_in(found->second));
+    }
+    BERTH_LET(const auto environment, environment_of(values, job));
+    BERTH_LET(KeptJob kept, keep_job(job, script, environment));
+
+    Output output;
+    if (!wish.not_kept.empty()) output.err = as_lines(wish.not_kept);
+    output.err += kept.told;
+    output.out = values.contains("parsable") ? fmt::format("{}\n", kept.number)
+                                             : fmt::format("Submitted batch job {}\n", kept.number);
+    return values.contains("wait") ? end_as(kept.number, job, std::move(output)) : std::move(output);
+  }
+
+ private:
+  Result<std::string> script_of(const std::string& file, const std::vector<std::string>& words) const {
+    if (const auto found = typed_.find("wrap"); found != typed_.end()) {
+      if (!words.empty()) return fail(ErrorCode::usage, "--wrap and a script exclude each other");
+      return fmt::format("#!/bin/sh\n{}\n", found->second);
+    }
+    BERTH_LET(auto text, script_text(file, true));
+    return *std::move(text);
+  }
+
+  std::string default_name(const std::string& file, const Values& values) const {
+    if (values.contains("wrap")) return "wrap";
+    return file == "-" ? "sbatch" : file.substr(file.rfind('/') + 1);
+  }
+
+  static Result<std::string> pattern_of(const Values& values, std::string_view name) {
+    const auto found = values.find(name);
+    if (found == values.end()) return std::string();
+    if (const auto right = check_slurm_pattern(found->second); !right)
+      return std::unexpected(context(right.error(), fmt::format("--{} {}", name, printable(found->second))));
+    return found->second;
+  }
+
+  // Its number is of use while it runs.
+  static Result<Output> end_as(std::uint64_t number, const Job& job, Output output) {
+    BERTH_DO(write_log(output.out));
+    write_error(output.err);
+    BERTH_LET(const auto spool, make_spool());
+    BERTH_LET(auto end, wait_for_jobs(spool, {{number, job}}));
+    return Output{.err = std::move(end.told), .status = end.status};
+  }
+
+  Values typed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_sbatch() {
+  return std::make_unique<Sbatch>();
+}
+
+}  // namespace berth::cli
