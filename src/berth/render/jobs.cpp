@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "berth/core/units.h"
 #include "berth/render/device_json.h"
 #include "berth/render/explain.h"
@@ -37,6 +39,7 @@ std::string time_or_none(const std::optional<std::int64_t>& at_s, const Style& s
 }
 
 constexpr std::size_t kShown = 200;
+constexpr std::size_t kFieldsOfTask = 25;
 
 // In a pipe, too, people look for a line a job; JSON has all of it.
 std::string command_line(const std::vector<std::string>& words) {
@@ -65,31 +68,38 @@ Json counts_json(const TaskCounts& counts) {
 
 Json task_json(const ToldTask& task) {
   const TaskStanding& standing = task.standing;
-  return {{"id", to_text(task.id)},
-          {"job", task.id.job},
-          {"name", text_or_null(printable(task.job.name))},
-          {"state", to_text(standing.phase)},
-          {"in_line", standing.in_line},
-          {"words", task.job.words},
-          {"folder", task.job.folder},
-          {"request", task.job.request},
-          {"submitted_s", task.job.submitted_s},
-          {"started_s", nullable(standing.started_s)},
-          {"ended_s", nullable(standing.ended_s)},
-          {"exit_status", nullable(standing.exit_status)},
-          {"signal", nullable(standing.signal)},
-          {"devices", standing.devices},
-          {"starts", standing.starts},
-          {"reason", text_or_null(standing.reason)},
-          {"output", text_or_null(task.output_path)},
-          {"output_cut_bytes", standing.cut_bytes},
-          {"not_told", text_or_null(standing.not_told)},
-          {"after", task.job.after},
-          {"after_ok", task.job.after_ok},
-          {"not_before_s", nullable(task.job.not_before_s)},
-          {"retries", task.job.retries},
-          {"index", task.id.index ? Json(*task.id.index) : Json(nullptr)},
-          {"tasks", task.counts ? counts_json(*task.counts) : Json(nullptr)}};
+  // Ten thousand of them are written at once: the library's lists of pairs would copy each value twice.
+  Json::object_t fields;
+  fields.reserve(kFieldsOfTask);
+  const auto add = [&fields](const char* name, Json value) {
+    fields.Json::object_t::Container::emplace_back(name, std::move(value));
+  };
+  add("id", to_text(task.id));
+  add("job", task.id.job);
+  add("name", text_or_null(printable(task.job.name)));
+  add("state", to_text(standing.phase));
+  add("in_line", standing.in_line);
+  add("words", task.job.words);
+  add("folder", task.job.folder);
+  add("request", task.job.request);
+  add("submitted_s", task.job.submitted_s);
+  add("started_s", nullable(standing.started_s));
+  add("ended_s", nullable(standing.ended_s));
+  add("exit_status", nullable(standing.exit_status));
+  add("signal", nullable(standing.signal));
+  add("devices", standing.devices);
+  add("starts", standing.starts);
+  add("reason", text_or_null(standing.reason));
+  add("output", text_or_null(task.output_path));
+  add("output_cut_bytes", standing.cut_bytes);
+  add("not_told", text_or_null(standing.not_told));
+  add("after", task.job.after);
+  add("after_ok", task.job.after_ok);
+  add("not_before_s", nullable(task.job.not_before_s));
+  add("retries", task.job.retries);
+  add("index", task.id.index ? Json(*task.id.index) : Json(nullptr));
+  add("tasks", task.counts ? counts_json(*task.counts) : Json(nullptr));
+  return Json(std::move(fields));
 }
 
 }  // namespace
@@ -170,7 +180,8 @@ std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style) {
 std::string jobs_json(const std::vector<ToldTask>& tasks, Layout layout) {
   Json json = {{"kind", "berth-jobs"}, {"version", 1}};
   json["jobs"] = Json::array();
-  for (const ToldTask& task : tasks) json["jobs"].push_back(task_json(task));
+  Json& jobs = json["jobs"];
+  for (const ToldTask& task : tasks) jobs.push_back(task_json(task));
   return dumped(std::move(json), layout);
 }
 
