@@ -2,7 +2,6 @@
 # What reads foreign text, fed by libFuzzer. What it learns stays in build/fuzz-corpus; the tree has a small corpus, which
 # the unit tests feed to the same targets in every build.
 
-fuzz_packages=(clang-19 libclang-rt-19-dev)
 fuzz_targets=(http hosts usage ticket snapshot expression site-file agents-file job script workload nvidia-smi nvml)
 
 # fuzz_target SECONDS TARGET: a line with what came of it.
@@ -39,7 +38,6 @@ cmd_fuzz() {
     [[ -d tests/fuzz/corpus/$target ]] || die "no target $target; there are: ${fuzz_targets[*]}"
   done
   setup_to_test
-  setup_packages "${fuzz_packages[@]}"
   build fuzz berth_fuzz
   say "each of ${#targets[@]} targets for $((minutes * 60 * $(nproc) / ${#targets[@]})) s"
   export -f fuzz_target

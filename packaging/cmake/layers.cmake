@@ -7,7 +7,7 @@
 # `each` compiles them one by one and precompiles nothing: each includes what it uses.
 
 add_library(berth_warnings INTERFACE)
-# A warning is an error where it comes from the compiler that Berth is built with: the preset fuzz has another.
+# A warning is an error where it comes from the compiler that Berth is built with: the presets debug and fuzz have another.
 # GCC 12 sees overlaps in the string concatenations of its own library where there are none (its bug 105651).
 target_compile_options(berth_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual>
@@ -23,10 +23,11 @@ function(berth_precompile target source)
   target_precompile_headers(${target} PRIVATE ${ARGN})
   target_compile_options(${target} PRIVATE ${berth_precompiled_options})
 endfunction()
-# Without the first, ccache cannot tell what such a header holds. GCC 12 forgets that what it read so is the system's, and
-# warns of what its own library does; the preset each sees these warnings as they are meant.
-set(berth_precompiled_options $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> -Wno-array-bounds -Wno-stringop-overread
-    -Wno-stringop-overflow)
+# Without the first of each, ccache cannot tell what such a header holds. GCC 12 forgets that what it read so is the
+# system's, and warns of what its own library does; the preset each sees these warnings as they are meant.
+set(berth_precompiled_options
+    "$<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess;-Wno-array-bounds;-Wno-stringop-overread;-Wno-stringop-overflow>"
+    "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 set(berth_often <algorithm> <chrono> <cstdint> <expected> <functional> <map> <memory> <optional> <ranges> <set>
     <span> <string> <string_view> <utility> <variant> <vector> <fmt/format.h>)
 
