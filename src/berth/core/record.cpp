@@ -20,19 +20,21 @@ void append_escaped(std::string& text, std::string_view value) {
   }
 }
 
-/// False: a backslash that begins no escape.
-bool unescape(std::string_view text, std::string& value) {
+/// What the text says: a part of itself where nothing in it is escaped, else of `value`. nullopt: a backslash
+/// that begins no escape.
+std::optional<std::string_view> unescape(std::string_view text, std::string& value) {
   std::size_t backslash = text.find('\\');
+  if (backslash == std::string_view::npos) return text;
   value.assign(text.substr(0, backslash));
   while (backslash != std::string_view::npos) {
     const char kind = backslash + 1 < text.size() ? text[backslash + 1] : '\0';
-    if (kind != 'n' && kind != 'r' && kind != '\\') return false;
+    if (kind != 'n' && kind != 'r' && kind != '\\') return std::nullopt;
     value += kind == 'n' ? '\n' : kind == 'r' ? '\r' : '\\';
     text.remove_prefix(backslash + 2);
     backslash = text.find('\\');
     value.append(text.substr(0, backslash));
   }
-  return true;
+  return value;
 }
 
 std::unexpected<Error> malformed(std::string_view kind, unsigned line, std::string_view what) {
@@ -103,6 +105,7 @@ Result<unsigned> read_record(std::string_view text, std::string_view kind,
   if (!version) return malformed(kind, 1, fmt::format("expected \"{} VERSION\"", kind));
 
   RecordLine line;
+  std::string unescaped;
   for (unsigned number = 2;; ++number) {
     const auto raw = take_line(text);
     if (!raw) return malformed(kind, number, "cut off: the line \"end\" is missing");
@@ -113,15 +116,15 @@ Result<unsigned> read_record(std::string_view text, std::string_view kind,
     if (raw->size() > 2 && raw->front() == '[' && raw->back() == ']') {
       line.section = raw->substr(1, raw->size() - 2);
       line.key = {};
-      line.value.clear();
+      line.value = {};
       on_line(line);
       continue;
     }
     const std::size_t equals = raw->find('=');
     if (equals == 0 || equals == std::string_view::npos) return malformed(kind, number, "expected KEY=VALUE");
-    if (!unescape(raw->substr(equals + 1), line.value)) {
-      return malformed(kind, number, "a backslash that escapes nothing");
-    }
+    const auto value = unescape(raw->substr(equals + 1), unescaped);
+    if (!value) return malformed(kind, number, "a backslash that escapes nothing");
+    line.value = *value;
     line.key = raw->substr(0, equals);
     on_line(line);
   }

@@ -25,7 +25,7 @@ namespace berth {
 struct RecordLine {
   std::string_view section;  ///< "" before the first
   std::string_view key;      ///< "" for the line that begins the section
-  std::string value;
+  std::string_view value;    ///< while on_line runs
 };
 
 class RecordWriter {

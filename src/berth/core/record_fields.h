@@ -103,7 +103,7 @@ class FieldWriter {
 
 /// Reads what a field says: text as it is, a reading that is true or false as 1 or 0, a number in decimal.
 /// False: it says something else, and `value` is then the type's zero.
-inline bool read_value(const std::string& text, std::string& value) {
+inline bool read_value(std::string_view text, std::string& value) {
   value = text;
   return true;
 }
@@ -122,8 +122,8 @@ inline bool read_value(std::string_view text, std::optional<bool>& value) {
   value = text == "1";
   return *value || text == "0";
 }
-inline bool read_value(const std::string& text, std::vector<std::string>& values) {
-  values.push_back(text);
+inline bool read_value(std::string_view text, std::vector<std::string>& values) {
+  values.emplace_back(text);
   return true;
 }
 template <Timespan Span>
@@ -141,7 +141,7 @@ class FieldReader {
 
   std::string_view section() const { return line_.section; }
   std::string_view key() const { return line_.key; }
-  const std::string& value() const { return line_.value; }
+  std::string_view value() const { return line_.value; }
   /// The line begins its section.
   bool begins() const { return line_.key.empty(); }
 

@@ -33,7 +33,7 @@ class Assembly {
     } else if (section == "topology") {
       topology_line(field);
     } else if (section == "note" && field.key() == "text") {
-      snapshot_.notes.push_back(field.value());
+      snapshot_.notes.emplace_back(field.value());
     } else if (section == "user") {
       user_line(field);
     }

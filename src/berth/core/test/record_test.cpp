@@ -17,7 +17,7 @@ struct Line {
 Result<std::vector<Line>> lines_of(std::string_view text) {
   std::vector<Line> lines;
   const auto version = read_record(text, "berth-test", [&lines](const RecordLine& line) {
-    lines.push_back({std::string(line.section), std::string(line.key), line.value});
+    lines.push_back({std::string(line.section), std::string(line.key), std::string(line.value)});
   });
   if (!version) return std::unexpected(version.error());
   return lines;
