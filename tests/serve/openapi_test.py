@@ -26,12 +26,14 @@ TEXT = draw.text(draw.characters(codec="utf-8"), max_size=20)
 TOKEN = "a-token-of-the-test"  # noqa: S105
 
 
-@pytest.fixture(params=["agent", "agent with a token", "hub"])
+@pytest.fixture(params=["agent", "agent with a token", "hub", "hub of others"])
 def server(request, make_lab):
     """Of each kind."""
     lab = make_lab("2xT4")
-    if request.param == "hub":
-        yield Hub(lab, "own=self", "gone=http://127.0.0.1:1", options=["--no-history"])
+    gone = "gone=http://127.0.0.1:1"
+    if request.param.startswith("hub"):
+        own = ["own=self"] if request.param == "hub" else []
+        yield Hub(lab, *own, gone, options=["--no-history"])
         return
     file = lab.directory / "token"
     file.write_text(TOKEN)
