@@ -216,7 +216,7 @@ class Sbatch : public Command {
     output.err += kept.told;
     output.out = values.contains("parsable") ? fmt::format("{}\n", kept.number)
                                              : fmt::format("Submitted batch job {}\n", kept.number);
-    return values.contains("wait") ? end_as(kept.number, job, std::move(output)) : std::move(output);
+    return values.contains("wait") ? end_as(kept.number, job, output) : std::move(output);
   }
 
  private:
@@ -243,7 +243,7 @@ class Sbatch : public Command {
   }
 
   // Its number is of use while it runs.
-  static Result<Output> end_as(std::uint64_t number, const Job& job, Output output) {
+  static Result<Output> end_as(std::uint64_t number, const Job& job, const Output& output) {
     BERTH_DO(write_log(output.out));
     write_error(output.err);
     BERTH_LET(const auto spool, make_spool());
