@@ -10,12 +10,15 @@
 
 #include "berth/core/printable.h"
 #include "berth/lease/release.h"
+#include "berth/sys/descriptor.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::cli {
 namespace {
 
 constexpr int kMomentMs = 100;
+// How long a process takes at most that finds its task cancelled when it is about to join the line.
+constexpr std::chrono::seconds kSeesItsEnd{2};
 
 // Its `berth run` knows what to do with all that it has started. Where that was killed the rest is asked
 // itself.
@@ -28,6 +31,28 @@ void ask_to_end(const store::JobSpool& spool, TaskId id, const TaskStanding& sta
   }
   if (is_over(standing)) return;
   for (const pid_t left : spool.holders(id)) sys::ask_to_end(left);
+}
+
+// A process that was sent into the line just before its task was cancelled has the lock until it sees that.
+Result<sys::Descriptor> hold_soon(const store::JobSpool& spool, TaskId id) {
+  const auto until = std::chrono::steady_clock::now() + kSeesItsEnd;
+  for (;;) {
+    BERTH_LET(auto lock, spool.hold(id));
+    if (lock || std::chrono::steady_clock::now() >= until) return lock;
+    sleep_a_moment();
+  }
+}
+
+// One that was granted its GPUs while it was cancelled may have been ended before it could say why.
+Result<void> say_why(const store::JobSpool& spool, const std::vector<TaskId>& tasks,
+                     const std::vector<TaskStanding>& before, std::vector<TaskStanding>& after,
+                     const TaskEvent& cancelled) {
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (is_over(before[i]) || after[i].phase != TaskPhase::interrupted) continue;
+    BERTH_DO(spool.append(tasks[i], cancelled));
+    BERTH_LET(after[i], spool.standing(tasks[i]));
+  }
+  return {};
 }
 
 std::string who_is_left(const store::JobSpool& spool, TaskId id) {
@@ -85,7 +110,7 @@ Result<std::size_t> retry_job(const store::JobSpool& spool, const NumberedJob& j
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (!is_over(standings[i]) || counts_of({&standings[i], 1}).done == 1) continue;
     // Who has the lock decides alone, and whoever runs the task needs it.
-    BERTH_LET(const auto lock, spool.hold(tasks[i]));
+    BERTH_LET(const auto lock, hold_soon(spool, tasks[i]));
     if (!lock)
       return fail(ErrorCode::failure,
                   fmt::format("something that job {} has started still lives", to_text(tasks[i])));
@@ -113,6 +138,7 @@ Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& 
   // Of an array as a whole first: then no task of it starts any more.
   BERTH_DO(spool.append({job.number, job.index}, event));
   const std::vector<TaskId> tasks = job.tasks();
+  const std::vector<TaskStanding> before = standings;
   // Those with a process before that was written find it, or are found here.
   BERTH_LET(standings, standings_of(spool, job));
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -132,6 +158,7 @@ Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& 
     sleep_a_moment();
     BERTH_LET(standings, standings_of(spool, job));
   }
+  BERTH_DO(say_why(spool, tasks, before, standings, event));
   return standing_of_all(standings).phase == TaskPhase::ended
              ? fmt::format("job {} has ended by itself meanwhile", name)
              : fmt::format("cancelled job {}", name);
