@@ -24,11 +24,13 @@ class Hub(Agent):
 
     def error(self, name: str) -> str:
         """What is told of a host that is down."""
-        return eventually(lambda: (error := self.row(name)["error"]) != NOT_YET and error)
+        return eventually(
+            lambda: (host := self.hosts().get(name)) and host["error"] != NOT_YET and host["error"]
+        )
 
     def sees(self, name: str) -> dict:
-        """The host as soon as it is up."""
-        return eventually(lambda: (host := self.row(name))["state"] == "up" and host)
+        """The host as soon as it is up. What was only just read from a file is not told yet."""
+        return eventually(lambda: (host := self.hosts().get(name)) and host["state"] == "up" and host)
 
 
 NOT_YET = "it has not been asked yet"
