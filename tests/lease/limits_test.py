@@ -1,7 +1,8 @@
-"""How many GPUs a user may have at the same time, where the site says so."""
+"""What a user may have, where the site says so: GPUs, requests in the queue, time; by the hour too."""
 
 import getpass
 import json
+import time
 
 import pytest
 from jobs import Job, eventually, holder, waiter
@@ -107,7 +108,20 @@ def test_inside_a_lease_no_limit_counts_again(limited):
         ('[limits]\ngpus = "2"\n', "limits.gpus must be a number of GPUs, 0 to 10000"),
         ("limits = 3\n", "limits is a table: [limits]"),
         ("[limits]\nusers = 3\n", "limits.users is a table of names: [limits.users]"),
-        ("[limits]\ncards = 3\n", "unknown key 'cards' in [limits]; allowed: gpus, users, groups"),
+        (
+            "[limits]\ncards = 3\n",
+            "unknown key 'cards' in [limits]; allowed: gpus, waiting, time, users, groups, hours",
+        ),
+        ('[limits]\nwaiting = "2"\n', "limits.waiting must be a number of requests, 0 to 10000"),
+        ("[limits]\ntime = 2\n", "limits.time must be a text in quotes"),
+        (
+            "[limits.users]\nada = { cards = 2 }\n",
+            "unknown key 'cards' in limits.users.ada; allowed: gpus, waiting, time",
+        ),
+        ("[limits]\nhours = 3\n", "limits.hours is a list of tables: [[limits.hours]]"),
+        ("[[limits.hours]]\ngpus = 2\n", "[[limits.hours]] must say when:"),
+        ('[[limits.hours]]\nwhen = "at night"\n', "'at night' names no hours of the week"),
+        ('[[limits.hours]]\nwhen = "Sat"\ncards = 2\n', "unknown key 'cards' in [[limits.hours]]"),
     ],
 )
 def test_a_limit_that_cannot_be_read_is_named_with_its_line(limited, text, words):
@@ -125,9 +139,112 @@ def test_the_doctor_names_whom_the_machine_does_not_know(limited):
 
 
 def test_the_doctor_says_the_limits(limited):
-    lab = limited("[limits]\ngpus = 2\n[limits.users]\nada = 4\n[limits.groups]\nstudents = 1\n")
+    lab = limited(
+        "[limits]\ngpus = 2\nwaiting = 10\n"
+        '[limits.users]\nada = { gpus = 4, time = "8h" }\n'
+        "[limits.groups]\nstudents = 1\n"
+        '[[limits.hours]]\nwhen = "Sat,Sun"\ngroups.students = 3\n'
+    )
     text = " ".join(lab.berth("doctor").out.split())
     assert (
-        "a user may have 2 GPUs at the same time; ada may have 4; who is in the group students may have 1"
-        in text
+        "a user may have at most 2 GPUs at the same time and 10 requests in the queue; "
+        "ada may have at most 4 GPUs at the same time and leases of 8h; "
+        "who is in the group students may have at most 1 GPU at the same time; "
+        "Sat,Sun: who is in the group students may have at most 3 GPUs at the same time"
+    ) in text
+
+
+def test_one_more_in_the_queue_than_a_user_may_have_is_refused(limited):
+    lab = limited("[limits]\nwaiting = 1\n")
+    first = holder(lab, "-n", "4")
+    second = waiter(lab)
+    refused = lab.berth("run", "--", "true")
+    assert refused.status == NOT_NOW
+    assert (
+        "your limit is 1 request in the queue at the same time (limits.waiting in the site file), and you "
+        "have 1: ask again when one of them has started"
+    ) in " ".join(refused.err.split())
+    assert len(json.loads(lab.berth("queue", "--json").out)["waiters"]) == 1
+    first.ends()
+    second.starts()
+    # Who need not wait is not counted.
+    assert lab.berth("run", "--", "true").status == 0
+
+
+def test_a_job_that_gave_way_stands_in_line_again_whatever_his_limit_is(limited):
+    lab = limited("[limits]\nwaiting = 0\n")
+    job = Job(lab, "-n", "4", "--yield", "--requeue")
+    assert job.starts() == "0,1,2,3"
+    # Another user, as far as the rules go: without the limit.
+    (lab.directory / "other.toml").write_text("")
+    other = Job(lab, env={"BERTH_SITE_FILE": lab.directory / "other.toml"})
+    other.starts()
+    other.ends()
+    assert job.starts() == "0,1,2,3"
+
+
+def test_a_submitted_job_that_is_too_many_in_the_queue_gets_in_line_later(limited):
+    lab = limited("[limits]\nwaiting = 1\n")
+    first = holder(lab, "-n", "4")
+    lab.berth("submit", "--", "true")
+    lab.berth("submit", "-n", "2", "--", "true")
+    eventually(lambda: "limits.waiting in the site file" in lab.berth("jobs", "--json").out)
+    first.ends()
+    assert lab.berth("wait", "1", "2").status == 0
+
+
+def test_the_longest_time_of_a_user_is_refused_told_and_the_default(limited):
+    lab = limited('[limits]\ntime = "2h"\n')
+    refused = lab.berth("run", "--time", "3h", "--", "true")
+    assert refused.status == NEVER
+    why = "your limit for one lease is 2h (limits.time in the site file), and the request says 3h"
+    assert why in refused.err
+    assert why in lab.berth("pick", "--time", "3h").err
+    assert lab.berth("pick", "--time", "2h").status == 0
+    lease = holder(lab)
+    told = json.loads(lab.berth("list", "--json").out)["leases"][0]
+    assert 7190 <= told["until_s"] - time.time() <= 7200
+    longer = lab.berth("extend", told["id"], "1h")
+    assert "would have 3h: a lease here lasts 2h at most (limits.time in the site file)" in " ".join(
+        longer.err.split()
     )
+    lease.ends()
+
+
+def zone_where_it_is(hour: int, minute: int = 30, second: int = 0) -> dict[str, str]:
+    """A time zone in which it is that time now, by the clock of this machine."""
+    now = time.gmtime()
+    west = (now.tm_hour - hour) * 3600 + (now.tm_min - minute) * 60 + now.tm_sec - second
+    west %= 24 * 3600
+    return {"TZ": f"XYZ{west // 3600}:{west // 60 % 60:02}:{west % 60:02}"}
+
+
+def test_limits_hold_in_their_hours_and_what_others_allow_waits_for_them(limited):
+    lab = limited('[limits]\ngpus = 4\n[[limits.hours]]\nwhen = "08:00-18:00"\ngpus = 1\ntime = "1h"\n')
+    by_day, at_night = zone_where_it_is(12), zone_where_it_is(3)
+    why = "your limit is 1 GPU at the same time (limits.gpus for 08:00-18:00 in the site file)"
+    refused = lab.berth("run", "--no-wait", "-n", "4", "--", "true", env=by_day)
+    assert refused.status == NOT_NOW
+    assert why in " ".join(refused.err.split())
+    assert lab.berth("run", "--no-wait", "-n", "4", "--", "true", env=at_night).status == 0
+    assert lab.berth("run", "-n", "5", "--", "true", env=by_day).status == NEVER
+    long = lab.berth("run", "--no-wait", "--time", "2h", "--", "true", env=by_day)
+    assert long.status == NOT_NOW
+    assert "limits.time for 08:00-18:00" in " ".join(long.err.split())
+    assert lab.berth("run", "--no-wait", "--time", "2h", "--", "true", env=at_night).status == 0
+
+
+def test_who_waits_for_other_hours_keeps_nothing_from_others_until_they_come(limited):
+    lab = limited('[[limits.hours]]\nwhen = "08:00-18:00"\ngpus = 0\n')
+    waiting = waiter(lab, env=zone_where_it_is(12))
+    eventually(lambda: json.loads(lab.berth("queue", "--json").out)["waiters"][0]["held_back"])
+    assert Job(lab, "-n", "4", env=zone_where_it_is(3)).starts() == "0,1,2,3"
+    assert not waiting.has_started()
+
+
+def test_who_waits_for_other_hours_starts_when_they_come(limited):
+    lab = limited('[[limits.hours]]\nwhen = "08:00-18:00"\ngpus = 0\n')
+    end = time.time() + 4
+    job = Job(lab, env=zone_where_it_is(17, 59, 56))
+    assert job.starts() in "0123"
+    assert time.time() >= end - 1

@@ -247,6 +247,32 @@ void check_left_behind(Findings& findings) {
   }
 }
 
+// "2 GPUs at the same time, and leases of 4h"
+std::string allowance_in_words(const Allowance& allowance) {
+  std::vector<std::string> parts;
+  if (allowance.gpus)
+    parts.push_back(
+        fmt::format("{} GPU{} at the same time", *allowance.gpus, *allowance.gpus == 1 ? "" : "s"));
+  if (allowance.waiting)
+    parts.push_back(
+        fmt::format("{} request{} in the queue", *allowance.waiting, *allowance.waiting == 1 ? "" : "s"));
+  if (allowance.time_s) parts.push_back(fmt::format("leases of {}", time_for_people(*allowance.time_s)));
+  return fmt::format("{}", fmt::join(parts, " and "));
+}
+
+std::string limits_in_words(const Allowances& limits, std::string_view when) {
+  std::string text;
+  const auto tell = [&](std::string_view who, const Allowance& allowance) {
+    if (allowance != Allowance())
+      text += fmt::format("; {}{} may have at most {}", when, who, allowance_in_words(allowance));
+  };
+  tell("a user", limits.each);
+  for (const auto& [user, allowance] : limits.of_users) tell(user, allowance);
+  for (const auto& [group, allowance] : limits.of_groups)
+    tell(fmt::format("who is in the group {}", group), allowance);
+  return text;
+}
+
 std::string policy_in_words(const SitePolicy& policy) {
   std::string text = fmt::format("up to {} in use that nobody explains is tolerated",
                                  bytes_for_people(policy.hidden_tolerance_bytes));
@@ -272,11 +298,9 @@ std::string policy_in_words(const SitePolicy& policy) {
                       time_for_people(policy.line.assumed_s));
   if (policy.line.order == TurnOrder::fair) text += "; the user who has fewer GPUs comes first";
   text += policy.line.backfill ? "; later jobs fill gaps" : "; no job starts before an earlier rival";
-  if (policy.limits.each)
-    text += fmt::format("; a user may have {} GPUs at the same time", *policy.limits.each);
-  for (const auto& [user, gpus] : policy.limits.of_users) text += fmt::format("; {} may have {}", user, gpus);
-  for (const auto& [group, gpus] : policy.limits.of_groups)
-    text += fmt::format("; who is in the group {} may have {}", group, gpus);
+  text += limits_in_words(policy.limits.always, "");
+  for (const HourlyAllowances& each : policy.limits.hours)
+    text += limits_in_words(each.limits, fmt::format("{}: ", each.when.text));
   text += fmt::format("; the output of a job takes at most {}", bytes_for_people(policy.job_output_bytes));
   text += policy.keep_jobs_s
               ? fmt::format(", and a job that is over is kept for {}", time_for_people(*policy.keep_jobs_s))
@@ -291,17 +315,17 @@ std::string policy_in_words(const SitePolicy& policy) {
 }
 
 /// A limit of somebody whom the machine does not know holds for nobody, and nobody notices.
-void check_names(const GpuLimits& limits, Findings& findings) {
+void check_names(const Allowances& limits, Findings& findings) {
   const auto warn = [&](std::string_view what, const std::string& name) {
     findings.push_back(
         {Level::warn, "site file",
          fmt::format("[limits.{0}s] names {1}, and this machine knows no such {0}", what, name),
          "that limit holds for nobody: check the spelling"});
   };
-  for (const auto& [user, gpus] : limits.of_users) {
+  for (const auto& [user, allowance] : limits.of_users) {
     if (!sys::is_user(user)) warn("user", user);
   }
-  for (const auto& [group, gpus] : limits.of_groups) {
+  for (const auto& [group, allowance] : limits.of_groups) {
     if (!sys::is_group(group)) warn("group", group);
   }
 }
@@ -322,7 +346,8 @@ void check_site_files(Findings& findings) {
                                                       : fmt::format("{}", fmt::join(files->read, " and ")),
                                   policy_in_words(files->policy)),
                       ""});
-  check_names(files->policy.limits, findings);
+  check_names(files->policy.limits.always, findings);
+  for (const HourlyAllowances& each : files->policy.limits.hours) check_names(each.limits, findings);
 }
 
 void check_logout(Findings& findings) {

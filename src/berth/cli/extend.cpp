@@ -4,8 +4,10 @@
 
 #include "berth/cli/command.h"
 #include "berth/cli/named_lease.h"
+#include "berth/core/limits.h"
 #include "berth/core/request.h"
 #include "berth/core/units.h"
+#include "berth/lease/look.h"
 #include "berth/lease/site_file.h"
 #include "berth/sys/file.h"
 
@@ -20,20 +22,29 @@ constexpr std::string_view kExtendAbout =
     "The last digits of an id are enough if no other lease ends in them. Without ID: the lease that "
     "this shell is in.";
 
-Result<std::int64_t> longer_time(const Ticket& lease, std::int64_t more_s, const SitePolicy& policy) {
+// The limits are of the user who has the lease: root may go beyond them.
+std::optional<Limit> longest_for_caller(const NamedLease& lease, const SitePolicy& policy) {
+  leasing::LookOptions options;
+  options.policy = policy;
+  if (!lease.place.within && ::geteuid() == lease.ticket.uid) options.asker = leasing::asker_here();
+  return longest_lease(policy.most_time_s, leasing::limits_now(options));
+}
+
+Result<std::int64_t> longer_time(const Ticket& lease, std::int64_t more_s,
+                                 const std::optional<Limit>& longest) {
   if (!lease.time_s)
     return fail(
         ErrorCode::failure,
         fmt::format("the lease {} has no time limit, so there is nothing to extend", to_text(lease.id)));
   const std::int64_t time_s = *lease.time_s + more_s;
-  const std::int64_t most_s = policy.most_time_s.value_or(kLongestTimeS);
+  const std::int64_t most_s = longest ? longest->most : kLongestTimeS;
   if (time_s <= most_s) return time_s;
   return fail(
       ErrorCode::impossible,
-      fmt::format("the lease {} has {}, and with {} more it would have {}: a lease {} lasts {} at most",
+      fmt::format("the lease {} has {}, and with {} more it would have {}: a lease {} lasts {} at most{}",
                   to_text(lease.id), time_for_people(*lease.time_s), time_for_people(more_s),
-                  time_for_people(time_s), policy.most_time_s ? "here" : "with a time",
-                  time_for_people(most_s)));
+                  time_for_people(time_s), longest ? "here" : "with a time", time_for_people(most_s),
+                  longest ? fmt::format(" ({} in the site file)", longest->rule) : ""));
 }
 
 class Extend : public Command {
@@ -57,8 +68,9 @@ class Extend : public Command {
       return fail(ErrorCode::failure,
                   fmt::format("the lease {} is of {}: only its owner and root may extend it",
                               to_text(lease.ticket.id), sys::user_name(lease.ticket.uid)));
+    const auto longest = longest_for_caller(lease, files.policy);
     BERTH_DO(lease.place.store->extend(
-        lease.ticket.id, [&](const Ticket& ticket) { return longer_time(ticket, more_s, files.policy); }));
+        lease.ticket.id, [&](const Ticket& ticket) { return longer_time(ticket, more_s, longest); }));
     return Output{};
   }
 };

@@ -98,6 +98,7 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
   Patience patience;
   patience.wait = wait_s != 0;
   if (wait_s) patience.limit = std::chrono::seconds(*wait_s);
+  patience.stands_again = options.stands_again;
   leasing::OnWait on_wait = options.on_wait;
   if (!options.unwatched && !on_wait.call)
     on_wait = {

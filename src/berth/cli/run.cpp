@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -71,10 +72,11 @@ class Run {
 
  private:
   Result<int> run_once(const leasing::Session& session, const leasing::TicketWords& words) {
-    gave_way_ = false;
+    LeaseOptions request = options_.lease;
+    request.stands_again = std::exchange(gave_way_, false);
     released_by_.reset();
     heeded_.reset();
-    BERTH_LET(auto lease, take_lease(session, options_.lease, words));
+    BERTH_LET(auto lease, take_lease(session, request, words));
     if (options_.hooks.before_start) BERTH_DO(options_.hooks.before_start(lease));
     short_name_ = short_name(lease.world().ledger, lease.ticket().id);
     const sys::JobCommand command = prepare(session.place(), lease);

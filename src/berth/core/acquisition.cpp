@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "berth/core/device_memory.h"
+#include "berth/core/limits.h"
 #include "berth/core/lineup.h"
 
 namespace berth::acquisition {
@@ -369,9 +372,16 @@ Action on(State& state, milliseconds now, Woken woken) {
   return look_anew(state);
 }
 
+// Whoever comes is counted with those of his user who wait already.
+bool is_counted_in_line(const State& state) {
+  return !state.joined_at && state.patience.wait && !state.patience.stands_again && state.facts.limits &&
+         state.facts.limits->now.waiting;
+}
+
 // Whoever stands further ahead changes nothing for one that could be given too little whoever waits, and that
 // has found one to sleep behind who looks after all that it waits for.
 bool depends_on_unread(const State& state) {
+  if (state.judged.unread > 0 && is_counted_in_line(state)) return true;
   const Behind* me = behind(state);
   return state.judged.unread > 0 &&
          (is_in_fair_order(state) || me == nullptr || !me->unguarded.empty() || !me->in_the_way.empty());
@@ -400,8 +410,15 @@ Take take_choice(const Choice& choice, const State& state) {
   return take;
 }
 
+Result<Decision> within_limit_of_line(Decision decision, const State& state) {
+  if (!std::holds_alternative<Stay>(decision) || !is_counted_in_line(state)) return decision;
+  const auto over = over_waiting_limit(*state.facts.limits, state.judged);
+  if (!over) return decision;
+  return fail(ErrorCode::not_now, fmt::format("{}: ask again when one of them has started", *over));
+}
+
 Decision decide_by(State& state, std::int64_t lease_changes) {
-  if (depends_on_unread(state)) return ReadOn{lets_others_pass(state)};
+  if (depends_on_unread(state)) return ReadOn{lets_others_pass(state) || is_counted_in_line(state)};
   if (state.only_the_order) return Stay{};
   // The facts may be older than a lease that has come or gone since.
   const auto* granted = std::get_if<Granted>(&state.plan);
@@ -443,7 +460,7 @@ Judgement decide(State state, InGate gate) {
   if (!planned) return {std::move(state), std::unexpected(planned.error())};
   state.plan = *std::move(planned);
   if (const Ticket* mine = find_ticket(state.judged, gate.me)) state.standing.ticket = *mine;
-  Decision decision = decide_by(state, gate.lease_changes);
+  Result<Decision> decision = within_limit_of_line(decide_by(state, gate.lease_changes), state);
   return {std::move(state), std::move(decision)};
 }
 

@@ -26,8 +26,9 @@ namespace berth {
 struct Patience {
   bool wait = false;                               ///< false: now or not at all
   std::optional<std::chrono::milliseconds> limit;  ///< from the request's begin on; nullopt: for ever
-  std::chrono::milliseconds tick{5000};            ///< what has no event is looked for this often
-  std::chrono::milliseconds far_tick{30000};       ///< the same, with so many before it that it can wait
+  bool stands_again = false;             ///< it had a lease and gave way: no limit of the queue is for it
+  std::chrono::milliseconds tick{5000};  ///< what has no event is looked for this often
+  std::chrono::milliseconds far_tick{30000};  ///< the same, with so many before it that it can wait
 };
 
 /// How long others may keep a request before the gate, `now` after it began. nullopt: for ever.

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "berth/core/gpu_limit.h"
 #include "berth/core/lab_host.h"
+#include "berth/core/limits.h"
 #include "berth/core/schedule.h"
 
 namespace berth {
@@ -38,7 +38,7 @@ struct SitePolicy {
   /// Folders in which originals of gpu_scheduler lock GPUs, as written; "~/…" is in the home of who asks.
   /// None: there are no such originals.
   std::vector<std::string> gpu_scheduler_locks;
-  GpuLimits limits;
+  SiteLimits limits;
   CommandTelling commands = CommandTelling::full;
   LineRules line;
   /// The longest time that a request may say, and that of one that says none. nullopt: no limit.

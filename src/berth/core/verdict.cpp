@@ -163,8 +163,8 @@ std::string reasons(const std::vector<Verdict>& verdicts, const Snapshot& snapsh
 
 Result<std::vector<Verdict>> judge(const Request& request, const Ledger& ledger, const Facts& facts) {
   BERTH_LET(auto verdicts, judge_up_to(request, ledger, facts, Clause::thresholds));
-  if (!facts.limit) return verdicts;
-  const auto over = over_limit(*facts.limit, gpus_of(facts.limit->uid, ledger), request.count);
+  if (!facts.limits) return verdicts;
+  const auto over = over_limit(*facts.limits, request, ledger);
   for (Verdict& verdict : verdicts) {
     if (!over || !verdict.free()) continue;
     verdict.failed = Clause::within_limit;
@@ -189,8 +189,8 @@ Result<std::vector<std::string>> candidates(const Request& request, const Facts&
 }
 
 Result<void> check_possible(const Request& request, const Facts& facts) {
-  if (const auto over = facts.limit ? over_limit(*facts.limit, 0, request.count) : std::nullopt)
-    return fail(ErrorCode::impossible, *over);
+  if (facts.limits && is_never_allowed(*facts.limits, request))
+    return fail(ErrorCode::impossible, *over_limit(*facts.limits, request, {}));
   const Result<std::vector<Verdict>> verdicts = judge_up_to(request, {}, facts, Clause::static_filters);
   if (!verdicts) return std::unexpected(verdicts.error());
   const auto possible =

@@ -73,7 +73,7 @@ struct Facts {
   std::vector<std::string>
       locked_by_originals;        ///< UUIDs that an original gpu_scheduler has locked, and nobody leased
   std::uint32_t asker_uid = 0;    ///< of the user who asks
-  std::optional<GpuLimit> limit;  ///< his; nullopt: none
+  std::optional<UserLimits> limits;  ///< his; nullopt: none
   std::int64_t booted_at_s = 0;   ///< where the boot clock began, in seconds since the epoch; 0: not known
 };
 

@@ -91,7 +91,9 @@ class Asking {
 
   template <class T>
   Result<T> as_the_end_of_a_wait(Result<T> entered) const {
-    if (!entered && entered.error().code == ErrorCode::not_now && state_.patience.wait)
+    const auto& limit = state_.patience.limit;
+    if (!entered && entered.error().code == ErrorCode::not_now && state_.patience.wait && limit &&
+        now() >= *limit)
       entered.error().code = ErrorCode::timed_out;
     return entered;
   }

@@ -64,6 +64,17 @@ void note_originals(World& world) {
 
 }  // namespace
 
+Asker asker_here() {
+  const uid_t self = ::geteuid();
+  return {self, sys::user_name(self), sys::group_names()};
+}
+
+std::optional<UserLimits> limits_now(const LookOptions& options) {
+  if (!options.asker) return std::nullopt;
+  const sys::DayMinute now = sys::local_minute();
+  return limits_of(options.policy.limits, *options.asker, {now.day_of_week, now.minute});
+}
+
 void name_users(Ledger& ledger) {
   std::map<std::uint32_t, std::string> names;
   for (std::vector<Ticket>* tickets : {&ledger.tickets, &ledger.ended}) {
@@ -124,7 +135,7 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   facts.policy = options.policy;
   facts.within = options.within;
   facts.asker_uid = ::geteuid();
-  facts.limit = options.limit;
+  facts.limits = limits_now(options);
   facts.masks = resolve_masks(options.masks, snapshot);
   set_aside(options.adopted, snapshot);
   facts.snapshot = std::move(snapshot);

@@ -15,8 +15,8 @@ namespace berth::leasing {
 /// By which rules the machine is looked at.
 struct LookOptions {
   SitePolicy policy;
-  MaskVariables masks;            ///< empty: none, or not to be obeyed
-  std::optional<GpuLimit> limit;  ///< of the user who asks
+  MaskVariables masks;         ///< empty: none, or not to be obeyed
+  std::optional<Asker> asker;  ///< whom the limits of the policy are for; nullopt: none hold
   std::optional<std::vector<std::string>>
       within;  ///< only these devices exist: those of the lease that we are inside of
   /// Processes that count as if they were not there, nor their memory: they are about to get a lease.
@@ -35,6 +35,12 @@ struct World {
   std::set<TicketId> stopped;  ///< who waits and is passed over; empty unless the books were read whole
   Moment looked_at = 0;
 };
+
+/// The user of this process.
+Asker asker_here();
+
+/// What the options allow whom they are for at this time of the week. nullopt: they limit nothing.
+std::optional<UserLimits> limits_now(const LookOptions& options);
 
 /// One verdict a device, as `judge_each` for a whole one, but behind those who wait: what a listing says of
 /// it.

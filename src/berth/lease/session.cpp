@@ -27,8 +27,9 @@ Request with_seed(Request request) {
   return request;
 }
 
-// A request that says no time lasts as long as the site allows.
-Result<Request> settled(Request request, const SitePolicy& policy) {
+// A request that says no time lasts as long as the site allows, and as it allows the user by now.
+Result<Request> settled(Request request, const LookOptions& options) {
+  const SitePolicy& policy = options.policy;
   if (policy.most_time_s) {
     if (request.time_s && *request.time_s > *policy.most_time_s)
       return fail(
@@ -36,8 +37,9 @@ Result<Request> settled(Request request, const SitePolicy& policy) {
           fmt::format("the request says {}, and a lease here lasts {} at most (time in the site file): ask "
                       "for that or less",
                       time_for_people(*request.time_s), time_for_people(*policy.most_time_s)));
-    request.time_s = request.time_s.value_or(*policy.most_time_s);
   }
+  const auto longest = longest_lease(policy.most_time_s, limits_now(options));
+  if (longest && !request.time_s) request.time_s = longest->most;
   return with_seed(std::move(request));
 }
 
@@ -76,8 +78,10 @@ Result<Explained> explained(const Request& request, World world, std::vector<Ver
                             std::optional<Standing> standing) {
   BERTH_LET(const auto able, candidates(request, world.facts));
   std::vector<std::string> looser = looser_requests(request, world);
-  const auto& limit = world.facts.limit;
-  const std::size_t possible = limit ? std::min<std::size_t>(able.size(), limit->gpus) : able.size();
+  const auto& limits = world.facts.limits;
+  std::size_t possible = able.size();
+  if (limits && is_never_allowed(*limits, request))
+    possible = std::min(possible, most_at_once(*limits, request));
   return Explained{request,  std::move(world),  std::move(verdicts),
                    possible, std::move(looser), std::move(standing)};
 }
@@ -147,8 +151,7 @@ Session::Session(Place place, SourceAccess source, LookOptions options)
   options_.within = place_.within;
   // What is inside of a lease counts for nobody.
   if (options_.within || options_.policy.limits.empty()) return;
-  const uid_t self = ::geteuid();
-  options_.limit = limit_of(options_.policy.limits, self, sys::user_name(self), sys::group_names());
+  options_.asker = asker_here();
 }
 
 Result<void> Session::understands_policy() const {
@@ -193,7 +196,7 @@ Result<World> Session::look(const Request& request, ReadingSet also) const {
 Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const {
   using Answer = std::variant<Picked, Refusal>;
   BERTH_DO(understands_policy());
-  BERTH_LET(const auto request, settled(asked, options_.policy));
+  BERTH_LET(const auto request, settled(asked, options_));
   BERTH_LET(auto world, look(request, readings_in_case_of_choice(request)));
   BERTH_LET(auto verdicts, judge_behind_the_line(request, world));
   if (std::cmp_less(std::ranges::count_if(verdicts, &Verdict::free), request.count)) {
@@ -208,7 +211,7 @@ Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const 
 }
 
 Result<Explained> Session::why(const Request& asked) const {
-  BERTH_LET(const auto request, settled(asked, options_.policy));
+  BERTH_LET(const auto request, settled(asked, options_));
   BERTH_LET(auto world, look(request));
   BERTH_LET(auto verdicts, judge_behind_the_line(request, world));
   BERTH_LET(auto standing, standing_of_newcomer(request, world));
@@ -220,7 +223,7 @@ Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, 
                                                           const OnWait& on_wait) const {
   using Answer = std::variant<HeldLease, Refusal>;
   BERTH_DO(understands_policy());
-  BERTH_LET(const auto request, settled(asked, options_.policy));
+  BERTH_LET(const auto request, settled(asked, options_));
   if (patience.wait && !words.beside.empty()) BERTH_DO(is_not_in_its_own_way(request, words.beside));
   BERTH_LET(auto acquired,
             acquire_in_turn(source_, *place_.store, request, options_, words, patience, on_wait));

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kMostTenantGpus = 1024;
 
-constexpr std::int64_t kMostGpus = 10'000;
+constexpr std::int64_t kMostCounted = 10'000;
 
 /// A file and the entry in it that is being read: enough to say where something is wrong.
 struct Page {
@@ -265,20 +265,105 @@ Result<void> read_commands(Page& page, std::string_view key, const toml::node& n
   return {};
 }
 
-Result<unsigned> read_count(const Page& page, std::string_view key, const toml::node& node) {
+Result<unsigned> read_count(const Page& page, std::string_view key, const toml::node& node,
+                            std::string_view what) {
   const auto* number = node.as_integer();
-  if (number == nullptr || number->get() < 0 || number->get() > kMostGpus)
-    return wrong(page, node, fmt::format("{} must be a number of GPUs, 0 to {}", key, kMostGpus));
+  if (number == nullptr || number->get() < 0 || number->get() > kMostCounted)
+    return wrong(page, node, fmt::format("{} must be a number of {}, 0 to {}", key, what, kMostCounted));
   return static_cast<unsigned>(number->get());
 }
 
-Result<void> read_counts(const Page& page, std::string_view key, const toml::node& node,
-                         std::map<std::string, unsigned>& counts) {
+/// False: an allowance has no such key.
+Result<bool> read_allowance_key(const Page& page, std::string_view key, std::string_view name,
+                                const toml::node& value, Allowance& allowance) {
+  const std::string full = fmt::format("{}.{}", key, name);
+  if (name == "gpus") {
+    BERTH_LET(const auto count, read_count(page, full, value, "GPUs"));
+    allowance.gpus = count;
+  } else if (name == "waiting") {
+    BERTH_LET(const auto count, read_count(page, full, value, "requests"));
+    allowance.waiting = count;
+  } else if (name == "time") {
+    BERTH_LET(const auto seconds, read_seconds(page, full, value, std::nullopt));
+    allowance.time_s = seconds;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// 2, or { gpus = 2, waiting = 10, time = "4h" }
+Result<Allowance> read_allowance(const Page& page, std::string_view key, const toml::node& node) {
+  Allowance allowance;
+  const auto* table = node.as_table();
+  if (table == nullptr) {
+    BERTH_LET(const auto count, read_count(page, key, node, "GPUs"));
+    allowance.gpus = count;
+    return allowance;
+  }
+  for (const auto& [name, value] : *table) {
+    BERTH_LET(const bool is_read, read_allowance_key(page, key, name.str(), value, allowance));
+    if (!is_read)
+      return wrong(page, value,
+                   fmt::format("unknown key '{}' in {}; allowed: gpus, waiting, time", name.str(), key));
+  }
+  return allowance;
+}
+
+Result<void> read_allowances_by_name(const Page& page, std::string_view key, const toml::node& node,
+                                     std::map<std::string, Allowance>& allowances) {
   const auto* table = node.as_table();
   if (table == nullptr) return wrong(page, node, fmt::format("{0} is a table of names: [{0}]", key));
   for (const auto& [name, value] : *table) {
-    BERTH_LET(const auto count, read_count(page, fmt::format("{}.{}", key, name.str()), value));
-    counts.insert_or_assign(std::string(name.str()), count);
+    BERTH_LET(const auto allowance, read_allowance(page, fmt::format("{}.{}", key, name.str()), value));
+    allowances.insert_or_assign(std::string(name.str()), allowance);
+  }
+  return {};
+}
+
+/// False: a table of limits has no such key.
+Result<bool> read_limit_key(const Page& page, std::string_view key, std::string_view name,
+                            const toml::node& value, Allowances& limits) {
+  if (name == "users") {
+    BERTH_DO(read_allowances_by_name(page, fmt::format("{}.users", key), value, limits.of_users));
+  } else if (name == "groups") {
+    BERTH_DO(read_allowances_by_name(page, fmt::format("{}.groups", key), value, limits.of_groups));
+  } else {
+    return read_allowance_key(page, key, name, value, limits.each);
+  }
+  return true;
+}
+
+Result<HourlyAllowances> read_hourly_limits(const Page& page, const toml::table& table) {
+  const toml::node* when = table.get("when");
+  if (when == nullptr)
+    return wrong(page, table, "[[limits.hours]] must say when: when = \"Mon-Fri 08:00-18:00\"");
+  HourlyAllowances hourly;
+  BERTH_LET(const auto text, text_of(page, *when, "limits.hours.when"));
+  auto hours = week_hours_from_text(text);
+  if (!hours) return wrong(page, *when, hours.error().message);
+  hourly.when = *std::move(hours);
+  for (const auto& [name, value] : table) {
+    if (name.str() == "when") continue;
+    BERTH_LET(const bool is_read, read_limit_key(page, "limits.hours", name.str(), value, hourly.limits));
+    if (!is_read)
+      return wrong(
+          page, value,
+          fmt::format(
+              "unknown key '{}' in [[limits.hours]]; allowed: when, gpus, waiting, time, users, groups",
+              name.str()));
+  }
+  return hourly;
+}
+
+Result<void> read_hours(const Page& page, const toml::node& node, std::vector<HourlyAllowances>& hours) {
+  const auto* list = node.as_array();
+  if (list == nullptr) return wrong(page, node, "limits.hours is a list of tables: [[limits.hours]]");
+  for (const toml::node& entry : *list) {
+    const auto* table = entry.as_table();
+    if (table == nullptr) return wrong(page, entry, "an entry of limits.hours is a table: [[limits.hours]]");
+    BERTH_LET(auto hourly, read_hourly_limits(page, *table));
+    hours.push_back(std::move(hourly));
   }
   return {};
 }
@@ -287,19 +372,18 @@ Result<void> read_limits(Page& page, std::string_view key, const toml::node& nod
   BERTH_DO(is_for_all(page, key, node));
   const auto* table = node.as_table();
   if (table == nullptr) return wrong(page, node, "limits is a table: [limits]");
-  GpuLimits& limits = page.policy.limits;
+  SiteLimits& limits = page.policy.limits;
   for (const auto& [name, value] : *table) {
-    if (name.str() == "gpus") {
-      BERTH_LET(const auto count, read_count(page, "limits.gpus", value));
-      limits.each = count;
-    } else if (name.str() == "users") {
-      BERTH_DO(read_counts(page, "limits.users", value, limits.of_users));
-    } else if (name.str() == "groups") {
-      BERTH_DO(read_counts(page, "limits.groups", value, limits.of_groups));
-    } else {
-      return wrong(page, value,
-                   fmt::format("unknown key '{}' in [limits]; allowed: gpus, users, groups", name.str()));
+    if (name.str() == "hours") {
+      BERTH_DO(read_hours(page, value, limits.hours));
+      continue;
     }
+    BERTH_LET(const bool is_read, read_limit_key(page, "limits", name.str(), value, limits.always));
+    if (!is_read)
+      return wrong(
+          page, value,
+          fmt::format("unknown key '{}' in [limits]; allowed: gpus, waiting, time, users, groups, hours",
+                      name.str()));
   }
   return {};
 }

@@ -46,4 +46,13 @@ std::string wall_text(std::int64_t seconds_since_epoch) {
   return {text.data(), length};
 }
 
+DayMinute local_minute() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  // The calendar of C begins its week on Sunday.
+  return {static_cast<unsigned>(parts.tm_wday + 6) % 7,
+          static_cast<unsigned>(parts.tm_hour * 60 + parts.tm_min)};
+}
+
 }  // namespace berth::sys

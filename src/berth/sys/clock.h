@@ -22,4 +22,11 @@ std::int64_t booted_at_s();
 /// "14:02" today, "2026-03-01 14:02" on another day; in the time zone of the user.
 std::string wall_text(std::int64_t seconds_since_epoch);
 
+/// The minute that it is in the time zone of the user.
+struct DayMinute {
+  unsigned day_of_week = 0;  ///< 0: Monday
+  unsigned minute = 0;       ///< of the day
+};
+DayMinute local_minute();
+
 }  // namespace berth::sys

@@ -9,12 +9,12 @@ namespace {
 
 TEST_CASE("the core includes only what computes: no system, clock, file, thread or printing") {
   const std::set<std::string> allowed{
-      "<algorithm>", "<array>",        "<bit>",      "<charconv>",    "<chrono>",  "<cmath>",
-      "<compare>",   "<concepts>",     "<cstddef>",  "<cstdint>",     "<cstring>", "<deque>",
-      "<expected>",  "<functional>",   "<iterator>", "<limits>",      "<list>",    "<map>",
-      "<memory>",    "<numeric>",      "<optional>", "<ranges>",      "<set>",     "<span>",
-      "<string>",    "<string_view>",  "<tuple>",    "<type_traits>", "<utility>", "<variant>",
-      "<vector>",    "<fmt/format.h>", "<version>"};
+      "<algorithm>", "<array>",    "<bit>",          "<bitset>",   "<charconv>",    "<chrono>",
+      "<cmath>",     "<compare>",  "<concepts>",     "<cstddef>",  "<cstdint>",     "<cstring>",
+      "<deque>",     "<expected>", "<functional>",   "<iterator>", "<limits>",      "<list>",
+      "<map>",       "<memory>",   "<numeric>",      "<optional>", "<ranges>",      "<set>",
+      "<span>",      "<string>",   "<string_view>",  "<tuple>",    "<type_traits>", "<utility>",
+      "<variant>",   "<vector>",   "<fmt/format.h>", "<version>"};
   const std::filesystem::path core(BERTH_SOURCE_DIR "/src/berth/core");
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(core)) {
