@@ -143,3 +143,26 @@ def test_pick_list_why_queue_and_run_say_the_same(make_lab, seed):
         waiting.append(job)
     for job in reversed(waiting):
         leaves(job)
+
+
+def test_an_extension_that_would_move_back_a_start_is_refused_with_whose_it_is(four):
+    holder(four, "-n", "4", "--time", "1h")
+    (lease,) = document(four, "list")["leases"]
+    last = waiter(four).says("to start about")
+    refused = four.berth("extend", lease["id"], "1h")
+    assert refused.status == REFUSED
+    start = f"waits and is to start about {clock(lease['until_s'])}, which would be later"
+    assert start in " ".join(refused.err.split())
+    (same,) = document(four, "list")["leases"]
+    assert same["until_s"] == lease["until_s"]
+    leaves(last)
+    assert four.berth("extend", lease["id"], "1h").status == 0
+
+
+def test_an_extension_that_delays_nobody_is_none_of_the_lines_business(four):
+    holder(four, "-n", "2", "--time", "1h")
+    holder(four, "-n", "2", "--time", "3h")
+    early, late = sorted(document(four, "list")["leases"], key=lambda lease: lease["until_s"])
+    waiter(four).says("to start about")
+    assert four.berth("extend", late["id"], "9h").status == 0
+    assert four.berth("extend", early["id"], "1h").status == REFUSED

@@ -1,14 +1,22 @@
 #include <unistd.h>
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "berth/cli/command.h"
 #include "berth/cli/named_lease.h"
+#include "berth/cli/question.h"
+#include "berth/cli/request_options.h"
+#include "berth/core/clauses.h"
+#include "berth/core/extension.h"
 #include "berth/core/limits.h"
 #include "berth/core/request.h"
 #include "berth/core/units.h"
 #include "berth/lease/look.h"
+#include "berth/lease/session.h"
 #include "berth/lease/site_file.h"
+#include "berth/render/text.h"
 #include "berth/sys/file.h"
 
 namespace berth::cli {
@@ -17,7 +25,8 @@ namespace {
 constexpr std::string_view kExtendAbout =
     "Makes a lease that has a time limit (--time) last longer, by TIME, such as 2h. The holder "
     "checks for an extension before it warns and before it ends the job, so you can extend until "
-    "then. Only the owner and root may extend a lease, and not beyond the maximum of the site.\n"
+    "then. Only the owner and root may extend a lease, and not beyond the maximum of the site. If "
+    "somebody waits whose start would move back, only root may extend the lease.\n"
     "\n"
     "The last digits of an id are enough if no other lease ends in them. Without ID: the lease that "
     "this shell is in.";
@@ -47,6 +56,29 @@ Result<std::int64_t> longer_time(const Ticket& lease, std::int64_t more_s,
                   longest ? fmt::format(" ({} in the site file)", longest->rule) : ""));
 }
 
+// Who does not wait, and a machine that does not answer, are in the way of no extension.
+Result<void> delays_nobody(const leasing::Session& session, const Ticket& lease, std::int64_t time_s) {
+  BERTH_LET(const auto books, session.place().store->look());
+  if (count_waiting(books.ledger) == 0) return {};
+  const auto world = session.look(Request{});
+  session.source().close();
+  if (!world) {
+    tell(fmt::format("whether somebody would start later cannot be said: {}", world.error().message));
+    return {};
+  }
+  const auto delayed =
+      delayed_by_extension(world->ledger, world->facts, world->looked_at, world->stopped, lease.id, time_s);
+  if (!delayed) return {};
+  const Ticket* waiter = find_ticket(world->ledger, delayed->waiter);
+  return fail(ErrorCode::not_now,
+              fmt::format("{} waits and is to start about {}, which would be later: the lease {} ends when "
+                          "it said. Its job can save its work until then, and get in line again",
+                          waiter == nullptr ? "somebody" : name_of(*waiter),
+                          render::clock_time(world->facts.booted_at_s + delayed->start,
+                                             Environment::style_of(STDERR_FILENO)),
+                          to_text(lease.id)));
+}
+
 class Extend : public Command {
  public:
   Syntax syntax() override {
@@ -54,25 +86,33 @@ class Extend : public Command {
     syntax.arguments = "[ID] TIME";
     syntax.words_command = "__leases mine";
     syntax.about = kExtendAbout;
+    options_.mask = MaskUse::ignore;
+    syntax.options.push_back(source_option(options_.source));
     return syntax;
   }
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
     if (words.empty() || words.size() > 2)
       return fail(ErrorCode::usage, "extend which lease by how long? berth extend [ID] TIME");
     BERTH_LET(const auto more_s, seconds_from_text(words.back()));
     BERTH_DO(check_time(more_s));
     BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
-    BERTH_LET(const auto lease, find_named_lease({words.begin(), words.end() - 1}));
+    BERTH_LET(auto lease, find_named_lease({words.begin(), words.end() - 1}));
     if (::geteuid() != 0 && ::geteuid() != lease.ticket.uid)
       return fail(ErrorCode::failure,
                   fmt::format("the lease {} is of {}: only its owner and root may extend it",
                               to_text(lease.ticket.id), sys::user_name(lease.ticket.uid)));
     const auto longest = longest_for_caller(lease, files.policy);
-    BERTH_DO(lease.place.store->extend(
+    BERTH_LET(const auto time_s, longer_time(lease.ticket, more_s, longest));
+    BERTH_LET(const auto session, open_session_at(std::move(lease.place), environment, options_));
+    if (::geteuid() == lease.ticket.uid) BERTH_DO(delays_nobody(session, lease.ticket, time_s));
+    BERTH_DO(session.place().store->extend(
         lease.ticket.id, [&](const Ticket& ticket) { return longer_time(ticket, more_s, longest); }));
     return Output{};
   }
+
+ private:
+  RequestOptions options_;
 };
 
 }  // namespace
