@@ -73,7 +73,7 @@ def test_a_token_is_asked_for_and_given(lab, tmp_path):
     [
         (["--since", "soon"], '"soon" is not a time'),
         (["--since", "500d"], "since: must be from 1s to 400d"),
-        (["--by", "host"], "--by host: must be one of user, device"),
+        (["--by", "host"], "--by host: must be one of user, device, job"),
         (["--url", "node01"], "'node01' must be a URL like http://node01:8420"),
         (["--url", "http://192.0.2.1:1"], "plain HTTP over the network"),
         (["--url", "http://127.0.0.1:1"], "nobody listens at http://127.0.0.1:1; start `berth serve` there"),

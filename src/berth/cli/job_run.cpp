@@ -177,9 +177,7 @@ class TaskRun {
 
   // What `berth list` and `berth queue` show beside the command.
   std::string note_of(const Job& job, const std::string& note) const {
-    std::string text = fmt::format("job {}", to_text(id_));
-    if (!job.name.empty()) text += " " + job.name;
-    return note.empty() ? text : fmt::format("{}: {}", text, note);
+    return to_text(ToldJob{id_, job.name, note});
   }
 
   Result<void> append_taken() const {

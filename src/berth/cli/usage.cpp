@@ -7,7 +7,8 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kUsageAbout =
-    "Shows a line for each user, or for each GPU: the number of leases, their GPU-hours, and the "
+    "Shows a line for each user, for each GPU, or for the jobs of each name: the number of leases, their "
+    "GPU-hours, and the "
     "hours in which a process of the lease computed on the GPU. Asks the agent of this machine, "
     "which counts them (berth serve); with --url another agent or a hub. With --file it reads the "
     "history of an agent that no longer runs. Hours begin with full ones: --since 1h at 14:20 is "
@@ -36,7 +37,13 @@ Syntax usage_syntax(UsageOptions& options) {
   syntax.about = kUsageAbout;
   syntax.options = {
       text("since", "TIME", "from so long ago: 24h, 7d (default), 30d", options.since),
-      {"Options", 0, "by", "WHAT", "user (default) or device", {"user", "device"}, store_text(options.by)},
+      {"Options",
+       0,
+       "by",
+       "WHAT",
+       "user (default), device, or job: the name of a job",
+       {"user", "device", "job"},
+       store_text(options.by)},
       {"Options", 0, "json", "", "as JSON (docs/schema/usage.json)", {}, raise_flag(options.json)},
       text("url", "URL", "ask this agent or hub: https://node01:8420", options.asking.url),
       text("hub", "URL", "the same", options.asking.url),

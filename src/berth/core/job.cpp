@@ -26,6 +26,37 @@ std::optional<TaskId> task_id_from_text(std::string_view text) {
   return id.index ? std::optional(id) : std::nullopt;
 }
 
+namespace {
+
+constexpr std::string_view kJobNote = "job ";
+constexpr std::string_view kNoteOfUser = ": ";
+
+}  // namespace
+
+std::string to_text(const ToldJob& job) {
+  std::string name = job.name;
+  for (std::size_t at = 0; (at = name.find(kNoteOfUser, at)) != std::string::npos;) name.erase(at + 1, 1);
+  std::string text = fmt::format("{}{}", kJobNote, to_text(job.task));
+  if (!name.empty()) text += " " + name;
+  return job.note.empty() ? text : fmt::format("{}{}{}", text, kNoteOfUser, job.note);
+}
+
+std::optional<ToldJob> told_job_from_text(std::string_view note) {
+  if (!note.starts_with(kJobNote)) return std::nullopt;
+  note.remove_prefix(kJobNote.size());
+  ToldJob job;
+  if (const std::size_t colon = note.find(kNoteOfUser); colon != std::string_view::npos) {
+    job.note = note.substr(colon + kNoteOfUser.size());
+    note = note.substr(0, colon);
+  }
+  const std::size_t blank = note.find(' ');
+  if (blank != std::string_view::npos) job.name = note.substr(blank + 1);
+  const auto task = task_id_from_text(note.substr(0, blank));
+  if (!task) return std::nullopt;
+  job.task = *task;
+  return job;
+}
+
 std::string_view to_text(TaskPhase phase) {
   switch (phase) {
     case TaskPhase::waiting:

@@ -24,6 +24,19 @@ struct TaskId {
 std::string to_text(TaskId id);
 std::optional<TaskId> task_id_from_text(std::string_view text);
 
+/// What the ticket of a task says of its job, in its note: that is all that others learn of a job.
+struct ToldJob {
+  TaskId task;
+  std::string name;  ///< "": it has none
+  std::string note;  ///< what its user has noted beside; "": nothing
+
+  bool operator==(const ToldJob&) const = default;
+};
+/// "job 12.7 sweep: for the paper". A name is told without the blank after a colon, since that ends it.
+std::string to_text(const ToldJob& job);
+/// nullopt: a note of something else.
+std::optional<ToldJob> told_job_from_text(std::string_view note);
+
 /// How many tasks a job may have.
 inline constexpr std::size_t kMostTasks = 100'000;
 

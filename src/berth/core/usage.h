@@ -10,19 +10,20 @@
 
 namespace berth {
 
-enum class UsageBy { user, device };
+enum class UsageBy { user, device, job };
 std::string_view to_text(UsageBy by);
 bool read_value(std::string_view text, UsageBy& by);  ///< false: it is none
 
-/// What one user, or one device, had in a span of time.
+/// What one user, one device, or the jobs of a user with one name had in a span of time.
 struct UsageRow {
-  std::string who{};   ///< the user, or the device's UUID
+  std::string who{};   ///< the user, also of a job, or the device's UUID
   std::string gpu{};   ///< of a device: "3", "" when not known
   std::string name{};  ///< of a device, "" when not known
   std::string host{};  ///< of a device, where several machines are told of; else ""
   std::uint64_t leases = 0;
   double leased_gpu_hours = 0;  ///< leases that share a device share its time
   double used_gpu_hours = 0;    ///< of these, with a process of the lease computing on the device
+  std::string job{};            ///< by job: its name, "" for all that have none
 
   bool operator==(const UsageRow&) const = default;
 };

@@ -33,6 +33,14 @@ CREATE TABLE hour (
   leased_s REAL NOT NULL, used_s REAL NOT NULL, PRIMARY KEY (hour_s, user, device)) WITHOUT ROWID;
 CREATE TABLE watched (from_s INTEGER PRIMARY KEY, to_s INTEGER NOT NULL);
 )";
+// What came later. An older Berth goes on with such a file, and leaves these alone.
+constexpr std::string_view kJobTables = R"(
+CREATE TABLE job (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE job_hour (
+  hour_s INTEGER NOT NULL, user INTEGER NOT NULL REFERENCES user, job INTEGER NOT NULL REFERENCES job,
+  leased_s REAL NOT NULL, used_s REAL NOT NULL, PRIMARY KEY (hour_s, user, job)) WITHOUT ROWID;
+ALTER TABLE lease ADD COLUMN job INTEGER REFERENCES job;
+)";
 
 std::unexpected<DatabaseError> fault(DatabaseError::Kind kind, std::string message) {
   return std::unexpected(DatabaseError{kind, std::move(message)});
@@ -69,6 +77,7 @@ Done<void> HistoryFile::as_one(const Steps& steps) {
   (void)database_.execute("ROLLBACK");
   devices_.clear();
   users_.clear();
+  jobs_.clear();
   return done;
 }
 
@@ -77,8 +86,8 @@ Done<void> HistoryFile::prepare() {
   if (!tables) return std::unexpected(tables.error());
   if (*tables == 0) {
     return as_one([&] {
-      return database_.execute(fmt::format("{} PRAGMA application_id={}; PRAGMA user_version={};", kTables,
-                                           kApplicationId, kSchemaVersion));
+      return database_.execute(fmt::format("{}{} PRAGMA application_id={}; PRAGMA user_version={};", kTables,
+                                           kJobTables, kApplicationId, kSchemaVersion));
     });
   }
   const auto application = database_.number("PRAGMA application_id");
@@ -95,7 +104,14 @@ Done<void> HistoryFile::prepare() {
                     *version, kSchemaVersion));
   BERTH_LET(const auto checked, database_.text("PRAGMA quick_check(1)"));
   if (checked != "ok") return fault(DatabaseError::Kind::corrupt, checked);
-  return {};
+  return prepare_jobs();
+}
+
+Done<void> HistoryFile::prepare_jobs() {
+  BERTH_LET(const auto known,
+            database_.number("SELECT count(*) FROM pragma_table_info('lease') WHERE name = 'job'"));
+  if (known != 0) return {};
+  return as_one([&] { return database_.execute(std::string(kJobTables)); });
 }
 
 Done<Known> HistoryFile::known(std::int64_t now_s) {
@@ -142,6 +158,18 @@ Done<std::int64_t> HistoryFile::user_id(const std::string& user) {
   return users_[user] = id;
 }
 
+Done<std::int64_t> HistoryFile::job_id(const std::string& name) {
+  if (const auto known = jobs_.find(name); known != jobs_.end()) return known->second;
+  BERTH_LET(
+      auto statement,
+      database_.statement(
+          "INSERT INTO job (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = name RETURNING id"));
+  BERTH_DO(statement.bind(name).next());
+  const std::int64_t id = statement.number(0);
+  BERTH_DO(statement.next());
+  return jobs_[name] = id;
+}
+
 Done<void> HistoryFile::write(const Batch& batch) {
   return as_one([&] { return write_rows(batch); });
 }
@@ -162,6 +190,9 @@ Done<void> HistoryFile::write_rows(const Batch& batch) {
   }
   for (const auto& [key, counted] : batch.hours) {
     BERTH_DO(write_hour(key, counted));
+  }
+  for (const auto& [key, counted] : batch.job_hours) {
+    BERTH_DO(write_job_hour(key, counted));
   }
   for (const auto& [from_s, to_s] : batch.watched) {
     BERTH_LET(auto statement,
@@ -185,17 +216,21 @@ Done<void> HistoryFile::write_sample(std::int64_t step_s, const SampleRow& row) 
 Done<void> HistoryFile::write_lease(const LeaseKey& key, const LeaseChange& change) {
   BERTH_LET(const auto device, device_id(key.uuid));
   BERTH_LET(const auto user, user_id(change.user));
+  std::optional<std::int64_t> job;
+  if (change.job) {
+    BERTH_LET(job, job_id(*change.job));
+  }
   BERTH_LET(auto statement,
             database_.statement(
-                "INSERT INTO lease (begun_s, id, device, user, ended_s, end_seen, leased_s, used_s) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (begun_s, id, device) DO UPDATE SET user = "
+                "INSERT INTO lease (begun_s, id, device, user, ended_s, end_seen, leased_s, used_s, job) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (begun_s, id, device) DO UPDATE SET user = "
                 "excluded.user, "
                 "ended_s = excluded.ended_s, end_seen = excluded.end_seen, leased_s = leased_s + "
                 "excluded.leased_s, "
-                "used_s = used_s + excluded.used_s"));
+                "used_s = used_s + excluded.used_s, job = coalesce(excluded.job, job)"));
   statement.bind(key.begun_s).bind(static_cast<std::int64_t>(key.id.value)).bind(device).bind(user);
   statement.bind(change.ended_s).bind(std::int64_t{change.end_seen});
-  return statement.bind(change.more.leased_s).bind(change.more.used_s).run();
+  return statement.bind(change.more.leased_s).bind(change.more.used_s).bind(job).run();
 }
 
 Done<void> HistoryFile::write_hour(const HourKey& key, const Counted& counted) {
@@ -207,6 +242,18 @@ Done<void> HistoryFile::write_hour(const HourKey& key, const Counted& counted) {
                 "ON CONFLICT (hour_s, user, device) DO UPDATE SET leased_s = leased_s + excluded.leased_s, "
                 "used_s = used_s + excluded.used_s"));
   statement.bind(key.hour_s).bind(user).bind(device);
+  return statement.bind(counted.leased_s).bind(counted.used_s).run();
+}
+
+Done<void> HistoryFile::write_job_hour(const JobHourKey& key, const Counted& counted) {
+  BERTH_LET(const auto user, user_id(key.user));
+  BERTH_LET(const auto job, job_id(key.job));
+  BERTH_LET(auto statement,
+            database_.statement(
+                "INSERT INTO job_hour (hour_s, user, job, leased_s, used_s) VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT (hour_s, user, job) DO UPDATE SET leased_s = leased_s + excluded.leased_s, "
+                "used_s = used_s + excluded.used_s"));
+  statement.bind(key.hour_s).bind(user).bind(job);
   return statement.bind(counted.leased_s).bind(counted.used_s).run();
 }
 
@@ -239,7 +286,7 @@ Done<void> HistoryFile::thin_samples(std::size_t tier, Span span) {
 Done<void> HistoryFile::drop_accounts(std::int64_t before_s) {
   for (const std::string_view sql :
        {"DELETE FROM lease WHERE begun_s < ? AND ended_s IS NOT NULL", "DELETE FROM hour WHERE hour_s < ?",
-        "DELETE FROM watched WHERE to_s < ?"}) {
+        "DELETE FROM job_hour WHERE hour_s < ?", "DELETE FROM watched WHERE to_s < ?"}) {
     BERTH_LET(auto statement, database_.statement(sql));
     BERTH_DO(statement.bind(before_s).run());
   }
@@ -279,7 +326,8 @@ Done<Room> HistoryFile::room() {
     room.sample_rows[tier] = *rows;
   }
   BERTH_LET(const auto rows,
-            database_.number("SELECT (SELECT count(*) FROM lease) + (SELECT count(*) FROM hour)"));
+            database_.number("SELECT (SELECT count(*) FROM lease) + (SELECT count(*) FROM hour) + "
+                             "(SELECT count(*) FROM job_hour)"));
   room.account_rows = rows;
   return room;
 }
@@ -309,7 +357,8 @@ Done<void> HistoryFile::forget(std::size_t kind, const Room& room) {
               ? fmt::format("SELECT time_s FROM sample WHERE step_s = {} ORDER BY time_s LIMIT 1 OFFSET {}",
                             kTiers[kind].step_s, at)
               : fmt::format("SELECT at FROM (SELECT begun_s AS at FROM lease WHERE ended_s IS NOT NULL "
-                            "UNION ALL SELECT hour_s FROM hour) ORDER BY at LIMIT 1 OFFSET {}",
+                            "UNION ALL SELECT hour_s FROM hour UNION ALL SELECT hour_s FROM job_hour) ORDER "
+                            "BY at LIMIT 1 OFFSET {}",
                             at)));
   if (!is_sample) return drop_accounts(before + 1);
   return database_.execute(

@@ -43,13 +43,16 @@ class HistoryFile {
  private:
   HistoryFile(Database database, std::string path, std::int64_t most_bytes);
   Done<void> prepare();
+  Done<void> prepare_jobs();
   template <class Steps>
   Done<void> as_one(const Steps& steps);
   Done<std::int64_t> device_id(const std::string& uuid);
   Done<std::int64_t> user_id(const std::string& user);
+  Done<std::int64_t> job_id(const std::string& name);
   Done<void> write_rows(const Batch& batch);
   Done<void> write_lease(const LeaseKey& key, const LeaseChange& change);
   Done<void> write_hour(const HourKey& key, const Counted& counted);
+  Done<void> write_job_hour(const JobHourKey& key, const Counted& counted);
   Done<void> write_sample(std::int64_t step_s, const SampleRow& row);
   Done<void> thin_samples(std::size_t tier, Span span);
   Done<void> drop_accounts(std::int64_t before_s);
@@ -66,6 +69,7 @@ class HistoryFile {
   std::uint64_t inode_ = 0;
   std::map<std::string, std::int64_t> devices_;  ///< ids, as far as they were asked for
   std::map<std::string, std::int64_t> users_;
+  std::map<std::string, std::int64_t> jobs_;
 };
 
 }  // namespace berth::history

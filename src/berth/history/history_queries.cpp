@@ -24,6 +24,28 @@ SELECT uuid, label, name, leased, used, coalesce(leases, 0) FROM
   LEFT JOIN (SELECT device AS had, count(*) AS leases FROM lease
     WHERE begun_s < ?2 AND (ended_s IS NULL OR ended_s >= ?1) GROUP BY device) ON had = who
 ORDER BY leased DESC, uuid)";
+constexpr std::string_view kUsageByJob = R"(
+SELECT user.name, '', '', leased, used, coalesce(leases, 0), job.name FROM
+  (SELECT user AS who, job AS what, sum(leased_s) AS leased, sum(used_s) AS used FROM job_hour
+   WHERE hour_s >= ?1 AND hour_s < ?2 GROUP BY user, job)
+  JOIN user ON user.id = who JOIN job ON job.id = what
+  LEFT JOIN (SELECT user AS had, job AS had_for, count(*) AS leases FROM
+    (SELECT DISTINCT user, job, begun_s, id FROM lease
+     WHERE job IS NOT NULL AND begun_s < ?2 AND (ended_s IS NULL OR ended_s >= ?1))
+    GROUP BY user, job) ON had = who AND had_for = what
+ORDER BY leased DESC, user.name, job.name)";
+
+std::string_view question_by(UsageBy by) {
+  switch (by) {
+    case UsageBy::user:
+      return kUsageByUser;
+    case UsageBy::device:
+      return kUsageByDevice;
+    case UsageBy::job:
+      break;
+  }
+  return kUsageByJob;
+}
 
 }  // namespace
 
@@ -118,8 +140,7 @@ Done<std::int64_t> HistoryFile::unwatched_s(Span span) {
 }
 
 Done<Usage> HistoryFile::usage(UsageBy by, Span span) {
-  const bool by_user = by == UsageBy::user;
-  BERTH_LET(auto statement, database_.statement(by_user ? kUsageByUser : kUsageByDevice));
+  BERTH_LET(auto statement, database_.statement(question_by(by)));
   statement.bind(span.from_s).bind(span.to_s);
   Usage usage{.by = by, .from_s = span.from_s, .to_s = span.to_s, .missing = {}, .rows = {}};
   auto row = statement.next();
@@ -130,7 +151,8 @@ Done<Usage> HistoryFile::usage(UsageBy by, Span span) {
                           .host = "",
                           .leases = static_cast<std::uint64_t>(statement.number(5)),
                           .leased_gpu_hours = statement.real(3) / 3600,
-                          .used_gpu_hours = statement.real(4) / 3600});
+                          .used_gpu_hours = statement.real(4) / 3600,
+                          .job = by == UsageBy::job ? statement.text(6) : ""});
   }
   if (!row) return std::unexpected(row.error());
   BERTH_LET(const auto unwatched, unwatched_s(span));

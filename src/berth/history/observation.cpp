@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "berth/core/conduct.h"
+#include "berth/core/job.h"
 
 namespace berth::history {
 namespace {
@@ -46,6 +47,7 @@ Observation observe(const Facts& facts, const Ledger& ledger, Moment at, std::in
   for (const Ticket& ticket : ledger.tickets) {
     if (ticket.phase != TicketPhase::granted) continue;
     LeaseSeen lease{ticket.id, ticket.since_s, ticket.user, {}};
+    if (auto job = told_job_from_text(ticket.note)) lease.job = std::move(job->name);
     const ConductReport report = is_stale ? ConductReport() : conduct_of(ticket, ledger, facts);
     for (const std::string& uuid : ticket.devices) {
       const auto sharers = std::max<std::size_t>(1, leases_on(ledger, uuid).size());

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ struct LeaseSeen {
   std::int64_t since_s = 0;  ///< when it was granted, seconds since the epoch
   std::string user;
   std::vector<LeasedSeen> devices;
+  std::optional<std::string> job{};  ///< the name of the job that it is for, "": without one
 };
 
 /// What the history needs of one look.

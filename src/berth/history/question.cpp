@@ -60,9 +60,8 @@ Result<UsageQuestion> usage_question(const Parameters& parameters) {
   UsageQuestion question;
   BERTH_DO(read_since(parameters, question.since_s));
   if (const auto by = parameters.find("by"); by != parameters.end()) {
-    if (by->second != "user" && by->second != "device")
-      return fail(ErrorCode::usage, "by: must be user or device");
-    question.by = by->second == "user" ? UsageBy::user : UsageBy::device;
+    if (!read_value(by->second, question.by))
+      return fail(ErrorCode::usage, "by: must be user, device or job");
   }
   return question;
 }

@@ -57,9 +57,10 @@ void Recorder::count(const Observation& observation, const Interval& interval) {
       const Counted a_second{device.share, used ? device.share : 0};
       LeaseChange& change = pending_.leases[key];
       change.user = lease.user;
+      change.job = lease.job;
       change.ended_s.reset();
       change.more.add({seconds * a_second.leased_s, seconds * a_second.used_s});
-      add_hours({0, lease.user, device.uuid}, observation.at.wall_s, seconds, a_second);
+      add_hours(lease, device.uuid, observation.at.wall_s, seconds, a_second);
     }
   }
   end_missing(live, interval, observation.at.wall_s);
@@ -79,14 +80,16 @@ double Recorder::seconds_of(const LeaseKey& key, const Moment& at, const Interva
   return std::clamp(known ? std::min(since_grant, since_known) : since_grant, 0.0, age);
 }
 
-void Recorder::add_hours(const HourKey& who, std::int64_t until_s, double seconds, const Counted& a_second) {
+void Recorder::add_hours(const LeaseSeen& lease, const std::string& uuid, std::int64_t until_s,
+                         double seconds, const Counted& a_second) {
   auto end = static_cast<double>(until_s);
   do {  // once also for no time at all: the lease was there
-    HourKey key = who;
     // The end itself belongs to the hour before it.
-    key.hour_s = step_of(static_cast<std::int64_t>(std::ceil(end)) - 1, kHour);
-    const double part = std::min(seconds, end - static_cast<double>(key.hour_s));
-    pending_.hours[key].add({part * a_second.leased_s, part * a_second.used_s});
+    const std::int64_t hour_s = step_of(static_cast<std::int64_t>(std::ceil(end)) - 1, kHour);
+    const double part = std::min(seconds, end - static_cast<double>(hour_s));
+    const Counted counted{part * a_second.leased_s, part * a_second.used_s};
+    pending_.hours[{hour_s, lease.user, uuid}].add(counted);
+    if (lease.job) pending_.job_hours[{hour_s, lease.user, *lease.job}].add(counted);
     seconds -= part;
     end -= part;
   } while (seconds > 0);
@@ -122,9 +125,11 @@ void Recorder::keep_within_bounds() {
     pending_.samples.erase(pending_.samples.begin(), pending_.samples.begin() + gone);
     lost_ += gone;
   }
-  while (pending_.leases.size() + pending_.hours.size() > kMostPendingRows) {
+  while (pending_.leases.size() + pending_.hours.size() + pending_.job_hours.size() > kMostPendingRows) {
     ++lost_;
-    if (pending_.leases.size() > pending_.hours.size()) {
+    if (pending_.job_hours.size() > std::max(pending_.leases.size(), pending_.hours.size())) {
+      pending_.job_hours.erase(pending_.job_hours.begin());
+    } else if (pending_.leases.size() > pending_.hours.size()) {
       pending_.leases.erase(pending_.leases.begin());
     } else {
       pending_.hours.erase(pending_.hours.begin());

@@ -34,6 +34,7 @@ struct Counted {
 
 struct LeaseChange {
   std::string user;
+  std::optional<std::string> job;       ///< as LeaseSeen::job; nullopt also where it was told before
   std::optional<std::int64_t> ended_s;  ///< nullopt: it lives
   bool end_seen = true;                 ///< false: it ended at some time after `ended_s`, when nobody looked
   Counted more;                         ///< to be added to what is written
@@ -48,6 +49,14 @@ struct HourKey {
   auto operator<=>(const HourKey&) const = default;
 };
 
+/// All jobs of a user with one name, on all devices.
+struct JobHourKey {
+  std::int64_t hour_s = 0;
+  std::string user;
+  std::string job;  ///< its name
+  auto operator<=>(const JobHourKey&) const = default;
+};
+
 struct DeviceName {
   std::string label;
   std::string name;
@@ -59,6 +68,7 @@ struct Batch {
   std::vector<SampleRow> samples;  ///< in the first tier's steps
   std::map<LeaseKey, LeaseChange> leases;
   std::map<HourKey, Counted> hours;              ///< to be added
+  std::map<JobHourKey, Counted> job_hours;       ///< to be added; they are in `hours` as well
   std::map<std::int64_t, std::int64_t> watched;  ///< spans in which somebody looked: from, to
   std::map<std::string, DeviceName> devices;     ///< that are new or called otherwise, by UUID
 
@@ -96,7 +106,8 @@ class Recorder {
   void sample(const Observation& observation);
   void count(const Observation& observation, const Interval& interval);
   double seconds_of(const LeaseKey& key, const Moment& at, const Interval& interval) const;
-  void add_hours(const HourKey& who, std::int64_t until_s, double seconds, const Counted& a_second);
+  void add_hours(const LeaseSeen& lease, const std::string& uuid, std::int64_t until_s, double seconds,
+                 const Counted& a_second);
   void end_missing(const std::map<LeaseKey, std::string>& live, const Interval& interval,
                    std::int64_t wall_s);
   void watch(const Interval& interval, std::int64_t wall_s);

@@ -8,10 +8,14 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "berth/core/conduct.h"
 #include "berth/core/device_memory.h"
 #include "berth/core/device_readings.h"
+#include "berth/core/job.h"
 #include "berth/render/metric_writer.h"
 
 namespace berth::render {
@@ -161,6 +165,36 @@ void write_queue(MetricWriter& writer, const Metrics& metrics) {
   for (const auto& [user, count] : of_users) writer.sample({{"user", user}}, count);
 }
 
+// What others can know of jobs is in the tickets of their tasks. Those that do not stand in line have none.
+void write_jobs(MetricWriter& writer, const Listing& listing) {
+  struct JobsOfUser {
+    double in_line = 0;
+    double running = 0;
+  };
+  std::map<std::string, JobsOfUser> of_users;
+  std::vector<std::pair<const Ticket*, ToldJob>> running;
+  for (const Ticket& ticket : listing.ledger.tickets) {
+    auto job = told_job_from_text(ticket.note);
+    if (!job) continue;
+    const bool runs = ticket.phase == TicketPhase::granted;
+    (runs ? of_users[ticket.user].running : of_users[ticket.user].in_line) += 1;
+    if (runs) running.emplace_back(&ticket, std::move(*job));
+  }
+  writer.metric("jobs", "gauge", "Submitted jobs of the user, each task of an array for itself.");
+  for (const auto& [user, count] : of_users) {
+    writer.sample({{"user", user}, {"state", "in_line"}}, count.in_line);
+    writer.sample({{"user", user}, {"state", "running"}}, count.running);
+  }
+  writer.metric("job_info", "gauge", "Which lease is for which job; always 1.");
+  for (const auto& [ticket, job] : running) {
+    writer.sample({{"lease", to_text(ticket->id)},
+                   {"user", ticket->user},
+                   {"job", to_text(job.task)},
+                   {"name", job.name}},
+                  1);
+  }
+}
+
 void write_counts(MetricWriter& writer, const LeaseCounts& counts) {
   writer.metric("leases_granted_total", "counter", "Leases granted since the agent began.");
   writer.sample({}, static_cast<double>(counts.granted));
@@ -209,6 +243,7 @@ std::string prometheus_text(const Metrics& metrics) {
   write_devices(writer, *metrics.listing);
   write_verdicts(writer, *metrics.listing);
   write_leases(writer, *metrics.listing);
+  write_jobs(writer, *metrics.listing);
   write_idleness(writer, *metrics.listing, metrics.now_s);
   write_queue(writer, metrics);
   return writer.take();

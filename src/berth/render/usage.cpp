@@ -29,8 +29,9 @@ double four_places(double hours) {
 
 Json usage_row_json(const UsageRow& row, UsageBy by) {
   Json json;
-  if (by == UsageBy::user) {
+  if (by != UsageBy::device) {
     json["user"] = row.who;
+    if (by == UsageBy::job) json["job"] = row.job.empty() ? Json(nullptr) : Json(row.job);
   } else {
     json["device"] = row.who;
     json["gpu"] = row.gpu.empty() ? Json(nullptr) : Json(row.gpu);
@@ -53,7 +54,8 @@ double hours_in(const JsonReader& row, std::string_view key) {
 
 UsageRow usage_row_from(const JsonReader& row, UsageBy by) {
   UsageRow read;
-  read.who = row.text(by == UsageBy::user ? "user" : "device");
+  read.who = row.text(by == UsageBy::device ? "device" : "user");
+  if (by == UsageBy::job) read.job = row.text("job");
   if (by == UsageBy::device) {
     read.gpu = row.text("gpu");
     read.name = row.text("name");
@@ -85,13 +87,15 @@ std::string sums_of(const Usage& usage) {
     leased += row.leased_gpu_hours;
     used += row.used_gpu_hours;
   }
-  return fmt::format("{} leased on all GPUs, {} of it used", hours_text(leased), hours_text(used));
+  return fmt::format("{} leased on all GPUs{}, {} of it used", hours_text(leased),
+                     usage.by == UsageBy::job ? " for jobs" : "", hours_text(used));
 }
 
-Row usage_cells(const UsageRow& each, bool by_user, bool several_hosts) {
+Row usage_cells(const UsageRow& each, UsageBy by, bool several_hosts) {
   Row row;
   if (several_hosts) row.push_back(usage_cell(each.host));
-  if (!by_user) {
+  if (by == UsageBy::job) row.push_back(usage_cell(each.job));
+  if (by == UsageBy::device) {
     row.push_back(usage_cell(each.gpu));
     row.push_back(usage_cell(each.name));
   }
@@ -105,9 +109,10 @@ Row usage_cells(const UsageRow& each, bool by_user, bool several_hosts) {
 
 /// What the table is about, and what is not in it.
 std::string notes_on(const Usage& usage, const Style& style) {
-  std::string text =
-      fmt::format("from {} to {}: {}\n", clock_time(usage.from_s, style), clock_time(usage.to_s, style),
-                  usage.rows.empty() ? "nothing was leased" : sums_of(usage));
+  std::string text = fmt::format(
+      "from {} to {}: {}\n", clock_time(usage.from_s, style), clock_time(usage.to_s, style),
+      usage.rows.empty() ? (usage.by == UsageBy::job ? "nothing was leased for jobs" : "nothing was leased")
+                         : sums_of(usage));
   if (usage.unwatched_s >= kWorthTelling) {
     text += fmt::format(
         "Nobody looked for {} of it: what was used then is not known, and leases that\nbegan and ended then "
@@ -153,13 +158,14 @@ Result<Usage> usage_from_json(std::string_view text) {
 }
 
 std::string usage_table(const Usage& usage, const Style& style) {
-  const bool by_user = usage.by == UsageBy::user;
+  const bool by_device = usage.by == UsageBy::device;
   const bool several_hosts =
-      !by_user && std::ranges::any_of(usage.rows, [](const UsageRow& row) { return !row.host.empty(); });
+      by_device && std::ranges::any_of(usage.rows, [](const UsageRow& row) { return !row.host.empty(); });
   std::vector<Column> columns;
-  if (by_user) columns.push_back({"USER", Align::left, 8});
+  if (usage.by == UsageBy::job) columns.push_back({"JOB", Align::left, 12});
+  if (!by_device) columns.push_back({"USER", Align::left, 8});
   if (several_hosts) columns.push_back({"HOST", Align::left, 8});
-  if (!by_user) {
+  if (by_device) {
     columns.push_back({"GPU", Align::right});
     columns.push_back({"NAME", Align::left, 12});
     columns.push_back({"UUID", Align::left, 12, 1});
@@ -167,7 +173,7 @@ std::string usage_table(const Usage& usage, const Style& style) {
   for (const std::string_view title : {"LEASES", "LEASED", "USED", "%"})
     columns.push_back({title, Align::right});
   std::vector<Row> rows;
-  for (const UsageRow& each : usage.rows) rows.push_back(usage_cells(each, by_user, several_hosts));
+  for (const UsageRow& each : usage.rows) rows.push_back(usage_cells(each, usage.by, several_hosts));
   std::string text = rows.empty() ? std::string() : table(columns, rows, style);
   return text + notes_on(usage, style);
 }

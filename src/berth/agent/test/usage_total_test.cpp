@@ -38,5 +38,15 @@ TEST_CASE("where no machine told anything, nothing was had") {
   CHECK(total_usage(UsageBy::user, {}, {"a"}).rows.empty());
 }
 
+TEST_CASE("the jobs of a user with one name are one row on all machines") {
+  const auto of = [](const std::string& user, const std::string& job) {
+    return usage(UsageBy::job, {{user, "", "", "", 1, 1, 1, job}});
+  };
+  const Usage total = total_usage(
+      UsageBy::job, {{"a", of("alice", "sweep")}, {"b", of("alice", "sweep")}, {"c", of("alice", "")}}, {});
+  CHECK(total.rows ==
+        std::vector<UsageRow>{{"alice", "", "", "", 2, 2, 2, "sweep"}, {"alice", "", "", "", 1, 1, 1, ""}});
+}
+
 }  // namespace
 }  // namespace berth::serve

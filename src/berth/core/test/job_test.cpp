@@ -333,4 +333,16 @@ TEST_CASE("an array stands as its tasks do") {
         TaskCounts{.waiting = 1, .running = 1, .done = 1, .failed = 1, .cancelled = 0, .interrupted = 1});
 }
 
+TEST_CASE("what a ticket says of a job is read back from its note") {
+  for (const ToldJob& job : {ToldJob{{12, {}}, "", ""}, ToldJob{{12, 7}, "", "for the paper"},
+                             ToldJob{{12, 7}, "a sweep:x", ""}, ToldJob{{1, {}}, "sweep", "a: b"}}) {
+    CHECK(told_job_from_text(to_text(job)) == job);
+  }
+  CHECK(to_text(ToldJob{{12, 7}, "sweep", "for the paper"}) == "job 12.7 sweep: for the paper");
+  // A colon and a blank end the name.
+  CHECK(to_text(ToldJob{{3, {}}, "lr: :  3", "x"}) == "job 3 lr::3: x");
+  for (const std::string_view other : {"", "job", "job ", "job x", "job 0", "job 1.", "jobs 1", "my job 1"})
+    CHECK_FALSE(told_job_from_text(other));
+}
+
 }  // namespace berth

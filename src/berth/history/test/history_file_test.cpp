@@ -52,7 +52,7 @@ TEST_CASE("what is written is read, also after the file was closed") {
     HistoryFile file = opened(scratch);
     Batch batch = samples(kNow - 100, kNow);
     batch.devices["gpu0"] = {"3", "H100"};
-    batch.leases[lease(kNow - 90)] = {"alice", std::nullopt, true, {80, 40}};
+    batch.leases[lease(kNow - 90)] = {"alice", std::nullopt, std::nullopt, true, {80, 40}};
     batch.hours[{step_of(kNow - 90, 3600), "alice", "gpu0"}] = {80, 40};
     batch.watched[kNow - 100] = kNow - 50;
     REQUIRE(file.write(batch));
@@ -78,10 +78,10 @@ TEST_CASE("of a lease on several devices the user has one, and each device its h
   const std::int64_t hour_s = step_of(kNow, 3600);
   Batch batch;
   for (const char* uuid : {"gpu0", "gpu1"}) {
-    batch.leases[lease(hour_s, 1, uuid)] = {"alice", hour_s + 100, true, {100, 0}};
+    batch.leases[lease(hour_s, 1, uuid)] = {"alice", std::nullopt, hour_s + 100, true, {100, 0}};
     batch.hours[{hour_s, "alice", uuid}] = {100, 0};
   }
-  batch.leases[lease(hour_s + 5, 2)] = {"bob", std::nullopt, true, {}};
+  batch.leases[lease(hour_s + 5, 2)] = {"bob", std::nullopt, std::nullopt, true, {}};
   batch.hours[{hour_s, "bob", "gpu0"}] = {};
   REQUIRE(file.write(batch));
   REQUIRE(file.write(batch));  // hours are added, a lease stays one
@@ -152,7 +152,7 @@ TEST_CASE("the file does not grow beyond its bound, and what is new is kept") {
   for (int i = 0; i < 200; ++i, now_s += 3000) {
     Batch batch = samples(now_s - 3000, now_s);
     for (std::uint64_t id = 1; id < 50; ++id) {
-      batch.leases[lease(now_s - 10, id)] = {"alice", now_s, true, {10, 0}};
+      batch.leases[lease(now_s - 10, id)] = {"alice", std::nullopt, now_s, true, {10, 0}};
       batch.hours[{step_of(now_s, 3600), "alice" + std::to_string(id), "gpu0"}] = {10, 0};
     }
     const auto written = file.write(batch);
@@ -219,6 +219,56 @@ TEST_CASE("a file of another version, or of another program, is left alone") {
     auto database = Database::open(scratch.path(), 1 << 20U);
     CHECK(database->number("SELECT count(*) FROM mine") == 0);
   }
+}
+
+TEST_CASE("the jobs of a user with one name have their hours and leases") {
+  const Scratch scratch;
+  const std::int64_t hour_s = step_of(kNow, 3600);
+  {
+    HistoryFile file = opened(scratch);
+    Batch batch;
+    for (const char* uuid : {"gpu0", "gpu1"})
+      batch.leases[lease(hour_s, 1, uuid)] = {"alice", "sweep", std::nullopt, true, {100, 0}};
+    batch.leases[lease(hour_s, 2)] = {"alice", "sweep", hour_s + 9, true, {9, 0}};
+    batch.leases[lease(hour_s, 3)] = {"alice", "", hour_s + 9, true, {9, 0}};
+    batch.leases[lease(hour_s, 4)] = {"alice", std::nullopt, hour_s + 9, true, {9, 0}};
+    batch.job_hours[{hour_s, "alice", "sweep"}] = {7200, 3600};
+    batch.job_hours[{hour_s, "alice", ""}] = {3600, 0};
+    batch.job_hours[{hour_s, "bob", "sweep"}] = {1800, 0};
+    REQUIRE(file.write(batch));
+  }
+  HistoryFile file = opened(scratch);
+  // Its end, when nobody knows its job any more, leaves what is written of that.
+  Batch batch;
+  batch.leases[lease(hour_s, 1)] = {"alice", std::nullopt, hour_s + 50, true, {}};
+  REQUIRE(file.write(batch));
+  const auto usage = file.usage(UsageBy::job, {hour_s, hour_s + 3600});
+  REQUIRE(usage);
+  REQUIRE(usage->rows.size() == 3);
+  CHECK(usage->rows[0] == UsageRow{"alice", "", "", "", 2, 2, 1, "sweep"});
+  CHECK(usage->rows[1] == UsageRow{"alice", "", "", "", 1, 1, 0, ""});
+  CHECK(usage->rows[2] == UsageRow{"bob", "", "", "", 0, 0.5, 0, "sweep"});
+}
+
+TEST_CASE("a file from before jobs were counted goes on with what is in it") {
+  const Scratch scratch;
+  const std::int64_t hour_s = step_of(kNow, 3600);
+  Batch batch;
+  batch.leases[lease(hour_s)] = {"alice", std::nullopt, std::nullopt, true, {100, 0}};
+  batch.hours[{hour_s, "alice", "gpu0"}] = {3600, 0};
+  REQUIRE(opened(scratch).write(batch));
+  {
+    auto database = Database::open(scratch.path(), 1 << 20U);
+    REQUIRE(database);
+    REQUIRE(database->execute("ALTER TABLE lease DROP COLUMN job; DROP TABLE job_hour; DROP TABLE job"));
+  }
+  HistoryFile file = opened(scratch);
+  CHECK(file.usage(UsageBy::job, {hour_s, kNow + 1})->rows.empty());
+  CHECK(file.usage(UsageBy::user, {hour_s, kNow + 1})->rows.at(0).leased_gpu_hours == 1);
+  Batch more;
+  more.job_hours[{hour_s, "alice", "sweep"}] = {3600, 0};
+  REQUIRE(file.write(more));
+  CHECK(file.usage(UsageBy::job, {hour_s, kNow + 1})->rows.at(0).job == "sweep");
 }
 
 TEST_CASE("a name that others could have prepared is refused") {

@@ -97,5 +97,18 @@ TEST_CASE("who waits has nothing") {
   CHECK(scene.observed().leases.empty());
 }
 
+TEST_CASE("a lease of a job is told with the name of the job, and what is none without") {
+  Scene scene;
+  for (const std::uint64_t id : {1, 2, 3}) scene.lease(id);
+  scene.ledger.tickets[0].note = "job 12.7 sweep: for the paper";
+  scene.ledger.tickets[1].note = "job 13";
+  scene.ledger.tickets[2].note = "for the paper";
+  const Observation observation = scene.observed();
+  REQUIRE(observation.leases.size() == 3);
+  CHECK(observation.leases[0].job == "sweep");
+  CHECK(observation.leases[1].job == "");
+  CHECK(observation.leases[2].job == std::nullopt);
+}
+
 }  // namespace
 }  // namespace berth::history

@@ -32,11 +32,12 @@ TEST_CASE("what is asked of a device has defaults, and what is wrong is named wi
         "unknown parameter 'until'; allowed: device, since, points");
 }
 
-TEST_CASE("usage is asked by user or by device") {
+TEST_CASE("usage is asked by user, by device or by job") {
   CHECK(usage_question({})->since_s == 7 * 86'400);
   CHECK(usage_question({})->by == UsageBy::user);
   CHECK(usage_question({{"by", "device"}})->by == UsageBy::device);
-  CHECK(refusal_of(usage_question({{"by", "host"}})) == "by: must be user or device");
+  CHECK(usage_question({{"by", "job"}})->by == UsageBy::job);
+  CHECK(refusal_of(usage_question({{"by", "host"}})) == "by: must be user, device or job");
   CHECK(refusal_of(usage_question({{"points", "1"}})) == "unknown parameter 'points'; allowed: since, by");
 }
 

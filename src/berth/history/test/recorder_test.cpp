@@ -186,5 +186,22 @@ TEST_CASE("whatever happens, the hours and the leases say the same") {
   }));
 }
 
+TEST_CASE("hours of jobs with one name are counted together, and what is no job is not among them") {
+  Recorder recorder({});
+  recorder.see(look(kHour, 5000, {}));
+  LeaseSeen sweep = lease(kHour, true, 0.25);
+  sweep.job = "sweep";
+  LeaseSeen also = lease(kHour, false, 0.25);
+  also.id = {kTicket.value + 1};
+  also.job = "sweep";
+  LeaseSeen other = lease(kHour, true, 0.5);
+  other.id = {kTicket.value + 2};
+  recorder.see(look(kHour + 4, 5004, {sweep, also, other}));
+  const Batch& batch = recorder.pending();
+  CHECK(batch.job_hours == std::map<JobHourKey, Counted>{{{kHour, "alice", "sweep"}, {2, 1}}});
+  CHECK(hours(recorder) == Counted{4, 3});
+  CHECK(batch.leases.at(key(kHour)).job == "sweep");
+}
+
 }  // namespace
 }  // namespace berth::history
