@@ -139,3 +139,54 @@ def test_what_cannot_go_together_is_refused(make_lab):
     ]:
         answer = lab.berth("run", *words, "--", "true")
         assert (answer.status, sentence in answer.err) == (2, True), answer.err
+
+
+# Idle leases, where the site says after what time
+
+
+IDLE = '[[device]]\nmodel = "H100"\n'
+COMPUTING = IDLE + "utilization = 40\n"
+
+
+def on_a_site_where_idle_leases_yield(make_lab, machine: str):
+    lab = make_lab(machine)
+    (lab.directory / "site.toml").write_text('idle_leases = "1s"\n')
+    return lab
+
+
+def test_a_job_that_computes_nothing_ends_for_somebody_who_waits_and_is_told_why(make_lab):
+    lab = on_a_site_where_idle_leases_yield(make_lab, IDLE)
+    idle = holder(lab, then=GOES_ON)
+    person = Job(lab)
+    assert person.starts() == "0"
+    assert idle.process.wait(20) == 7
+    said = idle.err.rest()
+    why = "nothing has computed on GPU 0 for 1 s (idle_leases of the site)"
+    assert f"{why}: from now on this job ends when somebody waits for that" in said
+    assert f"waits for this GPU, and {why}: the job gets SIGTERM now" in said
+    person.ends()
+
+
+def test_a_job_that_is_idle_goes_on_while_nobody_waits_and_counts_again_when_it_computes(make_lab):
+    lab = on_a_site_where_idle_leases_yield(make_lab, IDLE)
+    job = holder(lab)
+    eventually(lambda: leases(lab)[0]["yield_s"] == 30)
+    assert "yields" in lab.berth("list").out
+    lab.change(COMPUTING)
+    eventually(lambda: leases(lab)[0]["yield_s"] is None)
+    waiting = waiter(lab)
+    # Several looks long: it computes, so it is asked for nothing.
+    waiting.says("first in line")
+    eventually(lambda: len(json.loads(lab.berth("queue", "--json").out)["waiters"]) == 1)
+    assert not waiting.has_started()
+    lab.change(IDLE)
+    assert waiting.starts() == "0"
+    job.process.wait(20)
+
+
+def test_where_the_site_says_nothing_an_idle_job_keeps_its_gpu(make_lab):
+    lab = make_lab(IDLE)
+    job = holder(lab)
+    waiter(lab).says("first in line")
+    assert leases(lab)[0]["yield_s"] is None
+    job.ends()

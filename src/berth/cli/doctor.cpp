@@ -294,6 +294,10 @@ std::string policy_in_words(const SitePolicy& policy) {
     text += fmt::format(
         "; processes that a command leaves behind keep its lease for at most {} after they last computed",
         duration_for_people(*policy.idle_leftovers_s));
+  if (policy.idle_leases_s)
+    text +=
+        fmt::format("; a job of `berth run` on whose GPUs nothing computes for {} yields to whoever waits",
+                    duration_for_people(*policy.idle_leases_s));
   text += fmt::format("; a job without a time limit is assumed to last {}",
                       time_for_people(policy.line.assumed_s));
   if (policy.line.order == TurnOrder::fair) text += "; the user who has fewer GPUs comes first";

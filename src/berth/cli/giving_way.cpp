@@ -1,9 +1,11 @@
 #include "berth/cli/giving_way.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "berth/cli/question.h"
 #include "berth/core/clauses.h"
 #include "berth/core/yielding.h"
 
@@ -22,21 +24,39 @@ constexpr auto kSettleTime = 300ms;
 }  // namespace
 
 GivingWay::GivingWay(const leasing::Session& session, leasing::HeldLease& lease)
-    : session_(session), lease_(lease) {
-  if (!lease.ticket().yield_s) return;
-  bell_ = lease.listen();
+    : session_(session), lease_(lease), idle_(session, lease) {
+  if (lease.ticket().yield_s) listen("this job yields (--yield)");
+}
+
+void GivingWay::listen(std::string why) {
+  why_ = std::move(why);
+  bell_ = lease_.listen();
   if (bell_ == nullptr) return;
-  signal_.emplace(*bell_);
+  if (!signal_) signal_.emplace(*bell_);
   // Until now nobody could ring.
   rung_ = true;
 }
 
 std::optional<std::chrono::steady_clock::time_point> GivingWay::next() const {
-  return rung_ && !ends_ ? std::optional(deaf_until_) : std::nullopt;
+  if (ends_) return std::nullopt;
+  const auto idle = idle_.next();
+  if (!rung_ || bell_ == nullptr) return idle;
+  return idle ? std::min(*idle, deaf_until_) : deaf_until_;
+}
+
+void GivingWay::heed_idleness() {
+  const auto change = idle_.go_on();
+  if (!change) return;
+  bell_ = nullptr;
+  if (!change->yields) return;
+  tell(fmt::format("{}: from now on this job ends when somebody waits for that", change->why));
+  listen(change->why);
 }
 
 std::optional<std::string> GivingWay::asked() {
-  if (bell_ == nullptr || ends_) return std::nullopt;
+  if (ends_) return std::nullopt;
+  heed_idleness();
+  if (bell_ == nullptr) return std::nullopt;
   rung_ |= bell_->has_rung();
   if (!rung_ || Clock::now() < deaf_until_) return std::nullopt;
   auto sentence = look();
@@ -68,8 +88,8 @@ std::optional<std::string> GivingWay::look() {
   const auto mine = std::ranges::find(yields, lease_.ticket().id, &Yield::lease);
   if (mine == yields.end()) return std::nullopt;
   const Ticket* waiter = find_ticket(world->ledger, mine->waiter);
-  return fmt::format("{} waits for this GPU, and this job yields (--yield)",
-                     waiter != nullptr ? name_of(*waiter) : "somebody");
+  return fmt::format("{} waits for this GPU, and {}", waiter != nullptr ? name_of(*waiter) : "somebody",
+                     why_);
 }
 
 }  // namespace berth::cli

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "berth/cli/idle_watch.h"
 #include "berth/lease/session.h"
 #include "berth/sys/bell.h"
 
@@ -13,10 +14,11 @@ namespace berth::cli {
 /// that for itself, by the whole line.
 class GivingWay {
  public:
-  /// REQUIRES: both outlive it, and the job has started. A lease that does not yield gives way to nobody.
+  /// REQUIRES: both outlive it, and the job has started. A lease that does not yield gives way to nobody, but
+  /// while it is idle.
   GivingWay(const leasing::Session& session, leasing::HeldLease& lease);
 
-  /// When to ask again at the latest. nullopt: when it is rung, which JobProcess tells.
+  /// When to ask again at the latest. nullopt: when it is rung, which JobProcess tells. While it ends, never.
   std::optional<std::chrono::steady_clock::time_point> next() const;
 
   /// A sentence that says for whom the lease is to end. nullopt: it goes on. From the first sentence on
@@ -26,11 +28,15 @@ class GivingWay {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void listen(std::string why);
+  void heed_idleness();
   std::optional<std::string> look();
   void listen_less_often();
 
   const leasing::Session& session_;
   leasing::HeldLease& lease_;
+  IdleWatch idle_;
+  std::string why_;  ///< it yields
   const sys::Bell* bell_ = nullptr;
   std::optional<sys::BellSignal> signal_;
   bool rung_ = false;

@@ -35,6 +35,8 @@ struct SitePolicy {
   /// How long what a command of `berth run` left behind may compute nothing before the lease ends. nullopt:
   /// for as long as it lives.
   std::optional<std::int64_t> idle_leftovers_s;
+  /// After how long without computing a lease yields to whoever waits. nullopt: never.
+  std::optional<std::int64_t> idle_leases_s;
   /// Folders in which originals of gpu_scheduler lock GPUs, as written; "~/…" is in the home of who asks.
   /// None: there are no such originals.
   std::vector<std::string> gpu_scheduler_locks;

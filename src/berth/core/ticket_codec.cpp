@@ -107,6 +107,11 @@ Result<std::string> with_time(std::string_view text, std::int64_t time_s) {
   return with_lines(text, fmt::format("time={}\n", time_s), kTicketMaxBytes);
 }
 
+Result<std::string> with_yield(std::string_view text, std::optional<std::int64_t> yield_s) {
+  // The room for extensions stays theirs.
+  return with_lines(text, fmt::format("yield={}\n", yield_s.value_or(0)), kTicketMaxBytes - kExtensionsBytes);
+}
+
 Result<std::string> with_release(std::string_view text, const ReleaseCall& call) {
   RecordWriter record(kTicketKind, kTicketVersion);
   record.take();

@@ -52,6 +52,13 @@ class HeldLease {
     own_->read_again();
     return own_->ticket().release;
   }
+  /// From now on it yields, with so many seconds between SIGTERM and SIGKILL, or (nullopt) no more. `store`:
+  /// in which it is. Error: its ticket cannot be written to.
+  Result<void> yield_from_now(store::LeaseStore& store, std::optional<std::int64_t> yield_s) {
+    BERTH_DO(store.set_yield(ticket().id, yield_s));
+    own_->read_again();
+    return {};
+  }
   /// Where whoever waits for a lease that yields rings. nullptr: nobody can.
   const sys::Bell* listen() { return own_->listen(); }
   /// Lets others know that its holder is ending it.

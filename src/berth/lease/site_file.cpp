@@ -83,6 +83,10 @@ Result<void> read_idle_leftovers(Page& page, std::string_view key, const toml::n
   return read_span(page, key, node, page.policy.idle_leftovers_s);
 }
 
+Result<void> read_idle_leases(Page& page, std::string_view key, const toml::node& node) {
+  return read_span(page, key, node, page.policy.idle_leases_s);
+}
+
 // A time of some seconds, which a user may only shorten.
 Result<std::int64_t> read_seconds(const Page& page, std::string_view key, const toml::node& node,
                                   std::optional<std::int64_t> now_s) {
@@ -429,25 +433,17 @@ struct Key {
   std::string_view name;
   Result<void> (*read)(Page&, std::string_view, const toml::node&);
 };
-constexpr auto kKeys = std::to_array<Key>({{"commands", read_commands},
-                                           {"hidden_tolerance", read_tolerance},
-                                           {"default_wait", read_wait},
-                                           {"idle_leftovers", read_idle_leftovers},
-                                           {"order", read_order},
-                                           {"backfill", read_backfill},
-                                           {"assumed_time", read_assumed_time},
-                                           {"time", read_most_time},
-                                           {"time_grace", read_time_grace},
-                                           {"job_output", read_job_output},
-                                           {"keep_jobs", read_keep_jobs},
-                                           {"tenant_gpus", read_tenant_gpus},
-                                           {"tenant_time", read_tenant_time},
-                                           {"limits", read_limits},
-                                           {"hosts", read_hosts},
-                                           {"excluded", read_exclusions},
-                                           {"ignored_programs", read_programs},
-                                           {"ignored_users", read_users},
-                                           {"gpu_scheduler_locks", read_scheduler_locks}});
+constexpr auto kKeys =
+    std::to_array<Key>({{"commands", read_commands},       {"hidden_tolerance", read_tolerance},
+                        {"default_wait", read_wait},       {"idle_leftovers", read_idle_leftovers},
+                        {"idle_leases", read_idle_leases}, {"order", read_order},
+                        {"backfill", read_backfill},       {"assumed_time", read_assumed_time},
+                        {"time", read_most_time},          {"time_grace", read_time_grace},
+                        {"job_output", read_job_output},   {"keep_jobs", read_keep_jobs},
+                        {"tenant_gpus", read_tenant_gpus}, {"tenant_time", read_tenant_time},
+                        {"limits", read_limits},           {"hosts", read_hosts},
+                        {"excluded", read_exclusions},     {"ignored_programs", read_programs},
+                        {"ignored_users", read_users},     {"gpu_scheduler_locks", read_scheduler_locks}});
 /// nullopt: there is no such file.
 Result<std::optional<std::string>> read_file(const std::string& path) {
   const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));

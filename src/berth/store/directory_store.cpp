@@ -151,6 +151,11 @@ Result<void> DirectoryStore::extend(TicketId lease,
                  });
 }
 
+Result<void> DirectoryStore::set_yield(TicketId lease, std::optional<std::int64_t> yield_s) {
+  return rewrite(lease, std::nullopt,
+                 [&](const Ticket&, std::string_view text) { return with_yield(text, yield_s); });
+}
+
 Result<void> DirectoryStore::note_release(TicketId lease, const ReleaseCall& call, GateLimit limit) {
   return rewrite(lease, limit,
                  [&](const Ticket&, std::string_view text) { return with_release(text, call); });

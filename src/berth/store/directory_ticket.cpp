@@ -286,6 +286,7 @@ void DirectoryTicket::read_again() {
   const auto read = text ? decode_ticket(*text) : std::unexpected(text.error());
   if (!read) return;
   ticket_.time_s = read->time_s;
+  ticket_.yield_s = read->yield_s;
   ticket_.release = read->release;
 }
 

@@ -139,6 +139,9 @@ class LeaseStore {
   /// may not be written to.
   virtual Result<void> extend(TicketId lease,
                               const std::function<Result<std::int64_t>(const Ticket&)>& time_of) = 0;
+  /// Makes a live lease of this user yield from now on, with so many seconds between SIGTERM and SIGKILL, or
+  /// (nullopt) no more. Error: as `extend`.
+  virtual Result<void> set_yield(TicketId lease, std::optional<std::int64_t> yield_s) = 0;
   /// Whether a ticket that waits is held back by conditions of its own (Ticket::held_back), at this moment.
   virtual bool is_held_back(TicketId waiting) = 0;
   /// Writes into the ticket of a live lease of this user who asks that it ends, and why: its holder reads

@@ -129,6 +129,13 @@ Result<void> MemoryStore::extend(TicketId lease,
   return {};
 }
 
+Result<void> MemoryStore::set_yield(TicketId lease, std::optional<std::int64_t> yield_s) {
+  const auto found = books_->tickets.find(lease);
+  if (found == books_->tickets.end()) return fail(ErrorCode::failure, "the lease has ended");
+  found->second.yield_s = yield_s;
+  return {};
+}
+
 bool MemoryStore::is_held_back(TicketId waiting) {
   const auto found = books_->tickets.find(waiting);
   return found != books_->tickets.end() && found->second.held_back;

@@ -12,6 +12,7 @@ default_wait = "2h"
 assumed_time = "1d"
 time = "48h"
 time_grace = "2m"
+idle_leases = "45m"
 job_output = "10M"
 keep_jobs = "forever"
 tenant_gpus = 2
@@ -32,6 +33,7 @@ reason = "on loan"
   CHECK(policy->line.assumed_s == 86400);
   CHECK(policy->most_time_s == 172800);
   CHECK(policy->time_grace_s == 120);
+  CHECK(policy->idle_leases_s == 2700);
   CHECK(policy->job_output_bytes == 10ULL << 20U);
   CHECK_FALSE(policy->keep_jobs_s);
   CHECK(policy->tenant_gpus == 2);
@@ -65,7 +67,8 @@ TEST_CASE("a key that is not known is kept with file and line, beside all that i
   CHECK(policy->not_understood ==
         std::vector<std::string>{
             "f:2: unknown key 'tolerance'; allowed: commands, hidden_tolerance, "
-            "default_wait, idle_leftovers, order, backfill, assumed_time, time, time_grace, job_output, "
+            "default_wait, idle_leftovers, idle_leases, order, backfill, assumed_time, time, time_grace, "
+            "job_output, "
             "keep_jobs, tenant_gpus, tenant_time, "
             "limits, hosts, excluded, ignored_programs, ignored_users, gpu_scheduler_locks"});
 }

@@ -268,6 +268,24 @@ TEST_CASE("a waiting ticket becomes a lease by a later decision and keeps its id
   });
 }
 
+TEST_CASE("a lease that is made to yield says so, to others and to its holder when it reads again") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto own = granted(*store, {"GPU-a"});
+    const TicketId id = own->ticket().id;
+    const auto other = bench.client();
+    for (const std::optional<std::int64_t> yield_s :
+         {std::optional<std::int64_t>(30), std::optional<std::int64_t>(), std::optional<std::int64_t>(60)}) {
+      REQUIRE(store->set_yield(id, yield_s));
+      CHECK(ledger_of(*other).tickets.front().yield_s == yield_s);
+      own->read_again();
+      CHECK(own->ticket().yield_s == yield_s);
+    }
+    own->release();
+    CHECK(store->set_yield(id, 30).error().message.ends_with("has ended"));
+  });
+}
+
 TEST_CASE("a lease that is extended says another time, to others and to its holder when it reads again") {
   for_each_store([](Bench& bench) {
     const auto store = bench.client();
