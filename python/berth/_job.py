@@ -70,7 +70,7 @@ class Job:
         Of an array: "running" while any task runs, then "waiting" while any waits, then "done" if all are done, else
         what became of the first task that is not.
         """
-        states = [_state(told) for told in self._told()]
+        states = [state_of(told) for told in self._told()]
         for state in ("running", "in line", "waiting"):
             if state in states:
                 return state
@@ -139,8 +139,13 @@ class Job:
         _ask(["retry", self.id])
 
     def _told(self) -> list[dict[str, Any]]:
-        told: list[dict[str, Any]] = json.loads(_ask(["jobs", "--json", self.id]))["jobs"]
-        return told
+        return told([self.id])
+
+
+def told(numbers: Iterable[str]) -> list[dict[str, Any]]:
+    """What `berth jobs` says of these jobs, each task of an array for itself."""
+    found: list[dict[str, Any]] = json.loads(_ask(["jobs", "--json", *numbers]))["jobs"]
+    return found
 
 
 def _exit_status(told: dict[str, Any]) -> int:
@@ -149,7 +154,7 @@ def _exit_status(told: dict[str, Any]) -> int:
     return 128 + int(told["signal"]) if told["signal"] is not None else int(told["exit_status"] or 0)
 
 
-def _state(told: dict[str, Any]) -> str:
+def state_of(told: dict[str, Any]) -> str:
     if told["state"] == "waiting" and told["in_line"]:
         return "in line"
     if told["state"] == "ended":
@@ -177,6 +182,7 @@ def submit(
     time: _request.Time = None,
     at: str | None = None,
     retries: int = 0,
+    retry_on: Iterable[int] = (),
     rerun: bool = False,
     yield_: bool | float | str = False,
     requeue: bool = False,
@@ -209,7 +215,8 @@ def submit(
     after     jobs that are to be over before; after_ok: and to have ended with 0, else this one is cancelled
     time      how long a task takes at most, then it is ended: seconds, or a time such as "2h"
     at        not before then: "22:00", or "2h" from now
-    retries   so often a task that fails is run again; rerun: a task that was cut off (kill -9, a reboot) is too
+    retries   so often a task that fails is run again; retry_on: only if it ended with one of these statuses
+    rerun     a task that was cut off (kill -9, a reboot) is run again
     yield_    the job is ended when somebody waits for its devices who does not yield: True, or the time between SIGTERM
               and SIGKILL, such as "2m"; requeue: then it waits and runs again
     notify    who is told when it ends, fails, or its time is up soon: "mail", "mail:ADDRESS", "ntfy:URL", "slack:URL",
@@ -240,6 +247,8 @@ def submit(
         options.append(f"--time={_request.time_s(time)}s")
     if _request.number("retries", retries, 0) > 0:
         options.append(f"--retries={retries}")
+    if statuses := ",".join(map(str, retry_on)):
+        options.append(f"--retry-on={statuses}")
     if rerun:
         options.append("--rerun")
     if yield_ is not False:

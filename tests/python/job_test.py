@@ -36,6 +36,15 @@ def test_arrays_parameters_and_what_comes_after(host):
     ]
 
 
+def test_only_some_statuses_make_a_job_run_again(host):
+    code = """
+    for status in (7, 9):
+        job = berth.submit(["sh", "-c", "echo x; exit $0", str(status)], retries=1, retry_on=[7, 8])
+        say(job.wait(), job.log().split())
+    """
+    assert host.says(code) == ["7 ['x', 'x']", "9 ['x']"]
+
+
 def test_a_job_for_anywhere_goes_through_ssh(host):
     ssh = host.lab.directory / "ssh"
     ssh.write_text(
