@@ -1,5 +1,6 @@
 """The page of a real agent on a simulated machine, in a real browser: what a person sees and does."""
 
+import getpass
 import re
 import subprocess
 
@@ -8,6 +9,7 @@ from agent import Agent
 from hub import Hub
 from jobs import holder, waiter
 from playwright.sync_api import expect
+from submitted import submit
 
 pytestmark = pytest.mark.release_only
 SCRIPT = "<script>document.title='broken'</script><img src=x>"
@@ -105,6 +107,38 @@ def test_when_a_lease_ends_and_a_wait_starts_and_what_is_kept(in_order, open_pag
     expect(page.get_by_role("button", name="6 kept for a waiter")).to_be_visible()
     job.ends()
     waiting.ends()
+
+
+def test_jobs_that_run_or_stand_in_line_are_listed_by_name_number_and_user(make_lab, open_page, violations):
+    lab = make_lab("3xH100")
+    page = open_page(url(Agent(lab)))
+    jobs = page.get_by_role("region", name="Jobs")
+    expect(page.get_by_role("region", name="Waiting")).to_contain_text("Nobody waits.")
+    expect(jobs).to_have_count(0)
+    other = holder(lab, "--note", "jobs 7 are for later")
+    sweep = submit(lab, "-J", SCRIPT, "--array", "0-4", "--note", "a: b", "--", "sleep", "1000")
+    lines = jobs.locator("li")
+    expect(lines).to_have_count(1)
+    expect(lines).to_contain_text(SCRIPT)
+    expect(lines).to_contain_text(f"job {sweep}{getpass.getuser()}")
+    # Of five tasks one stands in line; the two others wait behind it, and only their user knows of them.
+    expect(lines).to_contain_text("2 tasks running on GPU 1, 2; in line")
+    assert violations(page) == []
+    assert lab.berth("cancel", f"{sweep}.0").status == 0
+    expect(lines.locator(".wish")).to_have_attribute("title", re.compile(r"^task 1: GPU \d\ntask 2: GPU \d$"))
+    page.get_by_role("searchbox").fill("nowhere")
+    expect(lines).to_have_count(0)
+    page.get_by_role("searchbox").fill(f"job {sweep}")
+    expect(lines).to_have_count(1)
+    assert lab.berth("cancel", sweep).status == 0
+    other.ends()
+    page.get_by_role("searchbox").fill("")
+    lone = submit(lab, "--array", "7", "--", "sleep", "1000")
+    expect(lines).to_have_count(1)
+    expect(lines).to_contain_text(f"job {lone}.7")
+    expect(lines).to_contain_text("running on GPU")
+    assert lab.berth("cancel", lone).status == 0
+    expect(jobs).to_have_count(0)
 
 
 def test_what_workloads_call_themselves_stays_text(lab, open_page):

@@ -3,6 +3,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import { askMatch, Refusal } from "./client";
 import { changes } from "./fleet";
+import type { JobView } from "./jobs";
 import {
   type DeviceState,
   type DeviceView,
@@ -64,6 +65,10 @@ export function isShown(view: DeviceView): boolean {
 /// Only words say something of those who wait.
 export function isWaiterShown(view: WaiterView): boolean {
   return words.value.length === 0 || hasWords(textOfWaiter(view));
+}
+
+export function isJobShown({ host, user, number, name }: JobView): boolean {
+  return words.value.length === 0 || hasWords([host, user, `job ${number}`, name].join("\n").toLowerCase());
 }
 
 export function isHostShown(view: HostView): boolean {

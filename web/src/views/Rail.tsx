@@ -1,3 +1,4 @@
+import { Jobs } from "./Jobs";
 import { Outsiders } from "./Outsiders";
 import { Users } from "./Users";
 import { Waiting } from "./Waiting";
@@ -6,6 +7,7 @@ export function Rail() {
   return (
     <aside class="rail" aria-label="People">
       <Waiting />
+      <Jobs />
       <Users />
       <Outsiders />
     </aside>
