@@ -69,7 +69,10 @@ def main() -> None:
 
     shutil.rmtree(chosen.work, ignore_errors=True)
     chosen.work.mkdir(parents=True)
-    shutil.copytree("python/berth", chosen.work / "berth", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("berth", "hydra_plugins"):
+        shutil.copytree(
+            f"python/{folder}", chosen.work / folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for extension in chosen.extensions.glob("_berth.*.so"):
         copied(extension, chosen.work / "berth" / extension.name)
     copied(chosen.stub, chosen.work / "berth/_berth.pyi")

@@ -33,7 +33,8 @@ def test_the_wheel_has_the_package_and_the_program_and_nothing_else():
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
         program = next(info for info in archive.infolist() if info.filename.endswith("/scripts/berth"))
     assert program.external_attr >> 16 & 0o111
-    sources = {f"berth/{path.name}" for path in (ROOT / "python/berth").iterdir() if path.is_file()}
+    folders = ("berth", "hydra_plugins")
+    sources = {f"{name}/{path.name}" for name in folders for path in (ROOT / "python" / name).glob("*.*")}
     (extension,) = (name for name in names if name.endswith(".so"))
     assert extension.startswith("berth/_berth.")
     assert set(names) == sources | {extension, "berth/_berth.pyi", program.filename}

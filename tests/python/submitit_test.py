@@ -3,6 +3,7 @@
 import json
 import pathlib
 import re
+import shlex
 import sysconfig
 import textwrap
 
@@ -21,6 +22,19 @@ local.LocalExecutor, local.LocalJob = BerthExecutor, BerthJob
 """
 # These are about what only the local executor has: its process, which runs at once, and its name.
 LOCAL_ONLY = ("test_killed", "test_make_subprocess", "test_cancel", "test_setup", "test_local_job")
+
+# Each run of Hydra has a folder of its own, and is in it.
+TRAIN = """
+import hydra, os, pathlib
+from hydra.core.hydra_config import HydraConfig
+
+@hydra.main(version_base=None, config_path=None)
+def main(config):
+    told = pathlib.Path(HydraConfig.get().runtime.output_dir, "told")
+    told.write_text(f"{config.lr} {os.environ['BERTH_JOB']}")
+
+main()
+"""
 
 PREAMBLE = """
 import submitit
@@ -44,7 +58,7 @@ def submitit(host):
     def says(code: str) -> list[str]:
         return host.says(PREAMBLE + textwrap.dedent(code), cwd=host.lab.directory, timeout=4 * DEADLINE_S)
 
-    says.lab = host.lab
+    says.lab, says.python = host.lab, host.python
     return says
 
 
@@ -186,10 +200,37 @@ def test_setup_runs_before_and_what_makes_no_sense_is_refused(submitit):
     ]
 
 
-def test_what_the_page_says_runs(submitit):
+def block_of_the_page(language: str, title: str) -> str:
     page = (ROOT / "docs/coming-from.md").read_text()
-    (block,) = re.findall(r"^```python title=[^\n]*\n(.*?)^```", page, re.M | re.S)
+    (block,) = re.findall(rf'^```{language} title="{title}"\n(.*?)^```', page, re.M | re.S)
+    return block
+
+
+def test_what_the_page_says_runs(submitit):
+    block = block_of_the_page("python", "in your program")
     assert submitit("def train(lr):\n    return lr * 2\n\n" + block) == ["[0.2, 0.02, 0.002]"]
+
+
+def test_a_multirun_of_hydra_is_one_array(submitit):
+    lab = submitit.lab
+    (lab.directory / "train.py").write_text(TRAIN)
+    words = shlex.split(block_of_the_page("sh", "on a machine with Hydra"))[1:]
+    # Its configuration has no `lr` of its own.
+    words = [f"+{word}" if word.startswith("lr=") else word for word in words]
+    words += ["hydra.launcher.array_parallelism=1", "hydra.launcher.yields=2m", "hydra.launcher.note=x"]
+    done = lab.run(submitit.python, *words, cwd=lab.directory, timeout=4 * DEADLINE_S)
+    assert done.status == 0, done.err
+    (job,) = lab.berth("jobs", "--json").json["jobs"]
+    assert (job["name"], job["tasks"]["done"]) == ("train", 3)
+    assert {"--yield=120s", "--note=x"} <= set(job["request"])
+    told = [path.read_text() for path in sorted(lab.directory.glob("multirun/*/*/*/told"))]
+    assert told == ["0.1 1.0", "0.01 1.1", "0.001 1.2"]
+
+
+def test_without_its_launcher_for_submitit_hydra_is_told_nothing(host):
+    assert host.says("import hydra_plugins.berth_launcher as ours; say(hasattr(ours, 'BerthLauncher'))") == [
+        "False"
+    ]
 
 
 def test_berth_itself_does_without_submitit(host):
