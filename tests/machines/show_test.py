@@ -1,6 +1,7 @@
 """berth list, queue and why over the hosts of a lab."""
 
 import json
+import shutil
 
 from jobs import eventually
 from schemas import checked_document
@@ -102,3 +103,48 @@ def test_a_live_screen_has_all_hosts_and_why_one_is_missing(two, make_screen):  
     screen.shows("gpu3: it runs no ssh server")
     screen.shows(r"^gpu1 +0 .* free$")
     screen.shows(r"^gpu2 .* leased ")
+
+
+def test_jobs_of_all_hosts_are_one_list_and_a_host_that_is_down_is_named(two):
+    for host in two.hosts:
+        host.lab.berth("submit", "--job-name", f"of-{host.name}", "--", "true")
+        assert host.lab.berth("wait", "1").status == 0
+    two.add_down("gpu3")
+    words = ("jobs", "--anywhere", "--hosts", "gpu1,gpu2,gpu3")
+    document = checked_document(json.loads(two.run(*words, "--json").stdout), "jobs")
+    told = [(job["host"], job["id"], job["name"], job["state"]) for job in document["jobs"]]
+    assert told == [("gpu1", "1", "of-gpu1", "ended"), ("gpu2", "1", "of-gpu2", "ended")]
+    assert [each["host"] for each in document["missing"]] == ["gpu3"]
+    head, *rows = two.run(*words).stdout.splitlines()
+    assert head.split()[:2] == ["HOST", "JOB"] and [row.split()[0] for row in rows[:2]] == ["gpu1", "gpu2"]
+    assert any(row.startswith("gpu3: it runs no ssh server") for row in rows)
+    assert "ssh HOST berth jobs 1" in two.run(*words, "1").stderr
+
+
+USAGE = """{"kind":"berth-usage","version":1,"from_s":1700000000,"to_s":1700003600,"by":"user","complete":true,
+"missing":[],"unwatched_s":0,"rows":[{"user":"ada","leases":1,"leased_gpu_hours":%d,"used_gpu_hours":1}]}"""
+
+
+def test_usage_of_all_hosts_has_the_host_in_each_row(two):
+    for hours, host in enumerate(two.hosts, 1):
+        has_an_agent(host, f"cat <<'END'\n{USAGE % hours}\nEND")
+    two.add_down("gpu3")
+    has_an_agent(two.add("gpu4"), "echo 'berth: nobody answers here' >&2; exit 1")
+    words = ("usage", "--anywhere", "--hosts", "gpu1,gpu2,gpu3,gpu4")
+    done = two.run(*words, "--json")
+    document = checked_document(json.loads(done.stdout), "usage")
+    told = [(row["host"], row["user"], row["leased_gpu_hours"]) for row in document["rows"]]
+    assert told == [("gpu2", "ada", 2), ("gpu1", "ada", 1)]
+    assert (document["complete"], document["missing"]) == (False, ["gpu3", "gpu4"])
+    assert "gpu3: it runs no ssh server" in done.stderr and "gpu4: nobody answers here" in done.stderr
+    head, row, *_ = two.run(*words).stdout.splitlines()
+    assert head.split()[:2] == ["HOST", "USER"] and row.split()[:2] == ["gpu2", "ada"]
+
+
+def has_an_agent(host, script: str) -> None:
+    """What berth-serve says there: `berth usage` becomes the one beside it."""
+    found = host.folder / "bin"
+    (found / "berth").unlink()
+    shutil.copy(host.lab.program, found / "berth")
+    (found / "berth-serve").write_text(f"#!/bin/sh\n{script}\n")
+    (found / "berth-serve").chmod(0o755)

@@ -16,7 +16,7 @@ bool has_more_hours(const UsageRow& a, const UsageRow& b) {
 }  // namespace
 
 Usage total_usage(UsageBy by, const std::vector<std::pair<std::string, Usage>>& told,
-                  std::vector<std::string> missing) {
+                  std::vector<std::string> missing, UsersAre users) {
   Usage total;
   total.by = by;
   total.missing = std::move(missing);
@@ -26,7 +26,7 @@ Usage total_usage(UsageBy by, const std::vector<std::pair<std::string, Usage>>& 
     total.to_s = std::max(total.to_s, usage.to_s);
     total.unwatched_s = std::max(total.unwatched_s, usage.unwatched_s);
     for (const UsageRow& row : usage.rows) {
-      if (by == UsageBy::device) {
+      if (by == UsageBy::device || users == UsersAre::of_hosts) {
         total.rows.push_back(row);
         total.rows.back().host = host;
         continue;

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "berth/core/printable.h"
-#include "berth/lab/ask_hosts.h"
-
 namespace berth::cli {
 
 Result<FarTicket> find_far_ticket(const std::vector<LabHost>& hosts, std::string_view word) {
@@ -30,23 +27,6 @@ Result<FarTicket> find_far_ticket(const std::vector<LabHost>& hosts, std::string
   for (const FarTicket& each : found)
     all += fmt::format("{}{} on {}", all.empty() ? "" : ", ", each.id, each.host.name);
   return fail(ErrorCode::usage, fmt::format("{} could be {}; give more digits, or --host", word, all));
-}
-
-Result<Output> call_there(const LabHost& host, const std::vector<std::string>& words) {
-  lab::EnvoyAsk ask;
-  ask.errand = lab::Errand::call;
-  ask.words = words;
-  const auto answers = lab::ask_hosts(ssh_of_environment(), {host}, ask, lease_ask_of({}));
-  if (!answers.front())
-    return fail(answers.front().error().code,
-                fmt::format("{}: {}", host.name, answers.front().error().message));
-  const auto* called = std::get_if<lab::Called>(&*answers.front());
-  if (called == nullptr)
-    return fail(ErrorCode::failure, fmt::format("{} does not answer what it was asked", host.name));
-  const auto named = [&](std::string_view text) {
-    return text.empty() ? "" : fmt::format("{}: {}", host.name, printable_lines(text));
-  };
-  return Output{.out = named(called->out), .err = named(called->err), .status = called->exit_status};
 }
 
 }  // namespace berth::cli

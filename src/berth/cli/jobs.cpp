@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
+#include "berth/cli/anywhere.h"
 #include "berth/cli/command.h"
+#include "berth/cli/far_call.h"
 #include "berth/cli/job_runner.h"
 #include "berth/cli/named_job.h"
 #include "berth/cli/question.h"
@@ -52,15 +55,47 @@ class JobList : public Command {
     syntax.words_command = kWordsOfJobs;
     syntax.about = kJobsAbout;
     add_watch_options(syntax, watch_, "as JSON (docs/schema/jobs.json)");
+    add_anywhere_options(syntax, anywhere_, "your jobs on all hosts of the lab, each asked through ssh");
     return syntax;
   }
 
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+    BERTH_DO(settle(anywhere_));
+    if (anywhere_.anywhere) return jobs_of_hosts(words);
     BERTH_LET(const auto spool, open_spool());
     return show(watch_, [&](render::Layout layout) { return look(spool, words, layout); });
   }
 
  private:
+  Result<Output> jobs_of_hosts(const std::vector<std::string>& words) const {
+    if (!words.empty())
+      return fail(
+          ErrorCode::usage,
+          fmt::format("--anywhere shows the jobs of all hosts, and a number is that of a job on one of "
+                      "them: ssh HOST berth jobs {}",
+                      words.front()));
+    BERTH_LET(const auto meant, hosts_meant(anywhere_));
+    return show(watch_, [&](render::Layout layout) -> Result<Output> {
+      const render::JobsOfHosts jobs = look_at_jobs(meant);
+      return Output{.out = watch_.json ? render::jobs_json(jobs, layout)
+                                       : render::jobs_table(jobs, Environment::style_of(1))};
+    });
+  }
+
+  static render::JobsOfHosts look_at_jobs(const std::vector<LabHost>& hosts) {
+    render::JobsOfHosts jobs;
+    const auto documents = documents_of(hosts, {"jobs", "--json"});
+    for (std::size_t i = 0; i < hosts.size(); ++i) {
+      auto told = documents[i] ? render::jobs_from_json(*documents[i], hosts[i].name)
+                               : Result<std::vector<render::ToldTask>>(std::unexpected(documents[i].error()));
+      if (told)
+        std::ranges::move(*told, std::back_inserter(jobs.tasks));
+      else
+        jobs.missing.push_back({hosts[i].name, told.error().message});
+    }
+    return jobs;
+  }
+
   Result<Output> look(const store::JobSpool& spool, const std::vector<std::string>& words,
                       render::Layout layout) {
     Output output;
@@ -79,6 +114,7 @@ class JobList : public Command {
   }
 
   WatchOptions watch_;
+  AnywhereOptions anywhere_;
 };
 
 /// What does something with jobs that are named on its command line.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "berth/cli/command.h"
+#include "berth/cli/far_call.h"
 #include "berth/cli/far_ticket.h"
 #include "berth/cli/job_runner.h"
 #include "berth/cli/named_job.h"

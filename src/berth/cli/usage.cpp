@@ -1,7 +1,21 @@
 // The row of `berth usage` in the table of commands. Who asks is berth-serve, which has a client and SQLite.
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "berth/agent/usage_total.h"
+#include "berth/cli/anywhere.h"
 #include "berth/cli/command.h"
+#include "berth/cli/environment.h"
+#include "berth/cli/far_call.h"
+#include "berth/cli/question.h"
 #include "berth/cli/serve_program.h"
 #include "berth/cli/usage_options.h"
+#include "berth/core/printable.h"
+#include "berth/core/usage.h"
+#include "berth/render/usage.h"
 
 namespace berth::cli {
 namespace {
@@ -19,10 +33,43 @@ class Usage : public Command {
   Syntax syntax() override { return usage_syntax(options_); }
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+    BERTH_DO(settle(options_.anywhere));
+    if (options_.anywhere.anywhere) return usage_of_hosts();
     return std::unexpected(become_berth_serve(kUsageWord, environment.words().subspan(1)));
   }
 
  private:
+  Result<Output> usage_of_hosts() const {
+    if (!options_.asking.url.empty() || !options_.file.empty())
+      return fail(ErrorCode::usage, "--anywhere excludes --url, --hub and --file");
+    UsageBy by{};
+    if (!read_value(options_.by, by)) return fail(ErrorCode::usage, "--by is user, device or job");
+    BERTH_LET(const auto meant, hosts_meant(options_.anywhere));
+    // What is wrong with the time each host says in the same words; there it is read.
+    const auto documents =
+        documents_of(meant, {"usage", "--json", "--since=" + options_.since, "--by=" + options_.by});
+    std::vector<std::pair<std::string, berth::Usage>> told;
+    std::vector<std::string> missing;
+    Output output;
+    for (std::size_t i = 0; i < meant.size(); ++i) {
+      auto usage = documents[i] ? render::usage_from_json(*documents[i])
+                                : Result<berth::Usage>(std::unexpected(documents[i].error()));
+      if (usage && usage->by == by) {
+        told.emplace_back(meant[i].name, *std::move(usage));
+        continue;
+      }
+      missing.push_back(meant[i].name);
+      output.err += as_lines({fmt::format(
+          "{}: {}", meant[i].name,
+          usage ? "it does not answer what it was asked" : printable_lines(usage.error().message))});
+    }
+    const berth::Usage usage = serve::total_usage(by, told, std::move(missing), serve::UsersAre::of_hosts);
+    if (told.empty()) output.status = outcome_of(ErrorCode::failure).exit_status;
+    output.out = options_.json ? render::usage_json(usage, render::Layout::lines)
+                               : render::usage_table(usage, Environment::style_of(1));
+    return output;
+  }
+
   UsageOptions options_;
 };
 
@@ -50,6 +97,8 @@ Syntax usage_syntax(UsageOptions& options) {
       text("file", "FILE", "read this history; no agent may have it", options.file),
   };
   add_asking_options(syntax, "Options", options.asking);
+  add_anywhere_options(syntax, options.anywhere,
+                       "the agents of all hosts of the lab, each asked through ssh");
   return syntax;
 }
 

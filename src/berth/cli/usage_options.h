@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "berth/cli/anywhere.h"
 #include "berth/cli/asking_options.h"
 
 namespace berth::cli {
@@ -13,6 +14,7 @@ struct UsageOptions {
   bool json = false;
   AskingOptions asking;  ///< url "": the agent of this machine
   std::string file;      ///< of a history; "": somebody is asked
+  AnywhereOptions anywhere;
 };
 
 /// The options write into `options`, which must outlive the syntax.

@@ -73,6 +73,16 @@ std::string_view to_text(TaskPhase phase) {
   return "";
 }
 
+bool read_value(std::string_view text, TaskPhase& phase) {
+  for (const TaskPhase each : {TaskPhase::waiting, TaskPhase::running, TaskPhase::ended, TaskPhase::cancelled,
+                               TaskPhase::interrupted}) {
+    if (text != to_text(each)) continue;
+    phase = each;
+    return true;
+  }
+  return false;
+}
+
 namespace {
 
 void wait_again(TaskStanding& task) {

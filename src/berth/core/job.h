@@ -147,6 +147,7 @@ enum class TaskPhase {
   interrupted,  ///< it was started, and whatever ran it is gone without a word: a kill, a reboot
 };
 std::string_view to_text(TaskPhase phase);
+bool read_value(std::string_view text, TaskPhase& phase);  ///< false: it is none
 
 /// What is known of a task.
 struct TaskStanding {

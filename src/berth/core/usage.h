@@ -19,7 +19,7 @@ struct UsageRow {
   std::string who{};   ///< the user, also of a job, or the device's UUID
   std::string gpu{};   ///< of a device: "3", "" when not known
   std::string name{};  ///< of a device, "" when not known
-  std::string host{};  ///< of a device, where several machines are told of; else ""
+  std::string host{};  ///< where several machines are told of; else ""
   std::uint64_t leases = 0;
   double leased_gpu_hours = 0;  ///< leases that share a device share its time
   double used_gpu_hours = 0;    ///< of these, with a process of the lease computing on the device

@@ -7,6 +7,7 @@
 #include "berth/core/units.h"
 #include "berth/render/device_json.h"
 #include "berth/render/explain.h"
+#include "berth/render/json_reader.h"
 #include "berth/render/json_value.h"
 #include "berth/render/table.h"
 
@@ -39,7 +40,7 @@ std::string time_or_none(const std::optional<std::int64_t>& at_s, const Style& s
 }
 
 constexpr std::size_t kShown = 200;
-constexpr std::size_t kFieldsOfTask = 25;
+constexpr std::size_t kFieldsOfTask = 26;
 
 // In a pipe, too, people look for a line a job; JSON has all of it.
 std::string command_line(const std::vector<std::string>& words) {
@@ -74,6 +75,7 @@ Json task_json(const ToldTask& task) {
   const auto add = [&fields](const char* name, Json value) {
     fields.Json::object_t::Container::emplace_back(name, std::move(value));
   };
+  add("host", text_or_null(task.host));
   add("id", to_text(task.id));
   add("job", task.id.job);
   add("name", text_or_null(printable(task.job.name)));
@@ -100,6 +102,70 @@ Json task_json(const ToldTask& task) {
   add("index", task.id.index ? Json(*task.id.index) : Json(nullptr));
   add("tasks", task.counts ? counts_json(*task.counts) : Json(nullptr));
   return Json(std::move(fields));
+}
+
+TaskCounts counts_from(const JsonReader& json) {
+  const auto count = [&](std::string_view key) { return json.number<std::size_t>(key); };
+  TaskCounts counts;
+  counts.waiting = count("waiting");
+  counts.running = count("running");
+  counts.done = count("done");
+  counts.failed = count("failed");
+  counts.cancelled = count("cancelled");
+  counts.interrupted = count("interrupted");
+  return counts;
+}
+
+/// The other direction of task_json.
+ToldTask task_from(const JsonReader& json) {
+  ToldTask task;
+  const auto id = task_id_from_text(json.text("id"));
+  if (!id) json.mark("id", "is no number of a job");
+  task.id = id.value_or(TaskId{});
+  Job& job = task.job;
+  job.name = json.text("name");
+  job.words = json.texts("words");
+  job.folder = json.text("folder");
+  job.request = json.texts("request");
+  job.submitted_s = json.time("submitted_s");
+  job.after = json.numbers<std::uint64_t>("after");
+  job.after_ok = json.numbers<std::uint64_t>("after_ok");
+  job.not_before_s = json.maybe_time("not_before_s");
+  job.retries = json.number<unsigned>("retries");
+  TaskStanding& standing = task.standing;
+  json.needs("state");
+  standing.phase = json.word<TaskPhase>("state").value_or(TaskPhase::waiting);
+  standing.in_line = json.flag("in_line");
+  standing.started_s = json.maybe_time("started_s");
+  standing.ended_s = json.maybe_time("ended_s");
+  standing.exit_status = json.maybe<int>("exit_status");
+  standing.signal = json.maybe<int>("signal");
+  standing.devices = json.texts("devices");
+  standing.starts = json.number<unsigned>("starts");
+  standing.reason = json.text("reason");
+  standing.not_told = json.text("not_told");
+  standing.cut_bytes = json.number<std::uint64_t>("output_cut_bytes");
+  task.output_path = json.text("output");
+  if (const auto counts = json.maybe_object("tasks")) task.counts = counts_from(*counts);
+  return task;
+}
+
+// What a table has no room for, a line each.
+std::string reasons_of(const std::vector<ToldTask>& tasks) {
+  std::string reasons;
+  for (const ToldTask& task : tasks) {
+    const TaskStanding& standing = task.standing;
+    const std::string id = task.host.empty()
+                               ? to_text(task.id)
+                               : fmt::format("{} on {}", to_text(task.id), printable(task.host));
+    if (!standing.reason.empty()) reasons += fmt::format("job {}: {}\n", id, printable(standing.reason));
+    if (!standing.not_told.empty()) reasons += fmt::format("job {}: {}\n", id, printable(standing.not_told));
+    if (standing.cut_bytes != 0)
+      reasons +=
+          fmt::format("job {}: {} of its output were cut out of the middle; `berth log {}` has the rest\n",
+                      id, bytes_for_people(standing.cut_bytes), to_text(task.id));
+  }
+  return reasons;
 }
 
 }  // namespace
@@ -160,29 +226,60 @@ Row job_row(const ToldTask& task, const Style& style) {
 std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style) {
   if (tasks.empty()) return "no jobs; `berth submit -- COMMAND` makes one\n";
   std::vector<Row> rows;
-  std::string reasons;
-  for (const ToldTask& task : tasks) {
-    const TaskStanding& standing = task.standing;
-    rows.push_back(job_row(task, style));
-    if (!standing.reason.empty())
-      reasons += fmt::format("job {}: {}\n", to_text(task.id), printable(standing.reason));
-    if (!standing.not_told.empty())
-      reasons += fmt::format("job {}: {}\n", to_text(task.id), printable(standing.not_told));
-    if (standing.cut_bytes != 0)
-      reasons +=
-          fmt::format("job {0}: {1} of its output were cut out of the middle; `berth log {0}` has the rest\n",
-                      to_text(task.id), bytes_for_people(standing.cut_bytes));
-  }
+  for (const ToldTask& task : tasks) rows.push_back(job_row(task, style));
+  const std::string reasons = reasons_of(tasks);
   std::string text = table(job_columns(), std::move(rows), style);
   return reasons.empty() ? text : text + "\n" + reasons;
 }
 
+std::string jobs_table(const JobsOfHosts& jobs, const Style& style) {
+  std::string text = "no jobs on these hosts\n";
+  if (!jobs.tasks.empty()) {
+    std::vector<Column> columns = job_columns();
+    columns.insert(columns.begin(), {"HOST", Align::left, 8});
+    std::vector<Row> rows;
+    for (const ToldTask& task : jobs.tasks) {
+      rows.push_back(job_row(task, style));
+      rows.back().insert(rows.back().begin(), {printable(task.host)});
+    }
+    text = table(std::move(columns), std::move(rows), style);
+  }
+  std::string notes = reasons_of(jobs.tasks);
+  for (const UntoldHost& each : jobs.missing)
+    notes +=
+        wrapped(fmt::format("{}: {}", printable(each.host), printable(each.reason)), style.width, 2) + "\n";
+  return notes.empty() ? text : text + "\n" + notes;
+}
+
 std::string jobs_json(const std::vector<ToldTask>& tasks, Layout layout) {
+  return jobs_json(JobsOfHosts{tasks, {}}, layout);
+}
+
+std::string jobs_json(const JobsOfHosts& jobs, Layout layout) {
   Json json = {{"kind", "berth-jobs"}, {"version", 1}};
+  json["missing"] = Json::array();
+  for (const UntoldHost& each : jobs.missing)
+    json["missing"].push_back({{"host", each.host}, {"reason", each.reason}});
   json["jobs"] = Json::array();
-  Json& jobs = json["jobs"];
-  for (const ToldTask& task : tasks) jobs.push_back(task_json(task));
+  Json& listed = json["jobs"];
+  for (const ToldTask& task : jobs.tasks) listed.push_back(task_json(task));
   return dumped(std::move(json), layout);
+}
+
+Result<std::vector<ToldTask>> jobs_from_json(std::string_view text, const std::string& host) {
+  constexpr std::size_t kDeepest = 8;
+  const Json json = shape_of(text).levels > kDeepest ? Json() : Json::parse(text, nullptr, false);
+  std::string fault;
+  const JsonReader document(json, fault, "jobs");
+  if (document.text("kind") != "berth-jobs" || document.number<int>("version") != 1)
+    return fail(ErrorCode::failure, "what came is not a document of this Berth's about jobs");
+  std::vector<ToldTask> tasks;
+  document.each("jobs", [&](const JsonReader& each) {
+    tasks.push_back(task_from(each));
+    tasks.back().host = host;
+  });
+  if (!fault.empty()) return fail(ErrorCode::failure, fault);
+  return tasks;
 }
 
 }  // namespace berth::render

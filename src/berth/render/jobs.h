@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "berth/core/error.h"
 #include "berth/core/job.h"
 #include "berth/render/json.h"
 #include "berth/render/table.h"
@@ -17,6 +19,19 @@ struct ToldTask {
   TaskStanding standing;
   std::string output_path;             ///< of the file with what it has printed; of an array ""
   std::optional<TaskCounts> counts{};  ///< of an array
+  std::string host{};                  ///< on which it was submitted; "" on this one
+};
+
+/// A host whose jobs are not told.
+struct UntoldHost {
+  std::string host;
+  std::string reason;
+};
+
+/// The jobs of several hosts.
+struct JobsOfHosts {
+  std::vector<ToldTask> tasks;
+  std::vector<UntoldHost> missing;
 };
 
 /// The table of jobs, and a row of it.
@@ -24,8 +39,13 @@ std::vector<Column> job_columns();
 Row job_row(const ToldTask& task, const Style& style);
 
 std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style);
+std::string jobs_table(const JobsOfHosts& jobs, const Style& style);
 /// docs/schema/jobs.json.
 std::string jobs_json(const std::vector<ToldTask>& tasks, Layout layout);
+std::string jobs_json(const JobsOfHosts& jobs, Layout layout);
+/// What another host told by jobs_json, read back as the jobs of this `host`. Whoever wrote it is not
+/// trusted. Error: `failure`, with what is no value of ours.
+Result<std::vector<ToldTask>> jobs_from_json(std::string_view text, const std::string& host);
 
 /// One that is over, for whoever looks on: "failed    12.7  exit status 3: python train.py 7\n".
 std::string ended_line(TaskId id, const TaskStanding& standing, std::string_view command);

@@ -79,6 +79,22 @@ class JsonReader {
   std::int64_t time(std::string_view key) const { return maybe_time(key).value_or(0); }
   bool flag(std::string_view key) const { return maybe_flag(key).value_or(false); }
   std::vector<std::string> texts(std::string_view key) const;
+  template <std::integral Number>
+  std::vector<Number> numbers(std::string_view key) const {
+    std::vector<Number> found;
+    const Json* list = find(key);
+    if (list == nullptr) return found;
+    if (!list->is_array() || list->size() > kLongestList) {
+      mark(key, "must be a list, and not so long");
+      return found;
+    }
+    for (const Json& entry : *list) {
+      const auto number = whole_number<Number>(entry);
+      if (!number) mark(key, "must have whole numbers, and not so large");
+      found.push_back(number.value_or(0));
+    }
+    return found;
+  }
   template <class Use>
   void each(std::string_view key, Use use) const {
     const Json* list = find(key);

@@ -32,6 +32,7 @@ Json usage_row_json(const UsageRow& row, UsageBy by) {
   if (by != UsageBy::device) {
     json["user"] = row.who;
     if (by == UsageBy::job) json["job"] = row.job.empty() ? Json(nullptr) : Json(row.job);
+    if (!row.host.empty()) json["host"] = row.host;
   } else {
     json["device"] = row.who;
     json["gpu"] = row.gpu.empty() ? Json(nullptr) : Json(row.gpu);
@@ -59,8 +60,8 @@ UsageRow usage_row_from(const JsonReader& row, UsageBy by) {
   if (by == UsageBy::device) {
     read.gpu = row.text("gpu");
     read.name = row.text("name");
-    read.host = row.text("host");
   }
+  read.host = row.text("host");
   read.leases = row.number<std::uint32_t>("leases");
   read.leased_gpu_hours = hours_in(row, "leased_gpu_hours");
   read.used_gpu_hours = hours_in(row, "used_gpu_hours");
@@ -160,11 +161,11 @@ Result<Usage> usage_from_json(std::string_view text) {
 std::string usage_table(const Usage& usage, const Style& style) {
   const bool by_device = usage.by == UsageBy::device;
   const bool several_hosts =
-      by_device && std::ranges::any_of(usage.rows, [](const UsageRow& row) { return !row.host.empty(); });
+      std::ranges::any_of(usage.rows, [](const UsageRow& row) { return !row.host.empty(); });
   std::vector<Column> columns;
+  if (several_hosts) columns.push_back({"HOST", Align::left, 8});
   if (usage.by == UsageBy::job) columns.push_back({"JOB", Align::left, 12});
   if (!by_device) columns.push_back({"USER", Align::left, 8});
-  if (several_hosts) columns.push_back({"HOST", Align::left, 8});
   if (by_device) {
     columns.push_back({"GPU", Align::right});
     columns.push_back({"NAME", Align::left, 12});

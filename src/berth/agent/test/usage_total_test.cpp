@@ -34,6 +34,14 @@ TEST_CASE("devices stay apart, each with its machine, whatever the machines call
   CHECK(total.rows[1].host == "b");
 }
 
+TEST_CASE("users stay apart by machine where that is asked for, each with its name") {
+  const Usage told = usage(UsageBy::user, {{"alice", "", "", "", 1, 1, 1}});
+  const Usage total = total_usage(UsageBy::user, {{"b", told}, {"a", told}}, {}, UsersAre::of_hosts);
+  REQUIRE(total.rows.size() == 2);
+  CHECK(total.rows[0] == UsageRow{"alice", "", "", "a", 1, 1, 1});
+  CHECK(total.rows[1].host == "b");
+}
+
 TEST_CASE("where no machine told anything, nothing was had") {
   CHECK(total_usage(UsageBy::user, {}, {"a"}).rows.empty());
 }

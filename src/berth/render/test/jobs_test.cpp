@@ -1,0 +1,78 @@
+#include "berth/render/jobs.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace berth::render {
+namespace {
+
+ToldTask a_task() {
+  ToldTask task;
+  task.id = {12, 7};
+  task.job.name = "sweep";
+  task.job.words = {"python", "train.py"};
+  task.job.folder = "/home/ada";
+  task.job.request = {"--count=2"};
+  task.job.submitted_s = 1'700'000'000;
+  task.job.after = {3, 4};
+  task.job.after_ok = {5};
+  task.job.not_before_s = 1'700'000'100;
+  task.job.retries = 2;
+  task.standing.phase = TaskPhase::ended;
+  task.standing.started_s = 1'700'000'200;
+  task.standing.ended_s = 1'700'000'300;
+  task.standing.exit_status = 3;
+  task.standing.devices = {"0", "3:1"};
+  task.standing.starts = 2;
+  task.standing.reason = "no room";
+  task.standing.not_told = "no mail";
+  task.standing.cut_bytes = 4096;
+  task.output_path = "/home/ada/12.7";
+  return task;
+}
+
+TEST_CASE("jobs that another host tells are read as they were written, with the name of the host") {
+  ToldTask array = a_task();
+  array.id = {13, {}};
+  array.output_path.clear();
+  array.counts =
+      TaskCounts{.waiting = 1, .running = 2, .done = 3, .failed = 4, .cancelled = 5, .interrupted = 6};
+  JobsOfHosts jobs{{a_task(), array}, {}};
+  const auto read = jobs_from_json(jobs_json(jobs.tasks, Layout::line), "gpu1");
+  REQUIRE(read);
+  for (ToldTask& each : jobs.tasks) each.host = "gpu1";
+  CHECK(jobs_json(JobsOfHosts{*read, {}}, Layout::line) == jobs_json(jobs, Layout::line));
+}
+
+TEST_CASE("what is no document about jobs is refused, whatever it is") {
+  const std::string one = jobs_json(std::vector{a_task()}, Layout::line);
+  const auto spoiled = [&](const std::string& word, const std::string& other) {
+    std::string text = one;
+    const std::size_t at = text.find(word);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, word.size(), other);
+  };
+  for (const std::string& text :
+       {std::string(), std::string("[]"), std::string("berth: no"), std::string(100'000, '['),
+        spoiled("berth-jobs", "berth-list"), spoiled("\"ended\"", "\"gone\""), spoiled("\"12.7\"", "\"-1\""),
+        spoiled("[3,4]", "[\"x\"]"), spoiled("[3,4]", "{}"), spoiled("\"jobs\":[", "\"jobs\":[3,")})
+    CHECK_MESSAGE(!jobs_from_json(text, "gpu1"), text.substr(0, 200));
+}
+
+TEST_CASE("the table of several hosts has each job with its host, and what is not told with its reason") {
+  ToldTask task = a_task();
+  task.host = "gpu1\x1b[2J";
+  Style style;
+  style.width = 200;
+  const std::string text = jobs_table(JobsOfHosts{{task}, {{"gpu2", "it is down\x1b[2J"}}}, style);
+  CHECK(text.starts_with("HOST"));
+  CHECK(text.find("sweep") != std::string::npos);
+  CHECK(text.find("gpu2: it is down") != std::string::npos);
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(jobs_table(JobsOfHosts{}, style) == "no jobs on these hosts\n");
+}
+
+}  // namespace
+}  // namespace berth::render
