@@ -192,6 +192,7 @@ def submit(
     free: _request.Size | None = None,
     note: str | None = None,
     anywhere: bool | str | Iterable[str] = False,
+    near: str | os.PathLike[str] | None = None,
     folder: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Job:
@@ -226,6 +227,7 @@ def submit(
     note      shown to others beside the lease
     anywhere  True: on the first host of the lab that has the devices, through ssh; or the names of the hosts: ["gpu1",
               "gpu2"]
+    near      with anywhere: a path, such as "/data/imagenet"; the job waits on the hosts on which it is
     folder    where it runs (the current directory); env: all of its environment (that of this process)
 
     The job survives this program. Raises TypeError, ValueError and `Usage` (which is a ValueError) for what makes no
@@ -263,6 +265,8 @@ def submit(
         options.append("--anywhere")
         if anywhere is not True:
             options.append(f"--hosts={anywhere if isinstance(anywhere, str) else ','.join(anywhere)}")
+    if near is not None:
+        options.append(f"--near={os.fspath(near)}")
     words = ["sh", "-c", command] if isinstance(command, str) else [os.fspath(word) for word in command]
     if not words:
         raise ValueError("command must have at least one word")

@@ -54,7 +54,7 @@ def test_a_job_for_anywhere_goes_through_ssh(host):
     code = f"""
     os.environ["BERTH_SSH"] = {str(ssh)!r}
     job = berth.submit("echo $CUDA_VISIBLE_DEVICES", gpus=2, anywhere=["gpu1"])
-    say(job.wait(), job.log().strip(), berth.submit("true", anywhere="gpu1,gpu2").wait())
+    say(job.wait(), job.log().strip(), berth.submit("true", anywhere="gpu1,gpu2", near="/").wait())
     """
     assert host.says(code) == ["0 0,1 0"]
 

@@ -61,6 +61,22 @@ void add_anywhere_options(Syntax& syntax, AnywhereOptions& options, std::string_
   add("not-host", "LIST", "with --anywhere: none of these hosts", add_names(options.without));
 }
 
+Option near_option(std::string& near) {
+  return {kAnywhereGroup,
+          0,
+          "near",
+          "PATH",
+          "with --anywhere: wait only on hosts on which PATH is, unless no such host can serve the request",
+          {},
+          [&near](std::string_view value) -> Result<void> {
+            // Where a relative path leads, another host does not know.
+            if (!value.starts_with('/'))
+              return fail(ErrorCode::usage, "must be a whole path, such as /data/imagenet");
+            near = value;
+            return {};
+          }};
+}
+
 void add_far_options(Syntax& syntax, FarOptions& options, std::string_view help) {
   add_anywhere_options(syntax, options.hosts, help);
   syntax.options.push_back({kAnywhereGroup,
@@ -78,12 +94,14 @@ void add_far_options(Syntax& syntax, FarOptions& options, std::string_view help)
                             "between (default all, but for those of this machine and this login)",
                             {},
                             store_text(options.passed_variables)});
+  syntax.options.push_back(near_option(options.near));
 }
 
 Result<void> settle(const FarOptions& options) {
   BERTH_DO(settle(options.hosts));
-  if (!options.hosts.anywhere && (!options.folder.empty() || options.passed_variables != "all"))
-    return fail(ErrorCode::usage, "--folder and --env need --anywhere");
+  if (!options.hosts.anywhere &&
+      (!options.folder.empty() || options.passed_variables != "all" || !options.near.empty()))
+    return fail(ErrorCode::usage, "--folder, --env and --near need --anywhere");
   return {};
 }
 
@@ -142,9 +160,11 @@ api::LeaseAsk lease_ask_of(const RequestOptions& options) {
   return ask;
 }
 
-std::vector<HostAnswer> ask_for_offers(const std::vector<LabHost>& hosts, const RequestOptions& options) {
+std::vector<HostAnswer> ask_for_offers(const std::vector<LabHost>& hosts, const RequestOptions& options,
+                                       const std::string& near) {
   lab::EnvoyAsk ask;
   ask.errand = lab::Errand::offer;
+  ask.near = near;
   const auto answers = lab::ask_hosts(ssh_of_environment(), hosts, ask, lease_ask_of(options));
   std::vector<HostAnswer> offers;
   for (std::size_t i = 0; i < hosts.size(); ++i) {

@@ -27,6 +27,7 @@ struct FarOptions {
   AnywhereOptions hosts;
   std::string folder{};                 ///< in which the command runs there; "": as here
   std::string passed_variables{"all"};  ///< --env
+  std::string near{};                   ///< --near: a path; "": none
 };
 
 inline constexpr std::string_view kAnywhereGroup = "Other machines";
@@ -36,6 +37,9 @@ void add_anywhere_options(Syntax& syntax, AnywhereOptions& options, std::string_
 
 /// `help`: of --anywhere. Adds also --folder and --env.
 void add_far_options(Syntax& syntax, FarOptions& options, std::string_view help);
+
+/// `--near PATH`, which prefers hosts on which the path is.
+Option near_option(std::string& near);
 
 /// The hosts that are meant. Error: `usage`; `failure`, for a site file that is malformed.
 Result<std::vector<LabHost>> hosts_meant(const AnywhereOptions& options);
@@ -53,8 +57,9 @@ Hosts look_at_hosts(const std::vector<LabHost>& hosts);
 /// The hosts as docs/schema/hosts.json has them.
 Result<std::string> hosts_document(const Hosts& hosts, render::Layout layout);
 
-/// What every host offers.
-std::vector<HostAnswer> ask_for_offers(const std::vector<LabHost>& hosts, const RequestOptions& options);
+/// What every host offers. `near`: see near_option.
+std::vector<HostAnswer> ask_for_offers(const std::vector<LabHost>& hosts, const RequestOptions& options,
+                                       const std::string& near);
 
 /// The question with which a request goes to a host.
 api::LeaseAsk lease_ask_of(const RequestOptions& options);

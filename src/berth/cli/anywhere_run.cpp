@@ -101,7 +101,10 @@ class Caller {
   Result<void> prepare_question() {
     const RunOptions& run = options_.run;
     lab::EnvoyAsk ask;
-    ask.errand = hosts_.size() <= late_binding::kLines ? lab::Errand::run : lab::Errand::offer;
+    ask.errand = hosts_.size() <= late_binding::kLines && joining() == late_binding::Joining::few_at_once
+                     ? lab::Errand::run
+                     : lab::Errand::offer;
+    ask.near = options_.far.near;
     ask.folder = options_.far.folder;
     if (ask.folder.empty()) {
       BERTH_LET(ask.folder, folder_as_called());
@@ -125,8 +128,12 @@ class Caller {
     return {};
   }
 
+  late_binding::Joining joining() const {
+    return options_.far.near.empty() ? late_binding::Joining::few_at_once : late_binding::Joining::by_offers;
+  }
+
   void open_all() {
-    auto step = late_binding::begin(request_, names_of(hosts_));
+    auto step = late_binding::begin(request_, names_of(hosts_), joining());
     binding_ = std::move(step.state);
     channels_.resize(hosts_.size());
     const lab::SshProgram ssh = ssh_of_environment();

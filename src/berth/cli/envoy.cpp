@@ -189,7 +189,10 @@ class Envoy : public Command {
     BERTH_LET(const auto session, open_session(environment, options_.lease.request));
     BERTH_LET(const auto found, session.why(options_.lease.request.request));
     environment.end_probe();
-    BERTH_DO(link_.say(lab::encode(offer_of(found))));
+    Offer offer = offer_of(found);
+    if (const std::string& near = question_.ask.near; !near.empty())
+      offer.near = ::access(near.c_str(), F_OK) == 0;
+    BERTH_DO(link_.say(lab::encode(offer)));
     BERTH_LET(const auto word, link_.hear(std::nullopt));
     return word && lab::decode_caller_word(*word) == lab::CallerWord::join;
   }

@@ -33,6 +33,7 @@ class Why : public Command {
                               {},
                               raise_flag(json_)});
     add_anywhere_options(syntax, anywhere_, "say for every host whether it would be chosen, and why");
+    syntax.options.push_back(near_option(near_));
     return syntax;
   }
 
@@ -40,6 +41,7 @@ class Why : public Command {
     BERTH_DO(settle(options_));
     BERTH_DO(settle(anywhere_));
     if (anywhere_.anywhere) return on_which_host();
+    if (!near_.empty()) return fail(ErrorCode::usage, "--near needs --anywhere");
     BERTH_LET(const auto session, open_session(environment, options_));
     BERTH_LET(const auto found, session.why(options_.request));
     const render::Why why{found.request,  found.world.facts.snapshot,
@@ -52,7 +54,7 @@ class Why : public Command {
  private:
   Result<Output> on_which_host() const {
     BERTH_LET(const auto meant, hosts_meant(anywhere_));
-    const auto answers = ask_for_offers(meant, options_);
+    const auto answers = ask_for_offers(meant, options_, near_);
     const auto ranked = rank_hosts(options_.request, answers);
     return Output{
         .out = json_ ? render::why_of_hosts_json(options_.request, ranked, answers, late_binding::kLines)
@@ -62,6 +64,7 @@ class Why : public Command {
   RequestOptions options_;
   bool json_ = false;
   AnywhereOptions anywhere_;
+  std::string near_;
 };
 
 }  // namespace

@@ -64,7 +64,14 @@ std::vector<RankedHost> ranked_offers(const State& state, std::vector<std::size_
   return rank_hosts(state.request, answers);
 }
 
-// Where it starts at once it joins at once; elsewhere when all have offered, the best first.
+bool is_in_line_near(const State& state) {
+  return std::ranges::any_of(state.hosts, [](const Candidate& each) {
+    return each.part == Part::in_line && each.offer && each.offer->near == true;
+  });
+}
+
+// Where it starts at once it joins at once; elsewhere when all have offered, the best first. Where the path
+// is not, it joins when all have offered, and none that has the path is left.
 void fill_lines(Step& step) {
   State& state = step.state;
   std::vector<std::size_t> places;
@@ -75,6 +82,8 @@ void fill_lines(Step& step) {
     if (!each.can_serve) {
       put_out(candidate, {ErrorCode::impossible, each.reason});
       step.words.push_back({Word::Kind::let_go, host});
+    } else if (candidate.offer->near == false && (!choose || each.in_reserve || is_in_line_near(state))) {
+      continue;
     } else if ((choose || candidate.offer->at_once) && count_of(state, Part::in_line) < kLines) {
       candidate.part = Part::in_line;
       step.words.push_back({Word::Kind::join, host});
@@ -126,9 +135,9 @@ void leave(Step& step, std::size_t host, Error why) {
 
 }  // namespace
 
-Step begin(Request request, const std::vector<std::string>& hosts) {
+Step begin(Request request, const std::vector<std::string>& hosts, Joining joining) {
   Step step{{std::move(request), {}}, {}};
-  const bool few = hosts.size() <= kLines;
+  const bool few = hosts.size() <= kLines && joining == Joining::few_at_once;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     step.state.hosts.push_back({hosts[i], few ? Part::in_line : Part::asked});
     step.words.push_back({few ? Word::Kind::join : Word::Kind::ask_offer, i});

@@ -72,8 +72,12 @@ struct Step {
   std::vector<Word> words;
 };
 
-/// Few hosts join at once, and are asked for no offer.
-Step begin(Request request, const std::vector<std::string>& hosts);
+/// Whether the offers decide who joins also where there are few hosts.
+enum class Joining { few_at_once, by_offers };
+
+/// few_at_once: few hosts join at once, and are asked for no offer. A host that offers and does not have the
+/// path near which the request is to run joins only once no host that has the path is left.
+Step begin(Request request, const std::vector<std::string>& hosts, Joining joining = Joining::few_at_once);
 
 /// `host`: its place in the state.
 Step next(State state, std::size_t host, What what);

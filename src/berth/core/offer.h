@@ -24,6 +24,8 @@ struct Offer {
   /// In how many seconds it starts, if every job before it takes all of its time. By the host's own clock, so
   /// that clocks which differ do no harm. nullopt: somebody before it has no time limit.
   std::optional<std::int64_t> starts_in_s{};
+  std::optional<bool>
+      near{};  ///< the path near which the request is to run is there; nullopt: none was named
 
   bool operator==(const Offer&) const = default;
 };
@@ -43,12 +45,14 @@ struct HostAnswer {
 struct RankedHost {
   std::size_t host = 0;  ///< its place among the answers
   bool can_serve = false;
-  std::string reason;  ///< why it stands where it stands, in words
+  bool in_reserve = false;  ///< joins only once no host that has the path is left
+  std::string reason;       ///< why it stands where it stands, in words
 };
 
-/// The hosts in the order in which the request should stand in line there: where it starts at once, the one
-/// with the most free devices first; then the soonest known start; then the shortest line; then as they were
-/// named. Those that cannot serve it come last. What one host says moves no other two against each other.
+/// The hosts in the order in which the request should stand in line there: those that have the path near
+/// which it is to run; where it starts at once, the one with the most free devices first; then the soonest
+/// known start; then the shortest line; then as they were named. Those that cannot serve it come last. What
+/// one host says moves no other two against each other.
 std::vector<RankedHost> rank_hosts(const Request& request, const std::vector<HostAnswer>& answers);
 
 }  // namespace berth

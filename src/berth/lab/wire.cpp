@@ -42,6 +42,7 @@ void visit_envoy_ask(Ask& ask, Visit&& visit) {
   visit("end_with_command", ask.end_with_command);
   visit("shell", ask.shell);
   visit("patient", ask.patient);
+  visit("near", ask.near);
 }
 
 template <class OfferType, class Visit>
@@ -52,6 +53,7 @@ void visit_offer(OfferType& offer, Visit&& visit) {
   visit("at_once", offer.at_once);
   visit("reason", offer.reason);
   visit("starts_in_s", offer.starts_in_s);
+  visit("near", offer.near);
 }
 
 template <class Report, class Visit>

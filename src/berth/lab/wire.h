@@ -35,6 +35,7 @@ struct EnvoyAsk {
   bool end_with_command = false;
   bool shell = false;    ///< the command is the user's shell there; `words` is empty
   bool patient = false;  ///< it waits for ever, whatever the site of the host says
+  std::string near{};    ///< a path: the offer says whether it is there; "": none
 
   bool operator==(const EnvoyAsk&) const = default;
 };

@@ -12,7 +12,7 @@ namespace {
 
 std::string_view standing_of(const RankedHost& host, std::size_t place, std::size_t lines) {
   if (!host.can_serve) return "left out";
-  return place < lines ? "in line" : "reserve";
+  return place < lines && !host.in_reserve ? "in line" : "reserve";
 }
 
 Json offer_json(const Result<Offer>& offer) {
@@ -21,7 +21,8 @@ Json offer_json(const Result<Offer>& offer) {
           {"free", offer->free},
           {"at_once", offer->at_once},
           {"ahead", offer->ahead},
-          {"starts_in_s", nullable(offer->starts_in_s)}};
+          {"starts_in_s", nullable(offer->starts_in_s)},
+          {"near", nullable(offer->near)}};
 }
 
 }  // namespace
@@ -34,7 +35,7 @@ std::string why_of_hosts(const std::vector<RankedHost>& ranked, const std::vecto
   std::string text;
   std::size_t place = 0;
   for (const RankedHost& each : ranked) {
-    const bool joins = each.can_serve && place < lines;
+    const bool joins = each.can_serve && !each.in_reserve && place < lines;
     const std::string chosen = fmt::format("{:<9}", standing_of(each, place++, lines));
     const std::string name = printable(answers[each.host].host);
     const std::string head = name + std::string(name_width - display_width(name) + 2, ' ') + chosen;
@@ -45,7 +46,8 @@ std::string why_of_hosts(const std::vector<RankedHost>& ranked, const std::vecto
                   style) +
             wrapped(printable(each.reason), style.width, name_width + 2 + chosen.size()) + "\n";
   }
-  const auto able = static_cast<std::size_t>(std::ranges::count_if(ranked, &RankedHost::can_serve));
+  const auto able = static_cast<std::size_t>(std::ranges::count_if(
+      ranked, [](const RankedHost& each) { return each.can_serve && !each.in_reserve; }));
   if (able == 0) return text + "\nno host can serve this request\n";
   return text +
          fmt::format("\n`berth run --anywhere` would stand in {} at once; the first to grant it starts\n",

@@ -24,8 +24,8 @@ std::vector<std::string> hosts(std::size_t count) {
 
 /// What is said to the hosts by and by.
 struct Scene {
-  explicit Scene(std::size_t count) {
-    Step step = begin({}, hosts(count));
+  explicit Scene(std::size_t count, Joining joining = Joining::few_at_once) {
+    Step step = begin({}, hosts(count), joining);
     state = std::move(step.state);
     words = std::move(step.words);
   }
@@ -44,6 +44,32 @@ TEST_CASE("few hosts join at once, and many are asked for their offers first") {
   const Scene many(kLines + 1);
   CHECK(many.words.size() == kLines + 1);
   CHECK(std::ranges::all_of(many.words, [](const Word& word) { return word.kind == ask_offer; }));
+}
+
+TEST_CASE("a host without the path joins once all have offered, and none that has the path is left") {
+  const Offer here{.possible = 1, .near = true};
+  const Offer away{.possible = 1, .free = 1, .at_once = true, .near = false};
+  Scene scene(3, Joining::by_offers);
+  CHECK(std::ranges::all_of(scene.words, [](const Word& word) { return word.kind == ask_offer; }));
+  CHECK(scene.hears(0, Offered{away}).empty());
+  CHECK(scene.hears(1, Offered{here}).empty());
+  CHECK(scene.hears(2, Offered{here}) == Words{{join, 1}, {join, 2}});
+  CHECK(scene.hears(1, kLost).empty());
+  CHECK(scene.hears(2, Gone{{ErrorCode::timed_out, "waited for 10 min"}}) == Words{{join, 0}});
+}
+
+TEST_CASE("where no host has the path, all are in line") {
+  const Offer away{.possible = 1, .near = false};
+  Scene scene(2, Joining::by_offers);
+  CHECK(scene.hears(0, Offered{away}).empty());
+  CHECK(scene.hears(1, Offered{away}) == Words{{join, 0}, {join, 1}});
+}
+
+TEST_CASE("a host that has the path and makes no offer in time keeps nobody out") {
+  Scene scene(2, Joining::by_offers);
+  CHECK(scene.hears(0, Offered{{.possible = 1, .near = false}}).empty());
+  CHECK(scene.hears(0, EnoughOffers{}) == Words{{join, 0}});
+  CHECK(scene.hears(1, Offered{{.possible = 1, .near = true}}) == Words{{join, 1}});
 }
 
 TEST_CASE("the first that asks is told yes, and the others are let go") {

@@ -73,6 +73,20 @@ TEST_CASE("hosts stand in the order in which the command would start there") {
        1,
        {says("a", {.possible = 1, .starts_in_s = 0}), says("b", {.possible = 1, .starts_in_s = -86400})},
        "a b"},
+      {"where the path is, before a sooner start elsewhere",
+       1,
+       {says("a", {.possible = 1, .free = 1, .at_once = true, .near = false}),
+        says("b", {.possible = 1, .ahead = 3, .near = true})},
+       "b a"},
+      {"where the path is and starts at once, before where it only is",
+       1,
+       {says("a", {.possible = 1, .near = true}),
+        says("b", {.possible = 1, .free = 1, .at_once = true, .near = true})},
+       "b a"},
+      {"where the path is, and never the GPUs, after those without it",
+       1,
+       {says("a", {.possible = 0, .near = true}), says("b", {.possible = 1, .near = false})},
+       "b a!"},
   };
   for (const Case& each : cases) {
     CAPTURE(each.what);
@@ -94,12 +108,32 @@ TEST_CASE("each host has its reason") {
             "it can never serve this request: 1 of the 2 GPUs asked for could", "it does not answer"});
 }
 
+TEST_CASE("a host without the path is in reserve where another that can serve has it") {
+  const auto reserve = [](std::vector<HostAnswer> answers) {
+    std::string names;
+    for (const RankedHost& each : rank_hosts(for_gpus(1), answers))
+      if (each.in_reserve) names += answers[each.host].host;
+    return names;
+  };
+  CHECK(reserve({says("a", {.possible = 1, .near = false}), says("b", {.possible = 1, .near = true}),
+                 says("c", {.possible = 0, .near = false}), down("d", "down")}) == "a");
+  CHECK(
+      reserve({says("a", {.possible = 1, .near = false}), says("b", {.possible = 0, .near = true})}).empty());
+  CHECK(reserve({says("a", {.possible = 1}), says("b", {.possible = 1})}).empty());
+  const std::vector<HostAnswer> answers{says("a", {.possible = 1, .near = true}),
+                                        says("b", {.possible = 0, .near = false})};
+  const auto ranked = rank_hosts(for_gpus(1), answers);
+  CHECK(ranked[0].reason == "first in line, start not known; the path of --near is there");
+  CHECK(ranked[1].reason.ends_with("; the path of --near is not there"));
+}
+
 TEST_CASE("whoever lies moves nobody but himself") {
   const auto offers = [] {
     return rc::gen::construct<Offer>(
         rc::gen::inRange<std::size_t>(0, 4), rc::gen::inRange<std::size_t>(0, 4),
         rc::gen::inRange<std::size_t>(0, 4), rc::gen::arbitrary<bool>(), rc::gen::just(std::string()),
-        rc::gen::element<std::optional<std::int64_t>>(std::nullopt, -5, 0, 5, 7200));
+        rc::gen::element<std::optional<std::int64_t>>(std::nullopt, -5, 0, 5, 7200),
+        rc::gen::element<std::optional<bool>>(std::nullopt, false, true));
   };
   CHECK(rc::check("the others keep their order", [&] {
     std::vector<HostAnswer> answers;

@@ -15,8 +15,9 @@ Message heard(const std::string& text) {
 }
 
 TEST_CASE("what the caller asks arrives as it was asked") {
-  const EnvoyAsk ask{Errand::offer, "/home/a b", {"sh", "-c", "a\nb \\"}, "uuid", "amd", "berth-1234\n", true,
-                     true,          true};
+  const EnvoyAsk ask{
+      Errand::offer, "/home/a b", {"sh", "-c", "a\nb \\"}, "uuid", "amd", "berth-1234\n", true, true,
+      true,          "/data/a b"};
   const auto decoded = decode_envoy_ask(encode(ask));
   if (!decoded) FAIL(decoded.error().message);
   CHECK(*decoded == ask);
@@ -30,7 +31,7 @@ TEST_CASE("what the caller asks arrives as it was asked") {
 
 TEST_CASE("what the envoy says arrives as it was said") {
   CHECK(heard<EnvoyHello>(encode(EnvoyHello{"1.2.3"})) == EnvoyHello{"1.2.3"});
-  const Offer offer{8, 3, 2, true, "3 of 8 free", 60};
+  const Offer offer{8, 3, 2, true, "3 of 8 free", 60, false};
   CHECK(heard<Offer>(encode(offer)) == offer);
   const auto report = heard<MachineReport>(encode(MachineReport{"{\"a\": 1}\n", "{}\n"}));
   CHECK(report.listing == "{\"a\": 1}\n");
