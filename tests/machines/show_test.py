@@ -121,6 +121,24 @@ def test_jobs_of_all_hosts_are_one_list_and_a_host_that_is_down_is_named(two):
     assert "ssh HOST berth jobs 1" in two.run(*words, "1").stderr
 
 
+def test_the_log_of_a_job_comes_from_whichever_host_has_it(two):
+    gpu1, gpu2 = two.hosts
+    gpu2.lab.berth("submit", "--", "true")
+    for host in two.hosts:
+        host.lab.berth("submit", "--", "sh", "-c", f"echo of {host.name}; echo an error >&2")
+    gpu2.lab.berth("wait", "2")
+    words = ("log", "--anywhere", "--hosts", "gpu1,gpu2")
+    assert two.run(*words, "2").stdout == "of gpu2\nan error\n"
+    assert two.run(*words, "-f", "2").stdout == "of gpu2\nan error\n"
+    several = two.run(*words, "1")
+    assert several.returncode != 0 and "there is a job 1 on gpu1, gpu2" in several.stderr
+    assert two.run(*words, "--host", "gpu1", "-f", "1").stdout == "of gpu1\nan error\n"
+    assert "no job 9 of yours" in two.run(*words, "9").stderr
+    assert "the number of one job" in two.run(*words, "1;true").stderr
+    gpu2.stop()
+    assert "--host gpu1" in two.run(*words, "1").stderr
+
+
 USAGE = """{"kind":"berth-usage","version":1,"from_s":1700000000,"to_s":1700003600,"by":"user","complete":true,
 "missing":[],"unwatched_s":0,"rows":[{"user":"ada","leases":1,"leased_gpu_hours":%d,"used_gpu_hours":1}]}"""
 

@@ -5,6 +5,8 @@
 #include "berth/cli/anywhere.h"
 #include "berth/core/printable.h"
 #include "berth/lab/ask_hosts.h"
+#include "berth/lab/ssh.h"
+#include "berth/sys/job_process.h"
 
 namespace berth::cli {
 namespace {
@@ -51,6 +53,14 @@ std::vector<Result<std::string>> documents_of(const std::vector<LabHost>& hosts,
       all.push_back(std::move(called->out));
   }
   return all;
+}
+
+Error become_call_there(const LabHost& host, std::string_view words) {
+  const sys::Command call = lab::ssh_call(ssh_of_environment(), host, words);
+  sys::JobCommand command;
+  command.words.push_back(call.program);
+  command.words.insert(command.words.end(), call.arguments.begin(), call.arguments.end());
+  return {ErrorCode::failure, sys::exec_job(command).message};
 }
 
 Result<Output> call_there(const LabHost& host, const std::vector<std::string>& words) {

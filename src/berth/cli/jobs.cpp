@@ -18,6 +18,9 @@
 #include "berth/cli/question.h"
 #include "berth/cli/told_jobs.h"
 #include "berth/cli/watch.h"
+#include "berth/core/job.h"
+#include "berth/core/lab_host.h"
+#include "berth/core/printable.h"
 #include "berth/core/units.h"
 #include "berth/render/explain.h"
 #include "berth/sys/system_error.h"
@@ -31,7 +34,9 @@ constexpr std::string_view kJobsAbout =
     "it. `in line`: it waits for its GPUs in the queue of the machine (`berth queue`). "
     "`interrupted`: it was started, and then cut off by kill -9 or a reboot.";
 
-constexpr std::string_view kLogAbout = "Prints what the job has printed so far, its errors included.";
+constexpr std::string_view kLogAbout =
+    "Prints what the job has printed so far, its errors included. With --anywhere, that of a job that was "
+    "submitted on another host of the lab.";
 
 constexpr std::string_view kWaitAbout =
     "Returns when all of these jobs are over. Ends with the status of the first job that did not end "
@@ -46,6 +51,20 @@ constexpr std::string_view kRetryAbout =
 constexpr std::string_view kForgetAbout = "Removes jobs that are over, with all that they have printed.";
 
 constexpr std::string_view kWordsOfJobs = "__tasks";
+
+render::JobsOfHosts look_at_jobs(const std::vector<LabHost>& hosts) {
+  render::JobsOfHosts jobs;
+  const auto documents = documents_of(hosts, {"jobs", "--json"});
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    auto told = documents[i] ? render::jobs_from_json(*documents[i], hosts[i].name)
+                             : Result<std::vector<render::ToldTask>>(std::unexpected(documents[i].error()));
+    if (told)
+      std::ranges::move(*told, std::back_inserter(jobs.tasks));
+    else
+      jobs.missing.push_back({hosts[i].name, told.error().message});
+  }
+  return jobs;
+}
 
 class JobList : public Command {
  public:
@@ -82,20 +101,6 @@ class JobList : public Command {
     });
   }
 
-  static render::JobsOfHosts look_at_jobs(const std::vector<LabHost>& hosts) {
-    render::JobsOfHosts jobs;
-    const auto documents = documents_of(hosts, {"jobs", "--json"});
-    for (std::size_t i = 0; i < hosts.size(); ++i) {
-      auto told = documents[i] ? render::jobs_from_json(*documents[i], hosts[i].name)
-                               : Result<std::vector<render::ToldTask>>(std::unexpected(documents[i].error()));
-      if (told)
-        std::ranges::move(*told, std::back_inserter(jobs.tasks));
-      else
-        jobs.missing.push_back({hosts[i].name, told.error().message});
-    }
-    return jobs;
-  }
-
   Result<Output> look(const store::JobSpool& spool, const std::vector<std::string>& words,
                       render::Layout layout) {
     Output output;
@@ -116,6 +121,39 @@ class JobList : public Command {
   WatchOptions watch_;
   AnywhereOptions anywhere_;
 };
+
+std::string told_hosts(const std::vector<LabHost>& hosts) {
+  std::string names;
+  for (const LabHost& host : hosts) names += (names.empty() ? "" : ", ") + host.name;
+  return names;
+}
+
+/// The one of these hosts that has a job of this number. Error: none has, or several have.
+Result<LabHost> host_of_job(const std::vector<LabHost>& hosts, TaskId id) {
+  if (hosts.size() == 1) return hosts.front();
+  const render::JobsOfHosts jobs = look_at_jobs(hosts);
+  std::vector<LabHost> having;
+  for (const LabHost& host : hosts) {
+    if (std::ranges::any_of(jobs.tasks, [&](const render::ToldTask& task) {
+          return task.host == host.name && task.id.job == id.job;
+        }))
+      having.push_back(host);
+  }
+  if (having.size() == 1 && jobs.missing.empty()) return having.front();
+  std::string silent;
+  for (const render::UntoldHost& each : jobs.missing)
+    silent += fmt::format("\n{}: {}", printable(each.host), printable(each.reason));
+  if (having.empty())
+    return fail(ErrorCode::failure,
+                fmt::format("no job {} of yours on these hosts (`berth jobs --anywhere`){}", id.job, silent));
+  if (having.size() == 1)
+    return fail(ErrorCode::usage, fmt::format("{} has a job {}, and not all hosts answer; name the host of "
+                                              "the job that you mean: --host {}{}",
+                                              having.front().name, id.job, having.front().name, silent));
+  return fail(ErrorCode::usage,
+              fmt::format("there is a job {} on {}; name the host of the job that you mean: --host {}",
+                          id.job, told_hosts(having), having.front().name));
+}
 
 /// What does something with jobs that are named on its command line.
 class OnJobs : public Command {
@@ -154,7 +192,20 @@ class JobLog : public OnJobs {
     syntax.arguments = "JOB";
     syntax.options.push_back(
         {"Options", 'f', "follow", "", "go on until the job is over", {}, raise_flag(follow_)});
+    add_anywhere_options(syntax, anywhere_, "of a job that was submitted on another host, through ssh");
     return syntax;
+  }
+
+  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
+    BERTH_DO(settle(anywhere_));
+    if (!anywhere_.anywhere) return OnJobs::run(environment, words);
+    const auto id = words.size() == 1 ? task_id_from_text(words.front()) : std::nullopt;
+    if (!id)
+      return fail(ErrorCode::usage, "with --anywhere: the number of one job; `berth jobs --anywhere` has it");
+    BERTH_LET(const auto hosts, hosts_meant(anywhere_));
+    BERTH_LET(const auto host, host_of_job(hosts, *id));
+    return std::unexpected(
+        become_call_there(host, fmt::format("log{} {}", follow_ ? " --follow" : "", to_text(*id))));
   }
 
  private:
@@ -211,6 +262,7 @@ class JobLog : public OnJobs {
   }
 
   bool follow_ = false;
+  AnywhereOptions anywhere_;
 };
 
 class JobWait : public OnJobs {

@@ -58,7 +58,10 @@ SshProgram ssh_program(std::string_view text) {
   return ssh;
 }
 
-sys::Command ssh_command(const SshProgram& ssh, const LabHost& host, bool terminal) {
+namespace {
+
+sys::Command command_there(const SshProgram& ssh, const LabHost& host, bool terminal,
+                           std::string_view words) {
   sys::Command command{.program = ssh.words.front()};
   command.arguments.assign(ssh.words.begin() + 1, ssh.words.end());
   // Of several connections none may ask, none may take another command than ours, and none may want a port
@@ -72,7 +75,20 @@ sys::Command ssh_command(const SshProgram& ssh, const LabHost& host, bool termin
   command.arguments.emplace_back(terminal ? "-tt" : "-T");
   command.arguments.emplace_back("--");
   command.arguments.push_back(host.name);
-  command.arguments.push_back(host.program + " __envoy");
+  command.arguments.push_back(fmt::format("{} {}", host.program, words));
+  return command;
+}
+
+}  // namespace
+
+sys::Command ssh_command(const SshProgram& ssh, const LabHost& host, bool terminal) {
+  return command_there(ssh, host, terminal, "__envoy");
+}
+
+sys::Command ssh_call(const SshProgram& ssh, const LabHost& host, std::string_view words) {
+  sys::Command command = command_there(ssh, host, false, words);
+  // Else ssh would take what comes after, of a script that is read from its standard input.
+  command.arguments.insert(command.arguments.end() - 3, "-n");
   return command;
 }
 

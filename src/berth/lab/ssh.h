@@ -24,6 +24,10 @@ SshProgram ssh_program(std::string_view text);
 /// that says the rest: ports, keys, users, jump hosts, shared connections.
 sys::Command ssh_command(const SshProgram& ssh, const LabHost& host, bool terminal);
 
+/// The command that calls `berth WORDS` there, without a terminal. REQUIRES: words that a shell takes as they
+/// are.
+sys::Command ssh_call(const SshProgram& ssh, const LabHost& host, std::string_view words);
+
 /// Why ssh ended before the envoy had said a word, and what to do. `errors`: what came on its error stream.
 Error why_no_envoy(const LabHost& host, const sys::Ending& ending, std::string_view errors);
 

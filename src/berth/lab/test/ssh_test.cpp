@@ -20,6 +20,9 @@ TEST_CASE("ssh asks nothing, and takes the name of a host for nothing else") {
   CHECK(words[words.size() - 2] == "gpu1");
   CHECK(words.back() == "/opt/berth __envoy");
   CHECK(ssh_program("").words == std::vector<std::string>{"ssh"});
+  const auto call = ssh_call(ssh_program(""), {"gpu1", "/opt/berth"}, "log 12").arguments;
+  CHECK(std::vector(call.end() - 4, call.end()) ==
+        std::vector<std::string>{"-n", "--", "gpu1", "/opt/berth log 12"});
 }
 
 TEST_CASE("why no envoy speaks is told with what to do") {
