@@ -47,10 +47,13 @@ def test_a_mask_that_is_cut_off_is_told(lab):
 
 
 def test_the_site_file_in_force_is_shown(lab, site):
-    site.write_text('ignored_users = ["gdm"]\n[[excluded]]\ndevice = 3\nreason = "on loan"\n')
+    site.write_text(
+        'labels = ["nvlink"]\nhost_name = "gpu1"\nignored_users = ["gdm"]\n[[excluded]]\ndevice = 3\nreason = "on loan"\n'
+    )
     out = lab.berth("doctor").out
     assert f"PASS  site file: {site}: " in out.replace("\n      ", " ")
     assert "3 is excluded (on loan)" in out
+    assert "this machine is called gpu1; its labels: nvlink" in " ".join(out.split())
 
 
 @pytest.mark.parametrize("command", [["pick"], ["why"], ["run", "--", "true"], ["list"]])

@@ -67,7 +67,7 @@ def test_why_as_json_is_as_its_schema_says(machines):
     answer = machines.run("why", "--anywhere", "--hosts", "gpu3,gpu2,gpu1", "-n", "2", "--json")
     document = checked_document(json.loads(answer.stdout), "why-hosts")
     told = {host["host"]: (host["standing"], host["answers"], host["offer"]) for host in document["hosts"]}
-    offer = {"possible": 2, "free": 2, "at_once": True, "ahead": 0, "starts_in_s": None, "near": None}
+    offer = {"possible": 2, "free": 2, "at_once": True, "ahead": 0, "starts_in_s": None}
     assert told["gpu1"] == ("in line", True, offer)
     assert told["gpu2"][:2] == ("left out", True) and told["gpu3"] == ("left out", False, None)
     assert [host["host"] for host in document["hosts"]][0] == "gpu1"
@@ -166,3 +166,38 @@ def has_an_agent(host, script: str) -> None:
     shutil.copy(host.lab.program, found / "berth")
     (found / "berth-serve").write_text(f"#!/bin/sh\n{script}\n")
     (found / "berth-serve").chmod(0o755)
+
+
+def test_a_label_says_which_hosts_and_why_the_others_are_left_out(machines):
+    for name, text in {
+        "gpu1": 'labels = ["slow"]',
+        "gpu2": 'labels = ["nvlink", "room:b12"]',
+        "gpu3": 'host_name = "box"',
+    }.items():
+        label(machines.add(name, "1xH100"), text)
+    answer = machines.run("why", "--anywhere", "--hosts", machines.names(), "--where", "label=nvlink")
+    lines = [" ".join(line.split()) for line in answer.stdout.split("\ngpu")]
+    assert lines[0].startswith("gpu2 in line the command would start now")
+    assert "label = nvlink asked, it is slow" in lines[1]
+    assert "label = nvlink asked, it is none" in lines[2]
+    done = machines.anywhere("--where", "label=nvlink", "--", "sh", "-c", "echo $BERTH_DIR")
+    assert done.stdout == f"{machines.hosts[1].lab.env['BERTH_DIR']}\n", done.stderr
+    done = machines.anywhere("--where", "host=box", "--", "sh", "-c", "echo $BERTH_DIR")
+    assert done.stdout == f"{machines.hosts[2].lab.env['BERTH_DIR']}\n", done.stderr
+    document = json.loads(machines.run("list", "--anywhere", "--hosts", "gpu2,gpu3", "--json").stdout)
+    checked_document(document, "hosts")
+    told = [(host["snapshot"]["host"], host["snapshot"]["labels"]) for host in document["hosts"]]
+    assert told[0][1] == ["nvlink", "room:b12"] and told[1] == ("box", [])
+
+
+def test_a_label_that_no_host_has_is_refused_with_the_reason_of_each(two):
+    label(two.hosts[0], 'labels = ["slow"]')
+    done = two.anywhere("--where", "label=nvlink", "--", "true")
+    assert done.returncode != 0
+    assert "label = nvlink asked, it is slow" in done.stderr and "it is none" in done.stderr
+
+
+def label(host, text: str) -> None:
+    site = host.folder / "site.toml"
+    site.write_text(text + "\n")
+    assert host.lab.env["BERTH_SITE_FILE"] == str(site)

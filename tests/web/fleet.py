@@ -97,6 +97,8 @@ class Machine:
             "inside_lease": False,
             "own_lease": None,
             "notes": [],
+            "host": self.name,
+            "labels": [],
             "devices": devices,
             "leases": leases,
             "waiting": 0,

@@ -65,6 +65,8 @@ export interface Snapshot {
   cuda_version: string | null;
   stale_reason: string | null;
   notes: string[];
+  host: string | null;
+  labels: string[] | null;
   devices: Device[];
   leases: Lease[];
   waiting: number;

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <ctime>
 #include <thread>
@@ -13,6 +12,7 @@
 #include "berth/lease/blind_spots.h"
 #include "berth/lease/session.h"
 #include "berth/sys/clock.h"
+#include "berth/sys/file.h"
 
 namespace berth::serve {
 namespace {
@@ -34,9 +34,7 @@ void sleep_until(std::chrono::nanoseconds monotonic) {
 }  // namespace
 
 std::string own_hostname() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
+  return sys::host_name();
 }
 
 Watcher::Watcher(source::ProbeOptions options, Remember remember, Publish publish)

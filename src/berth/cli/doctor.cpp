@@ -282,6 +282,9 @@ std::string policy_in_words(const SitePolicy& policy) {
     text += fmt::format("; programs that do not count: {}", fmt::join(policy.ignored_programs, ", "));
   if (!policy.ignored_users.empty())
     text += fmt::format("; users that do not count: {}", fmt::join(policy.ignored_users, ", "));
+  if (!policy.host.name.empty()) text += fmt::format("; this machine is called {}", policy.host.name);
+  if (!policy.host.labels.empty())
+    text += fmt::format("; its labels: {}", fmt::join(policy.host.labels, ", "));
   if (!policy.gpu_scheduler_locks.empty())
     text += fmt::format("; the locks of originals of gpu_scheduler count: {}",
                         fmt::join(policy.gpu_scheduler_locks, ", "));

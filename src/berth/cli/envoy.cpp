@@ -23,6 +23,7 @@
 #include "berth/cli/run.h"
 #include "berth/core/standing.h"
 #include "berth/core/units.h"
+#include "berth/core/verdict.h"
 #include "berth/lab/wire.h"
 #include "berth/render/explain.h"
 #include "berth/render/json.h"
@@ -118,6 +119,10 @@ Offer offer_of(const leasing::Explained& found) {
   }
   standing.verdicts = found.verdicts;
   offer.reason = render::reason(standing, found.world.facts.snapshot, api::plain_style());
+  if (found.possible < found.request.count) {
+    if (const auto can = check_possible(found.request, found.world.facts); !can)
+      offer.reason = can.error().message;
+  }
   return offer;
 }
 

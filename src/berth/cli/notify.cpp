@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <climits>
 #include <csignal>
 #include <cstdlib>
 
@@ -38,12 +37,6 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds kSendWithin = 30s;
 constexpr std::string_view kCurlPatience = "15";
 constexpr std::size_t kLongestReason = 300;
-
-std::string own_host() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 // Where mail servers put it; not all have these folders on PATH.
 std::string sendmail() {
@@ -143,7 +136,7 @@ class NotifyCommand : public Command {
                                   text_variable("BERTH_SUBJECT"),
                                   text_variable("BERTH_MESSAGE"),
                                   text_variable("BERTH_EXIT_STATUS"),
-                                  own_host()};
+                                  sys::host_name()};
     const auto sent = send_by(sending_of(target, text));
     if (sent) return Output{};
     const std::string reason = fmt::format("the notice to {} about its {} was not sent: {}", told_target(to),

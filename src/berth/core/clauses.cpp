@@ -94,7 +94,8 @@ Objection static_filters(const Case& subject) {
                                request.count));
   }
   for (const Expression& condition : request.conditions) {
-    if (const auto unmet = condition.never_met_by(subject.device)) return because(not_met(*unmet));
+    if (const auto unmet = condition.never_met_by(subject.device, known_host(subject.facts)))
+      return because(not_met(*unmet));
   }
   const Reading<std::uint64_t> lendable = lendable_memory(subject.device);
   if (lendable && request.promise_bytes > *lendable) {
@@ -221,7 +222,7 @@ Objection compute_mode(const Case& subject) {
 }
 
 Objection thresholds(const Case& subject) {
-  const DeviceFacts facts{subject.device, subject.free_bytes};
+  const DeviceFacts facts{subject.device, subject.free_bytes, known_host(subject.facts)};
   for (const Expression& condition : subject.request.conditions) {
     if (const auto unmet = condition.unmet_by(facts)) return because(not_met(*unmet));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "berth/core/expression_node.h"
 #include "berth/core/text_match.h"
@@ -53,6 +54,13 @@ bool compare(std::string_view actual, Operator op, std::string_view wanted) {
   }
 }
 
+// Of several texts one is enough, and what is not to be is to be none of them.
+bool compare(std::span<const std::string> actual, Operator op, std::string_view wanted) {
+  const auto fits = [&](const std::string& text) { return compare(text, op, wanted); };
+  const bool negative = op == Operator::contains_not || op == Operator::not_equal;
+  return negative ? std::ranges::all_of(actual, fits) : std::ranges::any_of(actual, fits);
+}
+
 /// The number to compare with: a share is of the device's total.
 Reading<double> wanted_number(const Comparison& comparison, const Device& device) {
   if (!comparison.value.share) return comparison.value.number;
@@ -62,6 +70,10 @@ Reading<double> wanted_number(const Comparison& comparison, const Device& device
 
 Truth evaluate(const Comparison& comparison, const DeviceFacts& facts) {
   const Field& field = *comparison.field;
+  if (field.of_host != nullptr) {
+    if (facts.host == nullptr) return Truth::unknown;
+    return truth(compare(field.of_host(*facts.host), comparison.op, comparison.written));
+  }
   if (field.kind == FieldKind::text) {
     const Reading<std::string_view> actual = field.text(facts);
     return actual ? truth(compare(*actual, comparison.op, comparison.written)) : Truth::unknown;
@@ -93,6 +105,11 @@ void for_each_comparison(const ExpressionNode& node, const Visit& visit) {
 
 std::string found(const Comparison& comparison, const DeviceFacts& facts) {
   const Field& field = *comparison.field;
+  if (field.of_host != nullptr) {
+    if (facts.host == nullptr) return "not known of this host";
+    const auto texts = field.of_host(*facts.host);
+    return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
+  }
   if (field.kind == FieldKind::text) {
     const Reading<std::string_view> actual = field.text(facts);
     return actual ? std::string(*actual) : "not available";
@@ -156,24 +173,24 @@ Operator opposite(Operator op) {
   return kOpposites[static_cast<std::size_t>(op)];
 }
 
-Possible possible(const Comparison& comparison, const Device& device) {
+Possible possible(const Comparison& comparison, const DeviceFacts& facts) {
   if (comparison.field->kind == FieldKind::text) {
-    const Truth now = evaluate(comparison, DeviceFacts{device, std::nullopt});
+    const Truth now = evaluate(comparison, facts);
     return {now == Truth::yes, now == Truth::no};
   }
-  const Reading<Range> range = possible_range(*comparison.field, device);
-  const Reading<double> wanted = wanted_number(comparison, device);
+  const Reading<Range> range = possible_range(*comparison.field, facts.device);
+  const Reading<double> wanted = wanted_number(comparison, facts.device);
   if (!range || !wanted) return {};
   return {some_in(*range, comparison.op, *wanted), some_in(*range, opposite(comparison.op), *wanted)};
 }
 
 /// As if each comparison were alone: "free > 10G and free < 5G" may hold by this.
-Possible possible(const ExpressionNode& node, const Device& device) {
-  if (node.kind == NodeKind::comparison) return possible(node.comparison, device);
-  Possible result = possible(*node.parts.front(), device);
+Possible possible(const ExpressionNode& node, const DeviceFacts& facts) {
+  if (node.kind == NodeKind::comparison) return possible(node.comparison, facts);
+  Possible result = possible(*node.parts.front(), facts);
   if (node.kind == NodeKind::negation) return {result.no, result.yes};
   for (std::size_t i = 1; i < node.parts.size(); ++i) {
-    const Possible part = possible(*node.parts[i], device);
+    const Possible part = possible(*node.parts[i], facts);
     const bool all = node.kind == NodeKind::all;
     result.yes = all ? result.yes && part.yes : result.yes || part.yes;
     result.no = all ? result.no || part.no : result.no && part.no;
@@ -200,17 +217,18 @@ std::optional<Unmet> Expression::unmet_by(const DeviceFacts& facts) const {
   return unmet(*failing, facts);
 }
 
-std::optional<Unmet> Expression::never_met_by(const Device& device) const {
+std::optional<Unmet> Expression::never_met_by(const Device& device, const HostFacts* host) const {
   if (!root_) return std::nullopt;
+  const DeviceFacts facts{device, std::nullopt, host};
   for (const Expression& part : conjuncts()) {
-    if (possible(*part.root_, device).yes) continue;
+    if (possible(*part.root_, facts).yes) continue;
     const Threshold limit = part.threshold().value_or(Threshold{});
     const Reading<Range> range =
         limit.field.empty() ? std::nullopt : possible_range(*find_field(limit.field), device);
     if (limit.field == "free" && range) {
       return Unmet{part.text(), fmt::format("{} at most", number_for_people(FieldKind::bytes, range->high))};
     }
-    return unmet(*part.root_, DeviceFacts{device, std::nullopt});
+    return unmet(*part.root_, facts);
   }
   return std::nullopt;
 }

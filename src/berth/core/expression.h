@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "berth/core/error.h"
+#include "berth/core/host_facts.h"
 #include "berth/core/snapshot.h"
 
 namespace berth {
@@ -17,6 +18,7 @@ namespace berth {
 struct DeviceFacts {
   const Device& device;
   Reading<std::uint64_t> free_bytes;
+  const HostFacts* host = nullptr;  ///< null: not known
 };
 
 /// Why an expression does not hold.
@@ -54,9 +56,9 @@ class Expression {
   /// comparison that needs it, and the opposite of that comparison too.
   std::optional<Unmet> unmet_by(const DeviceFacts& facts) const;
 
-  /// What of it can never hold on this device, whatever its changing readings (free memory, utilisation …)
-  /// will be: `name~H100` on an A100, `free>=100G` where the card has 80. nullopt: it may.
-  std::optional<Unmet> never_met_by(const Device& device) const;
+  /// What of it can never hold on this device of this host, whatever its changing readings (free memory,
+  /// utilisation …) will be: `name~H100` on an A100, `free>=100G` where the card has 80. nullopt: it may.
+  std::optional<Unmet> never_met_by(const Device& device, const HostFacts* host = nullptr) const;
 
   /// The readings that its fields need.
   ReadingSet readings() const;

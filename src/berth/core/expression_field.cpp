@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "berth/core/text_match.h"
@@ -32,7 +33,11 @@ constexpr std::array kComputed{
     Field{"processes", FieldKind::number, false, true, ReadingKind::processes, nullptr,
           [](const DeviceFacts& facts) { return computing(facts.device); }},
     Field{"mig", FieldKind::truth, true, true, ReadingKind::mig, nullptr,
-          [](const DeviceFacts& facts) -> Reading<double> { return facts.device.mig ? 1.0 : 0.0; }}};
+          [](const DeviceFacts& facts) -> Reading<double> { return facts.device.mig ? 1.0 : 0.0; }},
+    Field{"host", FieldKind::text, true, true, ReadingKind::host, nullptr, nullptr,
+          [](const HostFacts& host) { return std::span(&host.name, 1); }},
+    Field{"label", FieldKind::text, true, true, ReadingSet(), nullptr, nullptr,
+          [](const HostFacts& host) { return std::span(host.labels); }}};
 
 const std::vector<Field>& fields() {
   static const std::vector<Field> kFields = [] {
@@ -57,7 +62,8 @@ constexpr std::array kAliases{
     Alias{"memory_free", "free"}, Alias{"memory_used", "used"}, Alias{"utilization", "util"},
     Alias{"utilisation", "util"}, Alias{"gpu_util", "util"},    Alias{"memory_util", "mem_util"},
     Alias{"temperature", "temp"}, Alias{"clock", "sm_clock"},   Alias{"memory_clock", "mem_clock"},
-    Alias{"procs", "processes"},  Alias{"capability", "cc"},    Alias{"compute_capability", "cc"}};
+    Alias{"procs", "processes"},  Alias{"capability", "cc"},    Alias{"compute_capability", "cc"},
+    Alias{"labels", "label"},     Alias{"hostname", "host"}};
 
 }  // namespace
 

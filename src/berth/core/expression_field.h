@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,8 @@ struct Field {
   ReadingSet readings;
   const DeviceReading* reading;  ///< null: it is computed
   Reading<double> (*computed)(const DeviceFacts&) = nullptr;
+  /// Set: it is of the host, and has any number of texts.
+  std::span<const std::string> (*of_host)(const HostFacts&) = nullptr;
 
   Reading<double> number(const DeviceFacts& facts) const;
   Reading<std::string_view> text(const DeviceFacts& facts) const;

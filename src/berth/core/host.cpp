@@ -125,7 +125,8 @@ std::vector<PlacedDevice> matching(const Hosts& hosts, const Expression& express
   for (const auto& host : hosts) {
     if (!host->report) continue;
     each_judged(*host->report, [&](const Device& device, const Verdict& verdict) {
-      if (!expression.unmet_by({device, verdict.free_bytes})) found.push_back({host.get(), &device});
+      if (!expression.unmet_by({device, verdict.free_bytes, known_host(host->report->facts)}))
+        found.push_back({host.get(), &device});
     });
   }
   return found;

@@ -60,7 +60,8 @@ std::optional<Expression> threshold_that_does(const Request& request, std::size_
   std::vector<std::pair<double, Expression>> reachable;
   for (const Verdict& verdict : scene.free(without_condition(request, index))) {
     const Device* device = find_device(scene.facts.snapshot, verdict.uuid);
-    const auto loosened = request.conditions[index].loosened_for(DeviceFacts{*device, verdict.free_bytes});
+    const auto loosened = request.conditions[index].loosened_for(
+        DeviceFacts{*device, verdict.free_bytes, known_host(scene.facts)});
     if (!loosened) continue;
     const Threshold threshold = *loosened->threshold();
     reachable.emplace_back(threshold.at_least ? -threshold.value : threshold.value, *loosened);

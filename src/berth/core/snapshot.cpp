@@ -8,7 +8,8 @@ ReadingSet readings_for_listing() {
   return ReadingKind::name | ReadingKind::memory | ReadingKind::processes | ReadingKind::process_details |
          ReadingKind::utilization | ReadingKind::power | ReadingKind::temperature | ReadingKind::clocks |
          ReadingKind::fan | ReadingKind::compute_mode | ReadingKind::mig | ReadingKind::health |
-         ReadingKind::capability | ReadingKind::pci | ReadingKind::modes | ReadingKind::driver;
+         ReadingKind::capability | ReadingKind::pci | ReadingKind::modes | ReadingKind::driver |
+         ReadingKind::host;
 }
 
 const Device* find_device(const Snapshot& snapshot, std::string_view uuid) {

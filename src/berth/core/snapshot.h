@@ -30,7 +30,8 @@ enum class ReadingKind : std::uint32_t {
   modes = 1U << 15,   ///< persistence, display, performance state, throttling, PCIe link
   driver = 1U << 16,  ///< versions of the driver and of CUDA
   known_topology =
-      1U << 17,  ///< topology if it was read before on this boot, without asking the driver for it
+      1U << 17,     ///< topology if it was read before on this boot, without asking the driver for it
+  host = 1U << 18,  ///< what the machine is called; the kernel is asked, and no driver
 };
 
 /// A set of ReadingKind. UUID, index and state are always read.

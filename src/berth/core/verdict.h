@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/core/host_facts.h"
 #include "berth/core/ledger.h"
 #include "berth/core/mask.h"
 #include "berth/core/request.h"
@@ -64,6 +65,7 @@ struct Verdict {
 struct Facts {
   Snapshot snapshot;
   SitePolicy policy;
+  std::optional<HostFacts> host{};                 ///< nullopt: it does not tell
   std::optional<std::vector<std::string>> within;  ///< inside a lease: its UUIDs, the only ones that exist
   std::vector<Mask> masks;                         ///< those set, at most one a vendor; none: --mask ignore
   /// pid on a device -> a live lease that it belongs to. Several, where a shell or program has leased twice.
@@ -71,11 +73,16 @@ struct Facts {
   std::vector<std::string> draining;       ///< UUIDs whose last lease ended, memory not yet back
   std::vector<std::string> foreign_locks;  ///< UUIDs locked by someone who has no ticket (flock(1))
   std::vector<std::string>
-      locked_by_originals;        ///< UUIDs that an original gpu_scheduler has locked, and nobody leased
-  std::uint32_t asker_uid = 0;    ///< of the user who asks
+      locked_by_originals;           ///< UUIDs that an original gpu_scheduler has locked, and nobody leased
+  std::uint32_t asker_uid = 0;       ///< of the user who asks
   std::optional<UserLimits> limits;  ///< his; nullopt: none
-  std::int64_t booted_at_s = 0;   ///< where the boot clock began, in seconds since the epoch; 0: not known
+  std::int64_t booted_at_s = 0;      ///< where the boot clock began, in seconds since the epoch; 0: not known
 };
+
+/// As expressions have it: null where the host does not tell.
+inline const HostFacts* known_host(const Facts& facts) {
+  return facts.host ? &*facts.host : nullptr;
+}
 
 /// free memory for a new lease = total − driver reserve − Σ over leases max(promised, used) − used by
 /// outsiders. Absent when the driver does not tell the total or what is used.

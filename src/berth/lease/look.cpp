@@ -124,7 +124,8 @@ std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, 
 
 Result<World> look(source::Source& source, store::LeaseStore& store, const Request& request,
                    const LookOptions& options) {
-  BERTH_LET(auto snapshot, source.read(request.readings() | options.also));
+  const ReadingSet needed = request.readings() | options.also;
+  BERTH_LET(auto snapshot, source.read(needed));
   // After the driver, which may take its time: the books are then the younger of the two.
   BERTH_LET(auto books, store.look(options.books));
 
@@ -133,6 +134,8 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   if (options.books == store::Extent::everything) name_users(world.ledger);
   Facts& facts = world.facts;
   facts.policy = options.policy;
+  facts.host = options.policy.host;
+  if (facts.host->name.empty() && needed.has(ReadingKind::host)) facts.host->name = sys::host_name();
   facts.within = options.within;
   facts.asker_uid = ::geteuid();
   facts.limits = limits_now(options);

@@ -429,6 +429,38 @@ Result<void> read_hosts(Page& page, std::string_view, const toml::node& node) {
   return {};
 }
 
+// No rule: a user's own file could only have them wrong.
+Result<void> is_of_the_machine(const Page& page, std::string_view key, const toml::node& node) {
+  if (!page.only_narrow) return {};
+  return wrong(page, node, fmt::format("only /etc/berth.toml may set {}: it is about the machine", key));
+}
+
+Result<void> read_host_name(Page& page, std::string_view key, const toml::node& node) {
+  BERTH_DO(is_of_the_machine(page, key, node));
+  BERTH_LET(auto name, text_of(page, node, key));
+  if (const auto fit = check_label(name); !fit)
+    return wrong(page, node, fmt::format("{}: {}", key, fit.error().message));
+  page.policy.host.name = std::move(name);
+  return {};
+}
+
+Result<void> read_labels(Page& page, std::string_view key, const toml::node& node) {
+  constexpr std::size_t kMostLabels = 64;
+  BERTH_DO(is_of_the_machine(page, key, node));
+  std::vector<std::string>& labels = page.policy.host.labels;
+  labels.clear();
+  BERTH_DO(read_names(page, key, node, labels));
+  if (labels.size() > kMostLabels)
+    return wrong(page, node, fmt::format("{} may have {} entries at most", key, kMostLabels));
+  for (auto each = labels.begin(); each != labels.end(); ++each) {
+    if (const auto fit = check_label(*each); !fit)
+      return wrong(page, node, fmt::format("an entry of {}: {}", key, fit.error().message));
+    if (std::find(labels.begin(), each, *each) != each)
+      return wrong(page, node, fmt::format("{} names {} twice", key, *each));
+  }
+  return {};
+}
+
 struct Key {
   std::string_view name;
   Result<void> (*read)(Page&, std::string_view, const toml::node&);
@@ -442,6 +474,7 @@ constexpr auto kKeys =
                         {"job_output", read_job_output},   {"keep_jobs", read_keep_jobs},
                         {"tenant_gpus", read_tenant_gpus}, {"tenant_time", read_tenant_time},
                         {"limits", read_limits},           {"hosts", read_hosts},
+                        {"host_name", read_host_name},     {"labels", read_labels},
                         {"excluded", read_exclusions},     {"ignored_programs", read_programs},
                         {"ignored_users", read_users},     {"gpu_scheduler_locks", read_scheduler_locks}});
 /// nullopt: there is no such file.

@@ -229,6 +229,8 @@ void read_listing(const JsonReader& json, HostReport& report) {
   snapshot.cuda_version = read_version(json, "cuda_version", kCuda);
   snapshot.stale_reason = json.maybe_text("stale_reason");
   snapshot.notes = json.texts("notes");
+  // A Berth that does not tell it is one that knows no labels.
+  if (!json.is_null("host")) report.facts.host = HostFacts{json.text("host"), json.texts("labels")};
   // Which devices the lease has is not told.
   if (json.flag("inside_lease")) report.facts.within.emplace();
   // Without this list it is not known who has what.

@@ -49,6 +49,9 @@ std::string listing_json(const Listing& listing, Layout layout) {
   json["inside_lease"] = listing.facts.within.has_value() || listing.own.has_value();
   json["own_lease"] = listing.own ? Json(to_text(*listing.own)) : Json(nullptr);
   json["notes"] = snapshot.notes;
+  const HostFacts* host = known_host(listing.facts);
+  json["host"] = host != nullptr ? text_or_null(host->name) : Json(nullptr);
+  json["labels"] = host != nullptr ? Json(host->labels) : Json(nullptr);
   json["devices"] = Json::array();
   const LeasesByDevice leases(listing.ledger);
   for (const Device& device : snapshot.devices) {

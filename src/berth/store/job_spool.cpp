@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <set>
@@ -47,10 +46,8 @@ constexpr std::chrono::milliseconds kPatience = 10s;
 constexpr off_t kReserved = 4096;
 
 std::string machine_name() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  ::gethostname(name.data(), name.size() - 1);
   const auto id = sys::read_whole("/etc/machine-id");
-  std::string text = name.data();
+  std::string text = sys::host_name();
   if (id && id->size() >= 8) text += "-" + id->substr(0, 8);
   return text;
 }

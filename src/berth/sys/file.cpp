@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 
 #include <fmt/format.h>
 
@@ -119,6 +120,11 @@ Result<std::vector<DirectoryEntry>> list_directory(int directory) {
       at += entry->d_reclen;
     }
   }
+}
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
 std::string user_name(uid_t uid) {

@@ -59,6 +59,9 @@ Result<std::vector<DirectoryEntry>> list_directory(int directory);
 /// hurry.
 std::string user_name(uid_t uid);
 
+/// What the kernel calls this machine; "localhost" where it does not say.
+std::string host_name();
+
 /// Names of the groups that this process is in. Those that the system does not know are left out. As
 /// user_name.
 std::vector<std::string> group_names();

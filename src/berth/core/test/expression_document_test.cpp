@@ -53,7 +53,8 @@ bool holds(const std::string& text) {
   const Result<Expression> expression = Expression::parse(text);
   REQUIRE_MESSAGE(expression, text);
   const Device device = described();
-  return !expression->unmet_by(DeviceFacts{device, 12 * test::kGiB});
+  const HostFacts host{"gpu1", {"nvlink", "room:b12"}};
+  return !expression->unmet_by(DeviceFacts{device, 12 * test::kGiB, &host});
 }
 
 TEST_CASE("the document's examples hold or not, as it says") {

@@ -150,7 +150,8 @@ TEST_CASE("a wrong expression is refused with its column and what is expected th
       {"colour=red",
        "expression, column 1: \"colour\" is not a field; the fields are vendor, index, uuid, name, pci, cc, "
        "total, "
-       "used, util, mem_util, temp, power, power_limit, sm_clock, mem_clock, fan, free, processes, mig\n"
+       "used, util, mem_util, temp, power, power_limit, sm_clock, mem_clock, fan, free, processes, mig, "
+       "host, label\n"
        "  colour=red\n"
        "  ^^^^^^"},
       {"free>=20",
@@ -265,6 +266,8 @@ TEST_CASE("it knows which readings it needs and whether they can change") {
         (ReadingKind::utilization | ReadingKind::temperature));
   CHECK(test::condition("free>=1G").readings() == (ReadingKind::memory | ReadingKind::processes));
   CHECK(test::condition("index=1").readings() == ReadingSet());
+  CHECK(test::condition("label=nvlink or host~gpu").readings() == ReadingKind::host);
+  CHECK(test::condition("label=nvlink").readings() == ReadingSet());
   const std::vector<Expression> parts =
       test::condition("util<5 and (temp<80 and power<9) and (fan<3 or mig)").conjuncts();
   REQUIRE(parts.size() == 4);
@@ -315,9 +318,9 @@ TEST_CASE("a threshold is loosened in round numbers just so far that the device 
 }
 
 rc::Gen<std::string> random_expression(int depth) {
-  const auto leaf =
-      rc::gen::element<std::string>("util<5", "free>=20G", "name~\"A 100\"", "mig", "fan>=50%", "cc>=8.0",
-                                    "temp!=61", "index=3", "power<100W", "name!~'\"'", "used<10%");
+  const auto leaf = rc::gen::element<std::string>("util<5", "free>=20G", "name~\"A 100\"", "mig", "fan>=50%",
+                                                  "cc>=8.0", "temp!=61", "index=3", "power<100W",
+                                                  "name!~'\"'", "used<10%", "label!=nvlink");
   if (depth == 0) return leaf;
   const auto inner = random_expression(depth - 1);
   return rc::gen::oneOf(
@@ -366,6 +369,50 @@ TEST_CASE("expressions keep their promises on random input") {
     const Result<Expression> parsed = Expression::parse(text);
     RC_ASSERT(parsed || parsed.error().message.starts_with("expression, column "));
   }));
+}
+
+TEST_CASE("of several labels one is enough, and what is not to be is to be none of them") {
+  const Device card = device();
+  const auto unmet = [&](const HostFacts& host, const std::string& text) {
+    return test::condition(text).unmet_by(DeviceFacts{card, std::nullopt, &host});
+  };
+  const HostFacts host{"gpu1.lab", {"nvlink", "room:b12"}};
+  for (const char* text :
+       {"label=nvlink", "label=ROOM:B12", "labels~b12", "label!=scratch", "not label=scratch", "label!~c13",
+        "host~gpu1", "hostname=gpu1.lab", "label=nvlink and label=room:b12 and host!=gpu2"})
+    CHECK_MESSAGE(!unmet(host, text), text);
+  for (const char* text : {"label=nv", "label!=nvlink", "not label~room", "host=gpu1", "host!~gpu"})
+    CHECK_MESSAGE(unmet(host, text), text);
+  CHECK(unmet(host, "label=scratch")->actual == "nvlink, room:b12");
+  const HostFacts bare{"gpu2", {}};
+  CHECK(unmet(bare, "label=nvlink")->actual == "none");
+  CHECK(!unmet(bare, "label!=nvlink"));
+}
+
+TEST_CASE("of a host that does not tell its labels neither a condition on them nor its opposite holds") {
+  const Device card = device();
+  for (const char* text : {"label=nvlink", "label!=nvlink", "not label=nvlink", "host~gpu", "host!~gpu"}) {
+    const auto unmet = test::condition(text).unmet_by(DeviceFacts{card, std::nullopt});
+    REQUIRE_MESSAGE(unmet, text);
+    CHECK(unmet->actual == "not known of this host");
+    CHECK_MESSAGE(test::condition(text).never_met_by(card), text);
+  }
+}
+
+TEST_CASE("what a host is not, it never will be") {
+  const Device card = device();
+  const HostFacts host{"gpu1", {"nvlink"}};
+  CHECK(test::condition("label=scratch").never_met_by(card, &host));
+  CHECK(!test::condition("label=nvlink and free>=1G").never_met_by(card, &host));
+  CHECK(test::condition("label=nvlink").is_static());
+}
+
+TEST_CASE("a label is a word that needs no quotes") {
+  for (const char* label : {"nvlink", "room:b12", "10.0/24", "a+b@c_d-e"})
+    CHECK_MESSAGE(check_label(label), label);
+  for (const std::string& label : {std::string(), std::string("two words"), std::string("a=b"),
+                                   std::string("a\x1b[2J"), std::string(65, 'x')})
+    CHECK_MESSAGE(!check_label(label), label);
 }
 
 }  // namespace

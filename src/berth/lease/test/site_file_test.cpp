@@ -70,7 +70,8 @@ TEST_CASE("a key that is not known is kept with file and line, beside all that i
             "default_wait, idle_leftovers, idle_leases, order, backfill, assumed_time, time, time_grace, "
             "job_output, "
             "keep_jobs, tenant_gpus, tenant_time, "
-            "limits, hosts, excluded, ignored_programs, ignored_users, gpu_scheduler_locks"});
+            "limits, hosts, host_name, labels, excluded, ignored_programs, ignored_users, "
+            "gpu_scheduler_locks"});
 }
 
 TEST_CASE("what is malformed is named with file and line, and never skipped") {
@@ -155,6 +156,24 @@ TEST_CASE(
     const auto refused = apply_site_text({}, bad, "f", false);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().message.starts_with("f:1: "));
+  }
+}
+
+TEST_CASE("labels and the name of a host are words of the site, each once") {
+  const auto site =
+      apply_site_text({}, "host_name = \"gpu1\"\nlabels = [\"nvlink\", \"room:b12\"]", "f", false);
+  REQUIRE(site);
+  CHECK(site->host == HostFacts{"gpu1", {"nvlink", "room:b12"}});
+  for (const char* bad : {"labels = \"nvlink\"", "labels = [\"two words\"]", "labels = [\"a\", \"a\"]",
+                          "labels = [3]", "host_name = \"\"", "host_name = \"a b\""}) {
+    const auto refused = apply_site_text({}, bad, "f", false);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message.starts_with("f:1: "));
+  }
+  for (const char* own : {"labels = [\"nvlink\"]", "host_name = \"gpu1\""}) {
+    const auto refused = apply_site_text(*site, own, "g", true);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message.find("only /etc/berth.toml may set") != std::string::npos);
   }
 }
 
