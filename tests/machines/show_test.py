@@ -67,7 +67,7 @@ def test_why_as_json_is_as_its_schema_says(machines):
     answer = machines.run("why", "--anywhere", "--hosts", "gpu3,gpu2,gpu1", "-n", "2", "--json")
     document = checked_document(json.loads(answer.stdout), "why-hosts")
     told = {host["host"]: (host["standing"], host["answers"], host["offer"]) for host in document["hosts"]}
-    offer = {"possible": 2, "free": 2, "at_once": True, "ahead": 0, "starts_in_s": None}
+    offer = {"possible": 2, "free": 2, "at_once": True, "ahead": 0, "starts_in_s": None, "near": None}
     assert told["gpu1"] == ("in line", True, offer)
     assert told["gpu2"][:2] == ("left out", True) and told["gpu3"] == ("left out", False, None)
     assert [host["host"] for host in document["hosts"]][0] == "gpu1"
