@@ -119,6 +119,12 @@ def test_a_shell_that_idles_at_its_prompt_when_the_time_is_over_starts_nothing_o
     assert it.variables() == CLEARED
 
 
+def test_a_notice_of_a_claim_that_cannot_be_sent_is_named_on_the_terminal(shell):
+    it = shell("bash")
+    it.type(f"eval \"$({it.lab.program} claim --notify 'cmd:exit 3' --notify-on start)\"")
+    it.until("berth: the notice to cmd:exit 3 about its start was not sent: exit status 3")
+
+
 @EVERY_SHELL
 def test_the_end_of_the_keeper_clears_them_at_the_next_prompt(shell, kind):
     it = shell(kind)

@@ -2,7 +2,10 @@
 
 import http.server
 import json
+import re
+import shlex
 import shutil
+import subprocess
 import threading
 
 import pytest
@@ -189,6 +192,55 @@ def test_a_run_tells_as_well(lab, hook):
     assert answer.status == 3
     eventually(lambda: len(told(lab)) == 2)
     assert sorted(told(lab)) == ["fail||sh|failed: exit status 3|3", "start||sh|started on GPU 0|"]
+
+
+def claim(lab, hook, *options):
+    """A shell with a claim, which ends when its input does."""
+    words = shlex.join(["claim", "--notify", hook, "--notify-on", "start,end,time", *options])
+    job = lab.start(
+        "bash", "-c", f'eval "$({lab.program} {words})"; echo ready; read line', stdin=subprocess.PIPE
+    )
+    assert job.stdout.readline() == "ready\n"
+    (lease,) = lab.berth("list", "--json").json["leases"]
+    return job, lease["id"]
+
+
+def test_a_claim_tells_of_its_start_and_of_its_end_with_its_process(lab, hook):
+    job, lease = claim(lab, hook, "--note", "notebook", "--devices", "2,5")
+    eventually(lambda: told(lab) == [f"start||lease {lease} (notebook)|began on GPU 2,5|"])
+    job.communicate("")
+    eventually(lambda: len(told(lab)) == 2)
+    assert told(lab)[1] == f"end||lease {lease} (notebook)|ended with its process|0"
+
+
+def test_a_claim_tells_that_its_time_is_soon_over_and_then_that_it_is(lab, hook):
+    job, lease = claim(lab, hook, "--time", "2s")
+    eventually(lambda: len(told(lab)) == 3)
+    start, soon, end = told(lab)
+    assert soon.startswith(f"time||lease {lease}|its time is over in ")
+    assert end == f"end||lease {lease}|has ended: its time of 2s is over|0"
+    job.communicate("")
+    # Its keeper has gone, and nobody tells of the end of the shell.
+    assert len(told(lab)) == 3
+
+
+def test_a_claim_tells_who_has_released_it(lab, hook):
+    job, lease = claim(lab, hook)
+    assert lab.berth("release", lease, "--because", "lunch").status == 0
+    eventually(lambda: len(told(lab)) == 2)
+    assert re.fullmatch(rf"end\|\|lease {lease}\|was released by .*lunch.*\|0", told(lab)[1])
+    job.communicate("")
+
+
+def test_a_hook_of_a_claim_runs_in_the_folder_of_its_caller_and_holds_up_nothing(lab):
+    folder = lab.directory / "here"
+    folder.mkdir()
+    words = shlex.join(["claim", "--notify", "cmd:pwd > where; exec sleep 1000", "--notify-on", "start,end"])
+    shell = ("bash", "-c", f'eval "$({lab.program} {words})"; echo $?')
+    assert lab.run(*shell, cwd=folder).out == "0\n"
+    eventually(lambda: lab.berth("list", "--json").json["leases"] == [])
+    where = folder / "where"
+    eventually(lambda: where.exists() and where.read_text() == f"{folder}\n")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,8 @@
 #include "berth/cli/command.h"
 #include "berth/cli/hold.h"
 #include "berth/cli/lease_options.h"
+#include "berth/cli/new_job.h"
+#include "berth/cli/notify.h"
 #include "berth/cli/question.h"
 #include "berth/core/job_mask.h"
 #include "berth/core/units.h"
@@ -65,6 +68,7 @@ class Claim : public Command {
                               "in a shell with a claim: a part of its GPUs (default: others beside)",
                               {},
                               raise_flag(inside_)});
+    add_notify_options(syntax, kLeaseGroup, wish_);
     syntax.options.push_back(
         {kLeaseGroup, 0, "json", "", "as JSON (docs/schema/claim.json)", {}, raise_flag(json_)});
     return syntax;
@@ -113,8 +117,22 @@ class Claim : public Command {
     if (!lease) return std::unexpected(lease.error());
     Output answer = answer_for(session.place(), *lease);
     Kept kept{std::move(*lease), std::move(answer), process_};
+    if (!wish_.targets.empty()) kept.tell_others = teller(kept.lease.ticket().id);
     kept.clears_variables = !json_ && shell_ != ShellKind::other && *process_ == caller_;
     return kept;
+  }
+
+  // The keeper has neither the folder of the caller nor its error stream.
+  std::function<void(NoticeEvent, const std::string&)> teller(TicketId lease) const {
+    auto environment = own_environment();
+    if (const auto folder = current_folder())
+      environment.push_back(fmt::format("{}={}", kNotifyFolder, *folder));
+    environment.push_back(fmt::format("{}={}", kNotifyTerminal, *process_));
+    std::string subject = fmt::format("lease {}", to_text(lease));
+    if (!lease_.note.empty()) subject += fmt::format(" ({})", lease_.note);
+    return [wish = wish_, environment, subject](NoticeEvent event, const std::string& words) {
+      send_notices(wish, {event, "", "", subject, words}, environment, nullptr);
+    };
   }
 
   static Result<void> add_own_leases(const leasing::Place& place, leasing::TicketWords& words) {
@@ -178,6 +196,7 @@ class Claim : public Command {
   }
 
   LeaseOptions lease_;
+  NoticeWish wish_;
   std::optional<pid_t> process_;
   bool json_ = false;
   bool inside_ = false;

@@ -53,6 +53,12 @@ Result<sys::Descriptor> catch_signals() {
   return signals;
 }
 
+std::string labels_of(const leasing::HeldLease& lease) {
+  std::string labels;
+  for (const Device* device : lease.devices()) labels += (labels.empty() ? "" : ",") + label(*device);
+  return labels;
+}
+
 // What was inherited: pipes that others wait on, an outer lease. All that is ours is close-on-exec.
 void close_what_is_not_ours() {
   const sys::Descriptor own(::open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -106,37 +112,53 @@ std::optional<sys::Sender> sender_of(const sys::Descriptor& signals) {
   return sys::Sender{info.ssi_uid, static_cast<pid_t>(info.ssi_pid)};
 }
 
-// Whoever has released it himself knows it.
-void tell_who_released(const sys::Descriptor& signals, Kept& kept) {
+void tell_others(const Kept& kept, NoticeEvent event, const std::string& words) {
+  if (kept.tell_others) kept.tell_others(event, words);
+}
+
+// Gives how it was released. Whoever has released it himself knows it, on his terminal.
+std::string tell_who_released(const sys::Descriptor& signals, Kept& kept) {
   const ReleaseCall& call = kept.lease.release_call();
   const auto who = who_released(call, sender_of(signals));
-  if (!who || !kept.told || (call.uid == ::geteuid() && call.because.empty())) return;
-  tell_on_terminal(*kept.told, fmt::format("the lease {} was released by {}{}",
-                                           to_text(kept.lease.ticket().id), *who, what_is_left(kept)));
+  if (!who) return "was released";
+  if (kept.told && (call.uid != ::geteuid() || !call.because.empty()))
+    tell_on_terminal(*kept.told, fmt::format("the lease {} was released by {}{}",
+                                             to_text(kept.lease.ticket().id), *who, what_is_left(kept)));
+  return fmt::format("was released by {}", *who);
+}
+
+std::string time_is_over(const LeaseClock& clock) {
+  return fmt::format("its time of {} is over", time_for_people(clock.time().count()));
 }
 
 // True: the time of the lease is over.
 bool heed(LeaseClock& clock, const Kept& kept) {
   const TicketId lease = kept.lease.ticket().id;
   const TimeStep step = clock.step();
-  if (step == TimeStep::warn && kept.told) tell_on_terminal(*kept.told, warning_of(clock, lease));
+  if (step == TimeStep::warn) {
+    if (kept.told) tell_on_terminal(*kept.told, warning_of(clock, lease));
+    const auto left = std::chrono::ceil<std::chrono::seconds>(clock.left().value_or(0ms));
+    tell_others(kept, NoticeEvent::time,
+                fmt::format("its time is over in {}", duration_for_people(left.count())));
+  }
   if (step != TimeStep::ask) return false;
   if (kept.told)
-    tell_on_terminal(*kept.told,
-                     fmt::format("the lease {} has ended: its time of {} is over{}", to_text(lease),
-                                 time_for_people(clock.time().count()), what_is_left(kept)));
+    tell_on_terminal(*kept.told, fmt::format("the lease {} has ended: {}{}", to_text(lease),
+                                             time_is_over(clock), what_is_left(kept)));
   return true;
 }
 
-void wait_for_end(const Ends& ends, LeaseClock& clock, Kept& kept) {
+// Gives why it ends.
+std::string wait_for_end(const Ends& ends, LeaseClock& clock, Kept& kept) {
   for (;;) {
     start_clock(ends, clock.left());
     std::array<pollfd, 3> ready{{{ends.process.get(), POLLIN, 0},  // -1 is passed over
                                  {ends.clock.get(), POLLIN, 0},
                                  {ends.signals.get(), POLLIN, 0}}};
     if (::poll(ready.data(), ready.size(), -1) < 0) continue;
-    if (ready[2].revents != 0) tell_who_released(ends.signals, kept);
-    if (ready[0].revents != 0 || ready[2].revents != 0 || heed(clock, kept)) return;
+    if (ready[2].revents != 0) return tell_who_released(ends.signals, kept);
+    if (ready[0].revents != 0) return "ended with its process";
+    if (heed(clock, kept)) return fmt::format("has ended: {}", time_is_over(clock));
   }
 }
 
@@ -166,8 +188,10 @@ Result<Output> keep(Ends ends, const std::function<Result<Kept>()>& take, const 
   BERTH_DO(leave_caller());
   tell_status(told, status);
   kept.lease.end_watch();
-  wait_for_end(ends, clock, kept);
+  tell_others(kept, NoticeEvent::start, "began on GPU " + labels_of(kept.lease));
+  const std::string end = wait_for_end(ends, clock, kept);
   kept.lease.release();
+  tell_others(kept, NoticeEvent::end, end);
   if (kept.clears_variables) ask_to_look(ends.process);
   ::_exit(0);
 }

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "berth/cli/command.h"
+#include "berth/core/notice.h"
 #include "berth/lease/acquire.h"
 
 namespace berth::cli {
@@ -20,7 +22,9 @@ struct Kept {
   leasing::HeldLease lease;
   Output answer;
   std::optional<pid_t> told = {};  ///< the process on whose terminal the end of the lease's time is told
-  bool clears_variables = false;   ///< that process looks itself whether the lease is gone, also on SIGURG
+  /// Tells whoever wants to know what becomes of the lease, without waiting; empty: nobody does.
+  std::function<void(NoticeEvent event, const std::string& words)> tell_others = {};
+  bool clears_variables = false;  ///< that process looks itself whether the lease is gone, also on SIGURG
 };
 
 /// Runs `take` in a process of its own, a keeper. When that has given its answer it stays behind and holds

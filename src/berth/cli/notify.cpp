@@ -19,6 +19,7 @@
 #include "berth/cli/question.h"
 #include "berth/core/noticed_end.h"
 #include "berth/core/printable.h"
+#include "berth/core/record.h"
 #include "berth/core/units.h"
 #include "berth/render/notice.h"
 #include "berth/sys/child.h"
@@ -27,6 +28,7 @@
 #include "berth/sys/newer_calls.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
+#include "berth/sys/terminal.h"
 
 namespace berth::cli {
 namespace {
@@ -127,8 +129,10 @@ class NotifyCommand : public Command {
 
   Result<Output> run(Environment&, const std::vector<std::string>& words) override {
     const std::string to = text_variable("BERTH_NOTIFY");
-    // Neither is for the hook, which may itself start jobs.
-    ::unsetenv("BERTH_NOTIFY");
+    const std::string folder = text_variable(kNotifyFolder.data());
+    const auto terminal = number_from_text<pid_t>(text_variable(kNotifyTerminal.data()));
+    // None is for the hook, which may itself start jobs.
+    for (const char* name : {"BERTH_NOTIFY", kNotifyFolder.data(), kNotifyTerminal.data()}) ::unsetenv(name);
     BERTH_LET(const auto target, notice_target_from_text(to));
     const render::NoticeText text{text_variable("BERTH_EVENT"),
                                   text_variable("BERTH_JOB"),
@@ -137,10 +141,13 @@ class NotifyCommand : public Command {
                                   text_variable("BERTH_MESSAGE"),
                                   text_variable("BERTH_EXIT_STATUS"),
                                   sys::host_name()};
-    const auto sent = send_by(sending_of(target, text));
+    const auto sent = folder.empty() || ::chdir(folder.c_str()) == 0
+                          ? send_by(sending_of(target, text))
+                          : Result<void>(sys::fail_errno(fmt::format("going to {}", folder)));
     if (sent) return Output{};
     const std::string reason = fmt::format("the notice to {} about its {} was not sent: {}", told_target(to),
                                            text.event, sent.error().message);
+    if (terminal) sys::write_to_terminal_of(*terminal, fmt::format("berth: {}", printable(reason)));
     if (words.empty()) return fail(ErrorCode::failure, reason);
     const std::size_t slash = words.front().rfind('/');
     const auto id = task_id_from_text(std::string_view(words.front()).substr(slash + 1));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "berth/cli/syntax.h"
@@ -18,6 +19,11 @@ struct Notice {
   std::string words;    ///< what has happened to it: "failed: exit status 3"
   int exit_status = 0;
 };
+
+/// In the environment of a notice: the folder in which a command of the user's is run, and the process on
+/// whose terminal it is named where a notice cannot be sent. For whoever has neither any more.
+inline constexpr std::string_view kNotifyFolder = "BERTH_NOTIFY_FOLDER";
+inline constexpr std::string_view kNotifyTerminal = "BERTH_NOTIFY_TERMINAL";
 
 void add_notify_options(Syntax& syntax, std::string_view group, NoticeWish& wish);
 
