@@ -18,7 +18,8 @@ using std::chrono::milliseconds;
 // Somebody who takes and gives back a lock at once (a test by another tool) is no reason to refuse.
 constexpr int kAttempts = 5;
 constexpr milliseconds kBetweenAttempts = 3ms;
-// Until memory is back, or a condition on a reading holds, there is no event: the first in line looks again.
+// No event tells that memory is back, or that a condition on a reading holds: so the first in line looks
+// again and again.
 constexpr milliseconds kDrainingTick = 250ms;
 constexpr milliseconds kReadingTick = 2s;
 constexpr milliseconds kOriginalsTick = 2s;
@@ -150,14 +151,14 @@ Action sleep_until_released(State& state, milliseconds left) {
   return sleep;
 }
 
-// Nobody before it looks after a device that only such a lock keeps from it.
+// If only the lock of an original keeps a device from us, no rival before us looks after that device.
 bool watches_original(const State& state, const Behind& me) {
   return std::ranges::any_of(me.unguarded,
                              [&](const std::string& uuid) { return is_locked_by_original(state, uuid); });
 }
 
-// A thousand waiters that look up every few seconds are a load. Whoever has many before it has time to notice
-// that the one before it is stopped.
+// A thousand waiters that look up every few seconds would be a load. Who has many before it may notice late
+// that the one right before it is stopped.
 Action sleep_behind(State& state, const Behind& me, milliseconds now, milliseconds left) {
   state.settled = false;
   milliseconds period = state.far_back ? state.patience.far_tick : state.patience.tick;
@@ -181,7 +182,8 @@ Action sleep_behind(State& state, const Behind& me, milliseconds now, millisecon
   return sleep;
 }
 
-// Whoever is behind somebody has looked when it joined, which may be hours ago. What is free by now is taken.
+// Who waits behind somebody has last looked when it joined, perhaps hours ago. Before it gives up it looks
+// once more, and takes what is free by now.
 Action refuse_by_facts_of_now(State& state) {
   if (behind(state) == nullptr || std::exchange(state.looked_last, true)) return Refuse{};
   return look_anew(state);
@@ -206,7 +208,7 @@ Result<void> see_how_it_stands(State& state) {
   standing.ticket.held_back = is_held_back(state);
   standing.starts_at_s.reset();
   if (standing.ticket.held_back) return {};
-  // It is not to be said of who stands behind some that nobody has read.
+  // If there are tickets ahead that were not read, nobody can say when this one starts.
   if (state.ledger.unread > 0) return {};
   const auto starts = expected_starts(state.ledger, state.facts, state.judged_at, state.passed_over);
   if (const auto mine = starts.find(standing.ticket.id); mine != starts.end())
@@ -214,7 +216,7 @@ Result<void> see_how_it_stands(State& state) {
   return {};
 }
 
-// It needs no ticket and no gate to be told why.
+// To say why, neither a ticket nor the gate is needed.
 Action give_up_for_ever(State& state, Error reason) {
   if (reason.code != ErrorCode::impossible) return Fail{std::move(reason)};
   state.judged = state.ledger;
@@ -265,7 +267,8 @@ Action on(State& state, milliseconds now, const LeftGate& left) {
   if (std::holds_alternative<Withdrawn>(left.decided)) {
     state.gives_up = true;
   } else if (state.only_the_order) {
-    // One that no longer waits may leave another in front, for whom no driver need be asked.
+    // The rival no longer waits. Another one may be in front of us now: to sleep behind that one we need not
+    // ask the driver.
     const bool may_free_others =
         lets_others_pass(state) && is_any_unleased(state.judged, state.facts.snapshot);
     if (behind(state) == nullptr || may_free_others) return look_anew(state);
@@ -289,7 +292,7 @@ Action on(State& state, milliseconds now, const Named& names) {
   }
   if (const auto seen = see_how_it_stands(state); !seen) return Fail{seen.error()};
   if (state.gives_up) return Refuse{};
-  // Whoever has just come changes nothing for those who are there already.
+  // Whoever has just joined frees nothing for those who are there already.
   const bool has_news = std::exchange(state.may_free_others, false) || behind(state) == nullptr;
   if (has_news && lets_others_pass(state) && is_any_unleased(state.ledger, state.facts.snapshot))
     return ReadLine{};
@@ -319,8 +322,8 @@ Action on(State& state, milliseconds now, const Rang& rang) {
   return ring(state, now);
 }
 
-// It yields to one that came later, whom an older program may keep waiting for it: behind him by the order of
-// joining it harms nobody.
+// It yields to one that came later. If that one is an older program, it does not know of yielding and waits
+// for this ticket. So this ticket joins anew, behind him.
 bool yields_to_a_later_one(const State& state) {
   const Behind* me = behind(state);
   if (me == nullptr || !state.standing.ticket.yield_s || me->rival < state.standing.ticket.id) return false;
@@ -339,7 +342,7 @@ Action on(State& state, milliseconds now, const Ticked& tick) {
     return Join{state.standing.ticket.candidates};
   }
   const bool looks_for_itself = me != nullptr && !me->unguarded.empty();
-  // Of those whose turn is before it nobody tells it that one has given up.
+  // In the fair order nobody tells us when one whose turn is before ours gives up.
   const bool has_to_look = tick.leases_changed || is_in_fair_order(state);
   if (state.is_pausing || (has_to_look && looks_for_itself)) return look_anew(state);
   if (me != nullptr && watches_original(state, *me)) return look_anew(state);
@@ -378,8 +381,8 @@ bool is_counted_in_line(const State& state) {
          state.facts.limits->now.waiting;
 }
 
-// Whoever stands further ahead changes nothing for one that could be given too little whoever waits, and that
-// has found one to sleep behind who looks after all that it waits for.
+// Whether those further ahead, whose tickets were not read, could change the answer. They could not if too
+// little is free whoever waits, and if the rival to sleep behind looks after every device that we wait for.
 bool depends_on_unread(const State& state) {
   if (state.judged.unread > 0 && is_counted_in_line(state)) return true;
   const Behind* me = behind(state);
@@ -387,8 +390,9 @@ bool depends_on_unread(const State& state) {
          (is_in_fair_order(state) || me == nullptr || !me->unguarded.empty() || !me->in_the_way.empty());
 }
 
-// What is free and yet not to be had may be locked by somebody without a ticket. The kernel takes its time to
-// tell, so it is asked only where there is such a device, and where the user will be told of it.
+// If a device is free and yet cannot be had, somebody without a ticket may have locked it. The kernel takes
+// some milliseconds to say who, so it is asked only if there is such a device and the user will be told of
+// it.
 bool hides_a_lock(State& state) {
   if (state.ask_for_locks) return false;
   if (state.patience.wait && behind(state) != nullptr) return false;

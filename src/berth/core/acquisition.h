@@ -17,18 +17,18 @@
 // How a request comes to its lease, as a pure step: what has happened goes in, and what is to be done next
 // comes out. The shell (src/berth/lease/acquire.cpp) does it and says what came of it.
 //
-// Facts first (the driver may take seconds), then one short decision in the store, on the ledger as it is by
-// then. What the decision finds changed since the facts were read makes it look again, in its place in the
-// queue.
+// The facts are read first, since the driver may take seconds. Then one short decision is made in the store,
+// on the ledger as it is by then. If the decision finds that something has changed since the facts were read,
+// the request looks again and keeps its place in the queue.
 namespace berth {
 
 /// How long to stand in the queue.
 struct Patience {
   bool wait = false;                               ///< false: now or not at all
   std::optional<std::chrono::milliseconds> limit;  ///< from the request's begin on; nullopt: for ever
-  bool stands_again = false;             ///< it had a lease and gave way: no limit of the queue is for it
-  std::chrono::milliseconds tick{5000};  ///< what has no event is looked for this often
-  std::chrono::milliseconds far_tick{30000};  ///< the same, with so many before it that it can wait
+  bool stands_again = false;                  ///< it had a lease and gave way: no limit on waiting counts
+  std::chrono::milliseconds tick{5000};       ///< how often to look for changes that no event tells of
+  std::chrono::milliseconds far_tick{30000};  ///< the same for who has many before it
 };
 
 /// How long others may keep a request before the gate, `now` after it began. nullopt: for ever.
