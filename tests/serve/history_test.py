@@ -82,7 +82,7 @@ def test_a_lease_and_its_use_are_remembered(lab, file):
         ("history?device=x&start=1", 400, "unknown parameter 'start'; allowed: device, since, points"),
         ("history?device=x", 404, "nothing is known of a device 'x'; there are GPU-"),
         ("usage?since=500d", 400, "since: must be from 1s to 400d"),
-        ("usage?by=host", 400, "by: must be user or device"),
+        ("usage?by=host", 400, "by: must be user, device or job"),
         ("hosts/other/history?device=x", 404, "no such path"),
     ],
 )

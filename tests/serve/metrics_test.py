@@ -17,6 +17,7 @@ from agent import Agent
 from hub import Hub
 from jobs import eventually, holder, waiter
 from lab import DEADLINE_S
+from submitted import submit
 
 ROOT = pathlib.Path(__file__).parents[2]
 DEPLOY = ROOT / "packaging/deploy"
@@ -134,7 +135,11 @@ def test_a_real_prometheus_finds_something_for_all_that_the_board_shows(promethe
 def test_what_board_alerts_and_documentation_name_is_served(busy, make_lab):
     hub = Hub(make_lab("1xT4"), f"busy=http://127.0.0.1:{busy.port}")
     eventually(lambda: hub.json("/api/v1/hosts")["summary"]["users"])
-    texts = busy.get("/metrics")[2] + hub.get("/metrics")[2]
+    lab = make_lab("1xT4")
+    with_job = Agent(lab)
+    submit(lab, "--", "sleep", "1000")
+    of_jobs = eventually(lambda: "\nberth_jobs{" in (text := with_job.get("/metrics")[2]) and text)
+    texts = busy.get("/metrics")[2] + hub.get("/metrics")[2] + of_jobs
     served = set(re.findall(r"^# TYPE (\w+)", texts, re.MULTILINE))
     for text in (json.dumps(TARGETS), RULES.read_text(), (ROOT / "docs/serve.md").read_text()):
         named = set(re.findall(r"\bberth_[a-z_]+[a-z]\b", text))
