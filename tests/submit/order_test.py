@@ -1,6 +1,7 @@
 """One job after another, at a time, and again."""
 
 import contextlib
+import time
 
 import pytest
 from jobs import eventually
@@ -160,3 +161,14 @@ def test_an_array_that_was_cancelled_goes_on(make_lab):
     assert lab.berth("retry", number).status == 0
     lab.berth("cancel", holder)
     assert lab.berth("wait", number).status == 0
+
+
+def test_a_task_that_is_cancelled_just_as_it_gets_in_line_leaves_the_line(make_lab):
+    lab = make_lab("1xH100")
+    fill(lab, 1)
+    for attempt in range(20):
+        number = submit(lab, "--array", "0-1", "--", "true")
+        # At another point of its way into the line each time.
+        time.sleep(attempt * 0.001)
+        assert lab.berth("cancel", number).status == 0
+    eventually(lambda: checked(lab.berth("queue", "--json"), "queue")["waiters"] == [])

@@ -75,6 +75,9 @@ class TaskRun {
     }
     if (standing.phase != TaskPhase::waiting) return kNotNow;
     BERTH_DO(append_taken());
+    // Whoever cancelled it before that was written could not find us, and nobody else will end us.
+    BERTH_LET(standing, spool_.standing(id_));
+    if (standing.phase != TaskPhase::waiting) return kNotNow;
     job_ = *job;
     auto status = lead(*job, lock.get(), standing);
     if (status || started_) return status;
