@@ -55,8 +55,15 @@ def state(pid) -> str:
 
 def command_of(job) -> int:
     """The pid of the job's command. A probe that is ending is a child too."""
-    children = map(int, pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split())
-    (command,) = (child for child in children if name_of(child) not in ("exe", "gone"))
+    path = pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children")
+
+    def commands() -> list[int]:
+        # The kernel leaves some out while others end.
+        return [
+            child for child in map(int, path.read_text().split()) if name_of(child) not in ("exe", "gone")
+        ]
+
+    (command,) = eventually(commands)
     return command
 
 
