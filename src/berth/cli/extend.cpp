@@ -26,7 +26,8 @@ constexpr std::string_view kExtendAbout =
     "Makes a lease that has a time limit (--time) last longer, by TIME, such as 2h. The holder "
     "checks for an extension before it warns and before it ends the job, so you can extend until "
     "then. Only the owner and root may extend a lease, and not beyond the maximum of the site. If "
-    "somebody waits whose start would move back, only root may extend the lease.\n"
+    "somebody waits whose start would move back, it refuses; root can extend the leases of others "
+    "in any case.\n"
     "\n"
     "The last digits of an id are enough if no other lease ends in them. Without ID: the lease that "
     "this shell is in.";
