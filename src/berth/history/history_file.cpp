@@ -147,27 +147,25 @@ Done<std::int64_t> HistoryFile::device_id(const std::string& uuid) {
 }
 
 Done<std::int64_t> HistoryFile::user_id(const std::string& user) {
-  if (const auto known = users_.find(user); known != users_.end()) return known->second;
-  BERTH_LET(
-      auto statement,
-      database_.statement(
-          "INSERT INTO user (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = name RETURNING id"));
-  BERTH_DO(statement.bind(user).next());
-  const std::int64_t id = statement.number(0);
-  BERTH_DO(statement.next());
-  return users_[user] = id;
+  return id_of_name(
+      "INSERT INTO user (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = name RETURNING id", user,
+      users_);
 }
 
 Done<std::int64_t> HistoryFile::job_id(const std::string& name) {
-  if (const auto known = jobs_.find(name); known != jobs_.end()) return known->second;
-  BERTH_LET(
-      auto statement,
-      database_.statement(
-          "INSERT INTO job (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = name RETURNING id"));
+  return id_of_name(
+      "INSERT INTO job (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = name RETURNING id", name,
+      jobs_);
+}
+
+Done<std::int64_t> HistoryFile::id_of_name(std::string_view insertion, const std::string& name,
+                                           std::map<std::string, std::int64_t>& known) {
+  if (const auto found = known.find(name); found != known.end()) return found->second;
+  BERTH_LET(auto statement, database_.statement(insertion));
   BERTH_DO(statement.bind(name).next());
   const std::int64_t id = statement.number(0);
   BERTH_DO(statement.next());
-  return jobs_[name] = id;
+  return known[name] = id;
 }
 
 Done<void> HistoryFile::write(const Batch& batch) {

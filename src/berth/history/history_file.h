@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "berth/core/usage.h"
@@ -49,6 +50,9 @@ class HistoryFile {
   Done<std::int64_t> device_id(const std::string& uuid);
   Done<std::int64_t> user_id(const std::string& user);
   Done<std::int64_t> job_id(const std::string& name);
+  /// That of the row with this name, which `insertion` gives, and makes where there is none.
+  Done<std::int64_t> id_of_name(std::string_view insertion, const std::string& name,
+                                std::map<std::string, std::int64_t>& known);
   Done<void> write_rows(const Batch& batch);
   Done<void> write_lease(const LeaseKey& key, const LeaseChange& change);
   Done<void> write_hour(const HourKey& key, const Counted& counted);

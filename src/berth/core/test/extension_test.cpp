@@ -19,14 +19,6 @@ Ticket timed_lease(std::uint64_t id, unsigned device, std::int64_t time_s) {
   return ticket;
 }
 
-Ticket waits_for(std::uint64_t id, unsigned count, std::vector<unsigned> devices) {
-  Ticket ticket;
-  ticket.id = TicketId{id};
-  ticket.count = count;
-  for (const unsigned device : devices) ticket.candidates.push_back(uuid_of(device));
-  return ticket;
-}
-
 Facts two_gpus() {
   Facts facts = machine(2);
   facts.policy.line.backfill = true;
@@ -42,7 +34,7 @@ TEST_CASE("an extension that moves back a reservation is told with whose it is")
   // Nobody waits.
   CHECK_FALSE(delayed(1, 2 * kHour).has_value());
 
-  ledger.tickets.push_back(waits_for(9, 1, {0, 1}));
+  ledger.tickets.push_back(wants(9, 1, {0, 1}));
   CHECK(delayed(1, 2 * kHour) == Delayed{TicketId{9}, kNow - 60 + kHour});
   CHECK_FALSE(delayed(2, 9 * kHour).has_value());
   CHECK_FALSE(delayed(1, 2 * kHour, {TicketId{9}}).has_value());

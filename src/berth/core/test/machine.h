@@ -93,6 +93,15 @@ inline Ticket lease(std::uint64_t id, const std::string& uuid) {
   return ticket;
 }
 
+/// Waits for so many of these GPUs.
+inline Ticket wants(std::uint64_t id, unsigned count, std::vector<unsigned> devices) {
+  Ticket ticket;
+  ticket.id = TicketId{id};
+  ticket.count = count;
+  for (const unsigned device : devices) ticket.candidates.push_back(uuid_of(device));
+  return ticket;
+}
+
 inline Ticket shared_lease(std::uint64_t id, const std::string& uuid, std::uint64_t promise_bytes) {
   Ticket ticket = lease(id, uuid);
   ticket.shared = true;

@@ -26,14 +26,6 @@ Ticket yielder(std::uint64_t id, std::vector<unsigned> devices, std::int64_t sin
   return ticket;
 }
 
-Ticket wants(std::uint64_t id, unsigned count, std::vector<unsigned> devices) {
-  Ticket ticket;
-  ticket.id = TicketId{id};
-  ticket.count = count;
-  for (const unsigned device : devices) ticket.candidates.push_back(uuid_of(device));
-  return ticket;
-}
-
 std::vector<std::uint64_t> ended(const Ledger& ledger, unsigned gpus) {
   std::vector<std::uint64_t> ids;
   for (const Yield& yield : who_yields(ledger, machine(gpus), kNow)) ids.push_back(yield.lease.value);
