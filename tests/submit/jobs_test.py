@@ -297,7 +297,8 @@ def end_all(lab) -> None:
 def test_one_that_was_interrupted_is_run_again_when_its_user_says_so(lab, tmp_path):
     script = f"echo start >>{tmp_path}/starts; test -e {tmp_path}/twice || exec sleep 1000"
     number = submit(lab, "--", "sh", "-c", script)
-    wait_for(lab, number, "running")
+    # "running" is told a moment before its command runs.
+    eventually(lambda: (tmp_path / "starts").exists() and (tmp_path / "starts").read_text() == "start\n")
     kill(lab, "run")
     wait_for(lab, number, "interrupted")
     (tmp_path / "twice").touch()

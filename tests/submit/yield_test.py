@@ -93,12 +93,11 @@ def test_a_job_that_was_cut_off_runs_again_by_itself_where_that_was_said(make_la
         now = job(lab, again)
         return now["state"] == "running" and now["starts"] == time
 
-    for number in (once, again):
-        wait_for(lab, number, "running")
     # The command too, which shares the lock of its task.
+    eventually(lambda: len(processes(lab)["sleep"]) == 2)
     cut_off(lab, "run", "sleep")
-    eventually(lambda: runs_for_the(2))
     wait_for(lab, once, "interrupted")
+    eventually(lambda: runs_for_the(2) and len(processes(lab)["sleep"]) == 1)
     # Also where all is gone: the user's next look starts it.
     cut_off(lab, "runner", "run", "sleep")
     eventually(lambda: runs_for_the(3))
