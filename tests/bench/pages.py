@@ -54,7 +54,7 @@ class Beside:
 
 def open_page(port: int) -> socket.socket:
     page = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
-    page.sendall(b"GET /api/v1/hosts/events HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n")
+    page.sendall(b"GET /api/v1/hosts/changes HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n")
     return page
 
 
@@ -78,7 +78,7 @@ def hold_pages(port: int, count: int, until: float, told: multiprocessing.Queue)
             shown = unpack.decompress(text)
             if now >= begin:
                 packed, plain = packed + len(text), plain + len(shown)
-                events += shown.count(b"event: host\n")
+                events += shown.count(b"event: change\n") + shown.count(b"event: host\n")
     seconds = until - begin
     told.put((packed / seconds, plain / seconds, events / seconds))
 

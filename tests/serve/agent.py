@@ -76,13 +76,21 @@ class Events:
     def __init__(self, connection: socket.socket, stream):
         self.connection, self.stream = connection, stream
 
+    def all(self):
+        """The name, the id (None where there is none) and the data of each event."""
+        fields: dict[str, str] = {}
+        while line := self.stream.readline():
+            key, colon, value = line.rstrip("\n").partition(": ")
+            if colon:
+                fields[key] = value
+            elif "data" in fields:
+                yield fields["event"], fields.get("id"), json.loads(fields["data"])
+                fields = {}
+        raise AssertionError("the stream ended")
+
     def next(self, name: str):
         """The data of the next event of this name."""
-        while line := self.stream.readline():
-            if line == f"event: {name}\n":
-                self.stream.readline()
-                return json.loads(self.stream.readline().removeprefix("data: "))
-        raise AssertionError("the stream ended")
+        return next(data for found, _, data in self.all() if found == name)
 
     def close(self) -> None:
         self.connection.close()

@@ -27,6 +27,10 @@ def documented(path: str, status: int, text: str) -> None:
         check_described(described, json.loads(text))
 
 
+def is_stream(described: dict) -> bool:
+    return "text/event-stream" in described["get"]["responses"]["200"].get("content", {})
+
+
 def test_the_document_is_openapi():
     validate(OPENAPI, base_uri=(FOLDER.parent / "openapi.yaml").as_uri())
 
@@ -37,7 +41,7 @@ def test_the_document_names_every_path_and_each_answers_as_it_says(agent):
     for path, described in OPENAPI["paths"].items():
         address = path.format(name=socket.gethostname())
         assert address in known
-        if path.endswith("/events"):
+        if is_stream(described):
             continue
         parameters = [each for each in described["get"].get("parameters", []) if each["in"] == "query"]
         query = urllib.parse.urlencode(
@@ -64,11 +68,7 @@ def test_the_document_names_every_status_that_a_request_can_provoke(agent):
         for host in (b"localhost", b"evil.example"):
             for query in ("", "?x=%", "?since=x&device=x&filter=x&by=x"):
                 for header in (b"", *ODD_REQUESTS.values()):
-                    if (
-                        path.endswith("/events")
-                        and host == b"localhost"
-                        and header in (b"", ODD_REQUESTS[304])
-                    ):
+                    if is_stream(described) and host == b"localhost" and header in (b"", ODD_REQUESTS[304]):
                         if not query:
                             continue
                     start = f"GET {address}{query} HTTP/1.1\r\nHost: ".encode() + host

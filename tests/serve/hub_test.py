@@ -8,6 +8,7 @@ import subprocess
 import threading
 import urllib.parse
 
+import jsonpatch
 import pytest
 from agent import Agent
 from fake_agent import answering, dripping, saying, silent
@@ -67,6 +68,53 @@ def test_events_tell_what_is_new_of_each_host(make_lab):
     assert [user["devices"] for user in events.next("summary")["summary"]["users"]] == [1]
     job.ends()
     events.close()
+
+
+class Followed:
+    """What a client makes of a stream about hosts, summary after summary."""
+
+    def __init__(self, hub: Hub, path: str):
+        document = hub.json("/api/v1/hosts")
+        self.hosts = {host["name"]: host for host in document["hosts"]}
+        self.number = document["number"]
+        self.events = hub.events(f"/api/v1/hosts/{path}?since={self.number}")
+        self.told: list[str] = []
+
+    def follow(self) -> None:
+        for name, number, data in self.events.all():
+            self.told.append(name)
+            if name == "summary":
+                self.number = int(number)
+                return
+            if name == "host":
+                self.hosts[data["name"]] = data
+            else:
+                assert number is None
+                self.hosts[data["name"]] = jsonpatch.apply_patch(self.hosts[data["name"]], data["patch"])
+
+
+def test_changes_tell_what_has_become_of_each_host(make_lab):
+    other = make_lab("2xT4")
+    hub = Hub(make_lab("2xA100"), "self", f"far=http://127.0.0.1:{Agent(other).port}")
+    hub.sees("far")
+    whole, changes = Followed(hub, "events"), Followed(hub, "changes")
+
+    def far_at_once() -> dict:
+        """At the same moment by both streams."""
+        for each in (whole, changes):
+            each.follow()
+        while whole.number != changes.number:
+            min(whole, changes, key=lambda each: each.number).follow()
+        assert changes.hosts == whole.hosts
+        return changes.hosts["far"]
+
+    job = holder(other)
+    eventually(lambda: far_at_once()["snapshot"]["leases"])
+    job.ends()
+    eventually(lambda: not far_at_once()["snapshot"]["leases"])
+    assert set(changes.told) >= {"change", "summary"} and "change" not in whole.told
+    for each in (whole, changes):
+        each.events.close()
 
 
 def test_metrics_tell_who_answers(make_lab, agent):

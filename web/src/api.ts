@@ -1,5 +1,6 @@
 // The documents of the API, as far as the page reads them: docs/openapi.yaml and docs/schema describe them. A key is
 // never missing; what is not known is null.
+import type { JSONPatchDocument } from "immutable-json-patch";
 import type { Readings } from "./readings";
 
 export interface Verdict {
@@ -121,6 +122,12 @@ export interface Hosts {
   hub: boolean;
   hosts: Host[];
   summary: Summary;
+}
+
+/// The event `change`: what a host has become, from what came of it before.
+export interface ChangeEvent {
+  name: string;
+  patch: JSONPatchDocument;
 }
 
 /// The event of the same name: like Hosts, with the names of the hosts alone.

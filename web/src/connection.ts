@@ -1,9 +1,9 @@
 // Follows the server: all hosts once, then their news, and from the start again whenever that ends.
 import { signal } from "@preact/signals";
-import type { Host, SummaryEvent } from "./api";
+import type { ChangeEvent, Host, SummaryEvent } from "./api";
 import { ask, askHosts, forgetToken, keepToken, Refusal } from "./client";
 import { subject } from "./details";
-import { overview, takeHost, takeHosts, takeSummary } from "./fleet";
+import { overview, takeChange, takeHost, takeHosts, takeSummary } from "./fleet";
 import { events } from "./stream";
 
 export type Connection =
@@ -65,11 +65,12 @@ async function follow(onNews: () => void): Promise<void> {
     alive();
     takeHosts(hosts);
     onNews();
-    const stream = await ask(`hosts/events?since=${hosts.number}`, controller.signal);
+    const stream = await ask(`hosts/changes?since=${hosts.number}`, controller.signal);
     const slices = new Slices();
     for await (const { name, data } of events(stream, alive)) {
       await slices.breathe();
       if (name === "host") takeHost(JSON.parse(data) as Host);
+      else if (name === "change") takeChange(JSON.parse(data) as ChangeEvent);
       else if (name === "summary") takeSummary(JSON.parse(data) as SummaryEvent);
     }
     throw new Error("the server has ended the connection");

@@ -1,7 +1,8 @@
 // What is known of all hosts. News is taken in small portions, one a frame, so that a hub's thousand hosts never make
 // the page wait.
 import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import type { Host, Hosts, SummaryEvent } from "./api";
+import { immutableJSONPatch } from "immutable-json-patch";
+import type { ChangeEvent, Host, Hosts, SummaryEvent } from "./api";
 import { setServerTime } from "./clock";
 import { rememberLoads } from "./loads";
 import { type Fleet, type HostView, viewFleet, viewHost } from "./state";
@@ -102,6 +103,12 @@ export function takeHost(host: Host): void {
   // A new one has its place when a summary names it.
   pending.set(host.name, host);
   takePortionSoon();
+}
+
+/// What the host was is known: it came before, and nothing of it since.
+export function takeChange({ name, patch }: ChangeEvent): void {
+  const before = pending.get(name) ?? hostView(name).peek().host;
+  takeHost(immutableJSONPatch(before, patch) as Host);
 }
 
 export function takeSummary(event: SummaryEvent): void {

@@ -49,6 +49,17 @@ Page make_page(int status, std::string_view type, std::string text);
 struct Frame {
   std::uint64_t number = 0;
   Parts parts;
+  /// Less than `parts`, and enough for a client that has all that was published up to `since`.
+  struct Change {
+    std::uint64_t since = 0;
+    Parts parts;
+  };
+  std::optional<Change> change{};
+
+  /// What a client is sent that has all that was published up to `whole`.
+  const Parts& parts_after(std::uint64_t whole) const {
+    return change && change->since <= whole ? change->parts : parts;
+  }
 };
 
 /// A path, decoded. nullopt: it cannot be.

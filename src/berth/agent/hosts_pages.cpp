@@ -44,10 +44,18 @@ Page match(const Roll& roll, const Parameters& parameters) {
 
 }  // namespace
 
-PostedHost post(Host host, Part entry, std::uint64_t number) {
+PostedHost post(Host host, Part entry, std::uint64_t number, const std::optional<HostChange>& change) {
   static const Part kEnd = make_part("\n\n");
+  static const Part kHost = make_part("event: host\ndata: ");
   Frame event{number, {make_part(fmt::format("event: host\nid: {}\ndata: ", number)), entry, kEnd}};
-  return {std::make_shared<const Host>(std::move(host)), std::move(entry), std::move(event)};
+  // Without an id: whoever goes on from one must have all that was published then, as a summary has it.
+  Frame shorter{number, {kHost, entry, kEnd}};
+  if (change) {
+    static const Part kChange = make_part("event: change\ndata: ");
+    shorter.change.emplace(change->since, Parts{kChange, change->text, kEnd});
+  }
+  return {std::make_shared<const Host>(std::move(host)), std::move(entry), std::move(event),
+          std::move(shorter)};
 }
 
 void publish_hosts(const std::vector<PostedHost>& posted, const render::HostsHead& head,
@@ -56,12 +64,18 @@ void publish_hosts(const std::vector<PostedHost>& posted, const render::HostsHea
   for (const PostedHost& each : posted) roll->hosts.push_back(each.host);
   const Totals totals = totals_of(roll->hosts);
 
-  std::vector<Frame>& events = published.streams["/api/v1/hosts/events"];
-  for (const PostedHost& each : posted) events.push_back(each.event);
-  std::ranges::sort(events, {}, &Frame::number);
-  std::string summary = fmt::format("event: summary\nid: {}\ndata: {}\n", head.number,
-                                    render::hosts_summary_json(head, roll->hosts, totals));
-  events.push_back({head.number, {make_part(std::move(summary))}});
+  const Part summary = make_part(fmt::format("event: summary\nid: {}\ndata: {}\n", head.number,
+                                             render::hosts_summary_json(head, roll->hosts, totals)));
+  const auto stream = [&](std::string_view path, Frame PostedHost::* frame) {
+    std::vector<Frame> frames;
+    frames.reserve(posted.size() + 1);
+    for (const PostedHost& each : posted) frames.push_back(each.*frame);
+    std::ranges::sort(frames, {}, &Frame::number);
+    frames.push_back({head.number, {summary}});
+    published.streams[std::string(path)] = std::move(frames);
+  };
+  stream("/api/v1/hosts/events", &PostedHost::event);
+  stream("/api/v1/hosts/changes", &PostedHost::change);
 
   published.pages["/api/v1/hosts"] = all_hosts(posted, head, totals);
   published.questions["/api/v1/match"] = [roll](const Parameters& parameters) {

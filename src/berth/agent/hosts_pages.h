@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -11,16 +12,23 @@
 
 namespace berth::serve {
 
-/// A host with its entry as text, made once: the event that tells of it has it too.
+/// What has become of the entry that the event `since` had (render::host_change_json).
+struct HostChange {
+  std::uint64_t since = 0;
+  Part text;
+};
+
+/// A host with its entry as text, made once: the events that tell of it have it too.
 struct PostedHost {
   std::shared_ptr<const Host> host;
   Part entry;
-  Frame event;
+  Frame event;   ///< of the stream /api/v1/hosts/events
+  Frame change;  ///< of the stream /api/v1/hosts/changes
 };
-/// `number`: of the event, larger than any before.
-PostedHost post(Host host, Part entry, std::uint64_t number);
+/// `number`: of its events, larger than any before.
+PostedHost post(Host host, Part entry, std::uint64_t number, const std::optional<HostChange>& change = {});
 
-/// /api/v1/hosts, its events, and /api/v1/match: the same on an agent, which is one host, and on a hub.
+/// /api/v1/hosts, its two streams, and /api/v1/match: the same on an agent, which is one host, and on a hub.
 /// `head.number` is that of the event `summary`, which tells who is left: larger than any host's. Pure.
 void publish_hosts(const std::vector<PostedHost>& posted, const render::HostsHead& head,
                    Published& published);

@@ -61,7 +61,6 @@ Published publish_hub(const std::vector<PostedHost>& posted, const render::Hosts
   Published published;
   if (own != nullptr) {
     published = *own;
-    published.streams.erase("/api/v1/hosts/events");
   }
   published.number = head.number;
   publish_hosts(posted, head, published);

@@ -320,6 +320,7 @@ class HttpServer::Body {
     EventText text(manner.packed);
     std::vector<asio::const_buffer> buffers = text.start(head);
     if (!co_await write(stream, buffers) || !manner.with_text) co_return;
+    const Readership::Reader reader(readership_, subscription.path);
     StreamPlace place(subscription.path, subscription.after <= published_->number ? subscription.after : 0);
     bool silent = false;
     while (!ending_ && visit.is_admitted()) {
@@ -351,6 +352,7 @@ class HttpServer::Body {
   }
 
   Site site_;
+  Readership readership_;  // the loop ends those who read
   asio::io_context io_{1};
   asio::basic_signal_set<Executor> signals_{io_, SIGTERM, SIGINT, SIGHUP};
   Timer bell_{io_};
@@ -370,7 +372,7 @@ class HttpServer::Body {
   Packer packer_;
   bool ending_ = false;
   SequelThread sequel_thread_{
-      [this](auto published, auto sequels) { show(std::move(published), std::move(sequels)); }};
+      readership_, [this](auto published, auto sequels) { show(std::move(published), std::move(sequels)); }};
 };
 
 HttpServer::HttpServer(Site site) : body_(std::make_unique<Body>(std::move(site))) {}

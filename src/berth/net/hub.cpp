@@ -123,6 +123,13 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     }
   }
 
+  /// What is made of an answer, and posted if it can be.
+  struct Made {
+    Host host;
+    Part entry;  ///< its text is empty where nothing is new
+    std::optional<HostChange> change{};
+  };
+
   void start_asking(std::shared_ptr<Polled> polled) {
     asio::co_spawn(loop_, ask_again_and_again(shared_from_this(), std::move(polled)), asio::detached);
   }
@@ -189,28 +196,32 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   asio::awaitable<void, Executor> take(std::shared_ptr<Polled> polled, Result<Response> answer) {
     // Without a tag, the one of an answer before says nothing of this one.
     if (answer && answer->status == 200) polled->tag = answer->tag;
-    auto work = [before = polled->posted.host, answer = std::move(answer), now_s = std::time(nullptr)] {
-      HostNews news = news_after_asking(*before, answer, now_s);
-      Part entry = make_part(std::move(news.entry));
-      pack(entry);
-      return std::pair(std::move(news.host), std::move(entry));
+    auto work = [before = polled->posted, answer = std::move(answer), now_s = std::time(nullptr)] {
+      HostNews news = news_after_asking(*before.host, answer, now_s);
+      Made made{.host = std::move(news.host), .entry = make_part(std::move(news.entry))};
+      pack(made.entry);
+      if (std::string change = render::host_change_json(*before.entry.text, *made.entry.text);
+          !change.empty())
+        made.change = {before.event.number, make_part(std::move(change))};
+      return made;
     };
     auto made = co_await worker_.run(std::move(work));
     if (!polled->is_wanted) co_return;
     if (made) {
-      settle(*polled, std::move(made->first), std::move(made->second));
+      settle(*polled, *std::move(made));
     } else {
       settle(*polled, news_of_failure(*polled->posted.host, made.error().message));
     }
   }
 
   void settle(Polled& polled, HostNews news) {
-    settle(polled, std::move(news.host), make_part(std::move(news.entry)));
+    settle(polled, {.host = std::move(news.host), .entry = make_part(std::move(news.entry))});
   }
 
-  /// `entry`: empty where nothing is new. An unchanged host is not sent again, but for the time when it was
-  /// seen, which is told with what is new next.
-  void settle(Polled& polled, Host host, Part entry) {
+  /// An unchanged host is not sent again, but for the time when it was seen, which is told with what is new
+  /// next.
+  void settle(Polled& polled, Made made) {
+    auto& [host, entry, change] = made;
     if (host.report != polled.posted.host->report && !has_room(polled, entry.text->size()))
       return settle(polled, news_of_failure(*polled.posted.host, kNoRoomBesideOthers));
     polled.failures = host.is_up() ? 0 : polled.failures + 1;
@@ -220,7 +231,9 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
       polled.posted.host = std::make_shared<const Host>(std::move(host));
       return;
     }
-    polled.posted = post(std::move(host), std::move(entry), ++number_);
+    // What is told of this machine itself may have come twice at once.
+    if (change && change->since != polled.posted.event.number) change.reset();
+    polled.posted = post(std::move(host), std::move(entry), ++number_, change);
     gather();
   }
 

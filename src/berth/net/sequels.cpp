@@ -29,7 +29,7 @@ News news_after(const std::vector<Frame>& frames, std::uint64_t number) {
   News news;
   for (auto frame = std::ranges::upper_bound(frames, number, {}, &Frame::number); frame != frames.end();
        ++frame) {
-    for (const Part& part : frame->parts) {
+    for (const Part& part : frame->parts_after(number)) {
       news.bytes += part.text->size();
       news.parts.push_back(part);
     }
@@ -52,7 +52,7 @@ const Sequel* StreamPlace::sequel(const ByPath<Sequel>& sequels) {
   if (found == sequels.end()) return nullptr;
   const Sequel& sequel = found->second;
   if (sequel.after != sent_ || since_ > sequel.since) return nullptr;
-  sent_ = sequel.number;
+  sent_ = whole_ = sequel.number;
   return &sequel;
 }
 
@@ -63,18 +63,23 @@ Parts StreamPlace::frames(const Published& published) {
   const auto& frames = stream->second;
   auto next = std::ranges::upper_bound(frames, sent_, {}, &Frame::number);
   for (std::size_t count = 0; next != frames.end() && count < kMostFramesAtOnce; ++next, ++count) {
-    parts.insert(parts.end(), next->parts.begin(), next->parts.end());
+    const Parts& more = next->parts_after(whole_);
+    parts.insert(parts.end(), more.begin(), more.end());
     sent_ = next->number;
   }
+  // What was replaced meanwhile it never had, so only the end of what is published tells that it has all.
+  if (next == frames.end()) whole_ = sent_;
   return parts;
 }
 
-ByPath<Sequel> Sequels::take(const Published& published) {
-  const auto is_gone = [&](const auto& each) { return !published.streams.contains(each.first); };
+ByPath<Sequel> Sequels::take(const Published& published, const std::set<std::string, std::less<>>& read) {
+  const auto is_gone = [&](const auto& each) {
+    return !published.streams.contains(each.first) || !read.contains(each.first);
+  };
   std::erase_if(ends_, is_gone);
   std::erase_if(sequels_, is_gone);
   for (const auto& [path, frames] : published.streams) {
-    if (frames.empty()) continue;
+    if (frames.empty() || !read.contains(path)) continue;
     const std::uint64_t number = frames.back().number;
     const auto known = ends_.find(path);
     if (known == ends_.end() || number < known->second.number) {
@@ -102,6 +107,21 @@ void Sequels::forget() {
   sequels_.clear();
 }
 
+Readership::Reader::Reader(Readership& all, const std::string& path) : all_(all) {
+  const std::lock_guard lock(all_.mutex_);
+  path_ = all_.paths_.insert(path);
+}
+
+Readership::Reader::~Reader() {
+  const std::lock_guard lock(all_.mutex_);
+  all_.paths_.erase(path_);
+}
+
+std::set<std::string, std::less<>> Readership::read() const {
+  const std::lock_guard lock(mutex_);
+  return {paths_.begin(), paths_.end()};
+}
+
 void SequelThread::publish(std::shared_ptr<const Published> published) {
   const bool is_shown = is_first_.exchange(false);
   if (is_shown) show_(published, {});
@@ -118,7 +138,7 @@ void SequelThread::drop(std::shared_ptr<const Published> published) {
 
 void SequelThread::make(const Published& published, ByPath<Sequel>& made) {
   try {
-    made = sequels_.take(published);
+    made = sequels_.take(published, readership_.read());
   } catch (const std::exception&) {  // for want of memory: each part is sent alone
     sequels_.forget();
   }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -28,7 +30,8 @@ struct Sequel {
 class StreamPlace {
  public:
   /// The client has the frames up to `sent`, from whatever connection.
-  StreamPlace(std::string path, std::uint64_t sent) : path_(std::move(path)), sent_(sent), since_(sent) {}
+  StreamPlace(std::string path, std::uint64_t sent)
+      : path_(std::move(path)), sent_(sent), whole_(sent), since_(sent) {}
 
   /// For one that takes compressed text: nullptr where there is none that it could read after what it has.
   const Sequel* sequel(const ByPath<Sequel>& sequels);
@@ -40,14 +43,15 @@ class StreamPlace {
  private:
   std::string path_;
   std::uint64_t sent_;
+  std::uint64_t whole_;  ///< all that was published up to it, the client has
   std::uint64_t since_;  ///< of all after it the client has the text, and nothing between
 };
 
 /// Makes the sequels of all streams, of what is published one after another. Not for two threads at once.
 class Sequels {
  public:
-  /// Of what is published now.
-  ByPath<Sequel> take(const Published& published);
+  /// Of what is published now, for the streams that somebody reads.
+  ByPath<Sequel> take(const Published& published, const std::set<std::string, std::less<>>& read);
   /// Where something was published that take() did not see to its end.
   void forget();
 
@@ -63,13 +67,37 @@ class Sequels {
   ByPath<Sequel> sequels_;
 };
 
+/// Which streams somebody reads. For all threads.
+class Readership {
+ public:
+  /// One who reads, for as long as it lasts.
+  class Reader {
+   public:
+    Reader(Readership& all, const std::string& path);
+    ~Reader();
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+
+   private:
+    Readership& all_;
+    std::multiset<std::string>::iterator path_;
+  };
+
+  std::set<std::string, std::less<>> read() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::multiset<std::string> paths_;
+};
+
 /// Does that in a thread of its own.
 class SequelThread {
  public:
   /// Called in any thread, in the order of what is published.
   using Show = std::function<void(std::shared_ptr<const Published>, ByPath<Sequel>)>;
 
-  explicit SequelThread(Show show) : show_(std::move(show)) {}
+  /// REQUIRES: `readership` outlives this.
+  SequelThread(const Readership& readership, Show show) : readership_(readership), show_(std::move(show)) {}
 
   /// From any thread. What is published first is shown before this returns, without sequels.
   void publish(std::shared_ptr<const Published> published);
@@ -79,6 +107,7 @@ class SequelThread {
  private:
   void make(const Published& published, ByPath<Sequel>& made);
 
+  const Readership& readership_;
   Show show_;
   Sequels sequels_;
   std::atomic<bool> is_first_ = true;

@@ -63,6 +63,20 @@ std::string host_json(const Host& host) {
   return host_json(host, listing_json(listing, Layout::line), queue_json(report.waiters, Layout::line));
 }
 
+std::string host_change_json(std::string_view before, std::string_view after) {
+  constexpr bool kNoExceptions = false;
+  constexpr std::size_t kLeastGain = 2;
+  // Most of it is new, as of a host that answers for the first time: then neither need be parsed.
+  if (before.size() * kLeastGain < after.size()) return "";
+  const auto to = nlohmann::json::parse(after, nullptr, kNoExceptions);
+  if (!to.is_object()) return "";
+  const auto from = nlohmann::json::parse(before, nullptr, kNoExceptions);
+  if (!from.is_object()) return "";
+  const nlohmann::json change{{"name", to.value("name", "")}, {"patch", nlohmann::json::diff(from, to)}};
+  std::string text = change.dump();
+  return text.size() * kLeastGain <= after.size() ? text : "";
+}
+
 std::pair<std::string, std::string> around_hosts(const HostsHead& head, const Totals& totals) {
   Json start{{"kind", "berth-hosts"}, {"version", 1}};
   start.update(head_json(head));

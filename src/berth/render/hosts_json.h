@@ -25,6 +25,10 @@ std::string host_json(const Host& host, std::string_view listing, std::string_vi
 /// The same, with both documents made from the report.
 std::string host_json(const Host& host);
 
+/// How an entry became another: {"name": …, "patch": …}, a JSON Patch (RFC 6902), on one line. "" where that
+/// says hardly less than the entry.
+std::string host_change_json(std::string_view before, std::string_view after);
+
 /// The whole document, of entries that were made before.
 std::string hosts_json(const HostsHead& head, std::span<const std::string_view> entries,
                        const Totals& totals);

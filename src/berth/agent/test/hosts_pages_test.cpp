@@ -38,6 +38,25 @@ TEST_CASE("hosts keep their order in the document, and events come by their numb
   for (const Frame& each : events) CHECK(joined(each.parts).find("\n\n") == joined(each.parts).size() - 2);
 }
 
+TEST_CASE("a host is told as what has become of it, and only a summary has a number to go on from") {
+  const PostedHost before = posted("a", 11);
+  Host host = *before.host;
+  host.error = "nobody listens";
+  Part entry = make_part(render::host_json(host));
+  const std::string change = render::host_change_json(*before.entry.text, *entry.text);
+  const PostedHost after = post(host, std::move(entry), 14, HostChange{11, make_part(change)});
+  Published published;
+  publish_hosts({after, posted("b", 12)}, {.number = 15}, published);
+  const auto& changes = published.streams.at("/api/v1/hosts/changes");
+  REQUIRE(changes.size() == 3);
+  CHECK(joined(changes[1].parts_after(10)).starts_with("event: host\ndata: {\"name\":\"a\","));
+  CHECK(joined(changes[1].parts_after(11)) == "event: change\ndata: " + change + "\n\n");
+  CHECK(joined(changes[0].parts_after(13)).starts_with("event: host\ndata: {\"name\":\"b\","));
+  CHECK(joined(changes[2].parts).starts_with("event: summary\nid: 15\n"));
+  for (const Frame& each : published.streams.at("/api/v1/hosts/events"))
+    CHECK(joined(each.parts_after(20)) == joined(each.parts));
+}
+
 TEST_CASE("a filter is answered from what was published, and a wrong one with its column") {
   const Published published = two_hosts();
   const auto& match = published.questions.at("/api/v1/match");

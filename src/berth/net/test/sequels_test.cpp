@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <map>
 #include <random>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -74,15 +76,23 @@ std::string unpacked(const std::string& bytes) {
   return text;
 }
 
+/// What a sequel is of.
+std::string sequel_text(const Published& published, const Sequel& sequel) {
+  std::string text;
+  for (const Frame& each : published.streams.at(kPath)) {
+    if (each.number > sequel.after) text += joined(each.parts_after(sequel.after));
+  }
+  CHECK(text.size() == sequel.bytes);
+  return text;
+}
+
 struct Client {
   explicit Client(std::uint64_t sent) : place(kPath, sent), bytes(GzipFrame::start()) {}
 
   /// Whether there was a sequel for it.
   bool take(const Published& published, const ByPath<Sequel>& sequels) {
     if (const Sequel* sequel = place.sequel(sequels)) {
-      for (const Frame& each : published.streams.at(kPath)) {
-        if (each.number > sequel->after) plain += joined(each.parts);
-      }
+      plain += sequel_text(published, *sequel);
       add(*sequel->packed, sequel->bytes);
       return true;
     }
@@ -120,7 +130,7 @@ TEST_CASE("whoever comes, goes slowly or hears a comment can read what follows, 
     for (int round = 0; round < 25; ++round) {
       const Published published = story.next();
       if (story.draw(15) == 0) sequels.forget();
-      const auto made = sequels.take(published);
+      const auto made = sequels.take(published, {kPath});
       const auto first = published.streams.at(kPath).front().number;
       clients.emplace_back(story.draw(2) == 0 ? 0 : first + story.draw(20));
       for (Client& each : clients) {
@@ -137,10 +147,10 @@ TEST_CASE("whoever comes, goes slowly or hears a comment can read what follows, 
 TEST_CASE("what follows what a client has is a fraction of what it takes alone") {
   Story story(1);
   Sequels sequels;
-  sequels.take(story.next());
-  sequels.take(story.next());
+  sequels.take(story.next(), {kPath});
+  sequels.take(story.next(), {kPath});
   const Published published = story.next();
-  const Sequel sequel = sequels.take(published).at(kPath);
+  const Sequel sequel = sequels.take(published, {kPath}).at(kPath);
   std::size_t alone = 0;
   for (const Frame& each : published.streams.at(kPath)) {
     if (each.number > sequel.after) alone += packed_form(each.parts.front())->bytes.size();
@@ -151,11 +161,130 @@ TEST_CASE("what follows what a client has is a fraction of what it takes alone")
 TEST_CASE("a stream of which nothing is new keeps its sequel, and one that is gone has none") {
   Story story(1);
   Sequels sequels;
-  sequels.take(story.next());
+  sequels.take(story.next(), {kPath});
   const Published published = story.next();
-  CHECK(sequels.take(published).at(kPath).number == sequels.take(published).at(kPath).number);
-  CHECK(sequels.take(Published()).empty());
-  CHECK(sequels.take(story.next()).empty());
+  CHECK(sequels.take(published, {kPath}).at(kPath).number ==
+        sequels.take(published, {kPath}).at(kPath).number);
+  CHECK(sequels.take(Published(), {kPath}).empty());
+  CHECK(sequels.take(story.next(), {kPath}).empty());
+}
+
+TEST_CASE("a stream that nobody reads is not compressed, and whoever comes to it is sent parts at first") {
+  Story story(1);
+  Sequels sequels;
+  sequels.take(story.next(), {kPath});
+  CHECK(sequels.take(story.next(), {kPath}).size() == 1);
+  CHECK(sequels.take(story.next(), {"/others"}).empty());
+  CHECK(sequels.take(story.next(), {kPath}).empty());
+  CHECK(sequels.take(story.next(), {kPath}).size() == 1);
+}
+
+TEST_CASE("a stream is read from when the first comes until the last has gone") {
+  Readership readership;
+  {
+    const Readership::Reader first(readership, kPath);
+    {
+      const Readership::Reader second(readership, kPath);
+      CHECK(readership.read() == std::set<std::string, std::less<>>{kPath});
+    }
+    CHECK(readership.read().contains(kPath));
+  }
+  CHECK(readership.read().empty());
+}
+
+/// A stream of hosts of which each has a state, told whole or as what becomes of the one before.
+class Changes {
+ public:
+  explicit Changes(unsigned seed) : chance_(seed) {}
+
+  Published next() {
+    for (int host = 0; host < kMany; ++host) {
+      if (!told_.contains(host) || draw(2) == 0) tell(host);
+    }
+    Published published;
+    auto& frames = published.streams[kPath];
+    for (const auto& [host, frame] : told_) frames.push_back(frame);
+    std::ranges::sort(frames, {}, &Frame::number);
+    frames.push_back({++number_, {make_part("")}});
+    return published;
+  }
+
+  unsigned draw(unsigned below) { return static_cast<unsigned>(chance_() % below); }
+  std::map<int, std::uint64_t> states() const {
+    std::map<int, std::uint64_t> states;
+    for (const auto& [host, frame] : told_) states[host] = frame.number;
+    return states;
+  }
+
+ private:
+  static constexpr int kMany = 40;  // more than are sent at once
+
+  void tell(int host) {
+    const std::string line = std::to_string(host) + ' ' + std::to_string(++number_) + '\n';
+    Frame frame{number_, {make_part("is " + line)}};
+    if (const auto before = told_.find(host); before != told_.end() && draw(4) > 0) {
+      const std::uint64_t since = before->second.number;
+      frame.change = {since, {make_part("from " + std::to_string(since) + ' ' + line)}};
+    }
+    told_[host] = std::move(frame);
+  }
+
+  std::minstd_rand chance_;
+  std::map<int, Frame> told_;
+  std::uint64_t number_ = 0;
+};
+
+/// What a client makes of it. Fails where something is changed that it does not have.
+struct Follower {
+  void take(const std::string& text) {
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+      std::uint64_t since = 0;
+      if (word == "from") words >> since;
+      int host = 0;
+      std::uint64_t state = 0;
+      words >> host >> state;
+      if (word == "from") {
+        CHECK(states[host] == since);
+        ++changes;
+      }
+      states[host] = state;
+    }
+  }
+
+  StreamPlace place{kPath, 0};
+  std::map<int, std::uint64_t> states{};
+  int changes = 0;
+};
+
+TEST_CASE("whoever has all is sent what has changed, and whoever has missed something is sent the whole") {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    Changes story(seed);
+    Sequels sequels;
+    std::vector<Follower> followers(5);
+    for (int round = 0; round < 30; ++round) {
+      const Published published = story.next();
+      const auto made = sequels.take(published, {kPath});
+      const auto take_more = [&](Follower& each) {
+        if (const Sequel* sequel = story.draw(2) == 0 ? each.place.sequel(made) : nullptr) {
+          each.take(sequel_text(published, *sequel));
+          return true;
+        }
+        const std::string text = joined(each.place.frames(published));
+        each.take(text);
+        return !text.empty();
+      };
+      for (Follower& each : followers) {
+        for (unsigned times = story.draw(5); times > 0; --times) take_more(each);
+      }
+      Follower& diligent = followers.front();
+      while (take_more(diligent)) {
+      }
+      CHECK(diligent.states == story.states());
+    }
+    for (const Follower& each : followers) CHECK(each.changes > 0);
+  }
 }
 
 }  // namespace

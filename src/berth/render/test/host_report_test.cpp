@@ -468,5 +468,26 @@ TEST_CASE("long texts are cut between two characters") {
   CHECK(read->ledger.tickets[0].note.size() == 4095);
 }
 
+TEST_CASE("how an entry became another is a JSON Patch, where that is shorter") {
+  Host host{"node", std::nullopt, "", 1, std::make_shared<const HostReport>(busy_machine())};
+  const std::string before = host_json(host);
+  HostReport report = busy_machine();
+  report.facts.snapshot.devices[0].temperature_c = 71;
+  test::add_process(report.facts.snapshot.devices[0], test::process(78, test::kGiB));
+  report.ledger.tickets.pop_back();
+  host.report = std::make_shared<const HostReport>(std::move(report));
+  const std::string after = host_json(host);
+
+  const auto change = nlohmann::json::parse(host_change_json(before, after));
+  CHECK(change.at("name") == "node");
+  CHECK(nlohmann::json::parse(before).patch(change.at("patch")) == nlohmann::json::parse(after));
+  CHECK(nlohmann::json::parse(host_change_json(before, before)).at("patch").empty());
+
+  host.report = nullptr;
+  CHECK(host_change_json(before, host_json(host)).empty());
+  CHECK(host_change_json(before, "").empty());
+  CHECK(host_change_json("no document", after).empty());
+}
+
 }  // namespace
 }  // namespace berth::render
