@@ -27,6 +27,7 @@ ByPath<Service> history_services(history::History& history, const std::string& h
   services["/api/v1/history"] = service(history, history::device_question);
   services["/api/v1/hosts/" + hostname + "/history"] = services["/api/v1/history"];
   services["/api/v1/usage"] = service(history, history::usage_question);
+  services["/api/v1/past-leases"] = service(history, history::leases_question);
   return services;
 }
 

@@ -22,6 +22,7 @@
 #include "history_services.h"
 #include "list_command.h"
 #include "page_files.h"
+#include "simulate_command.h"
 #include "usage_command.h"
 
 namespace {
@@ -210,6 +211,8 @@ int main(int argc, char** argv) {
   if (!words.empty() && words[0] == cli::kListWord) return cli::report(serve::list_command(words.subspan(1)));
   if (!words.empty() && words[0] == cli::kUsageWord)
     return cli::report(serve::usage_command(words.subspan(1)));
+  if (!words.empty() && words[0] == cli::kSimulateWord)
+    return cli::report(serve::simulate_command(words.subspan(1)));
   const auto done = serve_until_told(words);
   return done ? 0 : cli::report(std::unexpected(done.error()));
 }

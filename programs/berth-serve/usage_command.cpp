@@ -1,66 +1,31 @@
 #include "usage_command.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <ctime>
 
-#include "berth/agent/settings.h"
+#include "asked_history.h"
 #include "berth/cli/environment.h"
 #include "berth/cli/usage_options.h"
-#include "berth/history/history_file.h"
 #include "berth/history/question.h"
-#include "berth/net/asking.h"
-#include "berth/net/client.h"
 #include "berth/render/usage.h"
-#include "berth/sys/system_error.h"
 
 namespace berth::serve {
 namespace {
 
-constexpr std::chrono::seconds kUsagePatience{30};  // longer than an agent itself waits for its disk
-constexpr std::string_view kServiceSocket = "/run/berth-serve/agent.sock";
-
-std::string own_agent() {
-  struct stat status{};
-  if (::stat(kServiceSocket.data(), &status) == 0 && S_ISSOCK(status.st_mode))
-    return fmt::format("unix:{}", kServiceSocket);
-  return fmt::format("http://{}", kDefaultAddress);
-}
-
-Result<Usage> asked(cli::AskingOptions options, const history::UsageQuestion& question) {
-  if (options.url.empty()) options.url = own_agent();
-  BERTH_LET(const auto peer, cli::peer_of(options));
-  const std::string target =
-      fmt::format("/api/v1/usage?since={}s&by={}", question.since_s, to_text(question.by));
-  const auto response = get_once(peer, target, kUsagePatience);
-  const std::string asking = fmt::format("asking {}", url_of(peer));
-  if (!response) {
-    return fail(ErrorCode::failure,
-                fmt::format("{}: {}, or read the file of an agent that does not run with --file FILE", asking,
-                            response.error().message));
-  }
-  BERTH_LET(const auto text, document_in(*response, asking));
-  auto usage = render::usage_from_json(text);
-  if (!usage) return std::unexpected(context(usage.error(), asking));
+Result<Usage> asked(const cli::AskingOptions& options, const history::UsageQuestion& question) {
+  BERTH_LET(const auto answer, ask_agent(options, fmt::format("/api/v1/usage?since={}s&by={}",
+                                                              question.since_s, to_text(question.by))));
+  auto usage = render::usage_from_json(answer.document);
+  if (!usage) return std::unexpected(context(usage.error(), answer.asking));
   return usage;
 }
 
 Result<Usage> read(const std::string& path, const history::UsageQuestion& question) {
-  const std::string reading = fmt::format("reading {}", path);
-  struct stat status{};
-  // Opening it would make one.
-  if (::stat(path.c_str(), &status) != 0) return sys::fail_errno(reading);
-  auto file = history::HistoryFile::open(path);
-  if (!file) {
-    const bool taken = file.error().kind == history::DatabaseError::Kind::taken;
-    return fail(ErrorCode::failure,
-                fmt::format("{}: {}", reading,
-                            taken ? "an agent has it; ask that one, without --file" : file.error().message));
-  }
+  BERTH_LET(auto file, open_history(path));
   const std::int64_t now_s = std::time(nullptr);
-  auto usage = file->usage(question.by, {history::step_of(now_s - question.since_s, 3600), now_s});
-  if (!usage) return fail(ErrorCode::failure, fmt::format("{}: {}", reading, usage.error().message));
+  auto usage = file.usage(question.by, {history::step_of(now_s - question.since_s, 3600), now_s});
+  if (!usage) return std::unexpected(fault_of_history(path, usage.error()));
   return std::move(*usage);
 }
 

@@ -155,7 +155,7 @@ def test_a_wrong_line_is_named(lab, jobs, line, said):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "which jobs? Name a file: --jobs FILE"),
+        ([], "which jobs? Name a file with --jobs FILE"),
         (["jobs.csv"], "unexpected argument 'jobs.csv': `berth simulate` takes options only"),
         (["--jobs", "x", "--devices", "0"], "--devices 0: "),
         (["--jobs", "x", "--devices", "4000000000"], "--devices 4000000000: must be at most 4096"),

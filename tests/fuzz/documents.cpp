@@ -1,7 +1,9 @@
 // What another machine answers to a hub.
 #include "berth/agent/hub_pages.h"
+#include "berth/core/recorded.h"
 #include "berth/render/host_report.h"
 #include "berth/render/hosts_json.h"
+#include "berth/render/recorded.h"
 #include "berth/render/usage.h"
 #include "targets.h"
 
@@ -36,6 +38,13 @@ void read_usage_document(std::string_view input) {
   if (const auto history = render::device_history_from_json(input)) {
     const std::string written = render::device_history_json(*history, render::Layout::line);
     require(render::device_history_from_json(written).has_value(), "a history is read as written");
+  }
+  if (const auto recorded = render::recorded_leases_from_json(input)) {
+    const std::string written = render::recorded_leases_json(*recorded, render::Layout::line);
+    const auto again = render::recorded_leases_from_json(written);
+    require(again && *again == *recorded, "leases are read as written");
+    const RecordedWorkload made = recorded_workload(*recorded);
+    require(made.workload.jobs.size() == made.recorded.grants.size(), "each job has what became of it");
   }
   (void)render::message_of_error(input);
   for (const std::string_view kind : {"berth-list", "berth-queue", "berth-health"})

@@ -10,6 +10,7 @@ namespace berth::cli {
 /// First words for berth-serve, when it is to ask somebody and not to serve.
 inline constexpr std::string_view kUsageWord = "__usage";
 inline constexpr std::string_view kListWord = "__list";
+inline constexpr std::string_view kSimulateWord = "__simulate";
 
 /// Goes on as berth-serve, which has what only a few commands need: the network, and SQLite. `task` is its
 /// first word, "" for none. Returns only when that fails.

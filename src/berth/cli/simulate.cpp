@@ -8,6 +8,8 @@
 
 #include "berth/cli/command.h"
 #include "berth/cli/question.h"
+#include "berth/cli/serve_program.h"
+#include "berth/cli/simulate_options.h"
 #include "berth/core/printable.h"
 #include "berth/core/turn_order.h"
 #include "berth/core/units.h"
@@ -31,12 +33,17 @@ constexpr std::string_view kSimulateAbout =
     "    berth simulate --jobs jobs.csv --assumed-time 8h\n"
     "    berth simulate --jobs jobs.csv --order fair\n"
     "    berth simulate --jobs jobs.csv --devices 16 --no-backfill --json\n"
+    "    berth simulate --from-history --since 30d --order fair\n"
     "\n"
     "The first line of FILE is arrival,devices,duration,time,user: when the job came (seconds, or a date "
     "like "
     "2026-11-20 14:02:05), how many GPUs it wants, how long it takes, how long it says that it takes at most "
-    "(may be empty), and whose it is. The lines after it are sorted by arrival.";
+    "(may be empty), and whose it is. The lines after it are sorted by arrival.\n"
+    "\n"
+    "--from-history takes the leases that the agent of this machine recorded (berth serve) instead of a "
+    "file, and says beside the rules how long people did wait.";
 
+constexpr std::string_view kOfHistory = "History";
 constexpr std::string_view kOtherRules = "Other rules, to compare with";
 constexpr std::size_t kLargestJobsFile = std::size_t{64} << 20;
 constexpr std::size_t kLongestFault = 400;  // columns: a field of the file may be of any length
@@ -93,108 +100,131 @@ class ProgressBar {
   std::chrono::nanoseconds next_ = sys::monotonic_now() + kBarEvery;
 };
 
+Result<void> set_devices(std::string_view value, SimulateOptions& options) {
+  BERTH_LET(const auto devices, number_at_least(value, 1));
+  if (devices > kMostDevices) return fail(ErrorCode::usage, fmt::format("must be at most {}", kMostDevices));
+  options.devices = devices;
+  return {};
+}
+
+Result<void> set_assumed_time(std::string_view value, SimulateOptions& options) {
+  BERTH_LET(const auto seconds, seconds_from_text(value));
+  if (seconds < 1 || seconds > kMostAssumed) return fail(ErrorCode::usage, "must be from 1s to 3650d");
+  options.assumed_s = seconds;
+  return {};
+}
+
+Result<void> set_order(std::string_view value, SimulateOptions& options) {
+  BERTH_LET(options.order, turn_order_from_text(value));
+  return {};
+}
+
+render::WhatIf::Under under(const LineRules& rules, const Workload& workload) {
+  ProgressBar bar(workload.jobs.size());
+  return {rules, replay(workload, rules, [&](std::size_t started) { bar.tell(started); })};
+}
+
 class Simulate : public Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
-    syntax.about = kSimulateAbout;
-    const auto option = [&](std::string_view group, std::string_view name, std::string_view value,
-                            std::string_view help, std::function<Result<void>(std::string_view)> set) {
-      syntax.options.push_back({group, 0, name, value, help, {}, std::move(set)});
-    };
-    option("Jobs", "jobs", "FILE", "the jobs, as CSV; - for standard input", store_text(file_));
-    option("Jobs", "devices", "N", "how many GPUs there are; by default those of this machine",
-           [this](std::string_view value) { return set_devices(value); });
-    option(kOtherRules, "assumed-time", "TIME",
-           "assume that a job without a time limit lasts this long: 1h, 2d",
-           [this](std::string_view value) { return set_assumed_time(value); });
-    option(kOtherRules, "order", "ORDER",
-           "whose job starts first: fifo (whoever came first) or fair (the user who has fewer GPUs)",
-           [this](std::string_view value) { return set_order(value); });
-    option(kOtherRules, "backfill", "", "later jobs may start before an earlier job that they do not delay",
-           raise_flag(backfill_));
-    option(kOtherRules, "no-backfill", "", "no job starts before an earlier one", raise_flag(no_backfill_));
-    option("Output", "json", "", "as JSON (docs/schema/simulate.json)", raise_flag(json_));
-    syntax.options.push_back(source_option(options_.source));
-    return syntax;
-  }
+  Syntax syntax() override { return simulate_syntax(options_); }
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
-    if (file_.empty()) return fail(ErrorCode::usage, "which jobs? Name a file: --jobs FILE");
-    if (backfill_ && no_backfill_)
-      return fail(ErrorCode::usage, "--backfill and --no-backfill are two lines: compare with one of them");
-    BERTH_LET(const auto site, leasing::read_site_files(leasing::standard_site_file_paths()));
-    const LineRules present = site.policy.line;
-    const LineRules other{.assumed_s = assumed_s_.value_or(present.assumed_s),
-                          .backfill = backfill_ || (present.backfill && !no_backfill_),
-                          .order = order_.value_or(present.order)};
+    BERTH_DO(check_options(options_));
+    if (options_.from_history) {
+      environment.end_probe();
+      return std::unexpected(become_berth_serve(kSimulateWord, environment.words().subspan(1)));
+    }
     BERTH_LET(const auto devices, how_many_devices(environment));
-    const std::string name = file_ == "-" ? "standard input" : file_;
-    const auto text = read_jobs_file(file_);
+    const std::string name = options_.jobs == "-" ? "standard input" : options_.jobs;
+    const auto text = read_jobs_file(options_.jobs);
     if (!text) return std::unexpected(context(text.error(), name));
     const auto workload = workload_from_csv(*text, name, devices);
     if (!workload) {
       const std::string fault = printable(workload.error().message);
       return fail(workload.error().code, render::cut(fault, kLongestFault));
     }
-    render::WhatIf answer{.workload = *workload, .present = under(present, *workload)};
-    if (other != present) answer.other = under(other, *workload);
-    return Output{.out = json_ ? render::what_if_json(answer, render::Layout::lines)
-                               : render::what_if_table(answer, Environment::style_of(STDOUT_FILENO))};
+    return simulated(options_, *workload, nullptr);
   }
 
  private:
-  Result<void> set_devices(std::string_view value) {
-    BERTH_LET(const auto devices, number_at_least(value, 1));
-    if (devices > kMostDevices)
-      return fail(ErrorCode::usage, fmt::format("must be at most {}", kMostDevices));
-    devices_ = devices;
-    return {};
-  }
-
-  Result<void> set_order(std::string_view value) {
-    BERTH_LET(order_, turn_order_from_text(value));
-    return {};
-  }
-
-  Result<void> set_assumed_time(std::string_view value) {
-    BERTH_LET(const auto seconds, seconds_from_text(value));
-    if (seconds < 1 || seconds > kMostAssumed) return fail(ErrorCode::usage, "must be from 1s to 3650d");
-    assumed_s_ = seconds;
-    return {};
-  }
-
-  static render::WhatIf::Under under(const LineRules& rules, const Workload& workload) {
-    ProgressBar bar(workload.jobs.size());
-    return {rules, replay(workload, rules, [&](std::size_t started) { bar.tell(started); })};
-  }
-
   /// Without a number: those that could ever be granted here.
   Result<std::size_t> how_many_devices(Environment& environment) {
-    if (devices_) {
+    if (options_.devices) {
       environment.end_probe();
-      return *devices_;
+      return *options_.devices;
     }
-    options_.mask = MaskUse::ignore;
-    BERTH_LET(const auto session, open_session(environment, options_));
-    BERTH_LET(const auto found, session.why(options_.request));
+    RequestOptions all;
+    all.source = options_.source;
+    all.mask = MaskUse::ignore;
+    BERTH_LET(const auto session, open_session(environment, all));
+    BERTH_LET(const auto found, session.why(all.request));
     if (found.possible == 0)
       return fail(ErrorCode::impossible,
                   "no GPU can ever be granted here; say how many there are: --devices N");
     return found.possible;
   }
 
-  RequestOptions options_;
-  std::string file_;
-  std::optional<unsigned> devices_;
-  std::optional<Moment> assumed_s_;
-  std::optional<TurnOrder> order_;
-  bool backfill_ = false;
-  bool no_backfill_ = false;
-  bool json_ = false;
+  SimulateOptions options_;
 };
 
 }  // namespace
+
+Syntax simulate_syntax(SimulateOptions& options) {
+  Syntax syntax;
+  syntax.about = kSimulateAbout;
+  const auto option = [&](std::string_view group, std::string_view name, std::string_view value,
+                          std::string_view help, std::function<Result<void>(std::string_view)> set) {
+    syntax.options.push_back({group, 0, name, value, help, {}, std::move(set)});
+  };
+  option("Jobs", "jobs", "FILE", "the jobs, as CSV; - for standard input", store_text(options.jobs));
+  option("Jobs", "from-history", "", "the jobs that ran here, as the agent recorded them",
+         raise_flag(options.from_history));
+  option("Jobs", "devices", "N", "how many GPUs there are; by default those of this machine or history",
+         [&options](std::string_view value) { return set_devices(value, options); });
+  option(kOtherRules, "assumed-time", "TIME",
+         "assume that a job without a time limit lasts this long: 1h, 2d",
+         [&options](std::string_view value) { return set_assumed_time(value, options); });
+  option(kOtherRules, "order", "ORDER",
+         "whose job starts first: fifo (whoever came first) or fair (the user who has fewer GPUs)",
+         [&options](std::string_view value) { return set_order(value, options); });
+  option(kOtherRules, "backfill", "", "later jobs may start before an earlier job that they do not delay",
+         raise_flag(options.backfill));
+  option(kOtherRules, "no-backfill", "", "no job starts before an earlier one",
+         raise_flag(options.no_backfill));
+  option("Output", "json", "", "as JSON (docs/schema/simulate.json)", raise_flag(options.json));
+  option(kOfHistory, "since", "TIME", "from so long ago: 24h, 7d, 30d (default)", store_text(options.since));
+  option(kOfHistory, "url", "URL", "ask this agent: https://node01:8420", store_text(options.asking.url));
+  option(kOfHistory, "file", "FILE", "read this history; no agent may have it", store_text(options.file));
+  add_asking_options(syntax, kOfHistory, options.asking);
+  syntax.options.push_back(source_option(options.source));
+  return syntax;
+}
+
+Result<void> check_options(const SimulateOptions& options) {
+  if (options.backfill && options.no_backfill)
+    return fail(ErrorCode::usage, "--backfill and --no-backfill are two lines: compare with one of them");
+  if (options.from_history && !options.jobs.empty())
+    return fail(ErrorCode::usage, "--jobs and --from-history contradict each other: give one of them");
+  if (options.from_history) return {};
+  if (options.jobs.empty())
+    return fail(ErrorCode::usage, "which jobs? Name a file with --jobs FILE, or add --from-history");
+  if (!options.since.empty() || !options.asking.url.empty() || !options.file.empty())
+    return fail(ErrorCode::usage, "--since, --url and --file are for --from-history; add it");
+  return {};
+}
+
+Result<Output> simulated(const SimulateOptions& options, const Workload& workload,
+                         const RecordedWorkload* recorded) {
+  BERTH_LET(const auto site, leasing::read_site_files(leasing::standard_site_file_paths()));
+  const LineRules present = site.policy.line;
+  const LineRules other{.assumed_s = options.assumed_s.value_or(present.assumed_s),
+                        .backfill = options.backfill || (present.backfill && !options.no_backfill),
+                        .order = options.order.value_or(present.order)};
+  render::WhatIf answer{.workload = workload, .present = under(present, workload), .recorded = recorded};
+  if (other != present) answer.other = under(other, workload);
+  return Output{.out = options.json ? render::what_if_json(answer, render::Layout::lines)
+                                    : render::what_if_table(answer, Environment::style_of(STDOUT_FILENO))};
+}
 
 std::unique_ptr<Command> make_simulate() {
   return std::make_unique<Simulate>();

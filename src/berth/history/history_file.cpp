@@ -41,6 +41,12 @@ CREATE TABLE job_hour (
   leased_s REAL NOT NULL, used_s REAL NOT NULL, PRIMARY KEY (hour_s, user, job)) WITHOUT ROWID;
 ALTER TABLE lease ADD COLUMN job INTEGER REFERENCES job;
 )";
+constexpr std::string_view kWishColumns = R"(
+ALTER TABLE lease ADD COLUMN joined_s INTEGER;
+ALTER TABLE lease ADD COLUMN time_s INTEGER;
+ALTER TABLE lease ADD COLUMN whole INTEGER;
+ALTER TABLE lease ADD COLUMN yields INTEGER;
+)";
 
 std::unexpected<DatabaseError> fault(DatabaseError::Kind kind, std::string message) {
   return std::unexpected(DatabaseError{kind, std::move(message)});
@@ -86,8 +92,9 @@ Done<void> HistoryFile::prepare() {
   if (!tables) return std::unexpected(tables.error());
   if (*tables == 0) {
     return as_one([&] {
-      return database_.execute(fmt::format("{}{} PRAGMA application_id={}; PRAGMA user_version={};", kTables,
-                                           kJobTables, kApplicationId, kSchemaVersion));
+      return database_.execute(fmt::format("{}{}{} PRAGMA application_id={}; PRAGMA user_version={};",
+                                           kTables, kJobTables, kWishColumns, kApplicationId,
+                                           kSchemaVersion));
     });
   }
   const auto application = database_.number("PRAGMA application_id");
@@ -104,14 +111,16 @@ Done<void> HistoryFile::prepare() {
                     *version, kSchemaVersion));
   BERTH_LET(const auto checked, database_.text("PRAGMA quick_check(1)"));
   if (checked != "ok") return fault(DatabaseError::Kind::corrupt, checked);
-  return prepare_jobs();
+  BERTH_DO(prepare_later_columns("job", kJobTables));
+  return prepare_later_columns("joined_s", kWishColumns);
 }
 
-Done<void> HistoryFile::prepare_jobs() {
+Done<void> HistoryFile::prepare_later_columns(std::string_view one_of_them, std::string_view tables) {
   BERTH_LET(const auto known,
-            database_.number("SELECT count(*) FROM pragma_table_info('lease') WHERE name = 'job'"));
+            database_.number(fmt::format("SELECT count(*) FROM pragma_table_info('lease') WHERE name = '{}'",
+                                         one_of_them)));
   if (known != 0) return {};
-  return as_one([&] { return database_.execute(std::string(kJobTables)); });
+  return as_one([&] { return database_.execute(std::string(tables)); });
 }
 
 Done<Known> HistoryFile::known(std::int64_t now_s) {
@@ -220,15 +229,25 @@ Done<void> HistoryFile::write_lease(const LeaseKey& key, const LeaseChange& chan
   }
   BERTH_LET(auto statement,
             database_.statement(
-                "INSERT INTO lease (begun_s, id, device, user, ended_s, end_seen, leased_s, used_s, job) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (begun_s, id, device) DO UPDATE SET user = "
+                "INSERT INTO lease (begun_s, id, device, user, ended_s, end_seen, leased_s, used_s, job, "
+                "joined_s, time_s, whole, yields) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (begun_s, id, device) DO UPDATE "
+                "SET user = "
                 "excluded.user, "
                 "ended_s = excluded.ended_s, end_seen = excluded.end_seen, leased_s = leased_s + "
                 "excluded.leased_s, "
-                "used_s = used_s + excluded.used_s, job = coalesce(excluded.job, job)"));
+                "used_s = used_s + excluded.used_s, job = coalesce(excluded.job, job), "
+                "joined_s = coalesce(excluded.joined_s, joined_s), "
+                "time_s = coalesce(excluded.time_s, time_s), whole = coalesce(excluded.whole, whole), "
+                "yields = coalesce(excluded.yields, yields)"));
   statement.bind(key.begun_s).bind(static_cast<std::int64_t>(key.id.value)).bind(device).bind(user);
   statement.bind(change.ended_s).bind(std::int64_t{change.end_seen});
-  return statement.bind(change.more.leased_s).bind(change.more.used_s).bind(job).run();
+  statement.bind(change.more.leased_s).bind(change.more.used_s).bind(job);
+  const auto wish = [&](auto member) {
+    return change.wish ? std::optional<std::int64_t>((*change.wish).*member) : std::nullopt;
+  };
+  statement.bind(wish(&RecordedWish::joined_s)).bind(change.wish ? change.wish->time_s : std::nullopt);
+  return statement.bind(wish(&RecordedWish::whole)).bind(wish(&RecordedWish::yields)).run();
 }
 
 Done<void> HistoryFile::write_hour(const HourKey& key, const Counted& counted) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/core/recorded.h"
 #include "berth/core/usage.h"
 #include "berth/history/database.h"
 #include "berth/history/question.h"
@@ -40,11 +41,13 @@ class HistoryFile {
   Done<std::vector<std::string>> device_uuids();
   /// Of the hours that begin in this span.
   Done<Usage> usage(UsageBy by, Span span);
+  /// All leases that had any of this time; nullopt: they are more than kMostRecordedLeases.
+  Done<std::optional<RecordedLeases>> recorded_leases(const LeasesQuestion& question, std::int64_t now_s);
 
  private:
   HistoryFile(Database database, std::string path, std::int64_t most_bytes);
   Done<void> prepare();
-  Done<void> prepare_jobs();
+  Done<void> prepare_later_columns(std::string_view one_of_them, std::string_view tables);
   template <class Steps>
   Done<void> as_one(const Steps& steps);
   Done<std::int64_t> device_id(const std::string& uuid);
@@ -64,6 +67,7 @@ class HistoryFile {
   Done<Room> room();
   Done<void> forget(std::size_t kind, const Room& room);
   Done<std::vector<SampleRow>> samples(std::size_t tier, Span span, std::optional<std::int64_t> device);
+  Done<std::vector<std::string>> device_uuids(Span span);
   Done<std::vector<PastLease>> leases_of(std::int64_t device, Span span);
   Done<std::int64_t> unwatched_s(Span span);
 

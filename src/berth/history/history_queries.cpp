@@ -47,6 +47,18 @@ std::string_view question_by(UsageBy by) {
   return kUsageByJob;
 }
 
+/// Of a row of `recorded_leases`, without the device.
+RecordedLease recorded_lease_in(Statement& row) {
+  RecordedLease lease{.id = {static_cast<std::uint64_t>(row.number(1))},
+                      .user = row.text(3),
+                      .begun_s = row.number(0),
+                      .ended_s = row.optional<std::int64_t>(4)};
+  if (const auto joined_s = row.optional<std::int64_t>(5)) {
+    lease.wish = {*joined_s, row.optional<std::int64_t>(6), row.number(7) != 0, row.number(8) != 0};
+  }
+  return lease;
+}
+
 }  // namespace
 
 Done<std::vector<SampleRow>> HistoryFile::samples(std::size_t tier, Span span,
@@ -91,6 +103,48 @@ Done<std::vector<PastLease>> HistoryFile::leases_of(std::int64_t device, Span sp
   if (!row) return std::unexpected(row.error());
   std::ranges::reverse(leases);
   return leases;
+}
+
+Done<std::vector<std::string>> HistoryFile::device_uuids(Span span) {
+  BERTH_LET(auto statement,
+            database_.statement(
+                "SELECT uuid FROM device WHERE id IN (SELECT device FROM sample WHERE time_s >= ?1 AND "
+                "time_s < ?2 UNION SELECT device FROM lease WHERE begun_s < ?2 AND (ended_s IS NULL OR "
+                "ended_s >= ?1)) ORDER BY uuid"));
+  statement.bind(span.from_s).bind(span.to_s);
+  std::vector<std::string> uuids;
+  auto row = statement.next();
+  for (; row && *row; row = statement.next()) uuids.push_back(statement.text(0));
+  if (!row) return std::unexpected(row.error());
+  return uuids;
+}
+
+Done<std::optional<RecordedLeases>> HistoryFile::recorded_leases(const LeasesQuestion& question,
+                                                                 std::int64_t now_s) {
+  // With those that were granted in this second.
+  const Span span{now_s - question.since_s, now_s + 1};
+  RecordedLeases recorded{.from_s = span.from_s, .to_s = span.to_s};
+  BERTH_LET(recorded.devices, device_uuids(span));
+  BERTH_LET(
+      auto statement,
+      database_.statement("SELECT begun_s, lease.id, uuid, user.name, ended_s, joined_s, time_s, whole, "
+                          "yields FROM lease JOIN device ON device = device.id JOIN user ON user = "
+                          "user.id WHERE begun_s < ?2 AND (ended_s IS NULL OR ended_s >= ?1) "
+                          "ORDER BY begun_s, lease.id"));
+  statement.bind(span.from_s).bind(span.to_s);
+  auto row = statement.next();
+  for (; row && *row; row = statement.next()) {
+    const RecordedLease lease = recorded_lease_in(statement);
+    const auto device = std::ranges::lower_bound(recorded.devices, statement.text(2));
+    if (recorded.leases.empty() || recorded.leases.back().id != lease.id ||
+        recorded.leases.back().begun_s != lease.begun_s) {
+      if (recorded.leases.size() == kMostRecordedLeases) return std::nullopt;
+      recorded.leases.push_back(lease);
+    }
+    recorded.leases.back().devices.push_back(static_cast<std::size_t>(device - recorded.devices.begin()));
+  }
+  if (!row) return std::unexpected(row.error());
+  return recorded;
 }
 
 Done<std::vector<std::string>> HistoryFile::device_uuids() {

@@ -1,4 +1,5 @@
 #include "berth/history/history_writer.h"
+#include "berth/render/recorded.h"
 #include "berth/render/usage.h"
 
 #include <fmt/format.h>
@@ -136,6 +137,11 @@ Done<HistoryAnswer> HistoryWriter::answer_from_file(const Question& question, st
   if (const auto* usage = std::get_if<UsageQuestion>(&question)) {
     BERTH_LET(const auto found, file_->usage(usage->by, {step_of(now_s - usage->since_s, 3600), now_s}));
     return HistoryAnswer{200, render::usage_json(found, kLine)};
+  }
+  if (const auto* leases = std::get_if<LeasesQuestion>(&question)) {
+    BERTH_LET(const auto found, file_->recorded_leases(*leases, now_s));
+    if (found) return HistoryAnswer{200, render::recorded_leases_json(*found, kLine)};
+    return HistoryAnswer{400, render::error_json(too_many_leases())};
   }
   DeviceQuestion device = std::get<DeviceQuestion>(question);
   device.least_step_s = every_s_;

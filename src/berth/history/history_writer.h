@@ -12,7 +12,7 @@
 
 namespace berth::history {
 
-using Question = std::variant<DeviceQuestion, UsageQuestion>;
+using Question = std::variant<DeviceQuestion, UsageQuestion, LeasesQuestion>;
 
 struct HistoryAnswer {
   int http_status = 200;

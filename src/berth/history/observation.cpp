@@ -48,6 +48,7 @@ Observation observe(const Facts& facts, const Ledger& ledger, Moment at, std::in
     if (ticket.phase != TicketPhase::granted) continue;
     LeaseSeen lease{ticket.id, ticket.since_s, ticket.user, {}};
     if (auto job = told_job_from_text(ticket.note)) lease.job = std::move(job->name);
+    lease.wish = {ticket.joined_s, ticket.time_s, !ticket.shared, ticket.yield_s.has_value()};
     const ConductReport report = is_stale ? ConductReport() : conduct_of(ticket, ledger, facts);
     for (const std::string& uuid : ticket.devices) {
       const auto sharers = std::max<std::size_t>(1, leases_on(ledger, uuid).size());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "berth/core/ledger.h"
+#include "berth/core/recorded.h"
 #include "berth/core/verdict.h"
 #include "berth/history/sample.h"
 
@@ -37,6 +38,7 @@ struct LeaseSeen {
   std::string user;
   std::vector<LeasedSeen> devices;
   std::optional<std::string> job{};  ///< the name of the job that it is for, "": without one
+  std::optional<RecordedWish> wish{};
 };
 
 /// What the history needs of one look.

@@ -66,4 +66,11 @@ Result<UsageQuestion> usage_question(const Parameters& parameters) {
   return question;
 }
 
+Result<LeasesQuestion> leases_question(const Parameters& parameters) {
+  if (auto checked = check_names(parameters, {"since"}); !checked) return std::unexpected(checked.error());
+  LeasesQuestion question;
+  BERTH_DO(read_since(parameters, question.since_s));
+  return question;
+}
+
 }  // namespace berth::history

@@ -33,4 +33,13 @@ struct UsageQuestion {
 /// Of `by` and `since`. Error: `usage`, with what is allowed.
 Result<UsageQuestion> usage_question(const Parameters& parameters);
 
+/// Which leases there were.
+struct LeasesQuestion {
+  std::int64_t since_s = 30LL * 24 * 3600;
+
+  bool operator==(const LeasesQuestion&) const = default;
+};
+/// Of `since`. Error: `usage`, with what is allowed.
+Result<LeasesQuestion> leases_question(const Parameters& parameters);
+
 }  // namespace berth::history

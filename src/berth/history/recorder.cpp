@@ -58,6 +58,7 @@ void Recorder::count(const Observation& observation, const Interval& interval) {
       LeaseChange& change = pending_.leases[key];
       change.user = lease.user;
       change.job = lease.job;
+      change.wish = lease.wish;
       change.ended_s.reset();
       change.more.add({seconds * a_second.leased_s, seconds * a_second.used_s});
       add_hours(lease, device.uuid, observation.at.wall_s, seconds, a_second);

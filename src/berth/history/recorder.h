@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "berth/core/recorded.h"
 #include "berth/history/observation.h"
 #include "berth/history/sample.h"
 #include "berth/history/thinning.h"
@@ -38,6 +39,7 @@ struct LeaseChange {
   std::optional<std::int64_t> ended_s;  ///< nullopt: it lives
   bool end_seen = true;                 ///< false: it ended at some time after `ended_s`, when nobody looked
   Counted more;                         ///< to be added to what is written
+  std::optional<RecordedWish> wish{};   ///< nullopt: nothing new
 
   bool operator==(const LeaseChange&) const = default;
 };

@@ -62,10 +62,10 @@ std::string rules_text(const LineRules& rules) {
                      duration_for_people(rules.assumed_s));
 }
 
-std::string summary_of(const Workload& workload, std::string_view name, const WhatIf::Under& under) {
-  return fmt::format("{:<6}{}.\n{:6}GPU time in use {}, idle while somebody waits {}.\n", name,
-                     rules_text(under.rules), "", percent(used_share(workload, under.replay)),
-                     percent(idle_share(workload, under.replay)));
+std::string summary_of(const Workload& workload, std::string_view name, std::string_view what,
+                       const Replay& replay) {
+  return fmt::format("{:<6}{}.\n{:6}GPU time in use {}, idle while somebody waits {}.\n", name, what, "",
+                     percent(used_share(workload, replay)), percent(idle_share(workload, replay)));
 }
 
 void add_waits(Row& row, const Waits& waits) {
@@ -76,6 +76,8 @@ void add_waits(Row& row, const Waits& waits) {
 
 Row cells_of(const Group& group, const WhatIf& answer) {
   Row row{{group.words}, {std::to_string(group.jobs.size())}};
+  if (answer.recorded != nullptr)
+    add_waits(row, waits_of(group.jobs, answer.workload, answer.recorded->recorded));
   add_waits(row, waits_of(group.jobs, answer.workload, answer.present.replay));
   if (!answer.other) return row;
   add_waits(row, waits_of(group.jobs, answer.workload, answer.other->replay));
@@ -85,9 +87,26 @@ Row cells_of(const Group& group, const WhatIf& answer) {
   return row;
 }
 
-Json rules_json(const Workload& workload, std::string_view name, const WhatIf::Under& under) {
+Json starts_json(const Replay& replay) {
   Json starts = Json::array();
-  for (const Grant& grant : under.replay.grants) starts.push_back(grant.at);
+  for (const Grant& grant : replay.grants) starts.push_back(grant.at);
+  return starts;
+}
+
+Json recorded_json(const WhatIf& answer) {
+  if (answer.recorded == nullptr) return nullptr;
+  Json left_out = Json::array();
+  for (const auto& [because, leases] : answer.recorded->left_out)
+    left_out.push_back({{"because", because}, {"leases", leases}});
+  const Replay& replay = answer.recorded->recorded;
+  return {{"until_s", replay.until},
+          {"used_share", used_share(answer.workload, replay)},
+          {"idle_share", idle_share(answer.workload, replay)},
+          {"starts_s", starts_json(replay)},
+          {"left_out", std::move(left_out)}};
+}
+
+Json rules_json(const Workload& workload, std::string_view name, const WhatIf::Under& under) {
   return {{"name", name},
           {"order", to_text(under.rules.order)},
           {"backfill", under.rules.backfill},
@@ -95,7 +114,7 @@ Json rules_json(const Workload& workload, std::string_view name, const WhatIf::U
           {"until_s", under.replay.until},
           {"used_share", used_share(workload, under.replay)},
           {"idle_share", idle_share(workload, under.replay)},
-          {"starts_s", std::move(starts)}};
+          {"starts_s", starts_json(under.replay)}};
 }
 
 Json waits_json(const Group& group, const Workload& workload, const Replay& replay) {
@@ -107,10 +126,13 @@ Json group_json(const Group& group, const WhatIf& answer) {
   Json json{{"devices", nullable(group.devices)},
             {"user", nullable(group.user)},
             {"jobs", group.jobs.size()},
+            {"recorded", nullptr},
             {"present", waits_json(group, answer.workload, answer.present.replay)},
             {"other", nullptr},
             {"sooner", nullptr},
             {"later", nullptr}};
+  if (answer.recorded != nullptr)
+    json["recorded"] = waits_json(group, answer.workload, answer.recorded->recorded);
   if (!answer.other) return json;
   json["other"] = waits_json(group, answer.workload, answer.other->replay);
   const Shift shift = shift_of(group.jobs, answer.present.replay, answer.other->replay);
@@ -123,12 +145,20 @@ std::string notes_below(const WhatIf& answer, std::size_t users_left_out) {
   std::string text;
   if (users_left_out > 0)
     text += fmt::format("and {} with fewer jobs; --json has all\n", counted(users_left_out, "user"));
-  text += summary_of(answer.workload, "now:", answer.present);
-  if (answer.other) text += summary_of(answer.workload, "then:", *answer.other);
+  const auto add_rules = [&](std::string_view name, const WhatIf::Under& under) {
+    text += summary_of(answer.workload, name, rules_text(under.rules), under.replay);
+  };
+  if (answer.recorded != nullptr)
+    text += summary_of(answer.workload, "was:", "as it was recorded", answer.recorded->recorded);
+  add_rules("now:", answer.present);
+  if (answer.other) add_rules("then:", *answer.other);
   if (const std::size_t ended = ended_at_their_time(answer.workload); ended > 0) {
     text += fmt::format("{} would take longer than {}: ended at {} time.\n", counted(ended, "job"),
                         ended == 1 ? "it says" : "they say", ended == 1 ? "its" : "their");
   }
+  if (answer.recorded == nullptr) return text;
+  for (const auto& [because, leases] : answer.recorded->left_out)
+    text += fmt::format("{} left out: {}.\n", counted(leases, "lease"), because);
   return text;
 }
 
@@ -136,15 +166,20 @@ std::string notes_below(const WhatIf& answer, std::size_t users_left_out) {
 
 std::string what_if_table(const WhatIf& answer, const Style& style) {
   std::vector<Column> columns{{"WAIT OF", Align::left, 8}, {"JOBS", Align::right}};
-  const auto add_columns = [&](std::string_view mean, std::string_view median, std::string_view most) {
+  const auto add_columns = [&](std::string_view mean, std::string_view median, std::string_view most,
+                               unsigned drop_most = 0) {
     columns.push_back({mean, Align::right});
     columns.push_back({median, Align::right, 0, 1});
-    columns.push_back({most, Align::right});
+    columns.push_back({most, Align::right, 0, drop_most});
   };
-  if (!answer.other) {
+  const bool all_three = answer.recorded != nullptr && answer.other;
+  if (answer.recorded != nullptr) add_columns("MEAN WAS", "MEDIAN WAS", "99 % WAS", 2);
+  if (!answer.other && answer.recorded == nullptr) {
     add_columns("MEAN", "MEDIAN", "99 %");
   } else {
-    add_columns("MEAN NOW", "MEDIAN NOW", "99 % NOW");
+    add_columns("MEAN NOW", "MEDIAN NOW", "99 % NOW", all_three ? 3 : 0);
+  }
+  if (answer.other) {
     add_columns("MEAN THEN", "MEDIAN THEN", "99 % THEN");
     columns.push_back({"SOONER", Align::right});
     columns.push_back({"LATER", Align::right});
@@ -175,6 +210,7 @@ std::string what_if_json(const WhatIf& answer, Layout layout) {
                   {"jobs", answer.workload.jobs.size()},
                   {"ended_at_their_time", ended_at_their_time(answer.workload)},
                   {"from_s", answer.present.replay.from},
+                  {"recorded", recorded_json(answer)},
                   {"policies", std::move(policies)},
                   {"waits", std::move(waits)}};
   return dumped(json, layout);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "berth/core/recorded.h"
 #include "berth/core/replay.h"
 #include "berth/render/json.h"
 #include "berth/render/text.h"
@@ -18,6 +19,8 @@ struct WhatIf {
   const Workload& workload;
   Under present;
   std::optional<Under> other{};
+  /// What became of the same workload; null: that is not known.
+  const RecordedWorkload* recorded = nullptr;
 };
 
 /// A line for all jobs, for each size and for each user: how long they waited.

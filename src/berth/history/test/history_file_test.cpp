@@ -1,6 +1,7 @@
 #include "berth/history/history_file.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -269,6 +270,64 @@ TEST_CASE("a file from before jobs were counted goes on with what is in it") {
   more.job_hours[{hour_s, "alice", "sweep"}] = {3600, 0};
   REQUIRE(file.write(more));
   CHECK(file.usage(UsageBy::job, {hour_s, kNow + 1})->rows.at(0).job == "sweep");
+}
+
+TEST_CASE("leases are read with what they were asked for as, which their ends do not take away") {
+  const Scratch scratch;
+  HistoryFile file = opened(scratch);
+  Batch batch = samples(kNow - 100, kNow);
+  for (const char* uuid : {"gpu1", "gpu2"}) {
+    LeaseChange& change = batch.leases[lease(kNow - 90, 2, uuid)];
+    change.user = "alice";
+    change.wish = RecordedWish{kNow - 200, 600, true, true};
+  }
+  batch.leases[lease(kNow - 90, 3)] = {"bob", "", kNow - 80, true, {}};
+  batch.leases[lease(kNow - 5000, 1)] = {"bob", "", kNow - 4000, true, {}};
+  REQUIRE(file.write(batch));
+  const auto asked = file.recorded_leases({.since_s = 3600}, kNow);
+  REQUIRE((asked && *asked));
+  CHECK((*asked)->from_s == kNow - 3600);
+  CHECK((*asked)->devices == std::vector<std::string>{"gpu0", "gpu1", "gpu2"});
+  const RecordedLease alices{{2}, "alice", kNow - 90, {}, {1, 2}, RecordedWish{kNow - 200, 600, true, true}};
+  const RecordedLease bobs{{3}, "bob", kNow - 90, kNow - 80, {0}, {}};
+  CHECK((*asked)->leases == std::vector<RecordedLease>{alices, bobs});
+
+  Batch ended;
+  ended.leases[lease(kNow - 90, 2, "gpu1")] = {"alice", {}, kNow - 10, true, {}};
+  REQUIRE(file.write(ended));
+  CHECK((**file.recorded_leases({.since_s = 3600}, kNow)).leases[0].wish == alices.wish);
+}
+
+TEST_CASE("more leases than are read at a time are not read in part") {
+  const Scratch scratch;
+  HistoryFile file = opened(scratch);
+  Batch batch;
+  for (std::uint64_t id = 1; id <= kMostRecordedLeases; ++id)
+    batch.leases[lease(kNow - 90, id)] = {"bob", {}, kNow - 80, true, {}};
+  REQUIRE(file.write(batch));
+  CHECK((**file.recorded_leases({.since_s = 3600}, kNow)).leases.size() == kMostRecordedLeases);
+  Batch more;
+  more.leases[lease(kNow - 90, kMostRecordedLeases + 1)] = {"bob", {}, kNow - 80, true, {}};
+  REQUIRE(file.write(more));
+  CHECK_FALSE(*file.recorded_leases({.since_s = 3600}, kNow));
+}
+
+TEST_CASE("a file from before requests were recorded goes on, and says of its leases that it does not know") {
+  const Scratch scratch;
+  Batch batch;
+  batch.leases[lease(kNow - 90)] = {"alice", {}, {}, true, {}};
+  REQUIRE(opened(scratch).write(batch));
+  {
+    auto database = Database::open(scratch.path(), 1 << 20U);
+    REQUIRE(database);
+    for (const char* column : {"joined_s", "time_s", "whole", "yields"})
+      REQUIRE(database->execute(fmt::format("ALTER TABLE lease DROP COLUMN {}", column)));
+  }
+  HistoryFile file = opened(scratch);
+  CHECK_FALSE((**file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).wish);
+  batch.leases.begin()->second.wish = RecordedWish{kNow - 95};
+  REQUIRE(file.write(batch));
+  CHECK((**file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).wish == RecordedWish{kNow - 95});
 }
 
 TEST_CASE("a name that others could have prepared is refused") {

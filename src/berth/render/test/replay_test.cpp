@@ -46,6 +46,22 @@ TEST_CASE("other rules stand beside those that hold, and the medians go first wh
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
 }
 
+TEST_CASE("what was recorded stands before the rules, with what is left out of it") {
+  const RecordedWorkload made{
+      two_users(), under(two_users(), kInOrder).replay, {{"they were for a share of a GPU's memory", 2}}};
+  WhatIf answer{made.workload, under(made.workload, {}), {}, &made};
+  const std::string text = what_if_table(answer, {.width = 80});
+  CHECK(text.find("MEAN WAS") < text.find("MEAN NOW"));
+  CHECK(text.find("was:  as it was recorded.\n      GPU time in use ") != std::string::npos);
+  CHECK(text.ends_with("2 leases left out: they were for a share of a GPU's memory.\n"));
+  const std::string json = what_if_json(answer, Layout::line);
+  CHECK(json.find(R"("left_out":[{"because":"they were for a share of a GPU's memory","leases":2}])") !=
+        std::string::npos);
+  answer.other = under(made.workload, kInOrder);
+  std::istringstream lines(what_if_table(answer, {.width = 80}));
+  for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 80, line);
+}
+
 TEST_CASE("of many users those with most jobs are shown") {
   Workload workload{1, {}};
   for (int user = 0; user < 25; ++user) workload.jobs.push_back({0, 1, 1, {}, "user" + std::to_string(user)});
@@ -59,8 +75,9 @@ TEST_CASE("JSON has every start, and null where nothing is compared") {
   const Workload workload = two_users();
   const std::string alone = what_if_json({workload, under(workload, {})}, Layout::line);
   CHECK(alone.find(R"("starts_s":[0,7200,60])") != std::string::npos);
-  CHECK(alone.find(R"({"devices":2,"user":null,"jobs":1,"present":{"mean_s":7200.0,"median_s":7200,)"
-                   R"("p99_s":7200},"other":null,"sooner":null,"later":null})") != std::string::npos);
+  CHECK(alone.find(
+            R"({"devices":2,"user":null,"jobs":1,"recorded":null,"present":{"mean_s":7200.0,"median_s":7200,)"
+            R"("p99_s":7200},"other":null,"sooner":null,"later":null})") != std::string::npos);
   const std::string both =
       what_if_json({workload, under(workload, {}), under(workload, kInOrder)}, Layout::line);
   CHECK(both.find(R"("sooner":0,"later":1})") != std::string::npos);

@@ -1,0 +1,64 @@
+#include "simulate_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <string_view>
+#include <vector>
+
+#include "asked_history.h"
+#include "berth/cli/simulate_options.h"
+#include "berth/history/question.h"
+#include "berth/render/recorded.h"
+
+namespace berth::serve {
+namespace {
+
+Result<RecordedLeases> asked_leases(const cli::AskingOptions& options,
+                                    const history::LeasesQuestion& question) {
+  BERTH_LET(const auto answer,
+            ask_agent(options, fmt::format("/api/v1/past-leases?since={}s", question.since_s)));
+  auto recorded = render::recorded_leases_from_json(answer.document);
+  if (!recorded) return std::unexpected(context(recorded.error(), answer.asking));
+  return recorded;
+}
+
+Result<RecordedLeases> read_leases(const std::string& path, const history::LeasesQuestion& question) {
+  BERTH_LET(auto file, open_history(path));
+  auto recorded = file.recorded_leases(question, std::time(nullptr));
+  if (!recorded) return std::unexpected(fault_of_history(path, recorded.error()));
+  if (!*recorded) return std::unexpected(too_many_leases());
+  return std::move(**recorded);
+}
+
+std::string_view most_of(const std::vector<LeftOut>& left_out) {
+  return std::ranges::max(left_out, {}, &LeftOut::leases).because;
+}
+
+}  // namespace
+
+Result<cli::Output> simulate_command(std::span<char*> words) {
+  cli::SimulateOptions options;
+  const cli::Syntax syntax = cli::simulate_syntax(options);
+  if (const auto parsed = cli::parse(syntax, "berth simulate", words); !parsed)
+    return std::unexpected(parsed.error());
+  if (!options.file.empty() && !options.asking.url.empty())
+    return fail(ErrorCode::usage, "--file and --url contradict each other: give one of them");
+  history::Parameters parameters;
+  if (!options.since.empty()) parameters["since"] = options.since;
+  BERTH_LET(const auto question, history::leases_question(parameters));
+  BERTH_LET(const auto recorded, options.file.empty() ? asked_leases(options.asking, question)
+                                                      : read_leases(options.file, question));
+  const RecordedWorkload made = recorded_workload(recorded, options.devices);
+  if (made.workload.jobs.empty()) {
+    return fail(ErrorCode::failure,
+                made.left_out.empty()
+                    ? std::string("no lease is recorded of this time; ask for a longer one with --since")
+                    : fmt::format("no lease of this time can be replayed; of most of them: {}",
+                                  most_of(made.left_out)));
+  }
+  return cli::simulated(options, made.workload, &made);
+}
+
+}  // namespace berth::serve

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <span>
+
+#include "berth/cli/command.h"
+
+namespace berth::serve {
+
+/// `berth simulate --from-history`: `words` are its options.
+Result<cli::Output> simulate_command(std::span<char*> words);
+
+}  // namespace berth::serve

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "berth/cli/asking_options.h"
+#include "berth/cli/command.h"
+#include "berth/core/recorded.h"
+#include "berth/source/source.h"
+
+namespace berth::cli {
+
+/// What `berth simulate` takes.
+struct SimulateOptions {
+  std::string jobs;  ///< a file; "-": standard input
+  bool from_history = false;
+  std::string since;     ///< "": the agent's default
+  AskingOptions asking;  ///< url "": the agent of this machine
+  std::string file;      ///< of a history; "": somebody is asked
+  std::optional<unsigned> devices;
+  std::optional<Moment> assumed_s;
+  std::optional<TurnOrder> order;
+  bool backfill = false;
+  bool no_backfill = false;
+  bool json = false;
+  source::SourceKind source = source::SourceKind::kAutomatic;
+};
+
+/// The options write into `options`, which must outlive the syntax.
+Syntax simulate_syntax(SimulateOptions& options);
+
+/// Error: `usage`, options that contradict each other.
+Result<void> check_options(const SimulateOptions& options);
+
+/// What becomes of the jobs under the rules of this machine, and under those of the options. `recorded`: what
+/// became of them; null: that is not known.
+Result<Output> simulated(const SimulateOptions& options, const Workload& workload,
+                         const RecordedWorkload* recorded);
+
+}  // namespace berth::cli

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "berth/core/error.h"
+#include "berth/core/recorded.h"
+#include "berth/render/json.h"
+
+namespace berth::render {
+
+/// docs/schema/past-leases.json.
+std::string recorded_leases_json(const RecordedLeases& recorded, Layout layout);
+/// Read back into values. Whoever wrote it is not trusted. Error: `failure`, with what is no value of ours.
+Result<RecordedLeases> recorded_leases_from_json(std::string_view text);
+
+}  // namespace berth::render
