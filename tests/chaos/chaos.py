@@ -81,6 +81,12 @@ class Chaos:
     def __init__(self, lab: Lab, seed: int):
         self.lab = lab
         self.random = random.Random(seed)
+        # The order of the line and its gaps are rules of the site: each round has other ones.
+        order = "fair" if seed // 2 % 2 == 0 else "fifo"
+        backfill = "true" if seed // 4 % 4 > 0 else "false"
+        (lab.directory / "site.toml").write_text(
+            f'order = "{order}"\nbackfill = {backfill}\nassumed_time = "2s"\n'
+        )
         # A bare flock on a file that somebody removes is lost to everybody, so a run has the one or the other.
         self.removes_files = seed % 2 == 0
         self.log = lab.directory / "log"
@@ -120,7 +126,8 @@ class Chaos:
     def start(self) -> None:
         if len(self.jobs) >= AT_ONCE:
             return
-        life_ms = self.random.randint(10, 300)
+        # Some are there for so long that they end at their time, or for somebody else.
+        life_ms = self.random.randint(10, 300) if self.random.random() < 0.9 else 1500
         form = self.random.choice(["plain", "plain", "fork", "daemon", "exec", "signal"])
         options, wanted = self.random.choice(
             [
@@ -134,6 +141,11 @@ class Chaos:
                 (["--no-wait"], PARTS),
                 (["--wait", "1s"], PARTS),
                 (["--exec"], PARTS),
+                (["-n", "1", "--time", "1s"], PARTS),
+                (["-n", "2", "--time", "5s"], PARTS),
+                (["--yield=1s"], PARTS),
+                (["-n", "2", "--yield=1s", "--requeue"], PARTS),
+                (["-n", "1", "--yield=1s", "--time", "1s"], PARTS),
             ]
         )
         self.launch([self.lab.program, "run", *options, "--", *self.words(wanted, life_ms, form)])
