@@ -124,3 +124,31 @@ variant long  'a bell is a grant'          fifo      $long_behind -DHEAD_TICK -D
 
 seen quick 'started by a bell'             $gap -DSEEN=RUNG $(faults 0 0)
 limit long  'ended in front of a head, unheard' stuck   $two_gaps $(faults 0 1)
+
+# Leases that yield: a model of its own. Each yielder has one device.
+# shellcheck disable=SC2034 # `run` reads it
+model=yields
+yields() { # YIELDERS WAITERS NEED YIELDING KILLS
+  echo "-DYIELDERS=$1 -DWAITERS=$2 -DNEED=$3 -DYIELDING=$4 -DKILLS=$5"
+}
+one_of_two=$(yields 2 1 1 0 0)
+
+world quick 'one of two yields, kill'      $(yields 2 1 1 0 1)
+world quick 'one of two yields, 2 kills'   $(yields 2 1 1 0 2)
+world quick 'two yield for two, kill'      $(yields 2 2 1,1 0 1)
+world quick 'two yield for one, kill'      $(yields 2 1 2 0 1)
+world quick 'a yielder waits'              $(yields 2 2 1,1 1 0)
+world quick 'too few yield'                $(yields 2 2 3,1 0 0)
+
+variant quick 'yield to one who yields'    few    $(yields 2 1 1 1 0) -DBREAK_YIELD_TO_YIELDER
+variant quick 'two yield for one'          few    $one_of_two -DBREAK_ANYBODY
+variant quick 'yield after one look'       few    $one_of_two -DBREAK_ONE_LOOK
+variant quick 'seen twice, before a grant and after' few $one_of_two -DBREAK_SEEN_TWICE
+variant quick 'yield where that is not enough' few $(yields 2 1 3 0 0) -DBREAK_HALF
+variant quick 'no yielder is rung'         stuck  $one_of_two -DBREAK_RING_NOBODY
+variant quick 'bell of a yielder bound, no look' stuck $one_of_two -DBREAK_BELL_UNBOUND
+
+seen quick 'granted what a lease has yielded' $one_of_two -DSEEN
+
+limit quick 'dead during a look'             few $(yields 2 2 1,1 1 1)
+limit quick 'two end during two looks of a third' few $(yields 3 2 1,1 0 0)
