@@ -194,6 +194,23 @@ def test_a_wait_takes_the_same_file_operations_in_a_queue_of_10_and_of_1000(one)
         assert abs(many[part].total() - few[part].total()) <= LOOK, (part, few, many)
 
 
+def operations_of_a_join_beside_a_free_device(lab: Lab, size: int) -> collections.Counter:
+    """What one does that joins behind `size` others, the first of whom may have what is free."""
+    before = Crowd(lab, size)
+    job = Traced(lab)
+    joined = job.sleeps_behind()
+    before.leave()
+    job.starts()
+    job.ends()
+    return job.operations(0, joined)
+
+
+def test_a_join_beside_a_free_device_takes_the_same_file_operations_behind_10_and_behind_1000(one):
+    few, many = (operations_of_a_join_beside_a_free_device(one, size) for size in (10, 1000))
+    print({"join": many.total()})
+    assert abs(many.total() - few.total()) <= A_TICK, (few, many)
+
+
 def test_the_kernel_is_asked_for_its_locks_only_where_one_is_to_be_explained(one):
     citizen = one.start(
         "bash", "-c", f"exec 9<{one.leases}/devices/{one.uuid}; flock 9; echo ready; exec sleep 1000"

@@ -381,13 +381,23 @@ bool is_counted_in_line(const State& state) {
          state.facts.limits->now.waiting;
 }
 
-// Whether those further ahead, whose tickets were not read, could change the answer. They could not if too
-// little is free whoever waits, and if the rival to sleep behind looks after every device that we wait for.
+// Whether those whose tickets were not read could change the answer. They could not if too little is free
+// whoever waits, or those who came before all of them leave too little; and if the rival to sleep behind is
+// nearer than they are, and looks after every device that we wait for.
 bool depends_on_unread(const State& state) {
-  if (state.judged.unread > 0 && is_counted_in_line(state)) return true;
+  if (state.judged.unread == 0) return false;
   const Behind* me = behind(state);
-  return state.judged.unread > 0 &&
-         (is_in_fair_order(state) || me == nullptr || !me->unguarded.empty() || !me->in_the_way.empty());
+  if (is_counted_in_line(state) || is_in_fair_order(state) || me == nullptr) return true;
+  return me->rival < state.judged.first_unread || !me->unguarded.empty() ||
+         (!me->in_the_way.empty() && !me->front_suffices);
+}
+
+// Whoever knows behind whom to sleep asks who came first: mostly they take what is free.
+ReadOn read_on(const State& state) {
+  const Behind* me = behind(state);
+  const bool front = me != nullptr && state.judged.first_unread < me->rival && me->unguarded.empty() &&
+                     !is_in_fair_order(state);
+  return {lets_others_pass(state) || is_counted_in_line(state), front};
 }
 
 // If a device is free and yet cannot be had, somebody without a ticket may have locked it. The kernel takes
@@ -422,7 +432,7 @@ Result<Decision> within_limit_of_line(Decision decision, const State& state) {
 }
 
 Decision decide_by(State& state, std::int64_t lease_changes) {
-  if (depends_on_unread(state)) return ReadOn{lets_others_pass(state) || is_counted_in_line(state)};
+  if (depends_on_unread(state)) return read_on(state);
   if (state.only_the_order) return Stay{};
   // The facts may be older than a lease that has come or gone since.
   const auto* granted = std::get_if<Granted>(&state.plan);

@@ -36,9 +36,10 @@ struct Stay {
 struct Withdraw {
   bool operator==(const Withdraw&) const = default;
 };
-/// To be asked again with those who stand further ahead. REQUIRES: the ledger has some `unread`.
+/// To be asked again with more of those who came before. REQUIRES: the ledger has some `unread`.
 struct ReadOn {
-  bool all = false;  ///< not only those that could be given a device of its own
+  bool all = false;    ///< not only those that could be given a device of its own
+  bool front = false;  ///< those who came first of all, instead of the nearest
 
   bool operator==(const ReadOn&) const = default;
 };

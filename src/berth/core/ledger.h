@@ -98,8 +98,10 @@ struct OddTicket {
 /// All live tickets of one lease directory, by id.
 struct Ledger {
   std::vector<Ticket> tickets;
-  /// How many that may wait are left out. They stand further ahead than all waiting tickets that are here.
+  /// How many that may wait are left out.
   std::size_t unread = 0;
+  /// The first of these, if there are any. Of those who came before it, nobody is left out.
+  TicketId first_unread{};
   std::vector<OddTicket> odd;
   std::vector<Ticket> ended;  ///< leases whose holder is dead and whose file is still there
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <ranges>
+#include <utility>
 
 #include "berth/core/gap.h"
 #include "berth/core/turn_order.h"
@@ -39,6 +41,19 @@ std::vector<TicketId> owners(const Gap& gap, const std::vector<Verdict>& free) {
 
 bool counts_as_waiting(const Ticket& ticket, const std::set<TicketId>& passed_over) {
   return ticket.phase == TicketPhase::waiting && !ticket.held_back && !passed_over.contains(ticket.id);
+}
+
+/// The leases, me, and those who came before all that are left out. nullopt: one that is left out may have
+/// its turn before some of these.
+std::optional<Ledger> those_in_front(const Ledger& ledger, const Ticket& mine) {
+  if (ledger.unread == 0 || mine.yield_s) return std::nullopt;
+  Ledger front{.tickets = {}, .unread = 0, .first_unread = {}, .odd = ledger.odd, .ended = ledger.ended};
+  for (const Ticket& ticket : ledger.tickets) {
+    const bool waits = ticket.phase == TicketPhase::waiting;
+    if (waits && ticket.turn) return std::nullopt;
+    if (!waits || ticket.id == mine.id || ticket.id < ledger.first_unread) front.tickets.push_back(ticket);
+  }
+  return front;
 }
 
 bool guards(const Ticket& rival, const std::string& candidate) {
@@ -108,6 +123,14 @@ Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& reque
   if (backfill && over) return Blocked{std::move(verdicts), true};
   Behind waits = behind_one_of(*mine, rivals, guards_before(*mine, ledger, passed_over));
   if (!is_enough && !(would_be_enough && backfill)) return waits;
+  if (const auto front = backfill ? those_in_front(ledger, *mine) : std::nullopt) {
+    const Gap gap(*mine, *front, facts, passed_over, now);
+    const auto left =
+        std::ranges::count_if(free, [&](const Verdict& verdict) { return gap.is_open(verdict); });
+    waits.front_suffices = std::cmp_less(left, request.count);
+    waits.in_the_way = owners(gap, free);
+    if (waits.front_suffices) return waits;
+  }
   const Gap gap(*mine, ledger, facts, passed_over, now);
   if (backfill) waits.in_the_way = owners(gap, free);
   std::erase_if(free, [&](const Verdict& verdict) { return !gap.is_open(verdict); });

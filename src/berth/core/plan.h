@@ -21,6 +21,8 @@ struct Behind {
   std::vector<std::string> unguarded{};
   /// With backfill: the tickets for which devices are kept, now or later, that would be enough for me.
   std::vector<TicketId> in_the_way{};
+  /// They came before all that the ledger leaves out, so that whatever those want changes nothing.
+  bool front_suffices = false;
 
   bool operator==(const Behind&) const = default;
 };
@@ -57,7 +59,9 @@ std::vector<const Ticket*> guards_before(const Ticket& mine, const Ledger& ledge
 /// may take what is free beside that. Tickets that are `passed_over` (stopped: no event would end a wait for
 /// them) and those held back (Ticket::held_back) count as if they did not wait, and keep their place.
 ///
-/// If too little is free for me whoever waits, it is enough that the ledger has the nearest of the queue.
+/// The ledger may leave some of the queue out. If too little is free for me whoever waits, it is enough that
+/// it has the nearest. If those who came first of all leave me too little, it is enough that it has these as
+/// well.
 Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me,
                   const std::set<TicketId>& passed_over = {}, Moment now = 0);
 

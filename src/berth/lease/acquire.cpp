@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <map>
 #include <ranges>
 #include <thread>
 
@@ -105,12 +106,13 @@ class Asking {
   // Runs in the store, where others are kept waiting: nothing here asks the driver or a directory service.
   store::Decide decision() {
     return [this](const Ledger& ledger, TicketId me) -> Result<Decision> {
-      std::set<TicketId> stopped = stopped_before(ledger, me);
+      std::map<TicketId, bool> looked_at;
+      std::set<TicketId> stopped = stopped_before(ledger, me, looked_at);
       for (;;) {
         const Moment boot = sys::seconds_since_boot();
         auto judged = decide(std::move(state_), {ledger, me, stopped, lease_changes(), boot});
         state_ = std::move(judged.state);
-        const auto more = stopped_in_the_way(ledger, stopped);
+        const auto more = stopped_in_the_way(ledger, stopped, looked_at);
         if (more.empty()) return std::move(judged.decision);
         stopped.insert(more.begin(), more.end());
       }
@@ -230,13 +232,21 @@ class Asking {
     if (on_wait_.call) on_wait_.call(state_.standing, state_.facts.snapshot);
   }
 
-  std::set<TicketId> stopped_before(const Ledger& ledger, TicketId me) const {
+  // Each process is looked at once a decision.
+  bool is_stopped_now(const Ticket& ticket, std::map<TicketId, bool>& looked_at) const {
+    const auto [place, is_new] = looked_at.try_emplace(ticket.id, false);
+    if (is_new) place->second = is_stopped(ticket, *options_.processes);
+    return place->second;
+  }
+
+  std::set<TicketId> stopped_before(const Ledger& ledger, TicketId me,
+                                    std::map<TicketId, bool>& looked_at) const {
     std::set<TicketId> stopped;
     const Ticket* mine = find_ticket(ledger, me);
     if (mine == nullptr) return stopped;
     for (const auto& line : {rivals_before(*mine, ledger), guards_before(*mine, ledger)}) {
       for (const Ticket* rival : std::views::reverse(line)) {
-        if (!stopped.contains(rival->id) && !is_stopped(*rival, *options_.processes)) break;
+        if (!is_stopped_now(*rival, looked_at)) break;
         stopped.insert(rival->id);
       }
     }
@@ -244,14 +254,14 @@ class Asking {
   }
 
   // Those that would have what is free, and are stopped.
-  std::set<TicketId> stopped_in_the_way(const Ledger& ledger, const std::set<TicketId>& known) const {
+  std::set<TicketId> stopped_in_the_way(const Ledger& ledger, const std::set<TicketId>& known,
+                                        std::map<TicketId, bool>& looked_at) const {
     const auto* behind = std::get_if<Behind>(&state_.plan);
     if (behind == nullptr) return {};
     std::set<TicketId> stopped;
     for (const TicketId id : behind->in_the_way) {
       const Ticket* ticket = find_ticket(ledger, id);
-      if (ticket != nullptr && !known.contains(id) && is_stopped(*ticket, *options_.processes))
-        stopped.insert(id);
+      if (ticket != nullptr && !known.contains(id) && is_stopped_now(*ticket, looked_at)) stopped.insert(id);
     }
     return stopped;
   }

@@ -172,7 +172,7 @@ Step<Decided> DirectoryTicket::join_under_gate(const Decide& decide) {
   BERTH_LET(auto scan, scan_leases(*directory_));
   const TicketId newest = std::max(scan.newest, before.newest);
   earlier_rivals_.note(std::move(before.ids), before.newest);
-  if (ticket_.turn) take_number(scan.ledger);
+  if (ticket_.turn) BERTH_DO(take_number(scan.ledger));
   if (auto entered = enter_queue(newest); !entered) {
     ticket_.id = {};
     if (entered.error().code == ErrorCode::usage) return std::unexpected(entered.error());
@@ -181,25 +181,26 @@ Step<Decided> DirectoryTicket::join_under_gate(const Decide& decide) {
   return decide_on(std::move(scan.ledger), decide);
 }
 
-void DirectoryTicket::take_number(Ledger ledger) {
-  while (earlier_rivals_.unread() > 0) earlier_rivals_.read_on(ticket_, true);
-  const std::vector<Ticket>& waiting = earlier_rivals_.known();
-  ledger.tickets.insert(ledger.tickets.end(), waiting.begin(), waiting.end());
+Result<void> DirectoryTicket::take_number(Ledger ledger) {
+  while (!earlier_rivals_.unread().empty()) BERTH_DO(earlier_rivals_.read_on(ticket_, {.all = true}));
+  earlier_rivals_.add_to(ledger);
   ticket_.turn = next_turn(ticket_.uid, ledger);
+  return {};
 }
 
 Step<Decided> DirectoryTicket::decide_on(Ledger leases, const Decide& decide) {
   leases.tickets.push_back(ticket_);
   for (;;) {
     Ledger ledger = leases;
-    const std::vector<Ticket>& rivals = earlier_rivals_.known();
-    ledger.tickets.insert(ledger.tickets.end(), rivals.begin(), rivals.end());
+    earlier_rivals_.add_to(ledger);
     std::ranges::sort(ledger.tickets, {}, &Ticket::id);
-    ledger.unread = earlier_rivals_.unread();
+    const std::vector<TicketId>& unread = earlier_rivals_.unread();
+    ledger.unread = unread.size();
+    if (!unread.empty()) ledger.first_unread = unread.front();
     const auto decision = decide(ledger, ticket_.id);
     const auto* read_on = decision ? std::get_if<ReadOn>(&*decision) : nullptr;
     if (read_on == nullptr || ledger.unread == 0) return act(decision, ledger);
-    earlier_rivals_.read_on(ticket_, read_on->all);
+    BERTH_DO(earlier_rivals_.read_on(ticket_, *read_on));
   }
 }
 

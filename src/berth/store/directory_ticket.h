@@ -56,7 +56,7 @@ class DirectoryTicket : public OwnTicket {
  private:
   DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft, Tell tell);
   Result<void> enter_queue(TicketId newest);
-  void take_number(Ledger leases);
+  Result<void> take_number(Ledger leases);
   Step<Decided> decide_under_gate(const Decide& decide);
   Step<Decided> decide_on(Ledger leases, const Decide& decide);
   Step<Decided> act(const Result<Decision>& decision, const Ledger& ledger);

@@ -15,6 +15,10 @@ namespace {
 // Enough for the place in a short queue to be exact. Each further reading is twice as long, so that asking
 // again and again costs no more than the reading itself.
 constexpr std::size_t kFirstBatch = 8;
+// Of those who came first of all mostly one takes what is free.
+constexpr std::size_t kFirstOfFront = 2;
+// Files that stay open, so that one question tells whether a rival still waits.
+constexpr std::size_t kKeptOpen = 16;
 // Of those that have not been read, the nearest that counts as far.
 constexpr std::size_t kFar = 8;
 
@@ -22,14 +26,21 @@ constexpr std::size_t kFar = 8;
 
 Result<void> EarlierRivals::refresh(TicketId mine) {
   batch_ = kFirstBatch;
+  front_batch_ = kFirstOfFront;
+  is_listed_ = false;
   // All of them, not the nearest only: behind one that is stopped, and so passed over, others come and go.
-  std::erase_if(known_, [this](Ticket& rival) {
-    const Wait wait = wait_of(directory_.queue.get(), rival.id);
-    rival.held_back = wait.held_back;
+  std::erase_if(known_, [this](Known& rival) {
+    const Wait wait = rival.file ? wait_on(rival.file) : wait_of(directory_.queue.get(), rival.ticket.id);
+    rival.ticket.held_back = wait.held_back;
     return !wait.goes_on;
   });
   if (!with_later_ && (!known_.empty() || unread_.empty())) return {};
   // Mostly all have gone before the nearest: one listing, instead of an attempt to open each.
+  return list_anew(mine);
+}
+
+Result<void> EarlierRivals::list_anew(TicketId mine) {
+  is_listed_ = true;
   BERTH_LET(const auto there, names_in_queue(directory_));
   std::erase_if(unread_, [&](TicketId id) { return !std::ranges::binary_search(there.ids, id); });
   if (!with_later_) return {};
@@ -39,31 +50,42 @@ Result<void> EarlierRivals::refresh(TicketId mine) {
   return {};
 }
 
-void EarlierRivals::read_on(const Ticket& mine, bool all) {
+Result<void> EarlierRivals::read_on(const Ticket& mine, const ReadOn& wanted) {
+  if (!is_listed_) BERTH_DO(list_anew(mine.id));
   const auto now_ns = static_cast<std::uint64_t>(sys::since_boot().count());
-  batch_ = std::max(batch_, kFirstBatch);
-  for (std::size_t count = 0; count < batch_ && !unread_.empty(); ++count) {
-    const TicketId id = unread_.back();
-    unread_.pop_back();
-    read(id, now_ns, mine, all);
-  }
-  batch_ *= 2;
+  std::size_t& batch = wanted.front ? front_batch_ : batch_;
+  batch = std::max(batch, wanted.front ? kFirstOfFront : kFirstBatch);
+  const auto count = static_cast<std::ptrdiff_t>(std::min(batch, unread_.size()));
+  const auto first = wanted.front ? unread_.begin() : unread_.end() - count;
+  const std::vector<TicketId> next(first, first + count);
+  unread_.erase(first, first + count);
+  for (const TicketId id : next) read(id, now_ns, mine, wanted.all);
+  batch *= 2;
+  return {};
 }
 
 void EarlierRivals::read(TicketId id, std::uint64_t now_ns, const Ticket& mine, bool all) {
-  TicketFile file = read_ticket_file(directory_.queue.get(), to_text(id), TicketPhase::waiting, now_ns);
+  sys::Descriptor opened;
+  TicketFile file =
+      read_ticket_file(directory_.queue.get(), to_text(id), TicketPhase::waiting, now_ns, &opened);
   if (const auto* dead = std::get_if<Dead>(&file)) {
     const uid_t self = ::geteuid();
     if (self == 0 || self == dead->uid) remove_ticket(directory_, TicketPhase::waiting, id);
   }
   auto* rival = std::get_if<Ticket>(&file);
-  if (rival != nullptr && (all || are_rivals(*rival, mine))) known_.push_back(std::move(*rival));
+  if (rival == nullptr || (!all && !are_rivals(*rival, mine))) return;
+  if (known_.size() >= kKeptOpen) opened = {};
+  known_.push_back({std::move(*rival), std::move(opened)});
+}
+
+void EarlierRivals::add_to(Ledger& ledger) const {
+  for (const Known& rival : known_) ledger.tickets.push_back(rival.ticket);
 }
 
 bool EarlierRivals::has_far_one(TicketId mine) const {
   std::vector<TicketId> before = unread_;
   if (with_later_) {
-    for (const Ticket& rival : known_) before.push_back(rival.id);
+    for (const Known& rival : known_) before.push_back(rival.ticket.id);
     std::erase_if(before, [mine](TicketId id) { return mine < id; });
     std::ranges::sort(before);
   }
@@ -73,7 +95,7 @@ bool EarlierRivals::has_far_one(TicketId mine) const {
 
 void EarlierRivals::forget() {
   unread_ = {};
-  known_ = {};
+  known_ = std::vector<Known>();
 }
 
 }  // namespace berth::store

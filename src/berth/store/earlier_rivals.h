@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <vector>
 
+#include "berth/core/decision.h"
 #include "berth/core/ledger.h"
 #include "berth/store/lease_directory.h"
+#include "berth/sys/descriptor.h"
 
 namespace berth::store {
 
@@ -14,8 +16,9 @@ namespace berth::store {
 /// overtakes nobody. Only where later tickets can have their turn before it (it yields, or keeps the fair
 /// order) those that come later are noted too. The tickets themselves are read from the nearest on and only
 /// as far as a decision asks, which is seldom far, since whoever stands behind somebody need not know who
-/// stands before that one. So neither a join nor a hand-over costs more in a longer queue, unless the order
-/// is fair.
+/// stands before that one. Where something is free, those who came first of all are read too, until they
+/// have taken it. So neither a join nor a hand-over costs more in a longer queue, unless the order is fair,
+/// or somebody far back starts.
 ///
 /// What changes it is called with the gate held.
 class EarlierRivals {
@@ -29,20 +32,22 @@ class EarlierRivals {
   void note(std::vector<TicketId> ids, TicketId newest) {
     unread_ = std::move(ids);
     newest_ = newest;
+    is_listed_ = true;
   }
 
   /// Lets go of those that no longer wait.
   /// `mine`: whose they are.
   Result<void> refresh(TicketId mine);
 
-  /// Reads some more, the nearest first, and removes those that are dead and may be removed by this user.
-  void read_on(const Ticket& mine, bool all);
+  /// Reads some more, from the end that is asked for, and removes those that are dead and may be removed by
+  /// this user.
+  Result<void> read_on(const Ticket& mine, const ReadOn& wanted);
 
-  /// Those that were read, that are rivals of mine (but where `all` were asked for), and that waited at the
-  /// last refresh; in no order.
-  const std::vector<Ticket>& known() const { return known_; }
-  /// How many have not been read.
-  std::size_t unread() const { return unread_.size(); }
+  /// Adds those that were read, that are rivals of mine (but where `all` were asked for), and that waited at
+  /// the last refresh; in no order.
+  void add_to(Ledger& ledger) const;
+  /// Those that have not been read, in order.
+  const std::vector<TicketId>& unread() const { return unread_; }
 
   /// Whether one is still in the queue that has a dozen others between itself and `mine`.
   bool has_far_one(TicketId mine) const;
@@ -50,14 +55,22 @@ class EarlierRivals {
   void forget();
 
  private:
+  struct Known {
+    Ticket ticket;
+    sys::Descriptor file;  ///< of the first ones
+  };
+
+  Result<void> list_anew(TicketId mine);
   void read(TicketId id, std::uint64_t now_ns, const Ticket& mine, bool all);
 
   const LeaseDirectory& directory_;
   bool with_later_;
   TicketId newest_{};             ///< that has been noted
   std::vector<TicketId> unread_;  ///< in order
-  std::vector<Ticket> known_;
+  std::vector<Known> known_;
+  bool is_listed_ = false;  ///< none of `unread_` has gone since the gate was entered
   std::size_t batch_ = 0;
+  std::size_t front_batch_ = 0;
 };
 
 }  // namespace berth::store

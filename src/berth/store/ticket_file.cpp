@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <utility>
+
 #include "berth/core/ticket_codec.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
@@ -24,11 +26,10 @@ Result<Ticket> read_text(int file) {
   return ticket;
 }
 
-// Its bytes are one lock where they lie side by side: one question tells of both.
-Wait wait_on(int file) {
-  const auto asked = sys::write_lock_on(file, kWaitingByte);
-  if (!asked || !*asked) return {};
-  return {true, (*asked)->end > kHeldBackByte};
+// Its bytes are one lock where they lie side by side: one question tells of all that follow.
+Wait wait_by(const std::optional<sys::ByteRange>& lock) {
+  if (!lock) return {};
+  return {lock->end > kWaitingByte, lock->end > kHeldBackByte};
 }
 
 // Why a live ticket cannot count as what it says, or "".
@@ -41,8 +42,9 @@ std::string oddity(const Ticket& ticket, TicketPhase phase, TicketId named, bool
 
 }  // namespace
 
-TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase phase, std::uint64_t now_ns) {
-  const auto file = sys::open_prepared(directory, name, O_RDONLY);
+TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase phase, std::uint64_t now_ns,
+                            sys::Descriptor* opened) {
+  auto file = sys::open_prepared(directory, name, O_RDONLY);
   struct stat status{};
   const int told =
       file ? ::fstat(file->get(), &status) : ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW);
@@ -52,13 +54,13 @@ TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase 
   if (!id) return odd("that is not the name of a ticket");
   if (!file) return odd(file.error().message);
 
-  const auto alive = sys::is_byte_locked(file->get(), kAliveByte);
+  const auto alive = sys::write_lock_on(file->get(), kAliveByte);
   if (!alive) return odd(alive.error().message);
   auto ticket = read_text(file->get());
   if (!*alive) return Dead{ticket ? std::optional(*ticket) : std::nullopt, status.st_uid};
   if (!ticket) return odd(ticket.error().message);
   if (id->value > now_ns + kFarFutureNs) return odd("its id lies in the future");
-  const Wait wait = phase == TicketPhase::waiting ? wait_on(file->get()) : Wait{};
+  const Wait wait = phase == TicketPhase::waiting ? wait_by(*alive) : Wait{};
   if (std::string reason = oddity(*ticket, phase, *id, wait.goes_on); !reason.empty()) return odd(reason);
   ticket->held_back = wait.held_back;
   if (phase == TicketPhase::granted && ticket->yield_s)
@@ -71,12 +73,17 @@ TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase 
     ticket->granted_boot_s.reset();
   }
   ticket->phase = phase;
+  if (opened != nullptr) *opened = std::move(*file);
   return *ticket;
+}
+
+Wait wait_on(const sys::Descriptor& ticket) {
+  return wait_by(sys::write_lock_on(ticket.get(), kWaitingByte).value_or(std::nullopt));
 }
 
 Wait wait_of(int queue, TicketId id) {
   const auto opened = sys::open_prepared(queue, to_text(id), O_RDONLY);
-  return opened && *opened ? wait_on(opened->get()) : Wait{};
+  return opened && *opened ? wait_on(*opened) : Wait{};
 }
 
 }  // namespace berth::store

@@ -29,7 +29,9 @@ using TicketFile = std::variant<Gone, Dead, OddTicket, Ticket>;
 
 /// Reads the ticket `name` in queue/ (phase waiting) or leases/ (phase granted). `now` is the boot clock.
 /// Names of users are left empty. Never blocks, whatever another user has put there.
-TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase phase, std::uint64_t now_ns);
+/// `opened` gets the file, to be asked again.
+TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase phase, std::uint64_t now_ns,
+                            sys::Descriptor* opened = nullptr);
 
 /// What the locks say of a ticket in queue/. Cheaper than reading it.
 struct Wait {
@@ -37,5 +39,6 @@ struct Wait {
   bool held_back = false;
 };
 Wait wait_of(int queue, TicketId id);
+Wait wait_on(const sys::Descriptor& ticket);
 
 }  // namespace berth::store

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -56,11 +57,12 @@ Result<Descriptor> open_directory(int directory, const std::string& name) {
 Result<std::string> read_start(int file, std::size_t most_bytes) {
   std::string text(most_bytes + 1, '\0');
   std::size_t filled = 0;
-  while (filled < text.size()) {
-    const ssize_t got = ::pread(file, text.data() + filled, text.size() - filled, static_cast<off_t>(filled));
+  // A regular file gives less than it is asked for only at its end.
+  for (std::size_t asked = text.size(); asked > 0;) {
+    const ssize_t got = ::pread(file, text.data() + filled, asked, static_cast<off_t>(filled));
     if (got < 0) return fail_errno("reading");
-    if (got == 0) break;
     filled += static_cast<std::size_t>(got);
+    asked = std::cmp_less(got, asked) ? 0 : text.size() - filled;
   }
   text.resize(filled);
   return text;

@@ -46,6 +46,7 @@ class Asker {
   std::set<TicketId> stopped;
   std::vector<Ticket> ended;
   std::size_t unread = 0;
+  TicketId first_unread{1};  ///< if any
   Ticket mine = waiter(kMe);
   milliseconds now{0};
 
@@ -108,6 +109,7 @@ class Asker {
     ledger.tickets.push_back(mine);
     ledger.ended = ended;
     ledger.unread = unread;
+    ledger.first_unread = first_unread;
     return ledger;
   }
 

@@ -61,10 +61,27 @@ TEST_CASE("where what is kept for the first would be enough, all who came before
   asker.unread = 3;
   asker.looks();
   const auto decision = asker.decides();
-  REQUIRE(is<ReadOn>(decision));
-  CHECK(std::get<ReadOn>(*decision).all);
+  CHECK(decision == Decision(ReadOn{.all = true, .front = true}));
   asker.leases.push_back(lease_for(2, 1, 3600));
   CHECK(is<Stay>(asker.decides()));
+}
+
+TEST_CASE("where those who came first of all take what is free, nobody else is read") {
+  Asker asker = one_free_and_kept(4000);
+  asker.earlier = {wanting(2, 1, 600), wanting(6, 1, 600)};
+  asker.unread = 900;
+  asker.first_unread = TicketId{3};
+  CHECK(asker.goes_on() == Action(SleepBehind{TicketId{6}, 5s, {TicketId{6}}, {}, {}, true}));
+  CHECK(std::get<Behind>(asker.state().plan).in_the_way == ids({2}));
+}
+
+TEST_CASE("nobody sleeps behind one of the first where nearer ones may wait") {
+  Asker asker = one_free_and_kept(4000);
+  asker.earlier = {wanting(2, 1, 600)};
+  asker.unread = 900;
+  asker.first_unread = TicketId{3};
+  asker.looks();
+  CHECK(asker.decides() == Decision(ReadOn{.all = true, .front = false}));
 }
 
 TEST_CASE("the reservation of one that is stopped is nobody's") {

@@ -177,6 +177,27 @@ TEST_CASE("those before me are seen from the nearest on, and at last all of them
   });
 }
 
+TEST_CASE("those who came first of all are seen if they are asked for, without any between them") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    std::vector<std::unique_ptr<OwnTicket>> before;
+    for (int count = 0; count < 40; ++count) before.push_back(waiting(*store, {"GPU-a"}));
+    bool nearest = true;
+    const auto look = [&](const Ledger& ledger, TicketId) -> Result<Decision> {
+      CHECK(ledger.tickets.size() - 1 + ledger.unread == before.size());
+      std::size_t first = 0;
+      while (ledger.unread > 0 && before[first]->ticket().id < ledger.first_unread) ++first;
+      for (std::size_t at = 0; at < first; ++at) CHECK(ledger.tickets[at].id == before[at]->ticket().id);
+      return ledger.unread > 0 ? Decision(ReadOn{.all = true, .front = !std::exchange(nearest, false)})
+                               : Decision(Stay{});
+    };
+    auto joined = store->join(draft({"GPU-a"}), look);
+    REQUIRE(joined.has_value());
+    before.erase(before.begin(), before.begin() + 3);
+    CHECK(joined->own->decide(look).has_value());
+  });
+}
+
 TEST_CASE("of those whom no decision has asked for yet only who still waits is decided on") {
   for_each_store([](Bench& bench) {
     const auto store = bench.client();
