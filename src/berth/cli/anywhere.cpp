@@ -6,6 +6,7 @@
 
 #include "berth/api/berth.h"
 #include "berth/cli/environment.h"
+#include "berth/cli/hub_hosts.h"
 #include "berth/lab/ask_hosts.h"
 #include "berth/lease/site_file.h"
 #include "berth/render/host_report.h"
@@ -16,6 +17,10 @@ namespace {
 
 // More would be a mistake, or a case for a hub.
 constexpr std::size_t kMostHosts = 256;
+
+bool is_url(std::string_view hosts) {
+  return hosts.find("://") != std::string_view::npos;
+}
 
 std::function<Result<void>(std::string_view)> add_names(std::vector<std::string>& names) {
   return [&names](std::string_view value) -> Result<void> {
@@ -51,9 +56,12 @@ void add_anywhere_options(Syntax& syntax, AnywhereOptions& options, std::string_
     syntax.options.push_back({kAnywhereGroup, 0, name, value, text, {}, std::move(set)});
   };
   add("anywhere", "", help, raise_flag(options.anywhere));
-  add("hosts", "LIST", "with --anywhere: these hosts, as ssh knows them (default: hosts of the site file)",
+  add("hosts", "LIST",
+      "with --anywhere: these hosts, as ssh knows them, or those of a hub: http://hub:8420 (default: what "
+      "the "
+      "site file says)",
       [&options](std::string_view value) -> Result<void> {
-        BERTH_DO(lab_hosts_from_text(value));
+        if (!is_url(value)) BERTH_DO(lab_hosts_from_text(value));
         options.hosts = value;
         return {};
       });
@@ -115,7 +123,12 @@ Result<void> settle(const AnywhereOptions& options) {
 Result<std::vector<LabHost>> hosts_meant(const AnywhereOptions& options) {
   std::vector<LabHost> hosts;
   BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
-  if (options.hosts.empty()) {
+  if (is_url(options.hosts) || (options.hosts.empty() && !files.policy.hub.url.empty())) {
+    HubPlace hub{.url = options.hosts};
+    // What this hub wants to be shown, the file knows.
+    if (options.hosts.empty() || options.hosts == files.policy.hub.url) hub = files.policy.hub;
+    BERTH_LET(hosts, hosts_of_hub(hub));
+  } else if (options.hosts.empty()) {
     hosts = std::move(files.policy.hosts);
   } else {
     BERTH_LET(hosts, lab_hosts_from_text(options.hosts));

@@ -18,7 +18,7 @@ namespace berth::cli {
 /// `--anywhere`, and of which hosts.
 struct AnywhereOptions {
   bool anywhere = false;
-  std::string hosts;                       ///< --hosts; "": those of the site file
+  std::string hosts;  ///< --hosts: names, or the URL of a hub; "": those of the site file
   std::vector<std::string> only, without;  ///< --host, --not-host
 };
 

@@ -12,24 +12,29 @@
 
 namespace berth::cli {
 
+Result<std::string> berth_serve_path() {
+  BERTH_LET(const auto self, own_path());
+  std::string program = self.substr(0, self.rfind('/')) + "/berth-serve";
+  if (::access(program.c_str(), X_OK) != 0 && errno == ENOENT) {
+    return fail(ErrorCode::failure,
+                program +
+                    " is missing: what pip builds from the sources lacks it; the wheel, the tarball and the "
+                    "Debian package have it");
+  }
+  return program;
+}
+
 Error become_berth_serve(std::string_view task, std::span<char* const> words) {
-  const auto self = own_path();
-  if (!self) return self.error();
-  const std::string program = self->substr(0, self->rfind('/')) + "/berth-serve";
+  const auto program = berth_serve_path();
+  if (!program) return program.error();
   std::string name = "berth-serve";
   std::string first(task);
   std::vector<char*> arguments{name.data()};
   if (!first.empty()) arguments.push_back(first.data());
   arguments.insert(arguments.end(), words.begin(), words.end());
   arguments.push_back(nullptr);
-  ::execv(program.c_str(), arguments.data());
-  if (errno == ENOENT) {
-    return {ErrorCode::failure,
-            program +
-                " is missing: what pip builds from the sources lacks it; the wheel, the tarball and the "
-                "Debian package have it"};
-  }
-  return sys::system_error(errno, fmt::format("starting {}", program));
+  ::execv(program->c_str(), arguments.data());
+  return sys::system_error(errno, fmt::format("starting {}", *program));
 }
 
 }  // namespace berth::cli

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "berth/core/error.h"
@@ -11,6 +12,9 @@ namespace berth::cli {
 inline constexpr std::string_view kUsageWord = "__usage";
 inline constexpr std::string_view kListWord = "__list";
 inline constexpr std::string_view kSimulateWord = "__simulate";
+
+/// Where it is installed, beside berth.
+Result<std::string> berth_serve_path();
 
 /// Goes on as berth-serve, which has what only a few commands need: the network, and SQLite. `task` is its
 /// first word, "" for none. Returns only when that fails.

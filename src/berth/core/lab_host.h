@@ -16,6 +16,16 @@ struct LabHost {
   bool operator==(const LabHost&) const = default;
 };
 
+/// A hub that knows the machines of a lab, and what it wants to be shown.
+struct HubPlace {
+  std::string url;           ///< "https://hub:8420"; "": none
+  std::string token_file{};  ///< a path; "": no token
+  std::string ca_file{};     ///< who may sign its certificate; "": the system's authorities
+  bool insecure = false;     ///< ask over plain HTTP without a token
+
+  bool operator==(const HubPlace&) const = default;
+};
+
 /// What is wrong with a name of a host: ssh could take it for an option, or its shell for more than a word.
 /// Error: `usage`.
 Result<void> check_host_name(std::string_view name);

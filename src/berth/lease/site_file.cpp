@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <map>
 
 #include "berth/core/output_cut.h"
 #include "berth/core/request.h"
@@ -420,12 +421,50 @@ Result<void> read_hosts(Page& page, std::string_view, const toml::node& node) {
   const auto* list = node.as_array();
   if (list == nullptr) return wrong(page, node, "hosts is a list: hosts = [\"gpu1\", \"gpu2\"]");
   page.policy.hosts.clear();
+  page.policy.hub = {};
   for (const toml::node& each : *list) {
     BERTH_LET(auto host, read_host(page, each));
     if (std::ranges::find(page.policy.hosts, host.name, &LabHost::name) != page.policy.hosts.end())
       return wrong(page, each, fmt::format("hosts names {} twice", host.name));
     page.policy.hosts.push_back(std::move(host));
   }
+  return {};
+}
+
+// { url = "https://hub:8420", token_file = "/etc/berth-hub.token" }
+Result<HubPlace> read_hub_table(const Page& page, const toml::table& table) {
+  HubPlace hub;
+  const std::map<std::string_view, std::string*> texts{
+      {"url", &hub.url}, {"token_file", &hub.token_file}, {"ca_file", &hub.ca_file}};
+  for (const auto& [key, value] : table) {
+    if (key.str() == "insecure") {
+      const auto insecure = value.value_exact<bool>();
+      if (!insecure) return wrong(page, value, "insecure must be true or false");
+      hub.insecure = *insecure;
+      continue;
+    }
+    const auto text = texts.find(key.str());
+    if (text == texts.end())
+      return wrong(
+          page, value,
+          fmt::format("unknown key '{}' in hub; allowed: url, token_file, ca_file, insecure", key.str()));
+    BERTH_LET(*text->second, text_of(page, value, key.str()));
+  }
+  return hub;
+}
+
+// No rule either.
+Result<void> read_hub(Page& page, std::string_view key, const toml::node& node) {
+  HubPlace hub;
+  if (const auto* table = node.as_table()) {
+    BERTH_LET(hub, read_hub_table(page, *table));
+  } else {
+    BERTH_LET(hub.url, text_of(page, node, key));
+  }
+  if (hub.url.find("://") == std::string::npos)
+    return wrong(page, node, "hub needs a URL, such as https://hub:8420");
+  page.policy.hub = std::move(hub);
+  page.policy.hosts.clear();
   return {};
 }
 
@@ -465,18 +504,29 @@ struct Key {
   std::string_view name;
   Result<void> (*read)(Page&, std::string_view, const toml::node&);
 };
-constexpr auto kKeys =
-    std::to_array<Key>({{"commands", read_commands},       {"hidden_tolerance", read_tolerance},
-                        {"default_wait", read_wait},       {"idle_leftovers", read_idle_leftovers},
-                        {"idle_leases", read_idle_leases}, {"order", read_order},
-                        {"backfill", read_backfill},       {"assumed_time", read_assumed_time},
-                        {"time", read_most_time},          {"time_grace", read_time_grace},
-                        {"job_output", read_job_output},   {"keep_jobs", read_keep_jobs},
-                        {"tenant_gpus", read_tenant_gpus}, {"tenant_time", read_tenant_time},
-                        {"limits", read_limits},           {"hosts", read_hosts},
-                        {"host_name", read_host_name},     {"labels", read_labels},
-                        {"excluded", read_exclusions},     {"ignored_programs", read_programs},
-                        {"ignored_users", read_users},     {"gpu_scheduler_locks", read_scheduler_locks}});
+constexpr auto kKeys = std::to_array<Key>({{"commands", read_commands},
+                                           {"hidden_tolerance", read_tolerance},
+                                           {"default_wait", read_wait},
+                                           {"idle_leftovers", read_idle_leftovers},
+                                           {"idle_leases", read_idle_leases},
+                                           {"order", read_order},
+                                           {"backfill", read_backfill},
+                                           {"assumed_time", read_assumed_time},
+                                           {"time", read_most_time},
+                                           {"time_grace", read_time_grace},
+                                           {"job_output", read_job_output},
+                                           {"keep_jobs", read_keep_jobs},
+                                           {"tenant_gpus", read_tenant_gpus},
+                                           {"tenant_time", read_tenant_time},
+                                           {"limits", read_limits},
+                                           {"hosts", read_hosts},
+                                           {"hub", read_hub},
+                                           {"host_name", read_host_name},
+                                           {"labels", read_labels},
+                                           {"excluded", read_exclusions},
+                                           {"ignored_programs", read_programs},
+                                           {"ignored_users", read_users},
+                                           {"gpu_scheduler_locks", read_scheduler_locks}});
 /// nullopt: there is no such file.
 Result<std::optional<std::string>> read_file(const std::string& path) {
   const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -543,6 +593,9 @@ Result<SitePolicy> apply_site_text(SitePolicy policy, std::string_view text, std
                                                 parsed.error().description()));
   }
   Page page{path, only_narrow, policy};
+  const auto hub = parsed.table()["hub"];
+  if (hub && parsed.table()["hosts"])
+    return wrong(page, *hub.node(), "hosts and hub exclude each other: a hub knows the hosts");
   for (const auto& [key, value] : parsed.table()) {
     const auto found = std::ranges::find(kKeys, key.str(), &Key::name);
     if (found == kKeys.end()) {

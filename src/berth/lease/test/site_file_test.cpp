@@ -70,7 +70,7 @@ TEST_CASE("a key that is not known is kept with file and line, beside all that i
             "default_wait, idle_leftovers, idle_leases, order, backfill, assumed_time, time, time_grace, "
             "job_output, "
             "keep_jobs, tenant_gpus, tenant_time, "
-            "limits, hosts, host_name, labels, excluded, ignored_programs, ignored_users, "
+            "limits, hosts, hub, host_name, labels, excluded, ignored_programs, ignored_users, "
             "gpu_scheduler_locks"});
 }
 
@@ -136,6 +136,33 @@ TEST_CASE("a user's file may only narrow the site's") {
         "time_grace = \"31s\"", "job_output = \"2G\"", "keep_jobs = \"31d\"", "tenant_gpus = 3",
         "tenant_time = \"61s\"", "ignored_programs = [\"x\"]", "ignored_users = [\"x\"]"}) {
     CHECK_MESSAGE(!apply_site_text(site, text, "u", true), text);
+  }
+}
+
+TEST_CASE("a hub is a URL or a table, a user's own hosts replace it, and it replaces the site's hosts") {
+  const auto plain = apply_site_text({}, "hub = \"https://hub:8420\"", "f", false);
+  REQUIRE(plain.has_value());
+  CHECK(plain->hub == HubPlace{"https://hub:8420"});
+  const auto whole = apply_site_text(
+      {}, "hub = { url = \"http://hub\", token_file = \"/t\", ca_file = \"/c\", insecure = true }", "f",
+      false);
+  REQUIRE(whole.has_value());
+  CHECK(whole->hub == HubPlace{"http://hub", "/t", "/c", true});
+  const auto hosts = apply_site_text(*whole, "hosts = [\"mine\"]", "g", true);
+  REQUIRE(hosts.has_value());
+  CHECK(hosts->hub == HubPlace{});
+  const auto again = apply_site_text(*hosts, "hub = \"http://other\"", "g", true);
+  REQUIRE(again.has_value());
+  CHECK(again->hub.url == "http://other");
+  CHECK(again->hosts.empty());
+  for (const char* bad :
+       {"hub = 3", "hub = \"hub\"", "hub = { token_file = \"/t\" }",
+        "hub = { url = \"http://hub\", insecure = 1 }", "hub = { url = \"http://hub\", port = 3 }",
+        "hub = \"http://hub\"\nhosts = [\"gpu1\"]"}) {
+    CAPTURE(bad);
+    const auto read = apply_site_text({}, bad, "f", false);
+    REQUIRE_FALSE(read.has_value());
+    CHECK(read.error().message.starts_with("f:1: "));
   }
 }
 

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <vector>
+
+#include "berth/core/error.h"
+#include "berth/core/lab_host.h"
+
+namespace berth::cli {
+
+/// The machines of this hub, by the names that it has for them. Those that are down too: ssh may reach them.
+/// Asks berth-serve, which has a client, and waits some seconds at most. Error: `failure`, with what the hub
+/// or its connection has said.
+Result<std::vector<LabHost>> hosts_of_hub(const HubPlace& hub);
+
+}  // namespace berth::cli
