@@ -50,7 +50,8 @@ def test_runs_share_a_connection_where_ssh_does(shared):
     for status in (0, 3):
         answer = shared.anywhere("--", "sh", "-c", f"echo out; echo err >&2; exit {status}")
         assert (answer.returncode, answer.stdout, answer.stderr) == (status, "out\n", "err\n")
-    assert [len(host.sessions()) for host in shared.hosts] == [1, 1]
+    # The host that comes second may be let go before there is a connection.
+    assert sorted(len(host.sessions()) for host in shared.hosts) in ([0, 1], [1, 1])
     eventually(lambda: all(host.tickets() == [] and host.envoys() == [] for host in shared.hosts))
 
 

@@ -16,6 +16,7 @@ from agent import Agent
 from fake_agent import FakeAgent, answering
 from hub import NOT_YET, Hub, agents_file
 from jobs import eventually, holder
+from lab import DEADLINE_S
 from schemas import checked_document
 
 KIB = 1024
@@ -105,7 +106,7 @@ def test_long_answers_of_many_agents_are_bounded_together(lab, fake, document):
         hosts = hub.hosts()
         return all(host["error"] != NOT_YET for host in hosts.values()) and hosts
 
-    hosts = eventually(all_asked)
+    hosts = eventually(all_asked, 4 * DEADLINE_S)
     down = [host["error"] for host in hosts.values() if host["state"] == "down"]
     assert 0 < len(down) < 30
     assert set(down) == {"what it tells is not shown: with that of all others it would take more than 64 MiB"}
