@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import fcntl
+import json
 import os
 import pathlib
 import re
@@ -91,19 +92,21 @@ def test_a_release_wakes_at_most_two_of_a_queue(one, size):
 
 
 class Crowd:
-    """Tickets that wait, held by this process. To those who read them they are a queue as any other."""
+    """Tickets that wait for these devices, all of them, held by this process. To those who read them they are a
+    queue as any other."""
 
-    def __init__(self, lab: Lab, size: int):
+    def __init__(self, lab: Lab, size: int, uuids: tuple = ()):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
-        self.files = [self.join(lab) for _ in range(size)]
+        self.files = [self.join(lab, uuids or (lab.uuid,)) for _ in range(size)]
 
     @staticmethod
-    def join(lab: Lab) -> tuple:
+    def join(lab: Lab, uuids: tuple) -> tuple:
         name = f"{time.clock_gettime_ns(time.CLOCK_BOOTTIME):016x}"
         path = lab.leases / "queue" / name
         file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644)
-        fields = f"id={name}\npid={os.getpid()}\njoined_at=1\ncount=1\ncandidate={lab.uuid}\n"
+        fields = f"id={name}\npid={os.getpid()}\njoined_at=1\ncount={len(uuids)}\n"
+        fields += "".join(f"candidate={uuid}\n" for uuid in uuids)
         os.write(file, f"berth-ticket 1\n{fields}end\n".encode())
         fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 2, 0))
         return file, path
@@ -121,14 +124,14 @@ class Traced:
 
     CALLS = "%file,%desc,flock,fcntl,inotify_add_watch"
 
-    def __init__(self, lab: Lab):
+    def __init__(self, lab: Lab, *options):
         if shutil.which("strace") is None:
             pytest.skip("needs strace")
         self.log = lab.directory / f"strace.{time.monotonic_ns()}"
         self.directory = str(lab.leases)
         strace = ["strace", "-qq", "-y", "-e", f"trace={self.CALLS}", "-e", "signal=none", "-o", self.log]
         command = ["sh", "-c", "echo started; read line || true"]
-        self.process = lab.start(*strace, lab.program, "run", "--", *command, stdin=subprocess.PIPE)
+        self.process = lab.start(*strace, lab.program, "run", *options, "--", *command, stdin=subprocess.PIPE)
 
     def text(self) -> str:
         return self.log.read_text() if self.log.exists() else ""
@@ -209,6 +212,49 @@ def test_a_join_beside_a_free_device_takes_the_same_file_operations_behind_10_an
     few, many = (operations_of_a_join_beside_a_free_device(one, size) for size in (10, 1000))
     print({"join": many.total()})
     assert abs(many.total() - few.total()) <= A_TICK, (few, many)
+
+
+def in_the_gate(calls: list[str], directory: str) -> list[str]:
+    """Of one process: what it did the last time that it was inside."""
+    entered = max(
+        place
+        for place, call in enumerate(calls)
+        if "flock(" in call and "LOCK_EX" in call and f"<{directory}>" in call
+    )
+    descriptor = re.match(r"flock\((\d+)<", calls[entered])[1]
+    left = next(
+        place for place in range(entered, len(calls)) if calls[place].startswith(f"close({descriptor}<")
+    )
+    return calls[entered:left]
+
+
+def operations_of_a_start_from_behind(make_lab, size: int) -> int:
+    """What one does inside the gate that starts although `size` others stand before it, who want both devices."""
+    lab = make_lab("2xH100")
+    uuids = tuple(device["uuid"] for device in json.loads(lab.berth("list", "--json").out)["devices"])
+    long, short = (
+        holder(lab, "--devices", "0", "--time", "10h"),
+        holder(lab, "--devices", "1", "--time", "1h"),
+    )
+    first = Job(lab, "-n", "2").waits()
+    crowd = Crowd(lab, size, uuids)
+    job = Traced(lab, "--time", "10m")
+    job.sleeps_behind()
+    short.ends()
+    end = job.starts()
+    inside = in_the_gate(job.text()[:end].splitlines(), str(lab.leases))
+    job.ends()
+    crowd.leave()
+    kill(first.pid)
+    long.ends()
+    return len(inside)
+
+
+def test_one_far_back_that_starts_asks_each_before_it_little_inside_the_gate(make_lab):
+    """Each asks a lock, and has opened and read what it asks before."""
+    few, many = (operations_of_a_start_from_behind(make_lab, size) for size in (20, 120))
+    print({"few": few, "many": many})
+    assert many - few <= 100 * 1.1 + A_TICK, (few, many)
 
 
 def test_the_kernel_is_asked_for_its_locks_only_where_one_is_to_be_explained(one):

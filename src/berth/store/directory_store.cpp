@@ -121,6 +121,7 @@ Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide, G
     if (!directory_->is_current()) continue;
     auto outcome = own->join_under_gate(decide);
     gate->close();
+    own->left_gate();
     if (!outcome) {
       own.reset();  // nobody shall wait behind it while names are asked for
       return std::unexpected(told(outcome.error()));

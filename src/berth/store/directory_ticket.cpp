@@ -181,6 +181,10 @@ Step<Decided> DirectoryTicket::join_under_gate(const Decide& decide) {
   return decide_on(std::move(scan.ledger), decide);
 }
 
+void DirectoryTicket::left_gate() {
+  if (ticket_.phase == TicketPhase::granted) earlier_rivals_.forget();
+}
+
 Result<void> DirectoryTicket::take_number(Ledger ledger) {
   while (!earlier_rivals_.unread().empty()) BERTH_DO(earlier_rivals_.read_on(ticket_, {.all = true}));
   earlier_rivals_.add_to(ledger);
@@ -208,6 +212,7 @@ Result<Decided> DirectoryTicket::decide(const Decide& decide, GateLimit limit) {
   auto gate = enter_gate(*directory_, limit, tell_);
   auto outcome = gate ? decide_under_gate(decide) : std::unexpected(gate.error());
   if (gate) gate->close();
+  left_gate();
   if (outcome) return *outcome;
   release();  // nobody shall wait behind it while names are asked for
   return std::unexpected(told(outcome.error()));
@@ -278,7 +283,6 @@ Result<void> DirectoryTicket::become_lease(const Take& take) {
   granted.held_back = false;
   ticket_ = granted;
   sys::unlock_bytes(file_.get(), kWaitingByte, kOwnBytes - kWaitingByte);
-  earlier_rivals_.forget();
   return {};
 }
 
@@ -314,14 +318,19 @@ Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::millise
   sys::Tick interrupt(tick);
   if (beside.bell) interrupt.also_by(bell_->descriptor());
   if (watch_) interrupt.also_by(watch_->descriptor());
+  // Who rings believes that it is my turn, and if it is I need all that came before me.
+  const auto rung = [this] {
+    earlier_rivals_.read_ahead();
+    return Woken::rung;
+  };
   for (;;) {
-    if (is_rung(beside)) return Woken::rung;
+    if (is_rung(beside)) return rung();
     BERTH_LET(const auto ended, sys::wait_byte_unlocked(file->get(), kWaitingByte));
     // Its owner or root may have removed it, whether or not it lives on.
     struct stat status{};
     const bool removed = ::fstat(file->get(), &status) == 0 && status.st_nlink == 0;
     if (ended || removed) return Woken::changed;
-    if (is_rung(beside)) return Woken::rung;
+    if (is_rung(beside)) return rung();
     if (!sleep_on()) return Woken::tick;
   }
 }

@@ -33,6 +33,8 @@ class DirectoryTicket : public OwnTicket {
 
   /// Gives it the next id and its place in the queue, and decides. REQUIRES: the gate is held.
   Step<Decided> join_under_gate(const Decide& decide);
+  /// Lets go of what nobody asks for any more. Where the gate is held, others would wait for it.
+  void left_gate();
 
   const Ticket& ticket() const override { return ticket_; }
   using OwnTicket::decide;

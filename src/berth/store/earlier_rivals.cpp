@@ -1,5 +1,6 @@
 #include "berth/store/earlier_rivals.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,10 +18,18 @@ namespace {
 constexpr std::size_t kFirstBatch = 8;
 // Of those who came first of all mostly one takes what is free.
 constexpr std::size_t kFirstOfFront = 2;
-// Files that stay open, so that one question tells whether a rival still waits.
-constexpr std::size_t kKeptOpen = 16;
+// Files that stay open, so that one question tells whether a rival still waits. Of all that this process may
+// have open they are a part.
+constexpr std::size_t kKeptOpen = 512;
+constexpr std::size_t kPartOfFiles = 4;
 // Of those that have not been read, the nearest that counts as far.
 constexpr std::size_t kFar = 8;
+
+std::size_t most_to_keep_open() {
+  struct rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  return std::min(kKeptOpen, static_cast<std::size_t>(limit.rlim_cur / kPartOfFiles));
+}
 
 }  // namespace
 
@@ -74,8 +83,25 @@ void EarlierRivals::read(TicketId id, std::uint64_t now_ns, const Ticket& mine, 
   }
   auto* rival = std::get_if<Ticket>(&file);
   if (rival == nullptr || (!all && !are_rivals(*rival, mine))) return;
-  if (known_.size() >= kKeptOpen) opened = {};
-  known_.push_back({std::move(*rival), std::move(opened)});
+  keep(std::move(*rival), std::move(opened));
+}
+
+void EarlierRivals::keep(Ticket rival, sys::Descriptor opened) {
+  if (!most_open_) most_open_ = most_to_keep_open();
+  if (known_.size() >= *most_open_) opened = {};
+  known_.push_back({std::move(rival), std::move(opened)});
+}
+
+void EarlierRivals::read_ahead() {
+  const auto now_ns = static_cast<std::uint64_t>(sys::since_boot().count());
+  std::erase_if(unread_, [&](TicketId id) {
+    sys::Descriptor opened;
+    TicketFile file =
+        read_ticket_file(directory_.queue.get(), to_text(id), TicketPhase::waiting, now_ns, &opened);
+    auto* rival = std::get_if<Ticket>(&file);
+    if (rival != nullptr) keep(std::move(*rival), std::move(opened));
+    return rival != nullptr;
+  });
 }
 
 void EarlierRivals::add_to(Ledger& ledger) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "berth/core/decision.h"
@@ -20,7 +21,7 @@ namespace berth::store {
 /// have taken it. So neither a join nor a hand-over costs more in a longer queue, unless the order is fair,
 /// or somebody far back starts.
 ///
-/// What changes it is called with the gate held.
+/// What changes it is called with the gate held, unless it says otherwise.
 class EarlierRivals {
  public:
   /// REQUIRES: the directory outlives this.
@@ -43,6 +44,10 @@ class EarlierRivals {
   /// this user.
   Result<void> read_on(const Ticket& mine, const ReadOn& wanted);
 
+  /// Reads, without the gate, all that have not been read, for a decision that will ask for them. In the gate
+  /// one question to each then tells whether it still waits. Those that do not clearly wait are left.
+  void read_ahead();
+
   /// Adds those that were read, that are rivals of mine (but where `all` were asked for), and that waited at
   /// the last refresh; in no order.
   void add_to(Ledger& ledger) const;
@@ -62,13 +67,15 @@ class EarlierRivals {
 
   Result<void> list_anew(TicketId mine);
   void read(TicketId id, std::uint64_t now_ns, const Ticket& mine, bool all);
+  void keep(Ticket rival, sys::Descriptor opened);
 
   const LeaseDirectory& directory_;
   bool with_later_;
   TicketId newest_{};             ///< that has been noted
   std::vector<TicketId> unread_;  ///< in order
   std::vector<Known> known_;
-  bool is_listed_ = false;  ///< none of `unread_` has gone since the gate was entered
+  std::optional<std::size_t> most_open_;  ///< files of `known_`
+  bool is_listed_ = false;                ///< none of `unread_` has gone since the gate was entered
   std::size_t batch_ = 0;
   std::size_t front_batch_ = 0;
 };
