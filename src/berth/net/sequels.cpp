@@ -66,6 +66,8 @@ Parts StreamPlace::frames(const Published& published) {
     const Parts& more = next->parts_after(whole_);
     parts.insert(parts.end(), more.begin(), more.end());
     sent_ = next->number;
+    // Those that were not behind got what changed, and what is told next refers to that.
+    if (next->change && whole_ < next->change->since) is_interrupted();
   }
   // What was replaced meanwhile it never had, so only the end of what is published tells that it has all.
   if (next == frames.end()) whole_ = sent_;

@@ -37,7 +37,7 @@ class StreamPlace {
   const Sequel* sequel(const ByPath<Sequel>& sequels);
   /// Some of the next frames: what is newer when the client has taken them takes the place of the rest.
   Parts frames(const Published& published);
-  /// It was sent something else.
+  /// It was sent something else than those that were not behind.
   void is_interrupted() { since_ = sent_; }
 
  private:

@@ -28,7 +28,7 @@ class Story {
 
   Published next() {
     for (int i = 0; i < kHosts; ++i) {
-      if (told_.size() < kHosts || draw(3) == 0) told_[i] = {++number_, {make_part(text_of(i))}};
+      if (told_.size() < kHosts || draw(3) == 0) tell(i);
     }
     Published published;
     auto& frames = published.streams[kPath];
@@ -42,6 +42,14 @@ class Story {
   unsigned draw(unsigned below) { return static_cast<unsigned>(chance_() % below); }
 
  private:
+  void tell(int host) {
+    Frame frame{++number_, {make_part(text_of(host))}};
+    // Where the text of what changed takes the place of the whole, it is another text that came before.
+    if (const auto before = told_.find(host); before != told_.end() && draw(4) > 0)
+      frame.change = {before->second.number, {make_part("changed: " + text_of(host).substr(0, 900) + '\n')}};
+    told_[host] = std::move(frame);
+  }
+
   /// Much in it is the same for all hosts, and some of it is of this moment.
   std::string text_of(int host) {
     std::string text = "host " + std::to_string(host) + " number " + std::to_string(number_) + ":";
