@@ -322,13 +322,21 @@ Action on(State& state, milliseconds now, const Rang& rang) {
   return ring(state, now);
 }
 
-// It yields to one that came later. If that one is an older program, it does not know of yielding and waits
-// for this ticket. So this ticket joins anew, behind him.
 bool yields_to_a_later_one(const State& state) {
   const Behind* me = behind(state);
   if (me == nullptr || !state.standing.ticket.yield_s || me->rival < state.standing.ticket.id) return false;
   const Ticket* rival = find_ticket(state.ledger, me->rival);
   return rival != nullptr && !rival->yield_s;
+}
+
+// One that came later, does not yield, and could start by what the last look saw.
+std::optional<TicketId> later_one_that_could_start(const State& state) {
+  const TicketId me = state.standing.ticket.id;
+  for (const TicketId id : who_starts(state.ledger, state.facts, state.judged_at, state.passed_over, me)) {
+    const Ticket* ticket = find_ticket(state.ledger, id);
+    if (me < id && ticket != nullptr && !ticket->yield_s) return id;
+  }
+  return std::nullopt;
 }
 
 // Nobody tells of a waiter that is stopped, or goes on: each sleeper looks at the one ahead of it, and at
@@ -338,8 +346,15 @@ Action on(State& state, milliseconds now, const Ticked& tick) {
   const auto is_passed_over = [&](TicketId id) { return tick.passed_over.contains(id); };
   const Behind* me = behind(state);
   if (yields_to_a_later_one(state)) {
-    state.only_the_order = true;
-    return Join{state.standing.ticket.candidates};
+    // One that could start and does not from one tick to the next is an older program: it knows nothing of
+    // yielding, and waits for this ticket. So this ticket joins anew, behind him.
+    const auto kept = tick.leases_changed ? std::nullopt : later_one_that_could_start(state);
+    if (kept && std::exchange(state.kept_waiting, kept) == kept) {
+      state.only_the_order = true;
+      return Join{state.standing.ticket.candidates};
+    }
+    state.kept_waiting = kept;
+    if (kept || tick.leases_changed) return look_anew(state);
   }
   const bool looks_for_itself = me != nullptr && !me->unguarded.empty();
   // In the fair order nobody tells us when one whose turn is before ours gives up.

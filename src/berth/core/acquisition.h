@@ -57,6 +57,8 @@ struct State {
   bool ask_for_locks = false;
   std::set<std::string> refused;  ///< UUIDs that seemed free and could not be locked, until something happens
   bool only_the_order = false;    ///< the next decision is whom to sleep behind, by old facts
+  std::optional<TicketId>
+      kept_waiting{};  ///< one to which it yields, and which could have started at the last tick
   bool gives_up = false;
   bool looked_last = false;  ///< the time is up, and what it is refused with is of now
   bool far_back = false;

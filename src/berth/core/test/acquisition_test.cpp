@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <utility>
+
 #include "asker.h"
 
 namespace berth::acquisition {
@@ -255,13 +257,40 @@ TEST_CASE("in the fair order whoever came first looks after the devices, and loo
   CHECK(is<Look>(asker.tell(Ticked{})));
 }
 
-TEST_CASE("one that yields stands behind who came later, and soon joins anew behind him") {
-  Asker asker = behind_one();
+// All is leased.
+Asker behind_a_later_one() {
+  Asker asker = with_all_leased(patient());
   asker.mine.yield_s = 30;
-  asker.earlier.front().id = TicketId{kMe + 1};
+  asker.earlier = {waiter(kMe + 1)};
   CHECK(asker.goes_on() == Action(SleepBehind{TicketId{kMe + 1}, 5s, {TicketId{kMe + 1}}}));
+  return asker;
+}
+
+TEST_CASE("one that yields stands behind who came later, and keeps its place while he waits as well") {
+  Asker asker = behind_a_later_one();
+  for (int tick = 0; tick < 3; ++tick) CHECK(is<SleepBehind>(asker.tell(Ticked{})));
+}
+
+TEST_CASE("one that yields joins anew behind who came later, could start and does not") {
+  Asker asker = behind_a_later_one();
+  asker.leases.clear();
+  CHECK(is<Look>(asker.tell(Ticked{.passed_over = {}, .leases_changed = true})));
+  CHECK(is<SleepBehind>(asker.goes_on()));
+  CHECK(is<Look>(asker.tell(Ticked{})));
+  CHECK(is<SleepBehind>(asker.goes_on()));
   CHECK(asker.tell(Ticked{}) == Action(Join{asker.mine.candidates}));
   CHECK(is<Stay>(asker.decides()));
+}
+
+TEST_CASE("one that yields keeps its place behind who started between two ticks") {
+  Asker asker = behind_a_later_one();
+  const auto leases = std::exchange(asker.leases, {});
+  CHECK(is<Look>(asker.tell(Ticked{.passed_over = {}, .leases_changed = true})));
+  asker.goes_on();
+  CHECK(is<Look>(asker.tell(Ticked{})));
+  asker.leases = leases;
+  asker.goes_on();
+  CHECK(is<SleepBehind>(asker.tell(Ticked{})));
 }
 
 TEST_CASE("who waits tells the holders of leases that yield") {
