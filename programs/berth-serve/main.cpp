@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "berth/agent/store_place.h"
 #include "berth/agent/watcher.h"
 #include "berth/api/berth.h"
 #include "berth/cli/program.h"
@@ -16,6 +17,7 @@
 #include "berth/lease/blind_spots.h"
 #include "berth/net/http_server.h"
 #include "berth/net/hub.h"
+#include "berth/net/store_agent.h"
 #include "berth/store/lease_directory.h"
 #include "berth/sys/clock.h"
 #include "docs_site.h"
@@ -35,6 +37,7 @@ constexpr std::chrono::seconds kFinishing{2};  // for the last of the history to
 struct Wanted {
   serve::Settings settings;
   std::vector<serve::Agent> agents;  ///< of a hub
+  std::optional<serve::StorePlace> store{};
 
   /// A hub has a machine of its own only where that is one of its agents.
   bool looks_here() const {
@@ -59,6 +62,7 @@ Result<std::optional<Wanted>> read_settings(std::span<char*> words) {
   }
   BERTH_DO(cli::read_serve_file(config_file, syntax));
   BERTH_DO(serve::check(settings));
+  BERTH_LET(wanted.store, serve::store_place(settings.store, serve::own_hostname()));
   if (settings.hub.is_hub) {
     BERTH_LET(auto agents, serve::read_agents(settings.hub));
     wanted.agents = std::move(agents);
@@ -116,6 +120,8 @@ class Program {
   Result<void> serve(const Wanted& wanted) {
     BERTH_DO(server_.apply(wanted.settings));
     BERTH_DO(apply(wanted));
+    store_ = wanted.store;
+    if (store_) BERTH_DO(store_agent_.start(*store_));
     for (const std::string& address : server_.addresses())
       cli::write_error(fmt::format("berth: serving {}\n", address));
     server_.run([this] { read_again(); });
@@ -176,6 +182,8 @@ class Program {
     if (!fresh) return {};  // --help among the words: then it was given, and this did not start
     if (fresh->settings.hub.is_hub != is_hub_)
       return fail(ErrorCode::failure, "an agent becomes a hub, or a hub an agent, only with a restart");
+    if (fresh->store != store_)
+      return fail(ErrorCode::failure, "another store, or another name in it, only with a restart");
     BERTH_DO(server_.apply(fresh->settings));
     return apply(*fresh);
   }
@@ -193,6 +201,8 @@ class Program {
   serve::HttpServer server_{{.files = files(), .services = services(), .log = log_line}};
   serve::Hub hub_{server_.loop(), [this](auto published) { server_.publish(std::move(published)); }, log_line,
                   serve::history_services(history_, serve::own_hostname())};
+  std::optional<serve::StorePlace> store_;
+  serve::StoreAgent store_agent_{server_.loop(), log_line};
   std::optional<serve::Watcher> watcher_;
 };
 

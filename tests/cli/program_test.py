@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from schemas import checked
 
-COMMANDS = ["list", "pick", "why", "run", "submit", "sbatch", "each", "jobs", "log", "wait", "retry", "forget", "shell", "claim", "adopt", "queue", "top", "mcp", "serve", "usage", "simulate", "release",
+COMMANDS = ["list", "pick", "why", "run", "submit", "sbatch", "each", "jobs", "log", "wait", "retry", "forget", "shell", "claim", "adopt", "queue", "top", "mcp", "serve", "store", "usage", "simulate", "release",
             "extend", "cancel", "verify", "init", "doctor", "completion", "version", "help"]  # fmt: skip
 
 

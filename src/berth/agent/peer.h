@@ -21,6 +21,7 @@ struct Peer {
   std::string certificate;  ///< file of the chain that it is shown, "" for none
   std::string key;          ///< file of that one's key
   bool insecure = false;    ///< it may be asked in the clear without a token
+  bool is_store = false;    ///< it is etcd, and no server of ours
 
   bool operator==(const Peer&) const = default;
 };

@@ -32,6 +32,20 @@ struct HubSettings {
   std::int64_t patience_s = 5;        ///< with an agent
 };
 
+inline constexpr std::string_view kDefaultStoreSocket = "/run/berth-serve/store.sock";
+
+/// The store in which the requests of the lab stand in one line.
+struct StoreSettings {
+  std::vector<std::string> urls{};  ///< of etcd; empty: there is none
+  std::string socket{};             ///< for those who wait on this machine; "": kDefaultStoreSocket
+  std::string name{};               ///< of this machine in the store; "": its hostname
+  std::string ca_file{};            ///< of the authorities that may sign etcd's certificate; "": the system's
+  std::string cert_file{};          ///< of the certificate that etcd is shown
+  std::string key_file{};
+
+  bool operator==(const StoreSettings&) const = default;
+};
+
 /// What an admin says, on the command line or in the file.
 struct Settings {
   std::vector<std::string> listen;  ///< ADDRESS:PORT; empty: kDefaultAddress
@@ -48,6 +62,7 @@ struct Settings {
   bool no_history = false;
   source::SourceKind source = source::SourceKind::kAutomatic;
   HubSettings hub;
+  StoreSettings store;
 };
 
 /// How often machines are looked at or asked.

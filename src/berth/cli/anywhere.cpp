@@ -146,6 +146,11 @@ Result<std::vector<LabHost>> hosts_meant(const AnywhereOptions& options) {
   return selected_hosts(std::move(hosts), options.only, options.without);
 }
 
+Result<std::string> lab_store_socket() {
+  BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
+  return std::move(files.policy.store_socket);
+}
+
 lab::SshProgram ssh_of_environment() {
   return lab::ssh_program(variable("BERTH_SSH"));
 }

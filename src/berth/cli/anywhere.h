@@ -44,6 +44,10 @@ Option near_option(std::string& near);
 /// The hosts that are meant. Error: `usage`; `failure`, for a site file that is malformed.
 Result<std::vector<LabHost>> hosts_meant(const AnywhereOptions& options);
 
+/// The socket of the agent that keeps the line of the lab, as the site file says; "": there is none. Error:
+/// `failure`, for a site file that is malformed.
+Result<std::string> lab_store_socket();
+
 /// Error: `usage`, where hosts are named and --anywhere is not.
 Result<void> settle(const AnywhereOptions& options);
 Result<void> settle(const FarOptions& options);

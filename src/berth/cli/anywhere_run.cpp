@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <climits>
 #include <csignal>
@@ -15,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "berth/cli/far_command.h"
+#include "berth/cli/lab_place.h"
 #include "berth/cli/lines_report.h"
 #include "berth/cli/notify.h"
 #include "berth/cli/own_terminal.h"
@@ -41,6 +43,8 @@ constexpr auto kPatienceForOffers = 3s;
 constexpr std::int64_t kNotSaid = -1;
 // How a wait goes is told from here on: often another host grants the request within this time.
 constexpr auto kFirstReport = 1s;
+// A host that lets a grant go sooner has failed, and was not only told nothing.
+constexpr auto kGrantIsKept = 5s;
 
 // As the user came here: links in it may lead elsewhere on another host.
 Result<std::string> folder_as_called() {
@@ -62,9 +66,16 @@ std::vector<std::string> names_of(const std::vector<LabHost>& hosts) {
   return names;
 }
 
+// In the line of the lab a host is one host, whoever logs in there.
+std::string name_in_lab(const LabHost& host) {
+  return host.name.substr(host.name.rfind('@') + 1);
+}
+
 class Caller {
  public:
-  Caller(const AnywhereRun& options, std::vector<LabHost> hosts, std::string token)
+  /// `place`: in the line of the lab, where it has one.
+  Caller(const AnywhereRun& options, std::vector<LabHost> hosts, std::string token,
+         std::optional<LabPlace> place)
       : options_(options),
         request_(options.run.lease.request.request),
         hosts_(std::move(hosts)),
@@ -73,7 +84,11 @@ class Caller {
         report_(render::request_in_words(request_), names_of(hosts_), options.run.quiet),
         untold_(hosts_.size()),
         left_(hosts_.size()),
-        snapshots_(hosts_.size()) {}
+        snapshots_(hosts_.size()),
+        grants_(hosts_.size()),
+        granted_at_(hosts_.size()),
+        place_(std::move(place)),
+        offers_are_in_(place_.has_value()) {}
 
   Result<int> go() {
     BERTH_DO(prepare_question());
@@ -81,8 +96,10 @@ class Caller {
     while (!binding_.failure && !binding_.started && !stopped_) {
       std::vector<pollfd> others;
       if (signals_) others.push_back({signals_->descriptor(), POLLIN, 0});
+      if (place_) place_->add_to(others);
       lab::wait_on(channels_, others, next_deadline());
       heed_signals();
+      if (place_) heed_place();
       for (std::size_t i = 0; i < channels_.size(); ++i)
         if (channels_[i]) hear(i);
       tell_standings();
@@ -101,9 +118,8 @@ class Caller {
   Result<void> prepare_question() {
     const RunOptions& run = options_.run;
     lab::EnvoyAsk ask;
-    ask.errand = hosts_.size() <= late_binding::kLines && joining() == late_binding::Joining::few_at_once
-                     ? lab::Errand::run
-                     : lab::Errand::offer;
+    const bool few = hosts_.size() <= late_binding::kLines && joining() == late_binding::Joining::few_at_once;
+    ask.errand = place_ || few ? lab::Errand::run : lab::Errand::offer;
     ask.near = options_.far.near;
     ask.folder = options_.far.folder;
     if (ask.folder.empty()) {
@@ -120,7 +136,10 @@ class Caller {
     lease.note = run.lease.note;
     BERTH_LET(const auto wait_s, wait_that_is_said(run.lease, kNotSaid));
     ask.patient = !wait_s;
-    if (wait_s && wait_s != kNotSaid) lease.wait = std::chrono::seconds(*wait_s);
+    if (wait_s && wait_s != kNotSaid) {
+      lease.wait = std::chrono::seconds(*wait_s);
+      until_ = began_ + std::chrono::seconds(*wait_s);
+    }
     BERTH_LET(lease.variables, lab::passed_environment(options_.far.passed_variables, own_environment()));
     for (const auto& [name, value] : run.hooks.environment)
       lease.variables.push_back(fmt::format("{}={}", name, value));
@@ -129,6 +148,7 @@ class Caller {
   }
 
   late_binding::Joining joining() const {
+    if (place_) return late_binding::Joining::as_opened;
     return options_.far.near.empty() ? late_binding::Joining::few_at_once : late_binding::Joining::by_offers;
   }
 
@@ -136,14 +156,105 @@ class Caller {
     auto step = late_binding::begin(request_, names_of(hosts_), joining());
     binding_ = std::move(step.state);
     channels_.resize(hosts_.size());
-    const lab::SshProgram ssh = ssh_of_environment();
+    if (place_) return;
+    for (std::size_t i = 0; i < hosts_.size(); ++i) open_channel(i);
+  }
+
+  void open_channel(std::size_t i) {
+    auto channel = lab::Channel::open(hosts_[i], ssh_of_environment(), terminal_);
+    if (channel)
+      channels_[i] = std::make_unique<lab::Channel>(*std::move(channel));
+    else
+      leave(i, channel.error());
+  }
+
+  // --- the line of the lab
+
+  void heed_place() {
+    const LabPlace::News news = place_->heed();
+    for (const std::string& name : news.opened)
+      for (std::size_t i = 0; i < hosts_.size(); ++i)
+        if (name_in_lab(hosts_[i]) == name) open_host(i);
+    if (news.silent) tell_silence(*news.silent);
+    if (news.yes) take_right(*news.yes);
+    if (news.ended && !right_) stopped_ = news.ended;
+    if (news.place) tell_place(*news.place);
+    if (until_ && !stopped_ && Clock::now() >= *until_ && (news.place || is_told_ || news.silent))
+      give_up_unopened();
+  }
+
+  // The envoy joins by itself, so the word is not passed on.
+  void open_host(std::size_t i) {
+    if (binding_.chosen || binding_.hosts[i].part != late_binding::Part::asked) return;
+    binding_ = late_binding::next(std::move(binding_), i, late_binding::Opened{}).state;
+    open_channel(i);
+  }
+
+  void take_right(const std::string& name) {
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
-      auto channel = lab::Channel::open(hosts_[i], ssh, terminal_);
-      if (channel)
-        channels_[i] = std::make_unique<lab::Channel>(*std::move(channel));
-      else
-        leave(i, channel.error());
+      if (asking_ != i || name_in_lab(hosts_[i]) != name) continue;
+      right_ = i;
+      if (grants_[i]) happen(i, late_binding::AsksToStart{});
+      return;
     }
+    if (!right_) stopped_ = lost_with_the_right(name);
+  }
+
+  static Error lost_with_the_right(const std::string& name) {
+    return {
+        ErrorCode::failure,
+        fmt::format(
+            "{} was lost when the line of the lab let the command start there; nothing has started: start "
+            "it again",
+            name)};
+  }
+
+  void tell_silence(const std::string& why) {
+    if (options_.run.quiet) return;
+    report_.end();
+    tell(why.empty()
+             ? "the store of the lab answers again"
+             : fmt::format("the store of the lab does not answer, so nothing starts; this request keeps "
+                           "its place: {}",
+                           why));
+  }
+
+  void tell_place(std::size_t place) {
+    is_told_ = true;
+    const bool stands = std::ranges::any_of(channels_, [](const auto& each) { return each != nullptr; });
+    if (!options_.run.quiet && !stands && place > 0)
+      tell(fmt::format("waiting behind {} request{} in the line of the lab", place, place == 1 ? "" : "s"));
+  }
+
+  void give_up_unopened() {
+    const bool no_wait = *until_ == began_;
+    const Error why{no_wait ? ErrorCode::not_now : ErrorCode::timed_out,
+                    no_wait
+                        ? "earlier requests wait for it in the line of the lab"
+                        : "earlier requests waited for it in the line of the lab until the time was over"};
+    for (std::size_t i = 0; i < hosts_.size() && !binding_.failure; ++i)
+      if (binding_.hosts[i].part == late_binding::Part::asked) leave(i, why);
+  }
+
+  // Which of them may start the command, the store says.
+  void ask_for_start() {
+    for (std::size_t i = 0; i < hosts_.size() && !asking_; ++i) {
+      if (!grants_[i]) continue;
+      asking_ = i;
+      place_->ask_to_start(name_in_lab(hosts_[i]));
+    }
+  }
+
+  // A host waits some time for the word and then lets the GPUs go. The request gets in line there again: its
+  // place in the line of the lab is the same.
+  bool stands_again(std::size_t i) {
+    if (!place_ || !grants_[i] || binding_.chosen) return false;
+    grants_[i].reset();
+    const auto now = Clock::now();
+    if (now - granted_at_[i] < kGrantIsKept || (until_ && now >= *until_)) return false;
+    channels_[i].reset();
+    open_channel(i);
+    return true;
   }
 
   std::optional<Clock::time_point> next_deadline() const {
@@ -151,6 +262,10 @@ class Caller {
     const auto at_latest = [&](Clock::time_point at) { next = std::min(next.value_or(at), at); };
     if (!offers_are_in_) at_latest(began_ + kPatienceForOffers);
     if (Clock::now() < began_ + kFirstReport) at_latest(began_ + kFirstReport);
+    if (place_) {
+      if (const auto at = place_->next_deadline()) at_latest(*at);
+      if (until_ && Clock::now() < *until_) at_latest(*until_);
+    }
     for (const auto& channel : channels_)
       if (channel && !channel->has_greeted()) at_latest(channel->opened_at() + lab::kPatienceForHello);
     return next;
@@ -187,13 +302,18 @@ class Caller {
   }
 
   void take_of_lease(std::size_t i, const api::LeaseMessage& message) {
+    if (place_) place_->joined(name_in_lab(hosts_[i]));
     if (const auto* standing = std::get_if<Standing>(&message)) {
       untold_[i] = *standing;
     } else if (const auto* snapshot = std::get_if<Snapshot>(&message)) {
       snapshots_[i] = *snapshot;
     } else if (const auto* granted = std::get_if<api::LeaseGranted>(&message)) {
-      granted_ = *granted;
-      happen(i, late_binding::AsksToStart{});
+      grants_[i] = *granted;
+      granted_at_[i] = Clock::now();
+      if (place_ && right_ != i)
+        ask_for_start();
+      else
+        happen(i, late_binding::AsksToStart{});
     } else if (const auto* refused = std::get_if<api::LeaseRefused>(&message)) {
       leave(i, refused->error);
     }
@@ -210,6 +330,13 @@ class Caller {
   }
 
   void leave(std::size_t i, Error why) {
+    if (stands_again(i)) return;
+    if (place_) place_->left(name_in_lab(hosts_[i]));
+    if (right_ == i && !binding_.chosen) stopped_ = lost_with_the_right(name_in_lab(hosts_[i]));
+    if (asking_ == i && !right_) {
+      asking_.reset();
+      ask_for_start();
+    }
     channels_[i].reset();
     untold_[i].reset();
     const std::string text = why.message;
@@ -272,7 +399,7 @@ class Caller {
 
   std::vector<std::string> labels_at(std::size_t host) const {
     std::vector<std::string> labels;
-    for (const std::string& uuid : granted_.uuids) {
+    for (const std::string& uuid : grants_[host]->uuids) {
       const Device* device = find_device(snapshots_[host], uuid);
       labels.push_back(device != nullptr ? label(*device) : printable(uuid));
     }
@@ -286,12 +413,12 @@ class Caller {
   }
 
   void tell_what_it_has(std::size_t host) const {
-    for (const std::string& note : granted_.notes) tell(fmt::format("{}: {}", hosts_[host].name, note));
+    for (const std::string& note : grants_[host]->notes) tell(fmt::format("{}: {}", hosts_[host].name, note));
     const RunOptions& run = options_.run;
     if (!run.verbose && (run.quiet || ::isatty(STDERR_FILENO) != 1)) return;
     const std::string labels = fmt::format("{}", fmt::join(labels_at(host), ","));
     constexpr std::size_t kShown = 6;
-    const std::string id = to_text(granted_.id);
+    const std::string id = to_text(grants_[host]->id);
     tell(fmt::format("{}: GPU {} (lease {})", hosts_[host].name, labels, id.substr(id.size() - kShown)));
   }
 
@@ -301,15 +428,21 @@ class Caller {
   std::string token_;
   bool terminal_;  ///< the command gets one
   LinesReport report_;
-  std::vector<std::optional<Standing>> untold_;   ///< of each host, the last
-  std::vector<std::optional<std::string>> left_;  ///< of each host, why it is out, until it is told
-  std::vector<Snapshot> snapshots_;               ///< of each host, when it granted
-  api::LeaseGranted granted_;                     ///< the last
+  std::vector<std::optional<Standing>> untold_;           ///< of each host, the last
+  std::vector<std::optional<std::string>> left_;          ///< of each host, why it is out, until it is told
+  std::vector<Snapshot> snapshots_;                       ///< of each host, when it granted
+  std::vector<std::optional<api::LeaseGranted>> grants_;  ///< of each host, while it asks whether to start
+  std::vector<Clock::time_point> granted_at_;
   std::string question_;
   late_binding::State binding_;
   lab::Channels channels_;
   std::optional<SignalReader> signals_;
   std::optional<Error> stopped_{};  ///< on this side: no yes is said
+  std::optional<LabPlace> place_;
+  std::optional<std::size_t> asking_{};       ///< the host for which the store is asked whether to start
+  std::optional<std::size_t> right_{};        ///< the host for which it has said yes
+  bool is_told_ = false;                      ///< which hosts are open to it
+  std::optional<Clock::time_point> until_{};  ///< it waits no longer for a host to be opened
   bool offers_are_in_ = false;
   Clock::time_point began_ = Clock::now();
 };
@@ -319,7 +452,19 @@ class Caller {
 Result<int> run_anywhere(const AnywhereRun& options) {
   BERTH_LET(auto hosts, hosts_meant(options.far.hosts));
   BERTH_LET(auto token, secret_mark());
-  return Caller(options, std::move(hosts), std::move(token)).go();
+  BERTH_LET(auto socket, lab_store_socket());
+  std::optional<LabPlace> place;
+  if (!socket.empty()) {
+    if (!options.far.near.empty())
+      return fail(
+          ErrorCode::usage,
+          "--near cannot be used where the site file has `store`: in the line of the lab a request waits on "
+          "all its hosts; name those with the data: --host");
+    std::vector<std::string> names;
+    for (const LabHost& host : hosts) names.push_back(name_in_lab(host));
+    BERTH_LET(place, LabPlace::take(std::move(socket), std::move(names)));
+  }
+  return Caller(options, std::move(hosts), std::move(token), std::move(place)).go();
 }
 
 }  // namespace berth::cli

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/agent/peer.h"
 #include "berth/cli/request_options.h"
 #include "berth/core/units.h"
 
@@ -18,6 +19,7 @@ constexpr std::string_view kAbout =
 
 constexpr std::string_view kOptions = "Options";
 constexpr std::string_view kHub = "Hub";
+constexpr std::string_view kStore = "Store of a lab";
 
 Option text_option(std::string_view group, std::string_view name, std::string_view value,
                    std::string_view help, std::string& text) {
@@ -67,6 +69,30 @@ std::vector<Option> hub_options(serve::HubSettings& hub) {
        {},
        raise_flag(hub.access.insecure)},
       seconds_option(kHub, "agent-wait", "how long an agent may take to answer (default 5)", hub.patience_s),
+  };
+}
+
+std::vector<Option> store_options(serve::StoreSettings& store) {
+  return {
+      {kStore,
+       0,
+       "store",
+       "URL",
+       "keep the one line of the lab in this etcd; may be repeated, once for each of its members",
+       {},
+       [&store](std::string_view value) -> Result<void> {
+         BERTH_DO(serve::peer_from_url(value));
+         store.urls.emplace_back(value);
+         return {};
+       }},
+      text_option(kStore, "store-socket", "PATH",
+                  "where `berth run --anywhere` reaches this agent (default /run/berth-serve/store.sock)",
+                  store.socket),
+      text_option(kStore, "store-name", "NAME",
+                  "what this machine is called in the store (default: its hostname)", store.name),
+      text_option(kStore, "store-ca", "FILE", "who may sign etcd's certificates", store.ca_file),
+      text_option(kStore, "store-cert", "FILE", "the certificate that etcd is shown", store.cert_file),
+      text_option(kStore, "store-key", "FILE", "that certificate's key", store.key_file),
   };
 }
 
@@ -123,6 +149,7 @@ Syntax serve_syntax(serve::Settings& settings, std::string& config_file) {
       source_option(settings.source),
   };
   for (Option& each : hub_options(settings.hub)) syntax.options.push_back(std::move(each));
+  for (Option& each : store_options(settings.store)) syntax.options.push_back(std::move(each));
   return syntax;
 }
 

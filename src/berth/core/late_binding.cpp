@@ -137,6 +137,10 @@ void leave(Step& step, std::size_t host, Error why) {
 
 Step begin(Request request, const std::vector<std::string>& hosts, Joining joining) {
   Step step{{std::move(request), {}}, {}};
+  if (joining == Joining::as_opened) {
+    for (const std::string& host : hosts) step.state.hosts.push_back({host, Part::asked});
+    return step;
+  }
   const bool few = hosts.size() <= kLines && joining == Joining::few_at_once;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     step.state.hosts.push_back({hosts[i], few ? Part::in_line : Part::asked});
@@ -152,6 +156,10 @@ Step next(State state, std::size_t host, What what) {
     if (candidate.part != Part::asked || step.state.chosen) return step;
     candidate.offer = std::move(offered->offer);
     fill_lines(step);
+  } else if (std::holds_alternative<Opened>(what)) {
+    if (step.state.hosts[host].part != Part::asked || step.state.chosen) return step;
+    step.state.hosts[host].part = Part::in_line;
+    step.words.push_back({Word::Kind::join, host});
   } else if (std::holds_alternative<AsksToStart>(what)) {
     choose(step, host);
   } else if (std::holds_alternative<Begins>(what)) {

@@ -55,9 +55,11 @@ struct Begins {};
 struct Gone {
   Error why;
 };
+/// It may be joined now: its turn has come in the line of the lab.
+struct Opened {};
 /// Of no host: enough time has gone for offers.
 struct EnoughOffers {};
-using What = std::variant<Offered, AsksToStart, Begins, Gone, EnoughOffers>;
+using What = std::variant<Offered, Opened, AsksToStart, Begins, Gone, EnoughOffers>;
 
 /// What is to be told to a host.
 struct Word {
@@ -72,8 +74,9 @@ struct Step {
   std::vector<Word> words;
 };
 
-/// Whether the offers decide who joins also where there are few hosts.
-enum class Joining { few_at_once, by_offers };
+/// Whether the offers decide who joins also where there are few hosts; or each host joins once it is opened,
+/// and is asked for no offer.
+enum class Joining { few_at_once, by_offers, as_opened };
 
 /// few_at_once: few hosts join at once, and are asked for no offer. A host that offers and does not have the
 /// path near which the request is to run joins only once no host that has the path is left.

@@ -57,6 +57,7 @@ struct SitePolicy {
   std::optional<std::int64_t> tenant_time_s;
   std::vector<LabHost> hosts;  ///< those of --anywhere
   HubPlace hub;                ///< that knows them instead
+  std::string store_socket;    ///< of the agent that keeps the line of the lab; "": there is none
   HostFacts host;              ///< what the site says of this machine; without a name it has the kernel's
   /// Keys that this version does not know, each with its file and line. Whoever grants devices stops at one:
   /// a rule that is not understood is not skipped.

@@ -468,6 +468,16 @@ Result<void> read_hub(Page& page, std::string_view key, const toml::node& node) 
   return {};
 }
 
+// No rule: without it a user waits by the rules of step 1, as with --hosts.
+Result<void> read_store_socket(Page& page, std::string_view key, const toml::node& node) {
+  BERTH_LET(auto path, text_of(page, node, key));
+  if (!path.starts_with('/'))
+    return wrong(page, node,
+                 fmt::format("{} must be the whole path of the socket of `berth serve --store`", key));
+  page.policy.store_socket = std::move(path);
+  return {};
+}
+
 // No rule: a user's own file could only have them wrong.
 Result<void> is_of_the_machine(const Page& page, std::string_view key, const toml::node& node) {
   if (!page.only_narrow) return {};
@@ -521,6 +531,7 @@ constexpr auto kKeys = std::to_array<Key>({{"commands", read_commands},
                                            {"limits", read_limits},
                                            {"hosts", read_hosts},
                                            {"hub", read_hub},
+                                           {"store", read_store_socket},
                                            {"host_name", read_host_name},
                                            {"labels", read_labels},
                                            {"excluded", read_exclusions},

@@ -106,14 +106,24 @@ bool expect(SSL* ssl, const std::string& host) {
   return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), address.c_str()) == 1;
 }
 
-std::string request_for(const Peer& peer, std::string_view target, std::string_view tag) {
+std::string head_for(const Peer& peer, std::string_view method, std::string_view target) {
   const bool bracketed = peer.host.find(':') != std::string::npos;
-  std::string text =
-      fmt::format("GET {}{} HTTP/1.1\r\nHost: {}{}{}:{}\r\nUser-Agent: berth\r\nAccept: application/json\r\n",
-                  peer.prefix, target, bracketed ? "[" : "", peer.host, bracketed ? "]" : "", peer.port);
+  std::string text = fmt::format(
+      "{} {}{} HTTP/1.1\r\nHost: {}{}{}:{}\r\nUser-Agent: berth\r\nAccept: application/json\r\n", method,
+      peer.prefix, target, bracketed ? "[" : "", peer.host, bracketed ? "]" : "", peer.port);
   if (!peer.token.empty()) text += fmt::format("Authorization: Bearer {}\r\n", peer.token);
+  return text;
+}
+
+std::string request_for(const Peer& peer, std::string_view target, std::string_view tag) {
+  std::string text = head_for(peer, "GET", target);
   if (!tag.empty()) text += fmt::format("If-None-Match: {}\r\n", tag);
   return text + "\r\n";
+}
+
+std::string post_for(const Peer& peer, std::string_view target, std::string_view body) {
+  return fmt::format("{}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+                     head_for(peer, "POST", target), body.size(), body);
 }
 
 std::string copied(beast::string_view text) {
@@ -142,7 +152,8 @@ std::string sentence(const ExchangeFailure& fault, const Peer& peer, const Bound
     return fmt::format("no answer within {:g} s ({})", static_cast<double>(bounds.patience.count()) / 1000.0,
                        to_text(fault.step));
   if (error == asio::error::connection_refused || error == boost::system::errc::no_such_file_or_directory)
-    return fmt::format("nobody listens at {}; start `berth serve` there", url_of(peer));
+    return fmt::format("nobody listens at {}; start {} there", url_of(peer),
+                       peer.is_store ? "etcd" : "`berth serve`");
   if (!fault.certificate.empty())
     return fmt::format("its certificate is not accepted: {}", fault.certificate);
   if (fault.step == Step::securing)
@@ -170,10 +181,11 @@ class Client::Body {
   Body(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, Peer peer, std::size_t most_bytes)
       : loop_(loop), sharing_(std::move(sharing)), peer_(std::move(peer)), most_bytes_(most_bytes) {}
 
-  Awaited<Result<Response>> get(std::string target, std::string tag, std::chrono::milliseconds patience) {
+  const Peer& peer() const { return peer_; }
+
+  Awaited<Result<Response>> ask(std::string request, std::chrono::milliseconds patience) {
     const Time until = std::chrono::steady_clock::now() + patience;
     const Bounds bounds{patience, most_bytes_};
-    const std::string request = request_for(peer_, target, tag);
     while (true) {
       const bool was_kept = plain_.has_value();
       if (!was_kept) {
@@ -197,6 +209,26 @@ class Client::Body {
       if (was_kept && has_ended(fault->error) && response.status == 0) continue;
       co_return fail(ErrorCode::failure, sentence(*fault, peer_, bounds));
     }
+  }
+
+  Awaited<Error> follow(std::string request, std::chrono::milliseconds patience,
+                        std::function<void()> heard) {
+    const Bounds bounds{patience, most_bytes_};
+    disconnect();
+    const Result<void> connected = co_await connect(std::chrono::steady_clock::now() + patience, bounds);
+    if (!connected) {
+      disconnect();
+      co_return connected.error();
+    }
+    plain_->expires_never();
+    std::optional<ExchangeFailure> fault;
+    if (secure_) {
+      fault = co_await listen(*secure_, request, heard);
+    } else {
+      fault = co_await listen(*plain_, request, heard);
+    }
+    disconnect();
+    co_return Error{ErrorCode::failure, sentence(*fault, peer_, bounds)};
   }
 
  private:
@@ -265,6 +297,21 @@ class Client::Body {
     co_return std::nullopt;
   }
 
+  template <class Stream>
+  static Awaited<std::optional<ExchangeFailure>> listen(Stream& stream, const std::string& request,
+                                                        const std::function<void()>& heard) {
+    const asio::const_buffer text = asio::buffer(request);
+    const auto [not_sent, sent] = co_await asio::async_write(stream, text, kAwait);
+    if (not_sent) co_return ExchangeFailure{Step::asking, not_sent};
+    std::array<char, 4096> piece;
+    const asio::mutable_buffer room = asio::buffer(piece);
+    while (true) {
+      const auto [error, size] = co_await stream.async_read_some(room, kAwait);
+      if (error) co_return ExchangeFailure{Step::reading, error};
+      heard();
+    }
+  }
+
   asio::io_context& loop_;
   std::shared_ptr<ClientSharing> sharing_;
   Peer peer_;
@@ -284,7 +331,18 @@ Client::~Client() = default;
 
 asio::awaitable<Result<Response>, Executor> Client::get(std::string target, std::string tag,
                                                         std::chrono::milliseconds patience) {
-  return body_->get(std::move(target), std::move(tag), patience);
+  return body_->ask(request_for(body_->peer(), target, tag), patience);
+}
+
+asio::awaitable<Result<Response>, Executor> Client::post(std::string target, std::string body,
+                                                         std::chrono::milliseconds patience) {
+  return body_->ask(post_for(body_->peer(), target, body), patience);
+}
+
+asio::awaitable<Error, Executor> Client::follow(std::string target, std::string body,
+                                                std::chrono::milliseconds patience,
+                                                std::function<void()> heard) {
+  return body_->follow(post_for(body_->peer(), target, body), patience, std::move(heard));
 }
 
 Result<Response> get_once(const Peer& peer, const std::string& target, std::chrono::milliseconds patience,

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -32,6 +33,13 @@ class Client {
   /// "" for none. Error: `failure`, with what happened and what to do; there was no whole answer.
   asio::awaitable<Result<Response>, Executor> get(std::string target, std::string tag,
                                                   std::chrono::milliseconds patience);
+  /// POST of a JSON text, as above. It may have been understood although there was no answer, and is sent
+  /// again where a kept connection has ended: what is asked must bear that.
+  asio::awaitable<Result<Response>, Executor> post(std::string target, std::string body,
+                                                   std::chrono::milliseconds patience);
+  /// POST whose answer has no end. Calls `heard` whenever some of it has come, unread, until it ends.
+  asio::awaitable<Error, Executor> follow(std::string target, std::string body,
+                                          std::chrono::milliseconds patience, std::function<void()> heard);
 
  private:
   class Body;

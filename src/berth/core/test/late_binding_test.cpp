@@ -46,6 +46,18 @@ TEST_CASE("few hosts join at once, and many are asked for their offers first") {
   CHECK(std::ranges::all_of(many.words, [](const Word& word) { return word.kind == ask_offer; }));
 }
 
+TEST_CASE("where the lab has one line, a host is joined when it is opened, and not before") {
+  Scene scene(kLines + 2, Joining::as_opened);
+  CHECK(scene.words.empty());
+  CHECK(scene.hears(5, AsksToStart{}).empty());
+  CHECK(scene.hears(5, Opened{}) == Words{{join, 5}});
+  CHECK(scene.hears(5, Opened{}).empty());
+  CHECK(scene.hears(0, kLost).empty());
+  CHECK(scene.hears(1, Opened{}) == Words{{join, 1}});
+  CHECK(scene.hears(5, AsksToStart{}) == Words{{yes, 5}, {let_go, 1}, {let_go, 2}, {let_go, 3}, {let_go, 4}});
+  CHECK(scene.hears(2, Opened{}).empty());
+}
+
 TEST_CASE("a host without the path joins once all have offered, and none that has the path is left") {
   const Offer here{.possible = 1, .near = true};
   const Offer away{.possible = 1, .free = 1, .at_once = true, .near = false};

@@ -70,7 +70,7 @@ TEST_CASE("a key that is not known is kept with file and line, beside all that i
             "default_wait, idle_leftovers, idle_leases, order, backfill, assumed_time, time, time_grace, "
             "job_output, "
             "keep_jobs, tenant_gpus, tenant_time, "
-            "limits, hosts, hub, host_name, labels, excluded, ignored_programs, ignored_users, "
+            "limits, hosts, hub, store, host_name, labels, excluded, ignored_programs, ignored_users, "
             "gpu_scheduler_locks"});
 }
 
@@ -136,6 +136,18 @@ TEST_CASE("a user's file may only narrow the site's") {
         "time_grace = \"31s\"", "job_output = \"2G\"", "keep_jobs = \"31d\"", "tenant_gpus = 3",
         "tenant_time = \"61s\"", "ignored_programs = [\"x\"]", "ignored_users = [\"x\"]"}) {
     CHECK_MESSAGE(!apply_site_text(site, text, "u", true), text);
+  }
+}
+
+TEST_CASE(
+    "the agent that keeps the line of the lab is named by the whole path of its socket, by a user as well") {
+  const auto site = apply_site_text({}, "store = \"/run/berth-serve/store.sock\"", "f", false);
+  REQUIRE(site.has_value());
+  CHECK(site->store_socket == "/run/berth-serve/store.sock");
+  CHECK(apply_site_text(*site, "store = \"/tmp/own\"", "g", true)->store_socket == "/tmp/own");
+  for (const char* bad : {"store = true", "store = \"store.sock\"", "store = \"\""}) {
+    CAPTURE(bad);
+    CHECK_FALSE(apply_site_text({}, bad, "f", false).has_value());
   }
 }
 

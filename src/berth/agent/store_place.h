@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "berth/agent/peer.h"
+#include "berth/agent/settings.h"
+#include "berth/core/error.h"
+
+namespace berth::serve {
+
+/// Where the store of the lab is, and where those who wait here reach its agent.
+struct StorePlace {
+  std::vector<Peer> members;  ///< of one etcd; any of them will do
+  std::string socket;
+  std::string name;  ///< of this machine in the store
+
+  bool operator==(const StorePlace&) const = default;
+};
+
+/// nullopt: the settings name no store. Error: `usage`, with what is wrong and what to do.
+Result<std::optional<StorePlace>> store_place(const StoreSettings& settings, const std::string& hostname);
+
+}  // namespace berth::serve

@@ -1,0 +1,104 @@
+#include "berth/cli/lab_place.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/cli/far_command.h"
+#include "berth/core/printable.h"
+
+namespace berth::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kBetweenTries = 1s;
+
+}  // namespace
+
+Result<LabPlace> LabPlace::take(std::string socket, std::vector<std::string> hosts) {
+  BERTH_LET(const auto secret, secret_mark());
+  // Of "berth-0123…\n" the digits.
+  const std::size_t digits = secret.find('-') + 1;
+  LabPlace place(std::move(socket), secret.substr(digits, secret.size() - digits - 1), std::move(hosts));
+  BERTH_LET(auto link, StoreLink::open(place.path_));
+  place.link_ = std::move(link);
+  place.say_all();
+  return place;
+}
+
+void LabPlace::add_to(std::vector<pollfd>& polled) const {
+  if (link_) polled.push_back({link_->descriptor(), link_->wants(), 0});
+}
+
+std::optional<std::chrono::steady_clock::time_point> LabPlace::next_deadline() const {
+  if (link_) return std::nullopt;
+  return next_try_;
+}
+
+LabPlace::News LabPlace::heed() {
+  News news;
+  if (!link_) come_back();
+  if (!link_) return news;
+  link_->attend();
+  while (const auto words = link_->next()) {
+    const std::string& word = words->front();
+    const std::string& rest = words->back();
+    if (word == "open") {
+      news.opened.push_back(rest);
+    } else if (word == "yes") {
+      news.yes = rest;
+    } else if (word == "place") {
+      std::size_t place = 0;
+      std::from_chars(rest.data(), rest.data() + rest.size(), place);
+      news.place = place;
+    } else if (word == "silent") {
+      news.silent = printable(rest);
+    } else if (word == "heard") {
+      news.silent = "";
+    } else if (word == "no") {
+      news.ended = Error{ErrorCode::failure, fmt::format("the line of the lab: {}", printable(rest))};
+    }
+  }
+  if (!link_->has_ended()) return news;
+  link_.reset();
+  next_try_ = std::chrono::steady_clock::now() + kBetweenTries;
+  return news;
+}
+
+void LabPlace::joined(const std::string& host) {
+  if (joined_.insert(host).second && link_) link_->send("joined " + host);
+}
+
+void LabPlace::left(const std::string& host) {
+  if (std::erase(hosts_, host) == 0) return;
+  joined_.erase(host);
+  if (start_on_ == host) start_on_.clear();
+  if (link_) link_->send("left " + host);
+}
+
+void LabPlace::ask_to_start(const std::string& host) {
+  start_on_ = host;
+  if (link_) link_->send("start " + host);
+}
+
+void LabPlace::come_back() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_try_) return;
+  next_try_ = now + kBetweenTries;
+  auto link = StoreLink::open(path_);
+  if (!link) return;
+  link_ = *std::move(link);
+  say_all();
+}
+
+void LabPlace::say_all() {
+  if (hosts_.empty()) return;
+  link_->send(fmt::format("wait {} {}", mark_, fmt::join(hosts_, ",")));
+  for (const std::string& host : joined_) link_->send("joined " + host);
+  if (!start_on_.empty()) link_->send("start " + start_on_);
+}
+
+}  // namespace berth::cli

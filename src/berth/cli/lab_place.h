@@ -1,0 +1,56 @@
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "berth/cli/store_link.h"
+#include "berth/core/error.h"
+
+namespace berth::cli {
+
+/// The place of one request in the line of the lab. It is kept through an end of the agent: whoever comes
+/// back with the same mark has the same place.
+class LabPlace {
+ public:
+  /// `hosts`: that could start the request, without users. Error: as of StoreLink::open.
+  static Result<LabPlace> take(std::string socket, std::vector<std::string> hosts);
+
+  void add_to(std::vector<pollfd>& polled) const;
+  std::optional<std::chrono::steady_clock::time_point> next_deadline() const;
+
+  struct News {
+    std::vector<std::string> opened;  ///< may be joined now
+    std::optional<std::string> yes;   ///< the command may start there, and nowhere else
+    std::optional<std::size_t> place;
+    std::optional<Error> ended;         ///< it has no place
+    std::optional<std::string> silent;  ///< why the store does not answer; "": it does again
+  };
+  /// What the agent has said. Nothing in it blocks for long.
+  News heed();
+
+  /// It stands in the own line of this host.
+  void joined(const std::string& host);
+  void left(const std::string& host);
+  /// This host grants it: may it start there?
+  void ask_to_start(const std::string& host);
+
+ private:
+  LabPlace(std::string socket, std::string mark, std::vector<std::string> hosts)
+      : path_(std::move(socket)), mark_(std::move(mark)), hosts_(std::move(hosts)) {}
+  void come_back();
+  void say_all();
+
+  std::string path_, mark_;
+  std::vector<std::string> hosts_;
+  std::set<std::string> joined_;
+  std::string start_on_;
+  std::optional<StoreLink> link_;  ///< none: the agent has ended
+  std::chrono::steady_clock::time_point next_try_{};
+};
+
+}  // namespace berth::cli

@@ -1,0 +1,98 @@
+#include "berth/core/lab_line.h"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+namespace berth {
+namespace {
+
+using Hosts = std::vector<std::string>;
+using Homes = std::set<std::string, std::less<>>;
+
+LabTicket asks(std::string id, std::uint64_t order, Hosts hosts, Hosts joined = {},
+               std::string home = "desk") {
+  return {std::move(id), order, std::move(home), 1000, std::move(hosts), std::move(joined)};
+}
+
+TEST_CASE("the first of the lab may join all hosts, whenever its home's clock says it came") {
+  const std::vector<LabTicket> line{asks("z", 1, {"a", "b"}), asks("a", 2, {"a", "b"})};
+  CHECK(hosts_to_join(line, "z", {}) == Hosts{"a", "b"});
+  CHECK(hosts_to_join(line, "a", {}).empty());
+  CHECK(lab_place(line, "z") == 0);
+  CHECK(lab_place(line, "a") == 1);
+}
+
+TEST_CASE("nobody joins a host before all earlier ones that could start there stand in its line") {
+  const std::vector<LabTicket> line{asks("1", 1, {"a", "b"}, {"a"}), asks("2", 2, {"b", "a", "c"})};
+  CHECK(hosts_to_join(line, "2", {}) == Hosts{"a", "c"});
+}
+
+TEST_CASE("those who share no host do not wait for each other") {
+  const std::vector<LabTicket> line{asks("1", 1, {"a"}), asks("2", 2, {"b"})};
+  CHECK(hosts_to_join(line, "2", {}) == Hosts{"b"});
+  CHECK(lab_place(line, "2") == 0);
+}
+
+TEST_CASE("a host has no more of the lab in its line than the window") {
+  std::vector<LabTicket> line;
+  for (std::size_t i = 0; i < kLabWindow; ++i) line.push_back(asks(std::to_string(i), i + 1, {"a"}, {"a"}));
+  line.push_back(asks("last", 1000, {"a", "b"}));
+  CHECK(hosts_to_join(line, "last", {}) == Hosts{"b"});
+  line.erase(line.begin());
+  CHECK(hosts_to_join(line, "last", {}) == Hosts{"a", "b"});
+}
+
+TEST_CASE(
+    "those of a home that is silent are passed over where they stand in no line, and keep their places") {
+  const std::vector<LabTicket> line{asks("1", 1, {"a", "b"}, {"b"}, "gone"), asks("2", 2, {"a", "b"})};
+  CHECK(hosts_to_join(line, "2", {}) == Hosts{"b"});
+  CHECK(hosts_to_join(line, "2", Homes{"gone"}) == Hosts{"a", "b"});
+  CHECK(hosts_to_join(line, "1", Homes{"gone"}) == Hosts{"a", "b"});
+}
+
+TEST_CASE("who is not in the line joins nothing") {
+  CHECK(hosts_to_join({asks("1", 1, {"a"})}, "2", {}).empty());
+}
+
+TEST_CASE("whatever joins by this rule stands in each host's line in the order of the lab") {
+  CHECK(rc::check([](const std::vector<std::uint8_t>& wishes, const std::vector<std::uint8_t>& turns) {
+    const Hosts names{"a", "b", "c"};
+    std::vector<LabTicket> line;
+    for (std::size_t i = 0; i < wishes.size(); ++i) {
+      LabTicket ticket = asks(std::to_string(i), 10 + i, {});
+      for (std::size_t k = 0; k < names.size(); ++k)
+        if ((wishes[i] >> k & 1) != 0) ticket.hosts.push_back(names[k]);
+      line.push_back(ticket);
+    }
+    for (const std::string& host : names) {
+      std::vector<LabTicket> now = line;
+      std::vector<std::uint64_t> stood;
+      for (const std::uint8_t turn : turns) {
+        if (now.empty()) break;
+        LabTicket& ticket = now[turn % now.size()];
+        const auto open = hosts_to_join(now, ticket.id, {});
+        const bool stands = std::ranges::find(ticket.joined, host) != ticket.joined.end();
+        if (stands || std::ranges::find(open, host) == open.end()) continue;
+        ticket.joined.push_back(host);
+        stood.push_back(ticket.order);
+      }
+      RC_ASSERT(std::ranges::is_sorted(stood));
+      RC_ASSERT(stood.size() <= kLabWindow);
+    }
+  }));
+}
+
+TEST_CASE("somebody may always join who stands nowhere and whose host has room") {
+  CHECK(rc::check([](const std::vector<std::uint8_t>& wishes) {
+    std::vector<LabTicket> line;
+    for (std::size_t i = 0; i < wishes.size(); ++i)
+      line.push_back(asks(std::to_string(i), i + 1, {wishes[i] % 2 == 0 ? "a" : "b"}));
+    if (line.empty()) return;
+    RC_ASSERT(!hosts_to_join(line, line.front().id, {}).empty());
+  }));
+}
+
+}  // namespace
+}  // namespace berth

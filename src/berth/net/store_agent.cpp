@@ -1,0 +1,562 @@
+// One coroutine talks to the store, one question after another: what is wanted is put there, all of the line
+// is read, and those who wait are told. What it knows of the store it has read in the same round, so a store
+// that was down, wiped or set back is only a round with other answers. A watch rings for the next round and
+// says nothing. As in http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
+#include "berth/net/store_agent.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <boost/asio/read_until.hpp>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "berth/api/berth.h"
+#include "berth/core/lab_host.h"
+#include "berth/core/lab_line.h"
+#include "berth/core/printable.h"
+#include "berth/net/client.h"
+#include "berth/net/listener.h"
+#include "berth/render/lab_store.h"
+
+namespace berth::serve {
+namespace {
+
+using namespace std::chrono_literals;
+using Instant = std::chrono::steady_clock::time_point;
+using Turn = asio::awaitable<void, Executor>;
+template <class T>
+using Promised = asio::awaitable<Result<T>, Executor>;
+
+constexpr std::string_view kAll = "/berth/1/";
+constexpr std::string_view kTickets = "/berth/1/ticket/";
+constexpr std::string_view kAlive = "/berth/1/alive/";
+constexpr std::string_view kStarts = "/berth/1/start/";
+
+constexpr auto kStorePatience = 3000ms;  // of each question
+constexpr auto kPresence = 30s;
+constexpr auto kRenewal = 10s;
+/// A home from which nobody has heard for so long is passed over. It is counted here: the store has no clock.
+constexpr auto kSilence = 30s;
+/// In which those who waited here before this agent started may come back to their places.
+constexpr auto kComingBack = 30s;
+/// Who may join a host and does not, because he is stopped, is waited for no longer than this.
+constexpr auto kJoining = 60s;
+constexpr auto kRound = 2s;  // where the watch says nothing
+constexpr auto kIdleRound = 10s;
+constexpr auto kAfterFault = 1s;
+constexpr std::size_t kLongestWords = 64U << 10U;
+constexpr std::size_t kMostOfUser = 1024;
+constexpr std::size_t kMostOfStore = 64U << 20U;  // 10⁵ tickets
+
+std::string key_of(std::string_view folder, std::string_view name) {
+  return fmt::format("{}{}", folder, name);
+}
+
+/// Without the folder; nullopt: the key is not in it.
+std::optional<std::string> name_in(std::string_view folder, std::string_view key) {
+  if (!key.starts_with(folder) || key.size() == folder.size()) return std::nullopt;
+  return std::string(key.substr(folder.size()));
+}
+
+std::vector<std::string> split_words(std::string_view text, char between) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(between), text.size());
+    if (end > 0) words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+bool is_mark(std::string_view text) {
+  return text.size() >= 16 && text.size() <= 64 && std::ranges::all_of(text, [](char each) {
+           return (each >= '0' && each <= '9') || (each >= 'a' && each <= 'f');
+         });
+}
+
+/// The line of the lab as one read of the store had it.
+struct LabNow {
+  std::vector<LabTicket> line;
+  std::map<std::string, std::string, std::less<>> alive;   ///< version of the agent, by machine
+  std::map<std::string, std::string, std::less<>> starts;  ///< by id of the ticket
+};
+
+LabNow lab_of(const std::vector<render::StoredValue>& values) {
+  LabNow now;
+  for (const render::StoredValue& each : values) {
+    if (const auto id = name_in(kTickets, each.key)) {
+      if (auto ticket = render::read_lab_ticket(*id, each)) now.line.push_back(*std::move(ticket));
+    } else if (const auto home = name_in(kAlive, each.key)) {
+      now.alive.emplace(*home, each.value);
+    } else if (const auto started = name_in(kStarts, each.key)) {
+      now.starts.emplace(*started, each.value);
+    }
+  }
+  return now;
+}
+
+/// Somebody on this machine, on the connection that is his place.
+struct StoreGuest {
+  explicit StoreGuest(asio::io_context& loop) : socket(loop) {}
+
+  asio::basic_stream_socket<Protocol, Executor> socket;
+  ucred who{};
+  LabTicket wanted{};                ///< its place, once it asked for one; the order is the store's
+  std::vector<std::string> asked{};  ///< the hosts that it has named and not left
+  std::string start_on{};
+  std::map<std::string, Instant, std::less<>> opened{};  ///< since when it may join them
+  std::optional<std::size_t> told_place{};
+  bool told_silent = false;
+  bool wants_status = false;
+  bool is_gone = false;
+  std::string to_send{};
+  bool is_sending = false;
+
+  bool waits() const { return !wanted.id.empty() && !is_gone; }
+  std::string start_text() const { return fmt::format("{} {}", start_on, who.pid); }
+};
+using Guest = std::shared_ptr<StoreGuest>;
+
+}  // namespace
+
+class StoreAgent::Body : public std::enable_shared_from_this<Body> {
+ public:
+  Body(asio::io_context& loop, std::function<void(const std::string&)> log)
+      : loop_(loop), log_(std::move(log)), bell_(loop), watch_pause_(loop), sharing_(client_sharing(loop)) {}
+
+  Result<void> start(StorePlace place) {
+    place_ = std::move(place);
+    BERTH_LET(listener_, listen_on_socket(loop_, place_.socket));
+    use_member(0);
+    asio::co_spawn(loop_, admit(shared_from_this()), asio::detached);
+    asio::co_spawn(loop_, rounds(shared_from_this()), asio::detached);
+    asio::co_spawn(loop_, watch(shared_from_this()), asio::detached);
+    return {};
+  }
+
+ private:
+  void use_member(std::size_t which) {
+    member_ = which % place_.members.size();
+    client_ = std::make_unique<Client>(loop_, sharing_, place_.members[member_], kMostOfStore);
+  }
+
+  Promised<std::string> ask(std::string path, std::string body) {
+    auto answer = co_await client_->post(std::move(path), std::move(body), kStorePatience);
+    if (!answer) co_return std::unexpected(answer.error());
+    co_return std::move(answer->body);
+  }
+
+  Promised<render::ChangeAnswer> change(render::StoreChange wanted) {
+    std::string path = "/v3/kv/txn";
+    std::string body = render::store_change_json(wanted);
+    const auto answer = co_await ask(std::move(path), std::move(body));
+    if (!answer) co_return std::unexpected(answer.error());
+    co_return render::read_change_answer(*answer);
+  }
+
+  // --- rounds
+
+  static Turn rounds(std::shared_ptr<Body> self) {
+    while (true) {
+      self->is_rung_ = false;
+      const auto again = co_await self->one_round();
+      if (again) {
+        self->is_found();
+      } else {
+        self->is_lost(again.error().message);
+      }
+      // As this round has found it.
+      for (const Guest& each : self->guests_)
+        if (std::exchange(each->wants_status, false)) self->tell_status(each);
+      if (again && (*again || self->is_rung_)) continue;
+      const bool waits = self->somebody_waits();
+      const std::chrono::milliseconds pause = !again || self->lease_.empty() ? kAfterFault
+                                              : waits                        ? kRound
+                                                                             : kIdleRound;
+      self->bell_.expires_after(pause);
+      co_await self->bell_.async_wait(kAwait);
+    }
+  }
+
+  bool somebody_waits() const {
+    return std::ranges::any_of(guests_, [](const Guest& each) { return each->waits(); });
+  }
+
+  void ring() {
+    is_rung_ = true;
+    if (fault_.empty()) bell_.cancel();
+  }
+
+  void is_found() {
+    if (!fault_.empty()) log_(fmt::format("the store at {} answers again", url_of(place_.members[member_])));
+    fault_.clear();
+    for (const Guest& each : guests_)
+      if (std::exchange(each->told_silent, false)) send(each, "heard");
+  }
+
+  void is_lost(const std::string& why) {
+    const std::string url = url_of(place_.members[member_]);
+    if (fault_.empty())
+      log_(fmt::format("the store at {} does not answer, and all keep their places: {}", url, why));
+    fault_ = fmt::format("{}: {}", url, why);
+    for (const Guest& each : guests_)
+      if (each->waits() && !std::exchange(each->told_silent, true)) send(each, "silent " + printable(fault_));
+    use_member(member_ + 1);
+  }
+
+  /// True: something was changed, so that what was read is old.
+  Promised<bool> one_round() {
+    const auto present = co_await be_present();
+    if (!present) co_return std::unexpected(present.error());
+    const auto left = co_await take_away();
+    if (!left) co_return std::unexpected(left.error());
+    std::string path = "/v3/kv/range";
+    std::string body = render::all_with_prefix_json(kAll);
+    const auto answer = co_await ask(std::move(path), std::move(body));
+    if (!answer) co_return std::unexpected(answer.error());
+    const auto values = render::read_stored(*answer);
+    if (!values) co_return std::unexpected(values.error());
+    now_ = lab_of(*values);
+    // A store that was wiped or set back has no presence of ours either.
+    if (!now_.alive.contains(place_.name)) lease_.clear();
+    sweep();
+    bool changed = !removals_.empty();
+    const std::vector<Guest> guests = guests_;
+    for (const Guest& each : guests) {
+      if (!each->waits()) continue;
+      pass_over_unjoined(*each);
+      const auto done = co_await settle(each);
+      if (!done) co_return std::unexpected(done.error());
+      changed = changed || *done;
+    }
+    tell_all();
+    co_return changed;
+  }
+
+  Promised<void> be_present() {
+    const Instant now = std::chrono::steady_clock::now();
+    if (!lease_.empty() && now < renewal_) co_return Result<void>();
+    if (!lease_.empty()) {
+      std::string path = "/v3/lease/keepalive";
+      std::string body = render::lease_renewal_json(lease_);
+      const auto answer = co_await ask(std::move(path), std::move(body));
+      if (!answer) co_return std::unexpected(answer.error());
+      const auto renewed = render::read_renewed_lease(*answer);
+      renewal_ = now + kRenewal;
+      if (renewed && renewed->ttl_s > 0) co_return Result<void>();
+      lease_.clear();
+    }
+    std::string path = "/v3/lease/grant";
+    std::string body = render::lease_grant_json(std::chrono::seconds(kPresence).count());
+    const auto answer = co_await ask(std::move(path), std::move(body));
+    if (!answer) co_return std::unexpected(answer.error());
+    const auto granted = render::read_granted_lease(*answer);
+    if (!granted) co_return std::unexpected(granted.error());
+    render::StoreChange presence;
+    presence.puts.push_back({key_of(kAlive, place_.name), std::string(version()), granted->id});
+    const auto put = co_await change(std::move(presence));
+    if (!put) co_return std::unexpected(put.error());
+    lease_ = granted->id;
+    renewal_ = now + kRenewal;
+    co_return Result<void>();
+  }
+
+  /// The places of those who have gone.
+  Promised<void> take_away() {
+    while (!removals_.empty()) {
+      const std::string id = *removals_.begin();
+      render::StoreChange removal;
+      removal.removed = {key_of(kTickets, id), key_of(kStarts, id)};
+      const auto removed = co_await change(std::move(removal));
+      if (!removed) co_return std::unexpected(removed.error());
+      removals_.erase(id);
+    }
+    co_return Result<void>();
+  }
+
+  /// What an agent that was killed has left here.
+  void sweep() {
+    if (std::chrono::steady_clock::now() < began_ + kComingBack) return;
+    const auto is_left = [&](const std::string& id) {
+      return std::ranges::none_of(guests_,
+                                  [&](const Guest& each) { return each->waits() && each->wanted.id == id; });
+    };
+    for (const LabTicket& each : now_.line)
+      if (each.home == place_.name && is_left(each.id)) removals_.insert(each.id);
+    for (const auto& [id, text] : now_.starts)
+      if (id.starts_with(place_.name + "-") && is_left(id)) removals_.insert(id);
+  }
+
+  static void pass_over_unjoined(StoreGuest& guest) {
+    const Instant now = std::chrono::steady_clock::now();
+    std::erase_if(guest.wanted.hosts, [&](const std::string& host) {
+      const auto opened = guest.opened.find(host);
+      return opened != guest.opened.end() && now - opened->second > kJoining &&
+             std::ranges::find(guest.wanted.joined, host) == guest.wanted.joined.end();
+    });
+  }
+
+  /// Puts there what this one wants. True: the store has changed.
+  Promised<bool> settle(Guest guest) {
+    const LabTicket& wanted = guest->wanted;
+    const auto found = std::ranges::find(now_.line, wanted.id, &LabTicket::id);
+    const bool is_there = found != now_.line.end();
+    if (is_there && found->uid != wanted.uid) {
+      dismiss(guest, "another user has a place of this name");
+      co_return false;
+    }
+    if (!guest->start_on.empty()) co_return co_await begin(guest, is_there ? found->order : 0);
+    if (is_there && found->hosts == wanted.hosts && found->joined == wanted.joined) co_return false;
+    if (!is_there && now_.starts.contains(wanted.id)) co_return false;
+    render::StoreChange put;
+    put.conditions = {{key_of(kTickets, wanted.id), is_there ? found->order : 0}};
+    if (!is_there) put.conditions.push_back({key_of(kStarts, wanted.id), 0});
+    put.puts.push_back({key_of(kTickets, wanted.id), render::lab_ticket_json(wanted)});
+    const auto done = co_await change(std::move(put));
+    if (!done) co_return std::unexpected(done.error());
+    co_return true;
+  }
+
+  /// The one start. What was answered to nobody is answered again, to the same process for the same host.
+  Promised<bool> begin(Guest guest, std::uint64_t order) {
+    const std::string id = guest->wanted.id;
+    const std::string host = guest->start_on;
+    const std::string text = guest->start_text();
+    render::StoreChange put;
+    put.conditions = {{key_of(kTickets, id), order}, {key_of(kStarts, id), 0}};
+    if (order == 0) {
+      // It has no place: it gets one first, or it was started already.
+      const auto started = now_.starts.find(id);
+      if (started != now_.starts.end()) {
+        answer_start(guest, host, started->second == text);
+        co_return false;
+      }
+      put.puts.push_back({key_of(kTickets, id), render::lab_ticket_json(guest->wanted)});
+      const auto done = co_await change(std::move(put));
+      if (!done) co_return std::unexpected(done.error());
+      co_return true;
+    }
+    put.puts.push_back({key_of(kStarts, id), text});
+    put.removed = {key_of(kTickets, id)};
+    const auto done = co_await change(std::move(put));
+    if (!done) co_return std::unexpected(done.error());
+    if (done->made) answer_start(guest, host, true);
+    co_return true;
+  }
+
+  void answer_start(const Guest& guest, const std::string& host, bool yes) {
+    if (!yes) {
+      guest->wanted.id.clear();  // the start that is there stays
+      return dismiss(guest, "this request was started already");
+    }
+    if (guest->start_on == host) guest->start_on.clear();
+    send(guest, "yes " + host);
+  }
+
+  void tell_all() {
+    const Instant now = std::chrono::steady_clock::now();
+    std::set<std::string, std::less<>> absent;
+    for (const LabTicket& each : now_.line) {
+      if (now_.alive.contains(each.home)) {
+        silent_since_.erase(each.home);
+      } else if (now - silent_since_.try_emplace(each.home, now).first->second > kSilence) {
+        absent.insert(each.home);
+      }
+    }
+    for (const Guest& each : guests_) {
+      if (!each->waits()) continue;
+      if (std::ranges::find(now_.line, each->wanted.id, &LabTicket::id) == now_.line.end()) continue;
+      const std::size_t place = lab_place(now_.line, each->wanted.id);
+      for (const std::string& host : hosts_to_join(now_.line, each->wanted.id, absent))
+        if (each->opened.emplace(host, now).second) send(each, "open " + host);
+      // Last, so that who does not want to wait knows that no other host is open to him now.
+      if (std::exchange(each->told_place, place) != place) send(each, fmt::format("place {}", place));
+    }
+  }
+
+  // --- the watch
+
+  static Turn watch(std::shared_ptr<Body> self) {
+    while (true) {
+      Client client(self->loop_, self->sharing_, self->place_.members[self->member_]);
+      std::string path = "/v3/watch";
+      std::string body = fmt::format("{{\"create_request\":{}}}", render::all_with_prefix_json(kAll));
+      std::function<void()> heard = [&self] {
+        if (self->somebody_waits()) self->ring();
+      };
+      const Error end =
+          co_await client.follow(std::move(path), std::move(body), kStorePatience, std::move(heard));
+      self->watch_pause_.expires_after(kAfterFault);
+      co_await self->watch_pause_.async_wait(kAwait);
+    }
+  }
+
+  // --- those who wait
+
+  static Turn admit(std::shared_ptr<Body> self) {
+    while (true) {
+      const Guest guest = std::make_shared<StoreGuest>(self->loop_);
+      const auto [error] = co_await self->listener_.acceptor->async_accept(guest->socket, kAwait);
+      if (error) {
+        Timer pause(self->loop_);
+        pause.expires_after(100ms);
+        co_await pause.async_wait(kAwait);
+        continue;
+      }
+      socklen_t size = sizeof(guest->who);
+      if (::getsockopt(guest->socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &guest->who, &size) != 0)
+        continue;
+      const auto of_user = std::ranges::count_if(
+          self->guests_, [&](const Guest& each) { return each->who.uid == guest->who.uid; });
+      if (static_cast<std::size_t>(of_user) >= kMostOfUser) continue;
+      self->guests_.push_back(guest);
+      asio::co_spawn(self->loop_, attend(self, guest), asio::detached);
+    }
+  }
+
+  static Turn attend(std::shared_ptr<Body> self, Guest guest) {
+    std::string input;
+    while (!guest->is_gone) {
+      auto buffer = asio::dynamic_buffer(input, kLongestWords);
+      const auto [error, size] = co_await asio::async_read_until(guest->socket, buffer, '\n', kAwait);
+      if (error) break;
+      const std::vector<std::string> words = split_words(std::string_view(input).substr(0, size - 1), ' ');
+      input.erase(0, size);
+      self->hear(guest, words);
+    }
+    self->leave(guest);
+  }
+
+  void hear(const Guest& guest, const std::vector<std::string>& words) {
+    const std::string word = words.empty() ? "" : words[0];
+    const std::string name = words.size() > 1 ? words[1] : "";
+    LabTicket& wanted = guest->wanted;
+    const bool is_of_it = std::ranges::find(guest->asked, name) != guest->asked.end();
+    if (word == "status") {
+      guest->wants_status = true;
+    } else if (word == "wait" && words.size() == 3 && wanted.id.empty() && is_mark(name)) {
+      take_place(guest, name, split_words(words[2], ','));
+    } else if (word == "joined" && is_of_it) {
+      for (std::vector<std::string>* names : {&wanted.hosts, &wanted.joined})
+        if (std::ranges::find(*names, name) == names->end()) names->push_back(name);
+      guest->opened.try_emplace(name, std::chrono::steady_clock::now());
+    } else if (word == "left" && is_of_it) {
+      std::erase(guest->asked, name);
+      if (guest->start_on == name) guest->start_on.clear();
+      std::erase(wanted.hosts, name);
+      std::erase(wanted.joined, name);
+    } else if (word == "start" && is_of_it) {
+      guest->start_on = name;
+    } else {
+      return dismiss(guest, "it was asked what this version does not know");
+    }
+    ring();
+  }
+
+  void take_place(const Guest& guest, const std::string& mark, std::vector<std::string> hosts) {
+    const std::string id = fmt::format("{}-{}", place_.name, mark);
+    if (hosts.empty() ||
+        !std::ranges::all_of(hosts, [](const auto& each) { return check_host_name(each).has_value(); }))
+      return dismiss(guest, "these are no hosts");
+    if (std::ranges::any_of(guests_,
+                            [&](const Guest& each) { return each->waits() && each->wanted.id == id; }))
+      return dismiss(guest, "this request has its place on another connection");
+    guest->asked = hosts;
+    guest->wanted = {
+        .id = id, .home = place_.name, .uid = guest->who.uid, .hosts = std::move(hosts), .joined = {}};
+    removals_.erase(id);
+    if (!fault_.empty() && !std::exchange(guest->told_silent, true))
+      send(guest, "silent " + printable(fault_));
+  }
+
+  void tell_status(const Guest& guest) {
+    send(guest, "store " + url_of(place_.members[member_]));
+    send(guest, "name " + place_.name);
+    if (!fault_.empty()) send(guest, "silent " + printable(fault_));
+    for (const auto& [home, version] : now_.alive)
+      send(guest, fmt::format("alive {} {}", printable(home), printable(version)));
+    send(guest, fmt::format("waiting {}", now_.line.size()));
+    send(guest, "end");
+  }
+
+  void dismiss(const Guest& guest, std::string_view why) {
+    send(guest, fmt::format("no {}", why));
+    leave(guest);
+  }
+
+  /// Its place goes at once.
+  void leave(const Guest& guest) {
+    if (std::exchange(guest->is_gone, true)) return;
+    std::erase(guests_, guest);
+    const bool is_owner = now_owner(guest);
+    if (is_owner) removals_.insert(guest->wanted.id);
+    ring();
+    if (guest->is_sending) return;
+    close(guest);
+  }
+
+  /// Not of one that was sent away because the place is another's.
+  bool now_owner(const Guest& guest) const {
+    if (guest->wanted.id.empty()) return false;
+    const auto found = std::ranges::find(now_.line, guest->wanted.id, &LabTicket::id);
+    return found == now_.line.end() || found->uid == guest->wanted.uid;
+  }
+
+  static void close(const Guest& guest) {
+    boost::system::error_code ignored;
+    (void)guest->socket.close(ignored);
+  }
+
+  void send(const Guest& guest, std::string_view words) {
+    guest->to_send += fmt::format("{}\n", words);
+    if (guest->to_send.size() > kLongestWords) return close(guest);
+    if (!std::exchange(guest->is_sending, true)) asio::co_spawn(loop_, send_all(guest), asio::detached);
+  }
+
+  static Turn send_all(Guest guest) {
+    while (!guest->to_send.empty()) {
+      const std::string text = std::exchange(guest->to_send, "");
+      const asio::const_buffer buffer = asio::buffer(text);
+      const auto [error, size] = co_await asio::async_write(guest->socket, buffer, kAwait);
+      if (error) break;
+    }
+    guest->is_sending = false;
+    if (guest->is_gone) close(guest);
+  }
+
+  asio::io_context& loop_;
+  std::function<void(const std::string&)> log_;
+  StorePlace place_;
+  Listener listener_;
+  Timer bell_;  ///< rings for a round
+  bool is_rung_ = false;
+  Timer watch_pause_;
+  std::shared_ptr<ClientSharing> sharing_;
+  std::unique_ptr<Client> client_;
+  std::size_t member_ = 0;  ///< of the store, which is asked
+  std::string fault_;       ///< why the store does not answer; "": it does
+  std::string lease_;       ///< of this machine's presence, and of nothing else
+  Instant renewal_{};
+  LabNow now_;
+  std::vector<Guest> guests_;
+  std::set<std::string, std::less<>> removals_;  ///< ids of tickets whose waiters have gone
+  std::map<std::string, Instant, std::less<>> silent_since_;
+  Instant began_ = std::chrono::steady_clock::now();
+};
+
+StoreAgent::StoreAgent(asio::io_context& loop, std::function<void(const std::string&)> log)
+    : body_(std::make_shared<Body>(loop, std::move(log))) {}
+StoreAgent::~StoreAgent() = default;
+
+Result<void> StoreAgent::start(StorePlace place) {
+  return body_->start(std::move(place));
+}
+
+}  // namespace berth::serve

@@ -1,0 +1,216 @@
+#include "berth/render/lab_store.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "berth/core/printable.h"
+#include "berth/render/json_reader.h"
+#include "berth/render/json_value.h"
+
+namespace berth::render {
+namespace {
+
+constexpr std::string_view kSixBits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::size_t kDeepestOfStore = 16;
+constexpr std::size_t kMostHostsOfTicket = 256;
+
+std::string in_base64(std::string_view text) {
+  std::string made;
+  for (std::size_t i = 0; i < text.size(); i += 3) {
+    std::uint32_t bits = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      bits = bits << 8U | (i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0U);
+    for (std::size_t k = 0; k < 4; ++k)
+      made += i + k > text.size() ? '=' : kSixBits[bits >> (18U - 6U * k) & 63U];
+  }
+  return made;
+}
+
+std::optional<std::string> out_of_base64(std::string_view text) {
+  if (text.size() % 4 != 0) return std::nullopt;
+  while (text.ends_with('=')) text.remove_suffix(1);
+  std::string made;
+  std::uint32_t bits = 0;
+  unsigned have = 0;
+  for (const char each : text) {
+    const std::size_t value = kSixBits.find(each);
+    if (value == std::string_view::npos) return std::nullopt;
+    bits = bits << 6U | static_cast<std::uint32_t>(value);
+    have += 6;
+    if (have < 8) continue;
+    have -= 8;
+    made += static_cast<char>(bits >> have & 255U);
+  }
+  return made;
+}
+
+Json request_of_range(std::string_view key) {
+  return {{"key", in_base64(key)}};
+}
+
+std::string on_one_line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string text_at(const Json& object, std::string_view key) {
+  const auto found = object.find(key);
+  return found == object.end() || !found->is_string() ? "" : found->get<std::string>();
+}
+
+std::uint64_t number_at(const Json& object, std::string_view key) {
+  const std::string text = text_at(object, key);
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+Result<Json> store_answer(std::string_view json) {
+  if (shape_of(json).levels > kDeepestOfStore)
+    return fail(ErrorCode::failure, "what it answers is not etcd's");
+  Json parsed = Json::parse(json, nullptr, false);
+  if (!parsed.is_object()) return fail(ErrorCode::failure, "what it answers is not etcd's");
+  if (const std::string error = text_at(parsed, "error"); !error.empty())
+    return fail(ErrorCode::failure, fmt::format("etcd says: {}", printable(error)));
+  return parsed;
+}
+
+// What has no right to read gets an answer that has nothing in it at all.
+Result<void> has_header(const Json& answer) {
+  const auto header = answer.find("header");
+  if (header != answer.end() && header->is_object()) return {};
+  return fail(ErrorCode::failure, "its answer has no header; does the user of --store have its role?");
+}
+
+Result<std::vector<StoredValue>> values_of(const Json& range) {
+  std::vector<StoredValue> values;
+  const auto list = range.find("kvs");
+  if (list == range.end()) return values;
+  if (!list->is_array()) return fail(ErrorCode::failure, "what it answers is not etcd's");
+  for (const Json& each : *list) {
+    if (!each.is_object()) return fail(ErrorCode::failure, "what it answers is not etcd's");
+    auto key = out_of_base64(text_at(each, "key"));
+    auto value = out_of_base64(text_at(each, "value"));
+    const std::uint64_t created = number_at(each, "create_revision");
+    if (!key || !value || created == 0) return fail(ErrorCode::failure, "what it answers is not etcd's");
+    values.push_back({*std::move(key), *std::move(value), created});
+  }
+  return values;
+}
+
+Result<StoreLease> lease_in(const Json& object) {
+  StoreLease lease{text_at(object, "ID"), static_cast<std::int64_t>(number_at(object, "TTL"))};
+  if (lease.id.empty() || lease.id == "0") return fail(ErrorCode::failure, "it answers with no lease");
+  return lease;
+}
+
+std::optional<std::vector<std::string>> names_at(const Json& object, std::string_view key) {
+  const auto list = object.find(key);
+  if (list == object.end() || !list->is_array() || list->size() > kMostHostsOfTicket) return std::nullopt;
+  std::vector<std::string> names;
+  for (const Json& each : *list) {
+    if (!each.is_string()) return std::nullopt;
+    names.push_back(each.get<std::string>());
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string all_with_prefix_json(std::string_view prefix) {
+  std::string end(prefix);
+  end.back() = static_cast<char>(end.back() + 1);
+  Json range = request_of_range(prefix);
+  range["range_end"] = in_base64(end);
+  return on_one_line(range);
+}
+
+std::string store_change_json(const StoreChange& change) {
+  Json compare = Json::array();
+  for (const StoreCondition& each : change.conditions)
+    compare.push_back({{"key", in_base64(each.key)},
+                       {"target", "CREATE"},
+                       {"result", "EQUAL"},
+                       {"create_revision", std::to_string(each.created)}});
+  Json success = Json::array();
+  for (const StoreChange::Put& each : change.puts) {
+    Json put{{"key", in_base64(each.key)}, {"value", in_base64(each.value)}};
+    if (!each.lease.empty()) put["lease"] = each.lease;
+    success.push_back({{"request_put", put}});
+  }
+  for (const std::string& key : change.removed)
+    success.push_back({{"request_delete_range", request_of_range(key)}});
+  Json failure = Json::array();
+  for (const std::string& key : change.otherwise_read)
+    failure.push_back({{"request_range", request_of_range(key)}});
+  return on_one_line({{"compare", compare}, {"success", success}, {"failure", failure}});
+}
+
+std::string lease_grant_json(std::int64_t ttl_s) {
+  return on_one_line({{"TTL", std::to_string(ttl_s)}});
+}
+
+std::string lease_renewal_json(std::string_view lease) {
+  return on_one_line({{"ID", lease}});
+}
+
+Result<std::vector<StoredValue>> read_stored(std::string_view json) {
+  BERTH_LET(const auto answer, store_answer(json));
+  BERTH_DO(has_header(answer));
+  return values_of(answer);
+}
+
+Result<ChangeAnswer> read_change_answer(std::string_view json) {
+  BERTH_LET(const auto answer, store_answer(json));
+  BERTH_DO(has_header(answer));
+  ChangeAnswer change;
+  const auto made = answer.find("succeeded");
+  change.made = made != answer.end() && made->is_boolean() && made->get<bool>();
+  const auto parts = answer.find("responses");
+  if (change.made || parts == answer.end() || !parts->is_array()) return change;
+  for (const Json& part : *parts) {
+    const auto range = part.is_object() ? part.find("response_range") : part.end();
+    if (!part.is_object() || range == part.end() || !range->is_object()) continue;
+    BERTH_LET(auto values, values_of(*range));
+    std::ranges::move(values, std::back_inserter(change.read));
+  }
+  return change;
+}
+
+Result<StoreLease> read_granted_lease(std::string_view json) {
+  BERTH_LET(const auto answer, store_answer(json));
+  return lease_in(answer);
+}
+
+Result<StoreLease> read_renewed_lease(std::string_view json) {
+  BERTH_LET(const auto answer, store_answer(json));
+  const auto result = answer.find("result");
+  if (result == answer.end() || !result->is_object())
+    return fail(ErrorCode::failure, "what it answers is not etcd's");
+  return lease_in(*result);
+}
+
+Result<std::string> read_store_version(std::string_view json) {
+  BERTH_LET(const auto answer, store_answer(json));
+  return printable(text_at(answer, "etcdserver"));
+}
+
+std::string lab_ticket_json(const LabTicket& ticket) {
+  return on_one_line(
+      {{"home", ticket.home}, {"uid", ticket.uid}, {"hosts", ticket.hosts}, {"joined", ticket.joined}});
+}
+
+std::optional<LabTicket> read_lab_ticket(std::string_view id, const StoredValue& stored) {
+  if (shape_of(stored.value).levels > kDeepestOfStore) return std::nullopt;
+  const Json json = Json::parse(stored.value, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  auto hosts = names_at(json, "hosts");
+  auto joined = names_at(json, "joined");
+  const auto uid = json.find("uid");
+  if (!hosts || !joined || uid == json.end() || !uid->is_number_unsigned()) return std::nullopt;
+  return LabTicket{std::string(id),           stored.created,    text_at(json, "home"),
+                   uid->get<std::uint32_t>(), *std::move(hosts), *std::move(joined)};
+}
+
+}  // namespace berth::render

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/core/error.h"
+#include "berth/core/lab_line.h"
+
+// What goes to etcd and comes back, over the JSON gateway of its third version: keys and values are base64
+// there, 64-bit numbers are texts, and what is zero is left out. Pure.
+namespace berth::render {
+
+struct StoredValue {
+  std::string key, value;
+  std::uint64_t created = 0;  ///< the revision at which the key was made: order and fence
+
+  bool operator==(const StoredValue&) const = default;
+};
+
+/// What a key must be for a change to be made.
+struct StoreCondition {
+  std::string key;
+  std::uint64_t created = 0;  ///< 0: it is not there
+};
+
+/// All or nothing: what is put and removed where every condition holds, and what is read where one does not.
+struct StoreChange {
+  struct Put {
+    std::string key, value;
+    std::string lease{};  ///< its id, "" for none
+  };
+  std::vector<StoreCondition> conditions;
+  std::vector<Put> puts;
+  std::vector<std::string> removed;
+  std::vector<std::string> otherwise_read;
+};
+
+std::string all_with_prefix_json(std::string_view prefix);
+std::string store_change_json(const StoreChange& change);
+std::string lease_grant_json(std::int64_t ttl_s);
+std::string lease_renewal_json(std::string_view lease);
+
+// Error of each: `failure`, where it is no such answer; an error that etcd tells comes with its words.
+Result<std::vector<StoredValue>> read_stored(std::string_view json);
+struct ChangeAnswer {
+  bool made = false;
+  std::vector<StoredValue> read{};  ///< where it was not made
+};
+Result<ChangeAnswer> read_change_answer(std::string_view json);
+struct StoreLease {
+  std::string id;
+  std::int64_t ttl_s = 0;  ///< 0: it is gone
+};
+Result<StoreLease> read_granted_lease(std::string_view json);
+Result<StoreLease> read_renewed_lease(std::string_view json);
+Result<std::string> read_store_version(std::string_view json);
+
+/// The value of a ticket's key. Its id and order are the key's.
+std::string lab_ticket_json(const LabTicket& ticket);
+/// nullopt: it is no ticket.
+std::optional<LabTicket> read_lab_ticket(std::string_view id, const StoredValue& stored);
+
+}  // namespace berth::render

@@ -1,0 +1,70 @@
+#include "berth/render/lab_store.h"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+namespace berth::render {
+namespace {
+
+TEST_CASE("a question to etcd has keys in base64 and numbers as texts") {
+  CHECK(all_with_prefix_json("/berth/1/") == R"({"key":"L2JlcnRoLzEv","range_end":"L2JlcnRoLzEw"})");
+  CHECK(lease_grant_json(30) == R"({"TTL":"30"})");
+  CHECK(lease_renewal_json("7587862094320000011") == R"({"ID":"7587862094320000011"})");
+  CHECK(store_change_json({.conditions = {{"a", 0}, {"ab", 9'007'199'254'740'993}},
+                           .puts = {{"k", "v", "12"}},
+                           .removed = {"abc"},
+                           .otherwise_read = {"k"}}) ==
+        R"({"compare":[{"key":"YQ==","target":"CREATE","result":"EQUAL","create_revision":"0"},)"
+        R"({"key":"YWI=","target":"CREATE","result":"EQUAL","create_revision":"9007199254740993"}],)"
+        R"("success":[{"request_put":{"key":"aw==","value":"dg==","lease":"12"}},)"
+        R"({"request_delete_range":{"key":"YWJj"}}],"failure":[{"request_range":{"key":"aw=="}}]})");
+}
+
+TEST_CASE("what etcd answers is read") {
+  const auto values =
+      read_stored(R"({"header":{"revision":"7"},"kvs":[{"key":"YQ==","value":"AAEC",)"
+                  R"("create_revision":"9007199254740993","mod_revision":"5"}],"count":"1"})");
+  REQUIRE(values);
+  CHECK(*values == std::vector<StoredValue>{{"a", std::string("\0\1\2", 3), 9'007'199'254'740'993}});
+  CHECK(read_stored(R"({"header":{}})")->empty());
+  CHECK(read_change_answer(R"({"header":{},"succeeded":true})")->made);
+  const auto refused = read_change_answer(
+      R"({"header":{},"responses":[{"response_range":{"kvs":[{"key":"YQ==","create_revision":"3"}]}}]})");
+  REQUIRE(refused);
+  CHECK(!refused->made);
+  CHECK(refused->read == std::vector<StoredValue>{{"a", "", 3}});
+  CHECK(read_granted_lease(R"({"ID":"12","TTL":"30"})")->ttl_s == 30);
+  CHECK(read_renewed_lease(R"({"result":{"ID":"12","TTL":"30"}})")->id == "12");
+  CHECK(read_store_version(R"({"etcdserver":"3.4.23","etcdcluster":"3.4.0"})") == "3.4.23");
+}
+
+TEST_CASE("a lease that is gone has no time left") {
+  CHECK(read_renewed_lease(R"({"result":{"ID":"12"}})")->ttl_s == 0);
+}
+
+TEST_CASE("an answer that is none is an error") {
+  CHECK(read_stored(R"({"error":"etcdserver: permission denied","code":7})").error().message ==
+        "etcd says: etcdserver: permission denied");
+  for (const char* text : {"", "[]", "{}", "null", R"({"header":{},"kvs":1})", R"({"header":{},"kvs":[{}]})",
+                           R"({"header":{},"kvs":[{"key":"YQ==","value":"!","create_revision":"1"}]})"}) {
+    CAPTURE(text);
+    CHECK(!read_stored(text));
+  }
+  CHECK(!read_change_answer("{}"));
+  CHECK(!read_renewed_lease(R"({"result":{}})"));
+}
+
+TEST_CASE("a ticket is read as it was written") {
+  CHECK(rc::check([](const std::vector<std::uint8_t>& names, std::uint32_t uid, std::uint64_t order) {
+    LabTicket ticket{.id = "gpu1-ab", .order = order, .home = "gpu1", .uid = uid, .hosts = {}, .joined = {}};
+    for (const std::uint8_t name : names) ticket.hosts.push_back("gpu" + std::to_string(name));
+    ticket.joined = ticket.hosts;
+    const auto read = read_lab_ticket("gpu1-ab", {"/berth/1/ticket/gpu1-ab", lab_ticket_json(ticket), order});
+    RC_ASSERT(read == ticket);
+  }));
+  CHECK(!read_lab_ticket("x", {"k", "no json", 1}));
+  CHECK(!read_lab_ticket("x", {"k", R"({"home":"a","uid":-1,"hosts":[],"joined":[]})", 1}));
+}
+
+}  // namespace
+}  // namespace berth::render

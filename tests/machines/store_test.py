@@ -1,0 +1,341 @@
+"""One line over a lab: `berth serve --store` with a real etcd, and `berth run --anywhere` at two desks."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import urllib.request
+from base64 import b64decode, b64encode
+
+import pytest
+from fleet_of_hosts import PATIENCE_S, free_port
+from jobs import eventually
+from lab import DEADLINE_S
+
+ETCD = shutil.which("etcd", path="/usr/bin:/usr/local/bin:" + os.environ.get("PATH", ""))
+
+
+class Etcd:
+    """One member, on a port of loopback."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.port = free_port()
+        self.peer_port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process = None
+
+    def start(self):
+        peer = f"http://127.0.0.1:{self.peer_port}"
+        self.process = subprocess.Popen(
+            [
+                ETCD,
+                *("--data-dir", self.folder / "etcd", "--name", "one", "--log-level", "error"),
+                *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
+                *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
+                *("--initial-cluster", f"one={peer}", "--unsafe-no-fsync"),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        eventually(self.answers)
+
+    def answers(self) -> bool:
+        with contextlib.suppress(OSError):
+            return self.ask("kv/range", key="a") is not None
+        return False
+
+    def ask(self, path, **body):
+        coded = {key: b64encode(str(value).encode()).decode() for key, value in body.items()}
+        request = urllib.request.Request(f"{self.url}/v3/{path}", json.dumps(coded).encode())
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            return json.load(answer)
+
+    def keys(self, folder) -> dict:
+        """{name: (value, id of the lease)} below /berth/1/FOLDER/."""
+        start = f"/berth/1/{folder}/"
+        found = self.ask("kv/range", key=start, range_end=start[:-1] + "0").get("kvs", [])
+        return {
+            b64decode(each["key"]).decode().removeprefix(start): (
+                b64decode(each.get("value", "")).decode(),
+                each.get("lease"),
+            )
+            for each in found
+        }
+
+    def kill(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(timeout=DEADLINE_S)
+            self.process = None
+
+
+class Desk:
+    """A machine on which a user sits: an agent with the store, and a site file that names its socket."""
+
+    def __init__(self, machines, etcd, name):
+        self.machines = machines
+        self.etcd = etcd
+        self.name = name
+        self.socket = machines.folder / f"{name}.sock"
+        self.site = machines.folder / f"{name}.toml"
+        self.site.write_text(f'store = "{self.socket}"\n')
+        self.agent = None
+
+    def start_agent(self):
+        host = self.machines.hosts[0].lab
+        self.agent = host.start_berth(
+            *("serve", "--no-history", "--listen", "127.0.0.1:0", "--every", "60"),
+            *("--store", self.etcd.url, "--store-socket", self.socket, "--store-name", self.name),
+            stdout=subprocess.DEVNULL,
+            stderr=(self.machines.folder / f"{self.name}.log").open("a"),
+        )
+        eventually(self.listens)
+        eventually(lambda: self.name in self.etcd.keys("alive"))
+
+    def listens(self) -> bool:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as asker:
+            asker.connect(str(self.socket))
+            return True
+        return False
+
+    def env(self):
+        return {"BERTH_SITE_FILE": str(self.site)}
+
+    def start(self, *words, hosts=None):
+        return self.machines.start_anywhere(*words, hosts=hosts, env=self.env())
+
+    def waits(self, *words, hosts=None):
+        """One more in the line, when it stands there."""
+        before = len(self.etcd.keys("ticket"))
+        job = self.start(*words, hosts=hosts)
+        eventually(lambda: len(self.etcd.keys("ticket")) == before + 1)
+        return job
+
+
+@pytest.fixture
+def lab(two):
+    """gpu1 and gpu2 with one GPU each, an etcd, and two desks."""
+    if ETCD is None:
+        pytest.skip("needs etcd-server")
+    etcd = Etcd(two.folder)
+    etcd.start()
+    two.etcd = etcd
+    two.desks = [Desk(two, etcd, "desk1"), Desk(two, etcd, "desk2")]
+    for desk in two.desks:
+        desk.start_agent()
+    yield two
+    for process in two.running:  # whose agents end before their machine does
+        if process.poll() is None:
+            process.kill()
+    if etcd.process is not None:
+        etcd.process.send_signal(signal.SIGCONT)
+    etcd.kill()
+
+
+def busy(host):
+    """Somebody there has its one GPU."""
+    process = host.lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def note(lab, word):
+    """A command that writes a word behind those of others."""
+    return ("--", "sh", "-c", f"echo {word} >> {lab.folder}/order")
+
+
+def order(lab):
+    path = lab.folder / "order"
+    return path.read_text().split() if path.exists() else []
+
+
+def done(*jobs):
+    for job in jobs:
+        out, err = job.communicate(timeout=PATIENCE_S)
+        assert job.returncode == 0, err
+
+
+def joined(lab):
+    return sorted(len(json.loads(value)["joined"]) for value, _ in lab.etcd.keys("ticket").values())
+
+
+def test_it_starts_on_the_free_host_and_leaves_nothing_in_the_store(lab):
+    gpu1, gpu2 = lab.hosts
+    busy(gpu1)
+    done(lab.desks[0].start(*note(lab, "one")))
+    assert order(lab) == ["one"]
+    eventually(lambda: lab.etcd.keys("ticket") == {} == lab.etcd.keys("start"))
+    eventually(lambda: gpu1.envoys() + gpu2.envoys() == [])
+
+
+def test_requests_of_two_desks_start_in_the_order_in_which_they_came(lab):
+    holders = [busy(host) for host in lab.hosts]
+    first, second = lab.desks
+    jobs = []
+    for i in range(6):
+        jobs.append((first, second)[i % 2].waits(*note(lab, i)))
+    eventually(lambda: joined(lab) == [2] * 6)
+    holders[0].terminate()
+    done(*jobs)
+    assert order(lab) == [str(i) for i in range(6)]
+
+
+def test_what_could_start_elsewhere_does_not_wait_for_those_who_cannot(lab):
+    busy(lab.hosts[0])
+    lab.desks[0].waits(*note(lab, "waits"), hosts="gpu1")
+    done(lab.desks[1].start(*note(lab, "other"), hosts="gpu2"))
+    assert order(lab) == ["other"]
+
+
+def test_the_place_of_one_that_is_killed_goes_at_once_and_the_next_starts(lab):
+    holder = busy(lab.hosts[0])
+    first = lab.desks[0].waits(*note(lab, "first"), hosts="gpu1")
+    second = lab.desks[1].waits(*note(lab, "second"), hosts="gpu1")
+    first.kill()
+    eventually(lambda: len(lab.etcd.keys("ticket")) == 1)
+    holder.terminate()
+    done(second)
+    assert order(lab) == ["second"]
+
+
+def test_no_place_hangs_on_a_lease_and_presence_does(lab):
+    busy(lab.hosts[0])
+    lab.desks[0].waits(*note(lab, "one"), hosts="gpu1")
+    assert [lease for _, lease in lab.etcd.keys("ticket").values()] == [None]
+    assert all(lease for _, lease in lab.etcd.keys("alive").values())
+
+
+@pytest.mark.parametrize("fault", ["killed", "stopped"])
+def test_a_store_that_is_killed_or_stopped_costs_no_place(lab, fault):
+    holder = busy(lab.hosts[0])
+    jobs = [lab.desks[i % 2].waits(*note(lab, i), hosts="gpu1") for i in range(4)]
+    before = lab.etcd.keys("ticket").keys()
+    if fault == "killed":
+        lab.etcd.kill()
+    else:
+        lab.etcd.process.send_signal(signal.SIGSTOP)
+    for desk in lab.desks:
+        answer = lambda desk=desk: lab.run("store", "status", env=desk.env())  # noqa: E731
+        eventually(lambda: answer().returncode == 1)
+    assert all(job.poll() is None for job in jobs)
+    if fault == "killed":
+        lab.etcd.start()
+    else:
+        lab.etcd.process.send_signal(signal.SIGCONT)
+    eventually(lambda: lab.run("store", "status", env=lab.desks[0].env()).returncode == 0)
+    assert lab.etcd.keys("ticket").keys() == before
+    holder.terminate()
+    done(*jobs)
+    assert order(lab) == ["0", "1", "2", "3"]
+
+
+def test_while_the_store_is_silent_nothing_of_its_line_starts_and_others_do(lab):
+    gpu1, gpu2 = lab.hosts
+    holder = busy(gpu1)
+    job = lab.desks[0].waits(*note(lab, "one"), hosts="gpu1")
+    eventually(lambda: joined(lab) == [1])
+    lab.etcd.process.send_signal(signal.SIGSTOP)
+    eventually(lambda: lab.run("store", "status", env=lab.desks[0].env()).returncode == 1)
+    assert gpu2.lab.berth("run", "--", "true").status == 0
+    done(lab.start_anywhere("--", "true", hosts="gpu2"))  # at a desk without a store
+    holder.terminate()
+    holder.wait(timeout=DEADLINE_S)
+    eventually(
+        lambda: gpu1.lab.berth("list", "--json").json["leases"] != []
+    )  # which asks, and is told nothing
+    assert order(lab) == []
+    lab.etcd.process.send_signal(signal.SIGCONT)
+    done(job)
+    assert order(lab) == ["one"]
+
+
+def test_a_wiped_store_starts_nothing_twice(lab):
+    holder = busy(lab.hosts[0])
+    jobs = [lab.desks[i % 2].waits(*note(lab, i), hosts="gpu1") for i in range(4)]
+    lab.etcd.kill()
+    shutil.rmtree(lab.folder / "etcd")
+    lab.etcd.start()
+    eventually(lambda: len(lab.etcd.keys("ticket")) == 4 and len(lab.etcd.keys("alive")) == 2)
+    holder.terminate()
+    done(*jobs)
+    assert sorted(order(lab)) == ["0", "1", "2", "3"]
+
+
+def test_an_agent_that_is_killed_and_started_again_costs_no_place(lab):
+    holder = busy(lab.hosts[0])
+    first = lab.desks[0].waits(*note(lab, "first"), hosts="gpu1")
+    second = lab.desks[1].waits(*note(lab, "second"), hosts="gpu1")
+    before = lab.etcd.keys("ticket").keys()
+    lab.desks[0].agent.kill()
+    lab.desks[0].agent.wait(timeout=DEADLINE_S)
+    lab.desks[0].start_agent()
+    assert lab.etcd.keys("ticket").keys() == before
+    holder.terminate()
+    done(first, second)
+    assert order(lab) == ["first", "second"]
+
+
+def place_of(desk, mark, host="gpu1"):
+    """A place in the line, by hand: the lines that the agent says."""
+    asker = socket.socket(socket.AF_UNIX)
+    asker.settimeout(DEADLINE_S)
+    asker.connect(str(desk.socket))
+    asker.sendall(f"wait {mark} {host}\n".encode())
+    return asker, asker.makefile("r")
+
+
+def test_two_with_the_same_ticket_have_one_start(lab):
+    desk = lab.desks[0]
+    first, first_says = place_of(desk, "ab" * 16)
+    eventually(lambda: len(lab.etcd.keys("ticket")) == 1)
+    second, second_says = place_of(desk, "ab" * 16)
+    assert second_says.readline().startswith("no ")
+    first.sendall(b"start gpu1\n")
+    assert "yes gpu1\n" in iter(first_says.readline, "")
+    assert lab.etcd.keys("ticket") == {}
+    assert len(lab.etcd.keys("start")) == 1
+    first.close()
+    first_says.close()
+    eventually(lambda: lab.etcd.keys("start") == {})
+    second.close()
+
+
+def test_a_start_that_is_there_is_no_others(lab):
+    desk = lab.desks[0]
+    mark = "cd" * 16
+    begun = {"key": f"/berth/1/start/desk1-{mark}", "value": "gpu1 1"}
+    lab.etcd.ask("kv/put", **begun)
+    asker, says = place_of(desk, mark)
+    asker.sendall(b"start gpu1\n")
+    assert says.readline() == "no this request was started already\n"
+    assert len(lab.etcd.keys("start")) == 1
+    asker.close()
+
+
+def test_no_wait_is_refused_where_earlier_ones_wait(lab):
+    busy(lab.hosts[0])
+    job = lab.desks[0].waits("--", "true", hosts="gpu1")
+    answer = lab.anywhere("--no-wait", "--", "true", hosts="gpu1", env=lab.desks[1].env())
+    assert answer.returncode == 75
+    assert job.poll() is None
+
+
+def test_the_status_says_who_is_there(lab):
+    answer = lab.run("store", "status", env=lab.desks[0].env())
+    assert answer.returncode == 0
+    assert lab.etcd.url in answer.stdout
+    assert "alive     desk1 (berth " in answer.stdout and "alive     desk2 (berth " in answer.stdout
+    assert "waiting   0\n" in answer.stdout
+
+
+def test_without_an_agent_it_says_what_to_start(lab):
+    desk = lab.desks[0]
+    desk.agent.kill()
+    desk.agent.wait(timeout=DEADLINE_S)
+    answer = lab.anywhere("--", "true", env=desk.env())
+    assert answer.returncode == 1
+    assert "is `berth serve --store URL` running here?" in answer.stderr
