@@ -3,8 +3,8 @@
 # and the symbols of each glibc. Everything lies below build/cross. docs/packages.md explains the choices.
 
 cross=build/cross
-cross_machines=(x86_64)
-declare -A cross_glibc=([x86_64]=2.17)
+cross_machines=(x86_64 aarch64)
+declare -A cross_glibc=([x86_64]=2.17 [aarch64]=2.28)
 
 # quietly NAME COMMAND…: one line on the terminal, the whole in build/log/NAME.log, the log's end when it fails.
 quietly() {

@@ -104,6 +104,8 @@ run_part_package() {
 # What ./dev package leaves, used as its users would. Not a part of the whole: it compiles half an hour.
 run_part_wheels() {
   check build-release build release || return 0
+  # The programs for another kind of processor run by qemu.
+  setup_packages qemu-user-static libc6-arm64-cross
   check package-all ./dev package || return 0
   program_tests program-wheels release -m wheels
 }

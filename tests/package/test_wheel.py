@@ -15,15 +15,16 @@ from test_package import ROOT, only, output
 
 pytestmark = [pytest.mark.package, pytest.mark.release_only]
 
-NEWEST_GLIBC = (2, 17)
+# By kind of machine, as the names of the wheels say.
+NEWEST_GLIBC = {"x86_64": (2, 17), "aarch64": (2, 28)}
 FOR_OLD_SYSTEMS = pytest.param("for old systems", marks=pytest.mark.wheels)
 EXTENSIONS = {".cpython-39", ".cpython-310", ".cpython-311", ".abi3"}
 # Of glibc, under the names that it has had them since its beginning.
-LOADED = re.compile(r"lib(c|m|dl|rt|util|pthread)\.so\.\d|ld-linux-x86-64\.so\.\d")
+LOADED = re.compile(r"lib(c|m|dl|rt|util|pthread)\.so\.\d|ld-linux-(x86-64|aarch64)\.so\.\d")
 
 
-def shipped():
-    return only("berth_gpu-*.whl")
+def shipped(machine: str = platform.machine()):
+    return only(f"berth_gpu-*_{machine}.whl")
 
 
 def put_together(folder):
@@ -119,9 +120,11 @@ def elf_files(path, folder) -> list:
 
 
 @pytest.mark.wheels
-def test_nothing_newer_than_its_tag_says_is_asked_of_glibc(tmp_path):
-    path = shipped()
-    assert "manylinux_2_17_x86_64" in path.name
+@pytest.mark.parametrize("machine", NEWEST_GLIBC)
+def test_nothing_newer_than_its_tag_says_is_asked_of_glibc(tmp_path, machine):
+    path = shipped(machine)
+    first, second = NEWEST_GLIBC[machine]
+    assert f"manylinux_{first}_{second}_{machine}" in path.name
     files = elf_files(path, tmp_path)
     names = {file.name for file in files}
     assert {"berth", "berth-serve", "berth-sim", "nvidia-smi", "libnvidia-ml.so.1"} <= names
@@ -131,6 +134,41 @@ def test_nothing_newer_than_its_tag_says_is_asked_of_glibc(tmp_path):
     for file in files:
         told = output("readelf", "-W", "--version-info", "--dynamic", file)
         wanted = re.findall(r"GLIBC_(\d+)\.(\d+)", told)
-        assert max((int(first), int(second)) for first, second in wanted) <= NEWEST_GLIBC, file
+        assert max((int(first), int(second)) for first, second in wanted) <= NEWEST_GLIBC[machine], file
         assert all(LOADED.fullmatch(name) for name in re.findall(r"\(NEEDED\).*\[(.*)\]", told)), file
         assert "RPATH" not in told and "RUNPATH" not in told, file
+
+
+# The kernel hands each program of this kind to qemu, in a namespace of its own.
+QEMU = "/usr/bin/qemu-aarch64-static"
+MAGIC = r"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00"
+MASK = r"\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff"
+BY_QEMU = f"""set -e
+mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
+printf %s ':aarch64:M::{MAGIC}:{MASK}:{QEMU}:F' >/proc/sys/fs/binfmt_misc/register
+exec "$@"
+"""
+
+
+@pytest.mark.wheels
+@pytest.mark.skipif(platform.machine() == "aarch64", reason="all other tests are of this wheel")
+def test_the_programs_for_aarch64_run(tmp_path):
+    with zipfile.ZipFile(shipped("aarch64")) as archive:
+        archive.extractall(tmp_path)
+    (data,) = tmp_path.glob("*.data")
+    programs = tmp_path / "bin"
+    (data / "scripts").rename(programs)
+    (data / "data/lib").rename(tmp_path / "lib")
+    for program in [*programs.iterdir(), *(tmp_path / "lib/berth/sim/bin").iterdir()]:
+        program.chmod(0o755)
+    berth = programs / "berth"
+
+    def says(*words) -> str:
+        env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "QEMU_LD_PREFIX": "/usr/aarch64-linux-gnu"}
+        return output("unshare", "-Urm", "bash", "-c", BY_QEMU, "bash", berth, *words, env=env)
+
+    assert says("--sim", "8xH100", "list").count("H100 80GB HBM3") == 8
+    assert (
+        says("--sim", "8xH100", "run", "-n", "2", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES") == "0,1\n"
+    )
+    assert "show this machine over HTTP" in says("serve", "--help")
