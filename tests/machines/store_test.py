@@ -339,3 +339,24 @@ def test_without_an_agent_it_says_what_to_start(lab):
     answer = lab.anywhere("--", "true", env=desk.env())
     assert answer.returncode == 1
     assert "is `berth serve --store URL` running here?" in answer.stderr
+
+
+GARBAGE = {
+    "nothing": "",
+    "null": "null",
+    "lists": "[[]]",
+    "cut": "{",
+    "types": '{"home":1,"uid":"x","hosts":{},"joined":7}',
+    "words": '{"home":"h","uid":-1,"hosts":["-o"],"joined":["\\u202e"]}',
+    "deep": "[" * 100_000,
+    "long": '{"hosts":["' + "x" * 500_000 + '"]}',
+}
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_what_somebody_else_wrote_into_the_store_keeps_nobody_waiting(lab, kind):
+    for folder in ("ticket", "start", "alive"):
+        for name in ("x", "desk1-0123456789abcdef", "../..", "\x1b[2J\u202e"):
+            lab.etcd.ask("kv/put", key=f"/berth/1/{folder}/{name}", value=GARBAGE[kind])
+    done(lab.desks[0].start(*note(lab, "one")), lab.desks[1].start(*note(lab, "two")))
+    assert sorted(order(lab)) == ["one", "two"]

@@ -329,17 +329,17 @@ Client::Client(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, P
     : body_(std::make_unique<Body>(loop, std::move(sharing), std::move(peer), most_bytes)) {}
 Client::~Client() = default;
 
-asio::awaitable<Result<Response>, Executor> Client::get(std::string target, std::string tag,
+asio::awaitable<Result<Response>, Executor> Client::get(const std::string& target, const std::string& tag,
                                                         std::chrono::milliseconds patience) {
   return body_->ask(request_for(body_->peer(), target, tag), patience);
 }
 
-asio::awaitable<Result<Response>, Executor> Client::post(std::string target, std::string body,
+asio::awaitable<Result<Response>, Executor> Client::post(const std::string& target, const std::string& body,
                                                          std::chrono::milliseconds patience) {
   return body_->ask(post_for(body_->peer(), target, body), patience);
 }
 
-asio::awaitable<Error, Executor> Client::follow(std::string target, std::string body,
+asio::awaitable<Error, Executor> Client::follow(const std::string& target, const std::string& body,
                                                 std::chrono::milliseconds patience,
                                                 std::function<void()> heard) {
   return body_->follow(post_for(body_->peer(), target, body), patience, std::move(heard));

@@ -31,14 +31,14 @@ class Client {
 
   /// GET, with everything that goes before it, within `patience`. `tag`: answer 304 while it has not changed;
   /// "" for none. Error: `failure`, with what happened and what to do; there was no whole answer.
-  asio::awaitable<Result<Response>, Executor> get(std::string target, std::string tag,
+  asio::awaitable<Result<Response>, Executor> get(const std::string& target, const std::string& tag,
                                                   std::chrono::milliseconds patience);
   /// POST of a JSON text, as above. It may have been understood although there was no answer, and is sent
   /// again where a kept connection has ended: what is asked must bear that.
-  asio::awaitable<Result<Response>, Executor> post(std::string target, std::string body,
+  asio::awaitable<Result<Response>, Executor> post(const std::string& target, const std::string& body,
                                                    std::chrono::milliseconds patience);
   /// POST whose answer has no end. Calls `heard` whenever some of it has come, unread, until it ends.
-  asio::awaitable<Error, Executor> follow(std::string target, std::string body,
+  asio::awaitable<Error, Executor> follow(const std::string& target, const std::string& body,
                                           std::chrono::milliseconds patience, std::function<void()> heard);
 
  private:

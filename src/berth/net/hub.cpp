@@ -170,11 +170,11 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
             std::make_unique<Client>(body->loop_, body->sharing_, *polled->agent.peer, body->most_bytes_);
       polled->is_renewed = false;
       const Moment asked = std::chrono::steady_clock::now();
-      std::string path = kAskedPath;
-      std::string tag = polled->posted.host->is_up() ? polled->tag : "";
+      const std::string path = kAskedPath;
+      const std::string tag = polled->posted.host->is_up() ? polled->tag : "";
       const std::chrono::milliseconds patience = body->patience_;
       {  // the text of the answer goes before the wait
-        auto answer = co_await polled->client->get(std::move(path), std::move(tag), patience);
+        auto answer = co_await polled->client->get(path, tag, patience);
         body->polls_.seconds +=
             std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
         if (!polled->is_wanted) co_return;

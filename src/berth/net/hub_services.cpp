@@ -96,8 +96,8 @@ void HubServices::ask(const Agent& agent, const std::string& path, const Paramet
   const auto question = [](std::shared_ptr<Client> one, std::string target,
                            std::chrono::milliseconds patience,
                            Answered then) -> asio::awaitable<void, Executor> {
-    std::string no_tag;
-    const auto answer = co_await one->get(std::move(target), std::move(no_tag), patience);
+    const std::string no_tag;
+    const auto answer = co_await one->get(target, no_tag, patience);
     then(answer);
   };
   asio::co_spawn(loop_, question(client, path + query_of(parameters), patience_, std::move(answered)),

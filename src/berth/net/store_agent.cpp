@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <boost/asio/read_until.hpp>
 #include <chrono>
+#include <exception>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -135,20 +137,32 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     place_ = std::move(place);
     BERTH_LET(listener_, listen_on_socket(loop_, place_.socket));
     use_member(0);
-    asio::co_spawn(loop_, admit(shared_from_this()), asio::detached);
-    asio::co_spawn(loop_, rounds(shared_from_this()), asio::detached);
-    asio::co_spawn(loop_, watch(shared_from_this()), asio::detached);
+    keep_going(admit);
+    keep_going(rounds);
+    keep_going(watch);
     return {};
   }
 
  private:
+  /// Where memory ends in the middle of it, it begins again.
+  void keep_going(Turn (*task)(std::shared_ptr<Body>)) {
+    asio::co_spawn(loop_, task(shared_from_this()),
+                   [self = shared_from_this(), task](const std::exception_ptr& fault) {
+                     if (!fault) return;
+                     const auto pause = std::make_shared<Timer>(self->loop_);
+                     pause->expires_after(kAfterFault);
+                     pause->async_wait(
+                         [self, task, pause](const boost::system::error_code&) { self->keep_going(task); });
+                   });
+  }
+
   void use_member(std::size_t which) {
     member_ = which % place_.members.size();
     client_ = std::make_unique<Client>(loop_, sharing_, place_.members[member_], kMostOfStore);
   }
 
   Promised<std::string> ask(std::string path, std::string body) {
-    auto answer = co_await client_->post(std::move(path), std::move(body), kStorePatience);
+    auto answer = co_await client_->post(path, body, kStorePatience);
     if (!answer) co_return std::unexpected(answer.error());
     co_return std::move(answer->body);
   }
@@ -386,13 +400,12 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   static Turn watch(std::shared_ptr<Body> self) {
     while (true) {
       Client client(self->loop_, self->sharing_, self->place_.members[self->member_]);
-      std::string path = "/v3/watch";
-      std::string body = fmt::format("{{\"create_request\":{}}}", render::all_with_prefix_json(kAll));
+      const std::string path = "/v3/watch";
+      const std::string body = fmt::format("{{\"create_request\":{}}}", render::all_with_prefix_json(kAll));
       std::function<void()> heard = [&self] {
         if (self->somebody_waits()) self->ring();
       };
-      const Error end =
-          co_await client.follow(std::move(path), std::move(body), kStorePatience, std::move(heard));
+      const Error end = co_await client.follow(path, body, kStorePatience, std::move(heard));
       self->watch_pause_.expires_after(kAfterFault);
       co_await self->watch_pause_.async_wait(kAwait);
     }
