@@ -36,6 +36,7 @@ class Contestant:
     shown_by: Words | None = None
     shown: str = ""  # the command as a user types it
     note: str = ""
+    environment: dict[str, str] = dataclasses.field(default_factory=dict)  # beside that of the contest
     command: Words = dataclasses.field(default_factory=list)
     values: list[float] = dataclasses.field(default_factory=list)
     trouble: str = ""
@@ -88,7 +89,7 @@ class Contest:
         """Runs it once and looks whether it does what is to be measured."""
         try:
             each.command = each.prepare()
-            done = run(each.shown_by or each.command, self.environment, PATIENCE_S)
+            done = run(each.shown_by or each.command, self.environment | each.environment, PATIENCE_S)
             if done.returncode != 0:
                 last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
                 each.trouble = f"crashes: {last[:90]}" if each.role == PEER else f"fails: {last[:90]}"
@@ -122,7 +123,7 @@ class Contest:
             return []
 
     def told(self, what: str, each: Contestant, patience: float = PATIENCE_S) -> list[int]:
-        done = run([str(self.measure), what, *each.command], self.environment, patience)
+        done = run([str(self.measure), what, *each.command], self.environment | each.environment, patience)
         return [int(word) for word in done.stdout.split()]
 
 

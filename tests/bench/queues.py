@@ -53,6 +53,12 @@ class Queue:
         self.reap(self.holder)
         return (self.take_stamp() - before) / 1e6
 
+    def kill_holder(self) -> None:
+        """Where nobody has it there is none, and 0 would mean this run itself."""
+        if self.holder[0] > 0:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.holder[0], signal.SIGKILL)
+
     def reap(self, holder: tuple[int, int]) -> None:
         """Some take a zombie for alive."""
 
@@ -136,8 +142,7 @@ class ProcessQueue(Queue):
         return [*waiting, *(child for pid in waiting for child in children(pid)), *self.served_by()]
 
     def end(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.holder[0], signal.SIGKILL)
+        self.kill_holder()
         for process in self.processes:
             process.kill()
         for process in self.processes:
@@ -168,8 +173,7 @@ class JobQueue(Queue):
         return self.server.pids()
 
     def end(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.holder[0], signal.SIGKILL)
+        self.kill_holder()
         os.close(self.stamps)
 
 

@@ -34,6 +34,8 @@ HEADLINES = {
     "collide": "two at once get the same GPU",
     "serve-rps": "requests to the agent",
     "hub-first-100": "a hub tells of 100 machines",
+    "submit": "submit a job",
+    "jobs-next": "a job ends, and the next one starts",
 }
 
 
@@ -202,6 +204,38 @@ REMARKS = [
         behind_best,
         "Slurm plans a start for everybody in line, and Berth for the first and for those who compete for other GPUs: it"
         " decides in each job's own process, in one pass.",
+    ),
+    Remark(
+        "submit",
+        far,
+        "What is left is a program with its standard library, and a look whether a runner is there.",
+    ),
+    Remark(
+        "jobs-1000",
+        behind_peer("Slurm"),
+        "Slurm's server has its jobs in memory. No server of Berth's does: each job is read from its files.",
+    ),
+    Remark(
+        "jobs-processes",
+        behind_peer("gflow"),
+        "A runner keeps the jobs, and one process stands in the queue of the machine for all of them. Both end with the"
+        " last job; a server stays.",
+    ),
+    Remark(
+        "jobs-true",
+        far,
+        "Each job has a lease of its own, for which the driver is asked, and its start is on the disk before its command"
+        " begins, so that nothing is run twice. The limit does neither.",
+    ),
+    Remark(
+        "jobs-true",
+        behind_floor("task-spooler"),
+        "task-spooler's server starts its child at once: it asks no driver, and keeps nothing on the disk.",
+    ),
+    Remark(
+        "jobs-next",
+        behind_floor("task-spooler"),
+        "task-spooler forks its child at once: it asks no driver.",
     ),
 ]
 

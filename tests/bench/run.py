@@ -32,6 +32,7 @@ import markdown
 import ordering
 import serving
 import shelf
+import submitting
 import waiting
 from machines import has_driver
 from results import OURS, Report, Row
@@ -53,6 +54,7 @@ PARTS: dict[str, tuple[int, Part]] = {
     "page": (13, serving.page),
     "instructions": (12, instructions.execute),
     "line": (14, ordering.line),
+    "submit": (15, submitting.submit),
 }
 # What is the same on every machine and needs no peer: its section can stand beside what another run measured.
 COMPUTED = {"line"}

@@ -85,8 +85,51 @@ class Server:
 
     # A queue of jobs, where it keeps one ---------------------------------------------------------------------
 
-    def submit(self, job: pathlib.Path, count: int) -> None:
+    def submitting(self, job: pathlib.Path) -> list[str]:
+        """The command that submits this job once."""
         raise NotImplementedError
+
+    def listing(self) -> list[str]:
+        """The command that shows a line for each job."""
+        raise NotImplementedError
+
+    def submit(self, job: pathlib.Path, count: int) -> None:
+        for _ in range(count):
+            self.tell(self.submitting(job))
+
+    def submit_array(self, job: pathlib.Path, count: int) -> None:
+        """The same in one command, where it has that."""
+        self.submit(job, count)
+
+
+class Jobs(Server):
+    """Ours is no server: a runner lives while there are jobs."""
+
+    name = "berth"
+
+    def __init__(self, machine: Machine, berth: str):
+        super().__init__(machine)
+        self.berth = berth
+
+    def submitting(self, job: pathlib.Path) -> list[str]:
+        return [self.berth, "submit", "--", str(job)]
+
+    def submit_array(self, job: pathlib.Path, count: int) -> None:
+        self.tell([self.berth, "submit", "--array", f"1-{count}", "--", str(job)])
+
+    def listing(self) -> list[str]:
+        return [self.berth, "jobs"]
+
+    def pids(self) -> list[int]:
+        """The runner, and what stands in line for its jobs."""
+        return [
+            pid
+            for pid in processes_of(self.machine, "berth")
+            if b"\0__job" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+
+    def close(self) -> None:
+        """What runs and waits ends with the machine."""
 
 
 class Canhazgpu(Server):
@@ -185,20 +228,18 @@ class Slurm(Server):
     def srun(self, words: list[str]) -> list[str]:
         return ["srun", "-Q", "--gres=gpu:1", *words]
 
+    def submitting(self, job: pathlib.Path, *more: str) -> list[str]:
+        nowhere = ["-o", "/dev/null", "-e", "/dev/null"]
+        return ["sbatch", "-Q", "--gres=gpu:1", *nowhere, *more, str(job)]
+
     def submit(self, job: pathlib.Path, count: int) -> None:
-        self.tell(
-            [
-                "sbatch",
-                "-Q",
-                f"--array=1-{count}",
-                "--gres=gpu:1",
-                "-o",
-                "/dev/null",
-                "-e",
-                "/dev/null",
-                str(job),
-            ]
-        )
+        self.submit_array(job, count)
+
+    def submit_array(self, job: pathlib.Path, count: int) -> None:
+        self.tell(self.submitting(job, f"--array=1-{count}"))
+
+    def listing(self) -> list[str]:
+        return ["squeue", "-r"]
 
     def close(self) -> None:
         with contextlib.suppress(shelf.NotHad):
@@ -224,20 +265,15 @@ class Spooler(Server):
     def wait(self, words: list[str]) -> list[str]:
         return [self.program, "-n", "-f", *words]
 
-    def submit(self, job: pathlib.Path, count: int) -> None:
-        for _ in range(count):
-            self.tell([self.program, "-n", str(job)])
+    def submitting(self, job: pathlib.Path) -> list[str]:
+        return [self.program, "-n", str(job)]
+
+    def listing(self) -> list[str]:
+        return [self.program]
 
     def pids(self) -> list[int]:
         """The server, and the client that stays for each job."""
-        wanted = self.environment["TS_SOCKET"].encode()
-        found = []
-        for folder in pathlib.Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                name = (folder / "comm").read_text().strip()
-                if name == "tsp" and wanted in (folder / "environ").read_bytes():
-                    found.append(int(folder.name))
-        return found
+        return processes_of(self.machine, "tsp")
 
     def close(self) -> None:
         for words in (["-k"], ["-K"]):
@@ -262,13 +298,53 @@ class Gflow(Server):
         self.spawn([str(self.folder / "gflowd"), "--gpu-poll-interval-secs-internal", "1"])
         self.await_answer([str(self.folder / "ginfo")])
 
-    def submit(self, job: pathlib.Path, count: int) -> None:
-        for _ in range(count):
-            self.tell([str(self.folder / "gbatch"), "-g", "1", "--auto-close", str(job)])
+    def submitting(self, job: pathlib.Path) -> list[str]:
+        return [str(self.folder / "gbatch"), "-g", "1", "--auto-close", str(job)]
+
+    def listing(self) -> list[str]:
+        return [str(self.folder / "gqueue")]
 
     def close(self) -> None:
         super().close()
         self.answers(["tmux", "kill-server"])
+
+
+class Pueue(Server):
+    """One job at a time. It knows no GPUs: its users make a group for each."""
+
+    name = "pueue"
+
+    def __init__(self, machine: Machine):
+        super().__init__(machine)
+        self.folder = shelf.pueue()
+        place = machine.directory / "pueue"
+        place.mkdir()
+        self.settings = place / "pueue.yml"
+        self.settings.write_text(
+            f"shared:\n  pueue_directory: {place}\n  runtime_directory: {place}\n  use_unix_socket: true\n"
+        )
+        self.spawn([str(self.folder / "pueued"), "-c", str(self.settings)])
+        self.await_answer(self.client("status"))
+
+    def client(self, *words: str) -> list[str]:
+        return [str(self.folder / "pueue"), "-c", str(self.settings), *words]
+
+    def submitting(self, job: pathlib.Path) -> list[str]:
+        return self.client("add", "--", str(job))
+
+    def listing(self) -> list[str]:
+        return self.client("status")
+
+
+def processes_of(machine: Machine, name: str) -> list[int]:
+    """Those of this name that were started on this machine."""
+    home = f"HOME={machine.home}\0".encode()
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (folder / "comm").read_text().strip() == name and home in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+    return found
 
 
 class Servers:
@@ -300,6 +376,12 @@ class Servers:
 
     def gflow(self) -> Gflow:
         return self.get("gflow", lambda: Gflow(self.machine))
+
+    def pueue(self) -> Pueue:
+        return self.get("pueue", lambda: Pueue(self.machine))
+
+    def jobs(self, berth: str) -> Jobs:
+        return self.get("berth", lambda: Jobs(self.machine, berth))
 
 
 @contextlib.contextmanager

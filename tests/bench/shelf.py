@@ -43,10 +43,12 @@ DEBIAN = {
 }
 DEBIAN_PACKAGES = {"redis": "redis-server", "Slurm": "slurmctld"}
 CANHAZGPU = "github.com/russellb/canhazgpu@v1.1.3"
+PUEUE = "pueue@4.0.4"
+BUILD_PATIENCE_S = 1200
 
 
-def run(words: list[str | pathlib.Path], **options) -> None:
-    subprocess.run(words, check=True, capture_output=True, text=True, timeout=PATIENCE_S, **options)
+def run(words: list[str | pathlib.Path], patience_s: float = PATIENCE_S, **options) -> None:
+    subprocess.run(words, check=True, capture_output=True, text=True, timeout=patience_s, **options)
 
 
 def last_line(error: Exception) -> str:
@@ -71,7 +73,7 @@ def environment(name: str) -> pathlib.Path:
 
 def install_all() -> None:
     """Before anything is measured. What cannot be had says so where it is asked for."""
-    for make in (*(functools.partial(environment, name) for name in PYPI), canhazgpu):
+    for make in (*(functools.partial(environment, name) for name in PYPI), canhazgpu, pueue):
         with contextlib.suppress(NotHad):
             make()
 
@@ -99,6 +101,20 @@ def canhazgpu() -> str:
             reason = "403" if "403" in str(getattr(error, "stderr", "")) else last_line(error)
             raise NotHad(f"the Go proxy does not give {CANHAZGPU} ({reason})") from error
     return str(built)
+
+
+def pueue() -> pathlib.Path:
+    """The folder of its programs, compiled from crates.io when they are not there yet."""
+    home = HOME / "pueue"
+    if not (home / "bin/pueued").exists():
+        try:
+            run(["cargo", "install", "--quiet", "--locked", "--root", home, PUEUE], BUILD_PATIENCE_S)
+            (home / "version").write_text(f"{PUEUE.split('@')[1]}\tcrates.io, pueue")
+        except FileNotFoundError as error:
+            raise NotHad("it needs Rust's cargo, which is not there") from error
+        except (OSError, subprocess.SubprocessError) as error:
+            raise NotHad(f"crates.io's {PUEUE} does not install: {last_line(error)}") from error
+    return home / "bin"
 
 
 def gpu_scheduler() -> pathlib.Path:
@@ -138,6 +154,7 @@ def versions() -> list[tuple[str, str, str]]:
             told.append((name, "–", str(reason)))
     for name, find, folder in (
         ("canhazgpu", canhazgpu, HOME / "canhazgpu"),
+        ("pueue", pueue, HOME / "pueue"),
         ("gpu_scheduler", gpu_scheduler, HOME / "gpu_scheduler_source"),
     ):
         try:

@@ -1,0 +1,291 @@
+"""Row 15: jobs that are submitted and left alone."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import time
+from collections.abc import Callable
+
+import shelf
+from contest import Contest, Contestant
+from cycles import rate_of_commands
+from machines import Machine
+from queues import PATIENCE_S, JobQueue, readable
+from results import FLOOR, LIMIT, OURS, PEER, Figure, Row, Table
+from servers import Server, Servers, servers
+from setting import Bench
+from upkeep import Upkeep, observe
+
+MANY = 1000
+LISTED = 10_000
+HAND_OVERS = 12
+OBSERVED_S = 5
+
+
+@dataclasses.dataclass
+class Keeper:
+    """What keeps jobs. `at_end`: so many of `true`, one after another, are worth their time."""
+
+    name: str
+    role: str
+    start: Callable[[Servers], Server]
+    submit: str  # as its users type it
+    array: str
+    show: str
+    true_jobs: int = MANY
+    hand_overs: int = HAND_OVERS
+    note: str = ""
+    server: Server | None = None
+    queue: JobQueue | None = None
+    trouble: str = ""
+
+    def figure(self, values: list[float], command: str = "") -> Figure:
+        return Figure(
+            self.name, self.role, command or self.submit, values, "" if values else self.trouble, self.note
+        )
+
+    def try_to(self, act: Callable[[], list[float]]) -> list[float]:
+        """What was measured; nothing where it fails now or has failed before."""
+        if self.trouble:
+            return []
+        try:
+            return act()
+        except (shelf.NotHad, OSError, ValueError, TimeoutError) as error:
+            self.trouble = str(error)
+            return []
+
+    def started(self) -> Server:
+        if self.server is None:
+            raise shelf.NotHad(self.trouble)
+        return self.server
+
+
+def keepers(bench: Bench) -> list[Keeper]:
+    return [
+        Keeper("berth submit", OURS, lambda started: started.jobs(bench.berth), "berth submit -- JOB",
+               "berth submit --array 1-1000 -- JOB", "berth jobs"),
+        Keeper("Slurm", PEER, Servers.slurm, "sbatch --gres=gpu:1 JOB", "sbatch --gres=gpu:1 --array=1-1000 JOB",
+               "squeue -r", 50, 4, "sched/builtin, without its pauses; it asks no driver"),
+        Keeper("gflow", PEER, Servers.gflow, "gbatch -g 1 JOB", "gbatch -g 1 JOB, 1,000 times", "gqueue", 5, 3,
+               "jobs in tmux"),
+        Keeper("task-spooler", FLOOR, Servers.spooler, "tsp -n JOB", "tsp -n JOB, 1,000 times", "tsp",
+               note="knows no GPUs, and forgets its jobs with its server"),
+        Keeper("pueue", FLOOR, Servers.pueue, "pueue add -- JOB", "pueue add -- JOB, 1,000 times", "pueue status", 100, 4,
+               "knows no GPUs"),
+    ]  # fmt: skip
+
+
+def script(path: pathlib.Path, text: str) -> pathlib.Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def begin(each: Keeper, started: Servers) -> list[float]:
+    each.server = each.start(started)
+    return []
+
+
+# While one runs, and the others wait --------------------------------------------------------------------------
+
+
+def submit_one(bench: Bench, machine: Machine, able: list[Keeper], job: pathlib.Path) -> Table:
+    folder, unleased = machine.directory / "kept", machine.directory / "unleased"
+    folder.mkdir()
+    unleased.mkdir(mode=0o1777)
+    contestants = [
+        Contestant("keep", LIMIT, lambda: [bench.program("keep"), str(folder)], shown="keep FOLDER",
+                   note="a C program: two files on the disk, and a number"),
+        Contestant("berth pick", FLOOR, lambda: [bench.berth, "pick"],
+                   note="keeps nothing: what an answer about the GPUs takes",
+                   environment={"BERTH_DIR": str(unleased)}),
+        *(
+            Contestant(each.name, each.role, lambda each=each: each.started().submitting(job), shown=each.submit,
+                       note=each.note)
+            for each in able
+        ),
+    ]  # fmt: skip
+    figures = Contest(bench.measure, machine.environment, bench.runs).hold(contestants)
+    return Table("submit", f"one more job, beside {MANY:,} that wait", "ms", figures)
+
+
+def list_many(bench: Bench, machine: Machine, able: list[Keeper]) -> Table:
+    contestants = [
+        Contestant(
+            each.name, each.role, lambda each=each: each.started().listing(), shown=each.show, note=each.note
+        )
+        for each in able
+    ]
+    figures = Contest(bench.measure, machine.environment, bench.runs).hold(contestants)
+    return Table("jobs-1000", f"{MANY:,} waiting jobs shown, a line each", "ms", figures)
+
+
+def upkeep(bench: Bench, able: list[Keeper]) -> list[Table]:
+    pids = {each.name: each.started().pids() for each in able if not each.trouble}
+    costs = observe(pids, bench.seconds(OBSERVED_S))
+
+    def table(key: str, what: str, unit: str, value: Callable[[str, Upkeep], float]) -> Table:
+        figures = [
+            each.figure([value(each.name, costs[each.name])] if each.name in costs else []) for each in able
+        ]
+        return Table(f"jobs-{key}", f"{MANY:,} waiting jobs: {what}", unit, figures, counts=True)
+
+    return [
+        table("memory", "memory (PSS) in all", "MiB", lambda _, cost: cost.pss_mib),
+        table("processes", "processes", "processes", lambda name, _: len(pids[name])),
+        table("cpu", "processor time", "% of a core", lambda _, cost: cost.core_percent),
+    ]
+
+
+def hand_over(bench: Bench, all_of_them: list[Keeper]) -> Table:
+    figures = []
+    for each in all_of_them:
+        bench.say(f"{each.name}: the next one starts")
+        values: list[float] = []
+
+        def measure(each: Keeper = each, values: list[float] = values) -> list[float]:
+            for _ in range(bench.times(each.hand_overs)):
+                values.append(each.queue.hand_over(killed=False))
+            return values
+
+        each.try_to(measure)
+        figures.append(each.figure(values))
+    return Table("jobs-next", f"one ends, and the next of {MANY:,} starts", "ms", figures)
+
+
+def while_one_runs(bench: Bench, row: Row) -> None:
+    stamp = [bench.program("handover"), "stamp"]
+    with Machine(bench, "jobs", devices=1) as machine, contextlib.ExitStack() as stack:
+        started = stack.enter_context(servers(machine, 1))
+        kept = keepers(bench)
+        for each in kept:
+            bench.say(f"{each.name}: one runs")
+
+            def hold(each: Keeper = each) -> list[float]:
+                begin(each, started)
+                each.queue = JobQueue(each.started(), stamp, machine.directory)
+                stack.callback(each.queue.end)
+                each.queue.start_holder()
+                return []
+
+            each.try_to(hold)
+        bench.say(f"{MANY} wait")
+        for each in kept:
+
+            def submit_all(each: Keeper = each) -> list[float]:
+                each.started().submit(each.queue.job, MANY)
+                return []
+
+            each.try_to(submit_all)
+        able = [each for each in kept if not each.trouble]
+        row.tables.append(list_many(bench, machine, able))
+        row.tables += upkeep(bench, kept)
+        row.tables.append(hand_over(bench, kept))
+        row.tables.insert(
+            0, submit_one(bench, machine, able, script(machine.directory / "true.sh", "exec true"))
+        )
+
+
+# From nothing to all of them done ----------------------------------------------------------------------------
+
+
+def run_all(bench: Bench, machine: Machine, each: Keeper, started: Servers) -> list[float]:
+    """Jobs a second, from the first one's submitting to the last one's end."""
+    begin(each, started)
+    count = bench.times(each.true_jobs, 3)
+    pipe = machine.directory / f"{each.started().name}.done"
+    os.mkfifo(pipe)
+    heard = os.open(pipe, os.O_RDWR)
+    nothing = script(machine.directory / "true.sh", "exec true")
+    tell = script(machine.directory / f"{each.started().name}-tells.sh", f"echo >{pipe}")
+    try:
+        begun = time.monotonic()
+        each.started().submit_array(nothing, count - 1)
+        each.started().submit(tell, 1)
+        if not readable(heard, PATIENCE_S + count):
+            raise TimeoutError(f"{count} jobs were not done in {PATIENCE_S + count} s")
+        return [count / (time.monotonic() - begun)]
+    finally:
+        os.close(heard)
+
+
+def one_after_another(bench: Bench, row: Row) -> None:
+    with Machine(bench, "jobs-true", devices=1) as machine, servers(machine, 1) as started:
+        figures = []
+        for name, role, words, note in (
+            ("true", LIMIT, ["true"], "a C program starts it again and again"),
+            ("berth run", FLOOR, [bench.berth, "run", "--", "true"], "one after another, kept nowhere"),
+        ):
+            values = [
+                rate_of_commands(bench, words, machine.environment, 1) for _ in range(bench.times(3, 1))
+            ]
+            figures.append(
+                Figure(
+                    name, role, " ".join([name, "--", "true"][: 3 if role == FLOOR else 1]), values, note=note
+                )
+            )
+        for each in keepers(bench):
+            bench.say(f"{each.name}: {each.true_jobs} times true")
+            values = each.try_to(lambda each=each: run_all(bench, machine, each, started))
+            figures.append(each.figure(values, each.array))
+    row.tables.append(
+        Table("jobs-true", "jobs of `true` on one GPU, until all are over", "a second", figures, True)
+    )
+
+
+# What no peer is asked ---------------------------------------------------------------------------------------
+
+
+def of_ours(bench: Bench, row: Row) -> None:
+    """An array, and a list, of ten thousand."""
+    count = bench.times(LISTED)
+    with Machine(bench, "jobs-many", devices=1) as machine, servers(machine, 1) as started:
+        ours = started.jobs(bench.berth)
+        job = script(machine.directory / "true.sh", "exec true")
+        # What comes after it waits.
+        ours.tell([bench.berth, "submit", "--", "sleep", "1000"])
+        array = Contestant("berth submit", OURS, lambda: [bench.berth, "submit", "--array", f"1-{count}", "--", str(job)],
+                           shown=f"berth submit --array 1-{count} -- JOB")  # fmt: skip
+        contest = Contest(bench.measure, machine.environment, max(3, bench.runs // 4))
+        row.tables.append(
+            Table(
+                "submit-array",
+                f"an array of {count:,}, submitted",
+                "ms",
+                contest.hold([array]),
+                compared=False,
+            )
+        )
+        bench.say(f"{count} jobs")
+        ours.submit(job, count)
+        shown = [
+            Contestant(
+                f"berth {words}",
+                OURS,
+                lambda words=words: [bench.berth, *words.split()],
+                shown=f"berth {words}",
+            )
+            for words in ("jobs", "jobs --json")
+        ]
+        row.tables.append(
+            Table(
+                f"jobs-{LISTED}",
+                f"{count:,} waiting jobs shown, a line each",
+                "ms",
+                contest.hold(shown),
+                compared=False,
+            )
+        )
+
+
+def submit(bench: Bench) -> Row:
+    row = Row(15, "submit", "Jobs",
+              "Jobs that are submitted and left alone, on one GPU: what it takes to submit them, to show them, to keep them, and"
+              " to start the next one.")  # fmt: skip
+    while_one_runs(bench, row)
+    one_after_another(bench, row)
+    of_ours(bench, row)
+    return row
