@@ -128,6 +128,7 @@ class Machine:
             "devices": devices,
             "command": chance.choice(COMMANDS),
             "note": chance.choice(NOTES),
+            "job": None,
             "request": counted(len(devices)),
         }
 
@@ -235,6 +236,7 @@ class Machine:
                     "promise_bytes": None,
                     "command": chance.choice(COMMANDS),
                     "note": None,
+                    "job": None,
                     "request": f"{counted(count)}, free >= 30G",
                     "candidates": ["*"],
                     "behind": None if position == 1 else ticket(self.number * 100 + 50 + position - 1),

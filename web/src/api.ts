@@ -58,6 +58,7 @@ export interface Lease {
   devices: string[];
   command: string | null;
   note: string | null;
+  job: ToldJob | null;
 }
 
 export interface Snapshot {
@@ -74,6 +75,16 @@ export interface Snapshot {
   odd_tickets: { name: string; uid: number; reason: string }[];
 }
 
+/// What a ticket tells of the submitted job that it is for.
+export interface ToldJob {
+  /// "12", or "12.7" for a task of an array.
+  id: string;
+  number: number;
+  index: number | null;
+  name: string | null;
+  note: string | null;
+}
+
 export interface Standing {
   position: number;
   id: string;
@@ -86,6 +97,7 @@ export interface Standing {
   promise_bytes: number | null;
   command: string | null;
   note: string | null;
+  job: ToldJob | null;
   request: string | null;
   behind: string | null;
   starts_at_s?: number | null;

@@ -5,6 +5,7 @@
 
 #include "berth/core/device_memory.h"
 #include "berth/core/device_readings.h"
+#include "berth/core/job.h"
 #include "berth/core/record_fields.h"
 #include "berth/render/explain.h"
 #include "berth/render/version_text.h"
@@ -131,6 +132,19 @@ Json device_json(const Device& device, const Verdict* verdict, const Listing& li
   return json;
 }
 
+namespace {
+
+Json job_json(const std::optional<ToldJob>& job) {
+  if (!job) return nullptr;
+  return {{"id", to_text(job->task)},
+          {"number", job->task.job},
+          {"index", nullable(job->task.index)},
+          {"name", text_or_null(job->name)},
+          {"note", text_or_null(job->note)}};
+}
+
+}  // namespace
+
 Json ticket_json(const Ticket& ticket, std::int64_t booted_at_s) {
   return {{"id", to_text(ticket.id)},
           {"phase", ticket.phase == TicketPhase::granted ? "granted" : "waiting"},
@@ -150,6 +164,7 @@ Json ticket_json(const Ticket& ticket, std::int64_t booted_at_s) {
           {"devices", ticket.devices},
           {"command", text_or_null(ticket.command)},
           {"note", text_or_null(ticket.note)},
+          {"job", job_json(told_job_from_text(ticket.note))},
           {"request", text_or_null(ticket.request)}};
 }
 

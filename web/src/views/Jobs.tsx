@@ -1,5 +1,5 @@
 import { fleet, isOne } from "../fleet";
-import { type JobView, jobsOf, numberOf, sinceOf, toldJob } from "../jobs";
+import { type JobView, jobsOf, numberOf, sinceOf } from "../jobs";
 import { isJobShown } from "../narrowing";
 import { counted } from "../words";
 import { Age } from "./Age";
@@ -60,7 +60,7 @@ function runningOf({ running }: JobView): string {
 /// Which task has which GPU.
 function titleOf({ running }: JobView): string | undefined {
   const told = running.flatMap(({ lease, devices }) => {
-    const index = toldJob(lease.note)?.index;
+    const index = lease.job?.index;
     return index == null
       ? []
       : [`task ${index}: GPU ${devices.map(({ device }) => device.label).join(", ")}`];

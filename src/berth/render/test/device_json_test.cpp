@@ -1,7 +1,9 @@
 #include "berth/render/device_json.h"
+#include "berth/core/job.h"
 
 #include <doctest/doctest.h>
 
+#include "berth/core/job.h"
 #include "berth/core/test/machine.h"
 #include "berth/render/listing.h"
 
@@ -30,12 +32,25 @@ TEST_CASE("a lease is written with all that is known of it") {
     "id": "0000000000001234", "phase": "granted", "uid": 1000, "user": "ada", "pid": 7, "kept": true,
     "job_pid": 8, "since_s": 1795265000, "time_s": 7200, "yield_s": 30, "ending": true,
     "until_s": 1795272210, "count": 3, "shared": true, "promise_bytes": 4096,
-    "devices": ["GPU-a"], "command": "train.py", "note": "sweep", "request": "1 whole GPU"})"));
+    "devices": ["GPU-a"], "command": "train.py", "note": "sweep", "job": null,
+    "request": "1 whole GPU"})"));
   CHECK(ticket_json(lease, 0)["until_s"] == 1'795'272'200);  // by the wall clock at the grant
   lease.phase = TicketPhase::waiting;
   lease.granted_boot_s.reset();
   CHECK(ticket_json(lease, 0)["phase"] == "waiting");
   CHECK(ticket_json(lease, 0)["until_s"].is_null());
+}
+
+TEST_CASE("a ticket in JSON says of which job its task is") {
+  Ticket ticket;
+  ticket.note = to_text(ToldJob{.task = {12, 7}, .name = "sweep", .note = "for the paper"});
+  CHECK(ticket_json(ticket, 0)["job"] ==
+        Json::parse(R"({"id": "12.7", "number": 12, "index": 7, "name": "sweep", "note": "for the paper"})"));
+  ticket.note = "job 12";
+  CHECK(ticket_json(ticket, 0)["job"] ==
+        Json::parse(R"({"id": "12", "number": 12, "index": null, "name": null, "note": null})"));
+  ticket.note = "job hunt";
+  CHECK(ticket_json(ticket, 0)["job"].is_null());
 }
 
 TEST_CASE("a device is named in each document in one way, and a verdict names its culprits") {
