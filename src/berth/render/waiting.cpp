@@ -64,7 +64,9 @@ std::string reason(const Standing& standing, const Snapshot& snapshot, const Sty
   }
   const auto free = static_cast<std::size_t>(std::ranges::count_if(standing.verdicts, &Verdict::free));
   // A ticket says of conditions on readings only in words that it has them.
-  return free >= standing.ticket.count ? with_missing("it waits for its own conditions") : missing;
+  return free >= standing.ticket.count
+             ? with_missing("it starts in a moment, unless conditions of its own keep it")
+             : missing;
 }
 
 Standing told(Standing standing, const Snapshot& snapshot, const Style& style) {
