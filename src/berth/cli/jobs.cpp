@@ -105,8 +105,7 @@ class JobList : public Command {
                       render::Layout layout) {
     Output output;
     // An array is a line where all jobs are shown, and a line a task where it is asked for.
-    BERTH_LET(auto jobs, words.empty() ? all_jobs(spool, output.err) : named_jobs(spool, words));
-    const auto tasks = told_tasks(spool, std::move(jobs), words.empty(), output.err);
+    BERTH_LET(const auto tasks, words.empty() ? all_told(spool, output.err) : told(spool, words, output.err));
     // One whose runner was killed has waited for this.
     const auto waits = [](const render::ToldTask& task) { return task.standing.phase == TaskPhase::waiting; };
     if (const auto found = std::ranges::find_if(tasks, waits); found != tasks.end()) {
@@ -116,6 +115,13 @@ class JobList : public Command {
     output.out =
         watch_.json ? render::jobs_json(tasks, layout) : render::jobs_table(tasks, Environment::style_of(1));
     return output;
+  }
+
+  static Result<std::vector<render::ToldTask>> told(const store::JobSpool& spool,
+                                                    const std::vector<std::string>& words,
+                                                    std::string& errors) {
+    BERTH_LET(auto jobs, named_jobs(spool, words));
+    return told_tasks(spool, std::move(jobs), errors);
   }
 
   WatchOptions watch_;

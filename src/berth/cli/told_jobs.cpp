@@ -3,42 +3,65 @@
 #include "berth/cli/question.h"
 
 namespace berth::cli {
+namespace {
 
-Result<std::vector<NumberedJob>> all_jobs(const store::JobSpool& spool, std::string& told) {
-  BERTH_LET(const auto numbers, spool.numbers());
-  std::vector<NumberedJob> jobs;
-  jobs.reserve(numbers.size());
+/// Reads the jobs one after another. What cannot be read is told.
+template <class Take>
+void each_job(const store::JobSpool& spool, const std::vector<std::uint64_t>& numbers, std::string& told,
+              Take take) {
   for (const std::uint64_t number : numbers) {
     auto job = spool.job(number);
     if (!job) told += as_lines({job.error().message});
     // Else it was forgotten meanwhile.
-    if (job && *job) jobs.push_back({number, **std::move(job)});
+    if (job && *job) take(NumberedJob{number, **std::move(job)});
   }
+}
+
+void add_told(const store::JobSpool& spool, NumberedJob job, bool arrays_as_one,
+              std::vector<render::ToldTask>& tasks, std::string& told) {
+  auto standings = standings_of(spool, job);
+  if (!standings) {
+    told += as_lines({standings.error().message});
+    return;
+  }
+  const std::vector<TaskId> ids = job.tasks();
+  if (arrays_as_one && ids.size() > 1) {
+    TaskStanding all = standing_of_all(*standings);
+    // A notice is about the job as a whole.
+    if (!job.job.notify.targets.empty()) {
+      if (const auto whole = spool.standing({job.number, {}})) all.not_told = whole->not_told;
+    }
+    tasks.push_back({{job.number, {}}, std::move(job.job), std::move(all), "", counts_of(*standings)});
+    return;
+  }
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    tasks.push_back({ids[i], i + 1 < ids.size() ? job.job : std::move(job.job), std::move((*standings)[i]),
+                     spool.output_path(ids[i])});
+}
+
+}  // namespace
+
+Result<std::vector<NumberedJob>> all_jobs(const store::JobSpool& spool, std::string& told) {
+  BERTH_LET(const auto numbers, spool.numbers());
+  std::vector<NumberedJob> jobs;
+  each_job(spool, numbers, told, [&](NumberedJob job) { jobs.push_back(std::move(job)); });
   return jobs;
 }
 
-std::vector<render::ToldTask> told_tasks(const store::JobSpool& spool, std::vector<NumberedJob> jobs,
-                                         bool arrays_as_one, std::string& told) {
+Result<std::vector<render::ToldTask>> all_told(const store::JobSpool& spool, std::string& told) {
+  BERTH_LET(const auto numbers, spool.numbers());
   std::vector<render::ToldTask> tasks;
-  for (NumberedJob& job : jobs) {
-    const auto standings = standings_of(spool, job);
-    if (!standings) {
-      told += as_lines({standings.error().message});
-      continue;
-    }
-    const std::vector<TaskId> ids = job.tasks();
-    if (arrays_as_one && ids.size() > 1) {
-      TaskStanding all = standing_of_all(*standings);
-      // A notice is about the job as a whole.
-      if (!job.job.notify.targets.empty()) {
-        if (const auto whole = spool.standing({job.number, {}})) all.not_told = whole->not_told;
-      }
-      tasks.push_back({{job.number, {}}, std::move(job.job), std::move(all), "", counts_of(*standings)});
-      continue;
-    }
-    for (std::size_t i = 0; i < ids.size(); ++i)
-      tasks.push_back({ids[i], job.job, (*standings)[i], spool.output_path(ids[i])});
-  }
+  tasks.reserve(numbers.size());
+  // Not all jobs first, and then all tasks: of ten thousand that is a lot of memory.
+  each_job(spool, numbers, told,
+           [&](NumberedJob job) { add_told(spool, std::move(job), true, tasks, told); });
+  return tasks;
+}
+
+std::vector<render::ToldTask> told_tasks(const store::JobSpool& spool, std::vector<NumberedJob> jobs,
+                                         std::string& told) {
+  std::vector<render::ToldTask> tasks;
+  for (NumberedJob& job : jobs) add_told(spool, std::move(job), false, tasks, told);
   return tasks;
 }
 

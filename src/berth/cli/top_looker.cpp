@@ -169,9 +169,9 @@ class TopLooker::Body {
     const auto spool = open_spool();
     if (!spool) return sight.notes.push_back(spool.error().message);
     std::string told;
-    auto jobs = all_jobs(*spool, told);
+    auto jobs = all_told(*spool, told);
     if (!jobs) return sight.notes.push_back(jobs.error().message);
-    sight.jobs = told_tasks(*spool, *std::move(jobs), true, told);
+    sight.jobs = *std::move(jobs);
     if (!told.empty()) sight.notes.push_back(told.substr(0, told.find('\n')));
   }
 

@@ -41,6 +41,7 @@ std::string time_or_none(const std::optional<std::int64_t>& at_s, const Style& s
 
 constexpr std::size_t kShown = 200;
 constexpr std::size_t kFieldsOfTask = 26;
+constexpr std::size_t kColumns = 9;
 
 // In a pipe, too, people look for a line a job; JSON has all of it.
 std::string command_line(const std::vector<std::string>& words) {
@@ -150,6 +151,19 @@ ToldTask task_from(const JsonReader& json) {
   return task;
 }
 
+std::string jobs_document(const std::vector<ToldTask>& tasks, const std::vector<UntoldHost>& missing,
+                          Layout layout) {
+  Json json = {{"kind", "berth-jobs"}, {"version", 1}};
+  json["missing"] = Json::array();
+  for (const UntoldHost& each : missing)
+    json["missing"].push_back({{"host", each.host}, {"reason", each.reason}});
+  json["jobs"] = Json::array();
+  Json::array_t& listed = json["jobs"].get_ref<Json::array_t&>();
+  listed.reserve(tasks.size());
+  for (const ToldTask& task : tasks) listed.push_back(task_json(task));
+  return dumped(std::move(json), layout);
+}
+
 // What a table has no room for, a line each.
 std::string reasons_of(const std::vector<ToldTask>& tasks) {
   std::string reasons;
@@ -211,21 +225,28 @@ std::vector<Column> job_columns() {
 
 Row job_row(const ToldTask& task, const Style& style) {
   const TaskStanding& standing = task.standing;
-  return {{to_text(task.id)},
-          {task.job.name.empty() ? std::string(kUnknown) : printable(task.job.name)},
-          {task.counts ? counts_in_words(*task.counts) : std::string(standing_word(standing)),
-           tone_of_task(standing)},
-          {clock_time(task.job.submitted_s, style)},
-          {time_or_none(standing.started_s, style)},
-          {time_or_none(standing.ended_s, style)},
-          {standing.devices.empty() ? std::string(kUnknown) : label_list(standing.devices)},
-          {ending_of(standing)},
-          {command_line(task.job.words)}};
+  Row row;
+  row.reserve(kColumns);
+  const auto add = [&row](std::string text, Tone tone = Tone::plain) {
+    row.push_back({std::move(text), tone});
+  };
+  add(to_text(task.id));
+  add(task.job.name.empty() ? std::string(kUnknown) : printable(task.job.name));
+  add(task.counts ? counts_in_words(*task.counts) : std::string(standing_word(standing)),
+      tone_of_task(standing));
+  add(clock_time(task.job.submitted_s, style));
+  add(time_or_none(standing.started_s, style));
+  add(time_or_none(standing.ended_s, style));
+  add(standing.devices.empty() ? std::string(kUnknown) : label_list(standing.devices));
+  add(ending_of(standing));
+  add(command_line(task.job.words));
+  return row;
 }
 
 std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style) {
   if (tasks.empty()) return "no jobs; `berth submit -- COMMAND` makes one\n";
   std::vector<Row> rows;
+  rows.reserve(tasks.size());
   for (const ToldTask& task : tasks) rows.push_back(job_row(task, style));
   const std::string reasons = reasons_of(tasks);
   std::string text = table(job_columns(), std::move(rows), style);
@@ -252,18 +273,11 @@ std::string jobs_table(const JobsOfHosts& jobs, const Style& style) {
 }
 
 std::string jobs_json(const std::vector<ToldTask>& tasks, Layout layout) {
-  return jobs_json(JobsOfHosts{tasks, {}}, layout);
+  return jobs_document(tasks, {}, layout);
 }
 
 std::string jobs_json(const JobsOfHosts& jobs, Layout layout) {
-  Json json = {{"kind", "berth-jobs"}, {"version", 1}};
-  json["missing"] = Json::array();
-  for (const UntoldHost& each : jobs.missing)
-    json["missing"].push_back({{"host", each.host}, {"reason", each.reason}});
-  json["jobs"] = Json::array();
-  Json& listed = json["jobs"];
-  for (const ToldTask& task : jobs.tasks) listed.push_back(task_json(task));
-  return dumped(std::move(json), layout);
+  return jobs_document(jobs.tasks, jobs.missing, layout);
 }
 
 Result<std::vector<ToldTask>> jobs_from_json(std::string_view text, const std::string& host) {

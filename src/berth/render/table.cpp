@@ -32,26 +32,54 @@ std::size_t excess_when_cut(const std::vector<Column>& columns, std::vector<std:
   return excess(widths, limit);
 }
 
-void drop_column(std::vector<Column>& columns, std::vector<Row>& rows, std::size_t at) {
+struct Table {
+  std::vector<Column> columns;
+  std::vector<Row> rows;
+  std::vector<std::size_t> widths;
+};
+
+void drop_column(Table& table, std::size_t at) {
   const auto offset = static_cast<std::ptrdiff_t>(at);
-  columns.erase(columns.begin() + offset);
-  for (Row& row : rows) row.erase(row.begin() + offset);
+  table.columns.erase(table.columns.begin() + offset);
+  table.widths.erase(table.widths.begin() + offset);
+  for (Row& row : table.rows) row.erase(row.begin() + offset);
 }
 
-void drop_until_it_fits(std::vector<Column>& columns, std::vector<Row>& rows, std::size_t limit) {
-  while (excess_when_cut(columns, natural_widths(columns, rows), limit) > 0) {
+void drop_until_it_fits(Table& table, std::size_t limit) {
+  const std::vector<Column>& columns = table.columns;
+  while (excess_when_cut(columns, table.widths, limit) > 0) {
     std::size_t first = columns.size();
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const unsigned order = columns[i].drop_order;
       if (order != 0 && (first == columns.size() || order < columns[first].drop_order)) first = i;
     }
     if (first == columns.size()) return;
-    drop_column(columns, rows, first);
+    drop_column(table, first);
   }
+}
+
+/// With the columns and the widths that it is shown with.
+Table fitted(std::vector<Column> columns, std::vector<Row> rows, std::size_t limit) {
+  std::vector<std::size_t> natural = natural_widths(columns, rows);
+  Table table{std::move(columns), std::move(rows), std::move(natural)};
+  drop_until_it_fits(table, limit);
+  for (std::size_t i = table.columns.size(); i-- > 0;) {
+    const std::size_t least = table.columns[i].least;
+    std::size_t& width = table.widths[i];
+    if (least != 0 && width > least) width -= std::min(excess(table.widths, limit), width - least);
+  }
+  return table;
+}
+
+Row titles_of(const std::vector<Column>& columns) {
+  Row titles;
+  for (const Column& column : columns) titles.push_back({std::string(column.title), Tone::faint});
+  return titles;
 }
 
 Row line(const std::vector<Column>& columns, const std::vector<std::size_t>& widths, const Row& row) {
   Row parts;
+  parts.reserve(2 * columns.size());
   std::size_t owed = 0;  // spaces due before the next cell: none are left at the end of the line
   for (std::size_t i = 0; i < columns.size(); ++i) {
     std::string shown = cut(row[i].text, widths[i]);
@@ -72,25 +100,22 @@ Row line(const std::vector<Column>& columns, const std::vector<std::size_t>& wid
 }  // namespace
 
 std::vector<Row> table_lines(std::vector<Column> columns, std::vector<Row> rows, const Style& style) {
-  drop_until_it_fits(columns, rows, style.width);
-  std::vector<std::size_t> widths = natural_widths(columns, rows);
-  for (std::size_t i = columns.size(); i-- > 0;) {
-    if (columns[i].least == 0 || widths[i] <= columns[i].least) continue;
-    widths[i] -= std::min(excess(widths, style.width), widths[i] - columns[i].least);
-  }
-  Row titles;
-  for (const Column& column : columns) titles.push_back({std::string(column.title), Tone::faint});
-  std::vector<Row> lines{line(columns, widths, titles)};
-  for (const Row& row : rows) lines.push_back(line(columns, widths, row));
+  const Table table = fitted(std::move(columns), std::move(rows), style.width);
+  std::vector<Row> lines{line(table.columns, table.widths, titles_of(table.columns))};
+  for (const Row& row : table.rows) lines.push_back(line(table.columns, table.widths, row));
   return lines;
 }
 
 std::string table(std::vector<Column> columns, std::vector<Row> rows, const Style& style) {
+  const Table table = fitted(std::move(columns), std::move(rows), style.width);
   std::string text;
-  for (const Row& parts : table_lines(std::move(columns), std::move(rows), style)) {
-    for (const Cell& part : parts) text += toned(part.text, part.tone, style);
+  const auto add = [&](const Row& row) {
+    for (const Cell& part : line(table.columns, table.widths, row))
+      text += toned(part.text, part.tone, style);
     text += "\n";
-  }
+  };
+  add(titles_of(table.columns));
+  for (const Row& row : table.rows) add(row);
   return text;
 }
 

@@ -59,6 +59,12 @@ constexpr std::array<std::string_view, 7> kTones{"\x1b[0m",  "\x1b[32m", "\x1b[3
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
   for (std::size_t at = 0; at < text.size();) {
+    // Nearly all that is shown is this.
+    if (text[at] >= ' ' && text[at] <= '~') {
+      ++width;
+      ++at;
+      continue;
+    }
     const CodePoint point = code_point_at(text, at);
     width += width_of(point);
     at += point.length;

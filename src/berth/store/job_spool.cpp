@@ -76,7 +76,9 @@ Result<void> make_folders(const std::string& path) {
 }
 
 std::string file_of(TaskId id, std::string_view what) {
-  return id.index ? fmt::format("{}/{}.{}", id.job, *id.index, what) : fmt::format("{}/{}", id.job, what);
+  std::string name = std::to_string(id.job) + "/";
+  if (id.index) name += std::to_string(*id.index) + ".";
+  return name.append(what);
 }
 
 off_t byte_of(TaskId id) {
@@ -431,7 +433,7 @@ Result<sys::Descriptor> JobSpool::output(TaskId id) const {
 }
 
 std::string JobSpool::output_path(TaskId id) const {
-  return fmt::format("{}/{}", path_, file_of(id, "out"));
+  return path_ + "/" + file_of(id, "out");
 }
 
 Result<sys::Descriptor> JobSpool::hold_as_runner() const {
