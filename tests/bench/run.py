@@ -33,6 +33,7 @@ import ordering
 import serving
 import shelf
 import submitting
+import tenants
 import waiting
 from machines import has_driver
 from results import OURS, Report, Row
@@ -55,6 +56,7 @@ PARTS: dict[str, tuple[int, Part]] = {
     "instructions": (12, instructions.execute),
     "line": (14, ordering.line),
     "submit": (15, submitting.submit),
+    "agents": (16, tenants.agents),
 }
 # What is the same on every machine and needs no peer: its section can stand beside what another run measured.
 COMPUTED = {"line"}

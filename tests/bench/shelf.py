@@ -32,6 +32,7 @@ PYPI = {
     "pynvml": "nvidia-ml-py==12.570.86",
     "filelock": "filelock==3.20.0",
     "gflow": "runqd==0.4.18",
+    "mcp": "mcp==2.3.0",
     "gpu_scheduler": "filelock==3.20.0 pyyaml==6.0.3",
 }
 DEBIAN = {
