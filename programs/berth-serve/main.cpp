@@ -22,6 +22,7 @@
 #include "berth/sys/clock.h"
 #include "docs_site.h"
 #include "history_services.h"
+#include "job_services.h"
 #include "list_command.h"
 #include "page_files.h"
 #include "simulate_command.h"
@@ -139,8 +140,11 @@ class Program {
 
   /// The server is made before the hub is, which needs its loop; whoever asks comes after both.
   serve::ByPath<serve::Service> services() {
-    if (!is_hub_) return serve::history_services(history_, serve::own_hostname());
-    serve::ByPath<serve::Service> services;
+    auto services = jobs_.services();
+    if (!is_hub_) {
+      services.merge(serve::history_services(history_, serve::own_hostname()));
+      return services;
+    }
     services["/api/v1/hosts/"] = [this](const serve::Call& call, serve::Reply reply) {
       hub_.ask_host(call, std::move(reply));
     };
@@ -152,6 +156,7 @@ class Program {
 
   Result<void> apply(const Wanted& wanted) {
     history_.keep_in(history_path(wanted));
+    jobs_.tell(wanted.settings.own_jobs);
     if (watcher_) {
       watcher_->set_interval(wanted.every());
     } else if (wanted.looks_here()) {
@@ -198,6 +203,7 @@ class Program {
   std::span<char*> words_;
   bool is_hub_;
   history::History history_ = start_history();
+  serve::JobServices jobs_;
   serve::HttpServer server_{{.files = files(), .services = services(), .log = log_line}};
   serve::Hub hub_{server_.loop(), [this](auto published) { server_.publish(std::move(published)); }, log_line,
                   serve::history_services(history_, serve::own_hostname())};

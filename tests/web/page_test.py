@@ -141,6 +141,38 @@ def test_jobs_that_run_or_stand_in_line_are_listed_by_name_number_and_user(make_
     expect(jobs).to_have_count(0)
 
 
+def test_who_serves_own_jobs_sees_them_with_what_they_print(lab, tmp_path, open_page, violations):
+    token = tmp_path / "token"
+    token.write_text("a-secret-of-one-word\n")
+    token.chmod(0o600)
+    agent = Agent(lab, "--own-jobs", "--token-file", token)
+    page = open_page(url(agent), expected="40", wait_for=".token")
+    page.get_by_label("Token").fill("a-secret-of-one-word")
+    page.keyboard.press("Enter")
+    expect(page.locator(".machine")).to_have_count(1)
+    mine = page.get_by_role("region", name="Submitted")
+    expect(mine).to_have_count(0)
+    failed = submit(lab, "-J", SCRIPT, "--", "sh", "-c", 'echo "$0"; exit 3', SCRIPT)
+    sweep = submit(lab, "--array", "0-1", "--", "echo", "a task")
+    lines = mine.locator("li")
+    # The newest first.
+    expect(lines.nth(0)).to_contain_text("2 done")
+    expect(lines.nth(1)).to_contain_text(f"job {failed}failed")
+    expect(lines.nth(1)).to_contain_text(SCRIPT)
+    assert violations(page) == []
+    mine.get_by_role("button", name=f"job {failed}").click()
+    drawer = page.get_by_role("dialog")
+    expect(drawer.locator("pre")).to_have_text(SCRIPT)
+    expect(drawer).to_contain_text("exit status 3")
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    mine.get_by_role("button", name=f"job {sweep}").click()
+    expect(drawer).to_contain_text(f"berth log {sweep}")
+    page.keyboard.press("Escape")
+    page.get_by_role("searchbox").fill("failed")
+    expect(lines).to_have_count(1)
+
+
 def test_what_workloads_call_themselves_stays_text(lab, open_page):
     holder(lab, "--note", SCRIPT)
     process = subprocess.Popen(["bash", "-c", "read", SCRIPT], stdin=subprocess.PIPE)

@@ -85,6 +85,30 @@ export interface ToldJob {
   note: string | null;
 }
 
+/// A job that the user who runs the server has submitted (docs/schema/jobs.json).
+export interface OwnJob {
+  id: string;
+  name: string | null;
+  state: "waiting" | "running" | "ended" | "cancelled" | "interrupted";
+  in_line: boolean;
+  words: string[];
+  folder: string;
+  submitted_s: number;
+  started_s: number | null;
+  ended_s: number | null;
+  exit_status: number | null;
+  signal: number | null;
+  devices: string[];
+  reason: string | null;
+  /// null of an array.
+  output: string | null;
+  tasks: Record<"waiting" | "running" | "done" | "failed" | "cancelled" | "interrupted", number> | null;
+}
+
+export interface OwnJobs {
+  jobs: OwnJob[];
+}
+
 export interface Standing {
   position: number;
   id: string;

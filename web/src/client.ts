@@ -1,4 +1,4 @@
-import type { History, Hosts, Match, Usage } from "./api";
+import type { History, Hosts, Match, OwnJobs, Usage } from "./api";
 
 const kTokenKey = "berth-token";
 // What a header can carry: fetch throws at anything else, as if nobody answered.
@@ -64,6 +64,12 @@ export const askHosts = (signal: AbortSignal) => askFor<Hosts>("hosts", signal);
 
 export const askMatch = (filter: string, signal: AbortSignal) =>
   askFor<Match>(`match?filter=${encodeURIComponent(filter)}`, signal);
+
+/// null: the server shows none.
+export const askOwnJobs = () => askFor<OwnJobs | null>("jobs");
+
+export const askJobLog = async (id: string, signal: AbortSignal): Promise<string> =>
+  (await ask(`job-log?job=${encodeURIComponent(id)}`, signal)).text();
 
 export const askUsage = () => askFor<Usage>("usage?since=7d&by=user");
 

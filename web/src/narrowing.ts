@@ -1,9 +1,11 @@
 // Which devices are shown: those that the filter admits, and of these the ones with a state or an owner. An expression
 // is judged by the server, which knows the language; plain words are looked for here.
 import { computed, effect, signal } from "@preact/signals";
+import type { OwnJob } from "./api";
 import { askMatch, Refusal } from "./client";
 import { changes } from "./fleet";
 import type { JobView } from "./jobs";
+import { stateOf } from "./ownJobs";
 import {
   type DeviceState,
   type DeviceView,
@@ -69,6 +71,11 @@ export function isWaiterShown(view: WaiterView): boolean {
 
 export function isJobShown({ host, user, number, name }: JobView): boolean {
   return words.value.length === 0 || hasWords([host, user, `job ${number}`, name].join("\n").toLowerCase());
+}
+
+export function isOwnJobShown(job: OwnJob): boolean {
+  const text = [`job ${job.id}`, job.name, job.words.join(" "), stateOf(job)].join("\n");
+  return words.value.length === 0 || hasWords(text.toLowerCase());
 }
 
 export function isHostShown(view: HostView): boolean {

@@ -74,7 +74,12 @@ Result<void> check(const Settings& settings) {
     return fail(ErrorCode::usage, "--tls-clients needs TLS: give --tls-cert and --tls-key");
   if (settings.no_history && !settings.history_file.empty())
     return fail(ErrorCode::usage, "--history and --no-history contradict each other: give one of them");
-  const bool guarded = !settings.token_file.empty() || !settings.tls_clients.empty() || settings.insecure;
+  const bool asks_who = !settings.token_file.empty() || !settings.tls_clients.empty();
+  if (settings.own_jobs && !asks_who)
+    return fail(ErrorCode::usage,
+                "--own-jobs shows what your jobs print, and every user of this machine can ask a server that "
+                "wants no token: give --token-file or --tls-clients");
+  const bool guarded = asks_who || settings.insecure;
   for (const std::string& text : settings.listen) {
     BERTH_LET(const auto address, tcp_address(text));
     if (address.loopback || guarded) continue;

@@ -60,6 +60,7 @@ struct Settings {
   std::int64_t patience_s = 10;      ///< for a client to send the whole of a request, or to take an answer
   std::string history_file;          ///< "": where the system or the user keeps what programs remember
   bool no_history = false;
+  bool own_jobs = false;  ///< whoever may ask is shown the jobs of the user who runs this, and their output
   source::SourceKind source = source::SourceKind::kAutomatic;
   HubSettings hub;
   StoreSettings store;

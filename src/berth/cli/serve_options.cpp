@@ -145,6 +145,13 @@ Syntax serve_syntax(serve::Settings& settings, std::string& config_file) {
                      settings.patience_s),
       text_option(kOptions, "history", "FILE", "keep the history in this file", settings.history_file),
       {"Options", 0, "no-history", "", "keep no history", {}, raise_flag(settings.no_history)},
+      {"Options",
+       0,
+       "own-jobs",
+       "",
+       "show the jobs that you have submitted, too, and the end of what they print",
+       {},
+       raise_flag(settings.own_jobs)},
       text_option(kOptions, "config", "FILE", "a TOML file with these options as keys", config_file),
       source_option(settings.source),
   };

@@ -148,25 +148,6 @@ Result<std::size_t> number_in(const decltype(render::ToolCall::arguments)& argum
   return *number;
 }
 
-// The last lines of what a task has printed. A hole is what was cut out of the middle, and reads as NULs.
-Result<std::string> end_of_output(const std::string& path, std::size_t lines) {
-  const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file && errno == ENOENT) return "";
-  struct stat status{};
-  if (!file || ::fstat(file.get(), &status) != 0) return sys::fail_errno(fmt::format("opening {}", path));
-  std::string text(std::min<std::size_t>(kLongestTold, static_cast<std::size_t>(status.st_size)), '\0');
-  const ssize_t got =
-      ::pread(file.get(), text.data(), text.size(), status.st_size - static_cast<off_t>(text.size()));
-  if (got < 0) return sys::fail_errno(fmt::format("reading {}", path));
-  text.resize(static_cast<std::size_t>(got));
-  std::erase(text, '\0');
-  std::size_t from = text.size();
-  for (std::size_t seen = 0; from > 0; --from) {
-    if (text[from - 1] == '\n' && from != text.size() && ++seen == lines) break;
-  }
-  return text.substr(from);
-}
-
 }  // namespace
 
 std::span<const Tool> TenantTools::all() {
@@ -317,7 +298,7 @@ Result<ToolResult> TenantTools::log(const Arguments& arguments) const {
   if (tasks.size() > 1)
     return fail(ErrorCode::usage,
                 fmt::format("{} is an array: ask for \"{}\"", job.number, to_text(tasks.front())));
-  BERTH_LET(std::string text, end_of_output(spool_.output_path(tasks.front()), lines));
+  BERTH_LET(std::string text, end_of_output(spool_.output_path(tasks.front()), lines, kLongestTold));
   return ToolResult{.text = text.empty() ? "it has printed nothing yet\n" : std::move(text)};
 }
 
@@ -378,7 +359,7 @@ Result<ToolResult> TenantTools::told(std::uint64_t number) const {
   result.failed = is_over(all) && exit_status_of(all) != 0;
   if (is_over(all) && standings.size() == 1) {
     BERTH_LET(const std::string output,
-              end_of_output(spool_.output_path(tasks_of(number, *job).front()), kUsualLines));
+              end_of_output(spool_.output_path(tasks_of(number, *job).front()), kUsualLines, kLongestTold));
     result.text += output;
   } else if (!is_over(all)) {
     result.text += "`wait` waits for its end, `log` shows what it prints, `queue` who is before it\n";

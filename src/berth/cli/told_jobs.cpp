@@ -1,6 +1,17 @@
 #include "berth/cli/told_jobs.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+
 #include "berth/cli/question.h"
+#include "berth/sys/descriptor.h"
+#include "berth/sys/system_error.h"
 
 namespace berth::cli {
 namespace {
@@ -63,6 +74,24 @@ std::vector<render::ToldTask> told_tasks(const store::JobSpool& spool, std::vect
   std::vector<render::ToldTask> tasks;
   for (NumberedJob& job : jobs) add_told(spool, std::move(job), false, tasks, told);
   return tasks;
+}
+
+Result<std::string> end_of_output(const std::string& path, std::size_t lines, std::size_t bytes) {
+  const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file && errno == ENOENT) return "";
+  struct stat status{};
+  if (!file || ::fstat(file.get(), &status) != 0) return sys::fail_errno(fmt::format("opening {}", path));
+  std::string text(std::min<std::size_t>(bytes, static_cast<std::size_t>(status.st_size)), '\0');
+  const ssize_t got =
+      ::pread(file.get(), text.data(), text.size(), status.st_size - static_cast<off_t>(text.size()));
+  if (got < 0) return sys::fail_errno(fmt::format("reading {}", path));
+  text.resize(static_cast<std::size_t>(got));
+  std::erase(text, '\0');
+  std::size_t from = text.size();
+  for (std::size_t seen = 0; from > 0; --from) {
+    if (text[from - 1] == '\n' && from != text.size() && ++seen == lines) break;
+  }
+  return text.substr(from);
 }
 
 }  // namespace berth::cli

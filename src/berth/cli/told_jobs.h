@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,5 +18,9 @@ Result<std::vector<render::ToldTask>> all_told(const store::JobSpool& spool, std
 /// What is shown of these jobs, each task of theirs. What cannot be read is told, in whole lines.
 std::vector<render::ToldTask> told_tasks(const store::JobSpool& spool, std::vector<NumberedJob> jobs,
                                          std::string& told);
+
+/// The last lines of what a task has printed, and no more than so many bytes of it. What was cut out of the
+/// middle reads as NULs, and is left out. "": nothing, or not yet.
+Result<std::string> end_of_output(const std::string& path, std::size_t lines, std::size_t bytes);
 
 }  // namespace berth::cli

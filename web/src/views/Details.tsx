@@ -1,8 +1,10 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { subject } from "../details";
 import { fleet, hostView, isKnown, order } from "../fleet";
+import { ownJobs } from "../ownJobs";
 import { DeviceDetails } from "./DeviceDetails";
 import { Fence } from "./Fence";
+import { JobDetails } from "./JobDetails";
 import { UserDetails } from "./UserDetails";
 
 function Content() {
@@ -11,6 +13,10 @@ function Content() {
     const host = hostView(about.host).value;
     const view = host.devices.find((each) => each.key === about.key);
     if (view) return <DeviceDetails view={view} host={host} />;
+  }
+  if (about?.kind === "job") {
+    const job = ownJobs.value?.find((each) => each.id === about.id);
+    if (job) return <JobDetails job={job} />;
   }
   if (about?.kind === "user") {
     const view = fleet.value.users.find((each) => each.user === about.user);

@@ -1,5 +1,6 @@
 import { Jobs } from "./Jobs";
 import { Outsiders } from "./Outsiders";
+import { OwnJobs } from "./OwnJobs";
 import { Users } from "./Users";
 import { Waiting } from "./Waiting";
 
@@ -8,6 +9,7 @@ export function Rail() {
     <aside class="rail" aria-label="People">
       <Waiting />
       <Jobs />
+      <OwnJobs />
       <Users />
       <Outsiders />
     </aside>

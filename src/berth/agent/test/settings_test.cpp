@@ -39,6 +39,19 @@ TEST_CASE("the network is let in only for a reason") {
   CHECK(check(settings));
 }
 
+TEST_CASE("what jobs print is shown only to those who say who they are") {
+  Settings settings;
+  settings.own_jobs = true;
+  CHECK_FALSE(check(settings));
+  settings.insecure = true;
+  CHECK_FALSE(check(settings));
+  settings.token_file = "x";
+  CHECK(check(settings));
+  settings.token_file = "";
+  settings.tls_certificate = settings.tls_key = settings.tls_clients = "x";
+  CHECK(check(settings));
+}
+
 TEST_CASE("the Host is looked at where nothing else keeps out other sites' pages, or names are given") {
   Settings settings;
   CHECK(checks_host(settings));

@@ -1,0 +1,89 @@
+#include "job_services.h"
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "berth/cli/job_runner.h"
+#include "berth/cli/named_job.h"
+#include "berth/cli/told_jobs.h"
+#include "berth/render/jobs.h"
+
+namespace berth::serve {
+namespace {
+
+constexpr std::chrono::seconds kKept{1};
+constexpr std::size_t kMostJobs = 1000;
+constexpr std::size_t kMostLines = 200;
+constexpr std::size_t kMostBytes = 64 * 1024;
+constexpr std::string_view kText = "text/plain; charset=utf-8";
+
+Page page_of(int status, std::string_view type, std::string text) {
+  Page page = make_page(status, type, std::move(text));
+  if (status != 200) page.tag.clear();
+  return page;
+}
+
+Page failure(const Error& error) {
+  return refusal(503, error.message);
+}
+
+Result<std::string> newest_jobs() {
+  BERTH_LET(const auto spool, cli::open_spool());
+  std::string unread;
+  BERTH_LET(auto tasks, cli::all_told(spool, unread));
+  if (tasks.size() > kMostJobs) tasks.erase(tasks.begin(), tasks.end() - kMostJobs);
+  return render::jobs_json(tasks, render::Layout::line);
+}
+
+/// A thread of the pool must not throw: that would end the server.
+template <class Work>
+Page tried(Work work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    return refusal(503, std::string("it could not be worked out here: ") + error.what());
+  }
+}
+
+}  // namespace
+
+Page JobServices::jobs() {
+  if (kept_ && std::chrono::steady_clock::now() < kept_until_) return *kept_;
+  auto text = newest_jobs();
+  kept_ = text ? page_of(200, kJson, *std::move(text)) : failure(text.error());
+  kept_until_ = std::chrono::steady_clock::now() + kKept;
+  return *kept_;
+}
+
+Page JobServices::log(const Parameters& parameters) {
+  const auto word = parameters.find("job");
+  const auto id = word == parameters.end() ? std::nullopt : task_id_from_text(word->second);
+  if (!id || parameters.size() > 1)
+    return refusal(400, "job must be the number of a job, or of a task of an array: ?job=12 or ?job=12.7");
+  const auto spool = cli::open_spool();
+  if (!spool) return failure(spool.error());
+  const auto job = cli::job_named(*spool, to_text(*id));
+  if (!job) return failure(job.error());
+  if (!*job) return refusal(404, "there is no such job of the user who runs this server");
+  const auto tasks = (*job)->tasks();
+  if (tasks.size() != 1) return refusal(400, "it is an array: ask for one of its tasks, as in ?job=12.7");
+  auto text = cli::end_of_output(spool->output_path(tasks.front()), kMostLines, kMostBytes);
+  return text ? page_of(200, kText, *std::move(text)) : failure(text.error());
+}
+
+ByPath<Service> JobServices::services() {
+  ByPath<Service> services;
+  services["/api/v1/jobs"] = [this](const Call&, Reply reply) {
+    // No error: whoever shows a page must be able to ask whether there is something to show.
+    if (!told_) return reply(page_of(200, kJson, "null\n"));
+    asio::post(thread_, [this, reply = std::move(reply)] { reply(tried([this] { return jobs(); })); });
+  };
+  services["/api/v1/job-log"] = [this](const Call& call, Reply reply) {
+    if (!told_) return reply(refusal(404, "this server shows no jobs: it runs without --own-jobs"));
+    asio::post(thread_, [parameters = call.parameters, reply = std::move(reply)] { reply(tried([&] { return log(parameters); })); });
+  };
+  return services;
+}
+
+}  // namespace berth::serve

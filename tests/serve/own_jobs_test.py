@@ -1,0 +1,123 @@
+"""`berth serve --own-jobs`: what its user has submitted, waiting, running and over, for those who have the token."""
+
+import json
+import os
+import signal
+
+import pytest
+from agent import Agent
+from jobs import eventually
+from schemas import checked_document
+from submitted import submit, wait_for
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+
+
+@pytest.fixture
+def lab(make_lab):
+    return make_lab("1xH100")
+
+
+@pytest.fixture
+def token_file(tmp_path):
+    file = tmp_path / "token"
+    file.write_text(TOKEN + "\n")
+    file.chmod(0o600)
+    return file
+
+
+@pytest.fixture
+def agent(lab, token_file):
+    return Agent(lab, "--own-jobs", "--token-file", token_file)
+
+
+def jobs(agent) -> list[dict]:
+    status, _, text = agent.get("/api/v1/jobs", **BEARER)
+    assert status == 200, text
+    return checked_document(json.loads(text), "jobs")["jobs"]
+
+
+def log(agent, query: str):
+    status, header, text = agent.get(f"/api/v1/job-log{query}", **BEARER)
+    return status, header["Content-Type"], text
+
+
+def test_it_wants_to_know_who_asks(lab):
+    for options in ((), ("--insecure",)):
+        answer = lab.berth("serve", "--own-jobs", *options)
+        assert answer.status == 2
+        assert "give --token-file or --tls-clients" in " ".join(answer.err.split())
+
+
+def test_waiting_running_and_ended_jobs_are_told_to_who_has_the_token(lab, agent):
+    assert jobs(agent) == []
+    done = submit(lab, "-J", "short", "--", "sh", "-c", "echo out; echo err >&2; exit 3")
+    wait_for(lab, done, "ended")
+    running = submit(lab, "--", "sh", "-c", "echo begun; exec sleep 1000")
+    wait_for(lab, running, "running")
+    waiting = submit(lab, "--", "true")
+    found = eventually(lambda: len(told := jobs(agent)) == 3 and told[2]["in_line"] and told)
+    assert [(each["id"], each["state"], each["exit_status"]) for each in found] == [
+        (done, "ended", 3),
+        (running, "running", None),
+        (waiting, "waiting", None),
+    ]
+    assert log(agent, f"?job={done}") == (200, "text/plain; charset=utf-8", "out\nerr\n")
+    assert eventually(lambda: log(agent, f"?job={running}")[2]) == "begun\n"
+    assert log(agent, f"?job={waiting}")[2] == ""
+    for path in ("/api/v1/jobs", f"/api/v1/job-log?job={done}"):
+        assert agent.get(path)[0] == 401
+    assert lab.berth("cancel", running).status == 0
+
+
+def test_of_a_long_output_the_end_is_told(lab, agent):
+    number = submit(lab, "--", "sh", "-c", "seq 100000; seq 100 | tr -d '\\n' ; echo; seq 200")
+    wait_for(lab, number, "ended")
+    text = log(agent, f"?job={number}")[2]
+    assert text == "".join(f"{each}\n" for each in range(1, 201))
+    wide = submit(lab, "--", "sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x")
+    wait_for(lab, wide, "ended")
+    assert log(agent, f"?job={wide}")[2] == "x" * 65536
+
+
+def test_an_array_is_one_job_and_its_tasks_have_their_logs(lab, agent):
+    sweep = submit(lab, "--array", "0-1", "--", "sh", "-c", "echo task $BERTH_ARRAY_INDEX")
+    eventually(lambda: (found := jobs(agent)) and found[0]["tasks"] and found[0]["tasks"]["done"] == 2)
+    assert log(agent, f"?job={sweep}.1")[2] == "task 1\n"
+    assert log(agent, f"?job={sweep}")[0] == 400
+    assert log(agent, f"?job={sweep}.2")[0] == 404
+
+
+@pytest.mark.parametrize("query", ["", "?job=", "?job=../1", "?job=0", "?job=1&lines=3", "?jobs=1"])
+def test_what_names_no_job_is_refused(agent, query):
+    status, kind, text = log(agent, query)
+    assert (status, kind) == (400, "application/json")
+    assert "job must be the number of a job" in text
+
+
+def test_without_it_no_job_is_told_and_sighup_changes_that(lab, token_file, tmp_path):
+    number = submit(lab, "--", "echo", "secret")
+    wait_for(lab, number, "ended")
+    settings = tmp_path / "serve.toml"
+    settings.write_text(f'token-file = "{token_file}"\n')
+    agent = Agent(lab, "--config", settings)
+    assert agent.get("/api/v1/jobs", **BEARER)[2] == "null\n"
+    status, _, text = log(agent, f"?job={number}")
+    assert status == 404 and "--own-jobs" in text and "secret" not in text
+    settings.write_text(f'token-file = "{token_file}"\nown-jobs = true\n')
+    os.kill(agent.process.pid, signal.SIGHUP)
+    assert eventually(lambda: log(agent, f"?job={number}")[0] == 200)
+    assert [each["id"] for each in jobs(agent)] == [number]
+
+
+def test_a_spool_that_cannot_be_read_is_said_and_the_agent_serves_on(lab, agent):
+    wait_for(lab, submit(lab, "--", "true"), "ended")
+    home = lab.directory / "home/.local/state/berth/jobs"
+    (folder,) = home.iterdir()
+    folder.chmod(0o777)
+    status, _, text = eventually(lambda: (got := agent.get("/api/v1/jobs", **BEARER))[0] == 503 and got)
+    assert "others may write there" in text
+    folder.chmod(0o700)
+    assert eventually(lambda: agent.get("/api/v1/jobs", **BEARER)[0] == 200)
+    assert agent.get("/healthz")[0] == 200

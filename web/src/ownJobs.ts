@@ -1,0 +1,54 @@
+// The jobs of the user who runs the server, where that user shows them.
+import { signal } from "@preact/signals";
+import type { OwnJob } from "./api";
+import { askOwnJobs } from "./client";
+import { counted } from "./words";
+
+/// null: none are shown, or none were read yet. The newest is first.
+export const ownJobs = signal<readonly OwnJob[] | null>(null);
+
+export async function readOwnJobs(): Promise<void> {
+  try {
+    ownJobs.value = (await askOwnJobs())?.jobs.toReversed() ?? null;
+  } catch {
+    // What was read is shown until the next answer.
+  }
+}
+
+/// As `berth jobs` says it.
+export function stateOf({ state, in_line, exit_status, tasks }: OwnJob): string {
+  if (tasks !== null)
+    return Object.entries(tasks)
+      .filter(([, count]) => count > 0)
+      .map(([word, count]) => `${count} ${word}`)
+      .join(", ");
+  if (in_line) return "in line";
+  if (state !== "ended") return state;
+  return exit_status === 0 ? "done" : "failed";
+}
+
+export function isBad(job: OwnJob): boolean {
+  return job.state === "interrupted" || (job.state === "ended" && job.exit_status !== 0);
+}
+
+export function endOf({ signal: by, exit_status }: OwnJob): string {
+  return by !== null ? `signal ${by}` : `exit status ${exit_status ?? "–"}`;
+}
+
+export function titleOf({ name, words }: OwnJob): string {
+  return name ?? words.join(" ");
+}
+
+/// The last thing that has happened to it.
+export function sinceOf({ submitted_s, started_s, ended_s }: OwnJob): number {
+  return ended_s ?? started_s ?? submitted_s;
+}
+
+export function tasksOf({ tasks }: OwnJob): string | null {
+  return tasks === null
+    ? null
+    : counted(
+        Object.values(tasks).reduce((sum, count) => sum + count, 0),
+        "task",
+      );
+}
