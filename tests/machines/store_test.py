@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import urllib.request
 from base64 import b64decode, b64encode
@@ -19,14 +20,20 @@ ETCD = shutil.which("etcd", path="/usr/bin:/usr/local/bin:" + os.environ.get("PA
 
 
 class Etcd:
-    """One member, on a port of loopback."""
+    """One member, on a port of loopback. `authority`: it speaks TLS, and wants certificates that this has signed."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, authority=None):
         self.folder = folder
+        self.authority = authority
         self.port = free_port()
         self.peer_port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'https' if authority else 'http'}://127.0.0.1:{self.port}"
         self.process = None
+
+    def tls(self):
+        files = {"cert-file": "server.pem", "key-file": "server.key", "trusted-ca-file": "ca.pem"}
+        named = [f"--{option}={self.authority / name}" for option, name in files.items()]
+        return [*named, "--client-cert-auth"]
 
     def start(self):
         peer = f"http://127.0.0.1:{self.peer_port}"
@@ -37,6 +44,7 @@ class Etcd:
                 *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
                 *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
                 *("--initial-cluster", f"one={peer}", "--unsafe-no-fsync"),
+                *(self.tls() if self.authority else []),
             ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -51,8 +59,15 @@ class Etcd:
     def ask(self, path, **body):
         coded = {key: b64encode(str(value).encode()).decode() for key, value in body.items()}
         request = urllib.request.Request(f"{self.url}/v3/{path}", json.dumps(coded).encode())
-        with urllib.request.urlopen(request, timeout=5) as answer:
+        with urllib.request.urlopen(request, timeout=5, context=self.trust()) as answer:
             return json.load(answer)
+
+    def trust(self):
+        if self.authority is None:
+            return None
+        trust = ssl.create_default_context(cafile=self.authority / "ca.pem")
+        trust.load_cert_chain(self.authority / "client.pem", self.authority / "client.key")
+        return trust
 
     def keys(self, folder) -> dict:
         """{name: (value, id of the lease)} below /berth/1/FOLDER/."""
@@ -83,16 +98,23 @@ class Desk:
         self.socket = machines.folder / f"{name}.sock"
         self.site = machines.folder / f"{name}.toml"
         self.site.write_text(f'store = "{self.socket}"\n')
+        self.log = machines.folder / f"{name}.log"
         self.agent = None
 
-    def start_agent(self):
+    def launch_agent(self, ca="ca.pem"):
         host = self.machines.hosts[0].lab
+        folder = self.etcd.authority
+        files = {"ca": ca, "cert": "client.pem", "key": "client.key"} if folder else {}
         self.agent = host.start_berth(
             *("serve", "--no-history", "--listen", "127.0.0.1:0", "--every", "60"),
             *("--store", self.etcd.url, "--store-socket", self.socket, "--store-name", self.name),
+            *(f"--store-{option}={folder / name}" for option, name in files.items()),
             stdout=subprocess.DEVNULL,
-            stderr=(self.machines.folder / f"{self.name}.log").open("a"),
+            stderr=self.log.open("a"),
         )
+
+    def start_agent(self):
+        self.launch_agent()
         eventually(self.listens)
         eventually(lambda: self.name in self.etcd.keys("alive"))
 
@@ -116,12 +138,11 @@ class Desk:
         return job
 
 
-@pytest.fixture
-def lab(two):
-    """gpu1 and gpu2 with one GPU each, an etcd, and two desks."""
+@contextlib.contextmanager
+def lab_with(two, authority=None):
     if ETCD is None:
         pytest.skip("needs etcd-server")
-    etcd = Etcd(two.folder)
+    etcd = Etcd(two.folder, authority)
     etcd.start()
     two.etcd = etcd
     two.desks = [Desk(two, etcd, "desk1"), Desk(two, etcd, "desk2")]
@@ -134,6 +155,20 @@ def lab(two):
     if etcd.process is not None:
         etcd.process.send_signal(signal.SIGCONT)
     etcd.kill()
+
+
+@pytest.fixture
+def lab(two):
+    """gpu1 and gpu2 with one GPU each, an etcd, and two desks."""
+    with lab_with(two) as made:
+        yield made
+
+
+@pytest.fixture
+def tls_lab(two, authority):
+    """The same, with an etcd that speaks TLS and wants certificates."""
+    with lab_with(two, authority) as made:
+        yield made
 
 
 def busy(host):
@@ -360,3 +395,25 @@ def test_what_somebody_else_wrote_into_the_store_keeps_nobody_waiting(lab, kind)
             lab.etcd.ask("kv/put", key=f"/berth/1/{folder}/{name}", value=GARBAGE[kind])
     done(lab.desks[0].start(*note(lab, "one")), lab.desks[1].start(*note(lab, "two")))
     assert sorted(order(lab)) == ["one", "two"]
+
+
+def test_with_tls_and_certificates_the_line_is_the_same(tls_lab):
+    lab = tls_lab
+    holder = busy(lab.hosts[0])
+    jobs = [lab.desks[i % 2].waits(*note(lab, i), hosts="gpu1") for i in range(4)]
+    holder.terminate()
+    done(*jobs)
+    assert order(lab) == [str(i) for i in range(4)]
+    assert lab.run("store", "status", env=lab.desks[0].env()).returncode == 0
+
+
+def test_a_store_whose_certificate_nobody_vouches_for_is_not_used(tls_lab):
+    lab, desk = tls_lab, tls_lab.desks[0]
+    desk.agent.terminate()
+    desk.agent.wait(timeout=DEADLINE_S)
+    desk.launch_agent(ca="client.pem")
+    eventually(desk.listens)
+    told = eventually(
+        lambda: (answer := lab.run("store", "status", env=desk.env())).returncode == 1 and answer
+    )
+    assert "certificate is not accepted" in " ".join((told.stdout + told.stderr).split())
