@@ -4,10 +4,16 @@ import json
 import pathlib
 
 import jsonschema
+import referencing
 import yaml
 
 FOLDER = pathlib.Path(__file__).parents[2] / "docs/schema"
 OPENAPI = yaml.safe_load((FOLDER.parent / "openapi.yaml").read_text())
+# As the document names them.
+SCHEMAS = referencing.Registry().with_resources(
+    (f"schema/{path.name}", referencing.Resource.from_contents(json.loads(path.read_text())))
+    for path in FOLDER.glob("*.json")
+)
 
 
 def checked(answer, kind: str):
@@ -33,8 +39,5 @@ def described_answer(path: str, status: int) -> dict | None:
 
 def check_described(described: dict, document) -> None:
     """The JSON of an answer must be what is described."""
-    schema = dict(described["content"]["application/json"]["schema"])
-    if schema.get("$ref", "").startswith("schema/"):
-        schema = json.loads((FOLDER.parent / schema["$ref"]).read_text())
-    schema |= {"components": OPENAPI["components"]}
-    jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
+    schema = described["content"]["application/json"]["schema"] | {"components": OPENAPI["components"]}
+    jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator, registry=SCHEMAS)

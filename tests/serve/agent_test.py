@@ -49,7 +49,8 @@ def test_the_document_names_every_path_and_each_answers_as_it_says(agent):
         )
         status, _, text = agent.get(f"{address}?{query}" if query else address)
         documented(path, status, text)
-        assert status == 200, path
+        # It shows no jobs; own_jobs_test.py asks one that does.
+        assert status == (404 if path == "/api/v1/job-log" else 200), path
     assert len(known.split("there are ")[1].split('"')[0].split()) == len(OPENAPI["paths"])
 
 

@@ -3,17 +3,12 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <csignal>
 #include <string>
 #include <string_view>
 
+#include "berth/cli/ask_program.h"
 #include "berth/cli/serve_program.h"
-#include "berth/core/printable.h"
 #include "berth/render/host_report.h"
-#include "berth/sys/child.h"
-#include "berth/sys/file.h"
-#include "berth/sys/newer_calls.h"
-#include "berth/sys/system_error.h"
 
 namespace berth::cli {
 namespace {
@@ -24,7 +19,6 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds kWithin = 20s;
 // A machine with eight GPUs is about 12 kB, and there is a limit to how many may be asked by ssh.
 constexpr std::size_t kMostOfHub = 64U << 20U;
-constexpr std::size_t kMostOfReason = 1000;
 
 std::vector<std::string> words_for(const HubPlace& hub) {
   std::vector<std::string> words{std::string(kListWord), "--json", "--hub", hub.url};
@@ -39,32 +33,13 @@ std::vector<std::string> words_for(const HubPlace& hub) {
   return words;
 }
 
-/// What a program of ours says of why it fails: the first line, without its own name.
-std::string reason_in(std::string_view said) {
-  std::string_view line = said.substr(0, said.find('\n'));
-  if (line.starts_with("berth: ")) line.remove_prefix(7);
-  return printable(line);
-}
-
 Result<std::string> document_of(const HubPlace& hub) {
-  const sys::Descriptor said = sys::memory_file("berth-hub");
-  const sys::Descriptor reason = sys::memory_file("berth-hub");
-  if (!said || !reason) return sys::fail_errno("preparing a file");
-  BERTH_LET(const auto program, berth_serve_path());
-  BERTH_LET(
-      auto child,
-      sys::Child::spawn(
-          {.program = program, .arguments = words_for(hub), .output = said.get(), .error = reason.get()}));
-  const auto ending = child.wait(kWithin);
-  if (!ending) {
-    child.kill(SIGKILL);
-    return fail(ErrorCode::failure, "no answer within 20 s");
-  }
-  if (ending->exit_status != 0) {
-    BERTH_LET(const auto words, sys::read_start(reason.get(), kMostOfReason));
-    return fail(ErrorCode::failure, words.empty() ? to_text(*ending) : reason_in(words));
-  }
-  return sys::read_start(said.get(), kMostOfHub);
+  BERTH_LET(auto program, berth_serve_path());
+  BERTH_LET(auto said, ask_program_in_time(std::move(program), words_for(hub), kWithin, kMostOfHub,
+                                           "no answer within 20 s"));
+  if (said.ending != sys::Ending())
+    return fail(ErrorCode::failure, said.err.empty() ? to_text(*said.ending) : first_line(said.err));
+  return std::move(said.out);
 }
 
 }  // namespace

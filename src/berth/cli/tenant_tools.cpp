@@ -3,27 +3,19 @@
 
 #include "berth/cli/tenant_tools.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "berth/cli/ask_program.h"
 #include "berth/cli/job_runner.h"
 #include "berth/cli/named_lease.h"
 #include "berth/cli/new_job.h"
+#include "berth/cli/told_jobs.h"
 #include "berth/core/record.h"
 #include "berth/core/units.h"
 #include "berth/render/jobs.h"
-#include "berth/sys/child.h"
-#include "berth/sys/file.h"
-#include "berth/sys/system_error.h"
 
 namespace berth::cli {
 namespace {
@@ -82,51 +74,17 @@ std::string cut_short(std::string text) {
   return text + "\n[cut off here]\n";
 }
 
-Result<std::string> read_back(int file) {
-  std::string text;
-  std::array<char, 1 << 14> buffer;
-  for (off_t at = 0; text.size() <= kLongestTold;) {
-    const ssize_t got = ::pread(file, buffer.data(), buffer.size(), at);
-    if (got < 0) return sys::fail_errno("reading what berth says");
-    if (got == 0) break;
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-    at += got;
-  }
-  return text;
-}
-
-struct Said {
-  std::string out;
-  std::string err;
-  int status = 0;
-};
-
 // What this program says to people.
 Result<Said> ask_berth(std::vector<std::string> words) {
-  sys::Command command;
-  BERTH_LET(command.program, program_path());
-  command.arguments = std::move(words);
-  const sys::Descriptor out(::memfd_create("berth-out", MFD_CLOEXEC));
-  const sys::Descriptor err(::memfd_create("berth-err", MFD_CLOEXEC));
-  if (!out || !err) return sys::fail_errno("making a place for what berth says");
-  command.output = out.get();
-  command.error = err.get();
-  BERTH_LET(auto child, sys::Child::spawn(command));
-  const auto ending = child.wait(kPatience);
-  if (!ending) {
-    child.kill(SIGKILL);
-    return fail(ErrorCode::timed_out, "berth has not answered for 30 s; `berth doctor` may say why");
-  }
-  Said said;
-  BERTH_LET(said.out, read_back(out.get()));
-  BERTH_LET(said.err, read_back(err.get()));
-  said.status = ending->signal != 0 ? 128 + ending->signal : ending->exit_status;
-  return said;
+  BERTH_LET(auto program, program_path());
+  return ask_program_in_time(std::move(program), std::move(words), kPatience, kLongestTold,
+                             "berth has not answered for 30 s; `berth doctor` may say why");
 }
 
 Result<ToolResult> show_words(std::vector<std::string> words) {
   BERTH_LET(const Said said, ask_berth(std::move(words)));
-  return ToolResult{.text = cut_short(said.out + said.err), .failed = said.out.empty() && said.status != 0};
+  return ToolResult{.text = cut_short(said.out + said.err),
+                    .failed = said.out.empty() && said.ending != sys::Ending()};
 }
 
 void add_request(const decltype(render::ToolCall::arguments)& arguments, std::vector<std::string>& words) {

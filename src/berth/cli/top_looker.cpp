@@ -5,12 +5,12 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <ctime>
 #include <mutex>
 #include <thread>
 
 #include "berth/agent/watcher.h"
+#include "berth/cli/ask_program.h"
 #include "berth/cli/job_runner.h"
 #include "berth/cli/question.h"
 #include "berth/cli/told_jobs.h"
@@ -18,9 +18,6 @@
 #include "berth/lease/session.h"
 #include "berth/render/listing.h"
 #include "berth/render/waiting.h"
-#include "berth/sys/child.h"
-#include "berth/sys/file.h"
-#include "berth/sys/newer_calls.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
@@ -36,21 +33,14 @@ constexpr std::size_t kLongestAnswer = 1000;
 /// What berth said: its first line, without its name.
 std::string answer_of(const std::vector<std::string>& words) {
   const auto run = [&]() -> Result<std::string> {
-    BERTH_LET(const auto program, program_path());
-    const sys::Descriptor said = sys::memory_file("berth-top");
-    if (!said) return sys::fail_errno("preparing a file");
-    sys::Command command{.program = program, .arguments = words};
-    command.output = command.error = said.get();
-    BERTH_LET(auto child, sys::Child::spawn(command));
-    const auto ending = child.wait(kPerformWithin);
-    const std::string text = sys::read_start(said.get(), kLongestAnswer).value_or("");
-    std::string line = text.substr(0, text.find('\n'));
-    if (line.starts_with("berth: ")) line.erase(0, 7);
-    if (!ending) return "it goes on: " + line;
-    return line.empty() ? (ending->exit_status == 0 ? "done" : to_text(*ending)) : line;
+    BERTH_LET(auto program, program_path());
+    BERTH_LET(const auto said, ask_program(std::move(program), words, kPerformWithin, kLongestAnswer));
+    std::string line = first_line(said.out.empty() ? said.err : said.out);
+    if (!said.ending) return "it goes on: " + line;
+    return line.empty() ? (said.ending->exit_status == 0 ? "done" : to_text(*said.ending)) : line;
   };
   auto answer = run();
-  return printable(answer ? *answer : answer.error().message);
+  return answer ? *std::move(answer) : printable(answer.error().message);
 }
 
 }  // namespace
