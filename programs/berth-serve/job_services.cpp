@@ -81,7 +81,9 @@ ByPath<Service> JobServices::services() {
   };
   services["/api/v1/job-log"] = [this](const Call& call, Reply reply) {
     if (!told_) return reply(refusal(404, "this server shows no jobs: it runs without --own-jobs"));
-    asio::post(thread_, [parameters = call.parameters, reply = std::move(reply)] { reply(tried([&] { return log(parameters); })); });
+    asio::post(thread_, [parameters = call.parameters, reply = std::move(reply)] {
+      reply(tried([&] { return log(parameters); }));
+    });
   };
   return services;
 }
