@@ -1,11 +1,12 @@
 """`order = "fair"`: the user who has fewer GPUs comes first."""
 
+import pathlib
 import signal
 
 import pytest
 from jobs import Job, eventually
 
-ALICE, BOB = 20001, 20002
+ALICE, BOB, CAROL = 20001, 20002, 20003
 
 
 @pytest.fixture
@@ -87,6 +88,33 @@ def test_when_who_was_before_gives_up_the_earlier_one_starts(fair, end):
     bobs.signal(end)
     alices.starts()
     for each in (alices, held):
+        each.ends()
+
+
+def looks(job: Job) -> int:
+    """How often it has slept and been woken."""
+    status = pathlib.Path(f"/proc/{job.process.pid}/status").read_text()
+    return int(status.split("\nvoluntary_ctxt_switches:")[1].split()[0])
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL, signal.SIGSTOP])
+def test_when_who_was_before_gives_up_the_next_one_starts_though_it_did_not_come_first(fair, end):
+    held, bobs_first = job(fair, ALICE, "--time", "2h"), job(fair, BOB)
+    held.starts()
+    bobs_first.starts()
+    alices = waiting(fair, ALICE, "--time", "3h")
+    bobs = waiting(fair, BOB, "--time", "3h")
+    carols = waiting(fair, CAROL, "-n", "2")
+    bobs_first.ends()
+    eventually(lambda: len(fair.berth("list", "--json").json["leases"]) == 1)
+    before = looks(bobs)
+    # Bob's has seen that the GPU is free, and that it is Carol's turn.
+    eventually(lambda: looks(bobs) > before + 2)
+    assert not bobs.has_started()
+    carols.signal(end)
+    bobs.starts()
+    assert not alices.has_started()
+    for each in (bobs, alices, held):
         each.ends()
 
 

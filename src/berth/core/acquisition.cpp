@@ -295,7 +295,7 @@ Action on(State& state, milliseconds now, const Named& names) {
   // Whoever has just joined frees nothing for those who are there already.
   const bool has_news = std::exchange(state.may_free_others, false) || behind(state) == nullptr;
   if (has_news && lets_others_pass(state) && is_any_unleased(state.ledger, state.facts.snapshot))
-    return ReadLine{};
+    return ReadLine{is_in_fair_order(state)};
   return sleep(state, now);
 }
 
@@ -312,7 +312,7 @@ Action on(State& state, milliseconds now, LineRead read) {
   state.line = std::move(read.ledger);
   state.line_read_at = read.boot;
   state.rung.clear();
-  state.unheard.clear();
+  state.unheard = std::move(read.stopped);
   return ring(state, now);
 }
 
@@ -359,6 +359,8 @@ Action on(State& state, milliseconds now, const Ticked& tick) {
   const bool looks_for_itself = me != nullptr && !me->unguarded.empty();
   // In the fair order nobody tells us when one whose turn is before ours gives up.
   const bool has_to_look = tick.leases_changed || is_in_fair_order(state);
+  // Nor does anybody else tell the one whose turn comes by that.
+  if (is_in_fair_order(state) && looks_for_itself) state.may_free_others = true;
   if (state.is_pausing || (has_to_look && looks_for_itself)) return look_anew(state);
   if (me != nullptr && watches_original(state, *me)) return look_anew(state);
   const bool may_be_my_turn = tick.leases_changed && !tick.far_back && lets_others_pass(state);

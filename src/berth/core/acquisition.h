@@ -71,7 +71,7 @@ struct State {
   Ledger line;                   ///< all who wait, as they were read last
   Moment line_read_at = 0;
   std::set<TicketId> rung;     ///< of those
-  std::set<TicketId> unheard;  ///< rung while they were stopped
+  std::set<TicketId> unheard;  ///< stopped: rung for nothing, or not to be rung
   std::chrono::milliseconds pause{0};
 };
 State begin(Request request, Patience patience);
@@ -106,6 +106,7 @@ struct Ticked {
 struct LineRead {
   Ledger ledger;
   Moment boot = 0;
+  std::set<TicketId> stopped{};  ///< if that was asked for
 };
 /// What came of Ring.
 struct Rang {
@@ -163,6 +164,8 @@ struct SleepBehind {
 };
 /// Read all who wait, without the gate. Told by LineRead.
 struct ReadLine {
+  bool stopped = false;  ///< and look who of them is stopped
+
   bool operator==(const ReadLine&) const = default;
 };
 /// Wake these, whose turn it may be. Told by Rang.

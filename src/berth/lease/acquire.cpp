@@ -130,9 +130,11 @@ class Asking {
     return named;
   }
 
-  Done perform(const ReadLine&) {
+  Done perform(const ReadLine& wanted) {
     BERTH_LET(auto books, store_.look(store::Extent::everything));
-    return LineRead{std::move(books.ledger), sys::seconds_since_boot()};
+    LineRead read{std::move(books.ledger), sys::seconds_since_boot()};
+    if (wanted.stopped) read.stopped = stopped_waiters(read.ledger, *options_.processes);
+    return read;
   }
 
   Done perform(const Ring& wanted) {

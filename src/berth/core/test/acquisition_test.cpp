@@ -257,6 +257,36 @@ TEST_CASE("in the fair order whoever came first looks after the devices, and loo
   CHECK(is<Look>(asker.tell(Ticked{})));
 }
 
+TEST_CASE("in the fair order whoever came first rings whose turn it is now that another has given up") {
+  Asker asker(patient());
+  asker.facts = machine(2);
+  asker.facts.policy.line.order = TurnOrder::fair;
+  asker.leases = {lease(1, uuid_of(0))};
+  asker.leases[0].uid = asker.mine.uid;
+  asker.mine.turn = 1;
+  Ticket next = waiter(kMe + 1);
+  next.uid = asker.mine.uid + 1;
+  next.turn = 1;
+  Ticket gives_up = waiter(kMe + 2);
+  gives_up.uid = asker.mine.uid + 2;
+  gives_up.turn = 0;
+  gives_up.count = 2;
+  asker.earlier = {next, gives_up};
+  asker.facts.policy.line.backfill = false;
+  CHECK(is<SleepBehind>(asker.goes_on()));
+  LineRead read;
+  SUBCASE("it has left") {
+    asker.earlier = {next};
+  }
+  SUBCASE("it is stopped") {
+    read.stopped = {gives_up.id};
+  }
+  CHECK(is<Look>(asker.tell(Ticked{})));
+  CHECK(asker.goes_on() == Action(ReadLine{true}));
+  read.ledger = asker.ledger();
+  CHECK(asker.tell(read) == Action(Ring{{next.id}}));
+}
+
 // All is leased.
 Asker behind_a_later_one() {
   Asker asker = with_all_leased(patient());
