@@ -49,6 +49,14 @@ def test_after_ok_of_one_that_failed_is_cancelled_and_so_is_what_comes_after_it(
     assert order(lab) == ["first", "fourth"]
 
 
+def test_a_runner_ends_also_if_the_last_job_is_cancelled_since_the_one_before_it_failed(make_lab):
+    lab = make_lab("2xH100")
+    first = submit(lab, "--", "sh", "-c", "sleep 0.3; exit 3")
+    second = submit(lab, "--after-ok", first, "--", "true")
+    eventually(lambda: job(lab, second)["state"] == "cancelled")
+    eventually(lambda: processes(lab)["runner"] == [])
+
+
 def test_after_ok_of_a_job_that_was_cancelled_is_cancelled(make_lab):
     lab = make_lab("1xH100")
     fill(lab, 1)

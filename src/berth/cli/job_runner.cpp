@@ -105,6 +105,8 @@ class JobRunner {
         hold_back();
         end_what_tenants_left();
         start();
+        // The last of them may just have been cancelled: then nothing would wake us.
+        if (!has_work()) break;
         if (!wait()) return {};
       }
       // Whoever saw the lock has left its job to us: look once more without it.
