@@ -222,6 +222,12 @@ REMARKS = [
         " last job; a server stays.",
     ),
     Remark(
+        "jobs-cpu",
+        behind_best,
+        "The first in line looks at the driver now and then, for what has no event (an outsider's memory, a lock taken by"
+        " hand). The best peer asks no driver.",
+    ),
+    Remark(
         "jobs-true",
         far,
         "Each job has a lease of its own, for which the driver is asked, and its start is on the disk before its command"

@@ -49,7 +49,9 @@ class Server:
         """Runs one of its clients. Raises NotHad when that fails."""
         try:
             done = run(words, self.environment, PATIENCE_S)
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except subprocess.TimeoutExpired as error:
+            raise shelf.NotHad(f"{pathlib.Path(words[0]).name} hangs: no answer in {PATIENCE_S} s") from error
+        except OSError as error:
             raise shelf.NotHad(f"{pathlib.Path(words[0]).name} fails: {shelf.last_line(error)}") from error
         if done.returncode != 0:
             raise shelf.NotHad(

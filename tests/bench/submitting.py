@@ -27,7 +27,7 @@ OBSERVED_S = 5
 
 @dataclasses.dataclass
 class Keeper:
-    """What keeps jobs. `at_end`: so many of `true`, one after another, are worth their time."""
+    """What keeps jobs. `true_jobs`, `hand_overs`: so many of each are worth their time."""
 
     name: str
     role: str
@@ -95,7 +95,8 @@ def begin(each: Keeper, started: Servers) -> list[float]:
 def submit_one(bench: Bench, machine: Machine, able: list[Keeper], job: pathlib.Path) -> Table:
     folder, unleased = machine.directory / "kept", machine.directory / "unleased"
     folder.mkdir()
-    unleased.mkdir(mode=0o1777)
+    unleased.mkdir()
+    unleased.chmod(0o1777)
     contestants = [
         Contestant("keep", LIMIT, lambda: [bench.program("keep"), str(folder)], shown="keep FOLDER",
                    note="a C program: two files on the disk, and a number"),
