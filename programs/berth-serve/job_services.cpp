@@ -18,14 +18,9 @@ constexpr std::size_t kMostLines = 200;
 constexpr std::size_t kMostBytes = 64 * 1024;
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 
-Page page_of(int status, std::string_view type, std::string text) {
-  Page page = make_page(status, type, std::move(text));
-  if (status != 200) page.tag.clear();
-  return page;
-}
-
-Page failure(const Error& error) {
-  return refusal(503, error.message);
+/// The text of a page, or why there is none.
+Page page_of(std::string_view type, Result<std::string> text) {
+  return text ? make_page(200, type, *std::move(text)) : refusal(503, text.error().message);
 }
 
 Result<std::string> newest_jobs() {
@@ -50,8 +45,7 @@ Page tried(Work work) {
 
 Page JobServices::jobs() {
   if (kept_ && std::chrono::steady_clock::now() < kept_until_) return *kept_;
-  auto text = newest_jobs();
-  kept_ = text ? page_of(200, kJson, *std::move(text)) : failure(text.error());
+  kept_ = page_of(kJson, newest_jobs());
   kept_until_ = std::chrono::steady_clock::now() + kKept;
   return *kept_;
 }
@@ -62,21 +56,20 @@ Page JobServices::log(const Parameters& parameters) {
   if (!id || parameters.size() > 1)
     return refusal(400, "job must be the number of a job, or of a task of an array: ?job=12 or ?job=12.7");
   const auto spool = cli::open_spool();
-  if (!spool) return failure(spool.error());
+  if (!spool) return refusal(503, spool.error().message);
   const auto job = cli::job_named(*spool, to_text(*id));
-  if (!job) return failure(job.error());
+  if (!job) return refusal(503, job.error().message);
   if (!*job) return refusal(404, "there is no such job of the user who runs this server");
   const auto tasks = (*job)->tasks();
   if (tasks.size() != 1) return refusal(400, "it is an array: ask for one of its tasks, as in ?job=12.7");
-  auto text = cli::end_of_output(spool->output_path(tasks.front()), kMostLines, kMostBytes);
-  return text ? page_of(200, kText, *std::move(text)) : failure(text.error());
+  return page_of(kText, cli::end_of_output(spool->output_path(tasks.front()), kMostLines, kMostBytes));
 }
 
 ByPath<Service> JobServices::services() {
   ByPath<Service> services;
   services["/api/v1/jobs"] = [this](const Call&, Reply reply) {
     // No error: whoever shows a page must be able to ask whether there is something to show.
-    if (!told_) return reply(page_of(200, kJson, "null\n"));
+    if (!told_) return reply(make_page(200, kJson, "null\n"));
     asio::post(thread_, [this, reply = std::move(reply)] { reply(tried([this] { return jobs(); })); });
   };
   services["/api/v1/job-log"] = [this](const Call& call, Reply reply) {

@@ -11,6 +11,9 @@ from jobs import Lines
 from lab import DEADLINE_S, Lab
 
 
+TOKEN = "0123456789abcdef0123456789abcdef"
+
+
 class Agent:
     """Listens on a port that the system chose, and on a Unix socket. `within`: words that start it elsewhere."""
 

@@ -1,5 +1,5 @@
 import pytest
-from agent import Agent
+from agent import TOKEN, Agent
 from fake_agent import FakeAgent
 
 
@@ -7,6 +7,14 @@ from fake_agent import FakeAgent
 def agent(lab) -> Agent:
     """Of eight H100."""
     return Agent(lab)
+
+
+@pytest.fixture
+def token_file(tmp_path):
+    file = tmp_path / "token"
+    file.write_text(TOKEN + "\n")
+    file.chmod(0o600)
+    return file
 
 
 @pytest.fixture

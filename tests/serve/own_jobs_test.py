@@ -5,26 +5,17 @@ import os
 import signal
 
 import pytest
-from agent import Agent
+from agent import TOKEN, Agent
 from jobs import eventually
 from schemas import checked_document
 from submitted import submit, wait_for
 
-TOKEN = "0123456789abcdef0123456789abcdef"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
 
 @pytest.fixture
 def lab(make_lab):
     return make_lab("1xH100")
-
-
-@pytest.fixture
-def token_file(tmp_path):
-    file = tmp_path / "token"
-    file.write_text(TOKEN + "\n")
-    file.chmod(0o600)
-    return file
 
 
 @pytest.fixture

@@ -12,19 +12,10 @@ import stat
 import subprocess
 
 import pytest
-from agent import Agent, curl
+from agent import TOKEN, Agent, curl
 from jobs import eventually, holder
 
-TOKEN = "0123456789abcdef0123456789abcdef"
 HEALTHZ = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-
-
-@pytest.fixture
-def token_file(tmp_path):
-    file = tmp_path / "token"
-    file.write_text(TOKEN + "\n")
-    file.chmod(0o600)
-    return file
 
 
 def refusal(lab, *options) -> str:

@@ -141,10 +141,16 @@ def test_jobs_that_run_or_stand_in_line_are_listed_by_name_number_and_user(make_
     expect(jobs).to_have_count(0)
 
 
-def test_who_serves_own_jobs_sees_them_with_what_they_print(lab, tmp_path, open_page, violations):
-    token = tmp_path / "token"
-    token.write_text("a-secret-of-one-word\n")
-    token.chmod(0o600)
+@pytest.fixture
+def token(tmp_path):
+    """Its file."""
+    file = tmp_path / "token"
+    file.write_text("a-secret-of-one-word\n")
+    file.chmod(0o600)
+    return file
+
+
+def test_who_serves_own_jobs_sees_them_with_what_they_print(lab, token, open_page, violations):
     agent = Agent(lab, "--own-jobs", "--token-file", token)
     page = open_page(url(agent), expected="40", wait_for=".token")
     page.get_by_label("Token").fill("a-secret-of-one-word")
@@ -220,10 +226,7 @@ def test_what_matches_is_asked_again_as_readings_change(lab, open_page):
     expect(row(page, 0)).to_contain_text("90%")
 
 
-def test_a_token_is_asked_for_kept_for_the_tab_and_never_in_the_address(lab, tmp_path, open_page):
-    token = tmp_path / "token"
-    token.write_text("a-secret-of-one-word\n")
-    token.chmod(0o600)
+def test_a_token_is_asked_for_kept_for_the_tab_and_never_in_the_address(lab, token, open_page):
     agent = Agent(lab, "--token-file", token)
     page = open_page(url(agent), expected="40", wait_for=".token")
     field = page.get_by_label("Token")

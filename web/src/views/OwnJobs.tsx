@@ -1,23 +1,16 @@
-import { useEffect } from "preact/hooks";
 import type { OwnJob } from "../api";
-import { connection } from "../connection";
 import { subject } from "../details";
 import { isOwnJobShown } from "../narrowing";
 import { isBad, ownJobs, readOwnJobs, sinceOf, stateOf, titleOf } from "../ownJobs";
 import { Age } from "./Age";
 import { useFold } from "./fold";
+import { useWhileLive } from "./whileLive";
 
 const kEveryMs = 5000;
 
 /// What the user who runs the server has submitted, also what is over. Others are shown no such list.
 export function OwnJobs() {
-  const isLive = connection.value.phase === "live";
-  useEffect(() => {
-    if (!isLive) return;
-    void readOwnJobs();
-    const timer = setInterval(() => void readOwnJobs(), kEveryMs);
-    return () => clearInterval(timer);
-  }, [isLive]);
+  useWhileLive(readOwnJobs, kEveryMs);
   const all = ownJobs.value ?? [];
   const { shown, more } = useFold("own jobs", all.filter(isOwnJobShown), 8);
   if (all.length === 0) return null;

@@ -1,22 +1,15 @@
-import { useEffect } from "preact/hooks";
-import { connection } from "../connection";
 import { subject } from "../details";
 import { fleet } from "../fleet";
 import type { UserView } from "../state";
 import { readUsage, usage } from "../usage";
 import { hours } from "../words";
 import { useFold } from "./fold";
+import { useWhileLive } from "./whileLive";
 
 const kUsageEveryMs = 60_000;
 
 export function Users() {
-  const isLive = connection.value.phase === "live";
-  useEffect(() => {
-    if (!isLive) return;
-    void readUsage();
-    const timer = setInterval(() => void readUsage(), kUsageEveryMs);
-    return () => clearInterval(timer);
-  }, [isLive]);
+  useWhileLive(readUsage, kUsageEveryMs);
   const all = fleet.value.users;
   const { shown, more } = useFold("users", all, 10);
   const spent = new Map(usage.value?.rows.map((row) => [row.user ?? "", row]));
