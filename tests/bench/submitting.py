@@ -7,7 +7,7 @@ import dataclasses
 import os
 import pathlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import shelf
 from contest import Contest, Contestant
@@ -47,20 +47,13 @@ class Keeper:
             self.name, self.role, command or self.submit, values, "" if values else self.trouble, self.note
         )
 
-    def try_to(self, act: Callable[[], list[float]]) -> list[float]:
-        """What was measured; nothing where it fails now or has failed before."""
-        if self.trouble:
-            return []
+    @contextlib.contextmanager
+    def trying(self) -> Iterator[None]:
+        """What fails in it is its trouble, and nothing more is asked of it."""
         try:
-            return act()
+            yield
         except (shelf.NotHad, OSError, ValueError, TimeoutError) as error:
             self.trouble = str(error)
-            return []
-
-    def started(self) -> Server:
-        if self.server is None:
-            raise shelf.NotHad(self.trouble)
-        return self.server
 
 
 def keepers(bench: Bench) -> list[Keeper]:
@@ -84,11 +77,6 @@ def script(path: pathlib.Path, text: str) -> pathlib.Path:
     return path
 
 
-def begin(each: Keeper, started: Servers) -> list[float]:
-    each.server = each.start(started)
-    return []
-
-
 # While one runs, and the others wait --------------------------------------------------------------------------
 
 
@@ -104,7 +92,7 @@ def submit_one(bench: Bench, machine: Machine, able: list[Keeper], job: pathlib.
                    note="keeps nothing: what an answer about the GPUs takes",
                    environment={"BERTH_DIR": str(unleased)}),
         *(
-            Contestant(each.name, each.role, lambda each=each: each.started().submitting(job), shown=each.submit,
+            Contestant(each.name, each.role, lambda each=each: each.server.submitting(job), shown=each.submit,
                        note=each.note)
             for each in able
         ),
@@ -116,7 +104,7 @@ def submit_one(bench: Bench, machine: Machine, able: list[Keeper], job: pathlib.
 def list_many(bench: Bench, machine: Machine, able: list[Keeper]) -> Table:
     contestants = [
         Contestant(
-            each.name, each.role, lambda each=each: each.started().listing(), shown=each.show, note=each.note
+            each.name, each.role, lambda each=each: each.server.listing(), shown=each.show, note=each.note
         )
         for each in able
     ]
@@ -125,7 +113,7 @@ def list_many(bench: Bench, machine: Machine, able: list[Keeper]) -> Table:
 
 
 def upkeep(bench: Bench, able: list[Keeper]) -> list[Table]:
-    pids = {each.name: each.started().pids() for each in able if not each.trouble}
+    pids = {each.name: each.server.pids() for each in able if not each.trouble}
     costs = observe(pids, bench.seconds(OBSERVED_S))
 
     def table(key: str, what: str, unit: str, value: Callable[[str, Upkeep], float]) -> Table:
@@ -146,13 +134,9 @@ def hand_over(bench: Bench, all_of_them: list[Keeper]) -> Table:
     for each in all_of_them:
         bench.say(f"{each.name}: the next one starts")
         values: list[float] = []
-
-        def measure(each: Keeper = each, values: list[float] = values) -> list[float]:
-            for _ in range(bench.times(each.hand_overs)):
-                values.append(each.queue.hand_over(killed=False))
-            return values
-
-        each.try_to(measure)
+        if not each.trouble:
+            with each.trying():
+                values += [each.queue.hand_over(killed=False) for _ in range(bench.times(each.hand_overs))]
         figures.append(each.figure(values))
     return Table("jobs-next", f"one ends, and the next of {MANY:,} starts", "ms", figures)
 
@@ -163,24 +147,13 @@ def while_one_runs(bench: Bench, row: Row) -> None:
         started = stack.enter_context(servers(machine, 1))
         kept = keepers(bench)
         for each in kept:
-            bench.say(f"{each.name}: one runs")
-
-            def hold(each: Keeper = each) -> list[float]:
-                begin(each, started)
-                each.queue = JobQueue(each.started(), stamp, machine.directory)
+            bench.say(f"{each.name}: one runs, and {MANY} wait")
+            with each.trying():
+                each.server = each.start(started)
+                each.queue = JobQueue(each.server, stamp, machine.directory)
                 stack.callback(each.queue.end)
                 each.queue.start_holder()
-                return []
-
-            each.try_to(hold)
-        bench.say(f"{MANY} wait")
-        for each in kept:
-
-            def submit_all(each: Keeper = each) -> list[float]:
-                each.started().submit(each.queue.job, MANY)
-                return []
-
-            each.try_to(submit_all)
+                each.server.submit(each.queue.job, MANY)
         able = [each for each in kept if not each.trouble]
         row.tables.append(list_many(bench, machine, able))
         row.tables += upkeep(bench, kept)
@@ -195,17 +168,17 @@ def while_one_runs(bench: Bench, row: Row) -> None:
 
 def run_all(bench: Bench, machine: Machine, each: Keeper, started: Servers) -> list[float]:
     """Jobs a second, from the first one's submitting to the last one's end."""
-    begin(each, started)
+    server = each.start(started)
     count = bench.times(each.true_jobs, 3)
-    pipe = machine.directory / f"{each.started().name}.done"
+    pipe = machine.directory / f"{server.name}.done"
     os.mkfifo(pipe)
     heard = os.open(pipe, os.O_RDWR)
     nothing = script(machine.directory / "true.sh", "exec true")
-    tell = script(machine.directory / f"{each.started().name}-tells.sh", f"echo >{pipe}")
+    tell = script(machine.directory / f"{server.name}-tells.sh", f"echo >{pipe}")
     try:
         begun = time.monotonic()
-        each.started().submit_array(nothing, count - 1)
-        each.started().submit(tell, 1)
+        server.submit_array(nothing, count - 1)
+        server.submit(tell, 1)
         if not readable(heard, PATIENCE_S + count):
             raise TimeoutError(f"{count} jobs were not done in {PATIENCE_S + count} s")
         return [count / (time.monotonic() - begun)]
@@ -216,21 +189,25 @@ def run_all(bench: Bench, machine: Machine, each: Keeper, started: Servers) -> l
 def one_after_another(bench: Bench, row: Row) -> None:
     with Machine(bench, "jobs-true", devices=1) as machine, servers(machine, 1) as started:
         figures = []
-        for name, role, words, note in (
-            ("true", LIMIT, ["true"], "a C program starts it again and again"),
-            ("berth run", FLOOR, [bench.berth, "run", "--", "true"], "one after another, kept nowhere"),
+        for name, role, words, command, note in (
+            ("true", LIMIT, ["true"], "true", "a C program starts it again and again"),
+            (
+                "berth run",
+                FLOOR,
+                [bench.berth, "run", "--", "true"],
+                "berth run -- true",
+                "one after another, kept nowhere",
+            ),
         ):
             values = [
                 rate_of_commands(bench, words, machine.environment, 1) for _ in range(bench.times(3, 1))
             ]
-            figures.append(
-                Figure(
-                    name, role, " ".join([name, "--", "true"][: 3 if role == FLOOR else 1]), values, note=note
-                )
-            )
+            figures.append(Figure(name, role, command, values, note=note))
         for each in keepers(bench):
             bench.say(f"{each.name}: {each.true_jobs} times true")
-            values = each.try_to(lambda each=each: run_all(bench, machine, each, started))
+            values: list[float] = []
+            with each.trying():
+                values = run_all(bench, machine, each, started)
             figures.append(each.figure(values, each.array))
     row.tables.append(
         Table("jobs-true", "jobs of `true` on one GPU, until all are over", "a second", figures, True)

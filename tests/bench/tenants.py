@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import shelf
+from hubs import QUIET
 from machines import Machine
 from results import LIMIT, OURS, PEER, Figure, Row, Table
 from running import run
@@ -41,8 +42,7 @@ def pinned(bench: Bench, machine: Machine) -> list[float]:
     once = f"sleep {THINK_S}; sleep {COMPUTE_S}; "
     words = [bench.berth, "run", "--", "sh", "-c", once * bench.times(ROUNDS, 1)]
     begin = time.monotonic()
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    sessions = [subprocess.Popen(words, env=machine.environment, **quiet) for _ in range(SESSIONS)]
+    sessions = [subprocess.Popen(words, env=machine.environment, **QUIET) for _ in range(SESSIONS)]
     if any([each.wait(PATIENCE_S) for each in sessions]):
         raise ValueError("a session fails")
     return [jobs_an_hour(bench, time.monotonic() - begin)]
@@ -79,8 +79,7 @@ def person(bench: Bench) -> Table:
     with Machine(bench, "agents-person", devices=GPUS) as machine:
         stubborn = "trap '' TERM; while :; do sleep 0.05; done"
         words = [bench.berth, "run", f"--yield={GRACE_S}s", "--requeue", "--", "sh", "-c", stubborn]
-        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        sessions = [subprocess.Popen(words, env=machine.environment, **quiet) for _ in range(GPUS)]
+        sessions = [subprocess.Popen(words, env=machine.environment, **QUIET) for _ in range(GPUS)]
         try:
             for _ in range(bench.times(ASKED)):
                 while leases(bench, machine) < GPUS:
