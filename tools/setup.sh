@@ -16,6 +16,7 @@ test_packages=(
   dpkg-dev lintian man-db
   curl openssl prometheus systemd
   openssh-server openssh-client etcd-server
+  slurmctld slurmd slurm-client munge
   chromium
 )
 
@@ -46,11 +47,16 @@ setup_packages() {
   ((${#missing[@]})) || return 0
   say "installing: ${missing[*]}"
   mkdir -p build/log
-  # The tests start an etcd of their own; the package would start one for the whole machine.
-  if [[ " ${missing[*]} " == *" etcd-server "* && ! -e /etc/systemd/system/etcd.service ]]; then
-    as_root install -d /etc/systemd/system
-    as_root ln -s /dev/null /etc/systemd/system/etcd.service
-  fi
+  # The tests start servers of their own; the packages would start one of each for the whole machine.
+  local -A services=([etcd-server]=etcd [slurmctld]=slurmctld [slurmd]=slurmd [munge]=munge)
+  local package unit
+  for package in "${!services[@]}"; do
+    unit=/etc/systemd/system/${services[$package]}.service
+    if [[ " ${missing[*]} " == *" $package "* && ! -e $unit ]]; then
+      as_root install -d /etc/systemd/system
+      as_root ln -s /dev/null "$unit"
+    fi
+  done
   {
     as_root apt-get update -q &&
       as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "${missing[@]}"

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import getpass
-import os
 import pathlib
-import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 
@@ -16,14 +15,11 @@ import shelf
 from machines import Machine
 from running import run
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from slurm_node import SlurmNode, free_port
+
 PATIENCE_S = 10
 STARTED_S = 0.05  # between two looks whether a server answers
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Server:
@@ -153,78 +149,20 @@ class Canhazgpu(Server):
         return [self.program, "run", "--gpus", "1", "--", *words]
 
 
-SLURM = """ClusterName=bench
-SlurmctldHost={host}(127.0.0.1)
-SlurmctldPort={controller_port}
-SlurmdPort={port}
-SlurmUser={user}
-SlurmdUser={user}
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge.sock
-CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-MpiDefault=none
-ReturnToService=2
-SchedulerType=sched/builtin
-SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,sched_interval=1
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-JobCompType=jobcomp/none
-AccountingStorageType=accounting_storage/none
-JobAcctGatherType=jobacct_gather/none
-MaxJobCount=5000
-MinJobAge=2
-GresTypes=gpu
-SlurmdParameters=config_overrides
-NodeName={host} NodeAddr=127.0.0.1 CPUs=128 RealMemory=1000 Gres=gpu:{devices} State=UNKNOWN
-PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
-"""
-
-
 class Slurm(Server):
-    """One node. Its GPUs are links to /dev/null: it asks no driver. Its settings schedule as soon as they can."""
+    """One node (tests/slurm_node.py)."""
 
     name = "Slurm"
 
     def __init__(self, machine: Machine, devices: int):
         super().__init__(machine)
-        munged, controller = shelf.program("munge"), shelf.program("Slurm")
-        daemon = str(pathlib.Path(controller).with_name("slurmd"))
-        folder = machine.directory / "slurm"
-        for name in ("state", "spool", "dev"):
-            (folder / name).mkdir(parents=True)
-        for index in range(devices):
-            (folder / f"dev/nvidia{index}").symlink_to("/dev/null")
-        host = socket.gethostname().split(".")[0]
-        (folder / "slurm.conf").write_text(
-            SLURM.format(
-                host=host,
-                folder=folder,
-                devices=devices,
-                user=getpass.getuser(),
-                port=free_port(),
-                controller_port=free_port(),
-            )
-        )
-        files = "nvidia0" if devices == 1 else f"nvidia[0-{devices - 1}]"
-        (folder / "gres.conf").write_text(f"NodeName={host} Name=gpu File={folder}/dev/{files}\n")
-        key = folder / "munge.key"
-        key.write_bytes(os.urandom(128))
-        key.chmod(0o400)
-        own = [
-            f"--{name}={folder}/munge.{name.split('-')[0]}" for name in ("pid-file", "log-file", "seed-file")
-        ]
-        self.spawn(
-            [munged, "--foreground", "--force", f"--key-file={key}", f"--socket={folder}/munge.sock", *own]
-        )
-        self.await_answer(["munge", "-n", "-S", f"{folder}/munge.sock"])
-        self.spawn([controller, "-D", "-i"])
-        self.spawn([daemon, "-D", "-N", host])
+        # For the sentence that says what is missing.
+        shelf.program("munge"), shelf.program("Slurm")
+        node = SlurmNode(machine.directory / "slurm", devices)
+        self.spawn(node.munge())
+        self.await_answer(node.is_open())
+        self.spawn(node.controller())
+        self.spawn(node.daemon())
         self.await_answer(self.srun(["true"]))
 
     def srun(self, words: list[str]) -> list[str]:

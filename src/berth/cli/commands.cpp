@@ -33,6 +33,8 @@ std::unique_ptr<Command> make_shell();
 std::unique_ptr<Command> make_claim();
 std::unique_ptr<Command> make_init();
 std::unique_ptr<Command> make_adopt();
+std::unique_ptr<Command> make_prolog();
+std::unique_ptr<Command> make_epilog();
 std::unique_ptr<Command> make_doctor();
 std::unique_ptr<Command> make_completion();
 std::unique_ptr<Command> make_version();
@@ -79,6 +81,8 @@ constexpr auto kRows = std::to_array<Row>({
     {"cancel", "", "take a request of yours out of the queue, or end a job", false, make_cancel},
     {"verify", "", "check that the job of a lease keeps to its GPUs", true, make_verify},
     {"init", "", "make the lease directory that all users share (root)", true, make_init},
+    {"prolog", "", "lease what Slurm has allotted to a job (for its Prolog)", false, make_prolog},
+    {"epilog", "", "end that lease (for its Epilog)", false, make_epilog},
     {"doctor", "", "check driver, lease directory and settings; say how to mend them", true, make_doctor},
     {"completion", "", "print the completion script for a shell", false, make_completion},
     {"version", "", "print the version", false, make_version},

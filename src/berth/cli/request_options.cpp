@@ -5,8 +5,7 @@
 #include <algorithm>
 
 #include "berth/core/filter.h"
-#include "berth/core/printable.h"
-#include "berth/core/record.h"
+#include "berth/core/selector.h"
 #include "berth/core/units.h"
 
 namespace berth::cli {
@@ -26,42 +25,6 @@ Result<void> add_condition(Request& request, Result<Expression> condition) {
 /// A short form of `--where`.
 Set short_form(Request& request, std::string_view name) {
   return [&request, name](std::string_view value) { return add_condition(request, filter(name, value)); };
-}
-
-/// "0-3" is the indices 0 to 3; everything else stands for itself.
-Result<std::vector<std::string>> devices_in(std::string_view one) {
-  const std::size_t dash = one.find('-');
-  const auto first = number_from_text<unsigned>(one.substr(0, dash));
-  const auto last =
-      dash == std::string_view::npos ? std::nullopt : number_from_text<unsigned>(one.substr(dash + 1));
-  if (!first || !last) return std::vector<std::string>{std::string(one)};
-  constexpr unsigned kMostDevices = 1024;
-  if (*last < *first || *last - *first >= kMostDevices)
-    return fail(ErrorCode::usage, "a range goes from the lower index to the higher: 0-3");
-  std::vector<std::string> indices;
-  for (unsigned index = *first; index <= *last; ++index) indices.push_back(std::to_string(index));
-  return indices;
-}
-
-Result<std::vector<std::string>> selectors_from_text(std::string_view text) {
-  std::vector<std::string> selectors;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    const std::string_view one = text.substr(0, comma);
-    if (one.empty() || one.find_first_of(" \t") != std::string_view::npos) {
-      return fail(ErrorCode::usage,
-                  "must be indices or UUIDs with commas "
-                  "between: 0,1 or 0-3 or 3:1 or GPU-5a1c");
-    }
-    BERTH_LET(const auto named, devices_in(one));
-    for (const std::string& each : named) {
-      if (std::ranges::find(selectors, each) != selectors.end())
-        return fail(ErrorCode::usage, fmt::format("names {} twice", printable(each)));
-      selectors.push_back(each);
-    }
-    if (comma == std::string_view::npos) return selectors;
-    text.remove_prefix(comma + 1);
-  }
 }
 
 Set selectors(std::vector<std::string>& list) {

@@ -5,6 +5,7 @@
 #include "berth/cli/conduct_check.h"
 #include "berth/cli/notify.h"
 #include "berth/cli/run.h"
+#include "berth/cli/slurm_run.h"
 #include "berth/core/noticed_end.h"
 #include "berth/core/units.h"
 #include "berth/render/explain.h"
@@ -67,6 +68,16 @@ class RunCommand : public Command {
     syntax.options.push_back(
         {kLeaseGroup, 'q', "quiet", "", "do not say which GPUs it got", {}, raise_flag(options_.quiet)});
     add_far_options(syntax, far_, "on the first host that has the GPUs, through ssh");
+    syntax.options.push_back({kAnywhereGroup,
+                              0,
+                              "on",
+                              "SYSTEM",
+                              "slurm: give the request to Slurm instead, by srun",
+                              {"slurm"},
+                              [this](std::string_view) -> Result<void> {
+                                on_slurm_ = true;
+                                return {};
+                              }});
     return syntax;
   }
 
@@ -87,6 +98,11 @@ class RunCommand : public Command {
     if (options_.requeue && !options_.lease.request.request.yield_s)
       return fail(ErrorCode::usage, "--requeue is for jobs that yield: add --yield");
     options_.command = words;
+    if (on_slurm_) {
+      if (!wish_.targets.empty())
+        return fail(ErrorCode::usage, "--on slurm excludes --notify: srun takes the place of berth");
+      return run_on_slurm(environment, options_, far_);
+    }
     BERTH_DO(settle(far_));
     tell_others(words);
     if (far_.hosts.anywhere) return on_another_host();
@@ -141,6 +157,7 @@ class RunCommand : public Command {
   RunOptions options_;
   NoticeWish wish_;
   FarOptions far_;
+  bool on_slurm_ = false;
   std::function<void(const std::string& why)> tell_of_loss_;  ///< of the host on which the command runs
 };
 

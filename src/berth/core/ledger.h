@@ -48,6 +48,7 @@ struct Ticket {
   bool kept = false;                  ///< `pid` is a keeper, which holds it for somebody else
   std::uint32_t job_pid = 0;          ///< kept: whose processes belong to the lease; 0: nobody's
   std::uint64_t job_start_ticks = 0;  ///< of that process
+  std::uint32_t slurm_job = 0;        ///< kept: the job to which Slurm has allotted the devices; 0: none
   std::int64_t joined_s = 0;          ///< when it joined the queue, seconds since the epoch
   std::int64_t since_s = 0;  ///< when it joined (waiting) or was granted (lease), seconds since the epoch
   unsigned count = 1;

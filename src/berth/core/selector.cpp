@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "berth/core/printable.h"
+#include "berth/core/record.h"
 #include "berth/core/text_match.h"
 
 namespace berth {
@@ -95,6 +96,21 @@ std::string what_there_is(const Snapshot& snapshot) {
   return fmt::format("this machine has {}", labels_of(usable, snapshot));
 }
 
+// "0-3" is the indices 0 to 3; everything else stands for itself.
+Result<std::vector<std::string>> devices_in(std::string_view one) {
+  const std::size_t dash = one.find('-');
+  const auto first = number_from_text<unsigned>(one.substr(0, dash));
+  const auto last =
+      dash == std::string_view::npos ? std::nullopt : number_from_text<unsigned>(one.substr(dash + 1));
+  if (!first || !last) return std::vector<std::string>{std::string(one)};
+  constexpr unsigned kMostDevices = 1024;
+  if (*last < *first || *last - *first >= kMostDevices)
+    return fail(ErrorCode::usage, "a range goes from the lower index to the higher: 0-3");
+  std::vector<std::string> indices;
+  for (unsigned index = *first; index <= *last; ++index) indices.push_back(std::to_string(index));
+  return indices;
+}
+
 }  // namespace
 
 bool is_index(std::string_view selector) {
@@ -130,6 +146,27 @@ Result<std::vector<std::size_t>> resolve_selector(std::string_view text, const S
                             label(snapshot.devices[found.front()]), what_there_is(snapshot)));
   }
   return usable;
+}
+
+Result<std::vector<std::string>> selectors_from_text(std::string_view text) {
+  std::vector<std::string> selectors;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const std::string_view one = text.substr(0, comma);
+    if (one.empty() || one.find_first_of(" \t") != std::string_view::npos) {
+      return fail(ErrorCode::usage,
+                  "must be indices or UUIDs with commas "
+                  "between: 0,1 or 0-3 or 3:1 or GPU-5a1c");
+    }
+    BERTH_LET(const auto named, devices_in(one));
+    for (const std::string& each : named) {
+      if (std::ranges::find(selectors, each) != selectors.end())
+        return fail(ErrorCode::usage, fmt::format("names {} twice", printable(each)));
+      selectors.push_back(each);
+    }
+    if (comma == std::string_view::npos) return selectors;
+    text.remove_prefix(comma + 1);
+  }
 }
 
 std::string labels_of(const std::vector<std::size_t>& places, const Snapshot& snapshot) {

@@ -23,6 +23,10 @@ Result<std::vector<std::size_t>> resolve_selector(std::string_view selector, con
 /// "0-3, 5, 6:1": the labels of these places.
 std::string labels_of(const std::vector<std::size_t>& places, const Snapshot& snapshot);
 
+/// The selectors of "0,1", "0-3" (the indices 0 to 3), "3:1" or "GPU-5a1c,GPU-77". Error: `usage`, when one
+/// is empty or named twice.
+Result<std::vector<std::string>> selectors_from_text(std::string_view text);
+
 /// True if `selector` is a non-negative number.
 bool is_index(std::string_view selector);
 

@@ -42,6 +42,7 @@ void fields_of(TicketType& ticket, Candidates& candidates, Fields& field) {
     field("job_pid", ticket.job_pid);
     field("job_pid_start", ticket.job_start_ticks);
   }
+  if (kReads || ticket.slurm_job != 0) field("slurm_job", ticket.slurm_job);
   field.time("joined_at", ticket.joined_s);
   field("count", ticket.count);
   field("shared", ticket.shared);

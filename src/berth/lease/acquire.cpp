@@ -284,6 +284,7 @@ class Asking {
       draft.job_pid = *words_.job;
       draft.job_start_ticks = job->start_ticks;
     }
+    draft.slurm_job = words_.slurm_job;
     draft.count = request.count;
     draft.shared = request.shared;
     draft.promise_bytes = request.promise_bytes;

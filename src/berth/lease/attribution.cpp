@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "berth/core/slurm_job.h"
+
 namespace berth::leasing {
 namespace {
 
@@ -76,10 +78,21 @@ class Attributor {
   Leases by_environment(std::uint32_t pid) {
     const auto value = processes_.variable(pid, "BERTH_LEASE");
     if (!value) unreadable_ = true;
-    if (!value || value->empty()) return {};
+    if (!value) return {};
+    if (value->empty()) return by_slurm_job(pid);
     const auto owner = processes_.owner(pid);
     const auto found = std::ranges::find_if(
         leases_, [&](const Ticket* lease) { return names_lease(*value, lease->id) && owner == lease->uid; });
+    return found == leases_.end() ? Leases() : Leases{*found};
+  }
+
+  // What Slurm starts descends from no process of ours.
+  Leases by_slurm_job(std::uint32_t pid) {
+    if (std::ranges::all_of(leases_, [](const Ticket* lease) { return lease->slurm_job == 0; })) return {};
+    const auto job = slurm_job_of(processes_.variable(pid, kSlurmJobVariable).value_or(""));
+    const auto owner = processes_.owner(pid);
+    const auto found = std::ranges::find_if(
+        leases_, [&](const Ticket* lease) { return job && lease->slurm_job == *job && owner == lease->uid; });
     return found == leases_.end() ? Leases() : Leases{*found};
   }
 

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/core/slurm_job.h"
 #include "berth/store/directory_store.h"
 
 namespace berth::leasing {
@@ -22,6 +23,18 @@ Result<std::optional<Ticket>> own_lease(Place& place, TicketId id) {
   if (lease == nullptr || lease->phase != TicketPhase::granted || lease->uid != ::geteuid())
     return std::nullopt;
   return *lease;
+}
+
+// What berth prolog has leased for the job of Slurm that this process is of. nullopt: nothing.
+Result<std::optional<Ticket>> lease_of_slurm(const Place& place) {
+  const char* value = std::getenv(kSlurmJobVariable);
+  const auto job = slurm_job_of(value != nullptr ? value : "");
+  if (!job) return std::nullopt;
+  BERTH_LET(const auto books, place.store->look());
+  const auto found = std::ranges::find_if(books.ledger.tickets, [&](const Ticket& ticket) {
+    return ticket.phase == TicketPhase::granted && ticket.uid == ::geteuid() && ticket.slurm_job == *job;
+  });
+  return found == books.ledger.tickets.end() ? std::nullopt : std::optional(*found);
 }
 
 // One level down.
@@ -83,13 +96,19 @@ Result<Place> find_place(const store::Tell& tell, InClaim in_claim) {
   place.masks = inherited_masks();
 
   const char* value = std::getenv("BERTH_LEASE");
-  std::string_view rest = value != nullptr ? value : "";
+  if (value == nullptr || *value == '\0') {
+    BERTH_LET(const auto allotted, lease_of_slurm(place));
+    if (allotted) BERTH_DO(enter(place, *allotted));
+    return place;
+  }
+  std::string_view rest = value;
   while (!rest.empty()) {
     const std::string_view part = rest.substr(0, rest.find('/'));
     rest.remove_prefix(std::min(part.size() + 1, rest.size()));
     const auto id = ticket_id_from_text(part);
     BERTH_LET(auto lease, id ? own_lease(place, *id) : Result<std::optional<Ticket>>());
-    if (lease && lease->kept && in_claim == InClaim::beside) {
+    // What Slurm has allotted is all that there is for its job.
+    if (lease && lease->kept && lease->slurm_job == 0 && in_claim == InClaim::beside) {
       place.masks = inherited_masks(kOuterMask);
       place.beside = std::move(*lease);
       break;

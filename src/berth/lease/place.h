@@ -46,7 +46,8 @@ MaskVariables inherited_masks(std::string_view prefix = "");
 enum class InClaim { inside, beside };
 
 /// Opens the lease directory of this machine, and the one inside of the lease that BERTH_LEASE names, if that
-/// is alive and ours. Error: the directory is not fit for use.
+/// is alive and ours; without BERTH_LEASE, of the lease for the job of Slurm that SLURM_JOB_ID names. Error:
+/// the directory is not fit for use.
 Result<Place> find_place(const store::Tell& tell, InClaim in_claim = InClaim::inside);
 
 }  // namespace berth::leasing

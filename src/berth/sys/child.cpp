@@ -55,14 +55,6 @@ BERTH_BORROWED_MEMORY bool place(int wanted, int target) {
   return source >= 0 && dup2(source, target) == target;
 }
 
-/// Closes all descriptors from 3 on.
-BERTH_BORROWED_MEMORY void close_rest() {
-  if (syscall(SYS_close_range, 3U, ~0U, 0U) == 0) return;
-  // Kernels before 5.9. The limit may be in the millions; nobody who uses that many runs so old a kernel.
-  const long limit = sysconf(_SC_OPEN_MAX);
-  for (int descriptor = 3; descriptor < limit && descriptor < 65536; ++descriptor) close(descriptor);
-}
-
 /// No signal is blocked from here on. One that came while all were would still find a handler of the parent:
 /// it was meant for the terminal's foreground, which the child has left, and is dropped.
 BERTH_BORROWED_MEMORY void accept_signals() {
@@ -83,7 +75,7 @@ BERTH_BORROWED_MEMORY int begin(void* argument) {
   setsid();
   if (start.controls_terminal) ioctl(input, TIOCSCTTY, 0);
   if (place(input, 0) && place(output, 1) && place(error, 2)) {
-    close_rest();
+    close_above_standard();
     accept_signals();
     execvpe(start.arguments[0], start.arguments, start.environment);
   }
@@ -139,6 +131,13 @@ Abandoned& abandoned() {
 }
 
 }  // namespace
+
+BERTH_BORROWED_MEMORY void close_above_standard() {
+  if (syscall(SYS_close_range, 3U, ~0U, 0U) == 0) return;
+  // Kernels before 5.9. The limit may be in the millions; nobody who uses that many runs so old a kernel.
+  const long limit = sysconf(_SC_OPEN_MAX);
+  for (int descriptor = 3; descriptor < limit && descriptor < 65536; ++descriptor) close(descriptor);
+}
 
 std::string to_text(const Ending& ending) {
   if (ending.signal == 0 && ending.exit_status < 0) return "an unknown exit status";

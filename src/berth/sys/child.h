@@ -23,6 +23,9 @@ struct Ending {
 /// "exit status 3", "signal 11 (Segmentation fault)".
 std::string to_text(const Ending& ending);
 
+/// Closes all descriptors but the standard ones.
+void close_above_standard();
+
 struct Command {
   std::string program;                   ///< with a slash: a path; without: looked for on PATH
   std::vector<std::string> arguments{};  ///< without the program's own name

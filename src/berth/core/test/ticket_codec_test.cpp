@@ -75,6 +75,7 @@ TEST_CASE("what was written is read again") {
     ticket.kept = *rc::gen::arbitrary<bool>();
     ticket.job_pid = *rc::gen::inRange<std::uint32_t>(0, 3);
     ticket.job_start_ticks = ticket.job_pid == 0 ? 0 : *rc::gen::arbitrary<std::uint64_t>();
+    ticket.slurm_job = *rc::gen::inRange<std::uint32_t>(0, 3);
     if (*rc::gen::arbitrary<bool>()) ticket = granted(ticket);
     const auto decoded = decode_ticket(encode_ticket(ticket));
     RC_ASSERT(decoded.has_value());
@@ -121,14 +122,16 @@ TEST_CASE("a grant adds to the text and changes nothing before, so a half-writte
 
 TEST_CASE("what a ticket has not is not in its text, and a kept one says for whom") {
   const std::string plain = encode_ticket(example());
-  for (const char* key : {"helper_pid", "kept=", "job_pid",
+  for (const char* key : {"helper_pid", "kept=", "job_pid", "slurm_job",
                           "shared=", "promise_bytes=", "granted_at=", "granted_boot=", "device="})
     CHECK_FALSE(plain.contains(key));
   Ticket ticket = example();
   ticket.kept = true;
   ticket.job_pid = 5;
+  ticket.slurm_job = 12;
   ticket.shared = true;
-  CHECK(encode_ticket(ticket).contains("\npid_start=123456\nkept=1\njob_pid=5\njob_pid_start=0\njoined_at="));
+  CHECK(encode_ticket(ticket).contains(
+      "\npid_start=123456\nkept=1\njob_pid=5\njob_pid_start=0\nslurm_job=12\njoined_at="));
   CHECK(encode_ticket(ticket).contains("\ncount=2\nshared=1\npromise_bytes=0\ntime=7200\nrequest="));
 }
 

@@ -17,6 +17,7 @@ struct FakeProcess {
   bool readable = true;
   bool has_file = false;
   std::string lease;
+  std::string slurm_job{};
 };
 
 class FakeProcesses : public Processes {
@@ -34,9 +35,9 @@ class FakeProcesses : public Processes {
     if (!all.contains(pid) || !all[pid].readable) return std::nullopt;
     return all[pid].has_file;
   }
-  std::optional<std::string> variable(std::uint32_t pid, const std::string&) override {
+  std::optional<std::string> variable(std::uint32_t pid, const std::string& name) override {
     if (!all.contains(pid) || !all[pid].readable) return std::nullopt;
-    return all[pid].lease;
+    return name == "SLURM_JOB_ID" ? all[pid].slurm_job : all[pid].lease;
   }
 };
 
@@ -152,6 +153,27 @@ TEST_CASE("a process belongs to a lease that") {
   const Attribution found = scene.of(60);
   CHECK(found.leases.contains(60) == belongs);
   CHECK(found.assumed.empty());
+}
+
+TEST_CASE("a process of a job of Slurm belongs to the lease for that job, if it is of the lease's user") {
+  Scene scene;
+  scene.ledger.tickets.front().slurm_job = 12;
+  FakeProcess& process = scene.processes.all[60];
+  process.slurm_job = "12";
+  CHECK(scene.of(60).leases.count(60) == 1);
+  SUBCASE("another job") {
+    process.slurm_job = "13";
+  }
+  SUBCASE("no lease for a job of Slurm") {
+    scene.ledger.tickets.front().slurm_job = 0;
+  }
+  SUBCASE("another user") {
+    process.uid = 1002;
+  }
+  SUBCASE("a lease of Berth inside of something else") {
+    process.lease = "0000000000000008";
+  }
+  CHECK(scene.of(60).leases.empty());
 }
 
 TEST_CASE("what a shell with two leases runs belongs to both") {

@@ -54,6 +54,7 @@ HostReport busy_machine() {
   Ticket lease = test::lease(0x1234, devices[0].uuid);
   lease.since_s = 1'795'265'000;
   lease.job_pid = 5;
+  lease.slurm_job = 12;
   lease.time_s = 7200;
   lease.count = 2;
   lease.request = "1 whole GPU";
@@ -118,6 +119,7 @@ TEST_CASE("what was read of a machine is written as it was") {
   CHECK(read->waiters.front().starts_at_s == 1'795'272'200);
   CHECK(read->ledger.tickets.front().time_s == 7200);
   CHECK(read->ledger.tickets.front().job_pid == 5);
+  CHECK(read->ledger.tickets.front().slurm_job == 12);
   CHECK(read->waiters.front().ticket.joined_s == 1'795'265'300);
   CHECK(read->ledger.tickets.front().count == 2);
   CHECK(read->ledger.tickets.front().job_pid == 5);

@@ -1,0 +1,177 @@
+// What slurmd calls for each job (docs/admin.md). Slurm has decided already who has the GPUs: Berth
+// takes a lease that says so, and ends it.
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "berth/cli/command.h"
+#include "berth/cli/hold.h"
+#include "berth/cli/lease_options.h"
+#include "berth/cli/question.h"
+#include "berth/core/selector.h"
+#include "berth/core/slurm_job.h"
+#include "berth/core/units.h"
+#include "berth/lease/release.h"
+#include "berth/lease/site_file.h"
+#include "berth/render/explain.h"
+#include "berth/sys/other_user.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kSlurmGroup = "Slurm";
+
+constexpr std::string_view kPrologAbout =
+    "For the Prolog of Slurm, on a machine whose GPUs Slurm and Berth both give out. Leases the GPUs "
+    "that Slurm has allotted to the job, in the name of its user, until `berth epilog`. While somebody "
+    "else computes on one of them or has leased it, it waits, and the job with it. With --wait it gives "
+    "up after that time and fails: Slurm then drains the node and holds the job.\n"
+    "\n"
+    "A command of Berth inside the job sees the GPUs of the job and no others. Without GPUs, the job needs "
+    "no "
+    "lease, and this does nothing. Name a script as Prolog in slurm.conf:\n"
+    "\n"
+    "    #!/bin/sh\n"
+    "    exec /usr/bin/berth prolog\n"
+    "\n"
+    "Slurm counts its GPUs in the order of gres.conf. Where these are not all GPUs of the machine, --gpus "
+    "names them in that order.";
+
+constexpr std::string_view kEpilogAbout =
+    "For the Epilog of Slurm: ends the lease that `berth prolog` has taken for the job. Without such a "
+    "lease it does nothing. Name a script as Epilog in slurm.conf:\n"
+    "\n"
+    "    #!/bin/sh\n"
+    "    exec /usr/bin/berth epilog";
+
+// What slurmd waits for is short.
+constexpr std::chrono::seconds kKeeperEndsWithin{10};
+
+Result<SlurmJob> slurm_job_here() {
+  return slurm_job_from([](std::string_view name) { return variable(std::string(name).c_str()); });
+}
+
+// Prolog and epilog are of the machine, although the variables are those of a job.
+Result<leasing::Place> machine_here() {
+  ::unsetenv(kSlurmJobVariable);
+  BERTH_LET(auto place, find_place());
+  return leasing::machine_around(std::move(place));
+}
+
+Result<void> end_leases_of(const leasing::Place& place, const SlurmJob& job) {
+  BERTH_LET(const auto books, place.store->look());
+  for (const Ticket& ticket : books.ledger.tickets) {
+    // A ticket of somebody else may say anything.
+    if (ticket.slurm_job != job.number || ticket.uid != job.uid) continue;
+    BERTH_DO(leasing::ask_to_release(*place.store, ticket, kKeeperEndsWithin));
+  }
+  return {};
+}
+
+// Slurm has rules of its own for who may have how much and when.
+leasing::SiteFilePaths site_alone() {
+  return {leasing::standard_site_file_paths().site, ""};
+}
+
+SitePolicy without_limits(SitePolicy policy) {
+  policy.limits = {};
+  policy.excluded.clear();
+  policy.most_time_s.reset();
+  policy.default_wait_s.reset();
+  return policy;
+}
+
+class Prolog : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.about = kPrologAbout;
+    syntax.options.push_back({kSlurmGroup,
+                              0,
+                              "wait",
+                              "TIME",
+                              "wait at most this long (10m), then fail with status 124",
+                              {},
+                              [this](std::string_view value) -> Result<void> {
+                                BERTH_LET(lease_.wait_s, seconds_from_text(value));
+                                return {};
+                              }});
+    syntax.options.push_back({kSlurmGroup,
+                              0,
+                              "gpus",
+                              "LIST",
+                              "the GPUs that gres.conf has, in its order, if not all: 4-7",
+                              {},
+                              [this](std::string_view value) -> Result<void> {
+                                BERTH_LET(listed_, selectors_from_text(value));
+                                return {};
+                              }});
+    syntax.options.push_back(source_option(lease_.request.source));
+    return syntax;
+  }
+
+  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+    BERTH_LET(const auto job, slurm_job_here());
+    if (job.gpus.empty()) return Output{};
+    BERTH_DO(sys::become_user(job.uid, job.gid));
+    Request& request = lease_.request.request;
+    BERTH_LET(request.devices, devices_of_slurm(job.gpus, listed_));
+    request.count = static_cast<unsigned>(request.devices.size());
+    BERTH_DO(check(request));
+    return leave_keeper(environment, std::nullopt, [&] { return take(environment, job); });
+  }
+
+ private:
+  Result<Kept> take(Environment& environment, const SlurmJob& job) const {
+    BERTH_LET(auto place, machine_here());
+    // Of a start of the same job that had no epilog.
+    BERTH_DO(end_leases_of(place, job));
+    BERTH_LET(auto files, leasing::read_site_files(site_alone()));
+    leasing::LookOptions options;
+    options.policy = without_limits(std::move(files.policy));
+    const leasing::Session session(std::move(place), environment.access(lease_.request.source),
+                                   std::move(options));
+    leasing::TicketWords words{"Slurm", fmt::format("job {}", job.number),
+                               render::request_in_words(lease_.request.request)};
+    words.kept = true;
+    words.slurm_job = job.number;
+    auto lease = take_lease(session, lease_, words);
+    environment.end_probe();
+    if (!lease) return std::unexpected(lease.error());
+    return Kept{*std::move(lease), Output{}};
+  }
+
+  LeaseOptions lease_;
+  std::vector<std::string> listed_;
+};
+
+class Epilog : public Command {
+ public:
+  Syntax syntax() override {
+    Syntax syntax;
+    syntax.about = kEpilogAbout;
+    return syntax;
+  }
+
+  Result<Output> run(Environment&, const std::vector<std::string>&) override {
+    BERTH_LET(const auto job, slurm_job_here());
+    BERTH_LET(const auto place, machine_here());
+    BERTH_DO(end_leases_of(place, job));
+    return Output{};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_prolog() {
+  return std::make_unique<Prolog>();
+}
+
+std::unique_ptr<Command> make_epilog() {
+  return std::make_unique<Epilog>();
+}
+
+}  // namespace berth::cli
