@@ -5,8 +5,21 @@
 #include "berth/core/printable.h"
 #include "berth/core/record.h"
 #include "berth/core/selector.h"
+#include "berth/core/vendor.h"
 
 namespace berth {
+namespace {
+
+// An instance has no number: Slurm names it in the mask alone.
+std::string_view allotted(const std::function<std::string_view(std::string_view name)>& variable) {
+  for (const Vendor& vendor : vendors()) {
+    const std::string_view mask = variable(vendor.mask_variable);
+    if (!mask.empty() && !is_index(mask.substr(0, mask.find_first_of(",-")))) return mask;
+  }
+  return variable("SLURM_JOB_GPUS");
+}
+
+}  // namespace
 
 std::optional<std::uint32_t> slurm_job_of(std::string_view text) {
   const auto number = number_from_text<std::uint32_t>(text);
@@ -25,9 +38,7 @@ Result<SlurmJob> slurm_job_from(const std::function<std::string_view(std::string
   job.number = *number;
   job.uid = *uid;
   job.gid = number_from_text<std::uint32_t>(variable("SLURM_JOB_GID"));
-  // An instance has no number: Slurm names it in the mask alone.
-  std::string_view gpus = variable("CUDA_VISIBLE_DEVICES");
-  if (gpus.empty() || is_index(gpus.substr(0, gpus.find_first_of(",-")))) gpus = variable("SLURM_JOB_GPUS");
+  const std::string_view gpus = allotted(variable);
   if (gpus.empty()) return job;
   auto named = selectors_from_text(gpus);
   if (!named)
