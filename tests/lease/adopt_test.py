@@ -122,12 +122,12 @@ def test_what_is_no_pid_is_a_wrong_use(lab, words):
 
 def test_another_users_process_is_his(open_lab, as_user):
     lab = open_lab
-    job = lab.start(*as_user(1001), "sleep", "1000")
-    eventually(lambda: os.stat(f"/proc/{job.pid}").st_uid == 1001)
-    for user in (as_user(1002), ()):
+    job = lab.start(*as_user(20001), "sleep", "1000")
+    eventually(lambda: os.stat(f"/proc/{job.pid}").st_uid == 20001)
+    for user in (as_user(20002), ()):
         answer = lab.run(*user, lab.program, "adopt", job.pid)
         assert (answer.status, answer.out) == (1, "")
-        assert answer.err.startswith(f"berth: process {job.pid} is of uid 1001, ")
+        assert answer.err.startswith(f"berth: process {job.pid} is of uid 20001, ")
 
 
 def test_a_process_on_a_mig_instance_gets_that_one(make_lab):

@@ -136,9 +136,9 @@ def test_a_process_that_does_not_exist_is_named(lab):
 
 def test_another_users_process_is_refused(open_lab, as_user):
     lab = open_lab
-    other = lab.start(*as_user(1001), "sleep", "1000")
-    eventually(lambda: os.stat(f"/proc/{other.pid}").st_uid == 1001)
-    answer = lab.run(*as_user(1002), lab.program, "claim", "--pid", other.pid)
+    other = lab.start(*as_user(20001), "sleep", "1000")
+    eventually(lambda: os.stat(f"/proc/{other.pid}").st_uid == 20001)
+    answer = lab.run(*as_user(20002), lab.program, "claim", "--pid", other.pid)
     assert (answer.status, answer.out, answer.err) == (
         1,
         "sh -c 'exit 1'\n",

@@ -75,7 +75,7 @@ def test_what_a_user_made_becomes_roots_and_stays_locked(make_lab, root):
     holder(lab)
     (device,) = (site / "devices").iterdir()
     for path in (site, site / "queue", device):
-        os.chown(path, 1001, 1001)
+        os.chown(path, 20001, 20001)
     site.chmod(0o777)
     device.chmod(0o600)
     inode = device.stat().st_ino
@@ -172,15 +172,15 @@ def test_users_work_together_in_it(make_lab, root, as_user, tmp_path):
     lab = make_lab("2xH100")
     lab.berth("init", "--root", root)
     lab.env["BERTH_DIR"] = str(root / "run/berth")
-    ready(lab.start(*as_user(1001), lab.program, "run", "--", "bash", "-c", "echo ready; exec sleep 1000"))
-    bob = lab.run(*as_user(1002), lab.program, "run", "-n", "2", "--no-wait", "--", "true")
+    ready(lab.start(*as_user(20001), lab.program, "run", "--", "bash", "-c", "echo ready; exec sleep 1000"))
+    bob = lab.run(*as_user(20002), lab.program, "run", "-n", "2", "--no-wait", "--", "true")
     assert bob.status == 75
     assert "owns the lease directory" not in bob.err
     (ticket,) = (root / "run/berth/leases").iterdir()
-    assert lab.run(*as_user(1002), "rm", "-f", ticket).status != 0
+    assert lab.run(*as_user(20002), "rm", "-f", ticket).status != 0
 
 
 def test_who_is_not_root_is_told_how(open_lab, as_user, tmp_path):
-    answer = open_lab.run(*as_user(1001), open_lab.program, "init", "--root", tmp_path)
+    answer = open_lab.run(*as_user(20001), open_lab.program, "init", "--root", tmp_path)
     assert (answer.status, answer.out) == (2, "")
     assert answer.err == "berth: init makes files that belong to root: sudo berth init\n"

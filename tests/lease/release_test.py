@@ -135,20 +135,20 @@ def test_another_users_lease_is_his(open_lab, as_user):
     lab = open_lab
     lab.berth("run", "--", "true")
     alice = ready(
-        lab.start(*as_user(1001), lab.program, "run", "--", "bash", "-c", "echo ready; exec sleep 1000")
+        lab.start(*as_user(20001), lab.program, "run", "--", "bash", "-c", "echo ready; exec sleep 1000")
     )
     lease = only_lease(lab)
-    bob = lab.run(*as_user(1002), lab.program, "release", lease)
+    bob = lab.run(*as_user(20002), lab.program, "release", lease)
     assert (bob.status, bob.out) == (1, "")
-    assert bob.err == f"berth: the lease {lease} is of uid 1001: only its owner and root may end it\n"
+    assert bob.err == f"berth: the lease {lease} is of uid 20001: only its owner and root may end it\n"
     assert alice.poll() is None
-    assert lab.run(*as_user(1001), lab.program, "release", lease).status == 0
+    assert lab.run(*as_user(20001), lab.program, "release", lease).status == 0
 
 
 def test_root_may_end_any(open_lab, as_user):
     lab = open_lab
     lab.berth("run", "--", "true")
-    ready(lab.start(*as_user(1001), lab.program, "run", "--", "bash", "-c", "echo ready; exec sleep 1000"))
+    ready(lab.start(*as_user(20001), lab.program, "run", "--", "bash", "-c", "echo ready; exec sleep 1000"))
     assert lab.berth("release", only_lease(lab)).status == 0
 
 

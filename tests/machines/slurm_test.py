@@ -3,6 +3,7 @@
 import os
 import pathlib
 import sys
+import tempfile
 
 import pytest
 from jobs import eventually, holder, waiter
@@ -166,9 +167,8 @@ def test_the_lease_is_the_users_of_the_job(open_lab, as_user):
 class Node:
     """Slurm's servers on the machine of `lab`, which has them all as inhabitants."""
 
-    def __init__(self, lab):
+    def __init__(self, lab, folder: pathlib.Path):
         self.lab = lab
-        folder = lab.directory / "slurm"
         scripts = "".join(f"{name.capitalize()}={folder}/{name}\n" for name in ("prolog", "epilog"))
         self.slurm = SlurmNode(folder, 2, more=scripts + "PrologFlags=Alloc\n")
         for name in ("prolog", "epilog"):
@@ -205,8 +205,16 @@ class Node:
 
 
 @pytest.fixture
-def node(make_lab):
-    return Node(make_lab("2xH100"))
+def short_folder():
+    """slurmd puts sockets into its folder. The path of a socket has 107 characters at most."""
+    with tempfile.TemporaryDirectory(prefix="slurm.") as folder:
+        yield pathlib.Path(folder)
+
+
+# The folder is named first, so it is removed when the machine's processes have ended.
+@pytest.fixture
+def node(short_folder, make_lab):
+    return Node(make_lab("2xH100"), short_folder)
 
 
 HOLDS = "touch started.$SLURM_JOB_ID; while ! test -e go.$SLURM_JOB_ID; do sleep 0.05; done"

@@ -518,7 +518,7 @@ def test_two_users_compete_and_each_gets_one(open_lab, as_user):
     lab.berth("run", "--", "true")
     alice = ready(
         lab.start(
-            *as_user(1001),
+            *as_user(20001),
             lab.program,
             "run",
             "--",
@@ -528,11 +528,11 @@ def test_two_users_compete_and_each_gets_one(open_lab, as_user):
             stdin=subprocess.PIPE,
         )
     )
-    bob = lab.run(*as_user(1002), lab.program, "run", "-n", "2", "--no-wait", "--", "true")
+    bob = lab.run(*as_user(20002), lab.program, "run", "-n", "2", "--no-wait", "--", "true")
     assert bob.status == 75
-    assert "uid 1001" in bob.err
-    assert lab.run(*as_user(1002), lab.program, "run", "--", "true").status == 0
+    assert "uid 20001" in bob.err
+    assert lab.run(*as_user(20002), lab.program, "run", "--", "true").status == 0
     alice.stdin.write("\n")
     alice.stdin.flush()
     assert alice.wait(DEADLINE_S) == 0
-    assert lab.run(*as_user(1002), lab.program, "run", "-n", "2", "--", "true").status == 0
+    assert lab.run(*as_user(20002), lab.program, "run", "-n", "2", "--", "true").status == 0

@@ -87,6 +87,8 @@ def violations():
     """What of WCAG 2.2 AA a page does not keep, as far as a program can see it."""
 
     def find(page) -> list:
+        # What is still fading in has the colours of no moment.
+        page.evaluate("Promise.allSettled(document.getAnimations().map(each => each.finished))")
         page.evaluate(AXE)
         tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
         found = page.evaluate("tags => axe.run(document, {runOnly: tags})", tags)

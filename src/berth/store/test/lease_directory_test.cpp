@@ -15,8 +15,8 @@
 namespace berth::store {
 namespace {
 
-constexpr uid_t kAlice = 1001;
-constexpr uid_t kBob = 1002;
+constexpr uid_t kAlice = 20001;
+constexpr uid_t kBob = 20002;
 
 TEST_CASE("users with a narrow umask work together" * doctest::skip(::geteuid() != 0)) {
   const Lab lab;
@@ -68,7 +68,7 @@ TEST_CASE("another user's directory is used, and its owner is named" * doctest::
       [&] {
         auto store = lab.open();
         return store->notes().size() == 1 &&
-               store->notes()[0].find("user uid 1001 owns the lease directory") != std::string::npos;
+               store->notes()[0].find("user uid 20001 owns the lease directory") != std::string::npos;
       },
       kBob);
   CHECK(bob.succeeded());
