@@ -6,13 +6,13 @@ build_packages=(
   libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libboost1.81-dev libssl-dev zlib1g-dev libsqlite3-dev
   python3 python3-venv ca-certificates
 )
-unit_test_packages=(doctest-dev librapidcheck-dev)
+unit_test_packages=(doctest-dev librapidcheck-dev libncurses-dev)
 package_packages=(dpkg-dev perl make)
 test_packages=(
   python3-dev git procps util-linux
   clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19 clang-tools-19 shellcheck
   valgrind strace binutils spin rocm-smi
-  zsh fish tmux libncurses-dev libncursesw6
+  zsh fish tmux libncursesw6
   dpkg-dev lintian man-db
   curl openssl prometheus systemd
   openssh-server openssh-client etcd-server
