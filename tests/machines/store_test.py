@@ -319,7 +319,7 @@ def place_of(desk, mark, host="gpu1"):
     asker = socket.socket(socket.AF_UNIX)
     asker.settimeout(DEADLINE_S)
     asker.connect(str(desk.socket))
-    asker.sendall(f"wait {mark} {host}\n".encode())
+    asker.sendall(f"wait {mark} 1 {host}\n".encode())
     return asker, asker.makefile("r")
 
 
@@ -381,8 +381,8 @@ GARBAGE = {
     "null": "null",
     "lists": "[[]]",
     "cut": "{",
-    "types": '{"home":1,"uid":"x","hosts":{},"joined":7}',
-    "words": '{"home":"h","uid":-1,"hosts":["-o"],"joined":["\\u202e"]}',
+    "types": '{"home":1,"uid":"x","lane":[],"hosts":{},"joined":7}',
+    "words": '{"home":"h","uid":-1,"lane":-8,"hosts":["-o"],"joined":["\\u202e"]}',
     "deep": "[" * 100_000,
     "long": '{"hosts":["' + "x" * 500_000 + '"]}',
 }

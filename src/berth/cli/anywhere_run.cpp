@@ -21,11 +21,13 @@
 #include "berth/cli/notify.h"
 #include "berth/cli/own_terminal.h"
 #include "berth/cli/question.h"
+#include "berth/core/lab_line.h"
 #include "berth/core/late_binding.h"
 #include "berth/core/printable.h"
 #include "berth/lab/ask_hosts.h"
 #include "berth/lab/channel.h"
 #include "berth/lab/passed_environment.h"
+#include "berth/lease/site_file.h"
 #include "berth/render/explain.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/system_error.h"
@@ -39,6 +41,10 @@ using Clock = std::chrono::steady_clock;
 
 // Hosts that have made no offer by then are not waited for, where others have.
 constexpr auto kPatienceForOffers = 3s;
+// How much longer than for the first offer, or the first grant, the others are waited for: the best of those
+// that can start it now is chosen, and not the one whose ssh was first.
+constexpr int kGatheringShare = 5;
+constexpr auto kLongestGathering = 50ms;
 // Of a wait: the host's site decides.
 constexpr std::int64_t kNotSaid = -1;
 // How a wait goes is told from here on: often another host grants the request within this time.
@@ -83,6 +89,7 @@ class Caller {
         terminal_(::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1),
         report_(render::request_in_words(request_), names_of(hosts_), options.run.quiet),
         untold_(hosts_.size()),
+        has_stood_(hosts_.size()),
         left_(hosts_.size()),
         snapshots_(hosts_.size()),
         grants_(hosts_.size()),
@@ -103,10 +110,8 @@ class Caller {
       for (std::size_t i = 0; i < channels_.size(); ++i)
         if (channels_[i]) hear(i);
       tell_standings();
-      if (!offers_are_in_ && Clock::now() >= began_ + kPatienceForOffers) {
-        offers_are_in_ = true;
-        happen(0, late_binding::EnoughOffers{});
-      }
+      heed_times();
+      choose_of_granting();
     }
     report_.end();
     if (stopped_) return std::unexpected(*stopped_);
@@ -118,7 +123,8 @@ class Caller {
   Result<void> prepare_question() {
     const RunOptions& run = options_.run;
     lab::EnvoyAsk ask;
-    const bool few = hosts_.size() <= late_binding::kLines && joining() == late_binding::Joining::few_at_once;
+    const bool few =
+        hosts_.size() <= late_binding::kFirstLines && joining() == late_binding::Joining::few_at_once;
     ask.errand = place_ || few ? lab::Errand::run : lab::Errand::offer;
     ask.near = options_.far.near;
     ask.folder = options_.far.folder;
@@ -145,6 +151,43 @@ class Caller {
       lease.variables.push_back(fmt::format("{}={}", name, value));
     question_ = lab::encode(ask) + api::encode(lease);
     return {};
+  }
+
+  void heed_times() {
+    const auto now = Clock::now();
+    if (first_offer_at_ && !first_offers_are_in_ && now >= gathered_at(*first_offer_at_)) {
+      first_offers_are_in_ = true;
+      happen(0, late_binding::FirstOffers{});
+    }
+    if (!offers_are_in_ && now >= began_ + kPatienceForOffers) {
+      offers_are_in_ = true;
+      happen(0, late_binding::EnoughOffers{});
+    }
+  }
+
+  // When those about as near as the one that was the first at `first` have been heard too.
+  Clock::time_point gathered_at(Clock::time_point first) const {
+    return first + std::min<Clock::duration>((first - began_) / kGatheringShare, kLongestGathering);
+  }
+
+  void choose_of_granting() {
+    if (binding_.chosen || asking_ || stopped_) return;
+    std::vector<std::size_t> granting;
+    for (std::size_t i = 0; i < hosts_.size(); ++i)
+      if (grants_[i] && channels_[i]) granting.push_back(i);
+    if (granting.empty() || (is_gathering() && Clock::now() < gathered_at(*first_grant_at_))) return;
+    const std::size_t host = late_binding::tightest(binding_, granting);
+    if (!place_) return happen(host, late_binding::AsksToStart{});
+    // Whether it may start there, the store says.
+    asking_ = host;
+    place_->ask_to_start(name_in_lab(hosts_[host]));
+  }
+
+  /// Whether a host in whose line it stands may still grant it at once.
+  bool is_gathering() const {
+    for (std::size_t i = 0; i < hosts_.size(); ++i)
+      if (binding_.hosts[i].part == late_binding::Part::in_line && !grants_[i] && !has_stood_[i]) return true;
+    return false;
   }
 
   late_binding::Joining joining() const {
@@ -236,15 +279,6 @@ class Caller {
       if (binding_.hosts[i].part == late_binding::Part::asked) leave(i, why);
   }
 
-  // Which of them may start the command, the store says.
-  void ask_for_start() {
-    for (std::size_t i = 0; i < hosts_.size() && !asking_; ++i) {
-      if (!grants_[i]) continue;
-      asking_ = i;
-      place_->ask_to_start(name_in_lab(hosts_[i]));
-    }
-  }
-
   // A host waits some time for the word and then lets the GPUs go. The request gets in line there again: its
   // place in the line of the lab is the same.
   bool stands_again(std::size_t i) {
@@ -261,6 +295,9 @@ class Caller {
     std::optional<Clock::time_point> next;
     const auto at_latest = [&](Clock::time_point at) { next = std::min(next.value_or(at), at); };
     if (!offers_are_in_) at_latest(began_ + kPatienceForOffers);
+    if (first_offer_at_ && !first_offers_are_in_) at_latest(gathered_at(*first_offer_at_));
+    if (first_grant_at_ && !asking_ && Clock::now() < gathered_at(*first_grant_at_))
+      at_latest(gathered_at(*first_grant_at_));
     if (Clock::now() < began_ + kFirstReport) at_latest(began_ + kFirstReport);
     if (place_) {
       if (const auto at = place_->next_deadline()) at_latest(*at);
@@ -293,6 +330,7 @@ class Caller {
       if (const auto known = lab::check_hello(*hello); !known) return leave(i, known.error());
       channels_[i]->send(question_);
     } else if (const auto* offer = std::get_if<Offer>(&message)) {
+      if (!first_offer_at_) first_offer_at_ = Clock::now();
       happen(i, late_binding::Offered{*offer});
     } else if (std::holds_alternative<lab::Begun>(message)) {
       happen(i, late_binding::Begins{});
@@ -305,15 +343,14 @@ class Caller {
     if (place_) place_->joined(name_in_lab(hosts_[i]));
     if (const auto* standing = std::get_if<Standing>(&message)) {
       untold_[i] = *standing;
+      has_stood_[i] = true;
     } else if (const auto* snapshot = std::get_if<Snapshot>(&message)) {
       snapshots_[i] = *snapshot;
     } else if (const auto* granted = std::get_if<api::LeaseGranted>(&message)) {
       grants_[i] = *granted;
       granted_at_[i] = Clock::now();
-      if (place_ && right_ != i)
-        ask_for_start();
-      else
-        happen(i, late_binding::AsksToStart{});
+      if (!first_grant_at_) first_grant_at_ = granted_at_[i];
+      if (right_ == i) happen(i, late_binding::AsksToStart{});
     } else if (const auto* refused = std::get_if<api::LeaseRefused>(&message)) {
       leave(i, refused->error);
     }
@@ -333,10 +370,7 @@ class Caller {
     if (stands_again(i)) return;
     if (place_) place_->left(name_in_lab(hosts_[i]));
     if (right_ == i && !binding_.chosen) stopped_ = lost_with_the_right(name_in_lab(hosts_[i]));
-    if (asking_ == i && !right_) {
-      asking_.reset();
-      ask_for_start();
-    }
+    if (asking_ == i && !right_) asking_.reset();
     channels_[i].reset();
     untold_[i].reset();
     const std::string text = why.message;
@@ -429,6 +463,7 @@ class Caller {
   bool terminal_;  ///< the command gets one
   LinesReport report_;
   std::vector<std::optional<Standing>> untold_;           ///< of each host, the last
+  std::vector<bool> has_stood_;                           ///< of each host: its grant did not come at once
   std::vector<std::optional<std::string>> left_;          ///< of each host, why it is out, until it is told
   std::vector<Snapshot> snapshots_;                       ///< of each host, when it granted
   std::vector<std::optional<api::LeaseGranted>> grants_;  ///< of each host, while it asks whether to start
@@ -443,6 +478,9 @@ class Caller {
   std::optional<std::size_t> right_{};        ///< the host for which it has said yes
   bool is_told_ = false;                      ///< which hosts are open to it
   std::optional<Clock::time_point> until_{};  ///< it waits no longer for a host to be opened
+  std::optional<Clock::time_point> first_offer_at_{};
+  std::optional<Clock::time_point> first_grant_at_{};
+  bool first_offers_are_in_ = false;
   bool offers_are_in_ = false;
   Clock::time_point began_ = Clock::now();
 };
@@ -452,9 +490,9 @@ class Caller {
 Result<int> run_anywhere(const AnywhereRun& options) {
   BERTH_LET(auto hosts, hosts_meant(options.far.hosts));
   BERTH_LET(auto token, secret_mark());
-  BERTH_LET(auto socket, lab_store_socket());
+  BERTH_LET(const auto site, leasing::read_site_files(leasing::standard_site_file_paths()));
   std::optional<LabPlace> place;
-  if (!socket.empty()) {
+  if (!site.policy.store_socket.empty()) {
     if (!options.far.near.empty())
       return fail(
           ErrorCode::usage,
@@ -462,7 +500,8 @@ Result<int> run_anywhere(const AnywhereRun& options) {
           "all its hosts; name those with the data: --host");
     std::vector<std::string> names;
     for (const LabHost& host : hosts) names.push_back(name_in_lab(host));
-    BERTH_LET(place, LabPlace::take(std::move(socket), std::move(names)));
+    const unsigned lane = lane_of(options.run.lease.request.request.count, site.policy.line);
+    BERTH_LET(place, LabPlace::take(site.policy.store_socket, lane, std::move(names)));
   }
   return Caller(options, std::move(hosts), std::move(token), std::move(place)).go();
 }

@@ -246,6 +246,8 @@ class Envoy : public Command {
   Result<void> ask_to_start(const leasing::HeldLease& lease) {
     link_.stop_watching();
     const Ticket& ticket = lease.ticket();
+    BERTH_LET(const Offer had, what_was_free_for(lease));
+    BERTH_DO(link_.say(lab::encode(had)));
     BERTH_DO(link_.say(api::encode(api::LeaseMessage(lease.world().facts.snapshot))));
     BERTH_DO(link_.say(api::encode(
         api::LeaseMessage(api::LeaseGranted{ticket.id, "", "", ticket.devices, leasing::notes_on(lease)}))));
@@ -255,6 +257,19 @@ class Envoy : public Command {
     BERTH_DO(link_.say(lab::encode(lab::Begun{})));
     begun_ = true;
     return link_.give_to_command();
+  }
+
+  // When it was granted, what it got included: the caller chooses by it among those that grant.
+  Result<Offer> what_was_free_for(const leasing::HeldLease& lease) const {
+    const leasing::World& world = lease.world();
+    const std::vector<std::string>& got = lease.ticket().devices;
+    BERTH_LET(const auto verdicts, judge(question_.lease.request, world.ledger, world.facts));
+    const auto others = std::ranges::count_if(verdicts, [&](const Verdict& verdict) {
+      return verdict.free() && std::ranges::find(got, verdict.uuid) == got.end();
+    });
+    Offer offer;
+    offer.free = got.size() + static_cast<std::size_t>(others);
+    return offer;
   }
 
   void tell_end() const {

@@ -34,6 +34,7 @@ constexpr std::string_view kSimulateAbout =
     "    berth simulate --jobs jobs.csv --order fair\n"
     "    berth simulate --jobs jobs.csv --devices 16 --no-backfill --json\n"
     "    berth simulate --from-history --since 30d --order fair\n"
+    "    berth simulate --jobs jobs.csv --hosts 20 --devices 8\n"
     "\n"
     "The first line of FILE is arrival,devices,duration,time,user: when the job came (seconds, or a date "
     "like "
@@ -41,13 +42,17 @@ constexpr std::string_view kSimulateAbout =
     "(may be empty), and whose it is. The lines after it are sorted by arrival.\n"
     "\n"
     "--from-history takes the leases that the agent of this machine recorded (berth serve) instead of a "
-    "file, and says beside the rules how long people did wait.";
+    "file, and says beside the rules how long people did wait.\n"
+    "\n"
+    "--hosts takes so many hosts with --devices GPUs each, and compares how long jobs of `berth run "
+    "--anywhere` wait by ssh alone, with a store, and in one queue for all hosts.";
 
 constexpr std::string_view kOfHistory = "History";
 constexpr std::string_view kOtherRules = "Other rules, to compare with";
 constexpr std::size_t kLargestJobsFile = std::size_t{64} << 20;
 constexpr std::size_t kLongestFault = 400;  // columns: a field of the file may be of any length
 constexpr unsigned kMostDevices = 4096;
+constexpr unsigned kMostSimulatedHosts = 1000;
 constexpr Moment kMostAssumed = 3650LL * 86'400;
 
 /// Of a pipe as well.
@@ -107,6 +112,14 @@ Result<void> set_devices(std::string_view value, SimulateOptions& options) {
   return {};
 }
 
+Result<void> set_hosts(std::string_view value, SimulateOptions& options) {
+  BERTH_LET(const auto hosts, number_at_least(value, 1));
+  if (hosts > kMostSimulatedHosts)
+    return fail(ErrorCode::usage, fmt::format("must be at most {}", kMostSimulatedHosts));
+  options.hosts = hosts;
+  return {};
+}
+
 Result<void> set_assumed_time(std::string_view value, SimulateOptions& options) {
   BERTH_LET(const auto seconds, seconds_from_text(value));
   if (seconds < 1 || seconds > kMostAssumed) return fail(ErrorCode::usage, "must be from 1s to 3650d");
@@ -122,6 +135,17 @@ Result<void> set_order(std::string_view value, SimulateOptions& options) {
 render::WhatIf::Under under(const LineRules& rules, const Workload& workload) {
   ProgressBar bar(workload.jobs.size());
   return {rules, replay(workload, rules, [&](std::size_t started) { bar.tell(started); })};
+}
+
+Result<LineRules> rules_of_the_site() {
+  BERTH_LET(const auto site, leasing::read_site_files(leasing::standard_site_file_paths()));
+  return site.policy.line;
+}
+
+LineRules rules_as_given(const SimulateOptions& options, const LineRules& present) {
+  return {.assumed_s = options.assumed_s.value_or(present.assumed_s),
+          .backfill = options.backfill || (present.backfill && !options.no_backfill),
+          .order = options.order.value_or(present.order)};
 }
 
 class Simulate : public Command {
@@ -143,10 +167,28 @@ class Simulate : public Command {
       const std::string fault = printable(workload.error().message);
       return fail(workload.error().code, render::cut(fault, kLongestFault));
     }
-    return simulated(options_, *workload, nullptr);
+    return options_.hosts ? placed(*workload) : simulated(options_, *workload, nullptr);
   }
 
  private:
+  Result<Output> placed(Workload workload) const {
+    BERTH_LET(const LineRules present, rules_of_the_site());
+    render::Placed answer{workload, *options_.hosts, rules_as_given(options_, present), {}};
+    if (answer.rules.order != TurnOrder::fifo)
+      return fail(
+          ErrorCode::usage,
+          "a lab starts first whoever came first, so --hosts goes with this order alone: --order fifo");
+    workload.devices *= answer.hosts;
+    ProgressBar bar(workload.jobs.size() * kPlacements.size());
+    for (std::size_t i = 0; i < kPlacements.size(); ++i) {
+      const std::size_t before = i * workload.jobs.size();
+      answer.replays.push_back(replay_placed(kPlacements[i], workload, answer.hosts, answer.rules,
+                                             [&](std::size_t started) { bar.tell(before + started); }));
+    }
+    return Output{.out = options_.json ? render::placed_json(answer, render::Layout::lines)
+                                       : render::placed_table(answer, Environment::style_of(STDOUT_FILENO))};
+  }
+
   /// Without a number: those that could ever be granted here.
   Result<std::size_t> how_many_devices(Environment& environment) {
     if (options_.devices) {
@@ -181,6 +223,8 @@ Syntax simulate_syntax(SimulateOptions& options) {
          raise_flag(options.from_history));
   option("Jobs", "devices", "N", "how many GPUs there are; by default those of this machine or history",
          [&options](std::string_view value) { return set_devices(value, options); });
+  option("Jobs", "hosts", "N", "so many hosts, each with the GPUs of --devices: compare ways to find a host",
+         [&options](std::string_view value) { return set_hosts(value, options); });
   option(kOtherRules, "assumed-time", "TIME",
          "assume that a job without a time limit lasts this long: 1h, 2d",
          [&options](std::string_view value) { return set_assumed_time(value, options); });
@@ -191,7 +235,8 @@ Syntax simulate_syntax(SimulateOptions& options) {
          raise_flag(options.backfill));
   option(kOtherRules, "no-backfill", "", "no job starts before an earlier one",
          raise_flag(options.no_backfill));
-  option("Output", "json", "", "as JSON (docs/schema/simulate.json)", raise_flag(options.json));
+  option("Output", "json", "", "as JSON (docs/schema/simulate.json; with --hosts placement.json)",
+         raise_flag(options.json));
   option(kOfHistory, "since", "TIME", "from so long ago: 24h, 7d, 30d (default)", store_text(options.since));
   option(kOfHistory, "url", "URL", "ask this agent: https://node01:8420", store_text(options.asking.url));
   option(kOfHistory, "file", "FILE", "read this history; no agent may have it", store_text(options.file));
@@ -205,6 +250,10 @@ Result<void> check_options(const SimulateOptions& options) {
     return fail(ErrorCode::usage, "--backfill and --no-backfill are two lines: compare with one of them");
   if (options.from_history && !options.jobs.empty())
     return fail(ErrorCode::usage, "--jobs and --from-history contradict each other: give one of them");
+  if (options.from_history && options.hosts)
+    return fail(
+        ErrorCode::usage,
+        "--hosts is for the jobs of a file: the history of one machine knows only those that ran there");
   if (options.from_history) return {};
   if (options.jobs.empty())
     return fail(ErrorCode::usage, "which jobs? Name a file with --jobs FILE, or add --from-history");
@@ -215,11 +264,8 @@ Result<void> check_options(const SimulateOptions& options) {
 
 Result<Output> simulated(const SimulateOptions& options, const Workload& workload,
                          const RecordedWorkload* recorded) {
-  BERTH_LET(const auto site, leasing::read_site_files(leasing::standard_site_file_paths()));
-  const LineRules present = site.policy.line;
-  const LineRules other{.assumed_s = options.assumed_s.value_or(present.assumed_s),
-                        .backfill = options.backfill || (present.backfill && !options.no_backfill),
-                        .order = options.order.value_or(present.order)};
+  BERTH_LET(const LineRules present, rules_of_the_site());
+  const LineRules other = rules_as_given(options, present);
   render::WhatIf answer{.workload = workload, .present = under(present, workload), .recorded = recorded};
   if (other != present) answer.other = under(other, workload);
   return Output{.out = options.json ? render::what_if_json(answer, render::Layout::lines)

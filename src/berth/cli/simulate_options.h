@@ -18,6 +18,7 @@ struct SimulateOptions {
   AskingOptions asking;  ///< url "": the agent of this machine
   std::string file;      ///< of a history; "": somebody is asked
   std::optional<unsigned> devices;
+  std::optional<unsigned> hosts;  ///< each of which has the devices
   std::optional<Moment> assumed_s;
   std::optional<TurnOrder> order;
   bool backfill = false;

@@ -1,6 +1,7 @@
 #include "berth/core/lab_line.h"
 
 #include <algorithm>
+#include <map>
 
 namespace berth {
 namespace {
@@ -16,22 +17,29 @@ const LabTicket* find_lab_ticket(const std::vector<LabTicket>& line, std::string
 
 }  // namespace
 
+unsigned lane_of(unsigned gpus, const LineRules& rules) {
+  return rules.backfill ? gpus : 0;
+}
+
 std::vector<std::string> hosts_to_join(const std::vector<LabTicket>& line, std::string_view id,
                                        const std::set<std::string, std::less<>>& absent) {
   const LabTicket* own = find_lab_ticket(line, id);
   if (own == nullptr) return {};
+  std::vector<const LabTicket*> before;
+  for (const LabTicket& each : line)
+    if (each.order < own->order) before.push_back(&each);
+  std::ranges::sort(before, {}, &LabTicket::order);
   std::vector<std::string> open;
   for (const std::string& host : own->hosts) {
-    std::size_t earlier = 0;
+    std::map<unsigned, std::size_t> earlier;
     bool all_stand = true;
-    for (const LabTicket& each : line) {
-      if (each.order >= own->order || !has_name(each.hosts, host)) continue;
-      const bool stands = has_name(each.joined, host);
-      if (!stands && absent.contains(each.home)) continue;
-      ++earlier;
-      all_stand = all_stand && stands;
+    for (const LabTicket* each : before) {
+      if (!has_name(each->hosts, host)) continue;
+      const bool stands = has_name(each->joined, host);
+      if (!stands && absent.contains(each->home)) continue;
+      if (earlier[each->lane]++ < kLabWindow) all_stand = all_stand && stands;
     }
-    if (all_stand && earlier < kLabWindow) open.push_back(host);
+    if (all_stand && earlier[own->lane] < kLabWindow) open.push_back(host);
   }
   return open;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "berth/core/printable.h"
@@ -70,12 +71,14 @@ bool is_in_line_near(const State& state) {
   });
 }
 
-// Where it starts at once it joins at once; elsewhere when all have offered, the best first. Where the path
+// Where it starts at once it joins first; elsewhere when all have offered, the best first. It joins the rest
+// of its lines when it has not started by the time by which they are to have offered. Where the path
 // is not, it joins when all have offered, and none that has the path is left.
 void fill_lines(Step& step) {
   State& state = step.state;
   std::vector<std::size_t> places;
   const bool choose = state.offers_are_in || !is_still_asked(state);
+  const std::size_t lines = state.offers_are_in ? kLines : kFirstLines;
   for (const RankedHost& each : ranked_offers(state, places)) {
     const std::size_t host = places[each.host];
     Candidate& candidate = state.hosts[host];
@@ -84,7 +87,8 @@ void fill_lines(Step& step) {
       step.words.push_back({Word::Kind::let_go, host});
     } else if (candidate.offer->near == false && (!choose || each.in_reserve || is_in_line_near(state))) {
       continue;
-    } else if ((choose || candidate.offer->at_once) && count_of(state, Part::in_line) < kLines) {
+    } else if ((choose || (state.first_offers_are_in && candidate.offer->at_once)) &&
+               count_of(state, Part::in_line) < lines) {
       candidate.part = Part::in_line;
       step.words.push_back({Word::Kind::join, host});
     }
@@ -141,7 +145,7 @@ Step begin(Request request, const std::vector<std::string>& hosts, Joining joini
     for (const std::string& host : hosts) step.state.hosts.push_back({host, Part::asked});
     return step;
   }
-  const bool few = hosts.size() <= kLines && joining == Joining::few_at_once;
+  const bool few = hosts.size() <= kFirstLines && joining == Joining::few_at_once;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     step.state.hosts.push_back({hosts[i], few ? Part::in_line : Part::asked});
     step.words.push_back({few ? Word::Kind::join : Word::Kind::ask_offer, i});
@@ -153,7 +157,12 @@ Step next(State state, std::size_t host, What what) {
   Step step{std::move(state), {}};
   if (auto* offered = std::get_if<Offered>(&what)) {
     Candidate& candidate = step.state.hosts[host];
-    if (candidate.part != Part::asked || step.state.chosen) return step;
+    if (step.state.chosen || candidate.part == Part::out) return step;
+    if (candidate.part == Part::in_line) {
+      if (!candidate.offer) candidate.offer.emplace();
+      candidate.offer->free = offered->offer.free;
+      return step;
+    }
     candidate.offer = std::move(offered->offer);
     fill_lines(step);
   } else if (std::holds_alternative<Opened>(what)) {
@@ -167,10 +176,18 @@ Step next(State state, std::size_t host, What what) {
   } else if (auto* gone = std::get_if<Gone>(&what)) {
     leave(step, host, std::move(gone->why));
   } else if (!step.state.chosen) {
-    step.state.offers_are_in = true;
+    step.state.first_offers_are_in = true;
+    step.state.offers_are_in |= std::holds_alternative<EnoughOffers>(what);
     fill_lines(step);
   }
   return step;
+}
+
+std::size_t tightest(const State& state, const std::vector<std::size_t>& hosts) {
+  return *std::ranges::min_element(hosts, {}, [&](std::size_t host) {
+    const auto& offer = state.hosts[host].offer;
+    return offer ? offer->free : std::numeric_limits<std::size_t>::max();
+  });
 }
 
 }  // namespace berth::late_binding

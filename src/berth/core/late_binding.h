@@ -16,8 +16,11 @@
 // again: also if the host that was told it is lost before anybody knows whether the command has begun.
 namespace berth::late_binding {
 
-/// In how many lines a request stands at once.
-inline constexpr std::size_t kLines = 4;
+/// In how many lines a request stands at once. In fewer it waits beside GPUs that are free where it does not
+/// stand (`berth simulate --hosts`: with four of twenty, up to six times as long).
+inline constexpr std::size_t kLines = 20;
+/// In how many of them at first, when it may start at once: each of them grants it what it then lets go.
+inline constexpr std::size_t kFirstLines = 4;
 
 /// What a host is to the request.
 enum class Part {
@@ -38,12 +41,13 @@ struct State {
   Request request;
   std::vector<Candidate> hosts;
   std::optional<std::size_t> chosen{};
-  bool started = false;        ///< the chosen host has said that the command begins
-  bool offers_are_in = false;  ///< whoever has made no offer yet is not waited for
+  bool started = false;              ///< the chosen host has said that the command begins
+  bool first_offers_are_in = false;  ///< it joins where it starts at once, whatever the others will offer
+  bool offers_are_in = false;  ///< whoever has made no offer yet is not waited for, and all lines are joined
   std::optional<Error> failure{};
 };
 
-/// It offers this.
+/// It offers this; or, in whose line it stands, had this when it granted.
 struct Offered {
   Offer offer;
 };
@@ -57,9 +61,11 @@ struct Gone {
 };
 /// It may be joined now: its turn has come in the line of the lab.
 struct Opened {};
-/// Of no host: enough time has gone for offers.
+/// Of no host: those that are about as near as the first to offer have offered too.
+struct FirstOffers {};
+/// Of no host: enough time has gone for offers, and for a start at once.
 struct EnoughOffers {};
-using What = std::variant<Offered, Opened, AsksToStart, Begins, Gone, EnoughOffers>;
+using What = std::variant<Offered, Opened, AsksToStart, Begins, Gone, FirstOffers, EnoughOffers>;
 
 /// What is to be told to a host.
 struct Word {
@@ -84,5 +90,9 @@ Step begin(Request request, const std::vector<std::string>& hosts, Joining joini
 
 /// `host`: its place in the state.
 Step next(State state, std::size_t host, What what);
+
+/// Of these, which have granted it, the one to start on: it had the fewest free, so that the others keep room
+/// for who asks for many. REQUIRES: there is one.
+std::size_t tightest(const State& state, const std::vector<std::size_t>& hosts);
 
 }  // namespace berth::late_binding

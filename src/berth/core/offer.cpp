@@ -29,14 +29,13 @@ bool is_away(const Offer& offer) {
 // Smaller is better. Made of one host's words alone: whoever lies moves only himself.
 auto key_of(const Request& request, const HostAnswer& answer) {
   enum Rank { kAtOnce, kLater, kNever, kSilent };
-  const auto key = [](Rank rank, bool away, std::size_t taken, std::int64_t wait, std::size_t ahead) {
-    return std::tuple(std::max(rank, kLater), away, rank, taken, wait, ahead);
+  const auto key = [](Rank rank, bool away, std::size_t free, std::int64_t wait, std::size_t ahead) {
+    return std::tuple(std::max(rank, kLater), away, rank, free, wait, ahead);
   };
   if (!answer.offer) return key(kSilent, false, 0, 0, 0);
   const Offer& offer = *answer.offer;
   if (!can_ever_serve(request, offer)) return key(kNever, false, 0, 0, 0);
-  if (starts_at_once(request, offer))
-    return key(kAtOnce, is_away(offer), std::numeric_limits<std::size_t>::max() - offer.free, 0, 0);
+  if (starts_at_once(request, offer)) return key(kAtOnce, is_away(offer), offer.free, 0, 0);
   const std::int64_t wait = std::max<std::int64_t>(0, offer.starts_in_s.value_or(kNobodyKnows));
   return key(kLater, is_away(offer), 0, wait, offer.ahead);
 }

@@ -17,10 +17,11 @@ namespace berth {
 /// nothing but the host's own rank: the host's line and its kernel decide later.
 struct Offer {
   std::size_t possible = 0;  ///< devices that could ever serve the request
-  std::size_t free = 0;      ///< devices that it could have now, behind those who wait
-  std::size_t ahead = 0;     ///< requests in line before it
-  bool at_once = false;      ///< it would be granted now
-  std::string reason{};      ///< how things stand, in words: "1 of 4 free; GPU 3 leased alice 2 h"
+  std::size_t free =
+      0;  ///< devices that it could have now, behind those who wait, or of which it was granted
+  std::size_t ahead = 0;  ///< requests in line before it
+  bool at_once = false;   ///< it would be granted now
+  std::string reason{};   ///< how things stand, in words: "1 of 4 free; GPU 3 leased alice 2 h"
   /// In how many seconds it starts, if every job before it takes all of its time. By the host's own clock, so
   /// that clocks which differ do no harm. nullopt: somebody before it has no time limit.
   std::optional<std::int64_t> starts_in_s{};
@@ -50,9 +51,9 @@ struct RankedHost {
 };
 
 /// The hosts in the order in which the request should stand in line there: those that have the path near
-/// which it is to run; where it starts at once, the one with the most free devices first; then the soonest
-/// known start; then the shortest line; then as they were named. Those that cannot serve it come last. What
-/// one host says moves no other two against each other.
+/// which it is to run; where it starts at once, the one with the fewest free devices first, so that others
+/// keep room for who asks for many; then the soonest known start; then the shortest line; then as they were
+/// named. Those that cannot serve it come last. What one host says moves no other two against each other.
 std::vector<RankedHost> rank_hosts(const Request& request, const std::vector<HostAnswer>& answers);
 
 }  // namespace berth

@@ -3,63 +3,27 @@
 #include <algorithm>
 #include <numeric>
 
+#include "berth/core/replaying.h"
 #include "berth/core/turn_order.h"
 
 namespace berth {
 namespace {
 
-struct RunningJob {
-  std::size_t job = 0;
-  Moment since = 0;
-  Moment ends = 0;
-};
-
-/// Goes from one moment at which something happens to the next.
-class Replaying {
+/// One line for all devices.
+class OneLine : public Replaying {
  public:
-  Replaying(const Workload& workload, const LineRules& rules, const Decide& decide, const Progress& tell)
-      : workload_(workload), rules_(rules), decide_(decide), tell_(tell) {
+  OneLine(const Workload& workload, const LineRules& rules, const Decide& decide, const Progress& tell)
+      : Replaying(workload, rules, tell), decide_(decide) {
     line_.room_bytes.assign(workload.devices, 1);
     line_.sets.emplace_back(workload.devices);
     std::iota(line_.sets[0].begin(), line_.sets[0].end(), 0);
-    replay_.grants.resize(workload.jobs.size());
     numbers_.resize(workload.jobs.size());
     for (const LineJob& job : workload.jobs) uids_.try_emplace(job.user, uids_.size());
   }
 
-  Replay run() {
-    if (!workload_.jobs.empty()) line_.now = replay_.from = workload_.jobs.front().arrival;
-    for (Moment next = line_.now; next != kNever; next = next_moment()) {
-      go_on_to(next);
-      if (free_ > 0 && !line_.wishes.empty()) decide();
-    }
-    replay_.until = line_.now;
-    return std::move(replay_);
-  }
-
  private:
-  void go_on_to(Moment moment) {
-    if (!line_.wishes.empty())
-      replay_.idle_s += static_cast<double>(free_) * static_cast<double>(moment - line_.now);
-    line_.now = moment;
-    std::erase_if(running_, [&](const RunningJob& each) { return each.ends <= moment; });
-    free_ = workload_.devices;
-    for (const RunningJob& each : running_) free_ -= workload_.jobs[each.job].devices;
-    for (; next_ < workload_.jobs.size() && workload_.jobs[next_].arrival <= moment; ++next_) join(next_);
-  }
-
-  Moment next_moment() const {
-    Moment next = next_ < workload_.jobs.size() ? workload_.jobs[next_].arrival : kNever;
-    for (const RunningJob& each : running_) {
-      next = std::min(next, each.ends);
-      const Moment expected = each.since + rules_.assumed_s;
-      if (!workload_.jobs[each.job].length && expected > line_.now) next = std::min(next, expected);
-    }
-    return next;
-  }
-
-  void join(std::size_t place) {
-    const LineJob& job = workload_.jobs[place];
+  void join(std::size_t place) override {
+    const LineJob& job = workload().jobs[place];
     line_.wishes.push_back({.id = {place + 1},
                             .uid = uid_of(place),
                             .count = job.devices,
@@ -67,69 +31,51 @@ class Replaying {
                             .turn = number_of(place)});
   }
 
+  bool has_waiters() const override { return !line_.wishes.empty(); }
+
   std::optional<std::int64_t> number_of(std::size_t place) {
-    if (rules_.order == TurnOrder::fifo) return std::nullopt;
+    if (rules().order == TurnOrder::fifo) return std::nullopt;
     std::vector<Numbered> others;
     for (const Wish& wish : line_.wishes) others.push_back({wish.uid, wish.count, *wish.turn});
-    for (const RunningJob& each : running_)
-      others.push_back({uid_of(each.job), workload_.jobs[each.job].devices, numbers_[each.job], true});
+    for (const Running& each : running())
+      others.push_back({uid_of(each.job), workload().jobs[each.job].devices, numbers_[each.job], true});
     return numbers_[place] = next_turn(uid_of(place), others);
   }
 
   std::uint32_t uid_of(std::size_t job) const {
-    return static_cast<std::uint32_t>(uids_.at(workload_.jobs[job].user));
+    return static_cast<std::uint32_t>(uids_.at(workload().jobs[job].user));
   }
 
   /// Those that wait, with whose turn it is first at the front.
   void put_in_order() {
-    if (rules_.order == TurnOrder::fifo) return;
+    if (rules().order == TurnOrder::fifo) return;
     std::ranges::sort(line_.wishes, {}, &Wish::id);
     GpusByUser has;
-    for (const RunningJob& each : running_) {
-      has.firmly[uid_of(each.job)] += workload_.jobs[each.job].devices;
+    for (const Running& each : running()) {
+      has.firmly[uid_of(each.job)] += workload().jobs[each.job].devices;
     }
     std::vector<Wish> line;
     for (const std::size_t at : order_of_turns(line_.wishes, has)) line.push_back(line_.wishes[at]);
     line_.wishes = std::move(line);
   }
 
-  void decide() {
-    line_.holds.clear();
-    for (const RunningJob& each : running_) {
-      const Moment until = expected_end(each.since, workload_.jobs[each.job].length, line_.now, rules_);
-      for (const std::size_t device : replay_.grants[each.job].devices)
-        line_.holds.push_back({device, each.since, until});
-    }
+  void decide() override {
+    line_.now = now();
+    line_.holds = holds(0, workload().devices);
     put_in_order();
     const std::vector<Turn> turns = decide_(line_);
     auto turn = turns.begin();
     std::erase_if(line_.wishes, [&](const Wish& wish) {
-      const auto* now = turn == turns.end() ? nullptr : std::get_if<StartsNow>(&*turn++);
-      if (now != nullptr) start(wish.id.value - 1, now->devices);
-      return now != nullptr;
+      const auto* starts = turn == turns.end() ? nullptr : std::get_if<StartsNow>(&*turn++);
+      if (starts != nullptr) start(wish.id.value - 1, starts->devices);
+      return starts != nullptr;
     });
-    if (tell_) tell_(started_);
   }
 
-  void start(std::size_t job, const std::vector<std::size_t>& devices) {
-    replay_.grants[job] = {line_.now, devices};
-    running_.push_back({job, line_.now, line_.now + takes(workload_.jobs[job])});
-    free_ -= devices.size();
-    ++started_;
-  }
-
-  const Workload& workload_;
-  const LineRules& rules_;
   const Decide& decide_;
-  const Progress& tell_;
   std::map<std::string, std::size_t> uids_;
   std::vector<std::int64_t> numbers_;  ///< of each job in the fair order, from when it joins
   Line line_;
-  std::vector<RunningJob> running_;
-  std::size_t free_ = 0;
-  std::size_t next_ = 0;  ///< to come
-  std::size_t started_ = 0;
-  Replay replay_;
 };
 
 /// Without those who cannot start: nobody does in front of an earlier one, so at most as many as there are
@@ -161,7 +107,7 @@ Moment takes(const LineJob& job) {
 
 Replay replay_with(const Decide& decide, const Workload& workload, const LineRules& rules,
                    const Progress& tell) {
-  return Replaying(workload, rules, decide, tell).run();
+  return OneLine(workload, rules, decide, tell).run();
 }
 
 Replay replay(const Workload& workload, const LineRules& rules, const Progress& tell) {

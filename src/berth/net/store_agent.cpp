@@ -23,6 +23,7 @@
 #include "berth/core/lab_host.h"
 #include "berth/core/lab_line.h"
 #include "berth/core/printable.h"
+#include "berth/core/record.h"
 #include "berth/net/client.h"
 #include "berth/net/listener.h"
 #include "berth/render/lab_store.h"
@@ -454,8 +455,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     const bool is_of_it = std::ranges::find(guest->asked, name) != guest->asked.end();
     if (word == "status") {
       guest->wants_status = true;
-    } else if (word == "wait" && words.size() == 3 && wanted.id.empty() && is_mark(name)) {
-      take_place(guest, name, split_words(words[2], ','));
+    } else if (word == "wait" && words.size() == 4 && wanted.id.empty() && is_mark(name)) {
+      take_place(guest, name, words[2], split_words(words[3], ','));
     } else if (word == "joined" && is_of_it) {
       for (std::vector<std::string>* names : {&wanted.hosts, &wanted.joined})
         if (std::ranges::find(*names, name) == names->end()) names->push_back(name);
@@ -473,7 +474,10 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     ring();
   }
 
-  void take_place(const Guest& guest, const std::string& mark, std::vector<std::string> hosts) {
+  void take_place(const Guest& guest, const std::string& mark, const std::string& lane_text,
+                  std::vector<std::string> hosts) {
+    const auto lane = number_from_text<unsigned>(lane_text);
+    if (!lane) return dismiss(guest, "this is no lane");
     const std::string id = fmt::format("{}-{}", place_.name, mark);
     if (hosts.empty() ||
         !std::ranges::all_of(hosts, [](const auto& each) { return check_host_name(each).has_value(); }))
@@ -482,8 +486,12 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
                             [&](const Guest& each) { return each->waits() && each->wanted.id == id; }))
       return dismiss(guest, "this request has its place on another connection");
     guest->asked = hosts;
-    guest->wanted = {
-        .id = id, .home = place_.name, .uid = guest->who.uid, .hosts = std::move(hosts), .joined = {}};
+    guest->wanted = {.id = id,
+                     .home = place_.name,
+                     .uid = guest->who.uid,
+                     .lane = *lane,
+                     .hosts = std::move(hosts),
+                     .joined = {}};
     removals_.erase(id);
     if (!fault_.empty() && !std::exchange(guest->told_silent, true))
       send(guest, "silent " + printable(fault_));

@@ -197,8 +197,11 @@ Result<std::string> read_store_version(std::string_view json) {
 }
 
 std::string lab_ticket_json(const LabTicket& ticket) {
-  return on_one_line(
-      {{"home", ticket.home}, {"uid", ticket.uid}, {"hosts", ticket.hosts}, {"joined", ticket.joined}});
+  return on_one_line({{"home", ticket.home},
+                      {"uid", ticket.uid},
+                      {"lane", ticket.lane},
+                      {"hosts", ticket.hosts},
+                      {"joined", ticket.joined}});
 }
 
 std::optional<LabTicket> read_lab_ticket(std::string_view id, const StoredValue& stored) {
@@ -208,9 +211,12 @@ std::optional<LabTicket> read_lab_ticket(std::string_view id, const StoredValue&
   auto hosts = names_at(json, "hosts");
   auto joined = names_at(json, "joined");
   const auto uid = json.find("uid");
-  if (!hosts || !joined || uid == json.end() || !uid->is_number_unsigned()) return std::nullopt;
-  return LabTicket{std::string(id),           stored.created,    text_at(json, "home"),
-                   uid->get<std::uint32_t>(), *std::move(hosts), *std::move(joined)};
+  const auto lane = json.find("lane");
+  for (const auto& number : {uid, lane})
+    if (number == json.end() || !number->is_number_unsigned()) return std::nullopt;
+  if (!hosts || !joined) return std::nullopt;
+  return LabTicket{std::string(id),       stored.created,    text_at(json, "home"), uid->get<std::uint32_t>(),
+                   lane->get<unsigned>(), *std::move(hosts), *std::move(joined)};
 }
 
 }  // namespace berth::render

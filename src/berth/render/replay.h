@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "berth/core/placement.h"
 #include "berth/core/recorded.h"
 #include "berth/core/replay.h"
 #include "berth/render/json.h"
@@ -27,5 +28,18 @@ struct WhatIf {
 std::string what_if_table(const WhatIf& answer, const Style& style);
 
 std::string what_if_json(const WhatIf& answer, Layout layout);
+
+/// A workload on several hosts, placed in each way of kPlacements.
+struct Placed {
+  const Workload& workload;
+  std::size_t hosts = 1;
+  LineRules rules;
+  std::vector<Replay> replays;  ///< of each placement
+};
+
+/// A line for all jobs, for each size and for each user: how long they waited by each placement.
+std::string placed_table(const Placed& answer, const Style& style);
+
+std::string placed_json(const Placed& answer, Layout layout);
 
 }  // namespace berth::render

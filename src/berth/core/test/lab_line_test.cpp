@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <map>
 
 namespace berth {
 namespace {
@@ -13,7 +14,13 @@ using Homes = std::set<std::string, std::less<>>;
 
 LabTicket asks(std::string id, std::uint64_t order, Hosts hosts, Hosts joined = {},
                std::string home = "desk") {
-  return {std::move(id), order, std::move(home), 1000, std::move(hosts), std::move(joined)};
+  return {std::move(id), order, std::move(home), 1000, 0, std::move(hosts), std::move(joined)};
+}
+
+LabTicket asks_for(unsigned lane, std::string id, std::uint64_t order, Hosts joined = {}) {
+  LabTicket ticket = asks(std::move(id), order, {"a"}, std::move(joined));
+  ticket.lane = lane;
+  return ticket;
 }
 
 TEST_CASE("the first of the lab may join all hosts, whenever its home's clock says it came") {
@@ -44,6 +51,22 @@ TEST_CASE("a host has no more of the lab in its line than the window") {
   CHECK(hosts_to_join(line, "last", {}) == Hosts{"a", "b"});
 }
 
+TEST_CASE("who asks for few does not wait behind a window full of those who ask for many") {
+  std::vector<LabTicket> line;
+  for (std::size_t i = 0; i < kLabWindow; ++i) line.push_back(asks_for(8, std::to_string(i), i + 1, {"a"}));
+  line.push_back(asks_for(8, "many", 100));
+  line.push_back(asks_for(1, "few", 101));
+  CHECK(hosts_to_join(line, "many", {}).empty());
+  CHECK(hosts_to_join(line, "few", {}) == Hosts{"a"});
+  // While the window has room for an earlier one, it goes first, whatever it asks for.
+  line[0].joined.clear();
+  CHECK(hosts_to_join(line, "few", {}).empty());
+}
+
+TEST_CASE("the order of the line counts, and not the order in which it is read") {
+  CHECK(hosts_to_join({asks("2", 2, {"a"}), asks("1", 1, {"a"})}, "2", {}).empty());
+}
+
 TEST_CASE(
     "those of a home that is silent are passed over where they stand in no line, and keep their places") {
   const std::vector<LabTicket> line{asks("1", 1, {"a", "b"}, {"b"}, "gone"), asks("2", 2, {"a", "b"})};
@@ -56,19 +79,25 @@ TEST_CASE("who is not in the line joins nothing") {
   CHECK(hosts_to_join({asks("1", 1, {"a"})}, "2", {}).empty());
 }
 
-TEST_CASE("whatever joins by this rule stands in each host's line in the order of the lab") {
+TEST_CASE("who asks for as much is of one lane, and everybody where nobody starts in front of another") {
+  CHECK(lane_of(8, {.backfill = true}) == 8);
+  CHECK(lane_of(8, {.backfill = false}) == lane_of(1, {.backfill = false}));
+}
+
+TEST_CASE("what is of one lane and joins by this rule stands in each host's line in the order of the lab") {
   CHECK(rc::check([](const std::vector<std::uint8_t>& wishes, const std::vector<std::uint8_t>& turns) {
     const Hosts names{"a", "b", "c"};
     std::vector<LabTicket> line;
     for (std::size_t i = 0; i < wishes.size(); ++i) {
       LabTicket ticket = asks(std::to_string(i), 10 + i, {});
+      ticket.lane = 1 + (wishes[i] >> 3) % 3U;
       for (std::size_t k = 0; k < names.size(); ++k)
         if ((wishes[i] >> k & 1) != 0) ticket.hosts.push_back(names[k]);
       line.push_back(ticket);
     }
     for (const std::string& host : names) {
       std::vector<LabTicket> now = line;
-      std::vector<std::uint64_t> stood;
+      std::map<unsigned, std::vector<std::uint64_t>> stood;
       for (const std::uint8_t turn : turns) {
         if (now.empty()) break;
         LabTicket& ticket = now[turn % now.size()];
@@ -76,10 +105,12 @@ TEST_CASE("whatever joins by this rule stands in each host's line in the order o
         const bool stands = std::ranges::find(ticket.joined, host) != ticket.joined.end();
         if (stands || std::ranges::find(open, host) == open.end()) continue;
         ticket.joined.push_back(host);
-        stood.push_back(ticket.order);
+        stood[ticket.lane].push_back(ticket.order);
       }
-      RC_ASSERT(std::ranges::is_sorted(stood));
-      RC_ASSERT(stood.size() <= kLabWindow);
+      for (const auto& [lane, orders] : stood) {
+        RC_ASSERT(std::ranges::is_sorted(orders));
+        RC_ASSERT(orders.size() <= kLabWindow);
+      }
     }
   }));
 }

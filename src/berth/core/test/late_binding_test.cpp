@@ -41,13 +41,13 @@ struct Scene {
 
 TEST_CASE("few hosts join at once, and many are asked for their offers first") {
   CHECK(Scene(2).words == Words{{join, 0}, {join, 1}});
-  const Scene many(kLines + 1);
-  CHECK(many.words.size() == kLines + 1);
+  const Scene many(kFirstLines + 1);
+  CHECK(many.words.size() == kFirstLines + 1);
   CHECK(std::ranges::all_of(many.words, [](const Word& word) { return word.kind == ask_offer; }));
 }
 
 TEST_CASE("where the lab has one line, a host is joined when it is opened, and not before") {
-  Scene scene(kLines + 2, Joining::as_opened);
+  Scene scene(kFirstLines + 2, Joining::as_opened);
   CHECK(scene.words.empty());
   CHECK(scene.hears(5, AsksToStart{}).empty());
   CHECK(scene.hears(5, Opened{}) == Words{{join, 5}});
@@ -126,10 +126,11 @@ TEST_CASE("if none is left, every reason is told, and the code says whether wait
   CHECK(code_of_two(ErrorCode::impossible, ErrorCode::failure) == ErrorCode::failure);
 }
 
-TEST_CASE("of many hosts it joins those where it starts at once, and the best others when all have offered") {
-  Scene scene(kLines + 2);
-  CHECK(scene.hears(3, Offered{kAtOnce}) == Words{{join, 3}});
+TEST_CASE("of many hosts it joins those where it starts at once, and the others when all have offered") {
+  Scene scene(kFirstLines + 2);
+  CHECK(scene.hears(3, Offered{kAtOnce}).empty());
   CHECK(scene.hears(0, Offered{kLater}).empty());
+  CHECK(scene.hears(0, FirstOffers{}) == Words{{join, 3}});
   CHECK(scene.hears(1, Offered{kNever}) == Words{{let_go, 1}});
   CHECK(scene.hears(2, Offered{kLater}).empty());
   CHECK(scene.hears(4, kLost).empty());
@@ -138,23 +139,51 @@ TEST_CASE("of many hosts it joins those where it starts at once, and the best ot
   CHECK(scene.hears(5, Offered{kLater}) == Words{{join, 5}});
 }
 
+TEST_CASE("it joins few lines at first, and the rest when it has not started in time") {
+  Scene scene(kFirstLines + 2);
+  for (std::size_t host = 0; host < kFirstLines + 2; ++host) scene.hears(host, Offered{kAtOnce});
+  CHECK(std::ranges::count(scene.state.hosts, Part::in_line, &Candidate::part) == kFirstLines);
+  CHECK(scene.hears(0, EnoughOffers{}) == Words{{join, kFirstLines}, {join, kFirstLines + 1}});
+}
+
+TEST_CASE("of those where it starts at once it joins first those with the fewest free") {
+  Scene scene(kFirstLines + 2);
+  for (std::size_t host = 0; host < kFirstLines + 1; ++host)
+    scene.hears(host, Offered{{.possible = 8, .free = 8 - host, .at_once = true}});
+  const Words words = scene.hears(0, FirstOffers{});
+  CHECK(words.front() == Word{join, kFirstLines});
+  CHECK(std::ranges::find(words, Word{join, 0}) == words.end());
+}
+
+TEST_CASE("of those that grant it it starts where the fewest were free") {
+  Scene scene(3);
+  CHECK(tightest(scene.state, {0, 2}) == 0);
+  scene.hears(0, Offered{{.free = 8}});
+  scene.hears(2, Offered{{.free = 1}});
+  CHECK(tightest(scene.state, {0, 1, 2}) == 2);
+  CHECK(tightest(scene.state, {0, 1}) == 0);
+  // It stands in their lines already.
+  CHECK(scene.words.size() == 3);
+}
+
 TEST_CASE("a line that is lost is replaced by the next best") {
   Scene scene(kLines + 1);
   for (std::size_t host = 0; host <= kLines; ++host)
     scene.hears(host, Offered{{.possible = 1, .ahead = host}});
+  scene.hears(0, EnoughOffers{});
   CHECK(std::ranges::count(scene.state.hosts, Part::in_line, &Candidate::part) == kLines);
   CHECK(scene.hears(1, kLost) == Words{{join, kLines}});
 }
 
 TEST_CASE("whatever the hosts say, yes is said once at most, and never to one that was let go") {
   CHECK(rc::check("one yes", [] {
-    const auto count = *rc::gen::inRange<std::size_t>(1, 9);
+    const auto count = *rc::gen::inRange<std::size_t>(1, kLines + 3);
     Scene scene(count);
     const auto events = *rc::gen::container<std::vector<std::pair<std::size_t, int>>>(
-        rc::gen::pair(rc::gen::inRange<std::size_t>(0, count), rc::gen::inRange(0, 7)));
+        rc::gen::pair(rc::gen::inRange<std::size_t>(0, count), rc::gen::inRange(0, 8)));
     for (const auto& [host, what] : events) {
       const std::vector<What> all{Offered{kAtOnce}, Offered{kLater}, Offered{kNever}, AsksToStart{},
-                                  Begins{},         kLost,           EnoughOffers{}};
+                                  Begins{},         kLost,           FirstOffers{},   EnoughOffers{}};
       scene.hears(host, all[static_cast<std::size_t>(what)]);
     }
     std::size_t said = 0;

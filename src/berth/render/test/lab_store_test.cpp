@@ -55,15 +55,18 @@ TEST_CASE("an answer that is none is an error") {
 }
 
 TEST_CASE("a ticket is read as it was written") {
-  CHECK(rc::check([](const std::vector<std::uint8_t>& names, std::uint32_t uid, std::uint64_t order) {
-    LabTicket ticket{.id = "gpu1-ab", .order = order, .home = "gpu1", .uid = uid, .hosts = {}, .joined = {}};
+  CHECK(rc::check([](const std::vector<std::uint8_t>& names, std::uint32_t uid, unsigned lane,
+                     std::uint64_t order) {
+    LabTicket ticket{
+        .id = "gpu1-ab", .order = order, .home = "gpu1", .uid = uid, .lane = lane, .hosts = {}, .joined = {}};
     for (const std::uint8_t name : names) ticket.hosts.push_back("gpu" + std::to_string(name));
     ticket.joined = ticket.hosts;
     const auto read = read_lab_ticket("gpu1-ab", {"/berth/1/ticket/gpu1-ab", lab_ticket_json(ticket), order});
     RC_ASSERT(read == ticket);
   }));
   CHECK(!read_lab_ticket("x", {"k", "no json", 1}));
-  CHECK(!read_lab_ticket("x", {"k", R"({"home":"a","uid":-1,"hosts":[],"joined":[]})", 1}));
+  CHECK(!read_lab_ticket("x", {"k", R"({"home":"a","uid":-1,"lane":1,"hosts":[],"joined":[]})", 1}));
+  CHECK(!read_lab_ticket("x", {"k", R"({"home":"a","uid":1,"lane":"8","hosts":[],"joined":[]})", 1}));
 }
 
 }  // namespace
