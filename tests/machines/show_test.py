@@ -46,6 +46,25 @@ def test_the_queues_have_the_host_as_a_column(two):
     assert two.run("queue", "--anywhere", "--hosts", "gpu1").stdout == "nobody waits\n"
 
 
+def test_a_request_that_waits_on_several_hosts_is_one_line_of_where_it_starts_the_soonest(two):
+    for host, time in zip(two.hosts, ("9h", "1h"), strict=True):
+        holder = host.lab.start_berth("run", "--time", time, "--", "sh", "-c", "echo ready; exec sleep 1000")
+        assert holder.stdout.readline() == "ready\n"
+    for there in (2, 3):
+        two.start_anywhere("--time", "1h", "--", "true")
+        eventually(lambda there=there: all(len(host.tickets()) == there for host in two.hosts))
+    head, *rows = two.run("queue", "--anywhere", "--hosts", "gpu1,gpu2").stdout.splitlines()
+    assert head.split()[:2] == ["HOST", "POS"] and [row.split()[:3] for row in rows] == [
+        ["2", "hosts", "1"],
+        ["2", "hosts", "2"],
+    ]
+    assert "gpu2: 0 of 1 free" in rows[0]
+    told = json.loads(two.run("queue", "--anywhere", "--json", "--hosts", "gpu1,gpu2").stdout)
+    checked_document(told, "hosts")
+    asked = [waiter["asked_at"] for host in told["hosts"] for waiter in host["queue"]["waiters"]]
+    assert len(asked) == 4 and len(set(asked)) == 2 and None not in asked
+
+
 def test_why_says_for_every_host_whether_it_would_be_chosen(machines):
     for name, machine in {"gpu1": "1xH100", "gpu2": "1xH100", "gpu3": "1xT4"}.items():
         machines.add(name, machine)

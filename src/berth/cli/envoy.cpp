@@ -40,6 +40,8 @@ namespace {
 using namespace std::chrono_literals;
 
 // A caller whose machine sleeps keeps no GPU from others for longer than this.
+// Of the words by which the caller names itself: those of a ticket are for people too.
+constexpr std::size_t kLongestAskedAt = 80;
 constexpr auto kPatienceForYes = 30s;
 // Shorter than a caller waits for an answer (lab::kPatienceForAnswer).
 constexpr auto kPatienceForCall = 35s;
@@ -231,6 +233,7 @@ class Envoy : public Command {
   void fill_in_lease() {
     LeaseOptions& lease = options_.lease;
     lease.note = question_.lease.note;
+    lease.asked_at = question_.ask.asked_at.substr(0, kLongestAskedAt);
     lease.unwatched = question_.ask.patient;
     if (const auto& wait = question_.lease.wait) {
       lease.wait_s = std::chrono::duration_cast<std::chrono::seconds>(*wait).count();

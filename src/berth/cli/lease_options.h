@@ -20,6 +20,7 @@ struct LeaseOptions {
   bool no_wait = false;
   std::optional<std::int64_t> wait_s;  ///< nullopt: neither flag says
   std::string note;
+  std::string asked_at;       ///< as of a ticket
   bool stands_again = false;  ///< it had a lease, and gave way
   bool unwatched = false;     ///< nobody reads how the wait goes, and it has no limit
   leasing::OnWait on_wait{};  ///< who is told how the wait goes, in place of the error stream; null: nobody

@@ -61,8 +61,9 @@ class Run {
     BERTH_LET(const auto session, open_session(environment_, options_.lease.request));
     idle_leftovers_s_ = session.policy().idle_leftovers_s;
     time_grace_ = std::chrono::seconds(session.policy().time_grace_s);
-    const leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
-                                     render::request_in_words(options_.lease.request.request)};
+    leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
+                               render::request_in_words(options_.lease.request.request)};
+    words.asked_at = options_.lease.asked_at;
     for (;;) {
       BERTH_LET(const auto status, run_once(session, words));
       if (!stands_in_line_again()) return status;

@@ -73,7 +73,9 @@ struct Ticket {
   std::string user;  ///< name of uid, for people
   std::string command;
   std::string note;
-  std::string request;    ///< the request in words, for people
+  std::string request;  ///< the request in words, for people
+  std::string
+      asked_at;  ///< "desk1:1234", the machine and process of --anywhere that stands here; "": it is here
   ReleaseCall release{};  ///< lease: the last one
 
   bool operator==(const Ticket&) const = default;

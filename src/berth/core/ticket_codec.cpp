@@ -50,6 +50,7 @@ void fields_of(TicketType& ticket, Candidates& candidates, Fields& field) {
   field.hint("time", ticket.time_s, 1, kLongestTimeS);
   field.hint("yield", ticket.yield_s, 1, kLongestYieldS);
   field.hint("turn", ticket.turn, 0, kLastTurn);
+  field("asked_at", ticket.asked_at);
   field("request", ticket.request);
   field("command", ticket.command);
   field("note", ticket.note);

@@ -42,6 +42,7 @@ void visit_envoy_ask(Ask& ask, Visit&& visit) {
   visit("end_with_command", ask.end_with_command);
   visit("shell", ask.shell);
   visit("patient", ask.patient);
+  visit("asked_at", ask.asked_at);
   visit("near", ask.near);
 }
 

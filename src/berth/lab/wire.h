@@ -33,9 +33,10 @@ struct EnvoyAsk {
   std::string source;              ///< --source
   std::string token;               ///< known to nobody else: marks the end of the command in its error stream
   bool end_with_command = false;
-  bool shell = false;    ///< the command is the user's shell there; `words` is empty
-  bool patient = false;  ///< it waits for ever, whatever the site of the host says
-  std::string near{};    ///< a path: the offer says whether it is there; "": none
+  bool shell = false;      ///< the command is the user's shell there; `words` is empty
+  bool patient = false;    ///< it waits for ever, whatever the site of the host says
+  std::string asked_at{};  ///< as of a ticket
+  std::string near{};      ///< a path: the offer says whether it is there; "": none
 
   bool operator==(const EnvoyAsk&) const = default;
 };

@@ -285,6 +285,7 @@ class Asking {
       draft.job_start_ticks = job->start_ticks;
     }
     draft.slurm_job = words_.slurm_job;
+    draft.asked_at = words_.asked_at;
     draft.count = request.count;
     draft.shared = request.shared;
     draft.promise_bytes = request.promise_bytes;

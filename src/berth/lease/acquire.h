@@ -23,6 +23,7 @@ struct TicketWords {
   bool kept = false;                       ///< this process is a keeper: it holds the lease for somebody else
   std::optional<std::uint32_t> job = {};   ///< kept: the process whose descendants belong to the lease
   std::uint32_t slurm_job = 0;             ///< kept: for this job of Slurm; 0: for none
+  std::string asked_at = {};               ///< as of a ticket
   std::optional<std::uint32_t> host = {};  ///< the process that this one asks for, and hands the lease to
   /// Leases that the asker itself has, and goes on to have while it waits.
   std::vector<TicketId> beside = {};

@@ -154,6 +154,7 @@ Json ticket_json(const Ticket& ticket, std::int64_t booted_at_s) {
           {"kept", ticket.kept},
           {"job_pid", ticket.job_pid == 0 ? Json(nullptr) : Json(ticket.job_pid)},
           {"slurm_job", ticket.slurm_job == 0 ? Json(nullptr) : Json(ticket.slurm_job)},
+          {"asked_at", text_or_null(ticket.asked_at)},
           {"since_s", seconds_or_null(ticket.since_s)},
           {"time_s", nullable(ticket.time_s)},
           {"yield_s", nullable(ticket.yield_s)},

@@ -163,6 +163,7 @@ Ticket read_ticket(const JsonReader& json, TicketPhase phase) {
   ticket.kept = json.flag("kept");
   ticket.job_pid = json.number<std::uint32_t>("job_pid");
   ticket.slurm_job = json.number<std::uint32_t>("slurm_job");
+  ticket.asked_at = json.text("asked_at");
   ticket.since_s = json.time("since_s");
   ticket.time_s = json.maybe<std::int64_t>("time_s");
   ticket.yield_s = json.maybe<std::int64_t>("yield_s");

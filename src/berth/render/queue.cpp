@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "berth/core/units.h"
 #include "berth/render/explain.h"
@@ -27,6 +29,44 @@ std::string short_noted_command(const Ticket& ticket) {
 }
 
 constexpr std::ptrdiff_t kAfterWaited = 5;
+
+/// A request, which may wait on several hosts at once.
+struct LabWaiter {
+  const Host* at;           ///< where it is nearest to its start
+  const Standing* nearest;  ///< there
+  std::size_t hosts = 1;    ///< on which it waits
+};
+
+class LabQueue {
+ public:
+  void add(const Host& host, const Standing& waiter) {
+    const Ticket& ticket = waiter.ticket;
+    if (!ticket.asked_at.empty()) {
+      // The user is what the kernel says; the other is the request's own word.
+      const auto [found, is_new] =
+          seen_.try_emplace(std::pair(ticket.asked_at, ticket.user), waiters_.size());
+      if (!is_new) return stand_there_too(waiters_[found->second], host, waiter);
+    }
+    waiters_.push_back({&host, &waiter});
+  }
+
+  /// In the order in which they were found.
+  const std::vector<LabWaiter>& waiters() const { return waiters_; }
+
+ private:
+  static void stand_there_too(LabWaiter& waiter, const Host& host, const Standing& there) {
+    ++waiter.hosts;
+    const auto key = [](const Standing& each) {
+      return std::pair(each.starts_at_s.value_or(kNever), each.position);
+    };
+    if (key(there) >= key(*waiter.nearest)) return;
+    waiter.at = &host;
+    waiter.nearest = &there;
+  }
+
+  std::map<std::pair<std::string, std::string>, std::size_t> seen_;
+  std::vector<LabWaiter> waiters_;
+};
 
 }  // namespace
 
@@ -75,6 +115,7 @@ std::string hosts_queue_table(const Hosts& hosts, const Style& style) {
   std::vector<Column> columns = waiter_columns(foresees);
   columns.insert(columns.begin(), {"HOST", Align::left, 8});
   std::vector<Row> rows;
+  LabQueue lab;
   std::string troubles;
   for (const auto& host : hosts) {
     if (!host->report) {
@@ -83,12 +124,15 @@ std::string hosts_queue_table(const Hosts& hosts, const Style& style) {
           "\n";
       continue;
     }
-    for (const Standing& waiter : host->report->waiters) {
-      Standing shown = waiter;
-      shown.reason = printable(waiter.reason);
-      rows.push_back(waiter_row(shown, host->report->ledger, foresees, style));
-      rows.back().insert(rows.back().begin(), {printable(host->name)});
-    }
+    for (const Standing& waiter : host->report->waiters) lab.add(*host, waiter);
+  }
+  for (const LabWaiter& each : lab.waiters()) {
+    Standing shown = *each.nearest;
+    shown.reason = printable(shown.reason);
+    if (each.hosts > 1) shown.reason = fmt::format("{}: {}", printable(each.at->name), shown.reason);
+    rows.push_back(waiter_row(shown, each.at->report->ledger, foresees, style));
+    rows.back().insert(rows.back().begin(),
+                       {each.hosts > 1 ? counted(each.hosts, "host") : printable(each.at->name)});
   }
   const std::string waiting = rows.empty() ? "nobody waits\n" : table(columns, rows, style);
   return troubles.empty() ? waiting : waiting + "\n" + troubles;

@@ -76,6 +76,7 @@ TEST_CASE("what was written is read again") {
     ticket.job_pid = *rc::gen::inRange<std::uint32_t>(0, 3);
     ticket.job_start_ticks = ticket.job_pid == 0 ? 0 : *rc::gen::arbitrary<std::uint64_t>();
     ticket.slurm_job = *rc::gen::inRange<std::uint32_t>(0, 3);
+    ticket.asked_at = *rc::gen::element<std::string>("", "desk1:1234", "\n\x1b");
     if (*rc::gen::arbitrary<bool>()) ticket = granted(ticket);
     const auto decoded = decode_ticket(encode_ticket(ticket));
     RC_ASSERT(decoded.has_value());
@@ -88,6 +89,7 @@ TEST_CASE("a ticket fits into its file from the start, however long its words an
     Ticket ticket = example();
     ticket.command = std::string(*rc::gen::inRange<std::size_t>(0, 9000), 'x');
     ticket.note = std::string(*rc::gen::inRange<std::size_t>(0, 9000), '\n');
+    ticket.asked_at = std::string(*rc::gen::inRange<std::size_t>(0, 9000), 'x');
     ticket.candidates.assign(*rc::gen::inRange<std::size_t>(1, 200),
                              "MIG-2f2b3a1c-6c1e-5d5b-8f0a-0123456789ab");
     ticket.count = *rc::gen::inRange(1U, 33U);
@@ -122,7 +124,7 @@ TEST_CASE("a grant adds to the text and changes nothing before, so a half-writte
 
 TEST_CASE("what a ticket has not is not in its text, and a kept one says for whom") {
   const std::string plain = encode_ticket(example());
-  for (const char* key : {"helper_pid", "kept=", "job_pid", "slurm_job",
+  for (const char* key : {"helper_pid", "kept=", "job_pid", "slurm_job", "asked_at",
                           "shared=", "promise_bytes=", "granted_at=", "granted_boot=", "device="})
     CHECK_FALSE(plain.contains(key));
   Ticket ticket = example();

@@ -18,6 +18,7 @@ TEST_CASE("a lease is written with all that is known of it") {
   lease.kept = true;
   lease.job_pid = 8;
   lease.slurm_job = 12;
+  lease.asked_at = "desk1:7";
   lease.since_s = 1'795'265'000;
   lease.time_s = 7200;
   lease.yield_s = 30;
@@ -31,7 +32,7 @@ TEST_CASE("a lease is written with all that is known of it") {
   lease.request = "1 whole GPU";
   CHECK(ticket_json(lease, 1'795'264'510) == Json::parse(R"({
     "id": "0000000000001234", "phase": "granted", "uid": 1000, "user": "ada", "pid": 7, "kept": true,
-    "job_pid": 8, "slurm_job": 12, "since_s": 1795265000, "time_s": 7200, "yield_s": 30, "ending": true,
+    "job_pid": 8, "slurm_job": 12, "asked_at": "desk1:7", "since_s": 1795265000, "time_s": 7200, "yield_s": 30, "ending": true,
     "until_s": 1795272210, "count": 3, "shared": true, "promise_bytes": 4096,
     "devices": ["GPU-a"], "command": "train.py", "note": "sweep", "job": null,
     "request": "1 whole GPU"})"));

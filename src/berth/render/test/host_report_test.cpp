@@ -55,6 +55,7 @@ HostReport busy_machine() {
   lease.since_s = 1'795'265'000;
   lease.job_pid = 5;
   lease.slurm_job = 12;
+  lease.asked_at = "desk1:7";
   lease.time_s = 7200;
   lease.count = 2;
   lease.request = "1 whole GPU";
@@ -120,6 +121,7 @@ TEST_CASE("what was read of a machine is written as it was") {
   CHECK(read->ledger.tickets.front().time_s == 7200);
   CHECK(read->ledger.tickets.front().job_pid == 5);
   CHECK(read->ledger.tickets.front().slurm_job == 12);
+  CHECK(read->ledger.tickets.front().asked_at == "desk1:7");
   CHECK(read->waiters.front().ticket.joined_s == 1'795'265'300);
   CHECK(read->ledger.tickets.front().count == 2);
   CHECK(read->ledger.tickets.front().job_pid == 5);
