@@ -8,6 +8,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import urllib.error
 import urllib.request
 from base64 import b64decode, b64encode
 
@@ -29,6 +30,7 @@ class Etcd:
         self.peer_port = free_port()
         self.url = f"{'https' if authority else 'http'}://127.0.0.1:{self.port}"
         self.process = None
+        self.token = ""  # of root, where users have passwords
 
     def tls(self):
         files = {"cert-file": "server.pem", "key-file": "server.key", "trusted-ca-file": "ca.pem"}
@@ -36,6 +38,10 @@ class Etcd:
         return [*named, "--client-cert-auth"]
 
     def start(self):
+        self.launch()
+        eventually(self.answers)
+
+    def launch(self):
         peer = f"http://127.0.0.1:{self.peer_port}"
         self.process = subprocess.Popen(
             [
@@ -49,7 +55,11 @@ class Etcd:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        eventually(self.answers)
+
+    def lets_root_in(self) -> bool:
+        with contextlib.suppress(OSError):
+            self.log_in()
+        return bool(self.token)
 
     def answers(self) -> bool:
         with contextlib.suppress(OSError):
@@ -58,7 +68,11 @@ class Etcd:
 
     def ask(self, path, **body):
         coded = {key: b64encode(str(value).encode()).decode() for key, value in body.items()}
-        request = urllib.request.Request(f"{self.url}/v3/{path}", json.dumps(coded).encode())
+        return self.post(path, coded)
+
+    def post(self, path, body):
+        shown = {"Authorization": self.token} if self.token else {}
+        request = urllib.request.Request(f"{self.url}/v3/{path}", json.dumps(body).encode(), shown)
         with urllib.request.urlopen(request, timeout=5, context=self.trust()) as answer:
             return json.load(answer)
 
@@ -81,6 +95,21 @@ class Etcd:
             for each in found
         }
 
+    def want_passwords(self):
+        """Of root, and of the user berth, who may read and write below /berth/1/ alone."""
+        everything = {"key": b64encode(b"/berth/1/").decode(), "range_end": b64encode(b"/berth/10").decode()}
+        for user, role in (("root", "root"), ("berth", "berth")):
+            self.post("auth/user/add", {"name": user, "password": f"of {user}"})
+            self.post("auth/role/add", {"name": role})
+            self.post("auth/user/grant", {"user": user, "role": role})
+        self.post("auth/role/grant", {"name": "berth", "perm": {"permType": "READWRITE"} | everything})
+        self.post("auth/enable", {})
+        self.log_in()
+
+    def log_in(self):
+        self.token = ""
+        self.token = self.post("auth/authenticate", {"name": "root", "password": "of root"})["token"]
+
     def kill(self):
         if self.process is not None:
             self.process.kill()
@@ -99,16 +128,19 @@ class Desk:
         self.site = machines.folder / f"{name}.toml"
         self.site.write_text(f'store = "{self.socket}"\n')
         self.log = machines.folder / f"{name}.log"
+        self.password = None  # file of the one that it shows
         self.agent = None
 
     def launch_agent(self, ca="ca.pem"):
         host = self.machines.hosts[0].lab
         folder = self.etcd.authority
         files = {"ca": ca, "cert": "client.pem", "key": "client.key"} if folder else {}
+        login = ("--store-user", "berth", "--store-password-file", self.password) if self.password else ()
         self.agent = host.start_berth(
             *("serve", "--no-history", "--listen", "127.0.0.1:0", "--every", "60"),
             *("--store", self.etcd.url, "--store-socket", self.socket, "--store-name", self.name),
             *(f"--store-{option}={folder / name}" for option, name in files.items()),
+            *login,
             stdout=subprocess.DEVNULL,
             stderr=self.log.open("a"),
         )
@@ -417,3 +449,84 @@ def test_a_store_whose_certificate_nobody_vouches_for_is_not_used(tls_lab):
         lambda: (answer := lab.run("store", "status", env=desk.env())).returncode == 1 and answer
     )
     assert "certificate is not accepted" in " ".join((told.stdout + told.stderr).split())
+
+
+@pytest.fixture
+def guarded(lab):
+    """The lab, with an etcd that asks who it is that asks, and both agents as the user berth."""
+    password = lab.folder / "password"
+    password.write_text("of berth\n")
+    password.chmod(0o600)
+    lab.etcd.want_passwords()
+    for desk in lab.desks:
+        desk.agent.terminate()
+        desk.agent.wait(timeout=DEADLINE_S)
+        desk.password = password
+        desk.start_agent()
+    return lab
+
+
+def trouble_of(lab):
+    """What `berth store status` says once the store does not do."""
+    told = eventually(
+        lambda: (answer := lab.run("store", "status", env=lab.desks[0].env())).returncode == 1 and answer
+    )
+    return " ".join((told.stdout + told.stderr).split())
+
+
+def test_with_a_user_and_a_password_the_line_is_the_same(guarded):
+    lab = guarded
+    holder = busy(lab.hosts[0])
+    jobs = [lab.desks[i % 2].waits(*note(lab, i), hosts="gpu1") for i in range(4)]
+    # Whoever has no password reads nothing.
+    lab.etcd.token, token = "", lab.etcd.token
+    with pytest.raises(urllib.error.HTTPError):
+        lab.etcd.ask("kv/range", key="/berth/1/")
+    lab.etcd.token = token
+    holder.terminate()
+    done(*jobs)
+    assert order(lab) == [str(i) for i in range(4)]
+
+
+def test_a_token_that_does_not_hold_any_more_is_taken_anew(guarded):
+    lab = guarded
+    holder = busy(lab.hosts[0])
+    job = lab.desks[0].waits(*note(lab, "waits"), hosts="gpu1")
+    # Tokens are in the memory of etcd alone.
+    lab.etcd.kill()
+    lab.etcd.token = ""
+    lab.etcd.launch()
+    eventually(lab.etcd.lets_root_in)
+    assert len(lab.etcd.keys("ticket")) == 1
+    holder.terminate()
+    done(job)
+
+
+def test_a_password_that_is_wrong_or_changes_is_told_and_read_again(guarded):
+    lab = guarded
+    holder = busy(lab.hosts[0])
+    job = lab.desks[0].waits(*note(lab, "waits"), hosts="gpu1")
+    lab.etcd.post("auth/user/changepw", {"name": "berth", "password": "another"})
+    lab.etcd.kill()
+    lab.etcd.launch()
+    refused = f"does not let in the user berth with the password in {lab.folder}/password: etcd says: "
+    eventually(lambda: refused in trouble_of(lab))
+    (lab.folder / "password").chmod(0o644)
+    eventually(lambda: "every user may read it" in trouble_of(lab))
+    (lab.folder / "password").chmod(0o600)
+    (lab.folder / "password").write_text("another")
+    eventually(lambda: lab.run("store", "status", env=lab.desks[0].env()).returncode == 0)
+    holder.terminate()
+    done(job)
+
+
+def test_a_store_that_asks_nobody_is_told_from_a_wrong_password(lab):
+    desk = lab.desks[0]
+    desk.password = lab.folder / "password"
+    desk.password.write_text("of berth")
+    desk.password.chmod(0o600)
+    desk.agent.terminate()
+    desk.agent.wait(timeout=DEADLINE_S)
+    desk.launch_agent()
+    eventually(desk.listens)
+    eventually(lambda: "authentication is not enabled" in trouble_of(lab))

@@ -92,8 +92,8 @@ Result<void> check(const Settings& settings) {
   return {};
 }
 
-Result<std::string> read_token(const std::string& path) {
-  const std::string doing = fmt::format("reading the token from {}", path);
+Result<std::string> read_secret(const std::string& path, std::string_view what) {
+  const std::string doing = fmt::format("reading the {} from {}", what, path);
   const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return sys::fail_errno(doing);
   struct stat status{};
@@ -103,12 +103,19 @@ Result<std::string> read_token(const std::string& path) {
   auto text = sys::read_start(file.get(), kLongestToken);
   if (!text) return std::unexpected(context(text.error(), doing));
   while (text->ends_with('\n')) text->pop_back();
-  if (text->size() < kShortestToken || text->size() > kLongestToken ||
-      text->find_first_of(" \t\r\n") != std::string::npos) {
+  if (text->empty()) return fail(ErrorCode::failure, fmt::format("{}: it is empty", doing));
+  return text;
+}
+
+Result<std::string> read_token(const std::string& path) {
+  BERTH_LET(auto text, read_secret(path, "token"));
+  if (text.size() < kShortestToken || text.size() > kLongestToken ||
+      text.find_first_of(" \t\r\n") != std::string::npos) {
     return fail(
         ErrorCode::failure,
-        fmt::format("{}: it must hold one word of {} to {} characters; make one with: openssl rand -hex 32",
-                    doing, kShortestToken, kLongestToken));
+        fmt::format("reading the token from {}: it must hold one word of {} to {} characters; make one "
+                    "with: openssl rand -hex 32",
+                    path, kShortestToken, kLongestToken));
   }
   return text;
 }

@@ -42,6 +42,8 @@ struct StoreSettings {
   std::string ca_file{};            ///< of the authorities that may sign etcd's certificate; "": the system's
   std::string cert_file{};          ///< of the certificate that etcd is shown
   std::string key_file{};
+  std::string user{};           ///< of etcd, as whom it is asked; "": etcd asks nobody who they are
+  std::string password_file{};  ///< of that user
 
   bool operator==(const StoreSettings&) const = default;
 };
@@ -85,7 +87,10 @@ bool checks_host(const Settings& settings);
 /// Error: `usage`, when the settings contradict each other or would let anybody on the network in.
 Result<void> check(const Settings& settings);
 
-/// The one line of the file. Error: `failure`; also when others than its owner and group may read it.
+/// The text of the file without the end of its last line. `what`: it is called so in errors. Error:
+/// `failure`; also when others than its owner and group may read it.
+Result<std::string> read_secret(const std::string& path, std::string_view what);
+/// The one word of the file. Error: as above, and when it is none, or too short to keep anybody out.
 Result<std::string> read_token(const std::string& path);
 
 }  // namespace berth::serve

@@ -38,6 +38,11 @@ Result<std::optional<StorePlace>> store_place(const StoreSettings& settings, con
     BERTH_LET(auto member, member_of_store(url, settings));
     place.members.push_back(std::move(member));
   }
+  if (settings.user.empty() != settings.password_file.empty())
+    return fail(ErrorCode::usage,
+                "--store-user and --store-password-file belong together: give both or neither");
+  place.user = settings.user;
+  place.password_file = settings.password_file;
   place.socket = settings.socket.empty() ? std::string(kDefaultStoreSocket) : settings.socket;
   if (place.socket.size() >= sizeof(sockaddr_un::sun_path))
     return fail(ErrorCode::usage,

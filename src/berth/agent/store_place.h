@@ -14,7 +14,9 @@ namespace berth::serve {
 struct StorePlace {
   std::vector<Peer> members;  ///< of one etcd; any of them will do
   std::string socket;
-  std::string name;  ///< of this machine in the store
+  std::string name;           ///< of this machine in the store
+  std::string user;           ///< "": etcd asks nobody who they are
+  std::string password_file;  ///< read anew whenever etcd wants the password
 
   bool operator==(const StorePlace&) const = default;
 };

@@ -93,6 +93,8 @@ std::vector<Option> store_options(serve::StoreSettings& store) {
       text_option(kStore, "store-ca", "FILE", "who may sign etcd's certificates", store.ca_file),
       text_option(kStore, "store-cert", "FILE", "the certificate that etcd is shown", store.cert_file),
       text_option(kStore, "store-key", "FILE", "that certificate's key", store.key_file),
+      text_option(kStore, "store-user", "NAME", "the user of etcd as whom it is asked", store.user),
+      text_option(kStore, "store-password-file", "FILE", "that user's password", store.password_file),
   };
 }
 

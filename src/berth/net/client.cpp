@@ -111,7 +111,9 @@ std::string head_for(const Peer& peer, std::string_view method, std::string_view
   std::string text = fmt::format(
       "{} {}{} HTTP/1.1\r\nHost: {}{}{}:{}\r\nUser-Agent: berth\r\nAccept: application/json\r\n", method,
       peer.prefix, target, bracketed ? "[" : "", peer.host, bracketed ? "]" : "", peer.port);
-  if (!peer.token.empty()) text += fmt::format("Authorization: Bearer {}\r\n", peer.token);
+  // etcd takes its token without a scheme.
+  if (!peer.token.empty())
+    text += fmt::format("Authorization: {}{}\r\n", peer.is_store ? "" : "Bearer ", peer.token);
   return text;
 }
 

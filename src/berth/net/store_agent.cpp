@@ -26,6 +26,7 @@
 #include "berth/core/record.h"
 #include "berth/net/client.h"
 #include "berth/net/listener.h"
+#include "berth/net/store_client.h"
 #include "berth/render/lab_store.h"
 
 namespace berth::serve {
@@ -42,7 +43,7 @@ constexpr std::string_view kTickets = "/berth/1/ticket/";
 constexpr std::string_view kAlive = "/berth/1/alive/";
 constexpr std::string_view kStarts = "/berth/1/start/";
 
-constexpr auto kStorePatience = 3000ms;  // of each question
+constexpr auto kWatchPatience = 3000ms;  // until it has begun
 constexpr auto kPresence = 30s;
 constexpr auto kRenewal = 10s;
 /// A home from which nobody has heard for so long is passed over. It is counted here: the store has no clock.
@@ -56,7 +57,6 @@ constexpr auto kIdleRound = 10s;
 constexpr auto kAfterFault = 1s;
 constexpr std::size_t kLongestWords = 64U << 10U;
 constexpr std::size_t kMostOfUser = 1024;
-constexpr std::size_t kMostOfStore = 64U << 20U;  // 10⁵ tickets
 
 std::string key_of(std::string_view folder, std::string_view name) {
   return fmt::format("{}{}", folder, name);
@@ -137,7 +137,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   Result<void> start(StorePlace place) {
     place_ = std::move(place);
     BERTH_LET(listener_, listen_on_socket(loop_, place_.socket));
-    use_member(0);
+    client_ = std::make_unique<StoreClient>(loop_, sharing_, place_);
     keep_going(admit);
     keep_going(rounds);
     keep_going(watch);
@@ -157,15 +157,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
                    });
   }
 
-  void use_member(std::size_t which) {
-    member_ = which % place_.members.size();
-    client_ = std::make_unique<Client>(loop_, sharing_, place_.members[member_], kMostOfStore);
-  }
-
   Promised<std::string> ask(std::string path, std::string body) {
-    auto answer = co_await client_->post(path, body, kStorePatience);
-    if (!answer) co_return std::unexpected(answer.error());
-    co_return std::move(answer->body);
+    co_return co_await client_->ask(path, body);
   }
 
   Promised<render::ChangeAnswer> change(render::StoreChange wanted) {
@@ -210,20 +203,20 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   void is_found() {
-    if (!fault_.empty()) log_(fmt::format("the store at {} answers again", url_of(place_.members[member_])));
+    if (!fault_.empty()) log_(fmt::format("the store at {} answers again", url_of(client_->member())));
     fault_.clear();
     for (const Guest& each : guests_)
       if (std::exchange(each->told_silent, false)) send(each, "heard");
   }
 
   void is_lost(const std::string& why) {
-    const std::string url = url_of(place_.members[member_]);
+    const std::string url = url_of(client_->member());
     if (fault_.empty())
       log_(fmt::format("the store at {} does not answer, and all keep their places: {}", url, why));
     fault_ = fmt::format("{}: {}", url, why);
     for (const Guest& each : guests_)
       if (each->waits() && !std::exchange(each->told_silent, true)) send(each, "silent " + printable(fault_));
-    use_member(member_ + 1);
+    client_->use_next_member();
   }
 
   /// True: something was changed, so that what was read is old.
@@ -400,13 +393,13 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
 
   static Turn watch(std::shared_ptr<Body> self) {
     while (true) {
-      Client client(self->loop_, self->sharing_, self->place_.members[self->member_]);
+      Client client(self->loop_, self->sharing_, self->client_->member());
       const std::string path = "/v3/watch";
       const std::string body = fmt::format("{{\"create_request\":{}}}", render::all_with_prefix_json(kAll));
       std::function<void()> heard = [&self] {
         if (self->somebody_waits()) self->ring();
       };
-      const Error end = co_await client.follow(path, body, kStorePatience, std::move(heard));
+      const Error end = co_await client.follow(path, body, kWatchPatience, std::move(heard));
       self->watch_pause_.expires_after(kAfterFault);
       co_await self->watch_pause_.async_wait(kAwait);
     }
@@ -498,7 +491,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   void tell_status(const Guest& guest) {
-    send(guest, "store " + url_of(place_.members[member_]));
+    send(guest, "store " + url_of(client_->member()));
     send(guest, "name " + place_.name);
     if (!fault_.empty()) send(guest, "silent " + printable(fault_));
     for (const auto& [home, version] : now_.alive)
@@ -560,10 +553,9 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   bool is_rung_ = false;
   Timer watch_pause_;
   std::shared_ptr<ClientSharing> sharing_;
-  std::unique_ptr<Client> client_;
-  std::size_t member_ = 0;  ///< of the store, which is asked
-  std::string fault_;       ///< why the store does not answer; "": it does
-  std::string lease_;       ///< of this machine's presence, and of nothing else
+  std::unique_ptr<StoreClient> client_;
+  std::string fault_;  ///< why the store does not answer; "": it does
+  std::string lease_;  ///< of this machine's presence, and of nothing else
   Instant renewal_{};
   LabNow now_;
   std::vector<Guest> guests_;

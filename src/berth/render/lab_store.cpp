@@ -12,6 +12,7 @@
 namespace berth::render {
 namespace {
 
+constexpr std::size_t kLongestStoreToken = 4096;
 constexpr std::string_view kSixBits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::size_t kDeepestOfStore = 16;
 constexpr std::size_t kMostHostsOfTicket = 256;
@@ -194,6 +195,27 @@ Result<StoreLease> read_renewed_lease(std::string_view json) {
 Result<std::string> read_store_version(std::string_view json) {
   BERTH_LET(const auto answer, store_answer(json));
   return printable(text_at(answer, "etcdserver"));
+}
+
+std::string store_login_json(std::string_view user, std::string_view password) {
+  return on_one_line({{"name", user}, {"password", password}});
+}
+
+Result<std::string> read_store_login(std::string_view json) {
+  BERTH_LET(const auto answer, store_answer(json));
+  const std::string token = text_at(answer, "token");
+  // It becomes a line of a request.
+  const bool is_word = !token.empty() && token.size() <= kLongestStoreToken &&
+                       std::ranges::all_of(token, [](char each) { return each > ' ' && each < '\x7f'; });
+  if (!is_word) return fail(ErrorCode::failure, "it answers with no token");
+  return token;
+}
+
+bool refuses_token(std::string_view json) {
+  const auto answer = store_answer(json);
+  if (answer) return false;
+  const std::string& said = answer.error().message;
+  return said.contains("invalid auth token") || said.contains("revision of auth store is old");
 }
 
 std::string lab_ticket_json(const LabTicket& ticket) {

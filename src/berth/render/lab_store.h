@@ -57,6 +57,11 @@ struct StoreLease {
 Result<StoreLease> read_granted_lease(std::string_view json);
 Result<StoreLease> read_renewed_lease(std::string_view json);
 Result<std::string> read_store_version(std::string_view json);
+std::string store_login_json(std::string_view user, std::string_view password);
+/// The token. Error: `failure`, in etcd's words.
+Result<std::string> read_store_login(std::string_view json);
+/// Whether etcd says that the token with which it was asked does not hold, or does not hold any more.
+bool refuses_token(std::string_view json);
 
 /// The value of a ticket's key. Its id and order are the key's.
 std::string lab_ticket_json(const LabTicket& ticket);

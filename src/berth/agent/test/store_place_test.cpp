@@ -26,6 +26,8 @@ TEST_CASE("what makes no sense of a store is refused") {
   CHECK_FALSE(store_place({.socket = "/run/s"}, "gpu1"));
   CHECK_FALSE(store_place({.urls = {"http://127.0.0.1:1"}, .name = "-a b"}, "gpu1"));
   CHECK_FALSE(store_place({.urls = {"https://etcd"}, .cert_file = "/c"}, "gpu1"));
+  CHECK_FALSE(store_place({.urls = {"https://etcd"}, .user = "berth"}, "gpu1"));
+  CHECK_FALSE(store_place({.urls = {"https://etcd"}, .password_file = "/p"}, "gpu1"));
   CHECK_FALSE(store_place({.urls = {"http://127.0.0.1:1"}, .socket = std::string(200, 'a')}, "gpu1"));
 }
 

@@ -54,6 +54,19 @@ TEST_CASE("an answer that is none is an error") {
   CHECK(!read_renewed_lease(R"({"result":{}})"));
 }
 
+TEST_CASE("a token is one word, and what refuses one says so") {
+  CHECK(store_login_json("berth", "a \"b\"") == R"({"name":"berth","password":"a \"b\""})");
+  CHECK(read_store_login(R"({"header":{},"token":"abc.12"})") == "abc.12");
+  for (const char* none : {"", "{}", R"({"token":""})", R"({"token":"a\r\nHost: b"})", R"({"token":7})"})
+    CHECK_FALSE(read_store_login(none));
+  const auto wrong = read_store_login(R"({"error":"etcdserver: authentication failed","code":3})");
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().message == "etcd says: etcdserver: authentication failed");
+  CHECK(refuses_token(R"({"error":"etcdserver: invalid auth token","code":16})"));
+  CHECK_FALSE(refuses_token(R"({"error":"etcdserver: permission denied","code":7})"));
+  CHECK_FALSE(refuses_token(R"({"header":{}})"));
+}
+
 TEST_CASE("a ticket is read as it was written") {
   CHECK(rc::check([](const std::vector<std::uint8_t>& names, std::uint32_t uid, unsigned lane,
                      std::uint64_t order) {

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "berth/agent/store_place.h"
+#include "berth/core/error.h"
+#include "berth/net/client.h"
+
+namespace berth::serve {
+
+/// Asks the store, one member of it after another, as its user. It takes a token when it has none that holds,
+/// with the password that the file has then.
+class StoreClient {
+ public:
+  StoreClient(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, const StorePlace& place);
+
+  /// The whole answer to a POST, whatever it says. Error: `failure`; who did not answer, and why.
+  asio::awaitable<Result<std::string>, Executor> ask(const std::string& path, const std::string& body);
+
+  /// From now on another one is asked.
+  void use_next_member();
+  /// Who is asked, with the token that held last.
+  const Peer& member() const { return member_; }
+
+ private:
+  void use_member(std::size_t which);
+  void show(std::string token);
+  asio::awaitable<Result<std::string>, Executor> post(const std::string& path, const std::string& body);
+  asio::awaitable<Result<void>, Executor> log_in();
+
+  asio::io_context& loop_;
+  std::shared_ptr<ClientSharing> sharing_;
+  const StorePlace& place_;
+  std::size_t which_ = 0;
+  Peer member_;
+  std::unique_ptr<Client> client_;
+};
+
+}  // namespace berth::serve
