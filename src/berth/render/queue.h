@@ -19,8 +19,9 @@ bool any_start_is_known(const std::vector<Standing>& waiters);
 /// nobody waits.
 std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledger, const Style& style);
 
-/// The same of several hosts, with the host as the first column; then why a host tells nothing. A request that
-/// waits on several hosts has one line, which says on how many, and of the one where it starts the soonest.
+/// The same of several hosts, with the host as the first column; then why a host tells nothing. A request
+/// that waits on several hosts has one line, which says on how many, and of the one where it starts the
+/// soonest.
 std::string hosts_queue_table(const Hosts& hosts, const Style& style);
 
 }  // namespace berth::render
