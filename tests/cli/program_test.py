@@ -8,7 +8,7 @@ import pytest
 from schemas import checked
 
 COMMANDS = ["list", "pick", "why", "run", "submit", "sbatch", "each", "jobs", "log", "wait", "retry", "forget", "shell", "claim", "adopt", "queue", "top", "mcp", "serve", "store", "usage", "simulate", "release",
-            "extend", "cancel", "verify", "init", "doctor", "completion", "version", "help"]  # fmt: skip
+            "extend", "cancel", "verify", "init", "prolog", "epilog", "doctor", "completion", "version", "help"]  # fmt: skip
 
 
 def test_version(lab):
