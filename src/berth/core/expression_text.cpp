@@ -26,7 +26,7 @@ bool needs_parentheses(NodeKind outer, NodeKind inner) {
     case NodeKind::all:
       return inner == NodeKind::any || inner == NodeKind::all;
     default:
-      return inner != NodeKind::comparison;
+      return inner == NodeKind::any || inner == NodeKind::all;
   }
 }
 

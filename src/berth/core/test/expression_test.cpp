@@ -251,12 +251,22 @@ TEST_CASE("its text is written in one way and means the same") {
       {"name~'a \"b\" \\\\'", "name ~ \"a \\\"b\\\" \\\\\""},
       {"name~\"and\"", "name ~ \"and\""},
       {"name=\"\"", "name = \"\""},
-      {"not not mig", "not (not mig = true)"},
+      {"not not mig", "not not mig = true"},
   };
   for (const auto& [text, uniform] : rows) {
     CHECK(test::condition(text).text() == uniform);
     CHECK(test::condition(uniform).text() == uniform);
   }
+}
+
+TEST_CASE("the text of what is nested as deeply as may be is read again") {
+  const std::string deepest = std::string(100, '!') + "name~e";
+  const auto expression = Expression::parse(deepest);
+  REQUIRE(expression);
+  const auto again = Expression::parse(expression->text());
+  REQUIRE(again);
+  CHECK(again->text() == expression->text());
+  CHECK(!Expression::parse("!" + deepest));
 }
 
 TEST_CASE("it knows which readings it needs and whether they can change") {
