@@ -8,6 +8,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 from base64 import b64decode, b64encode
@@ -117,6 +118,65 @@ class Etcd:
             self.process = None
 
 
+class Passage:
+    """A way to etcd on which watches can be made to fall silent, or everything cut."""
+
+    def __init__(self, etcd):
+        self.etcd = etcd
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.is_deaf = self.is_cut = False
+        self.watches = self.whole_reads = 0
+        self.open = []
+        self.start(self.admit)
+
+    @staticmethod
+    def start(task, *words):
+        threading.Thread(target=task, args=words, daemon=True).start()
+
+    def admit(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self.listener.accept()
+                if self.is_cut:
+                    near.close()
+                    continue
+                far = socket.create_connection(("127.0.0.1", self.etcd.port))
+                self.open += [near, far]
+                self.start(self.pass_on, near, far)
+
+    def pass_on(self, near, far):
+        is_watch = False
+        self.start(self.answer, far, near, lambda: is_watch)
+        with contextlib.suppress(OSError):
+            while piece := near.recv(65536):
+                is_watch = is_watch or piece.startswith(b"POST /v3/watch")
+                self.watches += piece.startswith(b"POST /v3/watch")
+                # All below /berth/1/, as it is asked without an order.
+                self.whole_reads += b"/kv/range" in piece and b"sort" not in piece and b'"range_end"' in piece
+                far.sendall(piece)
+        for end in (near, far):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def answer(self, far, near, is_watch):
+        with contextlib.suppress(OSError):
+            while piece := far.recv(65536):
+                if not (self.is_deaf and is_watch()):
+                    near.sendall(piece)
+            near.shutdown(socket.SHUT_RDWR)
+
+    def cut(self):
+        self.is_cut = True
+        for each in self.open:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        self.listener.close()
+        self.cut()
+
+
 class Desk:
     """A machine on which a user sits: an agent with the store, and a site file that names its socket."""
 
@@ -129,6 +189,7 @@ class Desk:
         self.site.write_text(f'store = "{self.socket}"\n')
         self.log = machines.folder / f"{name}.log"
         self.password = None  # file of the one that it shows
+        self.store = etcd.url  # where it reaches it
         self.agent = None
 
     def launch_agent(self, ca="ca.pem"):
@@ -138,7 +199,7 @@ class Desk:
         login = ("--store-user", "berth", "--store-password-file", self.password) if self.password else ()
         self.agent = host.start_berth(
             *("serve", "--no-history", "--listen", "127.0.0.1:0", "--every", "60"),
-            *("--store", self.etcd.url, "--store-socket", self.socket, "--store-name", self.name),
+            *("--store", self.store, "--store-socket", self.socket, "--store-name", self.name),
             *(f"--store-{option}={folder / name}" for option, name in files.items()),
             *login,
             stdout=subprocess.DEVNULL,
@@ -344,6 +405,72 @@ def test_an_agent_that_is_killed_and_started_again_costs_no_place(lab):
     holder.terminate()
     done(first, second)
     assert order(lab) == ["first", "second"]
+
+
+@pytest.fixture
+def passage(lab):
+    """The way on which desk1 reaches the store."""
+    made = Passage(lab.etcd)
+    desk = lab.desks[0]
+    desk.agent.terminate()
+    desk.agent.wait(timeout=DEADLINE_S)
+    desk.store = made.url
+    desk.start_agent()
+    yield made
+    made.close()
+
+
+def test_a_watch_that_falls_silent_is_noticed(lab, passage):
+    holder = busy(lab.hosts[0])
+    first = lab.desks[1].waits(*note(lab, "first"), hosts="gpu1")
+    second = lab.desks[0].waits(*note(lab, "second"), hosts="gpu1")
+    eventually(lambda: joined(lab) == [1, 1])
+    passage.is_deaf = True
+    first.kill()
+    eventually(lambda: len(lab.etcd.keys("ticket")) == 1)
+    reads = passage.whole_reads
+    eventually(lambda: passage.whole_reads > reads)
+    holder.terminate()
+    done(second)
+    assert order(lab) == ["second"]
+
+
+def test_what_was_missed_while_the_store_was_out_of_reach_is_read_again(lab, passage):
+    holder = busy(lab.hosts[0])
+    first = lab.desks[1].waits(*note(lab, "first"), hosts="gpu1")
+    second = lab.desks[0].waits(*note(lab, "second"), hosts="gpu1")
+    passage.cut()
+    eventually(lambda: "problem" in lab.run("store", "status", env=lab.desks[0].env()).stdout)
+    first.kill()
+    eventually(lambda: len(lab.etcd.keys("ticket")) == 1)
+    # etcd forgets what has changed meanwhile.
+    lab.etcd.ask("kv/put", key="/other", value="x")
+    revision = lab.etcd.ask("kv/range", key="/other")["header"]["revision"]
+    lab.etcd.post("kv/compaction", {"revision": revision})
+    passage.is_cut = False
+    eventually(lambda: lab.run("store", "status", env=lab.desks[0].env()).returncode == 0)
+    holder.terminate()
+    done(second)
+    assert order(lab) == ["second"]
+
+
+def test_all_of_the_line_is_read_once_and_not_at_each_change(lab, passage):
+    busy(lab.hosts[0])
+    lab.desks[0].waits("--", "true", hosts="gpu1")
+    eventually(lambda: joined(lab) == [1])
+    reads, watches = passage.whole_reads, passage.watches
+    for _ in range(5):
+        lab.desks[1].waits("--", "true", hosts="gpu1").kill()
+        eventually(lambda: len(lab.etcd.keys("ticket")) == 1)
+        lab.etcd.ask("kv/put", key="/other", value="of somebody else")
+    assert (passage.whole_reads, passage.watches) == (reads, watches)
+
+
+def test_a_request_may_not_name_more_hosts_than_a_ticket_holds(lab):
+    asker, says = place_of(lab.desks[0], "ef" * 16, ",".join(f"gpu{i}" for i in range(257)))
+    assert says.readline() == "no a request may name 256 hosts at most; name fewer with --hosts or --host\n"
+    assert lab.etcd.keys("ticket") == {}
+    asker.close()
 
 
 def place_of(desk, mark, host="gpu1"):

@@ -1,7 +1,8 @@
 #include "berth/core/lab_line.h"
 
 #include <algorithm>
-#include <map>
+#include <functional>
+#include <utility>
 
 namespace berth {
 namespace {
@@ -10,48 +11,147 @@ bool has_name(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-const LabTicket* find_lab_ticket(const std::vector<LabTicket>& line, std::string_view id) {
-  const auto found = std::ranges::find(line, id, &LabTicket::id);
-  return found == line.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 unsigned lane_of(unsigned gpus, const LineRules& rules) {
   return rules.backfill ? gpus : 0;
 }
 
-std::vector<std::string> hosts_to_join(const std::vector<LabTicket>& line, std::string_view id,
-                                       const std::set<std::string, std::less<>>& absent) {
-  const LabTicket* own = find_lab_ticket(line, id);
-  if (own == nullptr) return {};
-  std::vector<const LabTicket*> before;
-  for (const LabTicket& each : line)
-    if (each.order < own->order) before.push_back(&each);
-  std::ranges::sort(before, {}, &LabTicket::order);
-  std::vector<std::string> open;
-  for (const std::string& host : own->hosts) {
-    std::map<unsigned, std::size_t> earlier;
-    bool all_stand = true;
-    for (const LabTicket* each : before) {
-      if (!has_name(each->hosts, host)) continue;
-      const bool stands = has_name(each->joined, host);
-      if (!stands && absent.contains(each->home)) continue;
-      if (earlier[each->lane]++ < kLabWindow) all_stand = all_stand && stands;
-    }
-    if (all_stand && earlier[own->lane] < kLabWindow) open.push_back(host);
-  }
-  return open;
+LabLine::Lane::iterator LabLine::first_from(Lane& lane, std::uint64_t order) {
+  return std::ranges::lower_bound(lane, order, {}, &Kept::order);
 }
 
-std::size_t lab_place(const std::vector<LabTicket>& line, std::string_view id) {
-  const LabTicket* own = find_lab_ticket(line, id);
+LabLine::Group& LabLine::group_of(const std::vector<std::string>& hosts) {
+  const auto [found, is_new] = groups_.try_emplace(hosts);
+  Group& group = found->second;
+  if (!is_new) return group;
+  group.hosts = hosts;
+  group.names.insert(hosts.begin(), hosts.end());
+  for (const std::string& host : group.names) by_host_[host].push_back(&group);
+  return group;
+}
+
+const LabLine::Kept* LabLine::kept(std::string_view id) const {
+  const auto found = tickets_.find(id);
+  return found == tickets_.end() ? nullptr : &found->second;
+}
+
+void LabLine::put(LabTicket ticket) {
+  if (const auto found = tickets_.find(ticket.id); found != tickets_.end()) {
+    Kept& kept = found->second;
+    const bool stays = kept.order == ticket.order && kept.home == ticket.home && kept.lane == ticket.lane &&
+                       kept.group->hosts == ticket.hosts;
+    if (stays) {
+      kept.uid = ticket.uid;
+      kept.joined = std::move(ticket.joined);
+      return;
+    }
+    remove(ticket.id);
+  }
+  Group& group = group_of(ticket.hosts);
+  ++homes_[ticket.home];
+  const auto [made, is_new] = tickets_.emplace(
+      std::move(ticket.id), Kept{ticket.order, std::move(ticket.home), ticket.uid, ticket.lane, &group,
+                                 std::move(ticket.joined)});
+  Lane& lane = group.lanes[ticket.lane];
+  lane.insert(first_from(lane, ticket.order), &made->second);
+}
+
+void LabLine::remove(std::string_view id) {
+  const auto found = tickets_.find(id);
+  if (found == tickets_.end()) return;
+  const Kept& kept = found->second;
+  if (const auto home = homes_.find(kept.home); --home->second == 0) homes_.erase(home);
+  Group& group = *kept.group;
+  const auto lane = group.lanes.find(kept.lane);
+  // An order is of one ticket alone in a store that works; in one that does not, none may be left behind.
+  std::erase(lane->second, &kept);
+  if (lane->second.empty()) group.lanes.erase(lane);
+  tickets_.erase(found);
+  if (!group.lanes.empty()) return;
+  for (const std::string& host : group.names) {
+    const auto named = by_host_.find(host);
+    std::erase(named->second, &group);
+    if (named->second.empty()) by_host_.erase(named);
+  }
+  groups_.erase(group.hosts);
+}
+
+std::optional<LabTicket> LabLine::find(std::string_view id) const {
+  const Kept* found = kept(id);
+  if (found == nullptr) return std::nullopt;
+  return LabTicket{.id = std::string(id),
+                   .order = found->order,
+                   .home = found->home,
+                   .uid = found->uid,
+                   .lane = found->lane,
+                   .hosts = found->group->hosts,
+                   .joined = found->joined};
+}
+
+std::vector<std::string> LabLine::of_home(std::string_view home) const {
+  std::vector<std::string> ids;
+  if (!homes_.contains(home)) return ids;
+  for (const auto& [id, kept] : tickets_)
+    if (kept.home == home) ids.push_back(id);
+  return ids;
+}
+
+std::size_t LabLine::place(std::string_view id) const {
+  const Kept* own = kept(id);
   if (own == nullptr) return 0;
-  return static_cast<std::size_t>(std::ranges::count_if(line, [&](const LabTicket& each) {
-    return each.order < own->order &&
-           std::ranges::any_of(
-               own->hosts, [&](const std::string& host) { return has_name(each.hosts, host); });
-  }));
+  std::set<const Group*> sharing;
+  for (const std::string& host : own->group->names) {
+    const auto& named = by_host_.find(host)->second;
+    sharing.insert(named.begin(), named.end());
+  }
+  std::size_t before = 0;
+  for (const Group* group : sharing)
+    for (const auto& [number, lane] : group->lanes)
+      before += static_cast<std::size_t>(
+          std::ranges::lower_bound(lane, own->order, {}, &Kept::order) - lane.begin());
+  return before;
+}
+
+const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {
+  const auto [found, is_new] = windows_.try_emplace(host);
+  Window& window = found->second;
+  if (!is_new) return window;
+  for (const LabLine::Group* group : line_.by_host_.find(host)->second) {
+    for (const auto& [number, lane] : group->lanes) {
+      std::vector<Place>& places = window[number];
+      std::size_t taken = 0;
+      for (const LabLine::Kept* each : lane) {
+        const bool stands = has_name(each->joined, host);
+        if (!stands && absent_.contains(each->home)) continue;
+        places.push_back({each->order, stands});
+        if (++taken == kLabWindow) break;
+      }
+    }
+  }
+  for (auto& [number, places] : window) {
+    std::ranges::sort(places, {}, &Place::order);
+    places.resize(std::min(places.size(), kLabWindow));
+  }
+  return window;
+}
+
+std::vector<std::string> LabOpenings::hosts_to_join(std::string_view id) {
+  const LabLine::Kept* own = line_.kept(id);
+  if (own == nullptr) return {};
+  const auto is_before = [&](const Place& each) { return each.order < own->order; };
+  std::vector<std::string> open;
+  for (const std::string& host : own->group->hosts) {
+    bool all_stand = true;
+    std::size_t earlier = 0;
+    for (const auto& [number, places] : window_of(host)) {
+      const auto end = std::ranges::find_if_not(places, is_before);
+      all_stand = all_stand && std::all_of(places.begin(), end, std::mem_fn(&Place::stands));
+      if (number == own->lane) earlier = static_cast<std::size_t>(end - places.begin());
+    }
+    if (all_stand && earlier < kLabWindow) open.push_back(host);
+  }
+  return open;
 }
 
 }  // namespace berth

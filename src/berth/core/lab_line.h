@@ -2,6 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -35,14 +38,84 @@ struct LabTicket {
   bool operator==(const LabTicket&) const = default;
 };
 
-/// The hosts whose own lines this one may join now: of the earlier tickets that could start on that host,
-/// those that have room in the window stand in its line already, and this one has room too. Earlier tickets
-/// of an `absent` home, from which nobody has heard, keep their places and are not waited for. Empty: it is
-/// not in the line.
-std::vector<std::string> hosts_to_join(const std::vector<LabTicket>& line, std::string_view id,
-                                       const std::set<std::string, std::less<>>& absent);
+/// A request may name no more of them.
+inline constexpr std::size_t kMostHostsOfRequest = 256;
 
-/// How many tickets that share a host with it are before it in the line.
-std::size_t lab_place(const std::vector<LabTicket>& line, std::string_view id);
+/// The requests of a lab, for questions that come again at each change of a long line: requests that name the
+/// same hosts and are of one lane lie together.
+class LabLine {
+ public:
+  LabLine() = default;
+  LabLine(LabLine&&) = default;
+  LabLine& operator=(LabLine&&) = default;
+
+  /// In the place of the one with this id, if there is one.
+  void put(LabTicket ticket);
+  void remove(std::string_view id);
+
+  std::size_t size() const { return tickets_.size(); }
+  std::optional<LabTicket> find(std::string_view id) const;
+  /// How many have this home.
+  const std::map<std::string, std::size_t, std::less<>>& homes() const { return homes_; }
+  /// Their ids.
+  std::vector<std::string> of_home(std::string_view home) const;
+
+  /// How many tickets that share a host with it are before it in the line.
+  std::size_t place(std::string_view id) const;
+
+ private:
+  friend class LabOpenings;
+  struct Kept;
+  using Lane = std::vector<const Kept*>;  // in the order of the line
+  struct Group {
+    std::vector<std::string> hosts;
+    std::set<std::string, std::less<>> names{};  // the same
+    std::map<unsigned, Lane> lanes{};
+  };
+  struct Kept {
+    std::uint64_t order = 0;
+    std::string home;
+    std::uint32_t uid = 0;
+    unsigned lane = 0;
+    Group* group = nullptr;
+    std::vector<std::string> joined;
+  };
+
+  static Lane::iterator first_from(Lane& lane, std::uint64_t order);
+  Group& group_of(const std::vector<std::string>& hosts);
+  const Kept* kept(std::string_view id) const;
+
+  std::map<std::string, Kept, std::less<>> tickets_;
+  std::map<std::vector<std::string>, Group> groups_;
+  std::map<std::string, std::vector<const Group*>, std::less<>> by_host_;
+  std::map<std::string, std::size_t, std::less<>> homes_;
+};
+
+/// Who may join which hosts, for as long as nobody changes the line. Earlier tickets of an `absent` home, from
+/// which nobody has heard, keep their places and are not waited for.
+class LabOpenings {
+ public:
+  LabOpenings(const LabLine& line, const std::set<std::string, std::less<>>& absent)
+      : line_(line), absent_(absent) {}
+
+  /// The hosts whose own lines this one may join now: of the earlier tickets that could start on that host,
+  /// those that have room in the window stand in its line already, and this one has room too. Empty: it is
+  /// not in the line.
+  std::vector<std::string> hosts_to_join(std::string_view id);
+
+ private:
+  struct Place {
+    std::uint64_t order = 0;
+    bool stands = false;
+  };
+  /// Of each lane those who have room in the window.
+  using Window = std::map<unsigned, std::vector<Place>>;
+
+  const Window& window_of(const std::string& host);
+
+  const LabLine& line_;
+  const std::set<std::string, std::less<>>& absent_;
+  std::map<std::string, Window, std::less<>> windows_{};
+};
 
 }  // namespace berth

@@ -170,12 +170,12 @@ class BestHosts : public OwnLines {
   std::vector<std::size_t> coming_;
 };
 
-class LabLine : public OwnLines {
+class LabLines : public OwnLines {
  public:
   using OwnLines::OwnLines;
 
  private:
-  // Each job could start on each host, so hosts_to_join lets the same stand in all lines.
+  // Each job could start on each host, so LabOpenings lets the same stand in all lines.
   void join_lines() override {
     std::map<unsigned, std::size_t> before;
     for (const std::size_t job : waiting()) {
@@ -274,7 +274,7 @@ Replay replay_placed(Placement placement, const Workload& workload, std::size_t 
     case Placement::best_hosts:
       return BestHosts(workload, hosts, rules, tell).run();
     case Placement::lab_line:
-      return LabLine(workload, hosts, rules, tell).run();
+      return LabLines(workload, hosts, rules, tell).run();
     case Placement::one_queue:
       return OneQueue(workload, hosts, rules, tell).run();
   }

@@ -47,6 +47,7 @@ using Awaited = asio::awaitable<T, Executor>;
 constexpr std::uint32_t kMostReplyHeaderBytes = 16U << 10U;
 /// Of what is not understood yet: also the line that begins a chunk may have no end.
 constexpr std::size_t kMostUnread = 64U << 10U;
+constexpr std::size_t kPiece = 16U << 10U;  // of an answer without an end
 
 /// What was being done when it failed.
 enum class Step { connecting, securing, asking, reading };
@@ -185,6 +186,11 @@ class Client::Body {
 
   const Peer& peer() const { return peer_; }
 
+  /// Whoever reads or writes on it is told, and disconnects.
+  void hang_up() {
+    if (plain_) plain_->close();
+  }
+
   Awaited<Result<Response>> ask(std::string request, std::chrono::milliseconds patience) {
     const Time until = std::chrono::steady_clock::now() + patience;
     const Bounds bounds{patience, most_bytes_};
@@ -214,7 +220,7 @@ class Client::Body {
   }
 
   Awaited<Error> follow(std::string request, std::chrono::milliseconds patience,
-                        std::function<void()> heard) {
+                        std::function<void(std::string_view)> heard) {
     const Bounds bounds{patience, most_bytes_};
     disconnect();
     const Result<void> connected = co_await connect(std::chrono::steady_clock::now() + patience, bounds);
@@ -222,7 +228,6 @@ class Client::Body {
       disconnect();
       co_return connected.error();
     }
-    plain_->expires_never();
     std::optional<ExchangeFailure> fault;
     if (secure_) {
       fault = co_await listen(*secure_, request, heard);
@@ -300,18 +305,27 @@ class Client::Body {
   }
 
   template <class Stream>
-  static Awaited<std::optional<ExchangeFailure>> listen(Stream& stream, const std::string& request,
-                                                        const std::function<void()>& heard) {
+  Awaited<std::optional<ExchangeFailure>> listen(Stream& stream, const std::string& request,
+                                                 const std::function<void(std::string_view)>& heard) {
     const asio::const_buffer text = asio::buffer(request);
     const auto [not_sent, sent] = co_await asio::async_write(stream, text, kAwait);
     if (not_sent) co_return ExchangeFailure{Step::asking, not_sent};
-    std::array<char, 4096> piece;
-    const asio::mutable_buffer room = asio::buffer(piece);
-    while (true) {
-      const auto [error, size] = co_await stream.async_read_some(room, kAwait);
-      if (error) co_return ExchangeFailure{Step::reading, error};
-      heard();
+    beast::flat_buffer input(kMostUnread);
+    http::response_parser<http::buffer_body> parser;
+    parser.header_limit(kMostReplyHeaderBytes);
+    parser.body_limit(boost::none);
+    const auto [not_begun, head] = co_await http::async_read_header(stream, input, parser, kAwait);
+    if (not_begun) co_return ExchangeFailure{Step::reading, not_begun};
+    plain_->expires_never();
+    std::array<char, kPiece> piece{};
+    while (!parser.is_done()) {
+      parser.get().body().data = piece.data();
+      parser.get().body().size = piece.size();
+      const auto [error, size] = co_await http::async_read_some(stream, input, parser, kAwait);
+      if (error && error != http::error::need_buffer) co_return ExchangeFailure{Step::reading, error};
+      heard({piece.data(), piece.size() - parser.get().body().size});
     }
+    co_return ExchangeFailure{Step::reading, http::error::end_of_stream};
   }
 
   asio::io_context& loop_;
@@ -343,8 +357,12 @@ asio::awaitable<Result<Response>, Executor> Client::post(const std::string& targ
 
 asio::awaitable<Error, Executor> Client::follow(const std::string& target, const std::string& body,
                                                 std::chrono::milliseconds patience,
-                                                std::function<void()> heard) {
+                                                std::function<void(std::string_view)> heard) {
   return body_->follow(post_for(body_->peer(), target, body), patience, std::move(heard));
+}
+
+void Client::hang_up() {
+  body_->hang_up();
 }
 
 Result<Response> get_once(const Peer& peer, const std::string& target, std::chrono::milliseconds patience,

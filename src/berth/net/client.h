@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "berth/agent/peer.h"
 #include "berth/core/error.h"
@@ -37,9 +38,13 @@ class Client {
   /// again where a kept connection has ended: what is asked must bear that.
   asio::awaitable<Result<Response>, Executor> post(const std::string& target, const std::string& body,
                                                    std::chrono::milliseconds patience);
-  /// POST whose answer has no end. Calls `heard` whenever some of it has come, unread, until it ends.
+  /// POST whose answer has no end. Calls `heard` with each piece of it that has come, until it ends. `patience`:
+  /// until it has begun.
   asio::awaitable<Error, Executor> follow(const std::string& target, const std::string& body,
-                                          std::chrono::milliseconds patience, std::function<void()> heard);
+                                          std::chrono::milliseconds patience,
+                                          std::function<void(std::string_view)> heard);
+  /// Ends the connection, and with it what is being asked.
+  void hang_up();
 
  private:
   class Body;

@@ -1,7 +1,6 @@
-// One coroutine talks to the store, one question after another: what is wanted is put there, all of the line
-// is read, and those who wait are told. What it knows of the store it has read in the same round, so a store
-// that was down, wiped or set back is only a round with other answers. A watch rings for the next round and
-// says nothing. As in http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
+// One coroutine talks to the store, one question after another: what is wanted is put there, and those who wait
+// are told. What it knows of the store may be old by a moment: whatever it changes there has a condition. As in
+// http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
 #include "berth/net/store_agent.h"
 
 #include <fmt/format.h>
@@ -10,7 +9,6 @@
 #include <algorithm>
 #include <boost/asio/read_until.hpp>
 #include <chrono>
-#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,9 +22,9 @@
 #include "berth/core/lab_line.h"
 #include "berth/core/printable.h"
 #include "berth/core/record.h"
-#include "berth/net/client.h"
+#include "berth/net/keep_going.h"
 #include "berth/net/listener.h"
-#include "berth/net/store_client.h"
+#include "berth/net/store_reading.h"
 #include "berth/render/lab_store.h"
 
 namespace berth::serve {
@@ -38,12 +36,6 @@ using Turn = asio::awaitable<void, Executor>;
 template <class T>
 using Promised = asio::awaitable<Result<T>, Executor>;
 
-constexpr std::string_view kAll = "/berth/1/";
-constexpr std::string_view kTickets = "/berth/1/ticket/";
-constexpr std::string_view kAlive = "/berth/1/alive/";
-constexpr std::string_view kStarts = "/berth/1/start/";
-
-constexpr auto kWatchPatience = 3000ms;  // until it has begun
 constexpr auto kPresence = 30s;
 constexpr auto kRenewal = 10s;
 /// A home from which nobody has heard for so long is passed over. It is counted here: the store has no clock.
@@ -52,20 +44,16 @@ constexpr auto kSilence = 30s;
 constexpr auto kComingBack = 30s;
 /// Who may join a host and does not, because he is stopped, is waited for no longer than this.
 constexpr auto kJoining = 60s;
-constexpr auto kRound = 2s;  // where the watch says nothing
+constexpr auto kRound = 5s;  // where the watch says nothing
 constexpr auto kIdleRound = 10s;
+/// For which what was read is kept up to date after the last one who waited here.
+constexpr auto kKept = 60s;
 constexpr auto kAfterFault = 1s;
 constexpr std::size_t kLongestWords = 64U << 10U;
 constexpr std::size_t kMostOfUser = 1024;
 
 std::string key_of(std::string_view folder, std::string_view name) {
   return fmt::format("{}{}", folder, name);
-}
-
-/// Without the folder; nullopt: the key is not in it.
-std::optional<std::string> name_in(std::string_view folder, std::string_view key) {
-  if (!key.starts_with(folder) || key.size() == folder.size()) return std::nullopt;
-  return std::string(key.substr(folder.size()));
 }
 
 std::vector<std::string> split_words(std::string_view text, char between) {
@@ -82,27 +70,6 @@ bool is_mark(std::string_view text) {
   return text.size() >= 16 && text.size() <= 64 && std::ranges::all_of(text, [](char each) {
            return (each >= '0' && each <= '9') || (each >= 'a' && each <= 'f');
          });
-}
-
-/// The line of the lab as one read of the store had it.
-struct LabNow {
-  std::vector<LabTicket> line;
-  std::map<std::string, std::string, std::less<>> alive;   ///< version of the agent, by machine
-  std::map<std::string, std::string, std::less<>> starts;  ///< by id of the ticket
-};
-
-LabNow lab_of(const std::vector<render::StoredValue>& values) {
-  LabNow now;
-  for (const render::StoredValue& each : values) {
-    if (const auto id = name_in(kTickets, each.key)) {
-      if (auto ticket = render::read_lab_ticket(*id, each)) now.line.push_back(*std::move(ticket));
-    } else if (const auto home = name_in(kAlive, each.key)) {
-      now.alive.emplace(*home, each.value);
-    } else if (const auto started = name_in(kStarts, each.key)) {
-      now.starts.emplace(*started, each.value);
-    }
-  }
-  return now;
 }
 
 /// Somebody on this machine, on the connection that is his place.
@@ -132,43 +99,22 @@ using Guest = std::shared_ptr<StoreGuest>;
 class StoreAgent::Body : public std::enable_shared_from_this<Body> {
  public:
   Body(asio::io_context& loop, std::function<void(const std::string&)> log)
-      : loop_(loop), log_(std::move(log)), bell_(loop), watch_pause_(loop), sharing_(client_sharing(loop)) {}
+      : loop_(loop), log_(std::move(log)), bell_(loop) {}
 
   Result<void> start(StorePlace place) {
     place_ = std::move(place);
     BERTH_LET(listener_, listen_on_socket(loop_, place_.socket));
-    client_ = std::make_unique<StoreClient>(loop_, sharing_, place_);
-    keep_going(admit);
-    keep_going(rounds);
-    keep_going(watch);
+    std::function<void()> rung = [self = weak_from_this()] {
+      if (const auto body = self.lock()) body->hear_news();
+    };
+    store_ = std::make_shared<StoreReading>(loop_, place_, std::move(rung));
+    store_->start();
+    keep_going(loop_, shared_from_this(), admit);
+    keep_going(loop_, shared_from_this(), rounds);
     return {};
   }
 
  private:
-  /// Where memory ends in the middle of it, it begins again.
-  void keep_going(Turn (*task)(std::shared_ptr<Body>)) {
-    asio::co_spawn(loop_, task(shared_from_this()),
-                   [self = shared_from_this(), task](const std::exception_ptr& fault) {
-                     if (!fault) return;
-                     const auto pause = std::make_shared<Timer>(self->loop_);
-                     pause->expires_after(kAfterFault);
-                     pause->async_wait(
-                         [self, task, pause](const boost::system::error_code&) { self->keep_going(task); });
-                   });
-  }
-
-  Promised<std::string> ask(std::string path, std::string body) {
-    co_return co_await client_->ask(path, body);
-  }
-
-  Promised<render::ChangeAnswer> change(render::StoreChange wanted) {
-    std::string path = "/v3/kv/txn";
-    std::string body = render::store_change_json(wanted);
-    const auto answer = co_await ask(std::move(path), std::move(body));
-    if (!answer) co_return std::unexpected(answer.error());
-    co_return render::read_change_answer(*answer);
-  }
-
   // --- rounds
 
   static Turn rounds(std::shared_ptr<Body> self) {
@@ -202,21 +148,25 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (fault_.empty()) bell_.cancel();
   }
 
+  void hear_news() {
+    if (somebody_waits()) ring();
+  }
+
   void is_found() {
-    if (!fault_.empty()) log_(fmt::format("the store at {} answers again", url_of(client_->member())));
+    if (!fault_.empty()) log_(fmt::format("the store at {} answers again", url_of(store_->member())));
     fault_.clear();
     for (const Guest& each : guests_)
       if (std::exchange(each->told_silent, false)) send(each, "heard");
   }
 
   void is_lost(const std::string& why) {
-    const std::string url = url_of(client_->member());
+    const std::string url = url_of(store_->member());
     if (fault_.empty())
       log_(fmt::format("the store at {} does not answer, and all keep their places: {}", url, why));
     fault_ = fmt::format("{}: {}", url, why);
     for (const Guest& each : guests_)
       if (each->waits() && !std::exchange(each->told_silent, true)) send(each, "silent " + printable(fault_));
-    client_->use_next_member();
+    store_->use_next_member();
   }
 
   /// True: something was changed, so that what was read is old.
@@ -225,15 +175,19 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (!present) co_return std::unexpected(present.error());
     const auto left = co_await take_away();
     if (!left) co_return std::unexpected(left.error());
-    std::string path = "/v3/kv/range";
-    std::string body = render::all_with_prefix_json(kAll);
-    const auto answer = co_await ask(std::move(path), std::move(body));
-    if (!answer) co_return std::unexpected(answer.error());
-    const auto values = render::read_stored(*answer);
-    if (!values) co_return std::unexpected(values.error());
-    now_ = lab_of(*values);
+    const bool wants_status = std::ranges::any_of(guests_, &StoreGuest::wants_status, &Guest::operator*);
+    const Instant now = std::chrono::steady_clock::now();
+    const bool has_to_sweep = !has_swept_ && now >= began_ + kComingBack;
+    if (wants_status || has_to_sweep || somebody_waits()) {
+      needed_ = now;
+    } else {
+      if (now > needed_ + kKept) store_->forget();
+      co_return false;
+    }
+    const auto current = co_await store_->be_current(wants_status);
+    if (!current) co_return std::unexpected(current.error());
     // A store that was wiped or set back has no presence of ours either.
-    if (!now_.alive.contains(place_.name)) lease_.clear();
+    if (!store_->now().alive().contains(place_.name)) lease_.clear();
     sweep();
     bool changed = !removals_.empty();
     const std::vector<Guest> guests = guests_;
@@ -254,7 +208,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (!lease_.empty()) {
       std::string path = "/v3/lease/keepalive";
       std::string body = render::lease_renewal_json(lease_);
-      const auto answer = co_await ask(std::move(path), std::move(body));
+      const auto answer = co_await store_->ask(std::move(path), std::move(body));
       if (!answer) co_return std::unexpected(answer.error());
       const auto renewed = render::read_renewed_lease(*answer);
       renewal_ = now + kRenewal;
@@ -263,13 +217,13 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     }
     std::string path = "/v3/lease/grant";
     std::string body = render::lease_grant_json(std::chrono::seconds(kPresence).count());
-    const auto answer = co_await ask(std::move(path), std::move(body));
+    const auto answer = co_await store_->ask(std::move(path), std::move(body));
     if (!answer) co_return std::unexpected(answer.error());
     const auto granted = render::read_granted_lease(*answer);
     if (!granted) co_return std::unexpected(granted.error());
     render::StoreChange presence;
-    presence.puts.push_back({key_of(kAlive, place_.name), std::string(version()), granted->id});
-    const auto put = co_await change(std::move(presence));
+    presence.puts.push_back({key_of(kLabPresence, place_.name), std::string(version()), granted->id});
+    const auto put = co_await store_->change(std::move(presence));
     if (!put) co_return std::unexpected(put.error());
     lease_ = granted->id;
     renewal_ = now + kRenewal;
@@ -281,8 +235,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     while (!removals_.empty()) {
       const std::string id = *removals_.begin();
       render::StoreChange removal;
-      removal.removed = {key_of(kTickets, id), key_of(kStarts, id)};
-      const auto removed = co_await change(std::move(removal));
+      removal.removed = {key_of(kLabTickets, id), key_of(kLabStarts, id)};
+      const auto removed = co_await store_->change(std::move(removal));
       if (!removed) co_return std::unexpected(removed.error());
       removals_.erase(id);
     }
@@ -292,13 +246,14 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   /// What an agent that was killed has left here.
   void sweep() {
     if (std::chrono::steady_clock::now() < began_ + kComingBack) return;
+    has_swept_ = true;
     const auto is_left = [&](const std::string& id) {
       return std::ranges::none_of(guests_,
                                   [&](const Guest& each) { return each->waits() && each->wanted.id == id; });
     };
-    for (const LabTicket& each : now_.line)
-      if (each.home == place_.name && is_left(each.id)) removals_.insert(each.id);
-    for (const auto& [id, text] : now_.starts)
+    for (const std::string& id : store_->now().line().of_home(place_.name))
+      if (is_left(id)) removals_.insert(id);
+    for (const auto& [id, text] : store_->now().starts())
       if (id.starts_with(place_.name + "-") && is_left(id)) removals_.insert(id);
   }
 
@@ -314,20 +269,20 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   /// Puts there what this one wants. True: the store has changed.
   Promised<bool> settle(Guest guest) {
     const LabTicket& wanted = guest->wanted;
-    const auto found = std::ranges::find(now_.line, wanted.id, &LabTicket::id);
-    const bool is_there = found != now_.line.end();
+    const auto found = store_->now().line().find(wanted.id);
+    const bool is_there = found.has_value();
     if (is_there && found->uid != wanted.uid) {
       dismiss(guest, "another user has a place of this name");
       co_return false;
     }
     if (!guest->start_on.empty()) co_return co_await begin(guest, is_there ? found->order : 0);
     if (is_there && found->hosts == wanted.hosts && found->joined == wanted.joined) co_return false;
-    if (!is_there && now_.starts.contains(wanted.id)) co_return false;
+    if (!is_there && store_->now().starts().contains(wanted.id)) co_return false;
     render::StoreChange put;
-    put.conditions = {{key_of(kTickets, wanted.id), is_there ? found->order : 0}};
-    if (!is_there) put.conditions.push_back({key_of(kStarts, wanted.id), 0});
-    put.puts.push_back({key_of(kTickets, wanted.id), render::lab_ticket_json(wanted)});
-    const auto done = co_await change(std::move(put));
+    put.conditions = {{key_of(kLabTickets, wanted.id), is_there ? found->order : 0}};
+    if (!is_there) put.conditions.push_back({key_of(kLabStarts, wanted.id), 0});
+    put.puts.push_back({key_of(kLabTickets, wanted.id), render::lab_ticket_json(wanted)});
+    const auto done = co_await store_->change(std::move(put));
     if (!done) co_return std::unexpected(done.error());
     co_return true;
   }
@@ -338,22 +293,22 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     const std::string host = guest->start_on;
     const std::string text = guest->start_text();
     render::StoreChange put;
-    put.conditions = {{key_of(kTickets, id), order}, {key_of(kStarts, id), 0}};
+    put.conditions = {{key_of(kLabTickets, id), order}, {key_of(kLabStarts, id), 0}};
     if (order == 0) {
       // It has no place: it gets one first, or it was started already.
-      const auto started = now_.starts.find(id);
-      if (started != now_.starts.end()) {
+      const auto started = store_->now().starts().find(id);
+      if (started != store_->now().starts().end()) {
         answer_start(guest, host, started->second == text);
         co_return false;
       }
-      put.puts.push_back({key_of(kTickets, id), render::lab_ticket_json(guest->wanted)});
-      const auto done = co_await change(std::move(put));
+      put.puts.push_back({key_of(kLabTickets, id), render::lab_ticket_json(guest->wanted)});
+      const auto done = co_await store_->change(std::move(put));
       if (!done) co_return std::unexpected(done.error());
       co_return true;
     }
-    put.puts.push_back({key_of(kStarts, id), text});
-    put.removed = {key_of(kTickets, id)};
-    const auto done = co_await change(std::move(put));
+    put.puts.push_back({key_of(kLabStarts, id), text});
+    put.removed = {key_of(kLabTickets, id)};
+    const auto done = co_await store_->change(std::move(put));
     if (!done) co_return std::unexpected(done.error());
     if (done->made) answer_start(guest, host, true);
     co_return true;
@@ -370,39 +325,29 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
 
   void tell_all() {
     const Instant now = std::chrono::steady_clock::now();
-    std::set<std::string, std::less<>> absent;
-    for (const LabTicket& each : now_.line) {
-      if (now_.alive.contains(each.home)) {
-        silent_since_.erase(each.home);
-      } else if (now - silent_since_.try_emplace(each.home, now).first->second > kSilence) {
-        absent.insert(each.home);
-      }
-    }
+    const LabLine& line = store_->now().line();
+    const auto absent = absent_homes(now);
+    LabOpenings openings(line, absent);
     for (const Guest& each : guests_) {
-      if (!each->waits()) continue;
-      if (std::ranges::find(now_.line, each->wanted.id, &LabTicket::id) == now_.line.end()) continue;
-      const std::size_t place = lab_place(now_.line, each->wanted.id);
-      for (const std::string& host : hosts_to_join(now_.line, each->wanted.id, absent))
+      if (!each->waits() || !line.find(each->wanted.id)) continue;
+      const std::size_t place = line.place(each->wanted.id);
+      for (const std::string& host : openings.hosts_to_join(each->wanted.id))
         if (each->opened.emplace(host, now).second) send(each, "open " + host);
       // Last, so that who does not want to wait knows that no other host is open to him now.
       if (std::exchange(each->told_place, place) != place) send(each, fmt::format("place {}", place));
     }
   }
 
-  // --- the watch
-
-  static Turn watch(std::shared_ptr<Body> self) {
-    while (true) {
-      Client client(self->loop_, self->sharing_, self->client_->member());
-      const std::string path = "/v3/watch";
-      const std::string body = fmt::format("{{\"create_request\":{}}}", render::all_with_prefix_json(kAll));
-      std::function<void()> heard = [&self] {
-        if (self->somebody_waits()) self->ring();
-      };
-      const Error end = co_await client.follow(path, body, kWatchPatience, std::move(heard));
-      self->watch_pause_.expires_after(kAfterFault);
-      co_await self->watch_pause_.async_wait(kAwait);
+  std::set<std::string, std::less<>> absent_homes(Instant now) {
+    std::set<std::string, std::less<>> absent;
+    for (const auto& [home, tickets] : store_->now().line().homes()) {
+      if (store_->now().alive().contains(home)) {
+        silent_since_.erase(home);
+      } else if (now - silent_since_.try_emplace(home, now).first->second > kSilence) {
+        absent.insert(home);
+      }
     }
+    return absent;
   }
 
   // --- those who wait
@@ -472,6 +417,9 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     const auto lane = number_from_text<unsigned>(lane_text);
     if (!lane) return dismiss(guest, "this is no lane");
     const std::string id = fmt::format("{}-{}", place_.name, mark);
+    if (hosts.size() > kMostHostsOfRequest)
+      return dismiss(guest, fmt::format("a request may name {} hosts at most; name fewer with --hosts or --host",
+                                        kMostHostsOfRequest));
     if (hosts.empty() ||
         !std::ranges::all_of(hosts, [](const auto& each) { return check_host_name(each).has_value(); }))
       return dismiss(guest, "these are no hosts");
@@ -491,12 +439,12 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   void tell_status(const Guest& guest) {
-    send(guest, "store " + url_of(client_->member()));
+    send(guest, "store " + url_of(store_->member()));
     send(guest, "name " + place_.name);
     if (!fault_.empty()) send(guest, "silent " + printable(fault_));
-    for (const auto& [home, version] : now_.alive)
+    for (const auto& [home, version] : store_->now().alive())
       send(guest, fmt::format("alive {} {}", printable(home), printable(version)));
-    send(guest, fmt::format("waiting {}", now_.line.size()));
+    send(guest, fmt::format("waiting {}", store_->now().line().size()));
     send(guest, "end");
   }
 
@@ -519,8 +467,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   /// Not of one that was sent away because the place is another's.
   bool now_owner(const Guest& guest) const {
     if (guest->wanted.id.empty()) return false;
-    const auto found = std::ranges::find(now_.line, guest->wanted.id, &LabTicket::id);
-    return found == now_.line.end() || found->uid == guest->wanted.uid;
+    const auto found = store_->now().line().find(guest->wanted.id);
+    return !found || found->uid == guest->wanted.uid;
   }
 
   static void close(const Guest& guest) {
@@ -551,16 +499,15 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   Listener listener_;
   Timer bell_;  ///< rings for a round
   bool is_rung_ = false;
-  Timer watch_pause_;
-  std::shared_ptr<ClientSharing> sharing_;
-  std::unique_ptr<StoreClient> client_;
+  std::shared_ptr<StoreReading> store_;
   std::string fault_;  ///< why the store does not answer; "": it does
   std::string lease_;  ///< of this machine's presence, and of nothing else
   Instant renewal_{};
-  LabNow now_;
+  Instant needed_{};  ///< what the store has, by somebody here
   std::vector<Guest> guests_;
   std::set<std::string, std::less<>> removals_;  ///< ids of tickets whose waiters have gone
   std::map<std::string, Instant, std::less<>> silent_since_;
+  bool has_swept_ = false;  ///< once is enough where nobody waits
   Instant began_ = std::chrono::steady_clock::now();
 };
 

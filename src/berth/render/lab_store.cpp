@@ -15,7 +15,6 @@ namespace {
 constexpr std::size_t kLongestStoreToken = 4096;
 constexpr std::string_view kSixBits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::size_t kDeepestOfStore = 16;
-constexpr std::size_t kMostHostsOfTicket = 256;
 
 std::string in_base64(std::string_view text) {
   std::string made;
@@ -51,6 +50,14 @@ Json request_of_range(std::string_view key) {
   return {{"key", in_base64(key)}};
 }
 
+Json request_of_prefix(std::string_view prefix) {
+  std::string end(prefix);
+  end.back() = static_cast<char>(end.back() + 1);
+  Json range = request_of_range(prefix);
+  range["range_end"] = in_base64(end);
+  return range;
+}
+
 std::string on_one_line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -67,11 +74,14 @@ std::uint64_t number_at(const Json& object, std::string_view key) {
   return number;
 }
 
+std::unexpected<Error> is_not_etcd() {
+  return fail(ErrorCode::failure, "what it answers is not etcd's");
+}
+
 Result<Json> store_answer(std::string_view json) {
-  if (shape_of(json).levels > kDeepestOfStore)
-    return fail(ErrorCode::failure, "what it answers is not etcd's");
+  if (shape_of(json).levels > kDeepestOfStore) return is_not_etcd();
   Json parsed = Json::parse(json, nullptr, false);
-  if (!parsed.is_object()) return fail(ErrorCode::failure, "what it answers is not etcd's");
+  if (!parsed.is_object()) return is_not_etcd();
   if (const std::string error = text_at(parsed, "error"); !error.empty())
     return fail(ErrorCode::failure, fmt::format("etcd says: {}", printable(error)));
   return parsed;
@@ -84,20 +94,39 @@ Result<void> has_header(const Json& answer) {
   return fail(ErrorCode::failure, "its answer has no header; does the user of --store have its role?");
 }
 
+Result<StoredValue> value_of(const Json& pair) {
+  if (!pair.is_object()) return is_not_etcd();
+  auto key = out_of_base64(text_at(pair, "key"));
+  auto value = out_of_base64(text_at(pair, "value"));
+  if (!key || !value) return is_not_etcd();
+  return StoredValue{*std::move(key), *std::move(value), number_at(pair, "create_revision"),
+                     number_at(pair, "mod_revision")};
+}
+
 Result<std::vector<StoredValue>> values_of(const Json& range) {
   std::vector<StoredValue> values;
   const auto list = range.find("kvs");
   if (list == range.end()) return values;
-  if (!list->is_array()) return fail(ErrorCode::failure, "what it answers is not etcd's");
+  if (!list->is_array()) return is_not_etcd();
   for (const Json& each : *list) {
-    if (!each.is_object()) return fail(ErrorCode::failure, "what it answers is not etcd's");
-    auto key = out_of_base64(text_at(each, "key"));
-    auto value = out_of_base64(text_at(each, "value"));
-    const std::uint64_t created = number_at(each, "create_revision");
-    if (!key || !value || created == 0) return fail(ErrorCode::failure, "what it answers is not etcd's");
-    values.push_back({*std::move(key), *std::move(value), created});
+    BERTH_LET(auto value, value_of(each));
+    if (value.created == 0) return is_not_etcd();
+    values.push_back(std::move(value));
   }
   return values;
+}
+
+std::uint64_t revision_of(const Json& answer) {
+  return number_at(answer.at("header"), "revision");
+}
+
+Result<StoreNews::Change> change_of(const Json& event) {
+  const auto pair = event.is_object() ? event.find("kv") : event.end();
+  if (!event.is_object() || pair == event.end()) return is_not_etcd();
+  BERTH_LET(auto value, value_of(*pair));
+  const bool removed = text_at(event, "type") == "DELETE";
+  if (value.changed == 0 || (value.created == 0 && !removed)) return is_not_etcd();
+  return StoreNews::Change{std::move(value), removed};
 }
 
 Result<StoreLease> lease_in(const Json& object) {
@@ -108,7 +137,7 @@ Result<StoreLease> lease_in(const Json& object) {
 
 std::optional<std::vector<std::string>> names_at(const Json& object, std::string_view key) {
   const auto list = object.find(key);
-  if (list == object.end() || !list->is_array() || list->size() > kMostHostsOfTicket) return std::nullopt;
+  if (list == object.end() || !list->is_array() || list->size() > kMostHostsOfRequest) return std::nullopt;
   std::vector<std::string> names;
   for (const Json& each : *list) {
     if (!each.is_string()) return std::nullopt;
@@ -119,12 +148,27 @@ std::optional<std::vector<std::string>> names_at(const Json& object, std::string
 
 }  // namespace
 
+std::string one_key_json(std::string_view key) {
+  return on_one_line(request_of_range(key));
+}
+
 std::string all_with_prefix_json(std::string_view prefix) {
-  std::string end(prefix);
-  end.back() = static_cast<char>(end.back() + 1);
-  Json range = request_of_range(prefix);
-  range["range_end"] = in_base64(end);
+  return on_one_line(request_of_prefix(prefix));
+}
+
+std::string last_change_with_prefix_json(std::string_view prefix) {
+  Json range = request_of_prefix(prefix);
+  range["sort_order"] = "DESCEND";
+  range["sort_target"] = "MOD";
+  range["limit"] = "1";
+  range["keys_only"] = true;
   return on_one_line(range);
+}
+
+std::string changes_with_prefix_json(std::string_view prefix, std::uint64_t revision) {
+  Json wanted = request_of_prefix(prefix);
+  wanted["start_revision"] = std::to_string(revision);
+  return on_one_line({{"create_request", wanted}});
 }
 
 std::string store_change_json(const StoreChange& change) {
@@ -156,10 +200,28 @@ std::string lease_renewal_json(std::string_view lease) {
   return on_one_line({{"ID", lease}});
 }
 
-Result<std::vector<StoredValue>> read_stored(std::string_view json) {
+Result<StoredRange> read_stored(std::string_view json) {
   BERTH_LET(const auto answer, store_answer(json));
   BERTH_DO(has_header(answer));
-  return values_of(answer);
+  BERTH_LET(auto values, values_of(answer));
+  return StoredRange{std::move(values), revision_of(answer), number_at(answer, "count")};
+}
+
+Result<StoreNews> read_store_news(std::string_view json) {
+  BERTH_LET(const auto answer, store_answer(json));
+  const auto result = answer.find("result");
+  if (result == answer.end() || !result->is_object()) return is_not_etcd();
+  StoreNews news;
+  const auto ended = result->find("canceled");
+  news.has_ended = ended != result->end() && *ended == true;
+  const auto events = result->find("events");
+  if (events == result->end()) return news;
+  if (!events->is_array()) return is_not_etcd();
+  for (const Json& event : *events) {
+    BERTH_LET(auto change, change_of(event));
+    news.changes.push_back(std::move(change));
+  }
+  return news;
 }
 
 Result<ChangeAnswer> read_change_answer(std::string_view json) {
@@ -168,6 +230,7 @@ Result<ChangeAnswer> read_change_answer(std::string_view json) {
   ChangeAnswer change;
   const auto made = answer.find("succeeded");
   change.made = made != answer.end() && made->is_boolean() && made->get<bool>();
+  change.revision = revision_of(answer);
   const auto parts = answer.find("responses");
   if (change.made || parts == answer.end() || !parts->is_array()) return change;
   for (const Json& part : *parts) {
@@ -187,8 +250,7 @@ Result<StoreLease> read_granted_lease(std::string_view json) {
 Result<StoreLease> read_renewed_lease(std::string_view json) {
   BERTH_LET(const auto answer, store_answer(json));
   const auto result = answer.find("result");
-  if (result == answer.end() || !result->is_object())
-    return fail(ErrorCode::failure, "what it answers is not etcd's");
+  if (result == answer.end() || !result->is_object()) return is_not_etcd();
   return lease_in(*result);
 }
 

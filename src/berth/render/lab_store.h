@@ -16,6 +16,7 @@ namespace berth::render {
 struct StoredValue {
   std::string key, value;
   std::uint64_t created = 0;  ///< the revision at which the key was made: order and fence
+  std::uint64_t changed = 0;  ///< the revision at which it was last changed
 
   bool operator==(const StoredValue&) const = default;
 };
@@ -38,15 +39,36 @@ struct StoreChange {
   std::vector<std::string> otherwise_read;
 };
 
+std::string one_key_json(std::string_view key);
 std::string all_with_prefix_json(std::string_view prefix);
+/// The key there that was changed last, and how many there are.
+std::string last_change_with_prefix_json(std::string_view prefix);
+/// For a watch: what changes there from this revision on.
+std::string changes_with_prefix_json(std::string_view prefix, std::uint64_t revision);
 std::string store_change_json(const StoreChange& change);
 std::string lease_grant_json(std::int64_t ttl_s);
 std::string lease_renewal_json(std::string_view lease);
 
 // Error of each: `failure`, where it is no such answer; an error that etcd tells comes with its words.
-Result<std::vector<StoredValue>> read_stored(std::string_view json);
+struct StoredRange {
+  std::vector<StoredValue> values;
+  std::uint64_t revision = 0;  ///< of the whole store, when it was read
+  std::uint64_t count = 0;     ///< of all keys of the range, also of those that were not asked for
+};
+Result<StoredRange> read_stored(std::string_view json);
+/// One line of a watch.
+struct StoreNews {
+  struct Change {
+    StoredValue value;  ///< where it was removed, only key and revision
+    bool removed = false;
+  };
+  std::vector<Change> changes{};
+  bool has_ended = false;  ///< etcd goes on with it no more: from so far back it does not know the changes
+};
+Result<StoreNews> read_store_news(std::string_view json);
 struct ChangeAnswer {
   bool made = false;
+  std::uint64_t revision = 0;          ///< of the store, with the change in it
   std::vector<StoredValue> read{};  ///< where it was not made
 };
 Result<ChangeAnswer> read_change_answer(std::string_view json);

@@ -23,6 +23,21 @@ LabTicket asks_for(unsigned lane, std::string id, std::uint64_t order, Hosts joi
   return ticket;
 }
 
+LabLine line_of(const std::vector<LabTicket>& tickets) {
+  LabLine line;
+  for (const LabTicket& each : tickets) line.put(each);
+  return line;
+}
+
+Hosts hosts_to_join(const std::vector<LabTicket>& tickets, const std::string& id, const Homes& absent) {
+  const LabLine line = line_of(tickets);
+  return LabOpenings(line, absent).hosts_to_join(id);
+}
+
+std::size_t lab_place(const std::vector<LabTicket>& tickets, const std::string& id) {
+  return line_of(tickets).place(id);
+}
+
 TEST_CASE("the first of the lab may join all hosts, whenever its home's clock says it came") {
   const std::vector<LabTicket> line{asks("z", 1, {"a", "b"}), asks("a", 2, {"a", "b"})};
   CHECK(hosts_to_join(line, "z", {}) == Hosts{"a", "b"});
@@ -112,6 +127,77 @@ TEST_CASE("what is of one lane and joins by this rule stands in each host's line
         RC_ASSERT(orders.size() <= kLabWindow);
       }
     }
+  }));
+}
+
+/// What docs/store-protocol.md says, word by word.
+Hosts open_by_the_rule(const std::vector<LabTicket>& tickets, const LabTicket& own, const Homes& absent) {
+  Hosts open;
+  const auto has = [](const Hosts& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  for (const std::string& host : own.hosts) {
+    std::map<unsigned, std::size_t> earlier;
+    bool all_stand = true;
+    for (const LabTicket& each : tickets) {
+      if (each.order >= own.order || !has(each.hosts, host)) continue;
+      const bool stands = has(each.joined, host);
+      if (!stands && absent.contains(each.home)) continue;
+      if (earlier[each.lane]++ < kLabWindow) all_stand = all_stand && stands;
+    }
+    if (all_stand && earlier[own.lane] < kLabWindow) open.push_back(host);
+  }
+  return open;
+}
+
+TEST_CASE("a line that has changed often answers as the rule does on what is left") {
+  CHECK(rc::check([](const std::vector<std::uint16_t>& changes) {
+    const Hosts names{"a", "b", "c"};
+    LabLine line;
+    std::vector<LabTicket> left;  // in the order of the line
+    std::uint64_t order = 0;
+    for (const std::uint16_t change : changes) {
+      const std::size_t which = left.empty() ? 0 : (change >> 3U) % left.size();
+      if (change % 8 == 0 && !left.empty()) {
+        line.remove(left[which].id);
+        left.erase(left.begin() + static_cast<std::ptrdiff_t>(which));
+        continue;
+      }
+      if (change % 8 < 4 && !left.empty()) {
+        LabTicket& ticket = left[which];
+        Hosts& some = change % 8 == 1 ? ticket.hosts : ticket.joined;
+        const std::string& name = names[(change >> 8U) % names.size()];
+        if (std::erase(some, name) == 0) some.push_back(name);
+        line.put(ticket);
+        continue;
+      }
+      ++order;
+      LabTicket ticket = asks(std::to_string(order), order, {}, {}, change % 16 < 8 ? "gone" : "desk");
+      ticket.lane = 1 + (change >> 4U) % 2U;
+      for (std::size_t k = 0; k < names.size(); ++k)
+        if ((change >> (6U + k) & 1U) != 0) ticket.hosts.push_back(names[k]);
+      line.put(ticket);
+      left.push_back(ticket);
+    }
+    RC_ASSERT(line.size() == left.size());
+    std::map<std::string, std::size_t, std::less<>> homes;
+    for (const LabTicket& each : left) ++homes[each.home];
+    RC_ASSERT(line.homes() == homes);
+    RC_ASSERT(line.of_home("gone").size() == homes["gone"]);
+    for (const Homes& absent : {Homes{}, Homes{"gone"}}) {
+      LabOpenings openings(line, absent);
+      for (const LabTicket& each : left) {
+        RC_ASSERT(line.find(each.id) == each);
+        RC_ASSERT(openings.hosts_to_join(each.id) == open_by_the_rule(left, each, absent));
+        const auto before = std::ranges::count_if(left, [&](const LabTicket& other) {
+          return other.order < each.order && std::ranges::find_first_of(other.hosts, each.hosts) != other.hosts.end();
+        });
+        RC_ASSERT(line.place(each.id) == static_cast<std::size_t>(before));
+      }
+    }
+    for (const LabTicket& each : left) line.remove(each.id);
+    RC_ASSERT(line.size() == 0);
+    RC_ASSERT(line.homes().empty());
   }));
 }
 

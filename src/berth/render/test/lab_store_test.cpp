@@ -25,9 +25,14 @@ TEST_CASE("what etcd answers is read") {
       read_stored(R"({"header":{"revision":"7"},"kvs":[{"key":"YQ==","value":"AAEC",)"
                   R"("create_revision":"9007199254740993","mod_revision":"5"}],"count":"1"})");
   REQUIRE(values);
-  CHECK(*values == std::vector<StoredValue>{{"a", std::string("\0\1\2", 3), 9'007'199'254'740'993}});
-  CHECK(read_stored(R"({"header":{}})")->empty());
-  CHECK(read_change_answer(R"({"header":{},"succeeded":true})")->made);
+  CHECK(values->values ==
+        std::vector<StoredValue>{{"a", std::string("\0\1\2", 3), 9'007'199'254'740'993, 5}});
+  CHECK(values->revision == 7);
+  CHECK(read_stored(R"({"header":{}})")->values.empty());
+  const auto made = read_change_answer(R"({"header":{"revision":"8"},"succeeded":true})");
+  REQUIRE(made);
+  CHECK(made->made);
+  CHECK(made->revision == 8);
   const auto refused = read_change_answer(
       R"({"header":{},"responses":[{"response_range":{"kvs":[{"key":"YQ==","create_revision":"3"}]}}]})");
   REQUIRE(refused);
@@ -36,6 +41,30 @@ TEST_CASE("what etcd answers is read") {
   CHECK(read_granted_lease(R"({"ID":"12","TTL":"30"})")->ttl_s == 30);
   CHECK(read_renewed_lease(R"({"result":{"ID":"12","TTL":"30"}})")->id == "12");
   CHECK(read_store_version(R"({"etcdserver":"3.4.23","etcdcluster":"3.4.0"})") == "3.4.23");
+}
+
+TEST_CASE("a line of a watch is read") {
+  CHECK(changes_with_prefix_json("/berth/1/", 12) ==
+        R"({"create_request":{"key":"L2JlcnRoLzEv","range_end":"L2JlcnRoLzEw","start_revision":"12"}})");
+  const auto begun = read_store_news(R"({"result":{"header":{"revision":"7"},"created":true}})");
+  REQUIRE(begun);
+  CHECK(begun->changes.empty());
+  CHECK(!begun->has_ended);
+  const auto news = read_store_news(
+      R"({"result":{"header":{},"events":[{"kv":{"key":"YQ==","create_revision":"3","mod_revision":"9",)"
+      R"("value":"AAEC"}},{"type":"DELETE","kv":{"key":"YQ==","mod_revision":"10"}}]}})");
+  REQUIRE(news);
+  REQUIRE(news->changes.size() == 2);
+  CHECK(news->changes[0].value == StoredValue{"a", std::string("\0\1\2", 3), 3, 9});
+  CHECK(!news->changes[0].removed);
+  CHECK(news->changes[1].value == StoredValue{"a", "", 0, 10});
+  CHECK(news->changes[1].removed);
+  CHECK(read_store_news(R"({"result":{"canceled":true,"compact_revision":"5"}})")->has_ended);
+  for (const char* none : {"", "{}", R"({"result":7})", R"({"result":{"events":7}})", R"({"result":{"events":[7]}})",
+                           R"({"result":{"events":[{"kv":{"key":"YQ==","mod_revision":"1"}}]}})"})
+    CHECK_FALSE(read_store_news(none));
+  CHECK(read_store_news(R"({"error":{"message":"permission denied"}})").error().message ==
+        "what it answers is not etcd's");
 }
 
 TEST_CASE("a lease that is gone has no time left") {

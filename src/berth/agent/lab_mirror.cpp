@@ -1,0 +1,88 @@
+#include "berth/agent/lab_mirror.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace berth::serve {
+namespace {
+
+/// Without the folder; nullopt: the key is not in it.
+std::optional<std::string> name_in(std::string_view folder, std::string_view key) {
+  if (!key.starts_with(folder) || key.size() == folder.size()) return std::nullopt;
+  return std::string(key.substr(folder.size()));
+}
+
+}  // namespace
+
+void LabMirror::put(const render::StoredValue& value) {
+  keys_[value.key] = {value.created, value.changed};
+  if (value.key == kMarkOfStore) {
+    mark_ = value.value;
+  } else if (const auto id = name_in(kLabTickets, value.key)) {
+    if (auto ticket = render::read_lab_ticket(*id, value)) {
+      line_.put(*std::move(ticket));
+    } else {
+      line_.remove(*id);
+    }
+  } else if (const auto home = name_in(kLabPresence, value.key)) {
+    alive_.insert_or_assign(*home, value.value);
+  } else if (const auto started = name_in(kLabStarts, value.key)) {
+    starts_.insert_or_assign(*started, value.value);
+  }
+}
+
+void LabMirror::remove(const std::string& key) {
+  keys_.erase(key);
+  if (key == kMarkOfStore) mark_.clear();
+  if (const auto id = name_in(kLabTickets, key)) line_.remove(*id);
+  if (const auto home = name_in(kLabPresence, key)) alive_.erase(*home);
+  if (const auto started = name_in(kLabStarts, key)) starts_.erase(*started);
+}
+
+void LabMirror::read(const render::StoredRange& all) {
+  forget();
+  for (const render::StoredValue& each : all.values) put(each);
+  is_current_at(all.revision);
+}
+
+void LabMirror::hear(const render::StoreNews& news) {
+  if (!is_whole()) return;
+  for (const auto& [value, removed] : news.changes) {
+    // A watch that was begun before all was read tells older things, too.
+    if (value.changed <= agreed_) continue;
+    revision_ = std::max(revision_, value.changed);
+    if (const auto gone = removed_here_.find(value.key); gone != removed_here_.end()) {
+      if (value.changed < gone->second) continue;
+      removed_here_.erase(gone);
+    }
+    const auto known = keys_.find(value.key);
+    if (known != keys_.end() && value.changed <= known->second.changed) continue;
+    if (removed) {
+      remove(value.key);
+    } else {
+      put(value);
+    }
+  }
+}
+
+void LabMirror::made_here(const render::StoreChange& change, std::uint64_t revision) {
+  if (!is_whole()) return;
+  for (const render::StoreChange::Put& each : change.puts) {
+    const auto known = keys_.find(each.key);
+    removed_here_.erase(each.key);
+    put({each.key, each.value, known == keys_.end() ? revision : known->second.created, revision});
+  }
+  for (const std::string& key : change.removed) {
+    if (!keys_.contains(key)) continue;
+    remove(key);
+    removed_here_.insert_or_assign(key, revision);
+  }
+}
+
+bool LabMirror::agrees(std::uint64_t keys, std::uint64_t last_change) const {
+  std::uint64_t last = 0;
+  for (const auto& [key, revisions] : keys_) last = std::max(last, revisions.changed);
+  return keys == keys_.size() && last_change == last;
+}
+
+}  // namespace berth::serve

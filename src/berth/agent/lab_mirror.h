@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "berth/core/lab_line.h"
+#include "berth/render/lab_store.h"
+
+namespace berth::serve {
+
+// The keys of the store (docs/store-protocol.md).
+inline constexpr std::string_view kAllOfLab = "/berth/1/";
+inline constexpr std::string_view kMarkOfStore = "/berth/1/store";
+inline constexpr std::string_view kLabTickets = "/berth/1/ticket/";
+inline constexpr std::string_view kLabPresence = "/berth/1/alive/";
+inline constexpr std::string_view kLabStarts = "/berth/1/start/";
+
+/// What lies in the store: as all of it was read once, with the changes that its watch has told since. Pure.
+class LabMirror {
+ public:
+  using Names = std::map<std::string, std::string, std::less<>>;
+
+  /// It was read once, and not forgotten since.
+  bool is_whole() const { return revision_ != 0; }
+  void forget() { *this = LabMirror(); }
+
+  void read(const render::StoredRange& all);
+  void hear(const render::StoreNews& news);
+  /// A change that was made from here is known before the watch tells it.
+  void made_here(const render::StoreChange& change, std::uint64_t revision);
+
+  /// Every change up to this one is in it.
+  std::uint64_t revision() const { return revision_; }
+  /// Whether this many keys, the last of which was changed then, can be what is in it.
+  bool agrees(std::uint64_t keys, std::uint64_t last_change) const;
+  /// It was found to agree with the store at this revision.
+  void is_current_at(std::uint64_t revision) { revision_ = agreed_ = revision; }
+
+  /// Which store this is: another one, or one that was wiped, has another mark.
+  const std::string& mark() const { return mark_; }
+  const LabLine& line() const { return line_; }
+  const Names& alive() const { return alive_; }    ///< version of the agent, by machine
+  const Names& starts() const { return starts_; }  ///< by id of the ticket
+
+ private:
+  struct Revisions {
+    std::uint64_t created = 0, changed = 0;
+  };
+
+  void put(const render::StoredValue& value);
+  void remove(const std::string& key);
+
+  std::map<std::string, Revisions, std::less<>> keys_{};
+  /// Removed here, and still to be heard of: what the watch tells of them until then is older.
+  std::map<std::string, std::uint64_t, std::less<>> removed_here_{};
+  std::uint64_t revision_ = 0;
+  std::uint64_t agreed_ = 0;  ///< up to which it was read, and not told
+  std::string mark_{};
+  LabLine line_{};
+  Names alive_{}, starts_{};
+};
+
+}  // namespace berth::serve

@@ -1,0 +1,177 @@
+#include "berth/agent/lab_mirror.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <vector>
+
+namespace berth::serve {
+namespace {
+
+using render::StoreChange;
+using render::StoredRange;
+using render::StoredValue;
+using render::StoreNews;
+
+std::string ticket_on(const std::string& host) {
+  return render::lab_ticket_json(
+      {.id = "", .order = 0, .home = "desk", .uid = 1000, .lane = 1, .hosts = {host}, .joined = {}});
+}
+
+StoreNews news_of(std::vector<StoreNews::Change> changes) {
+  StoreNews news;
+  news.changes = std::move(changes);
+  return news;
+}
+
+TEST_CASE("what was read and what is told since are known") {
+  LabMirror mirror;
+  CHECK(!mirror.is_whole());
+  mirror.read({.values = {{"/berth/1/store", "this one", 1, 1},
+                          {"/berth/1/alive/desk", "1.0", 2, 2},
+                          {"/berth/1/ticket/desk-a", ticket_on("gpu1"), 3, 4},
+                          {"/berth/1/start/desk-b", "gpu1 7", 5, 5}},
+               .revision = 6,
+               .count = 4});
+  CHECK(mirror.is_whole());
+  CHECK(mirror.mark() == "this one");
+  CHECK(mirror.alive().at("desk") == "1.0");
+  CHECK(mirror.starts().at("desk-b") == "gpu1 7");
+  CHECK(mirror.line().find("desk-a")->order == 3);
+  CHECK(mirror.revision() == 6);
+  mirror.hear(news_of({{{"/berth/1/ticket/desk-a", "", 0, 8}, true},
+                       {{"/berth/1/alive/desk", "", 0, 9}, true},
+                       {{"/berth/1/start/desk-a", "gpu1 8", 9, 9}, false}}));
+  CHECK(mirror.line().size() == 0);
+  CHECK(mirror.alive().empty());
+  CHECK(mirror.starts().size() == 2);
+  CHECK(mirror.revision() == 9);
+  mirror.forget();
+  CHECK(!mirror.is_whole());
+  CHECK(mirror.starts().empty());
+}
+
+TEST_CASE("what is told before anything was read, or after it was forgotten, makes nothing whole") {
+  LabMirror mirror;
+  mirror.hear(news_of({{{"/berth/1/start/desk-a", "gpu1 8", 9, 9}, false}}));
+  StoreChange change;
+  change.puts.push_back({"/berth/1/start/desk-b", "gpu1 9"});
+  mirror.made_here(change, 10);
+  CHECK(!mirror.is_whole());
+  CHECK(mirror.starts().empty());
+}
+
+TEST_CASE("a value that is no ticket is in no line, and takes one from there") {
+  LabMirror mirror;
+  mirror.read({.values = {{"/berth/1/ticket/desk-a", ticket_on("gpu1"), 3, 3}}, .revision = 3, .count = 1});
+  mirror.hear(news_of({{{"/berth/1/ticket/desk-a", "nothing", 3, 4}, false}}));
+  CHECK(mirror.line().size() == 0);
+  CHECK(mirror.agrees(1, 4));
+}
+
+TEST_CASE("what is told late takes nothing back") {
+  LabMirror mirror;
+  mirror.read({.values = {}, .revision = 4, .count = 0});
+  const auto put = [](const std::string& value) {
+    StoreChange change;
+    change.puts.push_back({"/berth/1/start/a", value});
+    return change;
+  };
+  const auto told = [](const std::string& value, std::uint64_t revision) {
+    return news_of({{{"/berth/1/start/a", value, 5, revision}, false}});
+  };
+  mirror.hear(told("before all was read", 3));
+  CHECK(mirror.starts().empty());
+  mirror.made_here(put("first"), 5);
+  mirror.made_here(put("second"), 6);
+  mirror.hear(told("first", 5));
+  CHECK(mirror.starts().at("a") == "second");
+  StoreChange removal;
+  removal.removed = {"/berth/1/start/a"};
+  mirror.made_here(removal, 7);
+  mirror.hear(told("second", 6));
+  CHECK(mirror.starts().empty());
+  mirror.hear(news_of({{{"/berth/1/start/a", "", 0, 7}, true}}));
+  mirror.hear(told("third", 8));
+  CHECK(mirror.starts().at("a") == "third");
+}
+
+TEST_CASE("a mirror that was told late, and makes changes of its own, has in the end what the store has") {
+  CHECK(rc::check([](const std::vector<std::uint8_t>& acts) {
+    std::map<std::string, StoredValue> store;
+    std::vector<StoreNews::Change> history;  // what the watch tells, in its order
+    std::vector<bool> was_known;             // by made_here, of each of them
+    std::uint64_t revision = 1;
+    LabMirror mirror;
+    std::size_t told = 0;
+    const auto read = [&] {
+      StoredRange all{.values = {}, .revision = revision, .count = store.size()};
+      for (const auto& [key, value] : store) all.values.push_back(value);
+      mirror.read(all);
+      // A watch begins behind what was read, or, where it went on, before it.
+      told = std::min(told, history.size());
+    };
+    read();
+    for (const std::uint8_t act : acts) {
+      const std::string folder = std::array{"ticket", "start", "alive", "ticket"}[act >> 6U];
+      const std::string key = fmt::format("/berth/1/{}/desk-{}", folder, act >> 3U & 3U);
+      StoreChange change;
+      const bool is_here = act % 8 < 4;
+      if (act % 8 == 6) {
+        const std::size_t until = std::min(history.size(), told + 1 + (act >> 3U) % 4U);
+        mirror.hear(news_of({history.begin() + static_cast<std::ptrdiff_t>(told),
+                             history.begin() + static_cast<std::ptrdiff_t>(until)}));
+        told = until;
+        continue;
+      }
+      if (act % 8 == 7) {
+        read();
+        continue;
+      }
+      ++revision;
+      if (act % 2 == 0) {
+        const auto known = store.find(key);
+        const StoredValue value{key, ticket_on(std::to_string(revision)),
+                                known == store.end() ? revision : known->second.created, revision};
+        store.insert_or_assign(key, value);
+        history.push_back({value, false});
+        change.puts.push_back({key, value.value});
+      } else if (store.erase(key) > 0) {
+        history.push_back({{key, "", 0, revision}, true});
+        change.removed = {key};
+      } else {
+        --revision;
+        continue;
+      }
+      // Whoever changes something here knows of the key what the store has: its conditions see to that.
+      bool is_known = is_here;
+      for (std::size_t i = told; i + 1 < history.size(); ++i)
+        is_known = is_known && (was_known[i] || history[i].value.key != key);
+      was_known.push_back(is_known);
+      if (is_known) mirror.made_here(change, revision);
+    }
+    mirror.hear(news_of({history.begin() + static_cast<std::ptrdiff_t>(told), history.end()}));
+    std::uint64_t last = 0;
+    std::size_t tickets = 0;
+    for (const auto& [key, value] : store) {
+      last = std::max(last, value.changed);
+      const std::string name = key.substr(key.rfind('/') + 1);
+      if (key.starts_with(kLabTickets)) {
+        ++tickets;
+        auto expected = render::read_lab_ticket(name, value);
+        RC_ASSERT(mirror.line().find(name) == expected);
+      }
+      if (key.starts_with(kLabStarts)) RC_ASSERT(mirror.starts().at(name) == value.value);
+    }
+    RC_ASSERT(mirror.line().size() == tickets);
+    RC_ASSERT(mirror.agrees(store.size(), last));
+    RC_ASSERT(!mirror.agrees(store.size() + 1, last));
+  }));
+}
+
+}  // namespace
+}  // namespace berth::serve
