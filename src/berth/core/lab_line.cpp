@@ -51,8 +51,8 @@ void LabLine::put(LabTicket ticket) {
   Group& group = group_of(ticket.hosts);
   ++homes_[ticket.home];
   const auto [made, is_new] = tickets_.emplace(
-      std::move(ticket.id), Kept{ticket.order, std::move(ticket.home), ticket.uid, ticket.lane, &group,
-                                 std::move(ticket.joined)});
+      std::move(ticket.id),
+      Kept{ticket.order, std::move(ticket.home), ticket.uid, ticket.lane, &group, std::move(ticket.joined)});
   Lane& lane = group.lanes[ticket.lane];
   lane.insert(first_from(lane, ticket.order), &made->second);
 }
@@ -108,8 +108,8 @@ std::size_t LabLine::place(std::string_view id) const {
   std::size_t before = 0;
   for (const Group* group : sharing)
     for (const auto& [number, lane] : group->lanes)
-      before += static_cast<std::size_t>(
-          std::ranges::lower_bound(lane, own->order, {}, &Kept::order) - lane.begin());
+      before += static_cast<std::size_t>(std::ranges::lower_bound(lane, own->order, {}, &Kept::order) -
+                                         lane.begin());
   return before;
 }
 

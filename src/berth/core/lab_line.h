@@ -91,8 +91,8 @@ class LabLine {
   std::map<std::string, std::size_t, std::less<>> homes_;
 };
 
-/// Who may join which hosts, for as long as nobody changes the line. Earlier tickets of an `absent` home, from
-/// which nobody has heard, keep their places and are not waited for.
+/// Who may join which hosts, for as long as nobody changes the line. Earlier tickets of an `absent` home,
+/// from which nobody has heard, keep their places and are not waited for.
 class LabOpenings {
  public:
   LabOpenings(const LabLine& line, const std::set<std::string, std::less<>>& absent)

@@ -18,9 +18,8 @@ void keep_going(asio::io_context& loop, std::shared_ptr<Owner> owner,
     if (!fault) return;
     const auto pause = std::make_shared<Timer>(loop);
     pause->expires_after(std::chrono::seconds(1));
-    pause->async_wait([&loop, owner, task, pause](const boost::system::error_code&) {
-      keep_going(loop, owner, task);
-    });
+    pause->async_wait(
+        [&loop, owner, task, pause](const boost::system::error_code&) { keep_going(loop, owner, task); });
   });
 }
 

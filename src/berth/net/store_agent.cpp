@@ -1,6 +1,6 @@
-// One coroutine talks to the store, one question after another: what is wanted is put there, and those who wait
-// are told. What it knows of the store may be old by a moment: whatever it changes there has a condition. As in
-// http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
+// One coroutine talks to the store, one question after another: what is wanted is put there, and those who
+// wait are told. What it knows of the store may be old by a moment: whatever it changes there has a
+// condition. As in http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
 #include "berth/net/store_agent.h"
 
 #include <fmt/format.h>
@@ -44,7 +44,8 @@ constexpr auto kSilence = 30s;
 constexpr auto kComingBack = 30s;
 /// Who may join a host and does not, because he is stopped, is waited for no longer than this.
 constexpr auto kJoining = 60s;
-constexpr auto kRound = 5s;  // where the watch says nothing
+/// Where the watch says nothing: for what hangs on the time alone.
+constexpr auto kRound = 5s;
 constexpr auto kIdleRound = 10s;
 /// For which what was read is kept up to date after the last one who waited here.
 constexpr auto kKept = 60s;
@@ -186,6 +187,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     }
     const auto current = co_await store_->be_current(wants_status);
     if (!current) co_return std::unexpected(current.error());
+    if (!*current) co_return true;
     // A store that was wiped or set back has no presence of ours either.
     if (!store_->now().alive().contains(place_.name)) lease_.clear();
     sweep();
@@ -212,6 +214,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       if (!answer) co_return std::unexpected(answer.error());
       const auto renewed = render::read_renewed_lease(*answer);
       renewal_ = now + kRenewal;
+      if (renewed) store_->is_at(renewed->revision);
       if (renewed && renewed->ttl_s > 0) co_return Result<void>();
       lease_.clear();
     }
@@ -418,8 +421,9 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (!lane) return dismiss(guest, "this is no lane");
     const std::string id = fmt::format("{}-{}", place_.name, mark);
     if (hosts.size() > kMostHostsOfRequest)
-      return dismiss(guest, fmt::format("a request may name {} hosts at most; name fewer with --hosts or --host",
-                                        kMostHostsOfRequest));
+      return dismiss(guest,
+                     fmt::format("a request may name {} hosts at most; name fewer with --hosts or --host",
+                                 kMostHostsOfRequest));
     if (hosts.empty() ||
         !std::ranges::all_of(hosts, [](const auto& each) { return check_host_name(each).has_value(); }))
       return dismiss(guest, "these are no hosts");

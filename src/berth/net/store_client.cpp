@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <utility>
 
 #include "berth/agent/settings.h"
@@ -13,8 +12,7 @@
 namespace berth::serve {
 namespace {
 
-constexpr std::chrono::milliseconds kStorePatience{3000};  // of each question
-constexpr std::size_t kMostOfStore = 64U << 20U;           // 10⁵ tickets
+constexpr std::size_t kMostOfStore = 64U << 20U;  // 10⁵ tickets
 
 Error why_no_login(const StorePlace& place, const Error& error) {
   return {ErrorCode::failure,
@@ -48,8 +46,9 @@ void StoreClient::show(std::string token) {
 }
 
 asio::awaitable<Result<std::string>, Executor> StoreClient::post(const std::string& path,
-                                                                 const std::string& body) {
-  auto answer = co_await client_->post(path, body, kStorePatience);
+                                                                 const std::string& body,
+                                                                 std::chrono::milliseconds patience) {
+  auto answer = co_await client_->post(path, body, patience);
   if (!answer) co_return std::unexpected(answer.error());
   co_return std::move(answer->body);
 }
@@ -60,7 +59,7 @@ asio::awaitable<Result<void>, Executor> StoreClient::log_in() {
   show("");
   const std::string path = "/v3/auth/authenticate";
   const std::string body = render::store_login_json(place_.user, *password);
-  const auto answer = co_await post(path, body);
+  const auto answer = co_await post(path, body, kStorePatience);
   if (!answer) co_return std::unexpected(answer.error());
   auto token = render::read_store_login(*answer);
   if (!token) co_return std::unexpected(why_no_login(place_, token.error()));
@@ -69,15 +68,16 @@ asio::awaitable<Result<void>, Executor> StoreClient::log_in() {
 }
 
 asio::awaitable<Result<std::string>, Executor> StoreClient::ask(const std::string& path,
-                                                                const std::string& body) {
-  if (place_.user.empty()) co_return co_await post(path, body);
+                                                                const std::string& body,
+                                                                std::chrono::milliseconds patience) {
+  if (place_.user.empty()) co_return co_await post(path, body, patience);
   if (!member_.token.empty()) {
-    auto answer = co_await post(path, body);
+    auto answer = co_await post(path, body, patience);
     if (!answer || !render::refuses_token(*answer)) co_return answer;
   }
   const auto done = co_await log_in();
   if (!done) co_return std::unexpected(done.error());
-  co_return co_await post(path, body);
+  co_return co_await post(path, body, patience);
 }
 
 }  // namespace berth::serve

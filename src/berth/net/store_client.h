@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -9,14 +10,18 @@
 
 namespace berth::serve {
 
+inline constexpr std::chrono::milliseconds kStorePatience{3000};
+
 /// Asks the store, one member of it after another, as its user. It takes a token when it has none that holds,
 /// with the password that the file has then.
 class StoreClient {
  public:
   StoreClient(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, const StorePlace& place);
 
-  /// The whole answer to a POST, whatever it says. Error: `failure`; who did not answer, and why.
-  asio::awaitable<Result<std::string>, Executor> ask(const std::string& path, const std::string& body);
+  /// The whole answer to a POST, whatever it says. Error: `failure`; who did not answer within `patience`,
+  /// and why.
+  asio::awaitable<Result<std::string>, Executor> ask(const std::string& path, const std::string& body,
+                                                     std::chrono::milliseconds patience = kStorePatience);
 
   /// From now on another one is asked.
   void use_next_member();
@@ -26,7 +31,8 @@ class StoreClient {
  private:
   void use_member(std::size_t which);
   void show(std::string token);
-  asio::awaitable<Result<std::string>, Executor> post(const std::string& path, const std::string& body);
+  asio::awaitable<Result<std::string>, Executor> post(const std::string& path, const std::string& body,
+                                                      std::chrono::milliseconds patience);
   asio::awaitable<Result<void>, Executor> log_in();
 
   asio::io_context& loop_;

@@ -1,7 +1,10 @@
 // As in http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
 #include "berth/net/store_reading.h"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,8 +20,10 @@ using namespace std::chrono_literals;
 
 constexpr auto kWatchPatience = 3000ms;  // until it has begun
 constexpr auto kBetweenWatches = 1s;
-constexpr auto kBetweenChecks = 5s;
 constexpr auto kLongAsleep = 24h;
+constexpr std::size_t kKeysOfPage = 500;
+constexpr auto kPagePatience = 20s;
+constexpr auto kLongestPause = 5s;  // presence has to be renewed in time
 constexpr std::size_t kLongestNews = 64U << 20U;
 
 Result<std::string> mark_for_store() {
@@ -43,8 +48,9 @@ void StoreReading::start() {
   keep_going(loop_, shared_from_this(), watch);
 }
 
-StoreReading::Promised<std::string> StoreReading::ask(std::string path, std::string body) {
-  auto answer = co_await client_.ask(path, body);
+StoreReading::Promised<std::string> StoreReading::ask(std::string path, std::string body,
+                                                      std::chrono::milliseconds patience) {
+  auto answer = co_await client_.ask(path, body, patience);
   if (!answer) is_in_doubt_ = true;
   co_return answer;
 }
@@ -60,9 +66,10 @@ StoreReading::Promised<render::ChangeAnswer> StoreReading::change(render::StoreC
   co_return read;
 }
 
-StoreReading::Promised<render::StoredRange> StoreReading::read(std::string body) {
+StoreReading::Promised<render::StoredRange> StoreReading::read(std::string body,
+                                                               std::chrono::milliseconds patience) {
   std::string path = "/v3/kv/range";
-  const auto answer = co_await ask(std::move(path), std::move(body));
+  const auto answer = co_await ask(std::move(path), std::move(body), patience);
   if (!answer) co_return std::unexpected(answer.error());
   co_return render::read_stored(*answer);
 }
@@ -83,47 +90,64 @@ StoreReading::Promised<StoreReading::Found> StoreReading::find_store() {
   co_return Found{};
 }
 
-StoreReading::Promised<void> StoreReading::be_current(bool ask) {
-  const Instant now = std::chrono::steady_clock::now();
-  const bool is_due = ask || is_in_doubt_ || is_torn_ || !mirror_.is_whole() || now >= next_check_;
-  if (!is_due) co_return Result<void>();
+void StoreReading::is_at(std::uint64_t revision) {
+  // What is new in the store may still be on its way here; what was new the last time is not.
+  has_missed_ = has_missed_ || expected_ > mirror_.revision();
+  expected_ = revision;
+}
+
+StoreReading::Promised<bool> StoreReading::be_current(bool ask) {
+  if (!pages_.values.empty()) co_return co_await read_page();
+  const bool is_doubtful = is_in_doubt_ || is_torn_ || has_missed_ || !mirror_.is_whole();
+  if (!ask && !is_doubtful) co_return true;
   const auto found = co_await find_store();
   if (!found) co_return std::unexpected(found.error());
   const bool is_known =
       mirror_.is_whole() && found->mark == mirror_.mark() && found->revision >= mirror_.revision();
-  if (!is_known || is_torn_) co_return co_await read_all();
+  if (!is_known || is_torn_) co_return co_await read_page();
   is_in_doubt_ = false;
-  next_check_ = now + kBetweenChecks;
-  // What is new in the store may still be on its way here; what was new at the last check is not.
-  const bool has_missed = expected_ > mirror_.revision();
-  expected_ = found->revision;
-  if (has_missed) co_return co_await look_for_missed();
-  co_return Result<void>();
+  if (std::exchange(has_missed_, false)) co_return co_await look_for_missed();
+  co_return true;
 }
 
 /// Something has changed in the store of which the watch has said nothing. It may be somebody else's key.
-StoreReading::Promised<void> StoreReading::look_for_missed() {
+StoreReading::Promised<bool> StoreReading::look_for_missed() {
   const std::string body = render::last_change_with_prefix_json(kAllOfLab);
   const auto found = co_await read(body);
   if (!found) co_return std::unexpected(found.error());
-  const bool agrees =
-      !found->values.empty() && mirror_.agrees(found->count, found->values.front().changed);
-  if (!agrees) co_return co_await read_all();
+  const bool agrees = !found->values.empty() && mirror_.agrees(found->count, found->values.front().changed);
+  if (!agrees) co_return co_await read_page();
   mirror_.is_current_at(found->revision);
-  co_return Result<void>();
+  co_return true;
 }
 
-StoreReading::Promised<void> StoreReading::read_all() {
-  const std::string body = render::all_with_prefix_json(kAllOfLab);
-  const auto all = co_await read(body);
-  if (!all) co_return std::unexpected(all.error());
-  mirror_.read(*all);
-  is_torn_ = false;
-  is_in_doubt_ = false;
+// All at once would be one answer of many MB. Where many agents read at once, as after an end of the store,
+// each leaves it four times as long to the others as it has needed.
+StoreReading::Promised<bool> StoreReading::read_page() {
+  const bool is_first = pages_.values.empty();
+  const std::string from = is_first ? std::string(kAllOfLab) : pages_.values.back().key + '\0';
+  const std::string body = render::page_json(kAllOfLab, from, kKeysOfPage, is_first ? 0 : pages_.revision);
+  const auto asked = std::chrono::steady_clock::now();
+  auto page = co_await read(body, kPagePatience);
+  const auto took = std::chrono::steady_clock::now() - asked;
+  if (!page) {
+    pages_ = {};
+    co_return std::unexpected(page.error());
+  }
+  if (is_first) pages_.revision = page->revision;
+  const bool is_last = page->count <= page->values.size();
+  std::ranges::move(page->values, std::back_inserter(pages_.values));
+  if (!is_last) {
+    Timer pause(loop_);
+    pause.expires_after(std::min<std::chrono::nanoseconds>(4 * took, kLongestPause));
+    co_await pause.async_wait(kAwait);
+    co_return false;
+  }
+  mirror_.read(std::exchange(pages_, {}));
+  is_torn_ = is_in_doubt_ = has_missed_ = false;
   expected_ = 0;
-  next_check_ = std::chrono::steady_clock::now() + kBetweenChecks;
   begin_watch_anew();
-  co_return Result<void>();
+  co_return true;
 }
 
 void StoreReading::forget() {

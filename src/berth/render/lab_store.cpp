@@ -1,6 +1,7 @@
 #include "berth/render/lab_store.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -28,16 +29,26 @@ std::string in_base64(std::string_view text) {
   return made;
 }
 
+constexpr std::uint8_t kNoSixBits = 64;
+constexpr std::array<std::uint8_t, 256> kValueOfSixBits = [] {
+  std::array<std::uint8_t, 256> values{};
+  values.fill(kNoSixBits);
+  for (std::size_t i = 0; i < kSixBits.size(); ++i)
+    values[static_cast<unsigned char>(kSixBits[i])] = static_cast<std::uint8_t>(i);
+  return values;
+}();
+
 std::optional<std::string> out_of_base64(std::string_view text) {
   if (text.size() % 4 != 0) return std::nullopt;
   while (text.ends_with('=')) text.remove_suffix(1);
   std::string made;
+  made.reserve(text.size() / 4 * 3 + 3);
   std::uint32_t bits = 0;
   unsigned have = 0;
   for (const char each : text) {
-    const std::size_t value = kSixBits.find(each);
-    if (value == std::string_view::npos) return std::nullopt;
-    bits = bits << 6U | static_cast<std::uint32_t>(value);
+    const std::uint8_t value = kValueOfSixBits[static_cast<unsigned char>(each)];
+    if (value == kNoSixBits) return std::nullopt;
+    bits = bits << 6U | value;
     have += 6;
     if (have < 8) continue;
     have -= 8;
@@ -130,7 +141,7 @@ Result<StoreNews::Change> change_of(const Json& event) {
 }
 
 Result<StoreLease> lease_in(const Json& object) {
-  StoreLease lease{text_at(object, "ID"), static_cast<std::int64_t>(number_at(object, "TTL"))};
+  StoreLease lease{text_at(object, "ID"), static_cast<std::int64_t>(number_at(object, "TTL")), 0};
   if (lease.id.empty() || lease.id == "0") return fail(ErrorCode::failure, "it answers with no lease");
   return lease;
 }
@@ -152,8 +163,13 @@ std::string one_key_json(std::string_view key) {
   return on_one_line(request_of_range(key));
 }
 
-std::string all_with_prefix_json(std::string_view prefix) {
-  return on_one_line(request_of_prefix(prefix));
+std::string page_json(std::string_view prefix, std::string_view from, std::size_t most,
+                      std::uint64_t revision) {
+  Json range = request_of_prefix(prefix);
+  range["key"] = in_base64(from);
+  range["limit"] = std::to_string(most);
+  if (revision != 0) range["revision"] = std::to_string(revision);
+  return on_one_line(range);
 }
 
 std::string last_change_with_prefix_json(std::string_view prefix) {
@@ -251,7 +267,9 @@ Result<StoreLease> read_renewed_lease(std::string_view json) {
   BERTH_LET(const auto answer, store_answer(json));
   const auto result = answer.find("result");
   if (result == answer.end() || !result->is_object()) return is_not_etcd();
-  return lease_in(*result);
+  BERTH_LET(auto lease, lease_in(*result));
+  if (has_header(*result)) lease.revision = revision_of(*result);
+  return lease;
 }
 
 Result<std::string> read_store_version(std::string_view json) {

@@ -40,7 +40,10 @@ struct StoreChange {
 };
 
 std::string one_key_json(std::string_view key);
-std::string all_with_prefix_json(std::string_view prefix);
+/// A page of what is there, in the order of keys: from `from` on, no more than `most`, as it was at
+/// `revision` (0: as it is).
+std::string page_json(std::string_view prefix, std::string_view from, std::size_t most,
+                      std::uint64_t revision);
 /// The key there that was changed last, and how many there are.
 std::string last_change_with_prefix_json(std::string_view prefix);
 /// For a watch: what changes there from this revision on.
@@ -53,7 +56,7 @@ std::string lease_renewal_json(std::string_view lease);
 struct StoredRange {
   std::vector<StoredValue> values;
   std::uint64_t revision = 0;  ///< of the whole store, when it was read
-  std::uint64_t count = 0;     ///< of all keys of the range, also of those that were not asked for
+  std::uint64_t count = 0;     ///< of all keys of the range, also of those beyond the limit
 };
 Result<StoredRange> read_stored(std::string_view json);
 /// One line of a watch.
@@ -68,13 +71,14 @@ struct StoreNews {
 Result<StoreNews> read_store_news(std::string_view json);
 struct ChangeAnswer {
   bool made = false;
-  std::uint64_t revision = 0;          ///< of the store, with the change in it
+  std::uint64_t revision = 0;       ///< of the store, with the change in it
   std::vector<StoredValue> read{};  ///< where it was not made
 };
 Result<ChangeAnswer> read_change_answer(std::string_view json);
 struct StoreLease {
   std::string id;
-  std::int64_t ttl_s = 0;  ///< 0: it is gone
+  std::int64_t ttl_s = 0;      ///< 0: it is gone
+  std::uint64_t revision = 0;  ///< of the whole store, when it was renewed
 };
 Result<StoreLease> read_granted_lease(std::string_view json);
 Result<StoreLease> read_renewed_lease(std::string_view json);

@@ -190,7 +190,8 @@ TEST_CASE("a line that has changed often answers as the rule does on what is lef
         RC_ASSERT(line.find(each.id) == each);
         RC_ASSERT(openings.hosts_to_join(each.id) == open_by_the_rule(left, each, absent));
         const auto before = std::ranges::count_if(left, [&](const LabTicket& other) {
-          return other.order < each.order && std::ranges::find_first_of(other.hosts, each.hosts) != other.hosts.end();
+          return other.order < each.order &&
+                 std::ranges::find_first_of(other.hosts, each.hosts) != other.hosts.end();
         });
         RC_ASSERT(line.place(each.id) == static_cast<std::size_t>(before));
       }

@@ -7,7 +7,10 @@ namespace berth::render {
 namespace {
 
 TEST_CASE("a question to etcd has keys in base64 and numbers as texts") {
-  CHECK(all_with_prefix_json("/berth/1/") == R"({"key":"L2JlcnRoLzEv","range_end":"L2JlcnRoLzEw"})");
+  CHECK(page_json("/berth/1/", "/berth/1/", 9, 0) ==
+        R"({"key":"L2JlcnRoLzEv","range_end":"L2JlcnRoLzEw","limit":"9"})");
+  CHECK(page_json("/berth/1/", "/berth/1/a", 9, 7) ==
+        R"({"key":"L2JlcnRoLzEvYQ==","range_end":"L2JlcnRoLzEw","limit":"9","revision":"7"})");
   CHECK(lease_grant_json(30) == R"({"TTL":"30"})");
   CHECK(lease_renewal_json("7587862094320000011") == R"({"ID":"7587862094320000011"})");
   CHECK(store_change_json({.conditions = {{"a", 0}, {"ab", 9'007'199'254'740'993}},
@@ -39,7 +42,10 @@ TEST_CASE("what etcd answers is read") {
   CHECK(!refused->made);
   CHECK(refused->read == std::vector<StoredValue>{{"a", "", 3}});
   CHECK(read_granted_lease(R"({"ID":"12","TTL":"30"})")->ttl_s == 30);
-  CHECK(read_renewed_lease(R"({"result":{"ID":"12","TTL":"30"}})")->id == "12");
+  const auto renewed = read_renewed_lease(R"({"result":{"header":{"revision":"7"},"ID":"12","TTL":"30"}})");
+  REQUIRE(renewed);
+  CHECK(renewed->id == "12");
+  CHECK(renewed->revision == 7);
   CHECK(read_store_version(R"({"etcdserver":"3.4.23","etcdcluster":"3.4.0"})") == "3.4.23");
 }
 
@@ -60,8 +66,9 @@ TEST_CASE("a line of a watch is read") {
   CHECK(news->changes[1].value == StoredValue{"a", "", 0, 10});
   CHECK(news->changes[1].removed);
   CHECK(read_store_news(R"({"result":{"canceled":true,"compact_revision":"5"}})")->has_ended);
-  for (const char* none : {"", "{}", R"({"result":7})", R"({"result":{"events":7}})", R"({"result":{"events":[7]}})",
-                           R"({"result":{"events":[{"kv":{"key":"YQ==","mod_revision":"1"}}]}})"})
+  for (const char* none :
+       {"", "{}", R"({"result":7})", R"({"result":{"events":7}})", R"({"result":{"events":[7]}})",
+        R"({"result":{"events":[{"kv":{"key":"YQ==","mod_revision":"1"}}]}})"})
     CHECK_FALSE(read_store_news(none));
   CHECK(read_store_news(R"({"error":{"message":"permission denied"}})").error().message ==
         "what it answers is not etcd's");

@@ -1,0 +1,117 @@
+// A lab in one process: agents of `berth serve --store` that keep requests in the line of one etcd, which
+// wait. lab URL FOLDER AGENTS TICKETS HOSTS: prints "waiting" when each request has its place, then for each
+// line that it reads on standard input the processor time that it has used, in ns.
+#include <sys/resource.h>
+
+#include <array>
+#include <boost/asio.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "berth/net/store_agent.h"
+
+namespace {
+
+namespace asio = boost::asio;
+using Local = asio::local::stream_protocol;
+
+std::uint64_t used_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+/// A request that waits: what it is told it reads, and forgets but for its place.
+class Waiter : public std::enable_shared_from_this<Waiter> {
+ public:
+  Waiter(asio::io_context& loop, std::size_t& placed) : socket_(loop), placed_(placed) {}
+
+  void wait(const std::string& path, const std::string& words) {
+    boost::system::error_code error;
+    socket_.connect(Local::endpoint(path), error);
+    if (!error) asio::write(socket_, asio::buffer(words), error);
+    if (error) {
+      std::fprintf(stderr, "%s: %s\n", path.c_str(), error.message().c_str());
+      std::exit(1);
+    }
+    read();
+  }
+
+ private:
+  void read() {
+    socket_.async_read_some(asio::buffer(piece_), [self = shared_from_this()](auto error, std::size_t size) {
+      if (error) {
+        std::fprintf(stderr, "a request has lost its agent\n");
+        std::exit(1);
+      }
+      const std::string_view text(self->piece_.data(), size);
+      if (!self->has_place_ && text.contains("place ")) {
+        self->has_place_ = true;
+        ++self->placed_;
+      }
+      self->read();
+    });
+  }
+
+  Local::socket socket_;
+  std::size_t& placed_;
+  bool has_place_ = false;
+  std::array<char, 4096> piece_{};
+};
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count != 6) return 2;
+  const std::string url = words[1];
+  const std::string folder = words[2];
+  const auto number = [&](int which) { return static_cast<std::size_t>(std::atoll(words[which])); };
+  const std::size_t agents = number(3);
+  const std::size_t tickets = number(4);
+  const std::size_t hosts = number(5);
+  const rlimit most{1U << 16U, 1U << 16U};
+  ::setrlimit(RLIMIT_NOFILE, &most);
+
+  asio::io_context loop;
+  std::vector<std::unique_ptr<berth::serve::StoreAgent>> started;
+  for (std::size_t i = 0; i < agents; ++i) {
+    berth::serve::StoreSettings settings;
+    settings.urls = {url};
+    settings.name = fmt::format("desk{}", i);
+    settings.socket = fmt::format("{}/{}.sock", folder, i);
+    auto place = berth::serve::store_place(settings, settings.name);
+    started.push_back(std::make_unique<berth::serve::StoreAgent>(
+        loop, [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }));
+    if (!place || !started.back()->start(**std::move(place))) return 1;
+  }
+  std::string names;
+  for (std::size_t i = 0; i < hosts; ++i) names += fmt::format("{}gpu{}", i == 0 ? "" : ",", i);
+  std::size_t placed = 0;
+  for (std::size_t i = 0; i < tickets; ++i)
+    std::make_shared<Waiter>(loop, placed)
+        ->wait(fmt::format("{}/{}.sock", folder, i % agents), fmt::format("wait {:032x} 1 {}\n", i, names));
+
+  std::thread asker([] {
+    for (int each = std::getchar(); each != EOF; each = std::getchar()) {
+      if (each != '\n') continue;
+      std::printf("%llu\n", static_cast<unsigned long long>(used_ns()));
+      std::fflush(stdout);
+    }
+    std::exit(0);
+  });
+  asker.detach();
+  bool is_told = false;
+  while (true) {
+    loop.run_for(std::chrono::milliseconds(200));
+    if (is_told || placed < tickets) continue;
+    is_told = true;
+    std::puts("waiting");
+    std::fflush(stdout);
+  }
+}
