@@ -38,8 +38,8 @@ class Client {
   /// again where a kept connection has ended: what is asked must bear that.
   asio::awaitable<Result<Response>, Executor> post(const std::string& target, const std::string& body,
                                                    std::chrono::milliseconds patience);
-  /// POST whose answer has no end. Calls `heard` with each piece of it that has come, until it ends. `patience`:
-  /// until it has begun.
+  /// POST whose answer has no end. Calls `heard` with each piece of it that has come, until it ends.
+  /// `patience`: until it has begun.
   asio::awaitable<Error, Executor> follow(const std::string& target, const std::string& body,
                                           std::chrono::milliseconds patience,
                                           std::function<void(std::string_view)> heard);

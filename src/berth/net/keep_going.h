@@ -12,7 +12,7 @@ namespace berth::serve {
 
 /// A task without an end. Where memory ends in the middle of it, it begins again a second later.
 template <class Owner>
-void keep_going(asio::io_context& loop, std::shared_ptr<Owner> owner,
+void keep_going(asio::io_context& loop, const std::shared_ptr<Owner>& owner,
                 asio::awaitable<void, Executor> (*task)(std::shared_ptr<Owner>)) {
   asio::co_spawn(loop, task(owner), [&loop, owner, task](const std::exception_ptr& fault) {
     if (!fault) return;
