@@ -69,7 +69,7 @@ def test_one_that_runs_is_asked_to_end(two):
 def test_one_whose_connection_is_lost_is_interrupted_and_not_run_again(two, whom):
     starts = two.folder / "starts"
     number = submit(two, "--retries", "3", "--", "sh", "-c", f"echo >>{starts}; exec sleep 1000")
-    eventually(starts.exists)
+    eventually(lambda: starts.exists() and starts.read_text())
     (task,) = [pid for pid in two.at_the_desk() if f"/{number}\0" in command_of(pid)]
     for pid in [task] if whom == "berth run" else two.own_ssh():
         os.kill(pid, signal.SIGKILL)

@@ -119,7 +119,7 @@ const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {
   if (!is_new) return window;
   for (const LabLine::Group* group : line_.by_host_.find(host)->second) {
     for (const auto& [number, lane] : group->lanes) {
-      std::vector<Place>& places = window[number];
+      std::vector<Spot>& places = window[number];
       std::size_t taken = 0;
       for (const LabLine::Kept* each : lane) {
         const bool stands = has_name(each->joined, host);
@@ -130,7 +130,7 @@ const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {
     }
   }
   for (auto& [number, places] : window) {
-    std::ranges::sort(places, {}, &Place::order);
+    std::ranges::sort(places, {}, &Spot::order);
     places.resize(std::min(places.size(), kLabWindow));
   }
   return window;
@@ -139,14 +139,14 @@ const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {
 std::vector<std::string> LabOpenings::hosts_to_join(std::string_view id) {
   const LabLine::Kept* own = line_.kept(id);
   if (own == nullptr) return {};
-  const auto is_before = [&](const Place& each) { return each.order < own->order; };
+  const auto is_before = [&](const Spot& each) { return each.order < own->order; };
   std::vector<std::string> open;
   for (const std::string& host : own->group->hosts) {
     bool all_stand = true;
     std::size_t earlier = 0;
     for (const auto& [number, places] : window_of(host)) {
       const auto end = std::ranges::find_if_not(places, is_before);
-      all_stand = all_stand && std::all_of(places.begin(), end, std::mem_fn(&Place::stands));
+      all_stand = all_stand && std::all_of(places.begin(), end, std::mem_fn(&Spot::stands));
       if (number == own->lane) earlier = static_cast<std::size_t>(end - places.begin());
     }
     if (all_stand && earlier < kLabWindow) open.push_back(host);

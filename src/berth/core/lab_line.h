@@ -104,12 +104,12 @@ class LabOpenings {
   std::vector<std::string> hosts_to_join(std::string_view id);
 
  private:
-  struct Place {
+  struct Spot {
     std::uint64_t order = 0;
     bool stands = false;
   };
   /// Of each lane those who have room in the window.
-  using Window = std::map<unsigned, std::vector<Place>>;
+  using Window = std::map<unsigned, std::vector<Spot>>;
 
   const Window& window_of(const std::string& host);
 

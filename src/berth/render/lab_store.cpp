@@ -105,7 +105,7 @@ Result<void> has_header(const Json& answer) {
   return fail(ErrorCode::failure, "its answer has no header; does the user of --store have its role?");
 }
 
-Result<StoredValue> value_of(const Json& pair) {
+Result<StoredValue> stored_value_of(const Json& pair) {
   if (!pair.is_object()) return is_not_etcd();
   auto key = out_of_base64(text_at(pair, "key"));
   auto value = out_of_base64(text_at(pair, "value"));
@@ -120,7 +120,7 @@ Result<std::vector<StoredValue>> values_of(const Json& range) {
   if (list == range.end()) return values;
   if (!list->is_array()) return is_not_etcd();
   for (const Json& each : *list) {
-    BERTH_LET(auto value, value_of(each));
+    BERTH_LET(auto value, stored_value_of(each));
     if (value.created == 0) return is_not_etcd();
     values.push_back(std::move(value));
   }
@@ -134,7 +134,7 @@ std::uint64_t revision_of(const Json& answer) {
 Result<StoreNews::Change> change_of(const Json& event) {
   const auto pair = event.is_object() ? event.find("kv") : event.end();
   if (!event.is_object() || pair == event.end()) return is_not_etcd();
-  BERTH_LET(auto value, value_of(*pair));
+  BERTH_LET(auto value, stored_value_of(*pair));
   const bool removed = text_at(event, "type") == "DELETE";
   if (value.changed == 0 || (value.created == 0 && !removed)) return is_not_etcd();
   return StoreNews::Change{std::move(value), removed};
