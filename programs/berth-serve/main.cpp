@@ -26,6 +26,7 @@
 #include "list_command.h"
 #include "page_files.h"
 #include "simulate_command.h"
+#include "store_command.h"
 #include "usage_command.h"
 
 namespace {
@@ -229,6 +230,8 @@ int main(int argc, char** argv) {
     return cli::report(serve::usage_command(words.subspan(1)));
   if (!words.empty() && words[0] == cli::kSimulateWord)
     return cli::report(serve::simulate_command(words.subspan(1)));
+  if (!words.empty() && words[0] == cli::kStoreWord)
+    return cli::report(serve::store_command(words.subspan(1)));
   const auto done = serve_until_told(words);
   return done ? 0 : cli::report(std::unexpected(done.error()));
 }

@@ -79,10 +79,14 @@ void LabMirror::made_here(const render::StoreChange& change, std::uint64_t revis
   }
 }
 
-bool LabMirror::agrees(std::uint64_t keys, std::uint64_t last_change) const {
-  std::uint64_t last = 0;
-  for (const auto& [key, revisions] : keys_) last = std::max(last, revisions.changed);
-  return keys == keys_.size() && last_change == last;
+// A key that was not changed since is known. If all that were changed are known too, then all keys are, and
+// what is known beyond them would be one too many.
+bool LabMirror::agrees(const render::StoredRange& since) const {
+  const auto is_known = [this](const render::StoredValue& each) {
+    const auto known = keys_.find(each.key);
+    return known != keys_.end() && known->second.changed == each.changed;
+  };
+  return since.count == keys_.size() && std::ranges::all_of(since.values, is_known);
 }
 
 }  // namespace berth::serve

@@ -32,10 +32,12 @@ class LabMirror {
   /// A change that was made from here is known before the watch tells it.
   void made_here(const render::StoreChange& change, std::uint64_t revision);
 
-  /// Every change up to this one is in it.
+  /// Every change up to this one is in it. Of later ones it has those that were made here: whoever asks who
+  /// is before a ticket asks whether this has come to the ticket's own number.
   std::uint64_t revision() const { return revision_; }
-  /// Whether this many keys, the last of which was changed then, can be what is in it.
-  bool agrees(std::uint64_t keys, std::uint64_t last_change) const;
+  /// Whether it has what the store has: `since` are the keys that were changed after `revision()`, without
+  /// their values, with the number of all keys.
+  bool agrees(const render::StoredRange& since) const;
   /// It was found to agree with the store at this revision.
   void is_current_at(std::uint64_t revision) { revision_ = agreed_ = revision; }
 

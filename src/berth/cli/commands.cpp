@@ -73,7 +73,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"top", "", "watch GPUs, leases, queue and your jobs on a live screen", true, make_top, true},
     {"mcp", "", "let a program, such as a coding agent, run jobs", false, make_mcp},
     {"serve", "", "show this machine over HTTP: a page, JSON, events, metrics", true, make_serve, true},
-    {"store", "", "show how the store of a lab does, and who is there", false, make_store},
+    {"store", "", "look at the store of a lab, or make its users", false, make_store},
     {"usage", "", "show who had how many GPU-hours, leased and used", false, make_usage},
     {"simulate", "", "replay jobs under these rules or others: who waits how long", true, make_simulate},
     {"release", "", "end a lease of yours", false, make_release},

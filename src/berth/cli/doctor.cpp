@@ -380,9 +380,10 @@ class Doctor : public Command {
     const Findings findings = examine(environment);
     const bool failed =
         std::ranges::any_of(findings, [](const Finding& each) { return each.level == Level::fail; });
-    return Output{.out = json_ ? render::doctor_json(findings)
-                               : render::doctor_report(findings, Environment::style_of(1)),
-                  .status = failed ? 1 : 0};
+    return Output{
+        .out = json_ ? render::doctor_json(findings)
+                     : render::doctor_report(findings, "leases or readings are", Environment::style_of(1)),
+        .status = failed ? 1 : 0};
   }
 
  private:

@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "berth/cli/environment.h"
-#include "berth/sys/newer_calls.h"
+#include "berth/sys/random_word.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::cli {
@@ -30,12 +30,8 @@ constexpr auto kSilence = 1s;
 }  // namespace
 
 Result<std::string> secret_mark() {
-  std::array<unsigned char, 16> bytes{};
-  if (!sys::fill_with_random_bytes(bytes.data(), bytes.size()))
-    return sys::fail_errno("asking the kernel for a random number");
-  std::string mark = "berth-";
-  for (const unsigned char byte : bytes) mark += fmt::format("{:02x}", byte);
-  return mark + "\n";
+  BERTH_LET(const auto word, sys::random_word());
+  return fmt::format("berth-{}\n", word);
 }
 
 void FarCommand::Sink::write_some() {

@@ -72,7 +72,9 @@ std::vector<Option> hub_options(serve::HubSettings& hub) {
   };
 }
 
-std::vector<Option> store_options(serve::StoreSettings& store) {
+}  // namespace
+
+std::vector<Option> store_access_options(serve::StoreSettings& store) {
   return {
       {kStore,
        0,
@@ -85,17 +87,25 @@ std::vector<Option> store_options(serve::StoreSettings& store) {
          store.urls.emplace_back(value);
          return {};
        }},
-      text_option(kStore, "store-socket", "PATH",
-                  "where `berth run --anywhere` reaches this agent (default /run/berth-serve/store.sock)",
-                  store.socket),
-      text_option(kStore, "store-name", "NAME",
-                  "what this machine is called in the store (default: its hostname)", store.name),
       text_option(kStore, "store-ca", "FILE", "who may sign etcd's certificates", store.ca_file),
       text_option(kStore, "store-cert", "FILE", "the certificate that etcd is shown", store.cert_file),
       text_option(kStore, "store-key", "FILE", "that certificate's key", store.key_file),
       text_option(kStore, "store-user", "NAME", "the user of etcd as whom it is asked", store.user),
       text_option(kStore, "store-password-file", "FILE", "that user's password", store.password_file),
   };
+}
+
+namespace {
+
+std::vector<Option> store_options(serve::StoreSettings& store) {
+  std::vector<Option> options = store_access_options(store);
+  options.push_back(text_option(
+      kStore, "store-socket", "PATH",
+      "where `berth run --anywhere` reaches this agent (default /run/berth-serve/store.sock)", store.socket));
+  options.push_back(text_option(kStore, "store-name", "NAME",
+                                "what this machine is called in the store (default: its hostname)",
+                                store.name));
+  return options;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace berth::cli {
 inline constexpr std::string_view kUsageWord = "__usage";
 inline constexpr std::string_view kListWord = "__list";
 inline constexpr std::string_view kSimulateWord = "__simulate";
+inline constexpr std::string_view kStoreWord = "__store";
 
 /// Where it is installed, beside berth.
 Result<std::string> berth_serve_path();

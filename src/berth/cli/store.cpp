@@ -1,4 +1,5 @@
-// `berth store status`: what the agent of this machine knows of the line of the lab.
+// `berth store status`: what the agent of this machine knows of the line of the lab. Who asks etcd itself is
+// berth-serve, which has a client.
 #include <poll.h>
 
 #include <chrono>
@@ -7,7 +8,11 @@
 
 #include "berth/cli/anywhere.h"
 #include "berth/cli/command.h"
+#include "berth/cli/environment.h"
+#include "berth/cli/serve_options.h"
+#include "berth/cli/serve_program.h"
 #include "berth/cli/store_link.h"
+#include "berth/cli/store_options.h"
 #include "berth/core/printable.h"
 
 namespace berth::cli {
@@ -61,24 +66,31 @@ Output told_of_store(const AgentWords& all) {
   return output;
 }
 
+constexpr std::string_view kStatus = "status";
+
+constexpr std::string_view kStoreAbout =
+    "status asks the agent of this machine: whether the store of the lab answers, how many requests wait in "
+    "the line of the lab, and which machines have been heard of in the last 30 s. It takes no option. It "
+    "ends "
+    "with 1 if the store does not answer.\n\n"
+    "doctor asks etcd itself: its members, versions, room, alarms, users and rights, and whether the "
+    "machines "
+    "of the lab agree. It says what is wrong and what to do about it, and changes nothing. It ends with 1 if "
+    "something is wrong that stops the line.\n\n"
+    "init makes a user in etcd for the agents. This user may read and write the line of the lab and nothing "
+    "else. Then init does what doctor does. If the password file is not there, init writes a new password "
+    "into it. With --root-password-file it also makes etcd's root and switches passwords on. From then on "
+    "etcd asks everybody for one. Who calls it again loses nothing: what is there stays.";
+
 class Store : public Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
-    syntax.about =
-        "Asks the agent of this machine about the store of the lab: whether it answers, how many requests "
-        "wait in the "
-        "line of the lab, and which hosts have been heard of in the last 30 s. Ends with 1 if the store does "
-        "not "
-        "answer.";
-    syntax.arguments = "status";
-    syntax.words = {"status"};
-    return syntax;
-  }
+  Syntax syntax() override { return store_syntax(options_); }
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
-    if (words != std::vector<std::string>{"status"})
-      return fail(ErrorCode::usage, "what of the store? `berth store status`");
+  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
+    if (words.size() != 1)
+      return fail(ErrorCode::usage, "what of the store? `berth store status`, doctor or init");
+    if (words.front() != kStatus)
+      return std::unexpected(become_berth_serve(kStoreWord, environment.words().subspan(1)));
     BERTH_LET(const auto socket, lab_store_socket());
     if (socket.empty())
       return fail(ErrorCode::usage,
@@ -87,9 +99,38 @@ class Store : public Command {
     BERTH_LET(const auto all, ask_agent(socket));
     return told_of_store(all);
   }
+
+ private:
+  StoreOptions options_;
 };
 
 }  // namespace
+
+Syntax store_syntax(StoreOptions& options) {
+  Syntax syntax;
+  syntax.about = kStoreAbout;
+  syntax.arguments = "status|doctor|init";
+  syntax.words = {kStatus, "doctor", "init"};
+  syntax.options = {
+      {"Options",
+       0,
+       "config",
+       "FILE",
+       "where the store is, from the file of an agent (`berth serve --config FILE`)",
+       {},
+       store_text(options.config_file)},
+      {"Options",
+       0,
+       "root-password-file",
+       "FILE",
+       "for init: the password of etcd's root, or where to write a new one",
+       {},
+       store_text(options.root_password_file)},
+      {"Options", 0, "json", "", "as JSON (docs/schema/doctor.json)", {}, raise_flag(options.json)},
+  };
+  for (Option& each : store_access_options(options.store)) syntax.options.push_back(std::move(each));
+  return syntax;
+}
 
 std::unique_ptr<Command> make_store() {
   return std::make_unique<Store>();

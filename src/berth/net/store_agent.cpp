@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "berth/agent/compaction.h"
 #include "berth/api/berth.h"
 #include "berth/core/lab_host.h"
 #include "berth/core/lab_line.h"
@@ -26,6 +27,7 @@
 #include "berth/net/listener.h"
 #include "berth/net/store_reading.h"
 #include "berth/render/lab_store.h"
+#include "berth/render/store_admin.h"
 
 namespace berth::serve {
 namespace {
@@ -185,6 +187,10 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       if (now > needed_ + kKept) store_->forget();
       co_return false;
     }
+    if (store_->is_unread()) {
+      const auto put = co_await put_unread();
+      if (!put) co_return std::unexpected(put.error());
+    }
     const auto current = co_await store_->be_current(wants_status);
     if (!current) co_return std::unexpected(current.error());
     if (!*current) co_return true;
@@ -215,7 +221,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       const auto renewed = render::read_renewed_lease(*answer);
       renewal_ = now + kRenewal;
       if (renewed) store_->is_at(renewed->revision);
-      if (renewed && renewed->ttl_s > 0) co_return Result<void>();
+      if (renewed) compaction_.is_at(renewed->revision, now);
+      if (renewed && renewed->ttl_s > 0) co_return co_await let_forget(now);
       lease_.clear();
     }
     std::string path = "/v3/lease/grant";
@@ -230,6 +237,25 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (!put) co_return std::unexpected(put.error());
     lease_ = granted->id;
     renewal_ = now + kRenewal;
+    co_return Result<void>();
+  }
+
+  /// What etcd keeps of its past would fill its room.
+  Promised<void> let_forget(Instant now) {
+    const auto revision = compaction_.due(now);
+    if (!revision) co_return Result<void>();
+    std::string path = "/v3/kv/compaction";
+    std::string body = render::store_compaction_json(*revision);
+    const auto answer = co_await store_->ask(std::move(path), std::move(body));
+    if (!answer) co_return std::unexpected(answer.error());
+    // Each agent says so, and the first one is obeyed.
+    const std::string fault = render::forgetting_fault(*answer);
+    if (!fault.empty() && fault != forgetting_fault_)
+      log_(
+          fmt::format("the store does not forget old changes, and its file grows: {}; look at `berth store "
+                      "doctor`",
+                      printable(fault)));
+    forgetting_fault_ = fault;
     co_return Result<void>();
   }
 
@@ -269,6 +295,30 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     });
   }
 
+  /// Whoever has come is put there before all is read: then what was read tells of all that are earlier, and
+  /// the watch need not be waited for.
+  Promised<void> put_unread() {
+    const std::vector<Guest> guests = guests_;
+    for (const Guest& each : guests) {
+      if (!each->waits() || !each->start_on.empty()) continue;
+      const auto put = co_await put_ticket(each, 0);
+      if (!put) co_return std::unexpected(put.error());
+    }
+    co_return Result<void>();
+  }
+
+  /// `order`: of the one that is there; 0: it is to be a new one.
+  Promised<void> put_ticket(Guest guest, std::uint64_t order) {
+    const LabTicket& wanted = guest->wanted;
+    render::StoreChange put;
+    put.conditions = {{key_of(kLabTickets, wanted.id), order}};
+    if (order == 0) put.conditions.push_back({key_of(kLabStarts, wanted.id), 0});
+    put.puts.push_back({key_of(kLabTickets, wanted.id), render::lab_ticket_json(wanted)});
+    const auto done = co_await store_->change(std::move(put));
+    if (!done) co_return std::unexpected(done.error());
+    co_return Result<void>();
+  }
+
   /// Puts there what this one wants. True: the store has changed.
   Promised<bool> settle(Guest guest) {
     const LabTicket& wanted = guest->wanted;
@@ -281,12 +331,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (!guest->start_on.empty()) co_return co_await begin(guest, is_there ? found->order : 0);
     if (is_there && found->hosts == wanted.hosts && found->joined == wanted.joined) co_return false;
     if (!is_there && store_->now().starts().contains(wanted.id)) co_return false;
-    render::StoreChange put;
-    put.conditions = {{key_of(kLabTickets, wanted.id), is_there ? found->order : 0}};
-    if (!is_there) put.conditions.push_back({key_of(kLabStarts, wanted.id), 0});
-    put.puts.push_back({key_of(kLabTickets, wanted.id), render::lab_ticket_json(wanted)});
-    const auto done = co_await store_->change(std::move(put));
-    if (!done) co_return std::unexpected(done.error());
+    const auto put = co_await put_ticket(guest, is_there ? found->order : 0);
+    if (!put) co_return std::unexpected(put.error());
     co_return true;
   }
 
@@ -332,7 +378,10 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     const auto absent = absent_homes(now);
     LabOpenings openings(line, absent);
     for (const Guest& each : guests_) {
-      if (!each->waits() || !line.find(each->wanted.id)) continue;
+      if (!each->waits()) continue;
+      const auto ticket = line.find(each->wanted.id);
+      // Its own ticket is known at once. Of earlier ones the watch may still have to tell.
+      if (!ticket || ticket->order > store_->now().revision()) continue;
       const std::size_t place = line.place(each->wanted.id);
       for (const std::string& host : openings.hosts_to_join(each->wanted.id))
         if (each->opened.emplace(host, now).second) send(each, "open " + host);
@@ -506,6 +555,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   std::shared_ptr<StoreReading> store_;
   std::string fault_;  ///< why the store does not answer; "": it does
   std::string lease_;  ///< of this machine's presence, and of nothing else
+  Compaction compaction_;
+  std::string forgetting_fault_;  ///< as it was logged; "": it does forget
   Instant renewal_{};
   Instant needed_{};  ///< what the store has, by somebody here
   std::vector<Guest> guests_;

@@ -57,10 +57,13 @@ asio::awaitable<Result<void>, Executor> StoreClient::log_in() {
   const auto password = read_secret(place_.password_file, "password");
   if (!password) co_return std::unexpected(password.error());
   show("");
+  lets_all_in_ = false;
   const std::string path = "/v3/auth/authenticate";
   const std::string body = render::store_login_json(place_.user, *password);
   const auto answer = co_await post(path, body, kStorePatience);
   if (!answer) co_return std::unexpected(answer.error());
+  lets_all_in_ = render::asks_nobody_for_password(*answer);
+  if (lets_all_in_) co_return Result<void>();
   auto token = render::read_store_login(*answer);
   if (!token) co_return std::unexpected(why_no_login(place_, token.error()));
   show(*std::move(token));
@@ -71,9 +74,9 @@ asio::awaitable<Result<std::string>, Executor> StoreClient::ask(const std::strin
                                                                 const std::string& body,
                                                                 std::chrono::milliseconds patience) {
   if (place_.user.empty()) co_return co_await post(path, body, patience);
-  if (!member_.token.empty()) {
+  if (has_way_in()) {
     auto answer = co_await post(path, body, patience);
-    if (!answer || !render::refuses_token(*answer)) co_return answer;
+    if (!answer || !(render::refuses_token(*answer) || render::asks_for_user(*answer))) co_return answer;
   }
   const auto done = co_await log_in();
   if (!done) co_return std::unexpected(done.error());

@@ -13,7 +13,8 @@ namespace berth::serve {
 inline constexpr std::chrono::milliseconds kStorePatience{3000};
 
 /// Asks the store, one member of it after another, as its user. It takes a token when it has none that holds,
-/// with the password that the file has then.
+/// with the password that the file has then. An etcd that has no passwords is asked without one, until it
+/// has: so agents may be told their user before etcd asks for it.
 class StoreClient {
  public:
   StoreClient(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, const StorePlace& place);
@@ -34,12 +35,14 @@ class StoreClient {
   asio::awaitable<Result<std::string>, Executor> post(const std::string& path, const std::string& body,
                                                       std::chrono::milliseconds patience);
   asio::awaitable<Result<void>, Executor> log_in();
+  bool has_way_in() const { return lets_all_in_ || !member_.token.empty(); }
 
   asio::io_context& loop_;
   std::shared_ptr<ClientSharing> sharing_;
   const StorePlace& place_;
   std::size_t which_ = 0;
   Peer member_;
+  bool lets_all_in_ = false;  ///< it said so, and has not asked for a user since
   std::unique_ptr<Client> client_;
 };
 

@@ -2,7 +2,6 @@
 #include "berth/net/store_reading.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <iterator>
 #include <utility>
@@ -10,8 +9,7 @@
 #include <fmt/format.h>
 
 #include "berth/net/keep_going.h"
-#include "berth/sys/newer_calls.h"
-#include "berth/sys/system_error.h"
+#include "berth/sys/random_word.h"
 
 namespace berth::serve {
 namespace {
@@ -25,15 +23,6 @@ constexpr std::size_t kKeysOfPage = 500;
 constexpr auto kPagePatience = 20s;
 constexpr auto kLongestPause = 5s;  // presence has to be renewed in time
 constexpr std::size_t kLongestNews = 64U << 20U;
-
-Result<std::string> mark_for_store() {
-  std::array<unsigned char, 16> bytes{};
-  if (!sys::fill_with_random_bytes(bytes.data(), bytes.size()))
-    return sys::fail_errno("asking the kernel for a random number");
-  std::string mark;
-  for (const unsigned char byte : bytes) mark += fmt::format("{:02x}", byte);
-  return mark;
-}
 
 }  // namespace
 
@@ -79,7 +68,7 @@ StoreReading::Promised<StoreReading::Found> StoreReading::find_store() {
   const auto found = co_await read(body);
   if (!found) co_return std::unexpected(found.error());
   if (!found->values.empty()) co_return Found{found->values.front().value, found->revision};
-  auto mark = mark_for_store();
+  auto mark = sys::random_word();
   if (!mark) co_return std::unexpected(mark.error());
   render::StoreChange first;
   first.conditions = {{std::string(kMarkOfStore), 0}};
@@ -112,11 +101,10 @@ StoreReading::Promised<bool> StoreReading::be_current(bool ask) {
 
 /// Something has changed in the store of which the watch has said nothing. It may be somebody else's key.
 StoreReading::Promised<bool> StoreReading::look_for_missed() {
-  const std::string body = render::last_change_with_prefix_json(kAllOfLab);
+  const std::string body = render::changed_since_json(kAllOfLab, mirror_.revision());
   const auto found = co_await read(body);
   if (!found) co_return std::unexpected(found.error());
-  const bool agrees = !found->values.empty() && mirror_.agrees(found->count, found->values.front().changed);
-  if (!agrees) co_return co_await read_page();
+  if (!mirror_.agrees(*found)) co_return co_await read_page();
   mirror_.is_current_at(found->revision);
   co_return true;
 }

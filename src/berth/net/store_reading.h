@@ -32,6 +32,8 @@ class StoreReading : public std::enable_shared_from_this<StoreReading> {
   /// of it, and is to be called again. Not for two at a time, as with all that asks. Error: `failure`; the
   /// store has not answered.
   Promised<bool> be_current(bool ask);
+  /// Nothing of what lies there is known, and nobody has begun to read it.
+  bool is_unread() const { return !mirror_.is_whole() && pages_.values.empty(); }
   const LabMirror& now() const { return mirror_; }
   /// What was made is in now() at once. What could not be made had conditions that hold no more: then all is
   /// read again.

@@ -28,7 +28,8 @@ std::string_view to_text(Level level) {
   return kTexts[static_cast<std::size_t>(level)];
 }
 
-std::string doctor_report(const std::vector<Finding>& findings, const Style& style) {
+std::string doctor_report(const std::vector<Finding>& findings, std::string_view what_is,
+                          const Style& style) {
   constexpr std::array<std::string_view, 3> kMarks{"PASS", "WARN", "FAIL"};
   const std::string margin(kIndent, ' ');
   std::string text;
@@ -42,12 +43,12 @@ std::string doctor_report(const std::vector<Finding>& findings, const Style& sty
   }
   const std::size_t warnings = count_of(findings, Level::warn);
   const std::size_t failures = count_of(findings, Level::fail);
-  text += fmt::format(
-      "\n{}\n", failures > 0
-                    ? fmt::format("{}, {}: leases or readings are not to be relied on until that is mended",
-                                  counted(failures, "failure"), counted(warnings, "warning"))
-                : warnings > 0 ? fmt::format("works, with {}", counted(warnings, "warning"))
-                               : std::string("all is well"));
+  text +=
+      fmt::format("\n{}\n", failures > 0 ? fmt::format("{}, {}: {} not to be relied on until that is mended",
+                                                       counted(failures, "failure"),
+                                                       counted(warnings, "warning"), what_is)
+                            : warnings > 0 ? fmt::format("works, with {}", counted(warnings, "warning"))
+                                           : std::string("all is well"));
   return text;
 }
 

@@ -19,7 +19,8 @@ struct Finding {
   std::string remedy;  ///< what to do about it; "" when nothing is to be done
 };
 
-/// A line a finding, its remedy below it, and a summary.
-std::string doctor_report(const std::vector<Finding>& findings, const Style& style);
+/// A line a finding, its remedy below it, and a summary. `what_is`: not to be relied on where one fails, with
+/// its verb: "leases or readings are".
+std::string doctor_report(const std::vector<Finding>& findings, std::string_view what_is, const Style& style);
 
 }  // namespace berth::render

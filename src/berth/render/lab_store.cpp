@@ -1,102 +1,15 @@
 #include "berth/render/lab_store.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-
-#include <fmt/format.h>
 
 #include "berth/core/printable.h"
 #include "berth/render/json_reader.h"
-#include "berth/render/json_value.h"
+#include "berth/render/store_json.h"
 
 namespace berth::render {
 namespace {
 
 constexpr std::size_t kLongestStoreToken = 4096;
-constexpr std::string_view kSixBits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-constexpr std::size_t kDeepestOfStore = 16;
-
-std::string in_base64(std::string_view text) {
-  std::string made;
-  for (std::size_t i = 0; i < text.size(); i += 3) {
-    std::uint32_t bits = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      bits = bits << 8U | (i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0U);
-    for (std::size_t k = 0; k < 4; ++k)
-      made += i + k > text.size() ? '=' : kSixBits[bits >> (18U - 6U * k) & 63U];
-  }
-  return made;
-}
-
-constexpr std::uint8_t kNoSixBits = 64;
-constexpr std::array<std::uint8_t, 256> kValueOfSixBits = [] {
-  std::array<std::uint8_t, 256> values{};
-  values.fill(kNoSixBits);
-  for (std::size_t i = 0; i < kSixBits.size(); ++i)
-    values[static_cast<unsigned char>(kSixBits[i])] = static_cast<std::uint8_t>(i);
-  return values;
-}();
-
-std::optional<std::string> out_of_base64(std::string_view text) {
-  if (text.size() % 4 != 0) return std::nullopt;
-  while (text.ends_with('=')) text.remove_suffix(1);
-  std::string made;
-  made.reserve(text.size() / 4 * 3 + 3);
-  std::uint32_t bits = 0;
-  unsigned have = 0;
-  for (const char each : text) {
-    const std::uint8_t value = kValueOfSixBits[static_cast<unsigned char>(each)];
-    if (value == kNoSixBits) return std::nullopt;
-    bits = bits << 6U | value;
-    have += 6;
-    if (have < 8) continue;
-    have -= 8;
-    made += static_cast<char>(bits >> have & 255U);
-  }
-  return made;
-}
-
-Json request_of_range(std::string_view key) {
-  return {{"key", in_base64(key)}};
-}
-
-Json request_of_prefix(std::string_view prefix) {
-  std::string end(prefix);
-  end.back() = static_cast<char>(end.back() + 1);
-  Json range = request_of_range(prefix);
-  range["range_end"] = in_base64(end);
-  return range;
-}
-
-std::string on_one_line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::string text_at(const Json& object, std::string_view key) {
-  const auto found = object.find(key);
-  return found == object.end() || !found->is_string() ? "" : found->get<std::string>();
-}
-
-std::uint64_t number_at(const Json& object, std::string_view key) {
-  const std::string text = text_at(object, key);
-  std::uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
-std::unexpected<Error> is_not_etcd() {
-  return fail(ErrorCode::failure, "what it answers is not etcd's");
-}
-
-Result<Json> store_answer(std::string_view json) {
-  if (shape_of(json).levels > kDeepestOfStore) return is_not_etcd();
-  Json parsed = Json::parse(json, nullptr, false);
-  if (!parsed.is_object()) return is_not_etcd();
-  if (const std::string error = text_at(parsed, "error"); !error.empty())
-    return fail(ErrorCode::failure, fmt::format("etcd says: {}", printable(error)));
-  return parsed;
-}
 
 // What has no right to read gets an answer that has nothing in it at all.
 Result<void> has_header(const Json& answer) {
@@ -172,11 +85,9 @@ std::string page_json(std::string_view prefix, std::string_view from, std::size_
   return on_one_line(range);
 }
 
-std::string last_change_with_prefix_json(std::string_view prefix) {
+std::string changed_since_json(std::string_view prefix, std::uint64_t revision) {
   Json range = request_of_prefix(prefix);
-  range["sort_order"] = "DESCEND";
-  range["sort_target"] = "MOD";
-  range["limit"] = "1";
+  range["min_mod_revision"] = std::to_string(revision + 1);
   range["keys_only"] = true;
   return on_one_line(range);
 }
@@ -292,10 +203,16 @@ Result<std::string> read_store_login(std::string_view json) {
 }
 
 bool refuses_token(std::string_view json) {
-  const auto answer = store_answer(json);
-  if (answer) return false;
-  const std::string& said = answer.error().message;
+  const std::string said = error_told(json);
   return said.contains("invalid auth token") || said.contains("revision of auth store is old");
+}
+
+bool asks_for_user(std::string_view json) {
+  return error_told(json).contains("user name is empty");
+}
+
+bool asks_nobody_for_password(std::string_view json) {
+  return error_told(json).contains("authentication is not enabled");
 }
 
 std::string lab_ticket_json(const LabTicket& ticket) {

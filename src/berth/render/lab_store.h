@@ -44,8 +44,8 @@ std::string one_key_json(std::string_view key);
 /// `revision` (0: as it is).
 std::string page_json(std::string_view prefix, std::string_view from, std::size_t most,
                       std::uint64_t revision);
-/// The key there that was changed last, and how many there are.
-std::string last_change_with_prefix_json(std::string_view prefix);
+/// The keys there that were changed after this revision, without their values. etcd's count is that of all.
+std::string changed_since_json(std::string_view prefix, std::uint64_t revision);
 /// For a watch: what changes there from this revision on.
 std::string changes_with_prefix_json(std::string_view prefix, std::uint64_t revision);
 std::string store_change_json(const StoreChange& change);
@@ -83,11 +83,16 @@ struct StoreLease {
 Result<StoreLease> read_granted_lease(std::string_view json);
 Result<StoreLease> read_renewed_lease(std::string_view json);
 Result<std::string> read_store_version(std::string_view json);
+/// To log in as a user, to add one, and to give one another password.
 std::string store_login_json(std::string_view user, std::string_view password);
 /// The token. Error: `failure`, in etcd's words.
 Result<std::string> read_store_login(std::string_view json);
 /// Whether etcd says that the token with which it was asked does not hold, or does not hold any more.
 bool refuses_token(std::string_view json);
+/// Whether etcd says that who asks has to be a user of it.
+bool asks_for_user(std::string_view json);
+/// Whether etcd says at a log-in that it has no passwords: it lets everybody in.
+bool asks_nobody_for_password(std::string_view json);
 
 /// The value of a ticket's key. Its id and order are the key's.
 std::string lab_ticket_json(const LabTicket& ticket);

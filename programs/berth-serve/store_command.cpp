@@ -1,0 +1,79 @@
+#include "store_command.h"
+
+#include "berth/agent/store_health.h"
+#include "berth/cli/environment.h"
+#include "berth/cli/serve_options.h"
+#include "berth/cli/store_options.h"
+#include "berth/lease/site_file.h"
+#include "berth/net/store_visit.h"
+#include "berth/render/json.h"
+#include "berth/sys/file.h"
+
+namespace berth::serve {
+namespace {
+
+constexpr std::string_view kUserOfAgents = "berth";
+
+/// The settings that `berth serve --config FILE` would have.
+Result<StoreSettings> store_of_file(const std::string& path) {
+  Settings settings;
+  std::string none;
+  BERTH_DO(cli::read_serve_file(path, cli::serve_syntax(settings, none)));
+  if (settings.store.urls.empty()) return fail(ErrorCode::failure, fmt::format("{} names no store", path));
+  return settings.store;
+}
+
+Result<StorePlace> place_of(const cli::StoreOptions& options, bool makes_user) {
+  StoreSettings store = options.store;
+  if (!options.config_file.empty()) {
+    if (store != StoreSettings{})
+      return fail(ErrorCode::usage, "--config says where the store is: leave out --store and the like");
+    BERTH_LET(store, store_of_file(options.config_file));
+  }
+  if (makes_user && store.user.empty()) store.user = kUserOfAgents;
+  if (makes_user && store.password_file.empty())
+    return fail(
+        ErrorCode::usage,
+        "where shall the password of the agents be? Name a file with --store-password-file; init writes one "
+        "if the file is not there");
+  BERTH_LET(const auto place, store_place(store, sys::host_name()));
+  if (!place) return fail(ErrorCode::usage, "which store? Name it with --store URL, or name the file of an agent with --config");
+  return *place;
+}
+
+/// As the line of the lab knows them.
+Result<std::vector<std::string>> hosts_of_site() {
+  BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
+  std::vector<std::string> names;
+  for (const LabHost& each : files.policy.hosts) names.push_back(each.name.substr(each.name.rfind('@') + 1));
+  return names;
+}
+
+}  // namespace
+
+Result<cli::Output> store_command(std::span<char*> words) {
+  cli::StoreOptions options;
+  const cli::Syntax syntax = cli::store_syntax(options);
+  BERTH_LET(const auto parsed, cli::parse(syntax, "berth store", words));
+  const bool makes_user = parsed.words == std::vector<std::string>{"init"};
+  if (!makes_user && parsed.words != std::vector<std::string>{"doctor"})
+    return fail(ErrorCode::usage, "what of the store? `berth store status`, doctor or init");
+  if (!makes_user && !options.root_password_file.empty())
+    return fail(ErrorCode::usage, "--root-password-file is for `berth store init`");
+  BERTH_LET(const auto place, place_of(options, makes_user));
+  BERTH_LET(const auto hosts, hosts_of_site());
+  std::vector<render::Finding> findings;
+  if (makes_user) {
+    BERTH_LET(findings, make_store_users(place, options.root_password_file));
+  }
+  for (render::Finding& each : judge_store(look_at_store(place), hosts)) findings.push_back(std::move(each));
+  const bool is_well = std::ranges::none_of(
+      findings, [](const render::Finding& each) { return each.level == render::Level::fail; });
+  const render::Style style = cli::Environment::style_of(1);
+  return cli::Output{.out = options.json
+                                ? render::doctor_json(findings)
+                                : render::doctor_report(findings, "the line of the lab is", style),
+                     .status = is_well ? 0 : 1};
+}
+
+}  // namespace berth::serve

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <span>
+
+#include "berth/cli/command.h"
+
+namespace berth::serve {
+
+/// `berth store doctor` and `berth store init`: `words` are its word and its options.
+Result<cli::Output> store_command(std::span<char*> words);
+
+}  // namespace berth::serve

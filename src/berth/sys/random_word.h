@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "berth/core/error.h"
+
+namespace berth::sys {
+
+/// 128 bits of the kernel's as 32 hexadecimal digits, which nobody can guess. Error: `failure`.
+Result<std::string> random_word();
+
+}  // namespace berth::sys

@@ -1,0 +1,121 @@
+"""A real etcd for the tests of the line of a lab."""
+
+import contextlib
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+from base64 import b64decode, b64encode
+
+from fleet_of_hosts import free_port
+from jobs import eventually
+from lab import DEADLINE_S
+
+ETCD = shutil.which("etcd", path="/usr/bin:/usr/local/bin:" + os.environ.get("PATH", ""))
+
+
+class Etcd:
+    """One member, on a port of loopback. `authority`: it speaks TLS, and wants certificates that this has signed."""
+
+    def __init__(self, folder, authority=None):
+        self.folder = folder
+        self.authority = authority
+        self.port = free_port()
+        self.peer_port = free_port()
+        self.url = f"{'https' if authority else 'http'}://127.0.0.1:{self.port}"
+        self.process = None
+        self.token = ""  # of root, where users have passwords
+
+    def tls(self):
+        files = {"cert-file": "server.pem", "key-file": "server.key", "trusted-ca-file": "ca.pem"}
+        named = [f"--{option}={self.authority / name}" for option, name in files.items()]
+        return [*named, "--client-cert-auth"]
+
+    def start(self):
+        self.launch()
+        eventually(self.answers)
+
+    def launch(self):
+        peer = f"http://127.0.0.1:{self.peer_port}"
+        self.process = subprocess.Popen(
+            [
+                ETCD,
+                *("--data-dir", self.folder / "etcd", "--name", "one", "--log-level", "error"),
+                *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
+                *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
+                *("--initial-cluster", f"one={peer}", "--unsafe-no-fsync"),
+                *(self.tls() if self.authority else []),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def lets_root_in(self) -> bool:
+        with contextlib.suppress(OSError):
+            self.log_in()
+        return bool(self.token)
+
+    def answers(self) -> bool:
+        with contextlib.suppress(OSError):
+            return self.ask("kv/range", key="a") is not None
+        return False
+
+    def ask(self, path, **body):
+        coded = {key: b64encode(str(value).encode()).decode() for key, value in body.items()}
+        return self.post(path, coded)
+
+    def refuses(self, path, **body) -> bool:
+        try:
+            self.ask(path, **body)
+        except urllib.error.HTTPError as error:
+            return b"permission denied" in error.read()
+        return False
+
+    def post(self, path, body):
+        shown = {"Authorization": self.token} if self.token else {}
+        request = urllib.request.Request(f"{self.url}/v3/{path}", json.dumps(body).encode(), shown)
+        with urllib.request.urlopen(request, timeout=5, context=self.trust()) as answer:
+            return json.load(answer)
+
+    def trust(self):
+        if self.authority is None:
+            return None
+        trust = ssl.create_default_context(cafile=self.authority / "ca.pem")
+        trust.load_cert_chain(self.authority / "client.pem", self.authority / "client.key")
+        return trust
+
+    def keys(self, folder) -> dict:
+        """{name: (value, id of the lease)} below /berth/1/FOLDER/."""
+        start = f"/berth/1/{folder}/"
+        found = self.ask("kv/range", key=start, range_end=start[:-1] + "0").get("kvs", [])
+        return {
+            b64decode(each["key"]).decode().removeprefix(start): (
+                b64decode(each.get("value", "")).decode(),
+                each.get("lease"),
+            )
+            for each in found
+        }
+
+    def want_passwords(self):
+        """Of root, and of the user berth, who may read and write below /berth/1/ alone."""
+        everything = {"key": b64encode(b"/berth/1/").decode(), "range_end": b64encode(b"/berth/10").decode()}
+        for user, role in (("root", "root"), ("berth", "berth")):
+            self.post("auth/user/add", {"name": user, "password": f"of {user}"})
+            self.post("auth/role/add", {"name": role})
+            self.post("auth/user/grant", {"user": user, "role": role})
+        self.post("auth/role/grant", {"name": "berth", "perm": {"permType": "READWRITE"} | everything})
+        self.post("auth/enable", {})
+        self.log_in()
+
+    def log_in(self):
+        self.token = ""
+        self.token = self.post("auth/authenticate", {"name": "root", "password": "of root"})["token"]
+
+    def kill(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(timeout=DEADLINE_S)
+            self.process = None
