@@ -9,15 +9,15 @@
 
 namespace berth::api {
 
-/// For text that a host gets: of any width, without colours.
+/// The style of texts that the host program gets: of any width, without colours.
 render::Style plain_style();
 
-/// The verdicts of `judge` on the devices of this snapshot, with the reasons in words.
+/// The verdicts of `judge` on the devices of this snapshot, each with its reason in words.
 std::vector<Verdict> with_reasons(std::vector<Verdict> verdicts, const Snapshot& snapshot,
                                   const render::Style& style);
 
-/// What was found about each device of the snapshot, with the reasons in words. The verdicts are those of
-/// `judge`.
+/// What was found about each device of the snapshot, with the reasons in words. `verdicts`: as `judge` gives
+/// them.
 std::vector<Finding> findings(const std::vector<Verdict>& verdicts, const Snapshot& snapshot);
 
 /// The same for verdicts whose reasons are in words already.
@@ -29,7 +29,7 @@ std::vector<Device> devices_among(const std::vector<std::string>& uuids, const S
 /// The Error of a request that is not granted: for each device the condition that failed, with numbers.
 Error in_words(const leasing::Refusal& refusal, const render::Style& style);
 
-/// The notes on an answer, after what the session has to say of its place.
+/// The warnings of the session's place, then these notes on an answer.
 std::vector<std::string> all_notes(const leasing::Session& session, std::vector<std::string> notes);
 
 }  // namespace berth::api

@@ -10,12 +10,13 @@
 
 namespace berth {
 
-/// Whether CUDA is up in this process, so that CUDA_VISIBLE_DEVICES was read and is looked at no more. Asks
-/// the driver's library if it is loaded, and never loads it.
+/// Whether CUDA is up in this process. If so, CUDA has read CUDA_VISIBLE_DEVICES and does not look at it
+/// again. Asks the driver's library if it is loaded, and never loads it.
 bool cuda_is_up();
 
-/// A primary context and a small block of memory on each of some devices: whoever looks at processes instead
-/// of leases sees that they are in use. It brings CUDA up in this process, and CUDA stays up.
+/// A primary context and a small block of memory on each of some devices, so that tools that look at
+/// processes instead of leases see that the devices are in use. It brings CUDA up in this process, and CUDA
+/// stays up.
 class CudaPlaceholder {
  public:
   /// `ordinals` are CUDA's numbers in this process. Error: `no_driver`; `failure`, with CUDA's reason;
@@ -23,7 +24,7 @@ class CudaPlaceholder {
   static Result<CudaPlaceholder> take(const std::vector<std::size_t>& ordinals);
   CudaPlaceholder(CudaPlaceholder&&) noexcept = default;
   CudaPlaceholder& operator=(CudaPlaceholder&&) = delete;
-  /// Also in a fork of the process that took it, where CUDA may not be called: there it does nothing.
+  /// In a fork of the process that took it, this does nothing, because CUDA may not be called there.
   ~CudaPlaceholder() { release(); }
 
   /// Gives the memory and the contexts back. Does nothing the second time.

@@ -14,11 +14,11 @@
 #include "berth/core/standing.h"
 #include "berth/core/verdict.h"
 
-// What goes over the socket between a host and the program that queues on its behalf, `berth __lease`. The
-// host sends one LeaseAsk. Back come any number of Standing, then a snapshot and one LeaseGranted, whose
-// first byte carries the descriptors, or one LeaseRefused, with a snapshot before it when it speaks of
-// devices. All are records (src/berth/core/record.h), which end with the line "end", so nothing else frames
-// them.
+// The messages between a host and the program that queues on its behalf, `berth __lease`. The host sends one
+// LeaseAsk. The program answers with any number of Standing. Then it sends a snapshot and one LeaseGranted,
+// whose first byte carries the descriptors; or one LeaseRefused, with a snapshot before it if the refusal
+// speaks of devices. All messages are records (src/berth/core/record.h), which end with the line "end", so
+// nothing else frames them.
 namespace berth::api {
 
 struct LeaseAsk {
@@ -44,8 +44,8 @@ struct LeaseRefused {
   std::vector<Verdict> verdicts;  ///< `reason` is in words
 };
 
-/// A message to the host. Of a Standing go what is told of it: position, time, reason, and of who stands
-/// before it id, pid, user, command and note.
+/// A message to the host. Of a Standing it has only what users are told: position, time, reason, and the id,
+/// pid, user, command and note of each ticket before it.
 using LeaseMessage = std::variant<Standing, Snapshot, LeaseGranted, LeaseRefused>;
 
 std::string encode(const LeaseAsk& ask);

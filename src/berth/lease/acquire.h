@@ -15,21 +15,22 @@
 
 namespace berth::leasing {
 
-/// What a ticket says of its owner beside what the kernel knows.
+/// What a ticket says of its owner in addition to what the kernel knows.
 struct TicketWords {
   std::string command;
   std::string note;
   std::string request;                     ///< the request in words
   bool kept = false;                       ///< this process is a keeper: it holds the lease for somebody else
-  std::optional<std::uint32_t> job = {};   ///< kept: the process whose descendants belong to the lease
-  std::uint32_t slurm_job = 0;             ///< kept: for this job of Slurm; 0: for none
+  std::optional<std::uint32_t> job = {};   ///< if kept: the process whose descendants belong to the lease
+  std::uint32_t slurm_job = 0;             ///< if kept: the job of Slurm that it is for; 0: none
   std::string asked_at = {};               ///< as of a ticket
   std::optional<std::uint32_t> host = {};  ///< the process that this one asks for, and hands the lease to
-  /// Leases that the asker itself has, and goes on to have while it waits.
+  /// Leases that the asking process has, and keeps while it waits.
   std::vector<TicketId> beside = {};
 };
 
-/// Devices that are ours until the last process that shares the lease lets go. Move-only.
+/// A granted lease. The devices are ours until the last process that shares the lease gives up its part.
+/// Move-only.
 class HeldLease {
  public:
   HeldLease(std::unique_ptr<store::OwnTicket> own, World world, std::vector<std::string> notes,
@@ -42,32 +43,33 @@ class HeldLease {
   const World& world() const { return world_; }
   /// What is to be known about the choice, one sentence each.
   const std::vector<std::string>& notes() const { return notes_; }
-  /// Whoever has a copy of these holds the lease too. All are close-on-exec.
+  /// A process that has a copy of these descriptors holds the lease too. All are close-on-exec.
   std::vector<int> descriptors() const;
-  /// How long it says that it takes, as of now: it may have been extended. nullopt: it does not say.
+  /// The time limit of the lease as it is now, since it may have been extended. nullopt: it has none.
   std::optional<std::int64_t> time_s() {
     own_->read_again();
     return own_->ticket().time_s;
   }
-  /// Who has asked that it ends, as of now.
+  /// Who has asked until now that the lease end.
   const ReleaseCall& release_call() {
     own_->read_again();
     return own_->ticket().release;
   }
-  /// From now on it yields, with so many seconds between SIGTERM and SIGKILL, or (nullopt) no more. `store`:
-  /// in which it is. Error: its ticket cannot be written to.
+  /// From now on the lease yields, with this many seconds between SIGTERM and SIGKILL; nullopt: it no longer
+  /// yields. `store`: the store that has the lease. Error: its ticket cannot be written to.
   Result<void> yield_from_now(store::LeaseStore& store, std::optional<std::int64_t> yield_s) {
     BERTH_DO(store.set_yield(ticket().id, yield_s));
     own_->read_again();
     return {};
   }
-  /// Where whoever waits for a lease that yields rings. nullptr: nobody can.
+  /// The bell that a waiter rings if it waits for leases that yield. nullptr: nobody can ring.
   const sys::Bell* listen() { return own_->listen(); }
-  /// Lets others know that its holder is ending it.
+  /// Lets others know that the holder is ending the lease.
   void tell_that_it_ends() { own_->tell_that_it_ends(); }
-  /// Gives back what only the wait needed, which takes some milliseconds: for when the job has begun.
+  /// Gives back what only the wait needed. That takes some milliseconds, so call it when the job has begun.
   void end_watch() { own_->end_watch(); }
-  /// Ends it for all who share it. Without this, the end of this object ends our part of it only.
+  /// Ends the lease for all processes that share it. Without this call, the end of this object ends only our
+  /// part.
   void release() {
     beside_.release();
     own_->release();
@@ -80,7 +82,8 @@ class HeldLease {
   std::vector<std::string> notes_;
 };
 
-/// Not now, or never on this machine. Everything that is needed to say why.
+/// A request that was not granted: not now, or never on this machine. It has everything that is needed to say
+/// why.
 struct Refused {
   World world;
   Standing standing;
@@ -89,21 +92,23 @@ struct Refused {
 
 using Acquired = std::variant<HeldLease, Refused>;
 
-/// Where readings come from, and a way to do without for a while: whoever sleeps in the queue keeps no probe.
+/// Where readings come from. A process that sleeps in the queue closes the source, so that it keeps no probe.
 struct SourceAccess {
   std::function<Result<source::Source*>()> open;
   std::function<void()> close;
 };
 
-/// Who is told how a wait goes: before each sleep, and at each tick if they tell the time. What the snapshot
-/// and the verdicts say is as last looked at; old for one that is not first.
+/// What is called to tell how a wait goes: before each sleep, and with `at_each_tick` also at each tick.
+/// Snapshot and verdicts are from the last look at the machine, which is old for a request that is not first
+/// in the queue.
 struct OnWait {
   std::function<void(const Standing&, const Snapshot&)> call;
   bool at_each_tick = false;
 };
 
-/// Takes a lease for this process, in its turn. The driver is asked before, never while others are kept from
-/// deciding, and in the queue only by the first. Error: `usage`; as `look`. Uses SIGALRM while it waits.
+/// Takes a lease for this process, in its turn. Asks the driver before it enters the gate, never while it
+/// keeps others from deciding; in the queue, only the first waiter asks the driver. Error: `usage`; as
+/// `look`. Uses SIGALRM while it waits.
 Result<Acquired> acquire_in_turn(const SourceAccess& source, store::LeaseStore& store, const Request& request,
                                  const LookOptions& options, const TicketWords& words,
                                  const Patience& patience, const OnWait& on_wait);

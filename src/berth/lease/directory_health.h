@@ -18,16 +18,16 @@ struct Finding {
   std::string remedy;  ///< what to do about it; "" when nothing is to be done
 };
 
-/// Whether leases in this directory are what they should be: it can be used, nobody can remove others'
-/// tickets, it is not full, every file in it is understood, and all users of this machine use the same.
-/// Changes nothing.
+/// Whether the lease directory is as it should be: it can be used, nobody can remove others' tickets, it is
+/// not full, every file in it is understood, and all users of this machine use the same directory. Changes
+/// nothing.
 std::vector<Finding> examine_lease_directory(const store::DirectoryChoice& choice);
 
-/// Of these, what keeps whoever looks there from seeing everybody's leases.
+/// Those of these findings that keep a process from seeing everybody's leases there.
 std::vector<Finding> examine_view(const store::DirectoryChoice& choice);
 
-/// Why files under /tmp are not the same for all users, from the text of /proc/self/mountinfo; "" when they
-/// are. Pure.
+/// Why not all users see the same files under /tmp, from the text of /proc/self/mountinfo; "" if they do.
+/// Pure.
 std::string private_tmp_reason(std::string_view mountinfo);
 
 }  // namespace berth::leasing

@@ -11,8 +11,9 @@ namespace berth::leasing {
 /// What `berth run` calls itself when its command has ended and something that it started goes on.
 inline constexpr const char* kLeftBehindName = "berth __left";
 
-/// The leases whose command has ended, or whose taker has, with the processes that hold them still. A lease
-/// is left out where nothing of that may be seen from here. For people: no decision depends on it.
+/// The leases whose command has ended, or whose taker has, with the processes that still hold them. If the
+/// processes of a lease may not be seen from here, the lease is left out. For people: no decision depends on
+/// it.
 std::map<TicketId, std::vector<Holder>> left_behind(store::LeaseStore& store, const Ledger& ledger);
 
 }  // namespace berth::leasing

@@ -12,58 +12,58 @@
 
 namespace berth::leasing {
 
-/// By which rules the machine is looked at.
+/// The rules by which `look` looks at the machine.
 struct LookOptions {
   SitePolicy policy;
   MaskVariables masks;         ///< empty: none, or not to be obeyed
-  std::optional<Asker> asker;  ///< whom the limits of the policy are for; nullopt: none hold
+  std::optional<Asker> asker;  ///< the user to whom the limits of the policy apply; nullopt: no limits apply
   std::optional<std::vector<std::string>>
-      within;  ///< only these devices exist: those of the lease that we are inside of
-  /// Processes that count as if they were not there, nor their memory: they are about to get a lease.
+      within;  ///< only these devices exist: those of the lease around us
+  /// Processes that do not count, nor does their memory, because they are about to get a lease.
   std::set<std::uint32_t> adopted;
   ReadingSet also;  ///< readings beyond those that judging the request needs
   store::Extent books = store::Extent::everything;
   Processes* processes = &system_processes();
 };
 
-/// The machine and the books at one instant.
+/// The machine and the ledger at one instant.
 struct World {
   Facts facts;
   Ledger ledger;
-  std::set<std::uint32_t> assumed;  ///< processes that were given to a lease on the strength of their user
-  std::vector<store::ForeignLock> foreign_locks;  ///< as in facts, with who took them
-  std::set<TicketId> stopped;  ///< who waits and is passed over; empty unless the books were read whole
+  std::set<std::uint32_t> assumed;  ///< processes that were attributed to a lease only because of their user
+  std::vector<store::ForeignLock> foreign_locks;  ///< as in `facts`, with the user and process that took each
+  std::set<TicketId> stopped;  ///< waiters that others pass over; empty unless the whole ledger was read
   Moment looked_at = 0;
 };
 
 /// The user of this process.
 Asker asker_here();
 
-/// What the options allow whom they are for at this time of the week. nullopt: they limit nothing.
+/// What the options allow their asker at this time of the week. nullopt: they limit nothing.
 std::optional<UserLimits> limits_now(const LookOptions& options);
 
-/// One verdict a device, as `judge_each` for a whole one, but behind those who wait: what a listing says of
-/// it.
+/// One verdict for each device, for a listing: as `judge_each` for a whole device, but behind the requests
+/// that wait.
 Result<std::vector<Verdict>> judge_each_in_line(const World& world);
 
-/// Asks the source and reads the books, with what judging `request` needs. Holds and changes nothing. Users
-/// have names if the books were read whole. Error: as Source::read; the lease directory is not fit for use.
+/// Asks the source for what judging `request` needs, and reads the ledger. Holds and changes nothing. Users
+/// have names if the whole ledger was read. Error: as Source::read; the lease directory is not fit for use.
 Result<World> look(source::Source& source, store::LeaseStore& store, const Request& request,
                    const LookOptions& options);
 
-/// Reads what choosing needs (readings_to_choose) into the world. A topology that cannot be had is no error:
+/// Reads what choosing needs (readings_to_choose) into the world. A topology that cannot be read is no error:
 /// the choice then says so.
 void read_to_choose(ReadingSet needed, source::Source& source, World& world);
 
-/// Reads the topology into the world if choosing depends on it: some machines take seconds to tell it. A
-/// topology that cannot be had is no error: the choice then says so.
+/// Reads the topology into the world, but only if choosing depends on it, because some machines take seconds
+/// to tell it. A topology that cannot be read is no error: the choice then says so.
 Result<void> read_topology_for(const Request& request, source::Source& source, World& world);
 
-/// Leases that ended and whose devices still have memory in use that no living process on them explains.
-/// Their files are kept, as the only trace of why.
+/// Leases that have ended and whose devices still have memory in use that no living process on them explains.
+/// Their files are kept, because nothing else tells why the memory is in use.
 std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, Processes& processes);
 
-/// Whether the ticket's process is stopped (Ctrl-Z, SIGSTOP), or the one that waits for it.
+/// Whether the ticket's process, or the process that waits on its behalf, is stopped (Ctrl-Z, SIGSTOP).
 bool is_stopped(const Ticket& ticket, Processes& processes);
 
 /// The waiting tickets that are stopped: others pass them over.

@@ -8,21 +8,21 @@
 
 namespace berth::leasing {
 
-/// What is asked of other processes, so that tests can answer.
+/// The questions about other processes, as an interface, so that tests can answer them.
 class Processes {
  public:
   virtual ~Processes() = default;
 
-  /// nullopt: there is none, or it may not be seen.
+  /// nullopt: there is no such process, or we may not see it.
   virtual std::optional<sys::ProcessStat> stat(std::uint32_t pid) = 0;
   virtual std::optional<std::uint32_t> owner(std::uint32_t pid) = 0;
-  /// Whether it has the file open for writing. nullopt: it may not be asked.
+  /// Whether the process has the file open for writing. nullopt: we may not know.
   virtual std::optional<bool> can_write(std::uint32_t pid, const sys::FileIdentity& file) = 0;
-  /// "" when it is not set. nullopt: it may not be asked.
+  /// "" if the variable is not set. nullopt: we may not know.
   virtual std::optional<std::string> variable(std::uint32_t pid, const std::string& name) = 0;
 };
 
-/// Those of this machine, as /proc tells.
+/// The processes of this machine, as /proc tells.
 Processes& system_processes();
 
 }  // namespace berth::leasing

@@ -12,18 +12,18 @@
 
 namespace berth::leasing {
 
-/// The processes that hold the lease because they have its file open, as far as they may be seen; without
-/// this one.
+/// The processes that hold the lease because they have its file open, as far as we may see them, without this
+/// process.
 std::vector<pid_t> holders_of(store::LeaseStore& store, TicketId lease);
 
 /// "712 (tmux), 803 (python worker.py, stopped)".
 std::string in_words(const std::vector<pid_t>& pids);
 
-/// Asks the process that holds the lease, or waits with the request, to end it, by SIGTERM: the one that took
-/// it, else those that hold it and whose parent does not. Returns when the lease has ended. Error: `failure`
-/// when the lease is another user's, or nobody holds it who can be asked; `timed_out` with the pids when it
-/// has not ended within `patience`. `words`: what those read on their terminals whom a `berth` of theirs does
-/// not tell; "" for nothing.
+/// Asks by SIGTERM that the lease, or the waiting request, end. The signal goes to the process that took it;
+/// if that process has ended, to the holders whose parent does not hold it. Returns when the lease has ended.
+/// Error: `failure` if the lease is another user's, or if no holder can be asked; `timed_out` with the pids
+/// if the lease has not ended within `patience`. `words`: a text for the terminals of processes that no
+/// `berth` of theirs tells; "" for none.
 Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::chrono::milliseconds patience,
                             std::string_view words = "");
 

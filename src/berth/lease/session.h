@@ -23,14 +23,14 @@ struct Explained {
   std::vector<Verdict> verdicts;    ///< of each device, in the order of the snapshot
   std::size_t possible = 0;         ///< devices that could ever serve the request
   std::vector<std::string> looser;  ///< requests that would succeed now, in words
-  /// How it stands behind those who asked earlier, or would stand. nullopt: nobody is before it.
+  /// How the request stands, or would stand, behind those that came earlier. nullopt: nobody is before it.
   std::optional<Standing> standing{};
 };
 
-/// The answer is no.
+/// The request is not granted.
 struct Refusal : Explained {
   ErrorCode code = ErrorCode::not_now;              ///< `impossible`; `not_now`; `timed_out`
-  std::optional<std::chrono::milliseconds> waited;  ///< that long, in vain
+  std::optional<std::chrono::milliseconds> waited;  ///< how long it waited in vain
 };
 
 /// The devices that the request would get now, behind those who wait, in the order in which the job shall see
@@ -40,48 +40,49 @@ struct Picked {
   Choice choice;
 };
 
-/// What bears on an answer and does not show in it, one sentence each: an old snapshot, a mask that was cut
-/// off, what is to be known about the choice, instances of which CUDA shows one.
+/// What affects an answer but does not show in it, one sentence each: an old snapshot, a mask that was cut
+/// off, notes on the choice, instances of which CUDA shows only one.
 std::vector<std::string> notes_on(const Picked& picked);
 std::vector<std::string> notes_on(const HeldLease& lease);
-/// The same for who shows all that a look saw: also the tickets that cannot be understood.
+/// The same for a command that shows all that a look saw: also the tickets that cannot be understood.
 std::vector<std::string> notes_on(const World& world);
 
-/// The one use of Berth under all its faces: the site file, the machine or the lease that we are inside of,
-/// and the mask of this process are settled once; then it looks, picks, explains and leases. Starts nothing
+/// One use of Berth; program, library and agent all use it. It settles once the site file, the machine or the
+/// lease around us, and the mask of this process. Then it looks, picks, explains and leases. Starts nothing
 /// and prints nothing. Move-only.
 class Session {
  public:
-  /// For questions asked here and now: BERTH_LEASE says inside of which lease. `tell`: whom a question makes
-  /// wait. Error: a site file that is malformed; a lease directory that is not fit for use.
+  /// For questions of this process; BERTH_LEASE says inside which lease it is. `tell`: is told whom a
+  /// question has to wait for. Error: a site file that is malformed; a lease directory that is not fit for
+  /// use.
   static Result<Session> open(SourceAccess source, MaskUse mask, const store::Tell& tell = {});
   /// For questions asked at this place.
   static Result<Session> open_at(Place place, SourceAccess source, MaskUse mask);
-  /// With everything settled: `within` of the options is the place's.
+  /// With everything settled by the caller; only `within` of the options comes from the place.
   Session(Place place, SourceAccess source, LookOptions options);
 
   const SitePolicy& policy() const { return options_.policy; }
   const Place& place() const { return place_; }
   const SourceAccess& source() const { return source_; }
-  /// What whoever asks should know of the place, one sentence each: "BERTH_LEASE=… names no live lease …".
+  /// What the asking user should know of the place, one sentence each: "BERTH_LEASE=… names no live lease …".
   const std::vector<std::string>& warnings() const { return place_.warnings; }
 
   /// From now on these processes count as if they were not there: they are about to get a lease.
   void set_aside(std::set<std::uint32_t> processes) { options_.adopted = std::move(processes); }
 
-  /// The machine and the books as they are now, with what judging the request needs, and `also`. Error: as
-  /// Source::read; the lease directory.
+  /// The machine and the ledger as they are now, with the readings that judging the request needs, and
+  /// `also`. Error: as Source::read; the lease directory is not fit for use.
   Result<World> look(const Request& request, ReadingSet also = {}) const;
 
-  /// Holds nothing: the next who asks may be told the same. A topology that cannot be had is no error: the
-  /// choice then says so. Error: `usage`; as `look`.
+  /// Leases nothing: the next process that asks may get the same answer. A topology that cannot be read is no
+  /// error: the choice then says so. Error: `usage`; as `look`.
   Result<std::variant<Picked, Refusal>> pick(const Request& request) const;
 
   /// Error: as `pick`.
   Result<Explained> why(const Request& request) const;
 
-  /// Takes a lease for this process, in its turn, as acquire_in_turn. Error: as `pick`; `not_now`, where it
-  /// would wait for leases that the words say it has itself.
+  /// Takes a lease for this process, in its turn, as acquire_in_turn. Error: as `pick`; `not_now` if the
+  /// request would wait for leases that this process has itself, according to `words`.
   Result<std::variant<HeldLease, Refusal>> acquire(const Request& request, const TicketWords& words,
                                                    const Patience& patience = {},
                                                    const OnWait& on_wait = {}) const;

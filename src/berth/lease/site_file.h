@@ -10,7 +10,8 @@
 
 namespace berth::leasing {
 
-/// Where a policy may come from. The user's file may only narrow what the site's says.
+/// The files that a policy may come from. The user's file may only make the rules of the site's file
+/// stricter.
 struct SiteFilePaths {
   std::string site;  ///< "" for none
   std::string user;  ///< "" for none
@@ -19,18 +20,18 @@ struct SiteFilePaths {
 /// $BERTH_SITE_FILE, else /etc/berth.toml; and berth.toml under $XDG_CONFIG_HOME, else ~/.config.
 SiteFilePaths standard_site_file_paths();
 
-/// What is in force, and the files that it comes from.
+/// The policy in force, and the files that it comes from.
 struct SiteFiles {
   SitePolicy policy;
   std::vector<std::string> read;
 };
 
-/// Error: `failure` when a file is malformed or cannot be read: file, line and what is allowed. A file that
-/// is not there is no error, and neither is a key that is not known: see SitePolicy::not_understood.
+/// Error: `failure` if a file is malformed or cannot be read; the message has the file, the line and what is
+/// allowed. A missing file is no error, nor is an unknown key: see SitePolicy::not_understood.
 Result<SiteFiles> read_site_files(const SiteFilePaths& paths);
 
-/// The policy that `text` lays down on top of `policy`. `path` is for messages. `only_narrow`: an entry that
-/// would allow more than `policy` does is an error.
+/// `policy` with the rules of `text` added. `path` is for messages. `only_narrow`: an entry that would allow
+/// more than `policy` does is an error.
 Result<SitePolicy> apply_site_text(SitePolicy policy, std::string_view text, std::string_view path,
                                    bool only_narrow);
 

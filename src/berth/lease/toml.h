@@ -3,11 +3,12 @@
 // toml++ as Berth uses it. Errors come back as values: its exceptions are off.
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
-// Without this, numbers are read through iostreams, and the locales go into the program with them.
+// Without this, toml++ reads numbers through iostreams, and the program then contains the locales too.
 #define TOML_FLOAT_CHARCONV 1
-// Its parser asserts, and aborts, on some malformed input that it then reports as an error all the same.
+// The parser of toml++ asserts, and so aborts, on some malformed input; without the assertion it reports an
+// error.
 #define TOML_ASSERT(expression) static_assert(true)
-// What it takes for impossible in these tests of characters is a letter such as é where a value should be.
+// The code that toml++ takes for unreachable is reached if a letter such as é is where a value should be.
 #include <cstdint>
 
 #include <toml++/impl/preprocessor.h>
