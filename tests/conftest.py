@@ -1,13 +1,37 @@
 """Fixtures for all tests of the program. tests/lab.py says what a Lab is."""
 
 import ctypes
+import fcntl
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 import pytest
 from lab import BUILD, Lab
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory) -> pathlib.Path:
+    """The documents as `./dev docs` builds them: a broken link, a missing anchor or a page in no menu is an error."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    folder = shared / "site"
+    with (shared / "site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # whoever comes first builds it for all
+        if not (folder / "index.html").exists():
+            done = subprocess.run(
+                [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
+                cwd=pathlib.Path(__file__).parents[1],
+                env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
+            assert (done.returncode, done.stderr) == (0, "")
+    return folder
 
 
 @pytest.fixture

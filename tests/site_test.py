@@ -1,11 +1,8 @@
 """`./dev docs` builds the site, and nothing on it leads nowhere or is loaded from elsewhere."""
 
 import html
-import os
 import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
 import yaml
@@ -13,22 +10,6 @@ import yaml
 pytestmark = pytest.mark.release_only
 
 ROOT = pathlib.Path(__file__).parents[1]
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory) -> pathlib.Path:
-    """Built strictly: a broken link, a missing anchor or a page that is in no menu is an error."""
-    folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
-        cwd=ROOT,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return folder
 
 
 def test_each_page_is_there(site):

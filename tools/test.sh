@@ -60,11 +60,14 @@ run_part_release() {
   program_tests program-release release -m "not package and not python"
 }
 
+# The longest random histories take minutes of it. The release build goes through these.
+unit_tests_debug() { RC_PARAMS=max_size=50 unit_tests debug; }
+program_tests_debug() { program_tests program-debug debug -m "not package and not python and not release_only"; }
+
 run_part_debug() {
   check build-debug build debug || return 0
-  # The longest random histories take minutes of it. The release build goes through these.
-  RC_PARAMS=max_size=50 unit_tests debug
-  program_tests program-debug debug -m "not package and not python and not release_only"
+  unit_tests_debug
+  program_tests_debug
 }
 
 # The agent and the hub under load, a report ends them. Not a part of the whole: the build alone takes two minutes.
@@ -81,6 +84,10 @@ run_part_threads() {
 # simulated machine, are those of the release build.
 run_part_tsan() {
   check build-release build release berth simulator || return 0
+  tests_under_tsan
+}
+
+tests_under_tsan() {
   check build-tsan build tsan berth_api_test || return 0
   ln -sf ../release/berth build/tsan/berth && ln -sf ../../release/sim/berth-sim build/tsan/sim/berth-sim
   unit_tests tsan -R '^api$'
@@ -110,14 +117,42 @@ run_part_wheels() {
   program_tests program-wheels release -m wheels
 }
 
+# The whole, in two lanes: tests of the program wait most of the time, and beside them whatever computes is built and
+# looked at, at the lowest priority. Each test of the program runs once: under the sanitizers, or, where it is marked
+# so, as the build that ships. `./dev test release` runs all of them as the build that ships.
+run_whole() {
+  check build-release build release || return 0
+  compute_beside &
+  local beside=$!
+  program_tests program-release release -m "release_only and not package and not python"
+  run_part_python
+  run_part_package
+  while [[ ! -e build/results/build-debug.count ]] && kill -0 "$beside" 2>/dev/null; do sleep 1; done
+  if grep -qx 'passed 1' build/results/build-debug.count; then program_tests_debug; fi
+  wait "$beside"
+}
+
+compute_beside() {
+  local part
+  renice -n 19 -p "$BASHPID" >/dev/null
+  if check build-debug build debug; then unit_tests_debug; fi
+  unit_tests release
+  tests_under_tsan
+  for part in lint model; do "run_part_$part"; done
+}
+
 cmd_test() {
   local parts=("$@") part
-  ((${#parts[@]})) || parts=(release python lint package model debug tsan)
   for part in "${parts[@]}"; do
     declare -F "run_part_$part" >/dev/null || die "no such part: $part"
   done
   setup_to_test
   begin_report
-  for part in "${parts[@]}"; do "run_part_$part"; done
+  trap 'trap - INT TERM; kill 0' INT TERM
+  if ((${#parts[@]})); then
+    for part in "${parts[@]}"; do "run_part_$part"; done
+  else
+    run_whole
+  fi
   end_report
 }
