@@ -15,6 +15,7 @@
 #include "berth/history/history.h"
 #include "berth/history/place.h"
 #include "berth/lease/blind_spots.h"
+#include "berth/lease/site_file.h"
 #include "berth/net/http_server.h"
 #include "berth/net/hub.h"
 #include "berth/net/store_agent.h"
@@ -51,6 +52,19 @@ struct Wanted {
   }
 };
 
+void log_line(const std::string& text) {
+  cli::write_error("berth: " + text + "\n");
+}
+
+/// The rule of who comes first, for the line of the lab as for that of this machine. Where the site file is
+/// broken nobody goes past those who ask here.
+TurnOrder order_of_site() {
+  const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
+  if (files) return files->policy.line.order;
+  log_line(fmt::format("first come, first served in the line of the lab: {}", files.error().message));
+  return TurnOrder::fifo;
+}
+
 /// nullopt: help was asked for, and given.
 Result<std::optional<Wanted>> read_settings(std::span<char*> words) {
   Wanted wanted;
@@ -65,6 +79,7 @@ Result<std::optional<Wanted>> read_settings(std::span<char*> words) {
   BERTH_DO(cli::read_serve_file(config_file, syntax));
   BERTH_DO(serve::check(settings));
   BERTH_LET(wanted.store, serve::store_place(settings.store, serve::own_hostname()));
+  if (wanted.store) wanted.store->order = order_of_site();
   if (settings.hub.is_hub) {
     BERTH_LET(auto agents, serve::read_agents(settings.hub));
     wanted.agents = std::move(agents);
@@ -80,10 +95,6 @@ Result<source::ProbeOptions> probe_options(const serve::Settings& settings) {
   options.keep = true;
   options.kind = settings.source;
   return options;
-}
-
-void log_line(const std::string& text) {
-  cli::write_error("berth: " + text + "\n");
 }
 
 /// What is kept of the looks, and where.
@@ -189,7 +200,8 @@ class Program {
     if (fresh->settings.hub.is_hub != is_hub_)
       return fail(ErrorCode::failure, "an agent becomes a hub, or a hub an agent, only with a restart");
     if (fresh->store != store_)
-      return fail(ErrorCode::failure, "another store, or another name in it, only with a restart");
+      return fail(ErrorCode::failure,
+                  "another store, another name in it, or another order of its line, only with a restart");
     BERTH_DO(server_.apply(fresh->settings));
     return apply(*fresh);
   }

@@ -37,7 +37,9 @@ Result<StorePlace> place_of(const cli::StoreOptions& options, bool makes_user) {
         "where shall the password of the agents be? Name a file with --store-password-file; init writes one "
         "if the file is not there");
   BERTH_LET(const auto place, store_place(store, sys::host_name()));
-  if (!place) return fail(ErrorCode::usage, "which store? Name it with --store URL, or name the file of an agent with --config");
+  if (!place)
+    return fail(ErrorCode::usage,
+                "which store? Name it with --store URL, or name the file of an agent with --config");
   return *place;
 }
 
@@ -70,9 +72,8 @@ Result<cli::Output> store_command(std::span<char*> words) {
   const bool is_well = std::ranges::none_of(
       findings, [](const render::Finding& each) { return each.level == render::Level::fail; });
   const render::Style style = cli::Environment::style_of(1);
-  return cli::Output{.out = options.json
-                                ? render::doctor_json(findings)
-                                : render::doctor_report(findings, "the line of the lab is", style),
+  return cli::Output{.out = options.json ? render::doctor_json(findings)
+                                         : render::doctor_report(findings, "the line of the lab is", style),
                      .status = is_well ? 0 : 1};
 }
 

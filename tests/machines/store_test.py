@@ -1,7 +1,9 @@
 """One line over a lab: `berth serve --store` with a real etcd, and `berth run --anywhere` at two desks."""
 
 import contextlib
+import ctypes
 import json
+import os
 import shutil
 import signal
 import socket
@@ -380,13 +382,53 @@ def test_a_request_may_not_name_more_hosts_than_a_ticket_holds(lab):
     asker.close()
 
 
-def place_of(desk, mark, host="gpu1"):
+@contextlib.contextmanager
+def as_seen_by_the_kernel(uid):
+    """What is connected here is another user's, who may go where root may."""
+    libc = ctypes.CDLL(None)
+    os.seteuid(uid)
+    libc.setfsuid(0)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def place_of(desk, mark, host="gpu1", uid=0):
     """A place in the line, by hand: the lines that the agent says."""
     asker = socket.socket(socket.AF_UNIX)
     asker.settimeout(DEADLINE_S)
-    asker.connect(str(desk.socket))
+    with as_seen_by_the_kernel(uid) if uid else contextlib.nullcontext():
+        asker.connect(str(desk.socket))
     asker.sendall(f"wait {mark} 1 {host}\n".encode())
     return asker, asker.makefile("r")
+
+
+@pytest.mark.parametrize("order", ["fair", "fifo"])
+def test_in_the_fair_order_one_users_many_requests_keep_no_other_waiting(lab, order):
+    if os.geteuid() != 0:
+        pytest.skip("needs root: acts as other users")
+    desk = lab.desks[0]
+    (lab.hosts[0].lab.directory / "site.toml").write_text(f'order = "{order}"\n')
+    desk.agent.terminate()
+    desk.agent.wait(timeout=DEADLINE_S)
+    desk.start_agent()
+    kept = []
+    for i in range(10):
+        asker, says = place_of(desk, f"{i:032x}")
+        kept += [asker, says]
+        if i < 8:  # as many of one kind as a host has in its own line
+            assert "open gpu1\n" in iter(says.readline, "")
+            asker.sendall(b"joined gpu1\n")
+    eventually(lambda: joined(lab) == [0] * 2 + [1] * 8)
+    asker, says = place_of(desk, "ab" * 16, uid=4242)
+    if order == "fair":
+        # Before all but the first of theirs.
+        assert [says.readline(), says.readline()] == ["open gpu1\n", "place 1\n"]
+    else:
+        assert says.readline() == "place 10\n"
+    for each in (*kept, asker, says):
+        each.close()
 
 
 def test_two_with_the_same_ticket_have_one_start(lab):

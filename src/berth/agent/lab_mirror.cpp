@@ -27,7 +27,7 @@ void LabMirror::put(const render::StoredValue& value) {
   } else if (const auto home = name_in(kLabPresence, value.key)) {
     alive_.insert_or_assign(*home, value.value);
   } else if (const auto started = name_in(kLabStarts, value.key)) {
-    starts_.insert_or_assign(*started, value.value);
+    starts_.insert_or_assign(*started, render::read_lab_start(value.value));
   }
 }
 
@@ -77,6 +77,20 @@ void LabMirror::made_here(const render::StoreChange& change, std::uint64_t revis
     remove(key);
     removed_here_.insert_or_assign(key, revision);
   }
+}
+
+GpusByUser LabMirror::gpus_by_user() const {
+  GpusByUser has;
+  for (const auto& [id, start] : starts_) has.in_all[start.uid] += start.gpus;
+  has.firmly = has.in_all;
+  return has;
+}
+
+std::vector<Numbered> LabMirror::turns() const {
+  std::vector<Numbered> turns = line_.turns();
+  for (const auto& [id, start] : starts_)
+    if (start.turn) turns.push_back({start.uid, start.gpus, *start.turn, true});
+  return turns;
 }
 
 // A key that was not changed since is known. If all that were changed are known too, then all keys are, and

@@ -44,8 +44,13 @@ class LabMirror {
   /// Which store this is: another one, or one that was wiped, has another mark.
   const std::string& mark() const { return mark_; }
   const LabLine& line() const { return line_; }
-  const Names& alive() const { return alive_; }    ///< version of the agent, by machine
-  const Names& starts() const { return starts_; }  ///< by id of the ticket
+  const Names& alive() const { return alive_; }  ///< version of the agent, by machine
+  /// By id of the ticket.
+  const std::map<std::string, LabStart, std::less<>>& starts() const { return starts_; }
+  /// What the starts have, by user.
+  GpusByUser gpus_by_user() const;
+  /// The turns of all that wait and of all that were started.
+  std::vector<Numbered> turns() const;
 
  private:
   struct Revisions {
@@ -62,7 +67,8 @@ class LabMirror {
   std::uint64_t agreed_ = 0;  ///< up to which it was read, and not told
   std::string mark_{};
   LabLine line_{};
-  Names alive_{}, starts_{};
+  Names alive_{};
+  std::map<std::string, LabStart, std::less<>> starts_{};
 };
 
 }  // namespace berth::serve

@@ -232,16 +232,22 @@ void judge_machines(const StoreSeen& seen, Findings& findings) {
 }
 
 void judge_line(const StoreSeen& seen, const std::vector<std::string>& hosts, Findings& findings) {
-  std::set<std::string> alive, silent, unknown;
+  std::set<std::string> alive, silent, unknown, in_turn, as_they_came;
   for (const auto& [name, version] : seen.alive) alive.insert(name);
   for (const LabTicket& each : seen.tickets) {
     if (!alive.contains(each.home)) silent.insert(each.home);
+    (each.turn ? in_turn : as_they_came).insert(each.home);
     for (const std::string& host : each.hosts)
       if (!hosts.empty() && std::ranges::find(hosts, host) == hosts.end()) unknown.insert(host);
   }
   findings.push_back({Level::pass, "line",
                       seen.waiting == 1 ? "1 request waits" : fmt::format("{} requests wait", seen.waiting),
                       ""});
+  if (!in_turn.empty() && !as_they_came.empty())
+    findings.push_back({Level::warn, "line",
+                        fmt::format("{} let the user with fewer GPUs come first, and {} do not",
+                                    some_of(in_turn), some_of(as_they_came)),
+                        "give all machines the same `order` in the site file, and restart their agents"});
   if (!unknown.empty())
     findings.push_back(
         {Level::warn, "line",

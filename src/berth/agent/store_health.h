@@ -37,9 +37,9 @@ struct StoreSeen {
   std::vector<render::StoreMember>
       members{};  ///< of which etcd says that it consists; empty: it does not say
   std::vector<std::string> alarms{};
-  std::string user{};              ///< as whom it was asked; "": as nobody
-  bool lets_anybody_in = false;    ///< without a user
-  bool wants_user = false;         ///< who shows none is refused
+  std::string user{};            ///< as whom it was asked; "": as nobody
+  bool lets_anybody_in = false;  ///< without a user
+  bool wants_user = false;       ///< who shows none is refused
   StoreRights rights{};
   std::vector<std::pair<std::string, std::string>> alive{};  ///< machine, version of its agent
   std::vector<LabTicket> tickets{};                          ///< some of those that wait

@@ -7,6 +7,7 @@
 #include "berth/agent/peer.h"
 #include "berth/agent/settings.h"
 #include "berth/core/error.h"
+#include "berth/core/schedule.h"
 
 namespace berth::serve {
 
@@ -14,9 +15,10 @@ namespace berth::serve {
 struct StorePlace {
   std::vector<Peer> members;  ///< of one etcd; any of them will do
   std::string socket;
-  std::string name;           ///< of this machine in the store
-  std::string user;           ///< "": etcd asks nobody who they are
-  std::string password_file;  ///< read anew whenever etcd wants the password
+  std::string name;                   ///< of this machine in the store
+  std::string user;                   ///< "": etcd asks nobody who they are
+  std::string password_file;          ///< read anew whenever etcd wants the password
+  TurnOrder order = TurnOrder::fifo;  ///< of those who ask on this machine, as its site file says
 
   bool operator==(const StorePlace&) const = default;
 };

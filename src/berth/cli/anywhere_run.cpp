@@ -501,8 +501,9 @@ Result<int> run_anywhere(const AnywhereRun& options) {
           "all its hosts; name those with the data: --host");
     std::vector<std::string> names;
     for (const LabHost& host : hosts) names.push_back(name_in_lab(host));
-    const unsigned lane = lane_of(options.run.lease.request.request.count, site.policy.line);
-    BERTH_LET(place, LabPlace::take(site.policy.store_socket, lane, std::move(names)));
+    const unsigned gpus = options.run.lease.request.request.count;
+    BERTH_LET(place, LabPlace::take(site.policy.store_socket, lane_of(gpus, site.policy.line), gpus,
+                                    std::move(names)));
   }
   return Caller(options, std::move(hosts), std::move(token), std::move(place)).go();
 }

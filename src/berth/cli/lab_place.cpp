@@ -18,11 +18,12 @@ constexpr auto kBetweenTries = 1s;
 
 }  // namespace
 
-Result<LabPlace> LabPlace::take(std::string socket, unsigned lane, std::vector<std::string> hosts) {
+Result<LabPlace> LabPlace::take(std::string socket, unsigned lane, unsigned gpus,
+                                std::vector<std::string> hosts) {
   BERTH_LET(const auto secret, secret_mark());
   // Of "berth-0123…\n" the digits.
   const std::size_t digits = secret.find('-') + 1;
-  LabPlace place(std::move(socket), secret.substr(digits, secret.size() - digits - 1), lane,
+  LabPlace place(std::move(socket), secret.substr(digits, secret.size() - digits - 1), lane, gpus,
                  std::move(hosts));
   BERTH_LET(auto link, StoreLink::open(place.path_));
   place.link_ = std::move(link);
@@ -97,7 +98,7 @@ void LabPlace::come_back() {
 
 void LabPlace::say_all() {
   if (hosts_.empty()) return;
-  link_->send(fmt::format("wait {} {} {}", mark_, lane_, fmt::join(hosts_, ",")));
+  link_->send(fmt::format("wait {} {} {} {}", mark_, lane_, fmt::join(hosts_, ","), gpus_));
   for (const std::string& host : joined_) link_->send("joined " + host);
   if (!start_on_.empty()) link_->send("start " + start_on_);
 }

@@ -17,9 +17,10 @@ namespace berth::cli {
 /// back with the same mark has the same place.
 class LabPlace {
  public:
-  /// `lane`: of the request (berth/core/lab_line.h). `hosts`: that could start it, without users. Error: as
-  /// of StoreLink::open.
-  static Result<LabPlace> take(std::string socket, unsigned lane, std::vector<std::string> hosts);
+  /// `lane` and `gpus`: of the request (berth/core/lab_line.h). `hosts`: that could start it, without users.
+  /// Error: as of StoreLink::open.
+  static Result<LabPlace> take(std::string socket, unsigned lane, unsigned gpus,
+                               std::vector<std::string> hosts);
 
   void add_to(std::vector<pollfd>& polled) const;
   std::optional<std::chrono::steady_clock::time_point> next_deadline() const;
@@ -41,13 +42,17 @@ class LabPlace {
   void ask_to_start(const std::string& host);
 
  private:
-  LabPlace(std::string socket, std::string mark, unsigned lane, std::vector<std::string> hosts)
-      : path_(std::move(socket)), mark_(std::move(mark)), lane_(lane), hosts_(std::move(hosts)) {}
+  LabPlace(std::string socket, std::string mark, unsigned lane, unsigned gpus, std::vector<std::string> hosts)
+      : path_(std::move(socket)),
+        mark_(std::move(mark)),
+        lane_(lane),
+        gpus_(gpus),
+        hosts_(std::move(hosts)) {}
   void come_back();
   void say_all();
 
   std::string path_, mark_;
-  unsigned lane_;
+  unsigned lane_, gpus_;
   std::vector<std::string> hosts_;
   std::set<std::string> joined_;
   std::string start_on_;

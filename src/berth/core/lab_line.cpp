@@ -40,9 +40,10 @@ void LabLine::put(LabTicket ticket) {
   if (const auto found = tickets_.find(ticket.id); found != tickets_.end()) {
     Kept& kept = found->second;
     const bool stays = kept.order == ticket.order && kept.home == ticket.home && kept.lane == ticket.lane &&
-                       kept.group->hosts == ticket.hosts;
+                       kept.turn == ticket.turn && kept.group->hosts == ticket.hosts;
     if (stays) {
       kept.uid = ticket.uid;
+      kept.gpus = ticket.gpus;
       kept.joined = std::move(ticket.joined);
       return;
     }
@@ -50,9 +51,16 @@ void LabLine::put(LabTicket ticket) {
   }
   Group& group = group_of(ticket.hosts);
   ++homes_[ticket.home];
-  const auto [made, is_new] = tickets_.emplace(
-      std::move(ticket.id),
-      Kept{ticket.order, std::move(ticket.home), ticket.uid, ticket.lane, &group, std::move(ticket.joined)});
+  if (ticket.turn) ++with_turn_;
+  Kept kept{.order = ticket.order,
+            .home = std::move(ticket.home),
+            .uid = ticket.uid,
+            .lane = ticket.lane,
+            .gpus = ticket.gpus,
+            .turn = ticket.turn,
+            .group = &group,
+            .joined = std::move(ticket.joined)};
+  const auto [made, is_new] = tickets_.emplace(std::move(ticket.id), std::move(kept));
   Lane& lane = group.lanes[ticket.lane];
   lane.insert(first_from(lane, ticket.order), &made->second);
 }
@@ -62,6 +70,7 @@ void LabLine::remove(std::string_view id) {
   if (found == tickets_.end()) return;
   const Kept& kept = found->second;
   if (const auto home = homes_.find(kept.home); --home->second == 0) homes_.erase(home);
+  if (kept.turn) --with_turn_;
   Group& group = *kept.group;
   const auto lane = group.lanes.find(kept.lane);
   // An order is of one ticket alone in a store that works; in one that does not, none may be left behind.
@@ -85,6 +94,8 @@ std::optional<LabTicket> LabLine::find(std::string_view id) const {
                    .home = found->home,
                    .uid = found->uid,
                    .lane = found->lane,
+                   .gpus = found->gpus,
+                   .turn = found->turn,
                    .hosts = found->group->hosts,
                    .joined = found->joined};
 }
@@ -97,20 +108,59 @@ std::vector<std::string> LabLine::of_home(std::string_view home) const {
   return ids;
 }
 
-std::size_t LabLine::place(std::string_view id) const {
-  const Kept* own = kept(id);
+std::vector<Numbered> LabLine::turns() const {
+  std::vector<Numbered> turns;
+  if (with_turn_ == 0) return turns;
+  for (const auto& [id, kept] : tickets_)
+    if (kept.turn) turns.push_back({kept.uid, kept.gpus, *kept.turn, false});
+  return turns;
+}
+
+LabOpenings::LabOpenings(const LabLine& line, const std::set<std::string, std::less<>>& absent,
+                         const GpusByUser& has)
+    : line_(line), absent_(absent) {
+  if (line.with_turn_ > 0) rank_by_turn(has);
+}
+
+void LabOpenings::rank_by_turn(const GpusByUser& has) {
+  std::vector<const Kept*> came;
+  for (const auto& [id, kept] : line_.tickets_) came.push_back(&kept);
+  std::ranges::sort(came, {}, &Kept::order);
+  std::vector<Wish> wishes;
+  for (const Kept* each : came)
+    wishes.push_back({.id = {},
+                      .uid = each->uid,
+                      .count = each->gpus,
+                      .turn = each->turn,
+                      .passed_over = absent_.contains(each->home)});
+  for (const std::size_t at : order_of_turns(wishes, has)) ranks_.emplace(came[at], ranks_.size());
+}
+
+std::uint64_t LabOpenings::rank_of(const Kept& ticket) const {
+  return ranks_.empty() ? ticket.order : ranks_.at(&ticket);
+}
+
+std::size_t LabOpenings::before(const LabLine::Lane& lane, const Kept& own) const {
+  if (ranks_.empty())
+    return static_cast<std::size_t>(std::ranges::lower_bound(lane, own.order, {}, &Kept::order) -
+                                    lane.begin());
+  const std::uint64_t rank = rank_of(own);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(lane, [&](const Kept* each) { return rank_of(*each) < rank; }));
+}
+
+std::size_t LabOpenings::place(std::string_view id) const {
+  const Kept* own = line_.kept(id);
   if (own == nullptr) return 0;
-  std::set<const Group*> sharing;
+  std::set<const LabLine::Group*> sharing;
   for (const std::string& host : own->group->names) {
-    const auto& named = by_host_.find(host)->second;
+    const auto& named = line_.by_host_.find(host)->second;
     sharing.insert(named.begin(), named.end());
   }
-  std::size_t before = 0;
-  for (const Group* group : sharing)
-    for (const auto& [number, lane] : group->lanes)
-      before += static_cast<std::size_t>(std::ranges::lower_bound(lane, own->order, {}, &Kept::order) -
-                                         lane.begin());
-  return before;
+  std::size_t place = 0;
+  for (const LabLine::Group* group : sharing)
+    for (const auto& [number, lane] : group->lanes) place += before(lane, *own);
+  return place;
 }
 
 const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {
@@ -121,25 +171,27 @@ const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {
     for (const auto& [number, lane] : group->lanes) {
       std::vector<Spot>& places = window[number];
       std::size_t taken = 0;
-      for (const LabLine::Kept* each : lane) {
+      for (const Kept* each : lane) {
         const bool stands = has_name(each->joined, host);
         if (!stands && absent_.contains(each->home)) continue;
-        places.push_back({each->order, stands});
-        if (++taken == kLabWindow) break;
+        places.push_back({rank_of(*each), stands});
+        // The lane lies in the order in which they came.
+        if (++taken == kLabWindow && ranks_.empty()) break;
       }
     }
   }
   for (auto& [number, places] : window) {
-    std::ranges::sort(places, {}, &Spot::order);
+    std::ranges::sort(places, {}, &Spot::rank);
     places.resize(std::min(places.size(), kLabWindow));
   }
   return window;
 }
 
 std::vector<std::string> LabOpenings::hosts_to_join(std::string_view id) {
-  const LabLine::Kept* own = line_.kept(id);
+  const Kept* own = line_.kept(id);
   if (own == nullptr) return {};
-  const auto is_before = [&](const Spot& each) { return each.order < own->order; };
+  const std::uint64_t rank = rank_of(*own);
+  const auto is_before = [&](const Spot& each) { return each.rank < rank; };
   std::vector<std::string> open;
   for (const std::string& host : own->group->hosts) {
     bool all_stand = true;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "berth/core/schedule.h"
+#include "berth/core/turn_order.h"
 
 // The one line of all requests of a lab. A store orders it (docs/store-protocol.md); who may do what by it is
 // decided here. It grants nothing: the kernel of each host does.
@@ -28,14 +29,27 @@ unsigned lane_of(unsigned gpus, const LineRules& rules);
 /// A request in the lab's line.
 struct LabTicket {
   std::string id;
-  std::uint64_t order = 0;          ///< the store's number of its making; never a clock's
-  std::string home;                 ///< the machine on which it was asked, whose agent keeps it
-  std::uint32_t uid = 0;            ///< whose it is, as the kernel of its home says
-  unsigned lane = 0;                ///< as of lane_of
-  std::vector<std::string> hosts;   ///< that could start it
-  std::vector<std::string> joined;  ///< of those, the hosts in whose own line it stands
+  std::uint64_t order = 0;  ///< the number that the store gave it when it was made; never a clock's
+  std::string home;         ///< the machine on which it was asked, whose agent keeps it
+  std::uint32_t uid = 0;    ///< whose it is, as the kernel of its home says
+  unsigned lane = 0;        ///< as of lane_of
+  unsigned gpus = 1;
+  std::optional<std::int64_t> turn{};  ///< as Ticket::turn: where its home lets who has fewer GPUs come first
+  std::vector<std::string> hosts;      ///< that could start it
+  std::vector<std::string> joined;     ///< of those, the hosts in whose own line it stands
 
   bool operator==(const LabTicket&) const = default;
+};
+
+/// One that was started, and has not ended.
+struct LabStart {
+  std::string host;
+  std::int64_t pid = 0;  ///< of the process at its home that asked
+  std::uint32_t uid = 0;
+  unsigned gpus = 0;
+  std::optional<std::int64_t> turn{};  ///< as its ticket had it
+
+  bool operator==(const LabStart&) const = default;
 };
 
 /// A request may name no more of them.
@@ -60,8 +74,8 @@ class LabLine {
   /// Their ids.
   std::vector<std::string> of_home(std::string_view home) const;
 
-  /// How many tickets that share a host with it are before it in the line.
-  std::size_t place(std::string_view id) const;
+  /// The turns of those that have one, for the turn of one that comes (next_turn).
+  std::vector<Numbered> turns() const;
 
  private:
   friend class LabOpenings;
@@ -77,6 +91,8 @@ class LabLine {
     std::string home;
     std::uint32_t uid = 0;
     unsigned lane = 0;
+    unsigned gpus = 1;
+    std::optional<std::int64_t> turn{};
     Group* group = nullptr;
     std::vector<std::string> joined;
   };
@@ -89,32 +105,44 @@ class LabLine {
   std::map<std::vector<std::string>, Group> groups_;
   std::map<std::string, std::vector<const Group*>, std::less<>> by_host_;
   std::map<std::string, std::size_t, std::less<>> homes_;
+  std::size_t with_turn_ = 0;
 };
 
-/// Who may join which hosts, for as long as nobody changes the line. Earlier tickets of an `absent` home,
-/// from which nobody has heard, keep their places and are not waited for.
+/// Who may join which hosts, for as long as nobody changes the line. The order is that in which the store got
+/// the tickets. Where tickets have turns, those go past each other as order_of_turns says.
 class LabOpenings {
  public:
-  LabOpenings(const LabLine& line, const std::set<std::string, std::less<>>& absent)
-      : line_(line), absent_(absent) {}
+  /// Earlier tickets of an `absent` home, from which nobody has heard, keep their places and are not waited
+  /// for. `has`: what each user has of the lab already.
+  LabOpenings(const LabLine& line, const std::set<std::string, std::less<>>& absent,
+              const GpusByUser& has = {});
 
-  /// The hosts whose own lines this one may join now: of the earlier tickets that could start on that host,
+  /// The hosts whose own lines this one may join now: of the tickets before it that could start on that host,
   /// those that have room in the window stand in its line already, and this one has room too. Empty: it is
   /// not in the line.
   std::vector<std::string> hosts_to_join(std::string_view id);
 
+  /// How many tickets that share a host with it are before it.
+  std::size_t place(std::string_view id) const;
+
  private:
+  using Kept = LabLine::Kept;
+
   struct Spot {
-    std::uint64_t order = 0;
+    std::uint64_t rank = 0;
     bool stands = false;
   };
   /// Of each lane those who have room in the window.
   using Window = std::map<unsigned, std::vector<Spot>>;
 
+  void rank_by_turn(const GpusByUser& has);
+  std::uint64_t rank_of(const Kept& ticket) const;
+  std::size_t before(const LabLine::Lane& lane, const Kept& own) const;
   const Window& window_of(const std::string& host);
 
   const LabLine& line_;
   const std::set<std::string, std::less<>>& absent_;
+  std::map<const Kept*, std::uint64_t> ranks_{};  ///< empty: by the order in which they came
   std::map<std::string, Window, std::less<>> windows_{};
 };
 

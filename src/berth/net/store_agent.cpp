@@ -93,7 +93,7 @@ struct StoreGuest {
   bool is_sending = false;
 
   bool waits() const { return !wanted.id.empty() && !is_gone; }
-  std::string start_text() const { return fmt::format("{} {}", start_on, who.pid); }
+  LabStart start() const { return {start_on, who.pid, wanted.uid, wanted.gpus, wanted.turn}; }
 };
 using Guest = std::shared_ptr<StoreGuest>;
 
@@ -187,7 +187,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       if (now > needed_ + kKept) store_->forget();
       co_return false;
     }
-    if (store_->is_unread()) {
+    // The turn of a new one needs the turns of the others.
+    if (store_->is_unread() && place_.order == TurnOrder::fifo) {
       const auto put = co_await put_unread();
       if (!put) co_return std::unexpected(put.error());
     }
@@ -319,11 +320,20 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     co_return Result<void>();
   }
 
+  /// Its turn is given once: it keeps that of its ticket, also where the store was wiped.
+  void give_turn(LabTicket& wanted, const std::optional<LabTicket>& found) const {
+    if (found)
+      wanted.turn = found->turn;
+    else if (!wanted.turn && place_.order == TurnOrder::fair)
+      wanted.turn = next_turn(wanted.uid, store_->now().turns());
+  }
+
   /// Puts there what this one wants. True: the store has changed.
   Promised<bool> settle(Guest guest) {
-    const LabTicket& wanted = guest->wanted;
+    LabTicket& wanted = guest->wanted;
     const auto found = store_->now().line().find(wanted.id);
     const bool is_there = found.has_value();
+    give_turn(wanted, found);
     if (is_there && found->uid != wanted.uid) {
       dismiss(guest, "another user has a place of this name");
       co_return false;
@@ -340,14 +350,14 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   Promised<bool> begin(Guest guest, std::uint64_t order) {
     const std::string id = guest->wanted.id;
     const std::string host = guest->start_on;
-    const std::string text = guest->start_text();
+    const LabStart own = guest->start();
     render::StoreChange put;
     put.conditions = {{key_of(kLabTickets, id), order}, {key_of(kLabStarts, id), 0}};
     if (order == 0) {
       // It has no place: it gets one first, or it was started already.
       const auto started = store_->now().starts().find(id);
       if (started != store_->now().starts().end()) {
-        answer_start(guest, host, started->second == text);
+        answer_start(guest, host, started->second == own);
         co_return false;
       }
       put.puts.push_back({key_of(kLabTickets, id), render::lab_ticket_json(guest->wanted)});
@@ -355,7 +365,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       if (!done) co_return std::unexpected(done.error());
       co_return true;
     }
-    put.puts.push_back({key_of(kLabStarts, id), text});
+    put.puts.push_back({key_of(kLabStarts, id), render::lab_start_json(own)});
     put.removed = {key_of(kLabTickets, id)};
     const auto done = co_await store_->change(std::move(put));
     if (!done) co_return std::unexpected(done.error());
@@ -376,13 +386,13 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     const Instant now = std::chrono::steady_clock::now();
     const LabLine& line = store_->now().line();
     const auto absent = absent_homes(now);
-    LabOpenings openings(line, absent);
+    LabOpenings openings(line, absent, store_->now().gpus_by_user());
     for (const Guest& each : guests_) {
       if (!each->waits()) continue;
       const auto ticket = line.find(each->wanted.id);
       // Its own ticket is known at once. Of earlier ones the watch may still have to tell.
       if (!ticket || ticket->order > store_->now().revision()) continue;
-      const std::size_t place = line.place(each->wanted.id);
+      const std::size_t place = openings.place(each->wanted.id);
       for (const std::string& host : openings.hosts_to_join(each->wanted.id))
         if (each->opened.emplace(host, now).second) send(each, "open " + host);
       // Last, so that who does not want to wait knows that no other host is open to him now.
@@ -445,8 +455,10 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     const bool is_of_it = std::ranges::find(guest->asked, name) != guest->asked.end();
     if (word == "status") {
       guest->wants_status = true;
-    } else if (word == "wait" && words.size() == 4 && wanted.id.empty() && is_mark(name)) {
-      take_place(guest, name, words[2], split_words(words[3], ','));
+    } else if (word == "wait" && words.size() >= 4 && words.size() <= 5 && wanted.id.empty() &&
+               is_mark(name)) {
+      // A Berth of before does not say how many GPUs it wants: its lane says so, where there are lanes.
+      take_place(guest, name, words[2], words.size() == 4 ? words[2] : words[4], split_words(words[3], ','));
     } else if (word == "joined" && is_of_it) {
       for (std::vector<std::string>* names : {&wanted.hosts, &wanted.joined})
         if (std::ranges::find(*names, name) == names->end()) names->push_back(name);
@@ -465,9 +477,10 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   void take_place(const Guest& guest, const std::string& mark, const std::string& lane_text,
-                  std::vector<std::string> hosts) {
+                  const std::string& gpus_text, std::vector<std::string> hosts) {
     const auto lane = number_from_text<unsigned>(lane_text);
-    if (!lane) return dismiss(guest, "this is no lane");
+    const auto gpus = number_from_text<unsigned>(gpus_text);
+    if (!lane || !gpus) return dismiss(guest, "this is no number of GPUs");
     const std::string id = fmt::format("{}-{}", place_.name, mark);
     if (hosts.size() > kMostHostsOfRequest)
       return dismiss(guest,
@@ -484,6 +497,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
                      .home = place_.name,
                      .uid = guest->who.uid,
                      .lane = *lane,
+                     .gpus = std::max(*gpus, 1U),
                      .hosts = std::move(hosts),
                      .joined = {}};
     removals_.erase(id);

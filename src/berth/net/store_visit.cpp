@@ -104,9 +104,7 @@ std::string impossible_write(std::string_view key) {
 
 class Look {
  public:
-  Look(Visit& visit, const StorePlace& place) : visit_(visit), place_(place) {
-    seen_.user = place.user;
-  }
+  Look(Visit& visit, const StorePlace& place) : visit_(visit), place_(place) { seen_.user = place.user; }
 
   Told<void> go() {
     std::size_t first = place_.members.size();
@@ -227,10 +225,10 @@ class Look {
     if (has_ended)
       seen_.rights.watch = "etcd ended it as soon as it had begun";
     else if (!has_begun)
-      seen_.rights.watch =
-          is_late ? fmt::format("nothing came within {} s",
-                                std::chrono::floor<std::chrono::seconds>(kStorePatience).count())
-                  : end.message;
+      seen_.rights.watch = is_late
+                               ? fmt::format("nothing came within {} s",
+                                             std::chrono::floor<std::chrono::seconds>(kStorePatience).count())
+                               : end.message;
   }
 
   Told<render::StoredRange> read_some(std::string_view folder, std::size_t most) {

@@ -215,27 +215,77 @@ bool asks_nobody_for_password(std::string_view json) {
   return error_told(json).contains("authentication is not enabled");
 }
 
+namespace {
+
+/// Absent where there is none.
+void put_turn(Json& json, const std::optional<std::int64_t>& turn) {
+  if (turn) json["turn"] = *turn;
+}
+
+std::optional<std::int64_t> turn_at(const Json& json) {
+  const auto turn = json.find("turn");
+  if (turn == json.end() || !turn->is_number_integer()) return std::nullopt;
+  return turn->get<std::int64_t>();
+}
+
+/// nullopt: there is none, or it is no such number.
+template <class T>
+std::optional<T> count_at(const Json& json, std::string_view key) {
+  const auto number = json.find(key);
+  if (number == json.end() || !number->is_number_unsigned()) return std::nullopt;
+  return number->get<T>();
+}
+
+/// An object that is not nested deeply. Null: it is none.
+Json object_in(std::string_view text) {
+  if (shape_of(text).levels > kDeepestOfStore) return nullptr;
+  Json json = Json::parse(text, nullptr, false);
+  return json.is_object() ? json : Json(nullptr);
+}
+
+}  // namespace
+
 std::string lab_ticket_json(const LabTicket& ticket) {
-  return on_one_line({{"home", ticket.home},
-                      {"uid", ticket.uid},
-                      {"lane", ticket.lane},
-                      {"hosts", ticket.hosts},
-                      {"joined", ticket.joined}});
+  Json json{{"home", ticket.home}, {"uid", ticket.uid}, {"lane", ticket.lane}, {"gpus", ticket.gpus}};
+  put_turn(json, ticket.turn);
+  json["hosts"] = ticket.hosts;
+  json["joined"] = ticket.joined;
+  return on_one_line(json);
 }
 
 std::optional<LabTicket> read_lab_ticket(std::string_view id, const StoredValue& stored) {
-  if (shape_of(stored.value).levels > kDeepestOfStore) return std::nullopt;
-  const Json json = Json::parse(stored.value, nullptr, false);
-  if (!json.is_object()) return std::nullopt;
+  const Json json = object_in(stored.value);
+  if (json.is_null()) return std::nullopt;
   auto hosts = names_at(json, "hosts");
   auto joined = names_at(json, "joined");
-  const auto uid = json.find("uid");
-  const auto lane = json.find("lane");
-  for (const auto& number : {uid, lane})
-    if (number == json.end() || !number->is_number_unsigned()) return std::nullopt;
-  if (!hosts || !joined) return std::nullopt;
-  return LabTicket{std::string(id),       stored.created,    text_at(json, "home"), uid->get<std::uint32_t>(),
-                   lane->get<unsigned>(), *std::move(hosts), *std::move(joined)};
+  const auto uid = count_at<std::uint32_t>(json, "uid");
+  const auto lane = count_at<unsigned>(json, "lane");
+  if (!uid || !lane || !hosts || !joined) return std::nullopt;
+  return LabTicket{.id = std::string(id),
+                   .order = stored.created,
+                   .home = text_at(json, "home"),
+                   .uid = *uid,
+                   .lane = *lane,
+                   .gpus = count_at<unsigned>(json, "gpus").value_or(1),
+                   .turn = turn_at(json),
+                   .hosts = *std::move(hosts),
+                   .joined = *std::move(joined)};
+}
+
+std::string lab_start_json(const LabStart& start) {
+  Json json{{"host", start.host}, {"pid", start.pid}, {"uid", start.uid}, {"gpus", start.gpus}};
+  put_turn(json, start.turn);
+  return on_one_line(json);
+}
+
+LabStart read_lab_start(std::string_view text) {
+  const Json json = object_in(text);
+  if (json.is_null()) return {};
+  return {.host = text_at(json, "host"),
+          .pid = static_cast<std::int64_t>(count_at<std::uint32_t>(json, "pid").value_or(0)),
+          .uid = count_at<std::uint32_t>(json, "uid").value_or(0),
+          .gpus = count_at<unsigned>(json, "gpus").value_or(0),
+          .turn = turn_at(json)};
 }
 
 }  // namespace berth::render

@@ -98,5 +98,9 @@ bool asks_nobody_for_password(std::string_view json);
 std::string lab_ticket_json(const LabTicket& ticket);
 /// nullopt: it is no ticket.
 std::optional<LabTicket> read_lab_ticket(std::string_view id, const StoredValue& stored);
+/// The value of the key of a start.
+std::string lab_start_json(const LabStart& start);
+/// Without a host: it is none.
+LabStart read_lab_start(std::string_view text);
 
 }  // namespace berth::render

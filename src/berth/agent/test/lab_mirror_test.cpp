@@ -22,6 +22,10 @@ std::string ticket_on(const std::string& host) {
       {.id = "", .order = 0, .home = "desk", .uid = 1000, .lane = 1, .hosts = {host}, .joined = {}});
 }
 
+std::string start_of(std::int64_t pid, std::uint32_t uid = 1000, unsigned gpus = 1) {
+  return render::lab_start_json({.host = "gpu1", .pid = pid, .uid = uid, .gpus = gpus, .turn = pid});
+}
+
 StoreNews news_of(std::vector<StoreNews::Change> changes) {
   StoreNews news;
   news.changes = std::move(changes);
@@ -34,18 +38,18 @@ TEST_CASE("what was read and what is told since are known") {
   mirror.read({.values = {{"/berth/1/store", "this one", 1, 1},
                           {"/berth/1/alive/desk", "1.0", 2, 2},
                           {"/berth/1/ticket/desk-a", ticket_on("gpu1"), 3, 4},
-                          {"/berth/1/start/desk-b", "gpu1 7", 5, 5}},
+                          {"/berth/1/start/desk-b", start_of(7), 5, 5}},
                .revision = 6,
                .count = 4});
   CHECK(mirror.is_whole());
   CHECK(mirror.mark() == "this one");
   CHECK(mirror.alive().at("desk") == "1.0");
-  CHECK(mirror.starts().at("desk-b") == "gpu1 7");
+  CHECK(mirror.starts().at("desk-b").pid == 7);
   CHECK(mirror.line().find("desk-a")->order == 3);
   CHECK(mirror.revision() == 6);
   mirror.hear(news_of({{{"/berth/1/ticket/desk-a", "", 0, 8}, true},
                        {{"/berth/1/alive/desk", "", 0, 9}, true},
-                       {{"/berth/1/start/desk-a", "gpu1 8", 9, 9}, false}}));
+                       {{"/berth/1/start/desk-a", start_of(8), 9, 9}, false}}));
   CHECK(mirror.line().size() == 0);
   CHECK(mirror.alive().empty());
   CHECK(mirror.starts().size() == 2);
@@ -57,12 +61,29 @@ TEST_CASE("what was read and what is told since are known") {
 
 TEST_CASE("what is told before anything was read, or after it was forgotten, makes nothing whole") {
   LabMirror mirror;
-  mirror.hear(news_of({{{"/berth/1/start/desk-a", "gpu1 8", 9, 9}, false}}));
+  mirror.hear(news_of({{{"/berth/1/start/desk-a", start_of(8), 9, 9}, false}}));
   StoreChange change;
-  change.puts.push_back({"/berth/1/start/desk-b", "gpu1 9"});
+  change.puts.push_back({"/berth/1/start/desk-b", start_of(9)});
   mirror.made_here(change, 10);
   CHECK(!mirror.is_whole());
   CHECK(mirror.starts().empty());
+}
+
+TEST_CASE("what was started counts for its user, until it ends") {
+  LabMirror mirror;
+  mirror.read({.values = {{"/berth/1/start/desk-a", start_of(7, 1, 4), 2, 2},
+                          {"/berth/1/start/desk-b", start_of(8, 1, 2), 3, 3},
+                          {"/berth/1/start/desk-c", "of another version", 4, 4}},
+               .revision = 4,
+               .count = 3});
+  CHECK(mirror.gpus_by_user().in_all.at(1) == 6);
+  CHECK(mirror.gpus_by_user().firmly.at(1) == 6);
+  CHECK(mirror.starts().at("desk-c").host.empty());
+  REQUIRE(mirror.turns().size() == 2);
+  CHECK(mirror.turns().front().granted);
+  CHECK(mirror.turns().front().turn == 7);
+  mirror.hear(news_of({{{"/berth/1/start/desk-a", "", 0, 5}, true}}));
+  CHECK(mirror.gpus_by_user().in_all.at(1) == 2);
 }
 
 TEST_CASE("a value that is no ticket is in no line, and takes one from there") {
@@ -78,26 +99,26 @@ TEST_CASE("what is told late takes nothing back") {
   mirror.read({.values = {}, .revision = 4, .count = 0});
   const auto put = [](const std::string& value) {
     StoreChange change;
-    change.puts.push_back({"/berth/1/start/a", value});
+    change.puts.push_back({"/berth/1/alive/a", value});
     return change;
   };
   const auto told = [](const std::string& value, std::uint64_t revision) {
-    return news_of({{{"/berth/1/start/a", value, 5, revision}, false}});
+    return news_of({{{"/berth/1/alive/a", value, 5, revision}, false}});
   };
   mirror.hear(told("before all was read", 3));
-  CHECK(mirror.starts().empty());
+  CHECK(mirror.alive().empty());
   mirror.made_here(put("first"), 5);
   mirror.made_here(put("second"), 6);
   mirror.hear(told("first", 5));
-  CHECK(mirror.starts().at("a") == "second");
+  CHECK(mirror.alive().at("a") == "second");
   StoreChange removal;
-  removal.removed = {"/berth/1/start/a"};
+  removal.removed = {"/berth/1/alive/a"};
   mirror.made_here(removal, 7);
   mirror.hear(told("second", 6));
-  CHECK(mirror.starts().empty());
-  mirror.hear(news_of({{{"/berth/1/start/a", "", 0, 7}, true}}));
+  CHECK(mirror.alive().empty());
+  mirror.hear(news_of({{{"/berth/1/alive/a", "", 0, 7}, true}}));
   mirror.hear(told("third", 8));
-  CHECK(mirror.starts().at("a") == "third");
+  CHECK(mirror.alive().at("a") == "third");
 }
 
 TEST_CASE("a mirror that was told late, and makes changes of its own, has in the end what the store has") {
@@ -135,8 +156,9 @@ TEST_CASE("a mirror that was told late, and makes changes of its own, has in the
       ++revision;
       if (act % 2 == 0) {
         const auto known = store.find(key);
-        const StoredValue value{key, ticket_on(std::to_string(revision)),
-                                known == store.end() ? revision : known->second.created, revision};
+        const std::string text = folder == "start" ? start_of(static_cast<std::int64_t>(revision))
+                                                   : ticket_on(std::to_string(revision));
+        const StoredValue value{key, text, known == store.end() ? revision : known->second.created, revision};
         store.insert_or_assign(key, value);
         history.push_back({value, false});
         change.puts.push_back({key, value.value});
@@ -161,12 +183,15 @@ TEST_CASE("a mirror that was told late, and makes changes of its own, has in the
         const std::string name = key.substr(key.rfind('/') + 1);
         const std::string folder = key.substr(kAllOfLab.size(), key.rfind('/') - kAllOfLab.size());
         ++keys[folder];
-        const auto& values = folder == "start" ? mirror.starts() : mirror.alive();
         if (folder == "ticket") {
-          auto expected = render::read_lab_ticket(name, value);
-          is_same = is_same && mirror.line().find(name) == expected;
+          is_same = is_same && mirror.line().find(name) == render::read_lab_ticket(name, value);
+        } else if (folder == "start") {
+          const auto known = mirror.starts().find(name);
+          is_same = is_same && known != mirror.starts().end() &&
+                    known->second == render::read_lab_start(value.value);
         } else {
-          is_same = is_same && values.contains(name) && values.at(name) == value.value;
+          const auto known = mirror.alive().find(name);
+          is_same = is_same && known != mirror.alive().end() && known->second == value.value;
         }
       }
       return is_same && mirror.line().size() == keys["ticket"] && mirror.starts().size() == keys["start"] &&

@@ -53,9 +53,9 @@ TEST_CASE("a sound store has nothing that anybody has to mend") {
 
 TEST_CASE("a version that loses data fails, and an old one is warned of") {
   const std::pair<const char*, Level> rows[] = {
-      {"3.3.27", Level::fail}, {"3.4.0", Level::warn},  {"3.4.21", Level::warn}, {"3.4.22", Level::pass},
-      {"3.4.23", Level::pass}, {"3.5.0", Level::fail},  {"3.5.2", Level::fail},  {"3.5.3", Level::warn},
-      {"3.5.5", Level::warn},  {"3.5.6", Level::pass},  {"3.5.16", Level::pass}, {"3.6.0", Level::pass},
+      {"3.3.27", Level::fail}, {"3.4.0", Level::warn},     {"3.4.21", Level::warn}, {"3.4.22", Level::pass},
+      {"3.4.23", Level::pass}, {"3.5.0", Level::fail},     {"3.5.2", Level::fail},  {"3.5.3", Level::warn},
+      {"3.5.5", Level::warn},  {"3.5.6", Level::pass},     {"3.5.16", Level::pass}, {"3.6.0", Level::pass},
       {"4.0.0", Level::pass},  {"3.5.0-rc.1", Level::fail}};
   for (const auto& [version, level] : rows) {
     CAPTURE(version);
@@ -165,6 +165,10 @@ TEST_CASE("a ticket for a host that is not named here, or of a machine that is s
   CHECK(level_of(seen, "line") == Level::warn);
   seen.tickets[0].hosts = {"gpu1"};
   seen.tickets[0].home = "desk2";
+  CHECK(level_of(seen, "line") == Level::warn);
+  check_remedies(seen);
+  seen.tickets = {ticket, ticket};
+  seen.tickets[1].turn = 4;
   CHECK(level_of(seen, "line") == Level::warn);
   check_remedies(seen);
   seen.alive.clear();

@@ -1,6 +1,7 @@
 #include "berth/core/lab_line.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <rapidcheck.h>
 
 #include <algorithm>
@@ -14,7 +15,14 @@ using Homes = std::set<std::string, std::less<>>;
 
 LabTicket asks(std::string id, std::uint64_t order, Hosts hosts, Hosts joined = {},
                std::string home = "desk") {
-  return {std::move(id), order, std::move(home), 1000, 0, std::move(hosts), std::move(joined)};
+  return {.id = std::move(id),
+          .order = order,
+          .home = std::move(home),
+          .uid = 1000,
+          .lane = 0,
+          .gpus = 1,
+          .hosts = std::move(hosts),
+          .joined = std::move(joined)};
 }
 
 LabTicket asks_for(unsigned lane, std::string id, std::uint64_t order, Hosts joined = {}) {
@@ -35,7 +43,9 @@ Hosts hosts_to_join(const std::vector<LabTicket>& tickets, const std::string& id
 }
 
 std::size_t lab_place(const std::vector<LabTicket>& tickets, const std::string& id) {
-  return line_of(tickets).place(id);
+  const LabLine line = line_of(tickets);
+  const Homes none;
+  return LabOpenings(line, none).place(id);
 }
 
 TEST_CASE("the first of the lab may join all hosts, whenever its home's clock says it came") {
@@ -150,6 +160,24 @@ Hosts open_by_the_rule(const std::vector<LabTicket>& tickets, const LabTicket& o
   return open;
 }
 
+/// The same, in the order of their turns, as if they had come in it. Given in the order in which they came.
+std::vector<LabTicket> in_turn(const std::vector<LabTicket>& came, const Homes& absent,
+                               const GpusByUser& has) {
+  std::vector<Wish> wishes;
+  for (const LabTicket& each : came)
+    wishes.push_back({.id = {},
+                      .uid = each.uid,
+                      .count = each.gpus,
+                      .turn = each.turn,
+                      .passed_over = absent.contains(each.home)});
+  std::vector<LabTicket> ranked;
+  for (const std::size_t at : order_of_turns(wishes, has)) {
+    ranked.push_back(came[at]);
+    ranked.back().order = ranked.size();
+  }
+  return ranked;
+}
+
 TEST_CASE("a line that has changed often answers as the rule does on what is left") {
   CHECK(rc::check([](const std::vector<std::uint16_t>& changes) {
     const Hosts names{"a", "b", "c"};
@@ -174,6 +202,9 @@ TEST_CASE("a line that has changed often answers as the rule does on what is lef
       ++order;
       LabTicket ticket = asks(std::to_string(order), order, {}, {}, change % 16 < 8 ? "gone" : "desk");
       ticket.lane = 1 + (change >> 4U) % 2U;
+      ticket.gpus = ticket.lane;
+      ticket.uid = 1000 + (change >> 12U) % 3U;
+      if ((change >> 14U) != 0) ticket.turn = next_turn(ticket.uid, line.turns());
       for (std::size_t k = 0; k < names.size(); ++k)
         if ((change >> (6U + k) & 1U) != 0) ticket.hosts.push_back(names[k]);
       line.put(ticket);
@@ -185,21 +216,62 @@ TEST_CASE("a line that has changed often answers as the rule does on what is lef
     RC_ASSERT(line.homes() == homes);
     RC_ASSERT(line.of_home("gone").size() == homes["gone"]);
     for (const Homes& absent : {Homes{}, Homes{"gone"}}) {
-      LabOpenings openings(line, absent);
-      for (const LabTicket& each : left) {
-        RC_ASSERT(line.find(each.id) == each);
-        RC_ASSERT(openings.hosts_to_join(each.id) == open_by_the_rule(left, each, absent));
-        const auto before = std::ranges::count_if(left, [&](const LabTicket& other) {
+      const GpusByUser has{.in_all = {{1000, 3}}, .firmly = {{1000, 3}}};
+      LabOpenings openings(line, absent, has);
+      const std::vector<LabTicket> ranked = in_turn(left, absent, has);
+      for (const LabTicket& each : ranked) {
+        RC_ASSERT(openings.hosts_to_join(each.id) == open_by_the_rule(ranked, each, absent));
+        const auto before = std::ranges::count_if(ranked, [&](const LabTicket& other) {
           return other.order < each.order &&
                  std::ranges::find_first_of(other.hosts, each.hosts) != other.hosts.end();
         });
-        RC_ASSERT(line.place(each.id) == static_cast<std::size_t>(before));
+        RC_ASSERT(openings.place(each.id) == static_cast<std::size_t>(before));
       }
+      for (const LabTicket& each : left) RC_ASSERT(line.find(each.id) == each);
     }
     for (const LabTicket& each : left) line.remove(each.id);
     RC_ASSERT(line.size() == 0);
     RC_ASSERT(line.homes().empty());
   }));
+}
+
+/// One of this user's for one GPU on the host a, in turn.
+void come_in_turn(LabLine& line, std::uint32_t uid, std::string id, std::uint64_t order, Hosts joined = {}) {
+  LabTicket ticket = asks(std::move(id), order, {"a"}, std::move(joined));
+  ticket.lane = 1;
+  ticket.uid = uid;
+  ticket.turn = next_turn(uid, line.turns());
+  line.put(ticket);
+}
+
+TEST_CASE("in the fair order a window that is full of one user's is open to another's") {
+  const Homes nobody_absent;
+  LabLine line;
+  for (std::uint64_t i = 0; i < 40; ++i)
+    come_in_turn(line, 1, fmt::format("ada-{}", i), i + 1, i < kLabWindow ? Hosts{"a"} : Hosts{});
+  come_in_turn(line, 2, "bob-0", 50);
+  LabOpenings openings(line, nobody_absent);
+  CHECK(openings.hosts_to_join("bob-0") == Hosts{"a"});
+  CHECK(openings.place("bob-0") == 1);
+  CHECK(openings.hosts_to_join("ada-8").empty());
+  // What he has of the lab already counts as well.
+  const GpusByUser has{.in_all = {{2, 60}}, .firmly = {{2, 60}}};
+  LabOpenings later(line, nobody_absent, has);
+  CHECK(later.hosts_to_join("bob-0").empty());
+  CHECK(later.place("bob-0") == 40);
+}
+
+TEST_CASE("without turns nobody goes past anybody, and nobody past one who has none") {
+  const Homes nobody_absent;
+  LabLine line;
+  line.put(asks("old", 1, {"a"}));
+  come_in_turn(line, 1, "ada", 2);
+  come_in_turn(line, 2, "bob", 3);
+  const GpusByUser has{.in_all = {{1, 4}}, .firmly = {{1, 4}}};
+  const LabOpenings openings(line, nobody_absent, has);
+  CHECK(openings.place("old") == 0);
+  CHECK(openings.place("bob") == 1);
+  CHECK(openings.place("ada") == 2);
 }
 
 TEST_CASE("somebody may always join who stands nowhere and whose host has room") {

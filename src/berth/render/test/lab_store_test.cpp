@@ -106,16 +106,38 @@ TEST_CASE("a token is one word, and what refuses one says so") {
 TEST_CASE("a ticket is read as it was written") {
   CHECK(rc::check([](const std::vector<std::uint8_t>& names, std::uint32_t uid, unsigned lane,
                      std::uint64_t order) {
-    LabTicket ticket{
-        .id = "gpu1-ab", .order = order, .home = "gpu1", .uid = uid, .lane = lane, .hosts = {}, .joined = {}};
+    LabTicket ticket{.id = "gpu1-ab",
+                     .order = order,
+                     .home = "gpu1",
+                     .uid = uid,
+                     .lane = lane,
+                     .gpus = lane + 1,
+                     .hosts = {},
+                     .joined = {}};
+    if (order % 2 == 0) ticket.turn = static_cast<std::int64_t>(order);
     for (const std::uint8_t name : names) ticket.hosts.push_back("gpu" + std::to_string(name));
     ticket.joined = ticket.hosts;
     const auto read = read_lab_ticket("gpu1-ab", {"/berth/1/ticket/gpu1-ab", lab_ticket_json(ticket), order});
     RC_ASSERT(read == ticket);
   }));
+  // A Berth of before says neither how many GPUs nor a turn.
+  const auto old =
+      read_lab_ticket("x", {"k", R"({"home":"a","uid":1,"lane":2,"hosts":["b"],"joined":[]})", 1});
+  REQUIRE(old);
+  CHECK(old->gpus == 1);
+  CHECK(!old->turn);
   CHECK(!read_lab_ticket("x", {"k", "no json", 1}));
   CHECK(!read_lab_ticket("x", {"k", R"({"home":"a","uid":-1,"lane":1,"hosts":[],"joined":[]})", 1}));
   CHECK(!read_lab_ticket("x", {"k", R"({"home":"a","uid":1,"lane":"8","hosts":[],"joined":[]})", 1}));
+}
+
+TEST_CASE("a start is read as it was written, and what is none names no host") {
+  LabStart start{.host = "gpu1", .pid = 77, .uid = 1000, .gpus = 4, .turn = {}};
+  CHECK(read_lab_start(lab_start_json(start)) == start);
+  start.turn = 12;
+  CHECK(read_lab_start(lab_start_json(start)) == start);
+  for (const char* none : {"", "gpu1 77", "[]", "{}", R"({"host":7})"})
+    CHECK(read_lab_start(none).host.empty());
 }
 
 }  // namespace

@@ -71,8 +71,7 @@ TEST_CASE("what was made before is no fault") {
 
 TEST_CASE("what another agent has let etcd forget is forgotten") {
   CHECK(forgetting_fault(R"({"header":{"revision":"9"}})").empty());
-  CHECK(forgetting_fault(
-            R"({"error":"etcdserver: mvcc: required revision has been compacted","code":11})")
+  CHECK(forgetting_fault(R"({"error":"etcdserver: mvcc: required revision has been compacted","code":11})")
             .empty());
   CHECK(forgetting_fault(kDenied).contains("permission denied"));
 }
