@@ -8,21 +8,22 @@
 
 namespace berth::serve {
 
-/// Whose connections are open, and who must go when there is no room: whoever waits the longest without
-/// having asked for anything. So nobody can lock the others out by doing nothing.
+/// The clients with an open connection. If there is no room for a new one, the client that has been idle
+/// longest must go. So nobody can lock the others out by doing nothing.
 class Guests {
  public:
   using Id = std::uint64_t;  // never 0
 
   struct Admission {
     Id id = 0;                      ///< 0: there is no room
-    std::optional<Id> shown_out{};  ///< whose connection is to be closed for it; not counted any more
+    std::optional<Id> shown_out{};  ///< the client whose connection is to be closed for it; not counted any
+                                    ///< more
   };
 
   /// `most_of_address`: of one address.
   void allow(std::size_t most, std::size_t most_of_address);
   Admission admit(const std::string& address);
-  /// From now on it has asked for nothing.
+  /// From now on this client is idle: it has asked for nothing.
   void waits(Id id);
   void is_served(Id id);
   void leaves(Id id);

@@ -12,24 +12,25 @@
 
 namespace berth::serve {
 
-/// What has become of the entry that the event `since` had (render::host_change_json).
+/// What has changed in a host's entry since the event `since` (render::host_change_json).
 struct HostChange {
   std::uint64_t since = 0;
   Part text;
 };
 
-/// A host with its entry as text, made once: the events that tell of it have it too.
+/// A host with its entry as text. The text is made once, and the events about the host share it.
 struct PostedHost {
   std::shared_ptr<const Host> host;
   Part entry;
   Frame event;   ///< of the stream /api/v1/hosts/events
   Frame change;  ///< of the stream /api/v1/hosts/changes
 };
-/// `number`: of its events, larger than any before.
+/// `number`: of the host's events, larger than any before.
 PostedHost post(Host host, Part entry, std::uint64_t number, const std::optional<HostChange>& change = {});
 
 /// /api/v1/hosts, its two streams, and /api/v1/match: the same on an agent, which is one host, and on a hub.
-/// `head.number` is that of the event `summary`, which tells who is left: larger than any host's. Pure.
+/// `head.number` is that of the event `summary`, which says which hosts are left; it is larger than any
+/// host's number. Pure.
 void publish_hosts(const std::vector<PostedHost>& posted, const render::HostsHead& head,
                    Published& published);
 

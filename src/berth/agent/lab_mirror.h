@@ -18,18 +18,19 @@ inline constexpr std::string_view kLabTickets = "/berth/1/ticket/";
 inline constexpr std::string_view kLabPresence = "/berth/1/alive/";
 inline constexpr std::string_view kLabStarts = "/berth/1/start/";
 
-/// What lies in the store: as all of it was read once, with the changes that its watch has told since. Pure.
+/// The agent's copy of the store: all keys as they were read once, with the changes that the watch has told
+/// since. Pure.
 class LabMirror {
  public:
   using Names = std::map<std::string, std::string, std::less<>>;
 
-  /// It was read once, and not forgotten since.
+  /// The store was read once, and the copy was not forgotten since.
   bool is_whole() const { return revision_ != 0; }
   void forget() { *this = LabMirror(); }
 
   void read(const render::StoredRange& all);
   void hear(const render::StoreNews& news);
-  /// A change that was made from here is known before the watch tells it.
+  /// Adds a change that this agent has made, before the watch tells it.
   void made_here(const render::StoreChange& change, std::uint64_t revision);
 
   /// Every change up to this one is in it. Of later ones it has those that were made here: whoever asks who
@@ -41,7 +42,7 @@ class LabMirror {
   /// It was found to agree with the store at this revision.
   void is_current_at(std::uint64_t revision) { revision_ = agreed_ = revision; }
 
-  /// Which store this is: another one, or one that was wiped, has another mark.
+  /// Says which store this is. Another store, or one that was wiped, has another mark.
   const std::string& mark() const { return mark_; }
   const LabLine& line() const { return line_; }
   const Names& alive() const { return alive_; }  ///< version of the agent, by machine
@@ -61,10 +62,11 @@ class LabMirror {
   void remove(const std::string& key);
 
   std::map<std::string, Revisions, std::less<>> keys_{};
-  /// Removed here, and still to be heard of: what the watch tells of them until then is older.
+  /// Keys that this agent has removed and whose removal the watch has not told yet. What the watch tells of
+  /// them until then is older.
   std::map<std::string, std::uint64_t, std::less<>> removed_here_{};
   std::uint64_t revision_ = 0;
-  std::uint64_t agreed_ = 0;  ///< up to which it was read, and not told
+  std::uint64_t agreed_ = 0;  ///< the revision up to which it was read or compared
   std::string mark_{};
   LabLine line_{};
   Names alive_{};

@@ -8,25 +8,24 @@
 
 namespace berth::serve {
 
-/// Where another server of ours answers, and how this one proves who it is.
+/// The address of another server of Berth, and how this process proves to it who it is.
 struct Peer {
-  std::string
-      socket;  ///< path of the Unix socket of an agent on this machine; "": it is asked over the network
+  std::string socket;  ///< path of the Unix socket of an agent on this machine; "": over the network
   bool tls = false;
   std::string host;  ///< a name or an address, without brackets
   std::uint16_t port = 0;
-  std::string prefix;       ///< put before each path: "/gpus", "" for none
-  std::string token;        ///< what it is shown, "" for nothing
-  std::string authorities;  ///< file of who may sign its certificate, "": those that this machine trusts
-  std::string certificate;  ///< file of the chain that it is shown, "" for none
-  std::string key;          ///< file of that one's key
-  bool insecure = false;    ///< it may be asked in the clear without a token
-  bool is_store = false;    ///< it is etcd, and no server of ours
+  std::string prefix;       ///< precedes each path: "/gpus"; "": none
+  std::string token;        ///< the token to show it; "": none
+  std::string authorities;  ///< file of the authorities that may sign its certificate; "": the system's
+  std::string certificate;  ///< file of the chain of certificates to show it; "": none
+  std::string key;          ///< file of the key of that certificate
+  bool insecure = false;    ///< may be asked without TLS and without a token
+  bool is_store = false;    ///< it is etcd, and not a server of Berth
 
   bool operator==(const Peer&) const = default;
 };
 
-/// What a peer answered, whatever it was.
+/// The answer of a peer, with any status.
 struct Response {
   int status = 0;
   std::string type{};  ///< of the content
@@ -36,11 +35,11 @@ struct Response {
 
 /// "http://node01:8420", "https://[fd00::1]/gpus", "unix:/run/agent.sock". Error: `usage`.
 Result<Peer> peer_from_url(std::string_view url);
-/// Without what is secret.
+/// The URL without secrets.
 std::string url_of(const Peer& peer);
 
-/// Error: `usage`, when whoever is on the network between could pass for the peer, and nobody has said that
-/// this is meant; or when certificate and key do not come together.
+/// Error: `usage` if somebody on the network could impersonate the peer and `insecure` is not set, or if
+/// there is a certificate without a key, or a key without a certificate.
 Result<void> check(const Peer& peer);
 
 }  // namespace berth::serve

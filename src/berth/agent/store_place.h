@@ -11,9 +11,9 @@
 
 namespace berth::serve {
 
-/// Where the store of the lab is, and where those who wait here reach its agent.
+/// Where the store of the lab is, and where the requests on this machine reach its agent.
 struct StorePlace {
-  std::vector<Peer> members;  ///< of one etcd; any of them will do
+  std::vector<Peer> members;  ///< of one etcd; the agent may ask any of them
   std::string socket;
   std::string name;                   ///< of this machine in the store
   std::string user;                   ///< "": etcd asks nobody who they are

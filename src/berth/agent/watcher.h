@@ -13,26 +13,26 @@
 
 namespace berth::serve {
 
-/// As the machine calls itself.
+/// The name by which the machine calls itself.
 std::string own_hostname();
 
-/// Looks at this machine again and again, with one probe, in a thread of its own: a look may take as long as
-/// the driver hangs, and what serves the clients must not wait for it.
+/// Looks at this machine again and again, with one probe, in a thread of its own. A look lasts as long as the
+/// driver hangs, and the thread that serves the clients must not wait for it.
 class Watcher {
  public:
   using Publish = std::function<void(std::shared_ptr<const Published>)>;
-  /// Remembers a look, and says how that goes. `every`: when the next is to be expected.
+  /// Records a look in the history, and says whether that works. `every`: the time until the next look.
   using Remember =
       std::function<render::HistoryHealth(const Result<leasing::World>& look, std::chrono::seconds every)>;
 
-  /// Each look is given to both, in that thread.
+  /// Each look is given to both functions, in that thread.
   Watcher(source::ProbeOptions options, Remember remember, Publish publish);
 
   /// One look, in this thread.
   void look();
-  /// Goes on looking until the process ends: a look that hangs could not be ended. Called once.
+  /// Goes on looking until the process ends, because a look that hangs could not be ended. To be called once.
   void go_on(std::chrono::seconds every);
-  /// From any thread: from the next look on.
+  /// May be called in any thread. Counts from the next look on.
   void set_interval(std::chrono::seconds every);
 
  private:
@@ -48,7 +48,7 @@ class Watcher {
   LeaseCounter counter_;
   IdleTimes idle_;
   std::vector<std::string> warnings_;  // of the last look
-  std::uint64_t number_;               ///< of the look; from one that no agent before reached
+  std::uint64_t number_;               ///< of the look; begins above the numbers of earlier agents
   std::atomic<std::chrono::seconds> every_{std::chrono::seconds(1)};
 };
 

@@ -61,7 +61,7 @@ struct Refusal : Error {
 struct Picked {
   std::vector<Device> devices;
   std::string visible_devices;     ///< as Lease::visible_devices
-  std::vector<std::string> notes;  ///< what is to be known about the answer, one sentence each
+  std::vector<std::string> notes;  ///< what the user should know about the answer, one sentence each
   std::vector<std::pair<std::string, std::string>> variables;  ///< as Lease::variables
 };
 
@@ -104,7 +104,7 @@ class Lease {
   /// lost, hidden or split by MIG; or the models differ and CUDA_DEVICE_ORDER is not PCI_BUS_ID, so that CUDA
   /// counts the fastest GPU first.
   const std::vector<std::optional<std::size_t>>& ordinals() const;
-  /// What is to be known about the answer, one sentence each.
+  /// What the user should know about the answer, one sentence each.
   const std::vector<std::string>& notes() const;
 
   /// Ends the lease now, for all processes that share it. Does nothing the second time.
@@ -123,9 +123,8 @@ struct LeaseTerms {
   /// nullopt: stay in the queue for as long as it takes. 0: now or not at all.
   std::optional<std::chrono::milliseconds> wait = std::chrono::milliseconds(0);
   MaskUse mask = MaskUse::inherit;
-  /// The environment that the request gets in place of that of this process: "NAME=value", or "NAME" for a
-  /// variable to leave out. For a host that has set the variables of a lease and asks from outside this
-  /// lease.
+  /// Variables that the request gets in place of those of this process: "NAME=value", or "NAME" to leave one
+  /// out. For a host that has set the variables of a lease and asks from outside this lease.
   std::vector<std::string> variables{};
   /// Ids of leases that this process has and keeps while it waits. If a request could only ever get devices
   /// of these leases, it is refused (`not_now`), because it would wait for itself.
@@ -144,7 +143,7 @@ std::expected<Lease, Refusal> lease(const Request& request, const LeaseTerms& te
 ///     }
 class LeaseWait {
  public:
-  /// Asks, and returns at once. Error: `failure`, when the program cannot be started.
+  /// Asks, and returns at once. Error: `failure` if the program cannot be started.
   static Result<LeaseWait> start(const Request& request, const LeaseTerms& terms);
   LeaseWait(LeaseWait&&) noexcept;
   LeaseWait& operator=(LeaseWait&&) noexcept;
@@ -155,7 +154,7 @@ class LeaseWait {
   /// Reads what has arrived, without waiting. nullopt: how the request stands has not changed, or the lease
   /// is granted. Error: the request is refused.
   std::expected<std::optional<Standing>, Refusal> look();
-  /// Waits until there is something to see, or a signal came.
+  /// Waits until there is something to see, or until a signal comes.
   void sleep() const;
   /// Leaves the queue at once, if called in the process that asked; in a fork of that process, does nothing.
   /// A lease that was granted stays.

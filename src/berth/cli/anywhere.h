@@ -15,47 +15,47 @@
 
 namespace berth::cli {
 
-/// `--anywhere`, and of which hosts.
+/// `--anywhere`, and the hosts that it is for.
 struct AnywhereOptions {
   bool anywhere = false;
   std::string hosts;  ///< --hosts: names, or the URL of a hub; "": those of the site file
   std::vector<std::string> only, without;  ///< --host, --not-host
 };
 
-/// Where a command is to run, and what of here goes there.
+/// Where a command is to run, and what it gets from here.
 struct FarOptions {
   AnywhereOptions hosts;
-  std::string folder{};                 ///< in which the command runs there; "": as here
+  std::string folder{};                 ///< of the command on the host; "": the same as here
   std::string passed_variables{"all"};  ///< --env
   std::string near{};                   ///< --near: a path; "": none
 };
 
 inline constexpr std::string_view kAnywhereGroup = "Other machines";
 
-/// `help`: of --anywhere.
+/// `help`: the help text of --anywhere.
 void add_anywhere_options(Syntax& syntax, AnywhereOptions& options, std::string_view help);
 
-/// `help`: of --anywhere. Adds also --folder and --env.
+/// Adds also --folder and --env. `help`: the help text of --anywhere.
 void add_far_options(Syntax& syntax, FarOptions& options, std::string_view help);
 
-/// `--near PATH`, which prefers hosts on which the path is.
+/// `--near PATH`, which prefers hosts that have the path.
 Option near_option(std::string& near);
 
-/// The hosts that are meant. Error: `usage`; `failure`, for a site file that is malformed.
+/// The hosts that the options mean. Error: `usage`; `failure` for a malformed site file.
 Result<std::vector<LabHost>> hosts_meant(const AnywhereOptions& options);
 
 /// The socket of the agent that keeps the line of the lab, as the site file says; "": there is none. Error:
-/// `failure`, for a site file that is malformed.
+/// `failure` for a malformed site file.
 Result<std::string> lab_store_socket();
 
-/// Error: `usage`, where hosts are named and --anywhere is not.
+/// Checks the options. Error: `usage` if hosts are named without --anywhere.
 Result<void> settle(const AnywhereOptions& options);
 Result<void> settle(const FarOptions& options);
 
-/// ssh, or what BERTH_SSH says.
+/// ssh, or the program that BERTH_SSH names.
 lab::SshProgram ssh_of_environment();
 
-/// Every machine as it tells of itself, or why it does not.
+/// What each machine tells of itself, or why it tells nothing.
 Hosts look_at_hosts(const std::vector<LabHost>& hosts);
 
 /// The hosts as docs/schema/hosts.json has them.

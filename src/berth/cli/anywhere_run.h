@@ -9,13 +9,13 @@ namespace berth::cli {
 
 /// What `berth run --anywhere` was asked to do.
 struct AnywhereRun {
-  RunOptions run;  ///< settled; of the hooks those that need no lease of ours
+  RunOptions run;  ///< settled; only hooks that need no lease of ours are called
   FarOptions far;
 };
 
-/// Runs the command on the first of the hosts that grants what it asks for, and gives the exit status that
-/// berth is to end with. Does not return when the command was killed by a signal: then this process is too.
-/// Error: it has not run, or nobody knows how it ended.
+/// Runs the command on the first host that grants the request, and gives the exit status that berth is to end
+/// with. If a signal killed the command, this does not return, but kills this process by the same signal.
+/// Error: the command has not run, or nobody knows how it ended.
 Result<int> run_anywhere(const AnywhereRun& options);
 
 }  // namespace berth::cli

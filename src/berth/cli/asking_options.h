@@ -8,7 +8,7 @@
 
 namespace berth::cli {
 
-/// Which agent or hub a command asks over the network, and with what.
+/// The agent or hub that a command asks over the network, with token and certificates.
 struct AskingOptions {
   std::string url;
   std::string token_file;  ///< "": none
@@ -19,8 +19,8 @@ struct AskingOptions {
 /// Adds --token-file, --ca-file, --cert-file, --key-file and --insecure.
 void add_asking_options(Syntax& syntax, std::string_view group, AskingOptions& options);
 
-/// With the token read. Error: `usage` or `failure`, when the URL or a file is at fault, or when the peer
-/// must not be asked like that.
+/// The peer that the options name; reads the token. Error: `usage` or `failure` if the URL or a file is
+/// wrong, or if the peer must not be asked without TLS and token.
 Result<serve::Peer> peer_of(const AskingOptions& options);
 
 }  // namespace berth::cli

@@ -4,11 +4,11 @@
 
 namespace berth::cli {
 
-/// The process that started this one; where that is a shell's copy of itself for `$(…)`, which ends with the
-/// answer, the shell.
+/// The process that started this one. If that is the copy that a shell makes of itself for `$(…)`, which ends
+/// with the answer, then the shell.
 pid_t calling_shell();
 
-/// Which language it reads. `other`: a shell of the Bourne family, or no shell at all.
+/// The language of a shell. `other`: another shell of the Bourne family, or no shell.
 enum class ShellKind { bash, zsh, fish, other };
 ShellKind shell_kind(pid_t process);
 

@@ -12,7 +12,7 @@
 
 namespace berth::cli {
 
-/// What a command answers. Written by main in one go: `out` only if it is whole.
+/// What a command answers. `main` writes all of it in one go, and `out` only if it is complete.
 struct Output {
   std::string out = {};
   std::string err = {};  ///< notes and warnings, whole lines
@@ -23,12 +23,12 @@ struct Output {
 class Command {
  public:
   virtual ~Command() = default;
-  /// What it takes. The options write into this object.
+  /// The options and arguments that the command takes. The options write into this object.
   virtual Syntax syntax() = 0;
-  /// Does it. `words` is what is not an option. Called once, after the syntax was parsed.
+  /// Runs the command. `words`: what is not an option. Called once, after the syntax was parsed.
   virtual Result<Output> run(Environment& environment, const std::vector<std::string>& words) = 0;
-  /// What the output stream gets where the command fails, its own words being `words`: nothing, unless a
-  /// shell runs it.
+  /// What goes to the output stream if the command fails: nothing, unless a shell evaluates the output.
+  /// `words`: the words of the command line.
   virtual std::string out_of_failure(int /*exit_status*/, std::span<char* const> /*words*/) const {
     return "";
   }
@@ -39,9 +39,9 @@ struct Row {
   std::string_view name;
   std::string_view alias;    ///< "" for none
   std::string_view summary;  ///< one line; "" hides the command
-  bool needs_probe;          ///< it asks the driver: main starts the probe before it reads the options
+  bool needs_probe;          ///< asks the driver: main starts the probe before it reads the options
   std::unique_ptr<Command> (*make)();
-  bool is_program = false;  ///< of its own, which starts its probe itself
+  bool is_program = false;  ///< a program of its own, which starts its probe itself
 };
 
 std::span<const Row> rows();

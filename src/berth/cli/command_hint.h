@@ -5,7 +5,7 @@
 
 namespace berth::cli {
 
-/// For a command that could not be started: how to write what was probably meant, "; …", or "".
+/// A hint for a command that could not be started: how to write what the user probably meant, "; …", or "".
 std::string command_hint(const std::vector<std::string>& words);
 
 }  // namespace berth::cli

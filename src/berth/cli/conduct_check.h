@@ -13,31 +13,32 @@
 
 namespace berth::cli {
 
-/// When `run` looks whether its command keeps to its lease: BERTH_VERIFY, else after a minute. nullopt:
-/// never. Error: `usage`.
+/// When `run` first looks whether its command uses only the devices of its lease: after BERTH_VERIFY, else
+/// after a minute. nullopt: never. Error: `usage`.
 Result<std::optional<std::chrono::seconds>> time_of_first_look();
 
-/// Looks twice, while a command runs, whether it computes on the devices that were leased for it, and says
-/// once that it does not. A look is a process of its own, which is never waited for: the driver may hang.
+/// Looks twice, while a command runs, whether it computes on the devices that were leased for it. If it does
+/// not, says so once. Each look is a process of its own, and we never wait for it, because the driver may
+/// hang.
 class ConductCheck {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// `first` after now, and after ten times as long; nullopt: never. `expects_use`: that nothing computes on
-  /// any device is worth a word, too.
+  /// Looks when `first` has passed, and again after ten times as long; nullopt: never. `expects_use`: also
+  /// says so if nothing computes on any device.
   ConductCheck(TicketId lease, source::SourceKind source, std::optional<std::chrono::seconds> first,
                bool expects_use);
   ConductCheck(const ConductCheck&) = delete;
   ConductCheck& operator=(const ConductCheck&) = delete;
 
-  /// When there is something to do at the latest; nullopt: never again.
+  /// The latest moment at which to call `go_on`; nullopt: never again.
   std::optional<Time> next() const;
-  /// Begins a look that is due, or hears what one has found. Never waits. The sentence for the user, if there
-  /// is one to be said.
+  /// Begins a look that is due, or reads what a look has found. Never waits. Gives a sentence for the user,
+  /// if there is something to say.
   std::optional<std::string> go_on();
   /// Ends a look under way.
   void end();
-  /// Processes of a look that was ended, which may take their time: they are none of the command's.
+  /// Processes of looks that were told to end, which may take a while. They do not belong to the command.
   const std::vector<pid_t>& ended() const { return ended_; }
 
  private:

@@ -9,15 +9,15 @@
 
 namespace berth::cli {
 
-/// A lease, and the machine at the moment in which its job was looked at.
+/// A lease, and the machine at the moment of the look at its job.
 struct ConductLook {
   Ticket lease;
   std::string name;  ///< of the lease, as tables show it
   leasing::World world;
 };
 
-/// Looks who is on the devices, for the lease that the words name as find_named_lease has it. Error: as
-/// that; as Source::read; `failure` when the lease has just ended.
+/// Looks which processes are on the devices, for the lease that the words name (find_named_lease). Error: as
+/// find_named_lease; as Source::read; `failure` if the lease has just ended.
 Result<ConductLook> look_at_conduct(Environment& environment, const std::vector<std::string>& words,
                                     source::SourceKind source);
 

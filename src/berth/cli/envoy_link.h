@@ -17,34 +17,34 @@ namespace berth::cli {
 /// the command is to begin, they become the command's.
 class EnvoyLink {
  public:
-  /// A terminal passes everything as it is from here on, and the error stream is silent there.
+  /// From here on a terminal passes every byte as it is, and the error stream there is silent.
   EnvoyLink();
 
   bool is_terminal() const { return terminal_; }
 
-  /// All of it. Error: nobody listens, or nobody reads for half a minute.
+  /// Writes the whole record. Error: the caller has gone, or reads nothing for half a minute.
   Result<void> say(std::string_view record) const;
-  /// The same where it is news that nobody needs: dropped if it cannot be taken at once.
+  /// The same for news that the caller can do without: it is dropped if it cannot be written at once.
   void mention_record(std::string_view record) const;
   /// The next whole record. nullopt: the caller has gone. Error: `timed_out`, after `patience`.
   Result<std::optional<std::string>> hear(std::optional<std::chrono::milliseconds> patience);
 
-  /// Until `stop_watching`, the leaving of the caller ends this process, whatever it sleeps in: the kernel
-  /// ends its ticket with it.
+  /// Until `stop_watching`, this process ends when the caller goes, whatever it sleeps in. The kernel then
+  /// ends its ticket.
   Result<void> end_with_caller() const;
   void stop_watching() const;
 
-  /// The streams are the command's from here on. A thread passes on what the caller sends: input and signals.
-  /// If the caller is lost, it ends the command and all that this has started.
+  /// From here on the streams are the command's. A thread passes on the input and the signals that the caller
+  /// sends. If the caller is lost, the thread ends the command and all that it has started.
   Result<void> give_to_command();
 
-  /// The last word, in the stream that the caller looks at for it.
+  /// Writes the last record into the stream in which the caller looks for it.
   void say_last(std::string_view record) const;
 
  private:
   termios modes_{};  ///< the terminal's, as the command finds them
   bool terminal_;
-  sys::Descriptor own_errors_;  ///< terminal: the error stream, while that is silent
+  sys::Descriptor own_errors_;  ///< with a terminal: the error stream, while it is silent
   std::string heard_;
 };
 

@@ -10,20 +10,20 @@
 
 namespace berth::cli {
 
-/// Calls `berth WORDS` on all of these hosts at once, and gives what each says, in their order. Error: why a
-/// host has said nothing.
+/// Calls `berth WORDS` on all these hosts at once, and gives what each prints, in the order of the hosts.
+/// Error: why a host has not answered.
 std::vector<Result<lab::Called>> call_on_each(const std::vector<LabHost>& hosts,
                                               const std::vector<std::string>& words);
 
-/// The same of a call that prints a document: its text. Error: also what the call said where it failed.
+/// The same for a call that prints a document: its text. Error: also, if the call failed, what it printed.
 std::vector<Result<std::string>> documents_of(const std::vector<LabHost>& hosts,
                                               const std::vector<std::string>& words);
 
-/// Becomes ssh that calls `berth WORDS` on this host, with our own streams. Returns only when that fails,
-/// with why. REQUIRES: words that a shell takes as they are.
+/// Replaces this process by ssh, which calls `berth WORDS` on this host, with our own streams. Returns only
+/// if that fails, with the reason. REQUIRES: words that a shell does not change.
 Error become_call_there(const LabHost& host, std::string_view words);
 
-/// Calls `berth WORDS` on this host, and gives what it says. Error: `failure`, with the host.
+/// Calls `berth WORDS` on this host, and gives what it prints. Error: `failure`, with the host.
 Result<Output> call_there(const LabHost& host, const std::vector<std::string>& words);
 
 }  // namespace berth::cli

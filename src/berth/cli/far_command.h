@@ -18,14 +18,14 @@ Result<std::string> secret_mark();
 /// A command that has begun on another host, with our streams, signals and window.
 class FarCommand {
  public:
-  /// `look`: called again and again meanwhile, and says when at the latest it wants to be called next; or
-  /// null.
+  /// `look`: called again and again while the command runs; returns the latest moment for its next call. May
+  /// be null.
   FarCommand(lab::Channel& channel, SignalReader& signals, std::string_view token, bool terminal,
              std::function<std::chrono::steady_clock::time_point()> look)
       : channel_(channel), signals_(signals), terminal_(terminal), finder_(token), look_(std::move(look)) {}
 
-  /// Until it has ended. Does not return where this process is told to end and cannot pass that on. Error:
-  /// the connection is lost.
+  /// Serves the command until it has ended. Does not return if this process is told to end and cannot pass
+  /// that on. Error: the connection is lost.
   Result<sys::JobEnding> serve();
 
  private:
@@ -54,7 +54,7 @@ class FarCommand {
   OwnTerminal own_terminal_;
   Sink out_{1}, err_{2};
   bool input_has_ended_ = false;
-  bool signal_waits_ = false;  ///< one was sent, and may not have gone yet
+  bool signal_waits_ = false;  ///< a signal was sent, and may not have left yet
   std::chrono::steady_clock::time_point heard_at_ = std::chrono::steady_clock::now();
 };
 

@@ -10,19 +10,20 @@
 
 namespace berth::cli {
 
-/// Whether a lease that yields is to end for somebody who waits: rung by whoever waits, its holder decides
-/// that for itself, by the whole line.
+/// Decides whether a lease that yields is to end for a waiter. The waiter rings; the holder of the lease then
+/// reads the whole queue and decides for itself.
 class GivingWay {
  public:
-  /// REQUIRES: both outlive it, and the job has started. A lease that does not yield gives way to nobody, but
-  /// while it is idle.
+  /// REQUIRES: session and lease outlive this object, and the job has started. A lease that does not yield
+  /// gives way only while it is idle, if the site says so.
   GivingWay(const leasing::Session& session, leasing::HeldLease& lease);
 
-  /// When to ask again at the latest. nullopt: when it is rung, which JobProcess tells. While it ends, never.
+  /// The latest moment to call `asked` again. nullopt: when somebody rings, which JobProcess tells; never,
+  /// once the lease is ending.
   std::optional<std::chrono::steady_clock::time_point> next() const;
 
-  /// A sentence that says for whom the lease is to end. nullopt: it goes on. From the first sentence on
-  /// others count the lease as ending.
+  /// A sentence that says for whom the lease is to end. nullopt: the lease goes on. From the first sentence
+  /// on, others count the lease as ending.
   std::optional<std::string> asked();
 
  private:

@@ -8,20 +8,20 @@
 
 namespace berth::cli {
 
-/// What a job asks for: which GPUs, and of which hosts.
+/// The request of a job: which GPUs, and of which hosts.
 struct JobRequest {
   LeaseOptions lease;
   FarOptions far;
 };
 
-/// Adds those options of `berth run` that a job keeps. What is given of them is also added to `given`, as
-/// words that read_job_request reads.
+/// Adds the options of `berth run` that a job keeps. Those that the user gives are also added to `given`, as
+/// words for read_job_request.
 void add_job_request(Syntax& syntax, JobRequest& request, std::vector<std::string>& given);
 
 /// The request of a job, settled. Error: `usage`, as on the command line.
 Result<JobRequest> read_job_request(const std::vector<std::string>& given);
 
-/// What depends on several of its options. Error: `usage`.
+/// Settles what depends on several options. Error: `usage`.
 Result<void> settle(JobRequest& request);
 
 }  // namespace berth::cli

@@ -8,17 +8,20 @@
 
 namespace berth::cli {
 
-/// The jobs of this user on this machine. Makes nothing: where none was ever submitted there are none.
+/// The jobs of this user on this machine. Makes no files: if nothing was ever submitted, there are no jobs.
 Result<store::JobSpool> open_spool();
 
-/// Sees to it that there is a runner, and that it looks at what has news. Error: it could not be started.
+/// Makes sure that there is a runner, and that it looks at the task `news`. Error: the runner could not be
+/// started.
 Result<void> ensure_runner(const store::JobSpool& spool, TaskId news);
 
-/// This program, for children of it. After an upgrade its file has lost its name to a newer one.
+/// The path by which this process starts more processes of Berth. After an upgrade, it is that of the newer
+/// program.
 Result<std::string> program_path();
 
-/// Whether this process is a runner, runs a task for one, or sends a notice. What is below it is no part of
-/// whatever it was submitted in, though it may descend from it.
+/// Whether this process is a runner, runs a task for one, or sends a notice. The descendants of such a
+/// process do not belong to the lease in which the job was submitted, though they may descend from its
+/// holder.
 bool serves_jobs(pid_t pid);
 
 }  // namespace berth::cli

@@ -13,8 +13,8 @@
 
 namespace berth::cli {
 
-/// The place of one request in the line of the lab. It is kept through an end of the agent: whoever comes
-/// back with the same mark has the same place.
+/// The place of one request in the line of the lab. If the agent ends and starts again, the request comes
+/// back with the same mark and has the same place.
 class LabPlace {
  public:
   /// `lane` and `gpus`: of the request (berth/core/lab_line.h). `hosts`: that could start it, without users.
@@ -26,19 +26,19 @@ class LabPlace {
   std::optional<std::chrono::steady_clock::time_point> next_deadline() const;
 
   struct News {
-    std::vector<std::string> opened;  ///< may be joined now
+    std::vector<std::string> opened;  ///< hosts whose own line it may join now
     std::optional<std::string> yes;   ///< the command may start there, and nowhere else
     std::optional<std::size_t> place;
-    std::optional<Error> ended;         ///< it has no place
-    std::optional<std::string> silent;  ///< why the store does not answer; "": it does again
+    std::optional<Error> ended;         ///< why it has no place
+    std::optional<std::string> silent;  ///< why the store does not answer; "": it answers again
   };
-  /// What the agent has said. Nothing in it blocks for long.
+  /// Reads what the agent has said. Does not block for long.
   News heed();
 
-  /// It stands in the own line of this host.
+  /// Says that the request stands in the own line of this host.
   void joined(const std::string& host);
   void left(const std::string& host);
-  /// This host grants it: may it start there?
+  /// Says that this host grants the request, and asks whether the command may start there.
   void ask_to_start(const std::string& host);
 
  private:

@@ -10,19 +10,20 @@
 
 namespace berth::cli {
 
-/// The time of a lease that this process holds. By the boot clock: it goes on while the machine sleeps, and
-/// nobody sets it.
+/// The time limit of a lease that this process holds. It goes by the boot clock, which goes on while the
+/// machine sleeps, and which nobody can set.
 class LeaseClock {
  public:
-  /// Counts from now on. `grace` is between SIGTERM and SIGKILL. REQUIRES: the lease outlives it.
+  /// Counts from now on. `grace`: the time between SIGTERM and SIGKILL. REQUIRES: the lease outlives this
+  /// object.
   LeaseClock(leasing::HeldLease& lease, std::chrono::seconds grace);
 
-  /// How long until something is due. nullopt: never, as the lease says no time.
+  /// How long until something is due. nullopt: never, because the lease has no time limit.
   std::optional<std::chrono::milliseconds> left() const;
-  /// What is due now, each thing once; SIGKILL again every second. Looks first whether the lease was extended
-  /// meanwhile: then its end is put off, and there is another warning.
+  /// What is due now: each step once, but SIGKILL again every second. First looks whether the lease was
+  /// extended meanwhile; then the end is put off, and another warning will come.
   TimeStep step();
-  /// Its time is over now, whatever it says.
+  /// The lease is to end now, whatever its time limit.
   void end_now(std::chrono::seconds grace);
   /// Whether SIGTERM was due already.
   bool is_over() const { return job_ && job_->asked; }
@@ -39,7 +40,7 @@ class LeaseClock {
   bool gives_way_ = false;
 };
 
-/// What is said before the end of a lease.
+/// The warning to the user before a lease ends.
 std::string warning_of(const LeaseClock& clock, TicketId lease);
 
 }  // namespace berth::cli

@@ -7,16 +7,16 @@
 
 namespace berth::cli {
 
-/// Tells on the error stream how a wait in several lines goes: on a terminal one live line, elsewhere a line
-/// at each change.
+/// Tells on the error stream how a wait in the queues of several hosts goes: on a terminal one live line,
+/// elsewhere a line at each change.
 class LinesReport {
  public:
   /// `hosts`: their names. `quiet`: it tells nothing.
   LinesReport(std::string request_words, std::vector<std::string> hosts, bool quiet);
 
-  /// How it stands on this host.
+  /// The request stands like this on this host.
   void show(std::size_t host, const Standing& standing);
-  /// This host is out of it.
+  /// The request no longer waits on this host.
   void drop(std::size_t host, const std::string& why);
   /// Clears the live line.
   void end();
@@ -27,7 +27,7 @@ class LinesReport {
 
   std::string request_words_;
   std::vector<std::string> hosts_;
-  std::vector<std::string> stands_;  ///< on each host, as told last; "": it does not wait there
+  std::vector<std::string> stands_;  ///< how it stands on each host, as told last; "": it does not wait there
   bool quiet_;
   bool terminal_;
   bool begun_ = false;

@@ -9,11 +9,11 @@
 
 namespace berth::cli {
 
-/// What `berth list` takes.
+/// The options of `berth list`.
 struct ListOptions {
   RequestOptions request;
   WatchOptions watch;
-  AskingOptions hub;  ///< url "": this machine is looked at
+  AskingOptions hub;  ///< url "": list this machine
   AnywhereOptions anywhere;
 };
 

@@ -10,7 +10,7 @@ struct LogoutWarning {
   std::string what;
   std::string advice;
 };
-/// nullopt: they go on, as far as can be seen.
+/// nullopt: as far as can be seen, the jobs go on.
 std::optional<LogoutWarning> logout_warning();
 
 }  // namespace berth::cli

@@ -13,14 +13,14 @@ namespace berth::cli {
 struct NumberedJob {
   std::uint64_t number = 0;
   Job job;
-  std::optional<unsigned> index{};  ///< one task of it is meant
-  /// What is meant of it.
+  std::optional<unsigned> index{};  ///< the one task that is meant; nullopt: the whole job
+  /// The tasks that are meant.
   std::vector<TaskId> tasks() const {
     return index ? std::vector{TaskId{number, index}} : tasks_of(number, job);
   }
 };
 
-/// How these tasks stand, in the order of `tasks`.
+/// The states of these tasks, in the order of `tasks`.
 Result<std::vector<TaskStanding>> standings_of(const store::JobSpool& spool, const NumberedJob& job);
 
 /// The jobs, or tasks of them, that these words mean: "12", "12.7". Error: `usage` for what is no number;
@@ -28,30 +28,29 @@ Result<std::vector<TaskStanding>> standings_of(const store::JobSpool& spool, con
 Result<std::vector<NumberedJob>> named_jobs(const store::JobSpool& spool,
                                             const std::vector<std::string>& words);
 
-/// What of this user the word means. nullopt: it is no job's number, or there is none.
+/// The job of this user that the word means. nullopt: the word is no job's number, or there is no such job.
 Result<std::optional<NumberedJob>> job_named(const store::JobSpool& spool, std::string_view word);
 
-/// Takes a job, or a task of it, out of what is to be done: one that waits never runs, and one that runs is
-/// asked to end (SIGTERM). Returns when it is over. Gives what happened, in words. Error: `failure` when it
-/// is over already; `timed_out` when it still runs after `patience`.
-/// `reason`: for whoever looks at it later; "": its user did it.
+/// Cancels a job, or one task of it: if it waits, it never runs; if it runs, it is asked to end (SIGTERM).
+/// Returns when it is over, with what happened in words. Error: `failure` if it is over already; `timed_out`
+/// if it still runs after `patience`. `reason`: is shown with the job later; "": its user has cancelled it.
 Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& job,
                                std::chrono::milliseconds patience, std::string_view reason = "");
 
-/// Has those tasks wait again that are over and have not ended well. Gives how many. Error: `failure`, when
-/// something of one still lives.
+/// Makes the tasks wait again that are over and have not ended well. Gives how many they are. Error:
+/// `failure` if a process of such a task still lives.
 Result<std::size_t> retry_job(const store::JobSpool& spool, const NumberedJob& job);
 
 /// How jobs have ended.
 struct JobsEnd {
-  int status = 0;    ///< of the first that did not end with 0
-  std::string told;  ///< of those that did not end by themselves, whole lines
+  int status = 0;    ///< of the first job that did not end with 0
+  std::string told;  ///< about jobs that did not end by themselves, whole lines
 };
-/// Returns when all of them are over. Error: `failure`, where one is forgotten meanwhile.
+/// Returns when all these jobs are over. Error: `failure` if one is removed from the spool meanwhile.
 Result<JobsEnd> wait_for_jobs(const store::JobSpool& spool, const std::vector<NumberedJob>& jobs);
 
-/// Sleeps for a moment that nobody notices: what happens to a job has no event that any number of others may
-/// wait for.
+/// Sleeps for a moment too short to notice. Waiting for a job polls, because no event of a job can wake any
+/// number of processes.
 void sleep_a_moment();
 
 }  // namespace berth::cli

@@ -10,32 +10,34 @@
 
 namespace berth::cli {
 
-/// Something that somebody wants to be told.
+/// An event that a user wants to be told of.
 struct Notice {
   NoticeEvent event = NoticeEvent::end;
   std::string job;      ///< its number; "" for a command that is no job
   std::string name;     ///< of the job
   std::string subject;  ///< "job 12 (train)", "train.py"
-  std::string words;    ///< what has happened to it: "failed: exit status 3"
+  std::string words;    ///< what has happened: "failed: exit status 3"
   int exit_status = 0;
 };
 
-/// In the environment of a notice: the folder in which a command of the user's is run, and the process on
-/// whose terminal it is named where a notice cannot be sent. For whoever has neither any more.
+/// Variables for the process that sends a notice. They name the folder in which to run a command of the
+/// user's, and the process on whose terminal to say that a notice could not be sent. That process has neither
+/// itself.
 inline constexpr std::string_view kNotifyFolder = "BERTH_NOTIFY_FOLDER";
 inline constexpr std::string_view kNotifyTerminal = "BERTH_NOTIFY_TERMINAL";
 
 void add_notify_options(Syntax& syntax, std::string_view group, NoticeWish& wish);
 
-/// Starts a process for each target, and waits for none. `environment`: what a command of the user's gets.
-/// `spool`: of a job, where a notice that cannot be sent is named; nullptr: on the error stream.
+/// Starts a process for each target, and does not wait for it. `environment`: what a command of the user's
+/// gets. `spool`: the spool of the job, which records a notice that could not be sent; nullptr: the error
+/// stream says so.
 void send_notices(const NoticeWish& wish, const Notice& notice, std::vector<std::string> environment,
                   const store::JobSpool* spool);
-/// What this process has.
+/// The environment of this process.
 std::vector<std::string> own_environment();
 
-/// Tells of the end of a job whose tasks are all over, or of its first start; whoever comes second does
-/// nothing. What cannot be read is told by whoever looks next.
+/// Sends the notice of the end of a job whose tasks are all over, or of its first start. The second process
+/// that tries does nothing. If something cannot be read, the next process that looks sends the notice.
 void tell_of_end(const store::JobSpool& spool, std::uint64_t number, const Job& job);
 void tell_of_start(const store::JobSpool& spool, std::uint64_t number, const Job& job,
                    const std::string& where);

@@ -9,8 +9,8 @@
 
 namespace berth::cli {
 
-/// The terminal of this process while a command far away has it: it passes every key as it is. Gives it back
-/// at its end.
+/// The terminal of this process while a command on another host uses it: it passes every key as it is. The
+/// destructor puts the terminal back as it was.
 class OwnTerminal {
  public:
   OwnTerminal() = default;
@@ -25,11 +25,11 @@ class OwnTerminal {
   std::optional<termios> before_;
 };
 
-/// Signals to this process as something to be read: those that a command far away is to get, and of a change
-/// of the window.
+/// Reads the signals to this process that a command on another host is to get, and changes of the window's
+/// size.
 class SignalReader {
  public:
-  /// From now on they do nothing else.
+  /// From now on these signals have no other effect.
   SignalReader();
   int descriptor() const { return descriptor_.get(); }
   /// The next one. nullopt: there is none.

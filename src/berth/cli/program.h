@@ -25,10 +25,10 @@ Result<Invocation> read_invocation(std::span<char*> words);
 /// costs a process and nothing else.
 bool wants_probe(const Invocation& invocation);
 
-/// Reads the command's options and does it.
+/// Reads the command's options and runs the command.
 Result<Output> perform(const Invocation& invocation, Environment& environment);
 
-/// Writes what came of it, and gives the exit status. A failure leaves nothing on the output stream.
+/// Writes the result, and gives the exit status. A failure writes nothing to the output stream.
 int report(const Result<Output>& result);
 
 /// The command's own options, and those that all commands of its kind have.

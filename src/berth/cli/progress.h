@@ -8,11 +8,12 @@
 
 namespace berth::cli {
 
-/// Tells how far many tasks are: on a terminal a bar on the error stream, as long as we are in the foreground
-/// there, and a line for each that did not end well; in a pipe a line for each that is over.
+/// Tells on the error stream how far many tasks are. On a terminal, as long as we are in the foreground
+/// there: a bar, and a line for each task that did not end well. In a pipe: a line for each task that is
+/// over.
 class Progress {
  public:
-  /// `done`: so many of `all` have ended well before.
+  /// `done`: how many of `all` had ended well before.
   Progress(std::size_t all, std::size_t done);
 
   void ended(TaskId id, const TaskStanding& standing, std::string_view command);

@@ -10,20 +10,20 @@
 
 namespace berth::cli {
 
-/// A sentence for the user at once, on the error stream.
+/// Writes a sentence for the user to the error stream, at once.
 void tell(const std::string& sentence);
 
 /// The sentences as whole lines for the error stream.
 std::string as_lines(const std::vector<std::string>& sentences);
 
-/// The machine, or the lease that this process is inside of. Warnings have been told.
+/// The machine, or the lease that this process is inside of. Writes the warnings.
 Result<leasing::Place> find_place(leasing::InClaim in_claim = leasing::InClaim::inside);
 
-/// The session of this command. Warnings have been told. It asks the environment for the probe, which must
-/// outlive it.
+/// The session of this command. Writes the warnings. The session asks `environment` for the probe, so
+/// `environment` must outlive it.
 Result<leasing::Session> open_session(Environment& environment, const RequestOptions& options);
 
-/// A session for the books of this place.
+/// A session for the ledger of this place.
 Result<leasing::Session> open_session_at(leasing::Place place, Environment& environment,
                                          const RequestOptions& options);
 

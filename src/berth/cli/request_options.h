@@ -10,22 +10,22 @@
 
 namespace berth::cli {
 
-/// What the request flags say: the same for pick, why and run.
+/// The options of a request, the same for pick, why and run.
 struct RequestOptions {
   Request request;
   bool uuids = false;  ///< --ids uuid
   MaskUse mask = MaskUse::inherit;
   source::SourceKind source = source::SourceKind::kAutomatic;
-  std::optional<unsigned> count;  ///< as given; `request.count` is what holds
+  std::optional<unsigned> count;  ///< as given; `request.count` is the one that counts
 };
 
-/// Adds the flags to `syntax`. They write into `options`, which must outlive the syntax.
+/// Adds the options to `syntax`. They write into `options`, which must outlive the syntax.
 void add_request_options(Syntax& syntax, RequestOptions& options);
 
-/// Settles what depends on several flags, after they are parsed. Error: `usage` for contradictions.
+/// Settles what depends on several options, after they are parsed. Error: `usage` for contradictions.
 Result<void> settle(RequestOptions& options);
 
-/// `--source`, also of commands that take no request.
+/// `--source`, also for commands that take no request.
 Option source_option(source::SourceKind& source);
 
 }  // namespace berth::cli

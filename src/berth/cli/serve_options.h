@@ -5,7 +5,7 @@
 
 namespace berth::cli {
 
-/// What `berth serve` takes. The options write into `settings`, which must outlive the syntax.
+/// The options of `berth serve`. They write into `settings`, which must outlive the syntax.
 Syntax serve_syntax(serve::Settings& settings, std::string& config_file);
 
 /// Where the store of a lab is, and as whom it is asked.

@@ -8,17 +8,17 @@
 
 namespace berth::cli {
 
-/// First words for berth-serve, when it is to ask somebody and not to serve.
+/// First words for berth-serve if it is to ask another server instead of serving.
 inline constexpr std::string_view kUsageWord = "__usage";
 inline constexpr std::string_view kListWord = "__list";
 inline constexpr std::string_view kSimulateWord = "__simulate";
 inline constexpr std::string_view kStoreWord = "__store";
 
-/// Where it is installed, beside berth.
+/// The path of berth-serve, in the same folder as berth.
 Result<std::string> berth_serve_path();
 
-/// Goes on as berth-serve, which has what only a few commands need: the network, and SQLite. `task` is its
-/// first word, "" for none. Returns only when that fails.
+/// Replaces this process by berth-serve, which has what only a few commands need: the network, and SQLite.
+/// `task`: its first word, "" for none. Returns only if that fails.
 Error become_berth_serve(std::string_view task, std::span<char* const> words);
 
 }  // namespace berth::cli

@@ -10,15 +10,15 @@
 
 namespace berth::cli {
 
-/// What `berth simulate` takes.
+/// The options of `berth simulate`.
 struct SimulateOptions {
   std::string jobs;  ///< a file; "-": standard input
   bool from_history = false;
   std::string since;     ///< "": the agent's default
   AskingOptions asking;  ///< url "": the agent of this machine
-  std::string file;      ///< of a history; "": somebody is asked
+  std::string file;      ///< a history file; "": an agent is asked
   std::optional<unsigned> devices;
-  std::optional<unsigned> hosts;  ///< each of which has the devices
+  std::optional<unsigned> hosts;  ///< how many; each has that many devices
   std::optional<Moment> assumed_s;
   std::optional<TurnOrder> order;
   bool backfill = false;
@@ -30,11 +30,11 @@ struct SimulateOptions {
 /// The options write into `options`, which must outlive the syntax.
 Syntax simulate_syntax(SimulateOptions& options);
 
-/// Error: `usage`, options that contradict each other.
+/// Error: `usage` if options contradict each other.
 Result<void> check_options(const SimulateOptions& options);
 
-/// What becomes of the jobs under the rules of this machine, and under those of the options. `recorded`: what
-/// became of them; null: that is not known.
+/// What becomes of the jobs under the rules of this machine, and under the rules of the options. `recorded`:
+/// what really became of them; null: not known.
 Result<Output> simulated(const SimulateOptions& options, const Workload& workload,
                          const RecordedWorkload* recorded);
 

@@ -8,13 +8,13 @@
 
 namespace berth::cli {
 
-/// `--sim MACHINE`, of every command that asks the driver.
+/// `--sim MACHINE`, for every command that asks the driver.
 Option simulation_option(std::optional<std::string>& machine);
 
-/// Replaces this process by `berth-sim MACHINE -- berth WORDS`, the words without --sim: that program sets
-/// library path, PATH and lease directory, and nothing else here knows of simulated machines. Returns only
-/// with an Error. The last `untouched` words are not ours: the command that `run` starts, which may have a
-/// --sim of its own.
+/// Replaces this process by `berth-sim MACHINE -- berth WORDS`, with the words without --sim. berth-sim sets
+/// library path, PATH and lease directory, so nothing else in Berth knows of simulated machines. Returns only
+/// with an Error. The last `untouched` words are the command that `run` starts, which may have a --sim of its
+/// own; they stay as they are.
 std::unexpected<Error> enter_simulation(const std::string& machine, std::span<char*> words,
                                         std::size_t untouched);
 

@@ -7,8 +7,8 @@
 
 namespace berth::cli {
 
-/// Replaces this process by srun, which asks Slurm for the same. Error: `usage`, when Slurm cannot be asked
-/// for it; `failure`, when srun cannot be started.
+/// Replaces this process by srun, which makes the same request to Slurm. Error: `usage` if Slurm has no such
+/// request; `failure` if srun cannot be started.
 Result<Output> run_on_slurm(Environment& environment, const RunOptions& options, const FarOptions& far);
 
 }  // namespace berth::cli

@@ -11,19 +11,21 @@
 
 namespace berth::cli {
 
-/// The connection to the agent of this machine that keeps the line of the lab (docs/store-protocol.md). It is
-/// the request's place there, and ends with this process. Nothing here blocks but the beginning.
+/// The connection to the agent of this machine that keeps the line of the lab (docs/store-protocol.md). The
+/// request has its place there as long as this connection lives, and the connection ends with this process.
+/// Only `open` blocks.
 class StoreLink {
  public:
-  /// Error: `failure`, where no agent is there, with what to do.
+  /// Error: `failure` if no agent is there, with what to do.
   static Result<StoreLink> open(const std::string& socket);
 
   int descriptor() const { return socket_.get(); }
-  /// What it waits for.
+  /// The events that it waits for, as for poll.
   short wants() const;
-  /// One line, without its end. Reads nothing: what was read here nobody would be woken for.
+  /// Sends one line; `words` are without the line end. Does not read, because nobody would be woken for what
+  /// is read here.
   void send(std::string_view words);
-  /// Reads and writes what can be without waiting.
+  /// Reads and writes what it can without waiting.
   void attend();
   /// The next line of the agent, as words.
   std::optional<std::vector<std::string>> next();

@@ -15,39 +15,39 @@ struct Option {
   std::string_view group;  ///< heading that help puts it under
   char letter = 0;         ///< 'n' for -n, 0 for none
   std::string_view name;   ///< "count" for --count
-  std::string_view value;  ///< what it takes: "N"; "" for a flag, "[SECS]" when it may be left out
+  std::string_view value;  ///< its argument: "N"; "" for a flag, "[SECS]" if it may be left out
   std::string_view help;   ///< one line
   std::vector<std::string_view> choices;  ///< the only values allowed; empty: free text
-  /// Takes the value ("" for a flag). Error: `usage`, with what is allowed; the caller names the option.
+  /// Gets the value ("" for a flag). Error: `usage`, with what is allowed; the caller adds the option's name.
   std::function<Result<void>(std::string_view)> set;
 };
 
-/// What a command takes on its command line.
+/// The options and arguments of a command.
 struct Syntax {
-  std::string_view arguments;  ///< for the usage line: "[--] COMMAND [ARG...]", "" when only options
+  std::string_view arguments;  ///< for the usage line: "[--] COMMAND [ARG...]", "" if it has only options
   std::string_view about;      ///< a few sentences that help shows: what it does and does not do
   std::vector<Option> options;
   bool options_end_at_first_word = false;  ///< the rest belongs to the command to be run
   std::vector<std::string_view> words;     ///< values that its one argument may have, for completion
-  /// The command that prints such values where they change: a line each, what it is after a tab.
+  /// If such values change: the command that prints them, one on a line, with an explanation after a tab.
   std::string_view words_command;
 };
 
 struct Parsed {
-  bool help = false;               ///< --help was given: nothing else counts
+  bool help = false;               ///< --help was given; nothing else counts then
   std::vector<std::string> words;  ///< what is not an option, in order
 };
 
-/// Reads `words` (without the program's and the command's name) and calls `set` of each option met. Names
-/// must be whole: an abbreviation that works today would break when a longer name is added. Error: `usage`,
-/// with the option and what is allowed.
+/// Reads `words` (without the names of the program and the command) and calls `set` of each option in them.
+/// Names of options must be whole, because an abbreviation that works today would break when a longer name is
+/// added. Error: `usage`, with the option and what is allowed.
 Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::span<char*> words);
 
 /// The whole of `berth COMMAND --help`.
 std::string help_text(const Syntax& syntax, std::string_view command, std::string_view summary);
 
-/// Paragraphs (blank lines between) as lines of 80 columns, each after a blank line; one that begins with a
-/// space stays as it is.
+/// Wraps paragraphs (with blank lines between them) at 80 columns, each after a blank line. A paragraph that
+/// begins with a space stays as it is.
 std::string flowed(std::string_view text);
 
 /// The setter of a plain flag.
@@ -59,7 +59,7 @@ std::function<Result<void>(std::string_view)> store_text(std::string& text);
 /// A whole number from `least` up. Error: `usage`.
 Result<unsigned> number_at_least(std::string_view text, unsigned least);
 
-/// The entry of `known` that was probably meant, or "".
+/// The entry of `known` that the user probably meant, or "".
 std::string_view nearest(std::string_view text, std::span<const std::string_view> known);
 
 }  // namespace berth::cli

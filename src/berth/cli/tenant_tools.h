@@ -13,33 +13,33 @@
 
 namespace berth::cli {
 
-/// What a tenant may have.
+/// The limits of a tenant.
 struct TenantRules {
-  unsigned gpus = 1;           ///< at once, by all of its jobs
-  std::int64_t time_s = 3600;  ///< a job takes at most so long
-  std::int64_t yield_s = 30;   ///< between SIGTERM and SIGKILL of a job that is ended for somebody
-  std::int64_t grace_s = 60;   ///< its running jobs go on for so long when it has gone
+  unsigned gpus = 1;           ///< at once, for all its jobs together
+  std::int64_t time_s = 3600;  ///< the time limit of a job
+  std::int64_t yield_s = 30;   ///< between SIGTERM and SIGKILL of a job that ends for a waiter
+  std::int64_t grace_s = 60;   ///< how long its running jobs go on after it has ended
 };
 
-/// A call that is answered when its job is over, or its time is.
+/// A call that is answered when its job is over, or when the call's own time is over.
 struct ParkedCall {
   std::string id;  ///< of the call
   std::uint64_t job = 0;
   std::chrono::steady_clock::time_point until;
-  bool owns_job = false;  ///< whoever gives up the call has no other way to the job
+  bool owns_job = false;  ///< if the call is given up, nobody else knows the job
 };
 
-/// The tools of one tenant: all that it can see and do. It has its own jobs, and no others of its user.
+/// The tools of one tenant: all that it can see and do. It sees its own jobs, and no other jobs of its user.
 class TenantTools {
  public:
   static std::span<const render::Tool> all();
   static Result<TenantTools> move_in(const TenantRules& rules);
 
   std::variant<render::ToolResult, ParkedCall> call(const render::ToolCall& call);
-  /// nullopt: it is not due yet.
+  /// The answer to a parked call. nullopt: it is not due yet.
   std::optional<render::ToolResult> due(const ParkedCall& call) const;
   void give_up(const ParkedCall& call) const;
-  /// Sees to it that what it leaves is ended, which it is also without this.
+  /// Makes sure that the jobs that it leaves end. They end also without this call.
   void move_out();
 
  private:

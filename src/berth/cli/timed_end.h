@@ -13,24 +13,26 @@
 
 namespace berth::cli {
 
-/// Holds a job to the time of its lease: a warning, SIGTERM to all of it, and SIGKILL after a grace.
+/// Ends a job when the time of its lease is over: a warning, then SIGTERM to all its processes, and SIGKILL
+/// after a grace.
 class TimedEnd {
  public:
   using Moment = std::optional<std::chrono::steady_clock::time_point>;
 
-  /// Before the job starts: whoever is stopped right after that needs the timer.
+  /// To be made before the job starts: if this process is stopped right after the start, it needs the timer.
   TimedEnd(leasing::HeldLease& lease, std::chrono::seconds grace);
 
-  /// The job is this shell, whose user is told as by a terminal that goes: interactive shells ignore SIGTERM.
+  /// The job is this shell. It gets SIGHUP, as from a terminal that closes, because interactive shells ignore
+  /// SIGTERM.
   void job_is_shell(pid_t shell) { shell_ = shell; }
 
   /// When something is due. nullopt: never.
   Moment next() const;
-  /// Does what is due. `job` gives all processes of it, and is asked when they are to end. Gives the seconds
-  /// that are left where it has warned now.
+  /// Does what is due. `job` gives all processes of the job; it is called when they are to end. Gives the
+  /// seconds that are left, if it has warned now.
   std::optional<std::int64_t> go_on(const std::function<std::vector<pid_t>()>& job);
   bool is_over() const { return clock_.is_over(); }
-  /// The job is to end now. `why`: a sentence for its user.
+  /// Ends the job now. `why`: a sentence for its user.
   void end_now(const std::string& why, std::chrono::seconds grace);
 
  private:
@@ -38,7 +40,7 @@ class TimedEnd {
   void set_timer();
 
   TicketId lease_;
-  std::string why_;  ///< other than that its time is over
+  std::string why_;  ///< why it ends, if not because its time is over
   std::optional<pid_t> shell_;
   LeaseClock clock_;
   sys::WakeTimer timer_;

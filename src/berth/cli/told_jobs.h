@@ -9,18 +9,19 @@
 
 namespace berth::cli {
 
-/// All jobs of the spool. What cannot be read is told, in whole lines.
+/// All jobs of the spool. `told` says in whole lines what could not be read.
 Result<std::vector<NumberedJob>> all_jobs(const store::JobSpool& spool, std::string& told);
 
-/// What is shown of all jobs of the spool, an array as one. What cannot be read is told, in whole lines.
+/// All jobs of the spool as they are shown, an array as one. `told` says in whole lines what could not be
+/// read.
 Result<std::vector<render::ToldTask>> all_told(const store::JobSpool& spool, std::string& told);
 
-/// What is shown of these jobs, each task of theirs. What cannot be read is told, in whole lines.
+/// Each task of these jobs as it is shown. `told` says in whole lines what could not be read.
 std::vector<render::ToldTask> told_tasks(const store::JobSpool& spool, std::vector<NumberedJob> jobs,
                                          std::string& told);
 
-/// The last lines of what a task has printed, and no more than so many bytes of it. What was cut out of the
-/// middle reads as NULs, and is left out. "": nothing, or not yet.
+/// The last `lines` lines of a task's output, at most `bytes` bytes. What was cut out of the middle reads as
+/// NULs, and is left out. "": it has printed nothing yet.
 Result<std::string> end_of_output(const std::string& path, std::size_t lines, std::size_t bytes);
 
 }  // namespace berth::cli

@@ -13,8 +13,8 @@
 
 namespace berth::cli {
 
-/// Looks again and again in a thread of its own, and does there what takes its time: a look lasts as long as
-/// the driver hangs, and the keys must not wait for it.
+/// Looks again and again in a thread of its own, and runs slow commands there. A look lasts as long as the
+/// driver hangs, and the keys must not wait for it.
 class TopLooker {
  public:
   struct Options {
@@ -22,13 +22,13 @@ class TopLooker {
     source::SourceKind source{};
     std::vector<LabHost> hosts{};  ///< of a lab; empty: this machine
   };
-  /// What the thread has come to, all of it anew.
+  /// What is new from the thread since the last `take`.
   struct News {
     std::shared_ptr<const render::TopSight> sight;  ///< null: nothing new
-    std::optional<std::string> said{};              ///< what came of `perform`
+    std::optional<std::string> said{};              ///< the result of `perform`
   };
 
-  /// Begins at once. The thread lives as long as the process: a look that hangs could not be ended.
+  /// Begins at once. The thread lives as long as the process, because a look that hangs could not be ended.
   /// `environment` must live as long.
   static Result<std::unique_ptr<TopLooker>> start(Options options, Environment& environment);
 
@@ -39,9 +39,9 @@ class TopLooker {
   /// Readable when there is news.
   int descriptor() const;
   News take();
-  /// Does not wait until the next look is due.
+  /// Looks now, without waiting until the next look is due.
   void look_now();
-  /// Runs berth with these words, and looks then.
+  /// Runs berth with these words, and then looks.
   void perform(std::vector<std::string> words);
 
  private:

@@ -7,13 +7,13 @@
 
 namespace berth::cli {
 
-/// What `berth usage` takes.
+/// The options of `berth usage`.
 struct UsageOptions {
   std::string since = "7d";
   std::string by = "user";
   bool json = false;
   AskingOptions asking;  ///< url "": the agent of this machine
-  std::string file;      ///< of a history; "": somebody is asked
+  std::string file;      ///< a history file; "": an agent is asked
   AnywhereOptions anywhere;
 };
 

@@ -14,8 +14,8 @@
 #include "berth/core/plan.h"
 #include "berth/core/standing.h"
 
-// How a request comes to its lease, as a pure step: what has happened goes in, and what is to be done next
-// comes out. The shell (src/berth/lease/acquire.cpp) does it and says what came of it.
+// How a request gets its lease, as a pure step: what has happened goes in, and what to do next comes out. The
+// shell, the code around it (src/berth/lease/acquire.cpp), does that and passes the result back in.
 //
 // The facts are read first, since the driver may take seconds. Then one short decision is made in the store,
 // on the ledger as it is by then. If the decision finds that something has changed since the facts were read,
@@ -26,12 +26,13 @@ namespace berth {
 struct Patience {
   bool wait = false;                               ///< false: now or not at all
   std::optional<std::chrono::milliseconds> limit;  ///< from the request's begin on; nullopt: for ever
-  bool stands_again = false;                  ///< it had a lease and gave way: no limit on waiting counts
+  bool stands_again = false;                  ///< it had a lease and gave way: so it may wait for any time
   std::chrono::milliseconds tick{5000};       ///< how often to look for changes that no event tells of
-  std::chrono::milliseconds far_tick{30000};  ///< the same for who has many before it
+  std::chrono::milliseconds far_tick{30000};  ///< the same for a request with many before it
 };
 
-/// How long others may keep a request before the gate, `now` after it began. nullopt: for ever.
+/// How long a request may wait for others to leave the gate. `now`: the time since the request began.
+/// nullopt: for ever.
 std::optional<std::chrono::milliseconds> limit_at_gate(const Patience& patience,
                                                        std::chrono::milliseconds now);
 
@@ -55,23 +56,23 @@ struct State {
   int attempt = 1;
   bool facts_are_old = false;
   bool ask_for_locks = false;
-  std::set<std::string> refused;  ///< UUIDs that seemed free and could not be locked, until something happens
-  bool only_the_order = false;    ///< the next decision is whom to sleep behind, by old facts
+  std::set<std::string> refused;  ///< UUIDs that seemed free but could not be locked, until something happens
+  bool only_the_order = false;    ///< the next decision is only behind which rival to sleep, by old facts
   std::optional<TicketId>
-      kept_waiting{};  ///< one to which it yields, and which could have started at the last tick
+      kept_waiting{};  ///< a rival that could have started at the last tick, and to which it yields
   bool gives_up = false;
-  bool looked_last = false;  ///< the time is up, and what it is refused with is of now
+  bool looked_last = false;  ///< the time is up, and the reasons for the refusal have just been read
   bool far_back = false;
-  bool settled = false;                     ///< nothing happened for a moment before the last look
-  bool is_pausing = false;                  ///< asleep for that moment, and not for long
-  int looks_after_ring = 0;                 ///< still to come, each after such a moment
-  std::chrono::milliseconds ring_pause{0};  ///< grows while it is rung for nothing, since anybody may ring
+  bool settled = false;                     ///< nothing had happened for a moment before the last look
+  bool is_pausing = false;                  ///< asleep for that moment only
+  int looks_after_ring = 0;                 ///< how many are still to come, each after such a moment
+  std::chrono::milliseconds ring_pause{0};  ///< grows if it is rung without need, since anybody may ring
   std::chrono::milliseconds deaf_until{0};
-  bool may_free_others = false;  ///< what woke it may have made it somebody else's turn
-  Ledger line;                   ///< all who wait, as they were read last
+  bool may_free_others = false;  ///< the event that woke it may have given another request its turn
+  Ledger line;                   ///< all waiting tickets, as they were read last
   Moment line_read_at = 0;
-  std::set<TicketId> rung;     ///< of those
-  std::set<TicketId> unheard;  ///< stopped: rung for nothing, or not to be rung
+  std::set<TicketId> rung;     ///< those of `line` that it has rung
+  std::set<TicketId> unheard;  ///< those that are stopped: not to be rung
   std::chrono::milliseconds pause{0};
 };
 State begin(Request request, Patience patience);
@@ -87,95 +88,99 @@ struct Looked {
 struct LookFailed {
   Error error;
 };
-/// What came of a decision.
+/// The result of a decision.
 struct LeftGate {
   Decided decided;
-  bool far_back = false;  ///< so many stand before it that its turn cannot be near
+  bool far_back = false;  ///< so many tickets are before it that its turn cannot be near
 };
 struct Paused {};
 struct Named {
   std::map<std::uint32_t, std::string> users;
 };
-/// While it sleeps behind a rival a period has passed.
+/// A period has passed while it slept behind a rival.
 struct Ticked {
-  std::set<TicketId> passed_over;  ///< of those watched: stopped, or held back by conditions of their own
+  std::set<TicketId> passed_over;  ///< those of the watched tickets that are stopped, or held back by their
+                                   ///< own conditions
   bool far_back = false;
   bool leases_changed = false;  ///< since the last look
 };
-/// What came of ReadLine.
+/// The result of ReadLine.
 struct LineRead {
   Ledger ledger;
   Moment boot = 0;
-  std::set<TicketId> stopped{};  ///< if that was asked for
+  std::set<TicketId> stopped{};  ///< filled if ReadLine asked for it
 };
-/// What came of Ring.
+/// The result of Ring.
 struct Rang {
-  std::set<TicketId> stopped;  ///< who does not hear it before it goes on
+  std::set<TicketId> stopped;  ///< the tickets whose process is stopped, and so does not hear
 };
 using What = std::variant<Begun, Looked, LookFailed, LeftGate, Paused, Named, Ticked, LineRead, Rang, Woken>;
 struct Event {
-  std::chrono::milliseconds now;  ///< since the request began, by a clock that nobody sets
+  std::chrono::milliseconds now;  ///< since the request began, by a clock that nobody can set
   What what;
 };
 
-// What is to be done.
+// What to do next.
 
-/// Ask the driver and read the books, to be told by Looked or LookFailed.
+/// Ask the driver and read the ledger. The answer is Looked or LookFailed.
 struct Look {
-  bool locks = false;  ///< also who has locked a device without a ticket, which takes the kernel its time
+  bool locks = false;  ///< also find out who has locked a device without a ticket, which takes the kernel
+                       ///< some time
 
   bool operator==(const Look&) const = default;
 };
-/// Enter the queue, and the gate at once; at its end anew, where it stands there already. Told by LeftGate.
+/// Join the queue and enter the gate at once. If the request is in the queue already, it goes to the end. The
+/// answer is LeftGate.
 struct Join {
   std::vector<std::string> candidates;
 
   bool operator==(const Join&) const = default;
 };
-/// Enter the gate. Told by LeftGate.
+/// Enter the gate. The answer is LeftGate.
 struct Decide {
   bool operator==(const Decide&) const = default;
 };
-/// Told by Paused.
+/// Sleep for this period. The answer is Paused.
 struct Pause {
   std::chrono::milliseconds period;
 
   bool operator==(const Pause&) const = default;
 };
-/// Ask whose names these are, which may ask a directory service. Told by Named.
+/// Look up the names of these users, which may ask a directory service. The answer is Named.
 struct AskNames {
   std::set<std::uint32_t> uids;
 
   bool operator==(const AskNames&) const = default;
 };
-/// Tell how it stands, and sleep until the rival no longer waits, somebody rings, or one of the locks and
-/// leases may have ended that the rival does not look after. Told by Ticked after each period: the sleep goes
-/// on if the answer is the same again. Told by Woken at its end.
+/// Tell how the request stands, and sleep. The sleep ends when the rival no longer waits, when somebody
+/// rings, or when a lock or lease may have ended that the rival does not watch. The answer is Ticked after
+/// each period; if the next action is the same again, the sleep goes on. At the end of the sleep, the answer
+/// is Woken.
 struct SleepBehind {
   TicketId rival;
   std::chrono::milliseconds period;
-  std::vector<TicketId> watched;     ///< tickets of which Ticked shall say whether they are stopped
-  std::vector<std::string> uuids{};  ///< devices that the rival does not look after
-  std::vector<TicketId> leases{};    ///< on them
+  std::vector<TicketId> watched;     ///< Ticked is to say which of these tickets are stopped
+  std::vector<std::string> uuids{};  ///< devices that the rival does not watch
+  std::vector<TicketId> leases{};    ///< the leases on them
   bool bell = false;                 ///< whether somebody may ring
   std::vector<TicketId> asked{};     ///< leases that yield, to be rung first
 
   bool operator==(const SleepBehind&) const = default;
 };
-/// Read all who wait, without the gate. Told by LineRead.
+/// Read all waiting tickets, without the gate. The answer is LineRead.
 struct ReadLine {
-  bool stopped = false;  ///< and look who of them is stopped
+  bool stopped = false;  ///< also find out which of them are stopped
 
   bool operator==(const ReadLine&) const = default;
 };
-/// Wake these, whose turn it may be. Told by Rang.
+/// Ring these tickets, whose turn it may be. The answer is Rang.
 struct Ring {
   std::vector<TicketId> tickets;
 
   bool operator==(const Ring&) const = default;
 };
-/// Tell how it stands, and sleep until a lock of these devices, one of these leases or one of these processes
-/// may have ended. Told by Woken.
+/// Tell how the request stands, and sleep until a lock of these devices, one of these leases or one of these
+/// processes may have ended. The answer is Woken.
 struct SleepUntilReleased {
   std::vector<std::string> uuids;
   std::vector<TicketId> leases;
@@ -207,13 +212,13 @@ struct Step {
 };
 Step next(State state, Event event);
 
-// Inside the gate, where others are kept waiting.
+// Inside the gate, while others have to wait.
 
 struct InGate {
   Ledger ledger;
   TicketId me;
-  /// The rivals right before me that are stopped, up to the first that is not. Seen inside the gate: one that
-  /// has gone on since an earlier look waits rightly.
+  /// The rivals right before me that are stopped, up to the first that is not. This is read inside the gate,
+  /// because a rival that goes on after an earlier look has its place back.
   std::set<TicketId> stopped;
   std::int64_t lease_changes = 0;  ///< as in NotedLeases
   Moment boot = 0;
@@ -222,7 +227,7 @@ struct Judgement {
   State state;
   Result<Decision> decision;
 };
-/// What is to become of the ticket `me`. May be asked again on another ledger; the last answer counts.
+/// What to do with the ticket `me`. May be called again with another ledger; the last answer counts.
 Judgement decide(State state, InGate gate);
 
 }  // namespace acquisition

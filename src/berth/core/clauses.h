@@ -18,7 +18,7 @@ struct Case {
   bool chosen_by_user = false;                  ///< --devices names it
   bool excluded_by_user = false;                ///< --exclude names it
   std::optional<std::string> excluded_by_site;  ///< with the reason
-  std::optional<std::string> vendor;            ///< set: the request gets devices of this one only
+  std::optional<std::string> vendor;            ///< if set, the request gets devices of this vendor only
 };
 
 struct Failure {
@@ -27,7 +27,7 @@ struct Failure {
 };
 
 Culprit culprit_of(const Ticket& ticket);
-/// The user, or "uid 1000" where the name is not known.
+/// The user, or "uid 1000" if the name is not known.
 std::string name_of(const Ticket& ticket);
 
 /// The first clause up to `last` that fails, in the order of the enum. nullopt: all hold.

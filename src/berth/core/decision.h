@@ -12,22 +12,23 @@ namespace berth {
 struct DeviceLock {
   std::string uuid;
   bool whole = true;
-  std::uint64_t promise_bytes = 0;   ///< in part: memory to be promised
-  std::uint64_t lendable_bytes = 0;  ///< with a promise: which all promises together must not pass
+  std::uint64_t promise_bytes = 0;   ///< if in part: the memory to promise
+  std::uint64_t lendable_bytes = 0;  ///< with a promise: the limit for all promises together
 
   bool operator==(const DeviceLock&) const = default;
 };
 
-/// What is to become of a ticket that is decided on.
+/// The decisions on a ticket. Take: grant it these devices.
 struct Take {
-  std::vector<std::string> devices;  ///< what the ticket then says that it holds
-  std::vector<DeviceLock> locks;     ///< to be taken, all or none; the parent of a MIG instance too
+  std::vector<std::string> devices;  ///< the devices that the ticket will name
+  std::vector<DeviceLock> locks;     ///< all or none are taken; with a MIG instance, its GPU too
 
   bool operator==(const Take&) const = default;
 };
-/// In the queue.
+/// The ticket stays in the queue.
 struct Stay {
-  /// Whether enough is free but for conditions of its own, so that others pass it over. nullopt: as before.
+  /// Whether enough is free, but its own conditions do not hold, so that others pass it over. nullopt: as
+  /// before.
   std::optional<bool> held_back{};
 
   bool operator==(const Stay&) const = default;
@@ -36,21 +37,21 @@ struct Stay {
 struct Withdraw {
   bool operator==(const Withdraw&) const = default;
 };
-/// To be asked again with more of those who came before. REQUIRES: the ledger has some `unread`.
+/// Read more of the tickets before it, and decide again. REQUIRES: the ledger has some `unread`.
 struct ReadOn {
-  bool all = false;    ///< not only those that could be given a device of its own
-  bool front = false;  ///< those who came first of all, instead of the nearest
+  bool all = false;    ///< not only tickets that could be given one of its candidates
+  bool front = false;  ///< the first tickets of the queue, instead of the nearest
 
   bool operator==(const ReadOn&) const = default;
 };
 using Decision = std::variant<Take, Stay, Withdraw, ReadOn>;
 
-/// What came of a decision.
+/// The results of a decision.
 struct Taken {};
 struct Stayed {};
 struct Withdrawn {};
-/// It said Take, and somebody has a lock, or was promised memory, whom the ledger does not know. Nothing was
-/// taken; the ticket waits on.
+/// The decision was Take, but somebody whom the ledger does not know has a lock, or was promised memory.
+/// Nothing was taken; the ticket goes on waiting.
 struct Conflict {
   std::string uuid;
 };
@@ -58,10 +59,11 @@ using Decided = std::variant<Taken, Stayed, Withdrawn, Conflict>;
 
 /// What ended a sleep.
 enum class Woken {
-  changed,     ///< what it slept for has happened, or may have
-  tick,        ///< the time was up: look whether something happened that has no event
-  rung,        ///< somebody says that it is its turn, or what it watched beside a rival may have ended
-  not_asleep,  ///< something of it was not watched until now, so it may have happened before
+  changed,     ///< what it waited for has happened, or may have
+  tick,        ///< the period is over: look for changes that send no event
+  rung,        ///< another process says that it is its turn, or something that it watched beside a rival may
+               ///< have ended
+  not_asleep,  ///< something was not watched until now, so it may have happened before
 };
 
 }  // namespace berth

@@ -10,17 +10,17 @@
 
 namespace berth {
 
-/// A value that the driver may not have. Absent is never zero.
+/// A value that the driver may not tell. Absent does not mean zero.
 template <class T>
 using Reading = std::optional<T>;
 
-/// Whether a device answers, and if not, why. Anything but `ok` is never granted.
+/// Whether a device answers, and if not, why. A device whose state is not `ok` is never granted.
 enum class DeviceState {
   ok,
   lost,           ///< fell off the bus: until a reset or reboot
   needs_reset,    ///< the driver wants a reset first
   not_permitted,  ///< hidden from this user or container
-  unresponsive,   ///< a driver call about it did not come back
+  unresponsive,   ///< a driver call about it did not return
   failed,         ///< any other error; `state_reason` has it
 };
 
@@ -34,7 +34,7 @@ enum class MemoryKind {
 struct Memory {
   MemoryKind kind = MemoryKind::dedicated;
   Reading<std::uint64_t> total_bytes;
-  Reading<std::uint64_t> used_bytes;      ///< without the driver's reserve, where the driver tells it apart
+  Reading<std::uint64_t> used_bytes;      ///< without the driver's reserve, if the driver reports it apart
   Reading<std::uint64_t> free_bytes;      ///< as the driver says; a lease counts differently (verdict.h)
   Reading<std::uint64_t> reserved_bytes;  ///< the driver's own
 
@@ -43,8 +43,8 @@ struct Memory {
 
 enum class ProcessKind { compute, graphics, compute_and_graphics };
 
-/// A process that the driver lists on a device. What comes from /proc is absent where it may not be read,
-/// or where the pid means nothing here (another pid namespace).
+/// A process that the driver lists on a device. Values from /proc are absent if we may not read them, or if
+/// the pid means nothing here (another pid namespace).
 struct Process {
   std::uint32_t pid = 0;
   ProcessKind kind = ProcessKind::compute;
@@ -59,10 +59,10 @@ struct Process {
   bool operator==(const Process&) const = default;
 };
 
-/// Where a MIG instance sits in its parent.
+/// The place of a MIG instance in its GPU.
 struct MigPlace {
   std::string parent_uuid;
-  unsigned slot = 0;  ///< index that the driver enumerates it by; sparse
+  unsigned slot = 0;  ///< index by which the driver enumerates it; sparse
   Reading<unsigned> gpu_instance;
   Reading<unsigned> compute_instance;
 
@@ -70,8 +70,8 @@ struct MigPlace {
 };
 
 struct Health {
-  Reading<bool> row_remap_failed;          ///< do not hand out
-  Reading<bool> row_remap_pending;         ///< needs attention: a reset mends it
+  Reading<bool> row_remap_failed;          ///< such a device should not be granted
+  Reading<bool> row_remap_pending;         ///< needs attention: a reset repairs it
   Reading<std::uint64_t> ecc_uncorrected;  ///< since the driver was loaded
   Reading<bool> retired_pages_pending;
 
@@ -81,13 +81,14 @@ struct Health {
 /// A GPU or a MIG instance at one instant.
 struct Device {
   std::string vendor{kUntoldVendor};  ///< Vendor::name
-  /// In the order of each vendor's driver, the vendors one after another; a MIG instance has its parent's.
+  /// Counts in the order of each vendor's driver, one vendor after another. A MIG instance has the index of
+  /// its GPU.
   unsigned index = 0;
-  std::string uuid;  ///< "" only when the device does not answer and its UUID is not known
+  std::string uuid;  ///< "" only if the device does not answer and its UUID is not known
   std::string name;
   std::string pci_bus_id;       ///< "0000:07:00.0", as in sysfs
   std::optional<MigPlace> mig;  ///< set: this is a MIG instance
-  Reading<bool> mig_enabled;    ///< of a GPU: it is split, and itself not for use
+  Reading<bool> mig_enabled;    ///< of a GPU: it is split, and jobs cannot use it itself
 
   DeviceState state = DeviceState::ok;
   std::string state_reason;  ///< the driver's words, "" when ok
@@ -99,7 +100,8 @@ struct Device {
 
   Memory memory;
   Reading<unsigned> utilization_percent;         ///< share of the last sample in which a kernel ran
-  Reading<unsigned> memory_utilization_percent;  ///< share of time of memory traffic, not fullness
+  Reading<unsigned> memory_utilization_percent;  ///< share of time with memory traffic, not how full memory
+                                                 ///< is
   Reading<int> temperature_c;
   Reading<unsigned> power_mw;
   Reading<unsigned> power_limit_mw;
@@ -122,14 +124,15 @@ std::string_view to_text(DeviceState state);
 std::string_view to_text(ComputeMode mode);
 std::string_view to_text(MemoryKind kind);
 std::string_view to_text(ProcessKind kind);
-/// Reads such a name; false: it is none. A newer program may know more of them: a state that is not known is
-/// `failed`, never `ok`; a compute mode is absent; memory is taken for dedicated.
+/// Reads such a name; false: it is none. A newer program may know more names. An unknown state becomes
+/// `failed`, never `ok`; an unknown compute mode becomes absent; an unknown kind of memory is taken for
+/// dedicated.
 bool read_value(std::string_view text, DeviceState& state);
 bool read_value(std::string_view text, Reading<ComputeMode>& mode);
 bool read_value(std::string_view text, MemoryKind& kind);
 bool read_value(std::string_view text, ProcessKind& kind);
 
-/// Whether it is a GPU that is divided into MIG instances, and so itself not for use.
+/// Whether it is a GPU that is divided into MIG instances, so that jobs cannot use it itself.
 bool is_split(const Device& device);
 
 /// What people call it: "3", or "3:1" for the MIG instance in slot 1 of GPU 3.

@@ -11,16 +11,15 @@
 #include "berth/core/device.h"
 #include "berth/core/snapshot.h"
 
-// The table of what is known of a device. Record text, JSON in both directions, expressions, metrics, the
-// columns of the listing and the attributes in Python are made from it; docs/readings.md,
-// docs/schema/list.json and web/src/readings.ts are written from it by `./dev readings`, and a test compares
-// them.
+// The table of all readings of a device. The texts of records, JSON in both directions, expressions, metrics,
+// the columns of the listing and the attributes in Python are made from it. `./dev readings` writes
+// docs/readings.md, docs/schema/list.json and web/src/readings.ts from it, and a test compares them.
 namespace berth {
 
-/// What a value is, in the unit that expressions, people and metrics have it in.
+/// The kind of a value, and with it the unit in which expressions, people and metrics have it.
 enum class FieldKind { text, bytes, percent, celsius, watts, megahertz, number, version, truth };
 
-/// Where the value lies. What lies in Memory or Health is also called by its part: "memory", "health".
+/// Where the value is stored. A value in Memory or Health is also named by its part: "memory", "health".
 using ReadingMember =
     std::variant<unsigned Device::*, std::string Device::*, DeviceState Device::*,
                  Reading<ComputeMode> Device::*, Reading<bool> Device::*, Reading<int> Device::*,
@@ -29,33 +28,33 @@ using ReadingMember =
 
 /// A column of `berth list`.
 struct ListColumn {
-  std::string_view title;   ///< "": it has none
-  unsigned drop_order = 0;  ///< where the terminal is narrow, 1 goes first
+  std::string_view title;   ///< "": it has no column
+  unsigned drop_order = 0;  ///< if the terminal is narrow, 1 is left out first
 };
 
 /// One row. Texts end with a NUL byte, as Python wants them.
 struct DeviceReading {
-  std::string_view name;  ///< in records, JSON and Python, there below its part
+  std::string_view name;  ///< in records, JSON and Python; in JSON and Python below its part
   ReadingMember member;
   FieldKind kind = FieldKind::text;
-  ReadingSet readings{};   ///< with which it is read; none: always
+  ReadingSet readings{};   ///< the readings to ask for to get it; none: it is always read
   bool is_static = false;  ///< never changes while the machine runs
-  bool on_mig = true;      ///< a MIG instance has its own; else it is its GPU's, and in no expression there
+  bool on_mig = true;      ///< a MIG instance has its own; else its GPU's, which expressions do not have
   std::string_view expression{};  ///< its name in expressions, "" for none
   std::string_view metric{};      ///< its name in metrics after "berth_"; "" for none
   ListColumn column{};
-  std::string_view title{};  ///< on the page, "" where that shows it otherwise or not at all
+  std::string_view title{};  ///< on the page; "": the page shows it otherwise or not at all
   std::string_view help{};   ///< one sentence
 };
 
-/// The table. The part of a row is where its member lies, and rows of one part stand together.
+/// The table. Rows of one part stand together.
 std::span<const DeviceReading> device_readings();
 
-/// The row of this name, or null. The search begins at `next`, which is then the row after the one found:
-/// what reads them in their order finds each at once.
+/// The row of this name, or null. The search begins at `next`, and sets `next` to the row after the one
+/// found. So a caller that reads the rows in their order finds each at once.
 const DeviceReading* find_reading(std::string_view name, std::size_t& next);
 
-/// "memory" or "health" for what lies there, else "".
+/// "memory" or "health" for a value in that part, else "".
 std::string_view part_of(const DeviceReading& reading);
 
 template <class DeviceType, class T>
@@ -77,10 +76,9 @@ auto with_value(const DeviceReading& reading, DeviceType& device, Use&& use) {
   return std::visit([&](auto member) { return use(owner_of(member, device).*member); }, reading.member);
 }
 
-/// The value in the unit of its kind: 249.5 W, 90 for the version 9.0, 1 for true. Absent for what is no
-/// number.
+/// The value in the unit of its kind: 249.5 W, 90 for the version 9.0, 1 for true. Absent if it is no number.
 Reading<double> number_of(const DeviceReading& reading, const Device& device);
-/// Absent for what is no text, and for a text that is not known.
+/// Absent if the value is no text, or is not known.
 Reading<std::string_view> text_of(const DeviceReading& reading, const Device& device);
 
 }  // namespace berth

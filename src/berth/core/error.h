@@ -7,8 +7,8 @@
 
 namespace berth {
 
-/// What went wrong, as far as a program needs to know to react. Closed: `outcome_of()` says what each
-/// means as an exit status, an HTTP status and a Python exception.
+/// What went wrong, as far as a program needs to know it to react. There are no other codes. `outcome_of()`
+/// says what each code means as an exit status, an HTTP status and a Python exception.
 enum class ErrorCode {
   failure,     ///< something broke: a file, a system call, a peer
   usage,       ///< the request itself is wrong, whatever the machine
@@ -21,7 +21,7 @@ enum class ErrorCode {
 struct Error {
   ErrorCode code = ErrorCode::failure;
   std::string message;  ///< what happened, to which path or device, and what to do next
-  int os_error = 0;     ///< errno where a system call failed, else 0. Code reads this, never the message
+  int os_error = 0;     ///< errno if a system call failed, else 0. Code reads this, never the message
 
   bool operator==(const Error&) const = default;
 };
@@ -46,14 +46,15 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string message) {
 #define BERTH_NAME_AT(line) BERTH_PASTED(berth_result_at_, line)
 #define BERTH_PASTED(left, right) left##right
 
-/// BERTH_DO(check(settings)); goes on where a Result is good, and otherwise returns its error likewise.
+/// BERTH_DO(check(settings)); goes on if the Result is good. Otherwise it returns the error from the function
+/// around it.
 #define BERTH_DO(...)                                          \
   do {                                                         \
     if (auto berth_result = (__VA_ARGS__); !berth_result)      \
       return std::unexpected(std::move(berth_result).error()); \
   } while (false)
 
-/// The same error, with what was being done when it happened put in front: "reading X: …".
+/// The same error, whose message begins with what was being done when it happened: "reading X: …".
 inline Error context(Error error, std::string_view doing) {
   error.message = std::string(doing) + ": " + error.message;
   return error;
@@ -71,9 +72,10 @@ struct Outcome {
 /// The row of `code`.
 const Outcome& outcome_of(ErrorCode code);
 
-/// Its name in that table.
+/// The name of `code` in that table.
 std::string_view to_text(ErrorCode code);
-/// Reads such a name. One that is not known is a `failure`, and that is valid: a newer program may know more.
+/// Reads such a name. An unknown name becomes `failure` and is valid, because a newer program may know more
+/// names.
 bool read_value(std::string_view text, ErrorCode& code);
 
 }  // namespace berth

@@ -8,16 +8,16 @@
 
 namespace berth {
 
-/// Somebody who waits and would start later.
+/// A waiting request that would start later.
 struct Delayed {
   TicketId waiter;
-  Moment start = 0;  ///< as it is reserved for him now
+  Moment start = 0;  ///< its reserved start now
 
   bool operator==(const Delayed&) const = default;
 };
 
-/// The first of the line whose reservation would move back if the lease had this time limit. nullopt:
-/// nobody's would. A site without backfill reserves nothing. Pure.
+/// The first request of the queue whose reservation would move to a later time if the lease had this time
+/// limit. nullopt: none would. A site without backfill reserves nothing. Pure.
 std::optional<Delayed> delayed_by_extension(const Ledger& ledger, const Facts& facts, Moment now,
                                             const std::set<TicketId>& passed_over, TicketId lease,
                                             std::int64_t time_s);

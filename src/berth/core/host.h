@@ -16,10 +16,10 @@
 
 namespace berth {
 
-/// What a machine told of itself: the values of its listing and of its queue.
+/// What a machine says of itself: the values of its listing and of its queue.
 struct HostReport {
   Facts facts;
-  Ledger ledger;  ///< those who wait are in it too
+  Ledger ledger;  ///< with the waiting tickets
   std::vector<Verdict> verdicts;
   std::set<std::uint32_t> assumed;
   IdleTimes idle;
@@ -30,9 +30,9 @@ struct HostReport {
 struct Host {
   std::string name;
   std::optional<std::string> url{};            ///< nullopt: the hub's own machine
-  std::string error{};                         ///< why nothing is known of it now; "": it answers
-  std::optional<std::int64_t> seen_s{};        ///< its last good answer, seconds since the epoch
-  std::shared_ptr<const HostReport> report{};  ///< of that answer; null: there was none yet
+  std::string error{};                         ///< why it does not answer; "": it answers
+  std::optional<std::int64_t> seen_s{};        ///< time of its last good answer, seconds since the epoch
+  std::shared_ptr<const HostReport> report{};  ///< from that answer; null: there was none yet
 
   bool is_up() const { return error.empty(); }
 };
@@ -49,7 +49,7 @@ struct ModelTotal {
 };
 
 struct UserTotal {
-  std::string user;         ///< "uid 1000" where the name is not known
+  std::string user;         ///< "uid 1000" if the name is not known
   std::size_t devices = 0;  ///< leased, whole or in part
   std::size_t leases = 0;
   std::size_t waiting = 0;
@@ -61,15 +61,16 @@ struct Totals {
   std::size_t devices = 0;
   std::size_t free = 0;
   std::vector<ModelTotal> models;  ///< the most free first, then by name
-  std::vector<UserTotal> users;    ///< who has the most first, then by name
+  std::vector<UserTotal> users;    ///< those with the most first, then by name
 
   bool operator==(const Totals&) const = default;
 };
 
 using Hosts = std::vector<std::shared_ptr<const Host>>;
 
-/// A host that does not answer counts with what it told last, but nothing of it is free: nobody could take
-/// it. More names than any lab has are told together, as "other".
+/// The sums over all hosts. A host that does not answer counts as it was in its last answer, but none of its
+/// devices counts as free, because nobody could take one. If there are more names than any lab has, the rest
+/// are counted together, as "other".
 Totals totals_of(const Hosts& hosts);
 
 /// A device on some host.
@@ -77,7 +78,7 @@ struct PlacedDevice {
   const Host* host = nullptr;
   const Device* device = nullptr;
 };
-/// The devices on which the expression holds, those of hosts that do not answer included.
+/// The devices on which the expression holds, including those of hosts that do not answer.
 std::vector<PlacedDevice> matching(const Hosts& hosts, const Expression& expression);
 
 }  // namespace berth

@@ -8,18 +8,17 @@
 
 namespace berth {
 
-/// Whether something computes on one of these devices. True also where that cannot be known.
+/// Whether something computes on one of these devices. True also if that cannot be known.
 bool may_compute(const Snapshot& snapshot, const std::vector<std::string>& uuids);
 
-/// For how long nothing has computed, by looks that are made now and then. Times are by any clock that goes
-/// on steadily.
+/// How long nothing has computed, judged by repeated looks. Times are from any steady clock.
 class IdleSpan {
  public:
   using Time = std::chrono::milliseconds;
 
   enum class News { none, idle, computes_again };
 
-  /// Idle is what has not computed in any look for `after`.
+  /// Idle means that nothing has computed in any look for `after`.
   IdleSpan(std::chrono::seconds after, Time now) : after_(after), computed_(now) {}
 
   News note(Time now, bool computes);

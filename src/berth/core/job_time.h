@@ -5,12 +5,13 @@
 
 namespace berth {
 
-/// What becomes of a job whose lease has a time, by a clock that counts from the grant and that nobody sets.
+/// The steps in which a job ends when the time of its lease is over, by a clock that counts from the grant
+/// and that nobody can set.
 enum class TimeStep {
   none,  ///< nothing is due
-  warn,  ///< its user is told that it will end
-  ask,   ///< SIGTERM to all of it
-  kill,  ///< SIGKILL to what is still there
+  warn,  ///< its user is warned that it will end
+  ask,   ///< SIGTERM to all its processes
+  kill,  ///< SIGKILL to processes that still live
 };
 
 /// How far the holder of a job has come with its end.
@@ -23,7 +24,7 @@ struct JobTime {
   bool operator==(const JobTime&) const = default;
 };
 
-/// So long before the end a user is warned: a tenth of the time, at most five minutes.
+/// How long before the end the user is warned: a tenth of the time, at most five minutes.
 std::chrono::milliseconds warning_before(std::chrono::milliseconds time);
 
 /// What is due `since` the grant.

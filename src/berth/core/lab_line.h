@@ -13,17 +13,17 @@
 #include "berth/core/schedule.h"
 #include "berth/core/turn_order.h"
 
-// The one line of all requests of a lab. A store orders it (docs/store-protocol.md); who may do what by it is
-// decided here. It grants nothing: the kernel of each host does.
+// The one line of all requests of a lab. A store orders it (docs/store-protocol.md). This code decides which
+// request may join which host. It grants nothing: the kernel of each host does.
 namespace berth {
 
-/// How many requests of one lane of the lab's line stand in the own line of one host at once. More of them
-/// would be idle connections; fewer would leave a host without its next request for as long as an ssh takes.
+/// How many requests of one lane of the lab's line stand in the own line of one host at once. With more,
+/// connections would be idle. With fewer, a host would have no next request for as long as an ssh takes.
 inline constexpr std::size_t kLabWindow = 8;
 
-/// Those who ask for as many GPUs as each other are a lane. In one window for all, those who ask for many
-/// would stand where what is free is enough for who asks for few (`berth simulate --hosts`: waits of two to
-/// three times one queue's). Where nobody may start in front of an earlier one, all are one lane: 0.
+/// The requests for the same number of GPUs are a lane. With one window for all, requests for many GPUs would
+/// fill it while the free GPUs are enough for requests for few (`berth simulate --hosts`: waits two to three
+/// times as long as in one queue). If no request may start before an earlier one, all are one lane: 0.
 unsigned lane_of(unsigned gpus, const LineRules& rules);
 
 /// A request in the lab's line.
@@ -55,21 +55,21 @@ struct LabStart {
 /// A request may name no more of them.
 inline constexpr std::size_t kMostHostsOfRequest = 256;
 
-/// The requests of a lab, for questions that come again at each change of a long line: requests that name the
-/// same hosts and are of one lane lie together.
+/// The requests of a lab. The same questions come again at each change of a long line. To answer them fast,
+/// requests that name the same hosts and are of one lane are kept together.
 class LabLine {
  public:
   LabLine() = default;
   LabLine(LabLine&&) = default;
   LabLine& operator=(LabLine&&) = default;
 
-  /// In the place of the one with this id, if there is one.
+  /// Replaces the ticket with this id, if there is one.
   void put(LabTicket ticket);
   void remove(std::string_view id);
 
   std::size_t size() const { return tickets_.size(); }
   std::optional<LabTicket> find(std::string_view id) const;
-  /// How many have this home.
+  /// How many tickets each machine has as its home.
   const std::map<std::string, std::size_t, std::less<>>& homes() const { return homes_; }
   /// Their ids.
   std::vector<std::string> of_home(std::string_view home) const;
@@ -132,7 +132,7 @@ class LabOpenings {
     std::uint64_t rank = 0;
     bool stands = false;
   };
-  /// Of each lane those who have room in the window.
+  /// For each lane, the tickets that have room in the window.
   using Window = std::map<unsigned, std::vector<Spot>>;
 
   void rank_by_turn(const GpusByUser& has);

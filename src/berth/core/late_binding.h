@@ -10,24 +10,25 @@
 #include "berth/core/offer.h"
 #include "berth/core/request.h"
 
-// On which host a command starts, as a pure step: what a host has said goes in, and what is to be told to
-// which host comes out. The request stands in line on several hosts at once. The first host that grants it
-// asks before it starts the command, and is told yes; all others are let go. Yes is said once and never
-// again: also if the host that was told it is lost before anybody knows whether the command has begun.
+// On which host a command starts, as a pure step: what a host has said goes in, and what to tell which host
+// comes out. The request waits in the queues of several hosts at once. The first host that grants it asks
+// before it starts the command. The caller says yes to this host and dismisses all others. It says yes only
+// once, even if that host is lost before anybody knows whether the command has begun.
 namespace berth::late_binding {
 
-/// In how many lines a request stands at once. In fewer it waits beside GPUs that are free where it does not
-/// stand (`berth simulate --hosts`: with four of twenty, up to six times as long).
+/// In how many queues a request waits at once. With fewer, it waits although GPUs are free on hosts whose
+/// queue it has not joined (`berth simulate --hosts`: with four of twenty, up to six times as long).
 inline constexpr std::size_t kLines = 20;
-/// In how many of them at first, when it may start at once: each of them grants it what it then lets go.
+/// How many of these it joins at first, when it may start at once. It does not join more, because each of
+/// them would grant it GPUs that it then gives back.
 inline constexpr std::size_t kFirstLines = 4;
 
-/// What a host is to the request.
+/// How a host stands to the request.
 enum class Part {
-  asked,    ///< for its offer
-  in_line,  ///< the request stands in its line
-  chosen,   ///< it was told yes
-  out,      ///< let go, refused, or lost
+  asked,    ///< it was asked for its offer
+  in_line,  ///< the request waits in its queue
+  chosen,   ///< the caller said yes to it
+  out,      ///< it was dismissed, has refused, or is lost
 };
 
 struct Candidate {
@@ -42,32 +43,32 @@ struct State {
   std::vector<Candidate> hosts;
   std::optional<std::size_t> chosen{};
   bool started = false;              ///< the chosen host has said that the command begins
-  bool first_offers_are_in = false;  ///< it joins where it starts at once, whatever the others will offer
-  bool offers_are_in = false;  ///< whoever has made no offer yet is not waited for, and all lines are joined
+  bool first_offers_are_in = false;  ///< it joins hosts where it starts at once, whatever others offer
+  bool offers_are_in = false;        ///< it waits for no more offers, and joins all queues
   std::optional<Error> failure{};
 };
 
-/// It offers this; or, in whose line it stands, had this when it granted.
+/// The host offers this. If the request waits there: the host had this when it granted it.
 struct Offered {
   Offer offer;
 };
-/// It has granted the request, and asks whether to start.
+/// The host has granted the request, and asks whether to start.
 struct AsksToStart {};
-/// It had the yes, and the command begins.
+/// The host has got the yes, and the command begins.
 struct Begins {};
-/// It has refused, or is lost.
+/// The host has refused, or is lost.
 struct Gone {
   Error why;
 };
-/// It may be joined now: its turn has come in the line of the lab.
+/// The request may join this host now: its turn there has come in the line of the lab.
 struct Opened {};
-/// Of no host: those that are about as near as the first to offer have offered too.
+/// Not from a host: the hosts that are about as near as the first to offer have offered too.
 struct FirstOffers {};
-/// Of no host: enough time has gone for offers, and for a start at once.
+/// Not from a host: the time for offers, and for a start at once, is over.
 struct EnoughOffers {};
 using What = std::variant<Offered, Opened, AsksToStart, Begins, Gone, FirstOffers, EnoughOffers>;
 
-/// What is to be told to a host.
+/// What to tell a host.
 struct Word {
   enum class Kind { ask_offer, join, yes, let_go } kind;
   std::size_t host = 0;
@@ -80,19 +81,20 @@ struct Step {
   std::vector<Word> words;
 };
 
-/// Whether the offers decide who joins also where there are few hosts; or each host joins once it is opened,
-/// and is asked for no offer.
+/// How the request joins hosts. few_at_once: if there are few hosts, it joins all at once, without offers.
+/// by_offers: the offers decide, even with few hosts. as_opened: it joins each host once that is opened,
+/// without offers.
 enum class Joining { few_at_once, by_offers, as_opened };
 
-/// few_at_once: few hosts join at once, and are asked for no offer. A host that offers and does not have the
-/// path near which the request is to run joins only once no host that has the path is left.
+/// If the request names a path (--near), it joins a host without this path only once no host that has the
+/// path is left.
 Step begin(Request request, const std::vector<std::string>& hosts, Joining joining = Joining::few_at_once);
 
 /// `host`: its place in the state.
 Step next(State state, std::size_t host, What what);
 
-/// Of these, which have granted it, the one to start on: it had the fewest free, so that the others keep room
-/// for who asks for many. REQUIRES: there is one.
+/// The host to start on, of these hosts, which have all granted the request: the one that had the fewest free
+/// devices. So the others keep room for requests that ask for many. REQUIRES: there is one.
 std::size_t tightest(const State& state, const std::vector<std::size_t>& hosts);
 
 }  // namespace berth::late_binding

@@ -12,8 +12,8 @@
 
 namespace berth {
 
-/// The order of tickets: nanoseconds of the boot clock, raised past the newest, so never used twice
-/// between two boots. Text form: 16 lower-case hex digits.
+/// Says the order of tickets: nanoseconds of the boot clock, or more than the newest id if that is higher. So
+/// no id is used twice between two boots. Text form: 16 lower-case hex digits.
 struct TicketId {
   std::uint64_t value = 0;
   auto operator<=>(const TicketId&) const = default;
@@ -24,14 +24,14 @@ bool read_value(std::string_view text, TicketId& id);  ///< false: it is none
 
 enum class TicketPhase { waiting, granted };
 
-/// As a candidate: meets every device. A ticket says it when its candidates do not fit into its text.
+/// As a candidate, this means every device. A ticket has it if its candidates do not fit into its text.
 inline constexpr std::string_view kEveryDevice = "*";
 
-/// A request to end a lease, as whoever asks writes it into the ticket before he asks: its owner or root.
+/// A request to end a lease. The lease's owner or root writes it into the ticket before sending the signal.
 struct ReleaseCall {
   std::uint32_t uid = 0;
   std::uint32_t pid = 0;  ///< 0: nobody has asked
-  std::string because;    ///< "": he gives no reason
+  std::string because;    ///< "": without a reason
 
   bool operator==(const ReleaseCall&) const = default;
 };
@@ -41,34 +41,35 @@ struct Ticket {
   TicketId id;
   TicketPhase phase = TicketPhase::waiting;
   std::uint32_t uid = 0;  ///< owner of the file, as the kernel says; never from its text
-  std::uint32_t pid = 0;  ///< who took it; a hint for people, not the proof of life
+  std::uint32_t pid = 0;  ///< the process that took it; a hint for people, not the proof of life
   std::uint64_t pid_start_ticks = 0;
-  std::uint32_t helper_pid = 0;  ///< who waits for `pid`, where that is another process; 0: nobody
+  std::uint32_t helper_pid = 0;  ///< the process that waits on behalf of `pid`, if that is another; 0: none
   std::uint64_t helper_start_ticks = 0;
   bool kept = false;                  ///< `pid` is a keeper, which holds it for somebody else
-  std::uint32_t job_pid = 0;          ///< kept: whose processes belong to the lease; 0: nobody's
+  std::uint32_t job_pid = 0;          ///< kept: its descendants belong to the lease; 0: none
   std::uint64_t job_start_ticks = 0;  ///< of that process
   std::uint32_t slurm_job = 0;        ///< kept: the job to which Slurm has allotted the devices; 0: none
   std::int64_t joined_s = 0;          ///< when it joined the queue, seconds since the epoch
   std::int64_t since_s = 0;  ///< when it joined (waiting) or was granted (lease), seconds since the epoch
   unsigned count = 1;
   bool shared = false;
-  std::uint64_t promise_bytes = 0;       ///< shared: memory promised on each device
-  std::optional<std::int64_t> time_s{};  ///< how long it says that it takes at most; from its grant on
-  /// It ends for whoever waits and does not yield, with so long between SIGTERM and SIGKILL. nullopt: it does
-  /// not yield.
+  std::uint64_t promise_bytes = 0;       ///< if shared: memory promised on each device
+  std::optional<std::int64_t> time_s{};  ///< how long it takes at most, from its grant on; nullopt: not said
+  /// The lease ends for a waiter that does not yield, with this time between SIGTERM and SIGKILL. nullopt: it
+  /// does not yield.
   std::optional<std::int64_t> yield_s{};
-  /// It keeps the fair order, with this number (src/berth/core/turn_order.h). nullopt: it keeps the order of
-  /// coming.
+  /// The ticket keeps the fair order, with this number (src/berth/core/turn_order.h). nullopt: it keeps the
+  /// order of coming.
   std::optional<std::int64_t> turn{};
-  /// Lease: the second of the boot clock at its grant. nullopt: written by a program that does not say it.
+  /// Of a lease: the time of its grant by the boot clock, in seconds. nullopt: the program that wrote the
+  /// ticket does not say it.
   std::optional<std::int64_t> granted_boot_s{};
   std::vector<std::string> candidates;  ///< UUIDs that the static filters admit, or kEveryDevice
   std::vector<std::string> devices;     ///< UUIDs granted; empty while waiting
-  /// Waiting: enough is free for it but for conditions of its own. Others pass it over. Said by a lock, not
-  /// in the text.
+  /// Of a waiting ticket: enough devices are free for it, but they do not meet its own conditions. Others
+  /// pass it over. A lock says this, not the text.
   bool held_back = false;
-  /// Lease that yields: its holder is ending it. Said by a lock, not in the text.
+  /// Of a lease that yields: its holder is ending it. A lock says this, not the text.
   bool ending = false;
   std::string user;  ///< name of uid, for people
   std::string command;
@@ -89,7 +90,7 @@ struct Holder {
   bool operator==(const Holder&) const = default;
 };
 
-/// A ticket that cannot be understood. It counts as holding what its locks say.
+/// A ticket that cannot be understood. Its locks still count.
 struct OddTicket {
   std::string name;  ///< of the file
   std::uint32_t uid = 0;
@@ -101,12 +102,12 @@ struct OddTicket {
 /// All live tickets of one lease directory, by id.
 struct Ledger {
   std::vector<Ticket> tickets;
-  /// How many that may wait are left out.
+  /// How many tickets that may wait are left out.
   std::size_t unread = 0;
-  /// The first of these, if there are any. Of those who came before it, nobody is left out.
+  /// The first ticket that is left out, if there is one. No ticket before it is left out.
   TicketId first_unread{};
   std::vector<OddTicket> odd;
-  std::vector<Ticket> ended;  ///< leases whose holder is dead and whose file is still there
+  std::vector<Ticket> ended;  ///< leases whose holder is dead but whose file is still there
 
   bool operator==(const Ledger&) const = default;
 };
@@ -117,7 +118,7 @@ std::size_t count_waiting(const Ledger& ledger);
 /// The leases that hold `uuid`, in order.
 std::vector<const Ticket*> leases_on(const Ledger& ledger, std::string_view uuid);
 
-/// The same for many devices, with the ledger read once. It must outlive this.
+/// The same for many devices; goes through the ledger once. The ledger must outlive this object.
 class LeasesByDevice {
  public:
   explicit LeasesByDevice(const Ledger& ledger);
@@ -130,28 +131,30 @@ class LeasesByDevice {
 /// The ticket with this id, or null.
 const Ticket* find_ticket(const Ledger& ledger, TicketId id);
 
-/// The ticket that people mean by `text`: its id or the last digits of it, as many as it takes to be the only
-/// one. Error: `usage` when it is no part of an id or means several, `failure` when no live ticket has it.
+/// The ticket that people mean by `text`: its id, or as many of its last digits as no other ticket has.
+/// Error: `usage` if the text is no part of an id or fits several tickets, `failure` if no live ticket has
+/// it.
 Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text);
 
-/// The id as tables show it: its last digits, six or as many as it takes that no other ticket ends in them.
+/// The id as tables show it: its last six digits, or more of them if another ticket ends in the same six.
 std::string short_name(const Ledger& ledger, TicketId id);
 
-/// When the lease ends by what it says, in seconds of the boot clock. nullopt: it waits, or says no time.
+/// When the time limit of the lease is over, in seconds of the boot clock. nullopt: the ticket waits, or has
+/// no time limit.
 std::optional<std::int64_t> said_end(const Ticket& ticket);
 
-/// The same in seconds since the epoch. `booted_at_s`: as in Facts. Where that or the grant's moment is not
-/// known, by the wall clock as it was at the grant.
+/// The same in seconds since the epoch. `booted_at_s`: as in Facts. If that or the moment of the grant is not
+/// known, this goes by the wall clock at the grant.
 std::optional<std::int64_t> said_end_at_s(const Ticket& ticket, std::int64_t booted_at_s);
 
 /// Whether the ticket could be given this device.
 bool is_candidate(const Ticket& ticket, std::string_view uuid);
 
-/// Whether `a` came before `b`, so that `b` may sleep until `a` no longer waits. Those that yield come behind
-/// all others. Whose turn it is first is `in_line` (src/berth/core/turn_order.h).
+/// Whether `a` came before `b`, so that `b` may sleep until `a` no longer waits. Tickets that yield come
+/// behind all others. Which ticket has its turn first, `in_line` says (src/berth/core/turn_order.h).
 bool comes_before(const Ticket& a, const Ticket& b);
 
-/// Whether the candidates of two tickets meet, so that the later one waits for the earlier.
+/// Whether two tickets share a candidate, so that the later one waits for the earlier.
 bool are_rivals(const Ticket& a, const Ticket& b);
 
 }  // namespace berth

@@ -12,9 +12,9 @@
 
 namespace berth {
 
-/// What one user may have. nullopt: that has no limit.
+/// What one user may have. nullopt: no limit.
 struct Allowance {
-  /// GPUs at the same time. A share and a MIG instance count as one each; leases inside of a lease do not
+  /// GPUs at the same time. A share and a MIG instance count as one GPU each; leases inside a lease do not
   /// count.
   std::optional<unsigned> gpus{};
   std::optional<unsigned> waiting{};     ///< requests in the queue at the same time
@@ -23,8 +23,8 @@ struct Allowance {
   bool operator==(const Allowance&) const = default;
 };
 
-/// Who may have what. For each of the three: a user's own before the highest of his groups, and that before
-/// the one for all.
+/// The limits of all users. For each of the three values, a user's own limit comes first, then the highest of
+/// the user's groups, then the one for all.
 struct Allowances {
   Allowance each{};
   std::map<std::string, Allowance> of_users{};
@@ -34,7 +34,7 @@ struct Allowances {
   bool operator==(const Allowances&) const = default;
 };
 
-/// What holds instead in some hours of the week, as far as it says something.
+/// The limits that apply instead in some hours of the week. What they do not say stays as it is.
 struct HourlyAllowances {
   WeekHours when;
   Allowances limits{};
@@ -45,13 +45,13 @@ struct HourlyAllowances {
 /// [limits] of the site file.
 struct SiteLimits {
   Allowances always{};
-  std::vector<HourlyAllowances> hours{};  ///< of two that hold at once the later one counts
+  std::vector<HourlyAllowances> hours{};  ///< if two apply at once, the later one counts
 
   bool empty() const { return always.empty() && hours.empty(); }
   bool operator==(const SiteLimits&) const = default;
 };
 
-/// Whose limits are asked for.
+/// The user whose limits are asked for.
 struct Asker {
   std::uint32_t uid = 0;
   std::string user;
@@ -60,12 +60,12 @@ struct Asker {
 
 struct Limit {
   std::int64_t most = 0;
-  std::string rule;  ///< where the site file says so: "limits.groups.students"
+  std::string rule;  ///< the place in the site file: "limits.groups.students"
 
   bool operator==(const Limit&) const = default;
 };
 
-/// As Allowance, with the rules.
+/// As Allowance, with the rule that each limit comes from.
 struct Limits {
   std::optional<Limit> gpus{};
   std::optional<Limit> waiting{};
@@ -74,11 +74,11 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
-/// Those of one user.
+/// The limits of one user.
 struct UserLimits {
   std::uint32_t uid = 0;
   Limits now{};
-  Limits best{};  ///< the highest that hold in any hour of the week: what is beyond them can never be
+  Limits best{};  ///< the highest in any hour of the week: more than these can never be granted
 
   bool operator==(const UserLimits&) const = default;
 };
@@ -88,21 +88,21 @@ UserLimits limits_of(const SiteLimits& limits, const Asker& asker, WeekMinute no
 /// How many GPUs the user has leased.
 unsigned gpus_of(std::uint32_t uid, const Ledger& ledger);
 
-/// Whether the limits keep the request from the user in every hour of the week.
+/// Whether the limits forbid the request in every hour of the week.
 bool is_never_allowed(const UserLimits& limits, const Request& request);
 
-/// Of such a request: how many GPUs he could have for it.
+/// For such a request: how many GPUs the user could have.
 std::size_t most_at_once(const UserLimits& limits, const Request& request);
 
-/// How long a lease of the user's may last that begins now: the site's `time` or his own limit, whichever is
-/// shorter. nullopt: as long as he likes.
+/// How long a lease of the user that begins now may last: the site's `time` or the user's own limit,
+/// whichever is shorter. nullopt: without limit.
 std::optional<Limit> longest_lease(std::optional<std::int64_t> site_time_s,
                                    const std::optional<UserLimits>& limits);
 
-/// Why the limits keep the request from the user now, whatever is free. nullopt: they do not.
+/// Why the limits forbid the request now, whatever is free. nullopt: they do not.
 std::optional<std::string> over_limit(const UserLimits& limits, const Request& request, const Ledger& ledger);
 
-/// Why one request of the user's is too many in the queue. nullopt: it is not.
+/// Why the user may not put one more request into the queue. nullopt: the user may.
 std::optional<std::string> over_waiting_limit(const UserLimits& limits, const Ledger& ledger);
 
 }  // namespace berth

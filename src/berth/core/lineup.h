@@ -11,27 +11,28 @@
 
 namespace berth {
 
-/// What the ledger and the facts say of a line, and the devices whose places it speaks of.
+/// The queue as ledger and facts describe it, and the devices to which its places refer.
 struct Lineup {
   Line line;
-  std::vector<std::string> uuids;  ///< without GPUs that are split: their instances stand for them
+  std::vector<std::string> uuids;  ///< without GPUs that are split by MIG: their instances count
 };
 
-/// Who waits, in order, and who holds what until about when. A ticket tells its conditions on readings in
-/// words only, so each counts as if it had none, on devices that are free to somebody who has none. `before`:
-/// only those that stand before this ticket. Those `passed_over` count as if they did not wait.
+/// The waiting tickets in order, and the leases with the devices that they hold until about when. A ticket
+/// has its conditions on readings only as words for people. So each ticket counts as if it had none, on the
+/// devices that are free to a request without conditions. `before`: only tickets before this one. Tickets
+/// that are `passed_over` count as if they did not wait.
 Lineup lineup_of(const Ledger& ledger, const Facts& facts, Moment now,
                  const std::set<TicketId>& passed_over = {}, const Ticket* before = nullptr);
 
-/// How long at most it keeps a device from somebody who does not yield, by what it says itself.
+/// How long it keeps a device, at most, from a request that does not yield, by what its ticket says.
 std::optional<Moment> said_length(const Ticket& ticket);
 
-/// Those who wait and whose turn it is now but for `me`, who has just found that it is not his: if it seems
-/// to be, conditions of his own hold him back, which keep nothing from anybody.
+/// The tickets whose turn it is now, except `me`, which has just found that it is not its turn. If it seems
+/// to be the turn of `me`, its own conditions hold it back, and it keeps nothing from others.
 std::vector<TicketId> who_starts(const Ledger& ledger, const Facts& facts, Moment now,
                                  std::set<TicketId> passed_over, TicketId me);
 
-/// About when each waiter starts, as the schedule's expected_starts.
+/// About when each waiter starts; as expected_starts of the schedule.
 std::map<TicketId, Moment> expected_starts(const Ledger& ledger, const Facts& facts, Moment now,
                                            const std::set<TicketId>& passed_over = {});
 

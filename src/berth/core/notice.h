@@ -8,7 +8,7 @@
 
 namespace berth {
 
-/// What somebody wants to be told of.
+/// The events that a user can be told of.
 enum class NoticeEvent {
   start,
   end,   ///< with status 0
@@ -20,22 +20,22 @@ std::string_view to_text(NoticeEvent event);
 /// How a notice is sent.
 enum class NoticeWay { command, mail, ntfy, slack, json };
 
-/// Where a notice goes.
+/// The target of a notice.
 struct NoticeTarget {
   NoticeWay way = NoticeWay::command;
   std::string what;  ///< the command, the address ("": the user's own mailbox), or the URL
 
   bool operator==(const NoticeTarget&) const = default;
 };
-/// Of "cmd:COMMAND", "mail", "mail:ADDRESS", "ntfy:URL", "slack:URL", "json:URL". Error: `usage`.
+/// Reads "cmd:COMMAND", "mail", "mail:ADDRESS", "ntfy:URL", "slack:URL" or "json:URL". Error: `usage`.
 Result<NoticeTarget> notice_target_from_text(std::string_view text);
-/// What may be told of a target: a webhook's URL is a secret.
+/// A target as others may read it: the URL of a webhook is a secret.
 std::string told_target(std::string_view text);
 
-/// What a user asked to be told, and how.
+/// The events that a user wants to be told of, and the targets.
 struct NoticeWish {
   std::vector<std::string> targets;  ///< as notice_target_from_text reads them
-  std::vector<std::string> events;   ///< as to_text says them; none: all but the start
+  std::vector<std::string> events;   ///< as to_text gives them; none: all but the start
 
   bool wants(NoticeEvent event) const;
   bool operator==(const NoticeWish&) const = default;

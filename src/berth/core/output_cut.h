@@ -6,7 +6,7 @@
 
 namespace berth {
 
-/// A part of an output that is taken out of its file, in bytes; `begin` == `end`: none.
+/// The part of an output that is removed from its file, in bytes; `begin` == `end`: none.
 struct OutputCut {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -14,22 +14,22 @@ struct OutputCut {
   bool operator==(const OutputCut&) const = default;
 };
 
-/// The least that an output may be bounded to.
+/// The smallest bound of an output.
 inline constexpr std::uint64_t kLeastOutput = 1ULL << 20;
 
-/// Where what is cut out begins: the first quarter of what may stay does stay.
+/// The beginning of the part that is cut out: the first quarter of the bound stays.
 std::uint64_t cut_begin(std::uint64_t limit);
 
-/// What is to be cut out of a file of this size, where `so_far` is missing already, so that it takes `limit`
-/// at most. What is left after it is half of what may be, so that the next cut is not due at once. nullopt:
-/// nothing. REQUIRES: limit >= kLeastOutput.
+/// The part to cut out of a file of this size so that it takes at most `limit`; `so_far` is missing already.
+/// What stays after the cut is half of what may stay there, so that the next cut is not due at once. nullopt:
+/// nothing is to be cut. REQUIRES: limit >= kLeastOutput.
 std::optional<OutputCut> next_cut(std::uint64_t size, OutputCut so_far, std::uint64_t limit);
 
-/// The line that stands before what is cut out, over the last bytes of what stays. Always of one length for a
-/// limit, so that it can be written again in its place.
+/// The line that says what is missing. It is written over the last bytes before the cut. For one limit it has
+/// always the same length, so that it can be written again in its place.
 std::string cut_mark(const OutputCut& cut, std::uint64_t limit);
 
-/// How many bytes of the output nobody can read any more.
+/// How many bytes of the output are lost.
 std::uint64_t bytes_cut(const OutputCut& cut, std::uint64_t limit);
 
 }  // namespace berth

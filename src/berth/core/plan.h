@@ -10,18 +10,18 @@
 
 namespace berth {
 
-/// It is the turn of waiting rivals: I sleep until `rival` is gone, or somebody rings me.
+/// It is the turn of waiting rivals: I sleep until `rival` no longer waits, or somebody rings me.
 struct Behind {
-  /// Whom I sleep behind: of the rivals who came before me, the last one that waits for every device that I
-  /// wait for; if none does, the last of them. If all of them came later than I, the one whose turn is right
-  /// before mine.
+  /// The rival behind which I sleep: of the rivals that came before me, the last one that waits for every
+  /// device that I wait for; if none does, the last of them. If all of them came later than I, the one whose
+  /// turn is right before mine.
   TicketId rival;
-  /// Candidates of mine that I have to look after myself: those that `rival` does not wait for. If it came
-  /// later than I, all of them, since it may rely on me.
+  /// The candidates of mine that I have to watch myself: those that `rival` does not wait for. If `rival`
+  /// came later than I, all of them, since it may rely on me.
   std::vector<std::string> unguarded{};
   /// With backfill: the tickets for which devices are kept, now or later, that would be enough for me.
   std::vector<TicketId> in_the_way{};
-  /// They came before all that the ledger leaves out, so that whatever those want changes nothing.
+  /// These tickets came before all that the ledger leaves out, so what the others want changes nothing.
   bool front_suffices = false;
 
   bool operator==(const Behind&) const = default;
@@ -46,7 +46,7 @@ using Plan = std::variant<Behind, Granted, Blocked>;
 std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledger,
                                          const std::set<TicketId>& passed_over = {});
 
-/// My waiting rivals who came before me, in the order of coming. I may sleep behind one of these, since none
+/// My waiting rivals that came before me, in the order of coming. I may sleep behind one of these, since none
 /// of them sleeps behind me. If nobody keeps the fair order, they are the same as those of `rivals_before`.
 std::vector<const Ticket*> guards_before(const Ticket& mine, const Ledger& ledger,
                                          const std::set<TicketId>& passed_over = {});
@@ -56,12 +56,13 @@ std::vector<const Ticket*> guards_before(const Ticket& mine, const Ledger& ledge
 ///
 /// Two tickets are rivals if they have a candidate in common. The rivals whose turn is before mine get what
 /// `schedule` gives them, now or from a moment on; without backfill, every device that they could be given. I
-/// may take what is free beside that. Tickets that are `passed_over` (stopped: no event would end a wait for
-/// them) and those held back (Ticket::held_back) count as if they did not wait, and keep their place.
+/// may take what is free beside that. Tickets that are `passed_over` or held back (Ticket::held_back) count
+/// as if they did not wait, and keep their place. Passed over are tickets whose process is stopped: no event
+/// would end a wait for them.
 ///
-/// The ledger may leave some of the queue out. If too little is free for me whoever waits, it is enough that
-/// it has the nearest. If those who came first of all leave me too little, it is enough that it has these as
-/// well.
+/// The ledger may leave some of the queue out. If too little is free for me even without rivals, it is enough
+/// that the ledger has the nearest tickets. If the first tickets of the queue leave me too little, it is
+/// enough that the ledger has these as well.
 Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me,
                   const std::set<TicketId>& passed_over = {}, Moment now = 0);
 

@@ -7,7 +7,7 @@
 
 namespace berth {
 
-/// A character of UTF-8, or one byte that is none.
+/// A character of UTF-8, or one byte that is not part of a character.
 struct CodePoint {
   char32_t value = 0;
   std::size_t length = 1;  ///< bytes
@@ -17,11 +17,11 @@ struct CodePoint {
 /// REQUIRES: at < text.size().
 CodePoint code_point_at(std::string_view text, std::size_t at);
 
-/// The one way out for text that somebody else made: a workload, another user, a file, another machine.
-/// Control characters (C0 and C1, so terminal escapes and line ends), marks that turn the direction of
-/// writing, and bytes that are no UTF-8 become \xNN. So it can neither move a cursor, break a line, nor read
-/// as what it is not. Done twice it changes nothing more. `own`: sequences that stay, because we wrote them
-/// ourselves; each begins with a control character.
+/// Makes foreign text harmless: text of a workload, another user, a file or another machine. All such text
+/// goes through this before it is shown. Control characters (C0 and C1, so terminal escapes and line ends),
+/// marks that turn the direction of writing, and bytes that are no UTF-8 become \xNN. So the text cannot move
+/// a cursor, break a line, or look like another text. A second call changes nothing more. `own`: sequences
+/// that stay, because we wrote them ourselves; each begins with a control character.
 std::string printable(std::string_view text, std::span<const std::string_view> own = {});
 
 /// The same for a text of several lines.

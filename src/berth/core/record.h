@@ -12,7 +12,7 @@
 
 namespace berth {
 
-/// The text that everything of ours is written in: tickets, snapshots on the pipe, the request to a probe.
+/// The text form of all our data: tickets, snapshots on the pipe, the request to a probe.
 ///
 ///     berth-ticket 1          kind and version
 ///     id=0000025b3c1d0e42     key=value, one a line; \n, \r and \\ in a value are escaped
@@ -34,7 +34,7 @@ class RecordWriter {
   void field(std::string_view key, std::string_view value);
   void field(std::string_view key, std::uint64_t value);
   void section(std::string_view name);
-  /// What was written since the last take, so that a long record can be sent while it is being made.
+  /// The text that was written since the last call, so that a long record can be sent while it is being made.
   std::string take();
   /// Ends the record and gives its text.
   std::string finish() &&;
@@ -43,7 +43,7 @@ class RecordWriter {
   std::string text_;
 };
 
-/// A number written in decimal and nothing else. nullopt: anything else, or out of range.
+/// Reads a decimal number. nullopt: the text is anything else, or the number is out of range.
 template <class Number>
 std::optional<Number> number_from_text(std::string_view text) {
   Number number{};
@@ -52,8 +52,8 @@ std::optional<Number> number_from_text(std::string_view text) {
   return number;
 }
 
-/// Reads a whole record and calls `on_line` for each line. Gives the version. Error: `failure` when the kind
-/// is another, a line is malformed or the end is missing; the message says which line.
+/// Reads a whole record and calls `on_line` for each line. Gives the version. Error: `failure` if the kind is
+/// another, a line is malformed or the end is missing; the message says which line.
 Result<unsigned> read_record(std::string_view text, std::string_view kind,
                              const std::function<void(const RecordLine&)>& on_line);
 

@@ -25,7 +25,8 @@
 // A type of ours is a value by two functions beside it, to_text(value) and read_value(text, value).
 namespace berth {
 
-/// Seconds since the epoch in what anybody may have written: what others compute of them stays a time.
+/// Seconds since the epoch in a text that anybody may have written. Bounded, so that what we compute from it
+/// stays a valid time.
 inline constexpr std::int64_t kLatestSeconds = 100'000'000'000;
 
 /// The text without its end, if it is longer than `most` bytes; never cut inside a UTF-8 character.
@@ -42,9 +43,9 @@ concept Timespan = requires(const T& value) {
   value.count();
 };
 
-/// Writes fields. Left out is what a reader takes for granted: a text that is empty, a bool that is false,
-/// the first word of an enum, a reading that is absent. A reading that is there is written, whatever it is. A
-/// list is its key several times.
+/// Writes fields. It leaves out what a reader assumes anyway: an empty text, a false bool, the first word of
+/// an enum, an absent reading. It writes a reading that is there, whatever its value. A list is its key
+/// several times.
 class FieldWriter {
  public:
   explicit FieldWriter(RecordWriter& record,
@@ -101,8 +102,8 @@ class FieldWriter {
   std::size_t longest_text_;
 };
 
-/// Reads what a field says: text as it is, a reading that is true or false as 1 or 0, a number in decimal.
-/// False: it says something else, and `value` is then the type's zero.
+/// Reads the value of a field: text as it is, a reading that is true or false as 1 or 0, a number in decimal.
+/// False: the text is something else, and `value` is then the type's zero.
 inline bool read_value(std::string_view text, std::string& value) {
   value = text;
   return true;
@@ -134,7 +135,8 @@ bool read_value(std::string_view text, Span& value) {
   return valid;
 }
 
-/// Takes one line of a record to the field whose key it has, if there is one; others are a newer writer's.
+/// Reads one line of a record into the field whose key it has, if there is one. Other keys are those of a
+/// newer writer.
 class FieldReader {
  public:
   explicit FieldReader(const RecordLine& line) : line_(line) {}
@@ -149,7 +151,7 @@ class FieldReader {
   void operator()(std::string_view key, T& value) {
     if (!taken_ && key == line_.key) take(value);
   }
-  /// Whatever the key: this value is meant.
+  /// This value is meant, whatever the key.
   template <class T>
   void take(T& value) {
     taken_ = true;
@@ -160,7 +162,7 @@ class FieldReader {
     take(seconds);
     valid_ = valid_ && seconds >= 0 && seconds < kLatestSeconds;
   }
-  /// What others only estimate by: out of its bounds, and where it is no number, it says nothing.
+  /// A value that others only use for estimates: if it is out of its bounds or not a number, it is ignored.
   void hint(std::string_view key, std::optional<std::int64_t>& value, std::int64_t least, std::int64_t most) {
     if (taken_ || key != line_.key) return;
     taken_ = true;
@@ -168,7 +170,7 @@ class FieldReader {
     if (value && (*value < least || *value > most)) value.reset();
   }
 
-  /// The line does not say what it must.
+  /// The line is refused: its value is not valid.
   void refuse() { valid_ = false; }
   bool is_valid() const { return valid_; }
 
@@ -190,7 +192,7 @@ class FieldReader {
   bool valid_ = true;
 };
 
-/// What is wrong with the first line that was refused. `key`: "" for a line that begins a section.
+/// The error for the first line that was refused. `key`: "" for a line that begins a section.
 Error malformed_field(std::string_view section, std::string_view key);
 Result<void> check_record_version(std::string_view kind, unsigned found, unsigned known);
 

@@ -9,28 +9,28 @@
 
 #include "berth/core/schedule.h"
 
-// What becomes of a line whose jobs are all known, from the first arrival to the last end. It asks the same
-// `schedule` as a line of the present does, so it tells what other rules would have made of the same jobs.
+// Replays a queue whose jobs are all known, from the first arrival to the last end. It asks the same
+// `schedule` as the real queue, so it tells what other rules would have meant for the same jobs.
 namespace berth {
 
-/// A job that wants whole devices, whichever.
+/// A job that wants whole devices, no matter which.
 struct LineJob {
-  Moment arrival = 0;  ///< seconds, from whenever
+  Moment arrival = 0;  ///< seconds, from any zero
   unsigned devices = 1;
-  Moment duration = 1;             ///< that it takes when nobody ends it; at least 1
-  std::optional<Moment> length{};  ///< what it says that it takes at most; then it is ended
+  Moment duration = 1;             ///< how long it takes if nobody ends it; at least 1
+  std::optional<Moment> length{};  ///< its time limit, at which it is ended
   std::string user{};
 
   bool operator==(const LineJob&) const = default;
 };
 
-/// All jobs that come to one line.
+/// All jobs that come to one queue.
 struct Workload {
-  std::size_t devices = 0;      ///< that there are
+  std::size_t devices = 0;      ///< how many there are
   std::vector<LineJob> jobs{};  ///< by arrival; none wants more devices than there are
 };
 
-/// How long the job has devices.
+/// How long a job has its devices.
 Moment takes(const LineJob& job);
 
 struct Grant {
@@ -40,7 +40,7 @@ struct Grant {
   bool operator==(const Grant&) const = default;
 };
 
-/// What became of a workload.
+/// The result of a replay.
 struct Replay {
   std::vector<Grant> grants{};  ///< of each job
   Moment from = 0;              ///< the first arrival
@@ -48,15 +48,16 @@ struct Replay {
   double idle_s = 0;            ///< of all devices together, while somebody waited
 };
 
-/// The turn of each wish of a line; those that are left out wait.
+/// Decides the turn of each wish of a line; a wish that it leaves out waits.
 using Decide = std::function<std::vector<Turn>(const Line&)>;
-/// How many jobs have their devices so far.
+/// Called with the number of jobs that have got their devices so far.
 using Progress = std::function<void(std::size_t started)>;
 
-/// Under these rules. Looks whenever a job comes or ends, and when one has taken as long as was assumed.
+/// Replays under these rules. Looks whenever a job comes or ends, and when a job has taken as long as was
+/// assumed.
 Replay replay(const Workload& workload, const LineRules& rules, const Progress& tell = {});
-/// With another way to decide, which lets somebody start whenever all devices are free. The rules say when a
-/// job is expected to end.
+/// Replays with another way to decide. REQUIRES: it lets a job start whenever all devices are free. The rules
+/// say when a job is expected to end.
 Replay replay_with(const Decide& decide, const Workload& workload, const LineRules& rules,
                    const Progress& tell = {});
 
@@ -71,13 +72,13 @@ struct Waits {
   std::size_t jobs = 0;
   double mean_s = 0;
   Moment median_s = 0;
-  Moment p99_s = 0;  ///< 99 of 100 waited no longer
+  Moment p99_s = 0;  ///< 99 of 100 jobs waited no longer
 
   bool operator==(const Waits&) const = default;
 };
 Waits waits_of(std::span<const std::size_t> jobs, const Workload& workload, const Replay& replay);
 
-/// Who of some jobs starts sooner in one replay than in another, and who later.
+/// How many of some jobs start sooner in one replay than in another, and how many later.
 struct Shift {
   std::size_t sooner = 0;
   std::size_t later = 0;
@@ -87,7 +88,7 @@ struct Shift {
 Shift shift_of(std::span<const std::size_t> jobs, const Replay& before, const Replay& after);
 
 /// The share of all devices' time, from the first arrival to the last end.
-double idle_share(const Workload& workload, const Replay& replay);  ///< that is idle while somebody waits
-double used_share(const Workload& workload, const Replay& replay);  ///< that jobs have
+double idle_share(const Workload& workload, const Replay& replay);  ///< idle while somebody waits
+double used_share(const Workload& workload, const Replay& replay);  ///< used by jobs
 
 }  // namespace berth

@@ -7,8 +7,8 @@
 
 namespace berth {
 
-/// Goes from one moment at which something happens to the next. Who derives from it says what becomes of
-/// whoever comes, and who starts.
+/// The event loop of a replay: goes from one moment at which something happens to the next. A derived class
+/// says what happens to a job that comes, and which jobs start.
 class Replaying {
  public:
   Replaying(const Workload& workload, const LineRules& rules, const Progress& tell);
@@ -26,14 +26,14 @@ class Replaying {
 
   /// This job has come.
   virtual void join(std::size_t job) = 0;
-  /// Whether somebody waits.
+  /// Whether a job waits.
   virtual bool has_waiters() const = 0;
-  /// Starts whoever can start now. Called while somebody waits and some device is free.
+  /// Starts the jobs that can start now. Called while a job waits and a device is free.
   virtual void decide() = 0;
 
   void start(std::size_t job, std::vector<std::size_t> devices);
-  /// What those that run have of the devices, and about until when. Devices are counted from `first`; the
-  /// others are left out.
+  /// The devices that running jobs have, and about until when. Devices are counted from `first`; the others
+  /// are left out.
   std::vector<Hold> holds(std::size_t first, std::size_t count) const;
 
   const Workload& workload() const { return workload_; }

@@ -8,67 +8,67 @@
 
 #include "berth/core/ledger.h"
 
-// Who of a line starts now, for whom a place is kept and from when, and who waits behind whom. EASY backfill
-// (Lifka, 1995) over requests that compete for a part of the devices only: the first who cannot start has a
-// reservation, and whoever comes later may start in front of it if that does not delay it.
+// Decides which tickets of a line start now, which have a reservation and from when, and which wait behind
+// which. It is EASY backfill (Lifka, 1995) for requests that compete for only a part of the devices: the
+// first that cannot start has a reservation, and a later one may start before it if that does not delay it.
 namespace berth {
 
-/// Seconds of the boot clock, which nobody sets.
+/// Seconds of the boot clock, which nobody can set.
 using Moment = std::int64_t;
 inline constexpr Moment kNever = std::numeric_limits<Moment>::max();
 
-/// What somebody has of a device, or will have.
+/// What a lease or a reservation has of a device, or will have.
 struct Hold {
   std::size_t device = 0;
   Moment from = 0;
-  Moment until = kNever;  ///< expected; kNever: nobody can say
+  Moment until = kNever;  ///< expected end; kNever: not known
   bool whole = true;
-  std::uint64_t bytes = 0;  ///< of a part
-  TicketId owner{};         ///< whose lease it is; none: nobody's
+  std::uint64_t bytes = 0;  ///< if it is a part
+  TicketId owner{};         ///< the lease that has it; none: no lease
 
   bool operator==(const Hold&) const = default;
 };
 
-/// A ticket that waits, as far as the order of the line goes by it.
+/// A waiting ticket, with what the order of the line depends on.
 struct Wish {
   TicketId id;
   std::uint32_t uid = 0;
-  std::size_t candidates = 0;  ///< the place of their set in Line::sets
+  std::size_t candidates = 0;  ///< the place of its set in Line::sets
   unsigned count = 1;
   bool shared = false;
-  std::uint64_t bytes = 0;             ///< of each device, where a part of it is enough
-  std::optional<Moment> length{};      ///< how long it says that it takes at most, in seconds
-  bool yields = false;                 ///< when it starts is up to those who do not
+  std::uint64_t bytes = 0;             ///< of each device, if a part of it is enough
+  std::optional<Moment> length{};      ///< its time limit, in seconds
+  bool yields = false;                 ///< it starts when the wishes that do not yield leave it room
   std::optional<std::int64_t> turn{};  ///< as Ticket::turn
-  /// Stopped, or held back by conditions of its own. It counts as if it did not wait, and keeps its place.
+  /// It is stopped, or its own conditions hold it back. It counts as if it did not wait, and keeps its place.
   bool passed_over = false;
 
   bool operator==(const Wish&) const = default;
 };
 
-/// A line and what it waits for, by the places of the devices.
+/// A line and the devices that it waits for; devices are named by their places.
 struct Line {
   Moment now = 0;
-  std::vector<std::uint64_t> room_bytes{};       ///< a device each: what it has for parts when nobody has any
-  std::vector<std::vector<std::size_t>> sets{};  ///< of candidates, each ascending
+  std::vector<std::uint64_t> room_bytes{};       ///< for each device: the memory for parts if nobody has any
+  std::vector<std::vector<std::size_t>> sets{};  ///< sets of candidates, each ascending
   std::vector<Hold> holds{};
   std::vector<Wish> wishes{};  ///< in the order of their turns
 };
 
-/// Whose turn it is first.
+/// Which request has its turn first.
 enum class TurnOrder {
-  fifo,  ///< whose request came first
-  fair,  ///< who has fewer GPUs (src/berth/core/turn_order.h)
+  fifo,  ///< the one that came first
+  fair,  ///< that of the user with fewer GPUs (src/berth/core/turn_order.h)
 };
 
-/// What a site has laid down about its line.
+/// The rules of a site for its line.
 struct LineRules {
-  Moment assumed_s = 3600;  ///< what a request is taken to last that does not say
+  Moment assumed_s = 3600;  ///< how long a request without a time limit is assumed to last
   /// false: nobody starts in front of an earlier rival.
   bool backfill = true;
   TurnOrder order = TurnOrder::fifo;
 
-  /// Whether a request can be given what an earlier one waits for.
+  /// Whether a request can be given devices that an earlier one waits for.
   bool lets_others_pass() const { return backfill || order == TurnOrder::fair; }
 
   bool operator==(const LineRules&) const = default;
@@ -78,37 +78,39 @@ struct StartsNow {
   std::vector<std::size_t> devices;
   bool operator==(const StartsNow&) const = default;
 };
-/// Nobody who comes later delays it.
+/// No later request delays it.
 struct ReservedFrom {
   Moment from = 0;
   std::vector<std::size_t> devices;
   bool operator==(const ReservedFrom&) const = default;
 };
 struct WaitsBehind {
-  std::optional<TicketId> rival;  ///< the last one before it; nullopt: for what nobody can say when it ends
+  std::optional<TicketId> rival;  ///< the last one before it; nullopt: it waits for something whose end
+                                  ///< nobody knows
   bool operator==(const WaitsBehind&) const = default;
 };
 using Turn = std::variant<StartsNow, ReservedFrom, WaitsBehind>;
 
-/// The turn of each wish, in the order of the line. Pure. Whoever is not passed over and could start without
-/// delaying a reservation starts; of two who ask for the same, the one that came first. As long as nobody
-/// goes on for longer than is expected of him, no reservation is moved back by whoever comes later.
+/// The turn of each wish, in the order of the line. Pure. A wish starts if it is not passed over and could
+/// start without delaying a reservation; of two with the same request, the one that came first. As long as no
+/// lease lasts longer than expected, no later wish moves a reservation to a later time.
 std::vector<Turn> schedule(const Line& line, const LineRules& rules);
 
-/// About when each starts, in the order of the line, if whoever has a time takes all of it. nullopt: that is
-/// not to be said, as somebody whom it waits for has no time, or as it stands behind the first kForeseen of
-/// the line, or yields. REQUIRES: what has no time ends never (kNever).
+/// About when each wish starts, in the order of the line, if each job with a time limit takes all of it.
+/// nullopt: that is not known, because a job that it waits for has no time limit, or because it is behind the
+/// first kForeseen of the line, or yields. REQUIRES: a hold without a time limit never ends (kNever).
 std::vector<std::optional<Moment>> expected_starts(const Line& line, const LineRules& rules);
 inline constexpr std::size_t kForeseen = 100;
 
-/// What the wish then has of the devices, or will have.
+/// What the wish has of the devices, or will have, with this turn.
 std::vector<Hold> holds_of(const Line& line, const Wish& wish, const Turn& turn, const LineRules& rules);
 
-/// Whether two holds are of one device at one time.
+/// Whether two holds have the same device at the same time.
 bool meet(const Hold& a, const Hold& b);
 
-/// When what began at `since` and says that it takes `length` is expected to end; later than `now`. Past what
-/// it said it ends soon. Past what is assumed of it, it goes on for three times as long as it has.
+/// When a lease that began at `since` with the time limit `length` is expected to end; later than `now`. If
+/// its time limit is over, it ends soon. If it has none and has lasted longer than is assumed, it is expected
+/// to last three times as long as it has lasted so far.
 Moment expected_end(Moment since, std::optional<Moment> length, Moment now, const LineRules& rules);
 
 }  // namespace berth

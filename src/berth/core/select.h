@@ -16,18 +16,18 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
-/// What choosing may turn out to need and costs next to nothing when it is asked for together with
+/// Readings that choosing may need, and that cost next to nothing if they are read together with
 /// Request::readings(): the topology, if it is known already.
 ReadingSet readings_in_case_of_choice(const Request& request);
 
-/// What choosing needs to know beyond Request::readings(): the topology, where the order goes by it and there
-/// is a choice that it decides. `verdicts` are those of `judge`.
+/// Readings that choosing needs beyond Request::readings(): the topology, if the order goes by it and it
+/// decides between free devices. `verdicts`: as `judge` gives them.
 ReadingSet readings_to_choose(const Request& request, const std::vector<Verdict>& verdicts);
 
-/// Chooses request.count of the devices whose verdict is free. REQUIRES: at least that many are free.
-/// Never fails: where an order needs a reading that is absent, such devices come last. Ties go to the lower
-/// index. One device by Order::automatic is a whole GPU where one is free, and a MIG instance only where none
-/// is.
+/// Chooses request.count of the devices whose verdict is free. REQUIRES: at least that many are free. Never
+/// fails: if an order needs a reading that a device does not have, this device comes last. Ties go to the
+/// lower index. If the request is for one device by Order::automatic, a free whole GPU comes before a MIG
+/// instance.
 Choice choose(const Request& request, const std::vector<Verdict>& verdicts, const Snapshot& snapshot);
 
 }  // namespace berth

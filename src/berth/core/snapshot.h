@@ -9,8 +9,8 @@
 
 namespace berth {
 
-/// The readings that a question needs. A source is asked for these and no others: each costs a driver call
-/// a device, and some are samples that nobody should trust unasked.
+/// The readings that a question needs. A source is asked for these and no others, because each reading costs
+/// one driver call for each device, and some are samples that are not reliable.
 enum class ReadingKind : std::uint32_t {
   name = 1U << 0,
   memory = 1U << 1,
@@ -58,7 +58,7 @@ constexpr ReadingSet operator|(ReadingKind a, ReadingKind b) {
 /// Everything but topology: what a listing shows.
 ReadingSet readings_for_listing();
 
-/// How two GPUs are joined.
+/// How two GPUs are connected.
 struct Link {
   unsigned level = 50;   ///< nearest common ancestor: 0 same board, 10 one switch, 20 several, 30 host
                          ///< bridge, 40 NUMA node, 50 across; other numbers lie between
@@ -81,10 +81,10 @@ struct Snapshot {
   std::string source;            ///< "nvml" or "nvidia-smi"
   std::string driver_version;
   Reading<int> cuda_version;    ///< 1000 × major + 10 × minor
-  ReadingSet readings;          ///< what was asked for
+  ReadingSet readings;          ///< those that were asked for
   std::vector<Device> devices;  ///< GPUs by index, each followed by its MIG instances by slot
   std::optional<Topology> topology;
-  std::optional<std::string> stale_reason;  ///< set: this is an old answer, and why there is no new one
+  std::optional<std::string> stale_reason;  ///< set: the answer is old; why there is no new one
   std::vector<std::string> notes;           ///< what the reader should know, one sentence each
 
   bool operator==(const Snapshot&) const = default;

@@ -12,34 +12,35 @@
 
 namespace berth {
 
-/// How a ticket that waits stands among its rivals. What is told of it, by the queue, by a wait and over the
-/// wire, is this.
+/// How a waiting ticket stands among its rivals. `berth queue`, a waiting `berth run` and the messages
+/// between processes all tell this.
 struct Standing {
   Ticket ticket{};
-  /// 1: first of its rivals. Those far ahead that nobody has looked at count as rivals.
+  /// 1: first of its rivals. Tickets far ahead that were not read count as rivals.
   std::size_t position = 1;
   std::optional<Ticket> behind{};  ///< the last rival before it; nullopt for the first
   bool stopped = false;            ///< others pass it over until it goes on
-  std::chrono::seconds waited{0};  ///< of a wait that is told as it goes
-  /// About when it starts if whoever has a time takes all of it, in seconds since the epoch. nullopt:
-  /// somebody whom it waits for has no time, or it stands too far back.
+  std::chrono::seconds waited{0};  ///< how long the request has waited so far
+  /// About when the request starts if each job with a time limit takes all of it, in seconds since the epoch.
+  /// nullopt: a job that it waits for has no time limit, or the request is too far back in the queue.
   std::optional<std::int64_t> starts_at_s{};
-  /// Why it is not granted what it asks for. In a queue: of the first of its rivals only.
+  /// Why the request is not granted what it asks for. In a listing of the queue, only the first of its rivals
+  /// has verdicts.
   std::vector<Verdict> verdicts{};
-  /// The same in words, made by render: "1 of 4 free; GPU 3 leased alice 2 h", "behind bob (train.py)".
+  /// The same in words, from the render layer: "1 of 4 free; GPU 3 leased alice 2 h", "behind bob
+  /// (train.py)".
   std::string reason{};
 
   bool operator==(const Standing&) const = default;
 };
 
-/// All who wait, in order. Those `stopped` count as if they did not wait, and keep their place. What a ticket
-/// says of its request leaves its conditions out, so a first may wait although enough is free by its
-/// verdicts.
+/// All tickets that wait, in order. A ticket in `stopped` counts as if it did not wait, and keeps its place.
+/// A ticket does not have the conditions of its request. So the first ticket may wait although its verdicts
+/// say that enough is free.
 std::vector<Standing> standings(const Ledger& ledger, const Facts& facts,
                                 const std::set<TicketId>& stopped = {}, Moment now = 0);
 
-/// The same of a request that would be made now, behind all of them. nullopt: it would not wait behind
-/// anybody.
+/// The same for a request that would be made now, behind all of them. nullopt: it would wait behind nobody.
 std::optional<Standing> standing_behind(const Ticket& newcomer, const Ledger& ledger, const Facts& facts,
                                         const std::set<TicketId>& stopped, Moment now);
 

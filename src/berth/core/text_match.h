@@ -14,8 +14,8 @@ bool begins_with_text(std::string_view text, std::string_view prefix);
 /// Without blanks at both ends.
 std::string_view trimmed(std::string_view text);
 
-/// How many single letters must be added, removed, changed or swapped with their neighbour to make one
-/// the other: what "did you mean" goes by.
+/// How many single letters must be added, removed, changed or swapped with their neighbour to turn one text
+/// into the other. "Did you mean" goes by this number.
 unsigned spelling_distance(std::string_view a, std::string_view b);
 
 }  // namespace berth

@@ -7,15 +7,15 @@
 
 namespace berth {
 
-/// Score of a pair: 60 for the same board down to 10 for two CPUs, by the interval that its level lies in,
-/// plus 100 an NVLink. Higher is closer.
+/// The score of a pair: 60 for the same board down to 10 for two CPUs, by the interval of its level, plus 100
+/// for each NVLink. A higher score is closer.
 int pair_score(const Link& link);
 
 /// The scores of all pairs of some devices, numbered from 0. Symmetric; the diagonal is 0.
 class PairScores {
  public:
   explicit PairScores(std::size_t size) : size_(size), scores_(size * size) {}
-  /// Of these devices, in this order; a pair that the topology lacks (MIG instances) scores 0.
+  /// The scores of these devices, in this order; a pair that the topology lacks (MIG instances) scores 0.
   PairScores(const std::vector<std::string>& uuids, const Topology& topology);
 
   std::size_t size() const { return size_; }
@@ -27,7 +27,7 @@ class PairScores {
   std::vector<int> scores_;
 };
 
-/// Up to this many devices the best set is found for certain; beyond, a good one.
+/// Up to this many devices, the best set is found; with more, a good set.
 inline constexpr std::size_t kExactDevices = 16;
 
 /// The `count` devices, ascending, with the highest sum of pair scores among them, then the highest sum among

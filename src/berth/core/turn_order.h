@@ -11,7 +11,7 @@
 
 #include "berth/core/schedule.h"
 
-// Whose turn comes before whose. By the order of coming, or fair: who has less comes first.
+// The order of turns: the order of coming, or the fair order, in which the user who has less comes first.
 namespace berth {
 
 std::string_view to_text(TurnOrder order);                      ///< as in the site file: "fifo"
@@ -20,7 +20,7 @@ Result<TurnOrder> turn_order_from_text(std::string_view text);  ///< Error: `usa
 /// How many GPUs each user has, by uid.
 struct GpusByUser {
   std::map<std::uint32_t, std::uint64_t> in_all;
-  std::map<std::uint32_t, std::uint64_t> firmly;  ///< without those of leases that yield
+  std::map<std::uint32_t, std::uint64_t> firmly;  ///< not counting leases that yield
 };
 
 /// A ticket with a number.
@@ -31,26 +31,25 @@ struct Numbered {
   bool granted = false;
 };
 
-/// The number of what a user asks for now, beside what has one: as of start-time fair queueing (Goyal, Vin
-/// and Cheng, 1996), with the GPUs that are asked for as the cost. Nobody saves up turns by not asking, and
-/// who has just had his turn stands behind who has not, although no more is remembered than who waits or has
-/// a lease.
+/// The number for a new request of a user, given the tickets that have one. As in start-time fair queueing
+/// (Goyal, Vin and Cheng, 1996), with the number of GPUs as the cost. Nobody saves up turns by not asking. A
+/// user who has just had a turn stands behind one who has not, although only the live tickets are remembered.
 std::int64_t next_turn(std::uint32_t uid, std::span<const Numbered> others);
 std::int64_t next_turn(std::uint32_t uid, const Ledger& ledger);
 inline constexpr std::int64_t kLastTurn = std::numeric_limits<std::int64_t>::max();
 
 /// The places of the wishes in the order of their turns. REQUIRES: they are in the order in which they came.
 ///
-/// Those that yield stand behind all others. Of those with a number the one comes first whose user would have
-/// the fewest GPUs when it starts: those that he has (beside a wish that does not yield, those of leases that
-/// yield do not count) and those that his earlier wishes ask for. So users who have many wishes each
-/// alternate. Among equals the number decides, then the order of coming. Nobody goes past a wish without a
-/// number, since that one waits for whoever came before it, and for nobody else.
+/// Wishes that yield stand behind all others. Of the wishes with a number, the one comes first whose user
+/// would have the fewest GPUs when it starts: those that the user has, and those that the user's earlier
+/// wishes ask for. For a wish that does not yield, GPUs of leases that yield do not count. So users who have
+/// many wishes each take turns. Among equals the number decides, then the order of coming. No wish goes past
+/// a wish without a number, because that wish waits for the wishes that came before it, and for no others.
 std::vector<std::size_t> order_of_turns(std::span<const Wish> wishes, const GpusByUser& has);
 
-/// Those of the ledger who wait, in the order of their turns, with one more that is not in it. Those
-/// `passed_over` and those held back have their places; to the turns of others they count as if they did not
-/// wait.
+/// The waiting tickets of the ledger in the order of their turns, with one more that is not in the ledger.
+/// Tickets that are `passed_over` or held back keep their places; for the turns of others they count as if
+/// they did not wait.
 std::vector<const Ticket*> in_line(const Ledger& ledger, const std::set<TicketId>& passed_over,
                                    const Ticket* one_more = nullptr);
 

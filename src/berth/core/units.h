@@ -10,10 +10,10 @@
 
 namespace berth {
 
-/// A number and what stands after it: "1.5 GiB" is 1.5 and "GiB". Never negative.
+/// A number and the unit after it: "1.5 GiB" is 1.5 and "GiB". Never negative.
 struct Quantity {
   double value = 0;
-  std::string_view unit;  ///< a view into the text; "" when there is none
+  std::string_view unit;  ///< a view into the text; "" if there is none
 };
 /// nullopt: the text does not begin with a digit, or its unit is more than one word.
 std::optional<Quantity> quantity_from_text(std::string_view text);
@@ -28,8 +28,8 @@ Result<std::int64_t> seconds_from_text(std::string_view text);
 /// "11.2 GiB", "512 MiB": for people.
 std::string bytes_for_people(std::uint64_t bytes);
 
-/// Two amounts for people, so exact that different amounts read differently: 20 GiB less one byte is not
-/// "20 GiB" beside 20 GiB.
+/// Two amounts for people, exact enough that different amounts read differently: 20 GiB less one byte is not
+/// shown as "20 GiB" beside 20 GiB.
 std::pair<std::string, std::string> bytes_side_by_side(std::uint64_t a, std::uint64_t b);
 
 /// "45s", "90m", "2h", "7d": as seconds_from_text reads it, in the largest unit that says it exactly.

@@ -14,16 +14,16 @@ enum class UsageBy { user, device, job };
 std::string_view to_text(UsageBy by);
 bool read_value(std::string_view text, UsageBy& by);  ///< false: it is none
 
-/// What one user, one device, or the jobs of a user with one name had in a span of time.
+/// The hours of one user, of one device, or of a user's jobs with one name, in a span of time.
 struct UsageRow {
-  std::string who{};   ///< the user, also of a job, or the device's UUID
-  std::string gpu{};   ///< of a device: "3", "" when not known
-  std::string name{};  ///< of a device, "" when not known
-  std::string host{};  ///< where several machines are told of; else ""
+  std::string who{};   ///< the user (also the user of a job), or the device's UUID
+  std::string gpu{};   ///< of a device: "3"; "" if not known
+  std::string name{};  ///< of a device; "" if not known
+  std::string host{};  ///< if there are several machines; else ""
   std::uint64_t leases = 0;
   double leased_gpu_hours = 0;  ///< leases that share a device share its time
   double used_gpu_hours = 0;    ///< of these, with a process of the lease computing on the device
-  std::string job{};            ///< by job: its name, "" for all that have none
+  std::string job{};            ///< by job: its name; "" for all jobs without a name
 
   bool operator==(const UsageRow&) const = default;
 };
@@ -32,14 +32,14 @@ struct Usage {
   UsageBy by = UsageBy::user;
   std::int64_t from_s = 0;
   std::int64_t to_s = 0;
-  std::int64_t unwatched_s = 0;        ///< of this time nobody looked; on several machines, the longest
+  std::int64_t unwatched_s = 0;        ///< how long nobody looked; for several machines, the longest
   std::vector<std::string> missing{};  ///< machines that did not answer
   std::vector<UsageRow> rows{};        ///< most hours first
 
   bool operator==(const Usage&) const = default;
 };
 
-/// What a device did over a step of time. Whole numbers: more would be noise. Absent: not known.
+/// What a device did in a step of time. Whole numbers, because more digits would be noise. Absent: not known.
 struct Sample {
   Reading<int> utilization_percent;  ///< mean
   Reading<int> memory_used_mib;      ///< most
@@ -69,7 +69,7 @@ struct DeviceHistory {
   std::int64_t to_s = 0;
   std::int64_t step_s = 0;
   std::vector<HistoryRow> rows;
-  std::vector<PastLease> leases;  ///< that had the device in this time, by their beginning
+  std::vector<PastLease> leases;  ///< those that had the device in this time, by their beginning
 };
 
 }  // namespace berth

@@ -16,33 +16,34 @@
 
 namespace berth {
 
-/// The questions asked of a device, in this order. The first that fails is the verdict.
+/// The conditions that a device must meet for a request, in the order in which they are checked. The first
+/// that fails is the verdict.
 enum class Clause {
   healthy,
   not_excluded,      ///< by the site file
-  in_lease,          ///< that the request is made inside of
-  in_mask,           ///< of the device's vendor, inherited
+  in_lease,          ///< the lease that the request is made inside of has the device
+  in_mask,           ///< the inherited mask of the device's vendor shows it
   static_filters,    ///< --devices, --name and conditions on what never changes
-  not_leased,        ///< or, for a shared request, with room left
-  not_draining,      ///< a lease ended, its memory is not back yet
+  not_leased,        ///< or, for a shared request, has room left
+  not_draining,      ///< no lease has ended whose memory is not back yet
   no_outsider,       ///< no process without a lease computes on it
   no_hidden_holder,  ///< no memory in use that no listed process explains
   compute_mode,
   thresholds,    ///< conditions on what changes: free memory, utilisation …
-  within_limit,  ///< of the user who asks
-  not_awaited,   ///< the line keeps it for who asked earlier; asked by behind_the_line (core/gap.h)
-  unknown,       ///< told by another machine, whose Berth asks what this one does not know; never asked here
+  within_limit,  ///< of the asking user
+  not_awaited,   ///< the queue does not keep it for an earlier request; see behind_the_line (core/gap.h)
+  unknown,       ///< a clause of another machine, whose Berth is newer; never checked here
 };
 std::string_view to_text(Clause clause);                 ///< as in JSON: "not_leased"
 bool read_value(std::string_view text, Clause& clause);  ///< `unknown` for other words
 
-/// Who stands in the way, where somebody does.
+/// The user, and the process or lease, that stands in the way.
 struct Culprit {
   std::string user;
   std::uint32_t pid = 0;
   std::string command;
   std::int64_t since_s = 0;       ///< seconds since the epoch, 0 unknown
-  std::optional<TicketId> lease;  ///< set: by a lease; else an outsider, or who waits
+  std::optional<TicketId> lease;  ///< set: a lease; else an outsider or a waiter
   std::string note;
 
   bool operator==(const Culprit&) const = default;
@@ -52,34 +53,36 @@ struct Culprit {
 struct Verdict {
   std::string uuid;
   std::optional<Clause> failed;  ///< nullopt: free
-  std::string reason;            ///< "" when free; "leased by alice since 14:02 …" is made by render
+  std::string reason;            ///< "" if free; else "leased by alice since 14:02 …", made by render
   std::vector<Culprit> culprits;
-  Reading<std::uint64_t> free_bytes;  ///< for a new lease, by the one honest number
+  Reading<std::uint64_t> free_bytes;  ///< for a new lease, as free_for_lease
 
   bool free() const { return !failed; }
   bool operator==(const Verdict&) const = default;
 };
 
-/// Everything that is known about the machine when a request is judged. Plain values; the shell gathers
-/// them first.
+/// Everything that is known about the machine when a request is judged. Plain values; the calling code reads
+/// them before.
 struct Facts {
   Snapshot snapshot;
   SitePolicy policy;
   std::optional<HostFacts> host{};                 ///< nullopt: it does not tell
   std::optional<std::vector<std::string>> within;  ///< inside a lease: its UUIDs, the only ones that exist
-  std::vector<Mask> masks;                         ///< those set, at most one a vendor; none: --mask ignore
-  /// pid on a device -> a live lease that it belongs to. Several, where a shell or program has leased twice.
+  std::vector<Mask> masks;                         ///< those that are set, at most one for each vendor; none
+                                                   ///< with --mask ignore
+  /// pid on a device -> a live lease that it belongs to. A pid has several if a shell or program has leased
+  /// twice.
   std::multimap<std::uint32_t, TicketId> process_leases;
-  std::vector<std::string> draining;       ///< UUIDs whose last lease ended, memory not yet back
+  std::vector<std::string> draining;       ///< UUIDs whose last lease has ended and whose memory is not back
   std::vector<std::string> foreign_locks;  ///< UUIDs locked by someone who has no ticket (flock(1))
   std::vector<std::string>
       locked_by_originals;           ///< UUIDs that an original gpu_scheduler has locked, and nobody leased
-  std::uint32_t asker_uid = 0;       ///< of the user who asks
-  std::optional<UserLimits> limits;  ///< his; nullopt: none
-  std::int64_t booted_at_s = 0;      ///< where the boot clock began, in seconds since the epoch; 0: not known
+  std::uint32_t asker_uid = 0;       ///< the asking user
+  std::optional<UserLimits> limits;  ///< of the asking user; nullopt: none
+  std::int64_t booted_at_s = 0;      ///< when the boot clock began, in seconds since the epoch; 0: not known
 };
 
-/// As expressions have it: null where the host does not tell.
+/// The same as expressions take it: null if the host does not tell.
 inline const HostFacts* known_host(const Facts& facts) {
   return facts.host ? &*facts.host : nullptr;
 }
@@ -92,23 +95,23 @@ Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger
 std::vector<const Ticket*> leases_holding(const Device& device, const Ledger& ledger);
 std::vector<const Ticket*> leases_holding(const Device& device, const LeasesByDevice& leases);
 
-/// One verdict a device, in the order of the snapshot. A request gets devices of one vendor: of the first of
-/// which it could ever get as many as it wants, whoever holds them now; a job is built for one of them.
-/// MIG-enabled GPUs are left out: their instances stand
-/// for them. Error: `usage` as check(request), and for a selector that names no device or several, a device
-/// that is both asked for and excluded, more devices asked for than named, and devices of two vendors.
+/// One verdict for each device, in the order of the snapshot. A request gets devices of one vendor only,
+/// because a job is built for one vendor: the first vendor of which it could ever get as many as it wants,
+/// whoever holds them now. MIG-enabled GPUs are left out, because their instances count in their place.
+/// Error: `usage` as check(request), and for a selector that names no device or several, a device that is
+/// both asked for and excluded, more devices asked for than named, and devices of two vendors.
 Result<std::vector<Verdict>> judge(const Request& request, const Ledger& ledger, const Facts& facts);
 
-/// The same for each device by itself, as if the request were for that one: a listing's question. Devices of
-/// several vendors may be free together.
+/// The same for each device by itself, as if the request were for this device alone. Listings use it. Devices
+/// of several vendors may be free together.
 Result<std::vector<Verdict>> judge_each(const Request& request, const Ledger& ledger, const Facts& facts);
 
-/// The devices that the request could ever use on this machine, whoever holds them now: healthy, not
-/// excluded, in the mask and past the static filters.
+/// The devices that the request could ever use on this machine, whoever holds them now: they are healthy, not
+/// excluded, in the mask, and meet the static filters.
 Result<std::vector<std::string>> candidates(const Request& request, const Facts& facts);
 
-/// Error: `impossible`, with the reasons of all devices, when there are fewer candidates than devices asked
-/// for. Also `usage`, as judge.
+/// Checks that there are as many candidates as devices asked for. Error: `impossible`, with the reasons of
+/// all devices; `usage`, as judge.
 Result<void> check_possible(const Request& request, const Facts& facts);
 
 }  // namespace berth

@@ -8,7 +8,7 @@
 
 namespace berth {
 
-/// A minute of the week, by the clock on the wall of who asks.
+/// A minute of the week, by the wall clock in the time zone of the asking user.
 struct WeekMinute {
   unsigned day = 0;     ///< 0: Monday
   unsigned minute = 0;  ///< of the day, below 1,440
@@ -16,7 +16,7 @@ struct WeekMinute {
   bool operator==(const WeekMinute&) const = default;
 };
 
-/// The same hours of some days of the week. Hours that pass midnight belong to the day on which they begin.
+/// The same hours on some days of the week. Hours that pass midnight belong to the day on which they begin.
 struct WeekHours {
   std::bitset<7> days;       ///< 0: Monday
   unsigned from = 0;         ///< minute of the day

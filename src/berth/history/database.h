@@ -15,13 +15,13 @@ struct sqlite3_stmt;
 
 namespace berth::history {
 
-/// Why the database did not do what it was asked.
+/// Why the database failed.
 struct DatabaseError {
   enum class Kind {
-    corrupt,  ///< what is in the file makes no sense
+    corrupt,  ///< the contents of the file make no sense
     foreign,  ///< it is the file of another program, or of a newer version of this
     taken,    ///< another process has it
-    other,    ///< the disk is full, cannot be written …: what is tried again may work
+    other,    ///< the disk is full, cannot be written …: a later try may work
   };
   Kind kind = Kind::other;
   std::string message;
@@ -36,12 +36,12 @@ class Statement {
 
   Statement& bind(std::int64_t value);
   Statement& bind(double value);
-  Statement& bind(std::string_view value);  ///< which must live until the statement ran
+  Statement& bind(std::string_view value);  ///< must live until the statement has run
   template <class Number>
   Statement& bind(const std::optional<Number>& value) {
     return value ? bind(static_cast<std::int64_t>(*value)) : bind_null();
   }
-  /// To the next row. False: there is none.
+  /// Goes to the next row. False: there is none.
   Done<bool> next();
   /// Runs a statement that gives no row.
   Done<void> run();
@@ -62,16 +62,16 @@ class Statement {
   int bound_ = 0;
 };
 
-/// One open SQLite file. Its lock is this process's alone for as long as it is open: so the write-ahead log
-/// needs no shared memory (which network file systems lack), and no reader can make it grow.
+/// One open SQLite file. This process alone has its lock as long as the file is open. So the write-ahead log
+/// needs no shared memory (which network file systems lack), and no reader can make the log grow.
 class Database {
  public:
-  /// REQUIRES: the file is there, and may be empty.
+  /// REQUIRES: the file exists; it may be empty.
   static Done<Database> open(const std::string& path, std::int64_t most_bytes);
 
-  /// `sql` must live as long as this: it names the statement, which is prepared once.
+  /// `sql` must live as long as this object, because it names the statement, which is prepared only once.
   Done<Statement> statement(std::string_view sql);
-  /// Statements that give nothing, once.
+  /// Runs statements that give no rows, once.
   Done<void> execute(const std::string& sql);
   Done<std::int64_t> number(const std::string& sql);
   Done<std::string> text(const std::string& sql);

@@ -16,22 +16,22 @@
 
 namespace berth::history {
 
-/// The history of a machine in one file (docs/serve.md). One process at a time has it.
+/// The history of a machine in one file (docs/serve.md). One process at a time has the file.
 class HistoryFile {
  public:
-  /// The most that the file grows to; while it is written, a log of a few MiB lies beside it.
+  /// The file never grows beyond this. While it is written, a log of a few MiB is beside it.
   static constexpr std::int64_t kMostBytes = 64LL << 20U;
 
-  /// Makes it when it is not there (claim_file).
+  /// Opens the file; makes it if it is missing (claim_file).
   static Done<HistoryFile> open(const std::string& path, std::int64_t most_bytes = kMostBytes);
-  /// Leases without an end, and until when somebody looked; at `now_s` none has yet.
+  /// The leases without an end, and until when an agent looked; at `now_s` nobody has looked yet.
   Done<Known> known(std::int64_t now_s);
-  /// All of it or nothing.
+  /// Writes all of the batch or nothing.
   Done<void> write(const Batch& batch);
-  /// Merges and drops what has grown old, a bit at a time, and lets no power cut undo what was written. To be
-  /// called every kThinningEvery.
+  /// Merges and drops old data, a part at a time. Also makes sure that a power cut cannot undo what was
+  /// written. To be called every kThinningEvery.
   Done<void> thin(std::int64_t now_s);
-  /// Drops the oldest where the file comes near to its bound. To be called after each write.
+  /// Drops the oldest data if the file is near its bound. To be called after each write.
   Done<void> make_room(std::int64_t now_s);
   /// False: another file has this name now, or none.
   bool is_still_there() const;
@@ -39,9 +39,9 @@ class HistoryFile {
   /// nullopt: nothing is known of the device.
   Done<std::optional<DeviceHistory>> device_history(const DeviceQuestion& question, std::int64_t now_s);
   Done<std::vector<std::string>> device_uuids();
-  /// Of the hours that begin in this span.
+  /// The usage of the hours that begin in this span.
   Done<Usage> usage(UsageBy by, Span span);
-  /// All leases that had any of this time; nullopt: they are more than kMostRecordedLeases.
+  /// All leases that lived at some moment of this time; nullopt: there are more than kMostRecordedLeases.
   Done<std::optional<RecordedLeases>> recorded_leases(const LeasesQuestion& question, std::int64_t now_s);
 
  private:
@@ -53,7 +53,7 @@ class HistoryFile {
   Done<std::int64_t> device_id(const std::string& uuid);
   Done<std::int64_t> user_id(const std::string& user);
   Done<std::int64_t> job_id(const std::string& name);
-  /// That of the row with this name, which `insertion` gives, and makes where there is none.
+  /// The id of the row with this name. `insertion` gives it, and makes the row if it is missing.
   Done<std::int64_t> id_of_name(std::string_view insertion, const std::string& name,
                                 std::map<std::string, std::int64_t>& known);
   Done<void> write_rows(const Batch& batch);
@@ -75,7 +75,7 @@ class HistoryFile {
   std::string path_;
   std::int64_t most_bytes_;
   std::uint64_t inode_ = 0;
-  std::map<std::string, std::int64_t> devices_;  ///< ids, as far as they were asked for
+  std::map<std::string, std::int64_t> devices_;  ///< ids that were asked for already
   std::map<std::string, std::int64_t> users_;
   std::map<std::string, std::int64_t> jobs_;
 };

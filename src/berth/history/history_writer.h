@@ -16,19 +16,20 @@ using Question = std::variant<DeviceQuestion, UsageQuestion, LeasesQuestion>;
 
 struct HistoryAnswer {
   int http_status = 200;
-  std::string json;  ///< the document, or that of the error
+  std::string json;  ///< the document, or the document of the error
 };
 
-/// Brings what is seen into the file, whatever becomes of the file meanwhile. Waits for the disk.
+/// Writes what was seen into the file, whatever happens to the file meanwhile. Waits for the disk.
 class HistoryWriter {
  public:
   using Say = std::function<void(const std::string&)>;
 
   explicit HistoryWriter(Say say) : say_(std::move(say)) {}
 
-  /// nullopt: nowhere.
+  /// nullopt: into no file.
   void keep_in(std::optional<std::string> path, std::int64_t now_s);
-  /// What is seen before the file could be opened once is not kept: what it knows of the leases is not known.
+  /// Does not keep what is seen before the file was opened for the first time, because only the file says
+  /// what is known of the leases.
   void see(const Observation& observation);
   /// Opens the file if it is not open, writes what is pending, and thins.
   void write(std::int64_t now_s);

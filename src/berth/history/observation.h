@@ -13,7 +13,7 @@
 
 namespace berth::history {
 
-/// A moment by two clocks: the wall's may be set, the boot clock goes on also while the machine sleeps.
+/// A moment by two clocks. Somebody may set the wall clock; the boot clock goes on while the machine sleeps.
 struct Moment {
   std::int64_t wall_s = 0;
   std::chrono::nanoseconds boot{};
@@ -28,7 +28,7 @@ struct DeviceSeen {
 
 struct LeasedSeen {
   std::string uuid;
-  double share = 1;    ///< of the device's time: what several leases share counts once
+  double share = 1;    ///< share of the device's time; if several leases share the device, it counts once
   Reading<bool> used;  ///< whether a process of the lease computes on it. Absent: not known
 };
 
@@ -37,19 +37,19 @@ struct LeaseSeen {
   std::int64_t since_s = 0;  ///< when it was granted, seconds since the epoch
   std::string user;
   std::vector<LeasedSeen> devices;
-  std::optional<std::string> job{};  ///< the name of the job that it is for, "": without one
+  std::optional<std::string> job{};  ///< the name of its job; "": a job without a name
   std::optional<RecordedWish> wish{};
 };
 
-/// What the history needs of one look.
+/// The part of a look that the history needs.
 struct Observation {
   Moment at;
-  std::int64_t every_s = 1;  ///< when the next is to be expected
+  std::int64_t every_s = 1;  ///< the time until the next look
   std::vector<DeviceSeen> devices;
   std::vector<LeaseSeen> leases;
 };
 
-/// Pure. Of readings that are stale only the leases are told.
+/// Pure. If the readings are stale, it has only the leases.
 Observation observe(const Facts& facts, const Ledger& ledger, Moment at, std::int64_t every_s);
 
 }  // namespace berth::history

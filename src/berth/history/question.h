@@ -11,35 +11,35 @@ namespace berth::history {
 
 using Parameters = std::map<std::string, std::string, std::less<>>;
 
-/// What one device did lately.
+/// The question what one device did lately.
 struct DeviceQuestion {
   std::string uuid;
-  std::int64_t since_s = 24LL * 3600;  ///< so long ago it begins
+  std::int64_t since_s = 24LL * 3600;  ///< how long ago the answer begins
   std::int64_t points = 300;
-  std::int64_t least_step_s = 1;  ///< as often somebody looks
+  std::int64_t least_step_s = 1;  ///< the time between two looks
 
   bool operator==(const DeviceQuestion&) const = default;
 };
-/// Of `device`, `since` and `points`. Error: `usage`, with what is allowed.
+/// Reads `device`, `since` and `points`. Error: `usage`, with what is allowed.
 Result<DeviceQuestion> device_question(const Parameters& parameters);
 
-/// Who had how many GPU-hours.
+/// The question who had how many GPU-hours.
 struct UsageQuestion {
   UsageBy by = UsageBy::user;
   std::int64_t since_s = 7LL * 24 * 3600;
 
   bool operator==(const UsageQuestion&) const = default;
 };
-/// Of `by` and `since`. Error: `usage`, with what is allowed.
+/// Reads `by` and `since`. Error: `usage`, with what is allowed.
 Result<UsageQuestion> usage_question(const Parameters& parameters);
 
-/// Which leases there were.
+/// The question which leases there were.
 struct LeasesQuestion {
   std::int64_t since_s = 30LL * 24 * 3600;
 
   bool operator==(const LeasesQuestion&) const = default;
 };
-/// Of `since`. Error: `usage`, with what is allowed.
+/// Reads `since`. Error: `usage`, with what is allowed.
 Result<LeasesQuestion> leases_question(const Parameters& parameters);
 
 }  // namespace berth::history

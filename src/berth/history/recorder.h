@@ -14,7 +14,7 @@
 
 namespace berth::history {
 
-/// A lease on one of its devices. The id alone comes again after a reboot.
+/// A lease on one of its devices. After a reboot the same id may come again, so the id alone is not enough.
 struct LeaseKey {
   std::int64_t begun_s = 0;
   TicketId id;
@@ -24,7 +24,7 @@ struct LeaseKey {
 
 struct Counted {
   double leased_s = 0;
-  double used_s = 0;  ///< of these, with a process of the lease that computes on the device
+  double used_s = 0;  ///< of these, while a process of the lease computed on the device
 
   void add(const Counted& more) {
     leased_s += more.leased_s;
@@ -35,7 +35,7 @@ struct Counted {
 
 struct LeaseChange {
   std::string user;
-  std::optional<std::string> job;       ///< as LeaseSeen::job; nullopt also where it was told before
+  std::optional<std::string> job;       ///< as LeaseSeen::job; nullopt also if it was told before
   std::optional<std::int64_t> ended_s;  ///< nullopt: it lives
   bool end_seen = true;                 ///< false: it ended at some time after `ended_s`, when nobody looked
   Counted more;                         ///< to be added to what is written
@@ -45,13 +45,13 @@ struct LeaseChange {
 };
 
 struct HourKey {
-  std::int64_t hour_s = 0;  ///< at which it begins
+  std::int64_t hour_s = 0;  ///< when it begins
   std::string user;
   std::string uuid;
   auto operator<=>(const HourKey&) const = default;
 };
 
-/// All jobs of a user with one name, on all devices.
+/// All jobs of a user that have one name, on all devices.
 struct JobHourKey {
   std::int64_t hour_s = 0;
   std::string user;
@@ -65,33 +65,34 @@ struct DeviceName {
   bool operator==(const DeviceName&) const = default;
 };
 
-/// What is to be written, as one step.
+/// What is to be written in one step.
 struct Batch {
   std::vector<SampleRow> samples;  ///< in the first tier's steps
   std::map<LeaseKey, LeaseChange> leases;
   std::map<HourKey, Counted> hours;              ///< to be added
   std::map<JobHourKey, Counted> job_hours;       ///< to be added; they are in `hours` as well
-  std::map<std::int64_t, std::int64_t> watched;  ///< spans in which somebody looked: from, to
-  std::map<std::string, DeviceName> devices;     ///< that are new or called otherwise, by UUID
+  std::map<std::int64_t, std::int64_t> watched;  ///< spans in which an agent looked: from, to
+  std::map<std::string, DeviceName> devices;     ///< devices that are new or have a new name, by UUID
 
   bool empty() const { return samples.empty() && leases.empty() && watched.empty(); }
 };
 
-/// What is known from before, of leases whose end was not seen.
+/// What the file knows of leases whose end was not seen.
 struct Known {
-  std::map<LeaseKey, std::string> open;  ///< and whose they are
+  std::map<LeaseKey, std::string> open;  ///< with the user of each
   std::int64_t watched_until_s = 0;
 };
 
-/// Makes of what is seen, look after look, what is to be written. Pure. Hours are counted by the boot clock
-/// and put where the wall clock says: setting that makes none and takes none away.
+/// Turns the looks, one after another, into what is to be written. Pure. It counts hours by the boot clock,
+/// and files them under the time of the wall clock. So setting the wall clock adds no hours and removes none.
 class Recorder {
  public:
   explicit Recorder(Known known) : known_(std::move(known)) {}
 
   void see(const Observation& observation);
 
-  /// Grows until it is written, up to a bound: then the oldest samples go, and `lost` counts them.
+  /// Grows until it is written, up to a bound. At the bound it drops the oldest samples, and `lost` counts
+  /// them.
   const Batch& pending() const { return pending_; }
   void written() { pending_ = {}; }
   /// For a file that knows nothing yet.
@@ -101,7 +102,7 @@ class Recorder {
  private:
   struct Interval {
     bool first = false;
-    bool watched = false;  ///< somebody has looked at its beginning, and would have between
+    bool watched = false;  ///< an agent looked at its beginning, and would have looked in between
     double seconds = 0;
   };
   Interval interval_until(const Moment& at, std::int64_t every_s) const;
@@ -126,7 +127,7 @@ class Recorder {
   std::uint64_t lost_ = 0;
 };
 
-/// What a batch may hold while it cannot be written: an hour of 50 devices.
+/// How much a batch may hold while it cannot be written: an hour of 50 devices.
 inline constexpr std::size_t kMostPendingRows = 20'000;
 
 }  // namespace berth::history

@@ -11,8 +11,8 @@
 
 namespace berth::history {
 
-/// Makes one of several that cover the same time each. A reading that some lack is made of those that have
-/// it.
+/// Makes one sample from several, each of which covers the same length of time. If some lack a reading, it is
+/// made from those that have it.
 class SampleMerger {
  public:
   void add(const Sample& sample);
@@ -30,14 +30,14 @@ class SampleMerger {
 };
 
 struct SampleRow {
-  std::int64_t time_s = 0;  ///< at which the step begins, seconds since the epoch; a multiple of the step
+  std::int64_t time_s = 0;  ///< when the step begins, seconds since the epoch; a multiple of the step
   std::string uuid;
   Sample sample;
 
   bool operator==(const SampleRow&) const = default;
 };
 
-/// The beginning of the step that a time is in.
+/// The beginning of the step that contains a time.
 constexpr std::int64_t step_of(std::int64_t time_s, std::int64_t step_s) {
   const std::int64_t rest = time_s % step_s;
   return time_s - (rest < 0 ? rest + step_s : rest);

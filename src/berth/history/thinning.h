@@ -15,7 +15,7 @@ struct Tier {
 };
 inline constexpr std::int64_t kDay = 86'400;
 inline constexpr std::array<Tier, 2> kTiers{{{10, 3 * kDay}, {300, 56 * kDay}}};
-/// Leases, and the hours counted of them.
+/// How long leases, and the hours counted from them, are kept.
 inline constexpr std::int64_t kAccountsKept = 400 * kDay;
 
 /// A span of time, seconds since the epoch; without its end.
@@ -27,39 +27,40 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
-/// How much of `whole` none of the spans has. REQUIRES: they are in the order of their beginnings.
+/// How much of `whole` is in none of the spans. REQUIRES: they are in the order of their beginnings.
 std::int64_t uncovered_s(std::span<const Span> spans, Span whole);
 
-/// The oldest that the file has of each kind. nullopt: it has nothing of it.
+/// The oldest time that the file has of each kind. nullopt: it has none.
 struct Oldest {
   std::array<std::optional<std::int64_t>, kTiers.size()> samples;
   std::optional<std::int64_t> accounts;
 };
 
-/// What is to be thinned now. An empty span: nothing.
+/// What to thin now. An empty span: nothing.
 struct Thinning {
-  std::array<Span, kTiers.size()> samples;  ///< to be merged into the next tier; of the last, to be dropped
+  std::array<Span, kTiers.size()> samples;  ///< to be merged into the next tier; those of the last tier, to
+                                            ///< be dropped
   Span accounts;                            ///< to be dropped
 
   bool operator==(const Thinning&) const = default;
 };
 
-/// How often it is asked for, and at most how much of each kind goes at a time. So a clock that is years
-/// ahead for an hour costs some hours of the oldest, and not everything.
+/// How often to thin, and at most how much of each kind is thinned at a time. So if the clock is years ahead
+/// for an hour, some hours of the oldest data are lost, and not everything.
 inline constexpr std::int64_t kThinningEvery = 600;
 inline constexpr std::int64_t kThinnedAtOnce = 3600;
 
 Thinning thinning(const Oldest& oldest, std::int64_t now_s);
 
-/// How much room the file takes.
+/// The room that the file takes.
 struct Room {
   std::int64_t used_bytes = 0;
   std::array<std::int64_t, kTiers.size()> sample_rows{};
   std::int64_t account_rows = 0;
 };
 
-/// Where the file has come near to its bound: whether samples of a tier (its number), or accounts
-/// (kTiers.size()) have most rows, and so lose their oldest. nullopt: there is room.
+/// If the file is near its bound: the kind that has the most rows, and so loses its oldest rows. It is the
+/// number of a tier of samples, or kTiers.size() for accounts. nullopt: there is room.
 std::optional<std::size_t> to_forget(const Room& room, std::int64_t most_bytes);
 bool is_near_bound(std::int64_t used_bytes, std::int64_t most_bytes);
 

@@ -12,20 +12,22 @@
 
 namespace berth::lab {
 
-/// How long a host may take until its envoy speaks. Longer than a slow login, and no ssh hangs for ever.
+/// How long a host may take until its envoy speaks: longer than a slow login takes, and no ssh hangs for
+/// ever.
 inline constexpr std::chrono::seconds kPatienceForHello{20};
-/// Likewise until it has answered: the driver may be slow.
+/// How long a host may take until it has answered: the driver may be slow.
 inline constexpr std::chrono::seconds kPatienceForAnswer{40};
 
-/// Error: `failure`, where the Berth of the host is of another version than ours.
+/// Error: `failure` if the Berth of the host is of another version than ours.
 Result<void> check_hello(const EnvoyHello& hello);
 
-/// Asks all hosts at once, and gives the answer of each, in their order: a MachineReport of a look, an Offer.
-/// Error: why there is none, and what to do. `request`: what goes with the ask.
+/// Asks all hosts at once, and gives the answer of each, in the order of the hosts: a MachineReport for a
+/// look, an Offer for an offer. Error: why there is no answer, and what to do. `request`: goes with the
+/// question.
 std::vector<Result<EnvoyMessage>> ask_hosts(const SshProgram& ssh, const std::vector<LabHost>& hosts,
                                             const EnvoyAsk& ask, const api::LeaseAsk& request);
 
-/// How long has a host that has not spoken, or not answered.
+/// How long to wait for a host that has not spoken, or not answered.
 Error why_silent(const LabHost& host, std::chrono::seconds patience, bool greeted);
 
 }  // namespace berth::lab

@@ -24,44 +24,44 @@ class Channel {
  public:
   Channel(Channel&&) noexcept = default;
   Channel& operator=(Channel&&) = delete;
-  /// An ssh with an envoy at its other end sees the end of its input, and ends. Others may share its
-  /// connection, so it is not killed.
+  /// Closes ssh's input, so that the envoy and ssh end. It does not kill ssh, because others may share its
+  /// connection.
   ~Channel() {
     if (!greeted_) ssh_.kill(SIGTERM);
   }
 
-  /// `terminal`: the command there gets one. Error: ssh cannot be started.
+  /// `terminal`: the command there gets a terminal. Error: ssh cannot be started.
   static Result<Channel> open(LabHost host, const SshProgram& ssh, bool terminal);
 
   const LabHost& host() const { return host_; }
   std::chrono::steady_clock::time_point opened_at() const { return opened_at_; }
 
-  /// Puts in line what goes to the envoy.
+  /// Adds text that is to go to the envoy.
   void send(std::string_view text) { to_send_ += text; }
-  /// How much has not gone yet.
+  /// How much of it has not gone yet, in bytes.
   std::size_t unsent() const { return to_send_.size(); }
-  /// The envoy is let go: it sees the end of its input, and ends.
+  /// Dismisses the envoy: it sees the end of its input, and ends.
   void let_go();
 
-  /// The next whole message, the first being the envoy's hello. Not to be asked after Begun. Error: what came
+  /// The next whole message; the first is the envoy's hello. Not to be called after Begun. Error: what came
   /// is no message.
   std::optional<Result<EnvoyMessage>> next_message();
-  /// What has come of the streams beyond messages.
+  /// What has come on the streams after the messages.
   std::string take_output() { return std::exchange(output_, ""); }
   std::string take_errors() { return std::exchange(errors_, ""); }
   /// ssh has ended, or is about to.
   bool has_ended() const { return !from_; }
   bool errors_have_ended() const { return !errors_from_; }
   bool has_greeted() const { return greeted_; }
-  /// Why it has. REQUIRES: has_ended(). Takes a moment where ssh does not end by itself.
+  /// Why ssh has ended. REQUIRES: has_ended(). Takes a moment if ssh does not end by itself.
   Error why_ended();
 
-  /// The window of the command's terminal.
+  /// Sets the window size of the command's terminal.
   void resize(unsigned short rows, unsigned short columns) const;
 
-  /// What it waits for; where its output is not wanted now, without that.
+  /// Adds the descriptors that it waits for; without its output, if that is not wanted now.
   void add_to(std::vector<pollfd>& polled, bool wants_output) const;
-  /// Does what the poll found.
+  /// Reads and writes what the poll has found.
   void attend(std::span<const pollfd> polled);
 
  private:
@@ -84,10 +84,10 @@ class Channel {
 using Channels = std::vector<std::unique_ptr<Channel>>;
 
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;
-/// Waits until something is there on a channel, on one of `others`, or `until`, and lets the channels do
-/// their part. What was found of `others` is in them. A place among the channels may be empty.
+/// Waits until something has come on a channel or on one of `others`, or until `until`, and lets the channels
+/// read and write. `others` get what poll found. A place among the channels may be empty.
 void wait_on(const Channels& channels, std::vector<pollfd>& others, Deadline until);
-/// The same of one, whose output may be unwanted for now.
+/// The same for one channel, whose output may be unwanted for now.
 void wait_on(Channel& channel, std::vector<pollfd>& others, Deadline until, bool wants_output);
 
 }  // namespace berth::lab

@@ -14,21 +14,21 @@ namespace berth::lab {
 /// How ssh is called.
 struct SshProgram {
   std::vector<std::string> words{"ssh"};     ///< the program and its first options
-  std::chrono::seconds connect_timeout{10};  ///< for a connection, which ssh keeps itself
+  std::chrono::seconds connect_timeout{10};  ///< for making a connection; ssh obeys it itself
 };
 
-/// The text of BERTH_SSH, words with spaces between: "ssh -F lab.conf". "": plain ssh.
+/// Reads the text of BERTH_SSH, words separated by spaces: "ssh -F lab.conf". "": plain ssh.
 SshProgram ssh_program(std::string_view text);
 
-/// The command that starts the envoy on the host. It asks nothing, whatever ssh's own configuration says; and
-/// that says the rest: ports, keys, users, jump hosts, shared connections.
+/// The command that starts the envoy on the host. ssh asks the user nothing, whatever its own configuration
+/// says. The configuration decides the rest: ports, keys, users, jump hosts, shared connections.
 sys::Command ssh_command(const SshProgram& ssh, const LabHost& host, bool terminal);
 
-/// The command that calls `berth WORDS` there, without a terminal. REQUIRES: words that a shell takes as they
-/// are.
+/// The command that calls `berth WORDS` there, without a terminal. REQUIRES: words that a shell does not
+/// change.
 sys::Command ssh_call(const SshProgram& ssh, const LabHost& host, std::string_view words);
 
-/// Why ssh ended before the envoy had said a word, and what to do. `errors`: what came on its error stream.
+/// Why ssh ended before the envoy said anything, and what to do. `errors`: the text of ssh's error stream.
 Error why_no_envoy(const LabHost& host, const sys::Ending& ending, std::string_view errors);
 
 /// The last line that is not empty.

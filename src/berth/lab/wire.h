@@ -10,17 +10,17 @@
 #include "berth/api/lease_wire.h"
 #include "berth/core/offer.h"
 
-// What goes over ssh between `berth … --anywhere`, the caller, and `berth __envoy`, which ssh starts on a
-// host. docs/machines.md has the order. All are records (src/berth/core/record.h). The caller asks by an
-// EnvoyAsk and an api::LeaseAsk, one after the other; what the envoy says is an EnvoyMessage.
+// The messages that go over ssh between `berth … --anywhere`, the caller, and `berth __envoy`, which ssh
+// starts on a host. docs/machines.md has their order. All are records (src/berth/core/record.h). The caller
+// asks with an EnvoyAsk and then an api::LeaseAsk. The envoy answers with EnvoyMessages.
 namespace berth::lab {
 
 /// What the envoy is to do.
 enum class Errand {
-  look,   ///< tell of the machine and its queue
-  offer,  ///< tell what the request could have, and wait for the word to join
-  run,    ///< stand in line at once
-  call,   ///< call `berth WORDS`, and give what it says
+  look,   ///< describe the machine and its queue
+  offer,  ///< say what the request could have, and wait for the word to join
+  run,    ///< join the queue at once
+  call,   ///< call `berth WORDS`, and give what it prints
 };
 std::string_view to_text(Errand errand);
 bool read_value(std::string_view text, Errand& errand);
@@ -31,17 +31,17 @@ struct EnvoyAsk {
   std::vector<std::string> words;  ///< the command
   std::string ids;                 ///< --ids; "uuid", or "" for the index
   std::string source;              ///< --source
-  std::string token;               ///< known to nobody else: marks the end of the command in its error stream
+  std::string token;               ///< nobody else knows it; marks the end of the command in its error stream
   bool end_with_command = false;
   bool shell = false;      ///< the command is the user's shell there; `words` is empty
-  bool patient = false;    ///< it waits for ever, whatever the site of the host says
+  bool patient = false;    ///< it waits for ever, whatever the host's site file says
   std::string asked_at{};  ///< as of a ticket
   std::string near{};      ///< a path: the offer says whether it is there; "": none
 
   bool operator==(const EnvoyAsk&) const = default;
 };
 
-/// The first that an envoy says.
+/// The first message of an envoy.
 struct EnvoyHello {
   std::string version;  ///< of its Berth
 
@@ -54,15 +54,15 @@ struct MachineReport {
   std::string queue;
 };
 
-/// What `berth WORDS` said on the host.
+/// What `berth WORDS` printed on the host.
 struct Called {
-  int exit_status = 0;  ///< 128 and the signal that killed it
+  int exit_status = 0;  ///< or 128 plus the signal that killed it
   std::string out, err;
 
   bool operator==(const Called&) const = default;
 };
 
-/// It had the yes. What follows is the command's output.
+/// The envoy has got the yes. What follows is the command's output.
 struct Begun {
   bool operator==(const Begun&) const = default;
 };
@@ -82,16 +82,15 @@ std::string encode(const Begun& begun);
 /// Error: `failure`. REQUIRES: nothing; the text may be anything.
 Result<EnvoyMessage> decode_envoy_message(std::string_view text);
 
-/// The words of the caller that are no more than their name.
+/// The messages of the caller that have only a name.
 enum class CallerWord { join, yes };
 std::string encode(CallerWord word);
 std::optional<CallerWord> decode_caller_word(std::string_view text);
 
-/// Where in the text, which may begin with what a login shell prints, the envoy's hello begins. npos: nowhere
-/// yet.
+/// Where in the text the envoy's hello begins. Before it may be what a login shell prints. npos: nowhere yet.
 std::size_t find_hello(std::string_view text);
 
-/// How the command ended, as the last that its error stream has.
+/// How the command ended: the last message in its error stream.
 struct CommandEnd {
   int exit_status = 0;
   int signal = 0;
@@ -100,13 +99,14 @@ struct CommandEnd {
 };
 std::string encode(const CommandEnd& end, std::string_view token);
 
-/// Takes the end of the command out of what came of its error stream.
+/// Finds the message about the command's end in its error stream, and takes it out.
 class EndFinder {
  public:
   explicit EndFinder(std::string_view token);
-  /// What of the stream is the command's. The beginning of what may be the mark is kept until more comes.
+  /// The part of the stream that is the command's. A text that may be the beginning of the mark is kept until
+  /// more comes.
   std::string feed(std::string_view text);
-  /// What was kept, when no more comes.
+  /// The text that was kept, to be called when no more comes.
   std::string rest();
   const std::optional<CommandEnd>& end() const { return end_; }
 
@@ -116,14 +116,15 @@ class EndFinder {
   std::optional<CommandEnd> end_;
 };
 
-/// What the caller sends to a command that has begun: its standard input, the end of that, and signals.
+/// What the caller sends to a command that has begun: standard input, the end of the input, and signals.
 enum class FrameKind : char { input = 'i', end_of_input = 'e', signal = 's' };
 struct Frame {
   FrameKind kind = FrameKind::input;
-  std::string text;  ///< signal: its number
+  std::string text;  ///< of a signal: its number
 };
 std::string encode(const Frame& frame);
-/// Takes the first whole frame from the text. nullopt: there is none yet. Error: `failure`, no such frame.
+/// Takes the first whole frame from the text. nullopt: there is none yet. Error: `failure` for an unknown
+/// kind of frame.
 Result<std::optional<Frame>> take_frame(std::string& text);
 
 }  // namespace berth::lab

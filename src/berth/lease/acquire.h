@@ -41,7 +41,7 @@ class HeldLease {
   std::vector<const Device*> devices() const;
   /// The machine as it was when they were granted.
   const World& world() const { return world_; }
-  /// What is to be known about the choice, one sentence each.
+  /// What the user should know about the choice, one sentence each.
   const std::vector<std::string>& notes() const { return notes_; }
   /// A process that has a copy of these descriptors holds the lease too. All are close-on-exec.
   std::vector<int> descriptors() const;

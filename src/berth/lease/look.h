@@ -17,7 +17,8 @@ struct LookOptions {
   SitePolicy policy;
   MaskVariables masks;         ///< empty: none, or not to be obeyed
   std::optional<Asker> asker;  ///< the user to whom the limits of the policy apply; nullopt: no limits apply
-  std::optional<std::vector<std::string>> within;  ///< only these devices exist: those of the lease around us
+  std::optional<std::vector<std::string>>
+      within;  ///< only these devices exist: those of the lease that this process is inside of
   /// Processes that do not count, nor does their memory, because they are about to get a lease.
   std::set<std::uint32_t> adopted;
   ReadingSet also;  ///< readings beyond those that judging the request needs

@@ -33,8 +33,8 @@ struct Refusal : Explained {
   std::optional<std::chrono::milliseconds> waited;  ///< how long it waited in vain
 };
 
-/// The devices that the request would get now, behind those who wait, in the order in which the job shall see
-/// them.
+/// The devices that the request would get now, behind the requests that wait, in the order in which the job
+/// shall see them.
 struct Picked {
   World world;
   Choice choice;

@@ -8,7 +8,7 @@
 
 namespace berth::serve {
 
-/// The document that a command has asked for, out of what came. `asking`: "asking http://hub". Error:
+/// Takes the document that a command has asked for out of the answer. `asking`: "asking http://hub". Error:
 /// `failure`, with why there is none and what to do.
 Result<std::string> document_in(Response response, std::string_view asking);
 

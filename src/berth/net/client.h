@@ -14,14 +14,14 @@
 
 namespace berth::serve {
 
-/// The most that is read of an answer, where nobody says otherwise.
+/// How much of an answer is read, unless the caller says otherwise.
 inline constexpr std::size_t kMostBodyBytes = 4U << 20U;
 
-/// What clients of one loop share: names that were looked up, certificates that were read. A name that is
-/// looked up in vain holds up nobody but who asked for it.
+/// What clients of one loop share: names that were looked up, certificates that were read. A name that cannot
+/// be looked up delays only the client that asked for it.
 class ClientSharing;
 
-/// Asks one peer, again and again, over a connection that is kept. Not for two questions at a time.
+/// Asks one peer, again and again, over a connection that stays open. Not for two questions at a time.
 class Client {
  public:
   Client(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, Peer peer,
@@ -30,20 +30,21 @@ class Client {
   Client& operator=(const Client&) = delete;
   ~Client();
 
-  /// GET, with everything that goes before it, within `patience`. `tag`: answer 304 while it has not changed;
-  /// "" for none. Error: `failure`, with what happened and what to do; there was no whole answer.
+  /// GET. `patience`: for everything, including the connection. `tag`: the peer answers 304 if the text still
+  /// has this ETag; "" for none. Error: `failure`, with what happened and what to do, if there was no whole
+  /// answer.
   asio::awaitable<Result<Response>, Executor> get(const std::string& target, const std::string& tag,
                                                   std::chrono::milliseconds patience);
-  /// POST of a JSON text, as above. It may have been understood although there was no answer, and is sent
-  /// again where a kept connection has ended: what is asked must bear that.
+  /// POST of a JSON text, as above. The peer may have obeyed it although no answer came. If the open
+  /// connection has ended, it is sent again. So the request must be one that may be made twice.
   asio::awaitable<Result<Response>, Executor> post(const std::string& target, const std::string& body,
                                                    std::chrono::milliseconds patience);
-  /// POST whose answer has no end. Calls `heard` with each piece of it that has come, until it ends.
-  /// `patience`: until it has begun.
+  /// POST whose answer has no end. Calls `heard` with each piece that comes, until the answer ends.
+  /// `patience`: until the answer has begun.
   asio::awaitable<Error, Executor> follow(const std::string& target, const std::string& body,
                                           std::chrono::milliseconds patience,
                                           std::function<void(std::string_view)> heard);
-  /// Ends the connection, and with it what is being asked.
+  /// Ends the connection, and with it a question under way.
   void hang_up();
 
  private:

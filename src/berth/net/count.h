@@ -4,7 +4,7 @@
 
 namespace berth::serve {
 
-/// One more, as long as this is there.
+/// Adds one to a count, as long as this object lives.
 class Count {
  public:
   explicit Count(std::size_t& counter) : counter_(counter) { ++counter_; }

@@ -12,16 +12,17 @@
 
 namespace berth::serve {
 
-/// Answers that take their time: the loop goes on meanwhile.
+/// Answers that take some time. The loop goes on meanwhile.
 class Errands {
  public:
   explicit Errands(asio::io_context& loop) : loop_(loop), worker_(loop) {}
 
   void set_patience(std::chrono::seconds patience) { patience_ = patience; }
 
-  /// The reply may come in another thread, before or after, or never.
+  /// The reply may come in another thread, before or after this returns, or never.
   asio::awaitable<Page, Executor> run(const Errand& errand);
-  /// Worked out once of what was published under this number, whoever asks: `target` says what.
+  /// An answer made from what was published under this number. It is made once for all clients that ask for
+  /// the same `target`.
   asio::awaitable<Page, Executor> answer(const Question& question, std::string target, std::uint64_t number);
 
  private:

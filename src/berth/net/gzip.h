@@ -14,19 +14,19 @@ namespace berth::serve {
 
 using SharedPacked = std::shared_ptr<const Packed>;
 
-/// In compressed form, made where nobody has made it yet. What is short is only framed. The text has less
-/// than 4 GiB.
+/// The compressed form of a part, made now if it does not exist yet. A short text is only framed. REQUIRES:
+/// less than 4 GiB.
 SharedPacked packed_form(const Part& part);
-/// Gives long parts their compressed form, which takes a while.
+/// Makes the compressed form of long parts, which takes a while.
 void pack(Part& part);
 void pack(Published& published);
-/// The most of a text that what follows it can refer to.
+/// How much of a text the text that follows it can refer to, in bytes.
 inline constexpr std::size_t kMostContext = 32U << 10U;
-/// `text` where it follows `context`, to which it refers: much less than each part alone. nullopt: for want
-/// of memory.
+/// `text` compressed to follow `context`, to which it refers; that is much shorter than each part alone.
+/// nullopt: there is not enough memory.
 std::optional<Packed> packed_after(std::string_view context, const Parts& text);
 
-/// What gzip has around the parts of one stream.
+/// The head and the end that gzip has around the parts of one stream.
 class GzipFrame {
  public:
   static std::string_view start();
@@ -46,11 +46,11 @@ struct PackedAnswer {
   std::size_t bytes = 0;
 };
 
-/// The compressed form of what many clients get, put together for the first that takes it and kept as long as
-/// the text is.
+/// The compressed form of a text for many clients. It is made for the first client that takes it, and kept as
+/// long as the text.
 class Packer {
  public:
-  /// nullptr: it is too short to be worth it.
+  /// nullptr: the text is too short to be compressed.
   std::shared_ptr<const PackedAnswer> packed(const Page& page);
   void forget_what_is_gone();
 

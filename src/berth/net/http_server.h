@@ -11,19 +11,20 @@
 
 namespace berth::serve {
 
-/// Answers HTTP/1.1 from what was published last. One thread, one event loop; a client costs a few kilobytes.
+/// Answers HTTP/1.1 from what was published last. It has one thread and one event loop; a client costs a few
+/// kilobytes.
 class HttpServer {
  public:
   explicit HttpServer(Site site);
   ~HttpServer();
 
-  /// Listens where the settings say, and nowhere else any more. Reads token and certificates. Error: nothing
-  /// has changed; the message says which file or address is at fault. REQUIRES: check(settings).
+  /// From now on listens only where the settings say. Reads token and certificates. Error: nothing has
+  /// changed; the message names the file or address that is wrong. REQUIRES: check(settings).
   Result<void> apply(const Settings& settings);
-  /// "http://127.0.0.1:8420", one an address, with the ports that the system chose.
+  /// "http://127.0.0.1:8420": one URL for each address, with the ports that the system chose.
   std::vector<std::string> addresses() const;
 
-  /// The one loop, for what else this thread does meanwhile.
+  /// The event loop, for other work of this thread.
   boost::asio::io_context& loop();
 
   /// From any thread.

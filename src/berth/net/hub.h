@@ -12,8 +12,8 @@
 
 namespace berth::serve {
 
-/// Asks agents again and again, each on its own, and publishes what they tell. All of it happens on the loop;
-/// a host that answers late, badly or never holds up no other.
+/// Asks agents again and again, each independently, and publishes what they tell. All of it happens on the
+/// loop. A host that answers late, badly or never does not delay the others.
 class Hub {
  public:
   struct Rounds {
@@ -24,18 +24,17 @@ class Hub {
   using Publish = std::function<void(std::shared_ptr<const Published>)>;
   using Log = std::function<void(const std::string&)>;
 
-  /// `own`: what is served of this machine's history, for the agent that is "self". `log`: a line for the
-  /// admin.
+  /// `own`: the services of this machine's history, for the agent "self". `log`: a line for the admin.
   Hub(boost::asio::io_context& loop, Publish publish, Log log, ByPath<Service> own);
   ~Hub();
 
-  /// From now on. Agents that were there before keep what they told. Reads certificates anew. To be called in
-  /// the loop's thread, or before it runs.
+  /// Asks these agents from now on. What agents that were there before have told is kept. Reads certificates
+  /// anew. To be called in the loop's thread, or before it runs.
   void apply(Rounds rounds);
-  /// What was published of this machine, for the agent that is "self". From any thread.
+  /// Takes what was published of this machine, for the agent "self". May be called in any thread.
   void take_own(std::shared_ptr<const Published> own);
-  /// What is asked of agents through the hub: /api/v1/hosts/NAME/history, and /api/v1/usage of all. In the
-  /// loop's thread.
+  /// The questions that the hub passes on to agents: /api/v1/hosts/NAME/history, and /api/v1/usage of all. In
+  /// the loop's thread.
   void ask_host(const Call& call, Reply reply);
   void ask_usage(const Call& call, const Reply& reply);
 

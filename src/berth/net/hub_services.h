@@ -14,14 +14,14 @@
 
 namespace berth::serve {
 
-/// An agent as it is at the moment.
+/// An agent and its present state.
 struct AgentNow {
   const Agent* agent = nullptr;
   bool is_up = false;
 };
 
-/// What a hub hands on to agents and what it puts together from their answers, when somebody asks: the
-/// history of a device, and the hours of users. All of it happens on the loop.
+/// Answers of a hub for which it asks agents when a client asks: the history of a device, and the hours of
+/// users, which it adds up from their answers. All of it happens on the loop.
 class HubServices {
  public:
   /// `own`: the services of this machine, for the agent "self".
@@ -29,10 +29,10 @@ class HubServices {
 
   /// /api/v1/hosts/NAME/history.
   void ask_host(const std::vector<AgentNow>& agents, const Call& call, Reply reply);
-  /// /api/v1/usage. Hosts that do not answer are missing in it.
+  /// /api/v1/usage. The answer names the hosts that did not answer.
   void ask_usage(const std::vector<AgentNow>& agents, const Call& call, const Reply& reply);
 
-  /// `most_bytes`: of an answer.
+  /// `most_bytes`: the most that is read of an answer.
   void use(std::shared_ptr<ClientSharing> sharing, std::chrono::milliseconds patience,
            std::size_t most_bytes) {
     kept_.reset();
@@ -45,12 +45,13 @@ class HubServices {
   using Answered = std::function<void(const Result<Response>&)>;
   struct UsageGathering;
 
-  /// Asks one agent once, over a connection of its own: the kept one is for the hub's own questions.
+  /// Asks one agent once, over a connection of its own, because the open connection is for the hub's own
+  /// questions.
   void ask(const Agent& agent, const std::string& path, const Parameters& parameters, Answered answered);
 
   void ask_own(const std::string& path, const Parameters& parameters, Answered answered);
 
-  /// The last answer about hours that nobody is missing in.
+  /// The last answer about hours in which no host is missing.
   struct Kept {
     std::string asked;
     Page page;

@@ -10,7 +10,7 @@
 
 namespace berth::serve {
 
-/// A task without an end. Where memory ends in the middle of it, it begins again a second later.
+/// A task without an end. If memory runs out in the middle of it, it begins again a second later.
 template <class Owner>
 void keep_going(asio::io_context& loop, const std::shared_ptr<Owner>& owner,
                 asio::awaitable<void, Executor> (*task)(std::shared_ptr<Owner>)) {

@@ -26,17 +26,17 @@ inline constexpr auto kAwait = asio::as_tuple(asio::use_awaitable_t<Executor>())
 /// A listening socket.
 struct Listener {
   std::string address;  ///< as in the settings
-  bool network = true;  ///< false: a Unix socket, whose file goes when it is closed
+  bool network = true;  ///< false: a Unix socket; its file is removed when it is closed
   std::shared_ptr<Acceptor> acceptor;
 
-  /// The one that the system chose, where the address leaves it to it. REQUIRES: network.
+  /// The port. If the address left it to the system, the one that the system chose. REQUIRES: network.
   std::uint16_t port() const;
   void close() const;
 };
 
-/// Error: `failure`, when the address is taken or is none of this machine.
+/// Error: `failure` if the address is taken, or is not one of this machine.
 Result<Listener> listen_on_network(asio::io_context& io, const std::string& address);
-/// In place of a file that a killed server has left. Error: `failure`, as above; `usage` when the path is too
+/// Replaces a file that a killed server has left. Error: `failure`, as above; `usage` if the path is too
 /// long.
 Result<Listener> listen_on_socket(asio::io_context& io, const std::string& path);
 

@@ -10,17 +10,17 @@
 
 namespace berth::serve {
 
-/// All that a server listens at.
+/// All addresses and sockets at which a server listens.
 class Listeners {
  public:
-  /// `accept` is given each that is opened, and takes its clients until it is closed.
+  /// `accept` gets each listener that is opened, and accepts its clients until the listener is closed.
   Listeners(asio::io_context& io, std::function<void(const Listener&)> accept);
 
-  /// Listens where the settings say, and nowhere else any more. Error: nothing has changed.
+  /// From now on listens only where the settings say. Error: nothing has changed.
   Result<void> listen(const Settings& settings);
-  /// "http://127.0.0.1:8420", one an address, with the ports that the system chose.
+  /// "http://127.0.0.1:8420": one URL for each address, with the ports that the system chose.
   std::vector<std::string> names(bool tls) const;
-  /// Once: later, the file of a Unix socket may be a successor's.
+  /// To be called once: later, the file of a Unix socket may be that of a successor.
   void close();
 
  private:

@@ -11,8 +11,8 @@
 
 namespace berth::serve {
 
-/// Looks names up. The system's own call can hang as long as it likes and cannot be ended, so each name has a
-/// thread while it is looked up, and nobody waits for it longer than he said.
+/// Looks names up. The system's own call can hang for any time and cannot be ended. So each name has a thread
+/// while it is looked up, and no caller waits longer than it said.
 class Resolver {
  public:
   using Endpoints = std::vector<Protocol::endpoint>;
@@ -23,8 +23,8 @@ class Resolver {
   Resolver& operator=(const Resolver&) = delete;
   ~Resolver();
 
-  /// Where `host` is; never empty. Where the name service does not answer in time: where it last was. Error:
-  /// `failure`.
+  /// The addresses of `host`; never empty. If the name service does not answer in time: the last known
+  /// addresses. Error: `failure`.
   asio::awaitable<Result<Endpoints>, Executor> find(std::string host, std::uint16_t port, Time until);
 
  private:
@@ -35,7 +35,7 @@ class Resolver {
     bool under_way = false;
     std::vector<std::shared_ptr<Timer>> waiting;
   };
-  /// Outlives this object with a thread that does not come back.
+  /// Outlives this object if a thread does not return.
   struct Mailbox;
 
   void look_up(const std::string& host);

@@ -16,49 +16,51 @@
 
 namespace berth::serve {
 
-/// What of a stream is new, compressed as what follows the text before it. It is for a client whose text ends
-/// with the frame `after` and has every frame since `since`.
+/// The new part of a stream, compressed to follow the text before it. It is for a client whose text ends with
+/// the frame `after` and has every frame since `since`.
 struct Sequel {
   std::uint64_t since = 0;
   std::uint64_t after = 0;
-  std::uint64_t number = 0;  ///< of its last frame
+  std::uint64_t number = 0;  ///< number of its last frame
   SharedPacked packed{};
   std::size_t bytes = 0;  ///< of the text
 };
 
-/// How far a client is in a stream, and what it is sent next.
+/// The position of a client in a stream, and what to send it next.
 class StreamPlace {
  public:
-  /// The client has the frames up to `sent`, from whatever connection.
+  /// The client has the frames up to `sent`, from this or an earlier connection.
   StreamPlace(std::string path, std::uint64_t sent)
       : path_(std::move(path)), sent_(sent), whole_(sent), since_(sent) {}
 
-  /// For one that takes compressed text: nullptr where there is none that it could read after what it has.
+  /// For a client that takes compressed text. nullptr: there is no text that it could read after what it has.
   const Sequel* sequel(const ByPath<Sequel>& sequels);
-  /// Some of the next frames: what is newer when the client has taken them takes the place of the rest.
+  /// Some of the next frames. If there are newer frames when the client has taken these, the newer ones
+  /// replace the rest.
   Parts frames(const Published& published);
-  /// It was sent something else than those that were not behind.
+  /// To be called if the client was sent another text than the clients that are up to date.
   void is_interrupted() { since_ = sent_; }
 
  private:
   std::string path_;
   std::uint64_t sent_;
-  std::uint64_t whole_;  ///< all that was published up to it, the client has
-  std::uint64_t since_;  ///< of all after it the client has the text, and nothing between
+  std::uint64_t whole_;  ///< the client has all that was published up to this number
+  std::uint64_t since_;  ///< the client has the text of every frame after this number, and no other text
+                         ///< between
 };
 
-/// Makes the sequels of all streams, of what is published one after another. Not for two threads at once.
+/// Makes the sequels of all streams from one publication to the next. Not for two threads at once.
 class Sequels {
  public:
-  /// Of what is published now, for the streams that somebody reads.
+  /// The sequels for what is published now, only for streams that have a reader.
   ByPath<Sequel> take(const Published& published, const std::set<std::string, std::less<>>& read);
-  /// Where something was published that take() did not see to its end.
+  /// To be called if something was published of which take() did not see the end.
   void forget();
 
  private:
-  /// How a stream ended when it was published last.
+  /// The end of a stream as it was published last.
   struct End {
-    std::uint64_t since = 0;  ///< of the frames that the context is of
+    std::uint64_t since = 0;  ///< the first number of the frames in the context
     std::uint64_t number = 0;
     std::string context{};
   };
@@ -67,10 +69,10 @@ class Sequels {
   ByPath<Sequel> sequels_;
 };
 
-/// Which streams somebody reads. For all threads.
+/// Knows which streams have a reader. For all threads.
 class Readership {
  public:
-  /// One who reads, for as long as it lasts.
+  /// A reader, as long as this object lives.
   class Reader {
    public:
     Reader(Readership& all, const std::string& path);
@@ -90,18 +92,18 @@ class Readership {
   std::multiset<std::string> paths_;
 };
 
-/// Does that in a thread of its own.
+/// Makes the sequels in a thread of its own.
 class SequelThread {
  public:
-  /// Called in any thread, in the order of what is published.
+  /// Called in any thread, in the order of publication.
   using Show = std::function<void(std::shared_ptr<const Published>, ByPath<Sequel>)>;
 
-  /// REQUIRES: `readership` outlives this.
+  /// REQUIRES: `readership` outlives this object.
   SequelThread(const Readership& readership, Show show) : readership_(readership), show_(std::move(show)) {}
 
-  /// From any thread. What is published first is shown before this returns, without sequels.
+  /// May be called in any thread. The first publication is shown before this returns, without sequels.
   void publish(std::shared_ptr<const Published> published);
-  /// Frees it there, where nobody else has it: of a thousand hosts that takes a while.
+  /// Frees it in that thread, if nobody else has it: for a thousand hosts that takes a while.
   void drop(std::shared_ptr<const Published> published);
 
  private:

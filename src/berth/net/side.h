@@ -13,8 +13,8 @@ namespace berth::serve {
 
 using PlainStream = boost::beast::basic_stream<Protocol, Executor>;
 
-/// How many connections there may be. Descriptors are left for the looks at the machine, which clients must
-/// not be able to stop, and for the Unix socket, which no network can fill.
+/// How many connections there may be. Some descriptors are kept for the looks at the machine, so that clients
+/// cannot stop them, and some for the Unix socket, so that the network cannot use them up.
 void allow_guests(Guests& network, Guests& local);
 
 /// Clients of the network, or of the Unix socket.
@@ -22,7 +22,7 @@ struct Side {
   Door door{};
   Guests guests{};
   std::map<Guests::Id, PlainStream*> streams{};
-  std::uint64_t admission = 0;  // rises when who may ask has changed
+  std::uint64_t admission = 0;  // increases when the rule who may ask has changed
   std::chrono::steady_clock::time_point warned{};
 };
 

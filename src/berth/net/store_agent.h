@@ -10,16 +10,17 @@
 
 namespace berth::serve {
 
-/// Keeps the requests of this machine in the line of the lab, which lies in etcd, and says which hosts each
-/// may join (docs/store-protocol.md). A request lasts as long as the connection on which it was made. All of
-/// it happens on the loop; a store that is down costs nobody a place.
+/// Keeps the requests of this machine in the line of the lab, which is in etcd, and tells each request which
+/// hosts it may join (docs/store-protocol.md). A request lasts as long as the connection on which it was
+/// made. All of it happens on the loop. If the store is down, no request loses its place.
 class StoreAgent {
  public:
   /// `log`: a line for the admin.
   StoreAgent(boost::asio::io_context& loop, std::function<void(const std::string&)> log);
   ~StoreAgent();
 
-  /// From now on. Error: `failure`, where its socket cannot be had. To be called once, before the loop runs.
+  /// Starts the agent of the store. Error: `failure` if its socket cannot be made. To be called once, before
+  /// the loop runs.
   Result<void> start(StorePlace place);
 
  private:

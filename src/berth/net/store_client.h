@@ -19,14 +19,14 @@ class StoreClient {
  public:
   StoreClient(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, const StorePlace& place);
 
-  /// The whole answer to a POST, whatever it says. Error: `failure`; who did not answer within `patience`,
-  /// and why.
+  /// The whole answer to a POST, of any status. Error: `failure`, with the member that did not answer within
+  /// `patience`, and why.
   asio::awaitable<Result<std::string>, Executor> ask(const std::string& path, const std::string& body,
                                                      std::chrono::milliseconds patience = kStorePatience);
 
-  /// From now on another one is asked.
+  /// From now on asks another member.
   void use_next_member();
-  /// Who is asked, with the token that held last.
+  /// The member that is asked, with the last valid token.
   const Peer& member() const { return member_; }
 
  private:

@@ -19,25 +19,25 @@ using Header = boost::beast::http::request_header<>;
 HttpRequest request_of(const Header& header);
 bool takes_gzip(const Header& header);
 
-/// Whether somebody before us could have understood it otherwise: where it ends, or whom it is for.
+/// Whether a proxy before us could have understood the header differently: where it ends, or for whom it is.
 bool is_ambiguous(const Header& header);
 inline constexpr std::string_view kAmbiguous =
     "a request has one Host, and no Transfer-Encoding but chunked, alone";
 
-/// Whose connection it is, as far as connections are counted: of IPv6 the network, of which a machine has all
-/// addresses.
+/// The address by which connections are counted. For IPv6 it is the network, because a machine may have all
+/// addresses of its network.
 std::string address_key(const boost::asio::generic::stream_protocol::endpoint& from);
 
 /// How an answer is sent.
 struct Sending {
-  std::optional<std::size_t> length;  ///< nullopt for a stream, which ends with its connection
+  std::optional<std::size_t> length;  ///< nullopt: a stream, which ends with its connection
   bool keep_alive = true;
   bool is_packed = false;
 };
 /// Status line and header.
 std::string head_of(const Page& page, const Sending& sending);
 
-/// Why a header could not be read. nullopt: the connection is at its end, there is nobody to tell.
+/// Why a header could not be read. nullopt: the connection has ended, and there is nobody to tell.
 std::optional<Page> refusal_of(const boost::system::error_code& error);
 
 }  // namespace berth::serve

@@ -11,12 +11,12 @@ namespace berth::render {
 enum class Level { pass, warn, fail };
 std::string_view to_text(Level level);  ///< "pass"
 
-/// What a check of `doctor` found.
+/// The result of a check of `berth doctor`.
 struct Finding {
   Level level = Level::pass;
   std::string check;   ///< what was looked at: "lease directory"
   std::string found;   ///< one sentence
-  std::string remedy;  ///< what to do about it; "" when nothing is to be done
+  std::string remedy;  ///< what to do about it; "": nothing
 };
 
 /// A line a finding, its remedy below it, and a summary. `what_is`: not to be relied on where one fails, with

@@ -11,38 +11,38 @@
 
 namespace berth::render {
 
-/// What a document about several hosts says of itself.
+/// The head of a document about several hosts.
 struct HostsHead {
-  std::uint64_t number = 0;  ///< rises with each change
+  std::uint64_t number = 0;  ///< increases with each change
   std::int64_t time_s = 0;
   std::int64_t every_s = 0;  ///< how often each host is asked
   bool is_hub = false;
 };
 
 /// One host, on one line: an entry of `hosts` in docs/schema/hosts.json. `listing` and `queue` are the two
-/// documents of its report, "" where there is none.
+/// documents of its report; "" if there is none.
 std::string host_json(const Host& host, std::string_view listing, std::string_view queue);
 /// The same, with both documents made from the report.
 std::string host_json(const Host& host);
 
-/// How an entry became another: {"name": …, "patch": …}, a JSON Patch (RFC 6902), on one line. "" where that
-/// says hardly less than the entry.
+/// The change from one entry to another: {"name": …, "patch": …}, a JSON Patch (RFC 6902), on one line. "" if
+/// that is hardly shorter than the entry.
 std::string host_change_json(std::string_view before, std::string_view after);
 
-/// The whole document, of entries that were made before.
+/// The whole document, made of entries that exist already.
 std::string hosts_json(const HostsHead& head, std::span<const std::string_view> entries,
                        const Totals& totals);
 
-/// What stands before and after the entries in it, which have commas between them.
+/// The text before and after the entries in the document; the entries are separated by commas.
 std::pair<std::string, std::string> around_hosts(const HostsHead& head, const Totals& totals);
 
-/// The document without its entries, which are only named, on one line: the event `summary`.
+/// The document on one line with only the names of the entries: the event `summary`.
 std::string hosts_summary_json(const HostsHead& head, const Hosts& hosts, const Totals& totals);
 
-/// Where a filter holds.
+/// The devices on which a filter holds.
 std::string match_json(const std::vector<PlacedDevice>& devices);
 
-/// How a hub is: as /api/v1/health of an agent says it of its driver, it says it of its agents.
+/// The health of a hub. It says of the hub's agents what /api/v1/health of an agent says of its driver.
 struct HubHealth {
   std::string_view version;
   std::string_view hostname;

@@ -7,7 +7,7 @@
 
 namespace berth::render {
 
-/// What is free, by model; a line a host; a line a user. No more than style.width columns.
+/// What is free, by model; then a line for each host, and a line for each user. At most style.width columns.
 std::string hosts_table(const Hosts& hosts, const Style& style);
 
 }  // namespace berth::render

@@ -7,8 +7,9 @@
 
 namespace berth::render {
 
-/// What a hub knows in Prometheus' text format: who answers, and totals. The devices are for their agents to
-/// tell. No name is one of an agent's, so that a hub which is an agent too can tell both.
+/// What a hub knows, in Prometheus' text format: which agents answer, and totals. The agents themselves
+/// report their devices. No metric has the same name as one of an agent's, so that a hub that is also an
+/// agent can report both.
 std::string hub_metrics(const Hosts& hosts, const PollCounts& polls);
 
 }  // namespace berth::render

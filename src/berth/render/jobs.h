@@ -17,12 +17,12 @@ struct ToldTask {
   TaskId id;
   Job job;
   TaskStanding standing;
-  std::string output_path;             ///< of the file with what it has printed; of an array ""
+  std::string output_path;             ///< of the file with its output; "" for an array
   std::optional<TaskCounts> counts{};  ///< of an array
-  std::string host{};                  ///< on which it was submitted; "" on this one
+  std::string host{};                  ///< the host on which it was submitted; "": this one
 };
 
-/// A host whose jobs are not told.
+/// A host that has not told its jobs.
 struct UntoldHost {
   std::string host;
   std::string reason;
@@ -43,18 +43,19 @@ std::string jobs_table(const JobsOfHosts& jobs, const Style& style);
 /// docs/schema/jobs.json.
 std::string jobs_json(const std::vector<ToldTask>& tasks, Layout layout);
 std::string jobs_json(const JobsOfHosts& jobs, Layout layout);
-/// What another host told by jobs_json, read back as the jobs of this `host`. Whoever wrote it is not
-/// trusted. Error: `failure`, with what is no value of ours.
+/// Reads the jobs_json of another host back, as the jobs of this `host`, without trusting its writer. Error:
+/// `failure`, with the value that is not valid.
 Result<std::vector<ToldTask>> jobs_from_json(std::string_view text, const std::string& host);
 
-/// One that is over, for whoever looks on: "failed    12.7  exit status 3: python train.py 7\n".
+/// The line about a task that is over, for a user who watches:
+/// "failed    12.7  exit status 3: python train.py 7\n".
 std::string ended_line(TaskId id, const TaskStanding& standing, std::string_view command);
 
-/// "[#####.....] 14/40: 8 running, 12 done, 2 failed, 18 waiting": of `all`, `done` have ended well before
-/// these.
+/// "[#####.....] 14/40: 8 running, 12 done, 2 failed, 18 waiting". `all`: how many tasks there are. `done`:
+/// how many of them had ended well before these.
 std::string progress_line(const TaskCounts& counts, std::size_t all, std::size_t done);
 
-/// How a task stands, in a word or two: "waiting", "in line", "running", "failed" …
+/// The state of a task in a word or two: "waiting", "in line", "running", "failed" …
 std::string_view standing_word(const TaskStanding& standing);
 
 }  // namespace berth::render

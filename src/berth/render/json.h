@@ -20,8 +20,8 @@
 
 namespace berth::render {
 
-/// Every document is an object that begins with "kind" and "version"; docs/schema has one schema a kind. A
-/// key is never missing: what is not known is null. Texts are as `printable_lines` has them.
+/// Every document is an object that begins with "kind" and "version"; docs/schema has a schema for each kind.
+/// A key is never missing: an unknown value is null. Texts are as `printable_lines` gives them.
 enum class Layout {
   lines,  ///< indented, for files and people
   line,   ///< one line, for streams
@@ -29,28 +29,28 @@ enum class Layout {
 
 std::string listing_json(const Listing& listing, Layout layout);
 
-/// Who waits, all with their reasons in words.
+/// The waiting requests, each with its reason in words.
 std::string queue_json(const std::vector<Standing>& waiters, Layout layout);
 
 /// The leases alone, each as in a listing. `booted_at_s`: as in Facts.
 std::string leases_json(const Ledger& ledger, std::int64_t booted_at_s, Layout layout);
 
-/// What the agent answers where it has no answer.
+/// What the agent answers if it has no answer: an error.
 std::string error_json(const Error& error);
-/// The message of such a document, "" when it is none.
+/// The message of such a document; "": the text is no such document.
 std::string message_of_error(std::string_view document);
 
-/// How the agent's history is.
+/// The state of the agent's history.
 struct HistoryHealth {
   enum class Status { off, ok, failing };
   Status status = Status::off;
-  std::string reason;      ///< why it fails, or what became of the file before; "" for nothing to tell
-  std::uint64_t lost = 0;  ///< samples that could not be kept until there was room
+  std::string reason;      ///< why it fails, or what became of the file before; "": nothing to tell
+  std::uint64_t lost = 0;  ///< samples that were lost because there was no room
 
   bool operator==(const HistoryHealth&) const = default;
 };
 
-/// How the agent is.
+/// The health of the agent.
 struct AgentHealth {
   std::string_view version;
   std::string_view hostname;
@@ -66,7 +66,7 @@ struct Claim {
   const Ticket& ticket;
   std::vector<const Device*> devices;
   const std::vector<std::pair<std::string, std::string>>& environment;
-  std::int64_t until_s = 0;  ///< 0: no time was said
+  std::int64_t until_s = 0;  ///< 0: it has no time limit
 };
 std::string claim_json(const Claim& claim);
 
@@ -78,7 +78,7 @@ struct Pick {
   const Snapshot& snapshot;
   const JobMask& mask;
   std::vector<std::string> notes;
-  std::string_view lease;         ///< id of the lease that --hold took, "" when nothing is held
+  std::string_view lease;         ///< id of the lease that --hold took; "": nothing is held
   std::int64_t held_until_s = 0;  ///< 0: nothing is held
 };
 std::string pick_json(const Pick& pick);

@@ -14,15 +14,15 @@
 
 namespace berth::render {
 
-/// Reads documents that another machine made, which may be anything, and may be of an older or a newer Berth.
-/// A key that is missing reads as null: not known. A value that is not what it must be is a fault; the first
-/// one stays, and after it everything reads as not known. Texts are cut at kLongestText.
+/// Reads documents of another machine. They may be anything, and may be of an older or a newer Berth. A
+/// missing key reads as null: not known. A value that is not valid is a fault. The first fault is kept, and
+/// after it everything reads as not known. Texts are cut at kLongestText.
 class JsonReader {
  public:
   static constexpr std::size_t kLongestText = 4096;
   static constexpr std::size_t kLongestList = 65'536;
 
-  /// `json` and `fault` must outlive it. `place`: how messages call it.
+  /// `json` and `fault` must outlive this object. `place`: its name in messages.
   JsonReader(const Json& json, std::string& fault, std::string place)
       : json_(&json), fault_(&fault), place_(std::move(place)) {
     if (!json.is_object()) mark("", "must be an object");
@@ -31,7 +31,7 @@ class JsonReader {
   bool has_fault() const { return !fault_->empty(); }
   void mark(std::string_view key, std::string_view what) const;
 
-  /// Of a key that may be null.
+  /// The value of a key that may be null.
   std::optional<std::string> maybe_text(std::string_view key) const;
   std::optional<bool> maybe_flag(std::string_view key) const;
   std::optional<double> maybe_decimal(std::string_view key) const;
@@ -49,7 +49,7 @@ class JsonReader {
   std::optional<JsonReader> maybe_object(std::string_view key) const;
 
   bool has(std::string_view key) const { return has_fault() || json_->contains(key); }
-  /// A fault where it is missing or null: without it the rest makes no sense.
+  /// It is a fault if the key is missing or null, because the rest makes no sense without it.
   void needs(std::string_view key) const;
   template <std::integral Number>
   Number needed(std::string_view key) const {
@@ -57,8 +57,8 @@ class JsonReader {
     return maybe<Number>(key).value_or(0);
   }
 
-  /// A reading, where what is no such value is no fault, and absent: one card that says nonsense, or a newer
-  /// Berth that says it otherwise, takes away nothing else.
+  /// A reading. A value that is not valid is no fault here, but absent. So a card that reports nonsense, or a
+  /// newer Berth that writes the reading otherwise, does not spoil the rest.
   template <std::integral Number>
   Reading<Number> reading(std::string_view key) const {
     const Json* value = find(key);
@@ -67,10 +67,10 @@ class JsonReader {
   Reading<bool> reading_flag(std::string_view key) const;
   Reading<std::string> reading_text(std::string_view key) const;
   Reading<std::int64_t> reading_time(std::string_view key) const;
-  /// Of an object in which readings lie: what is none has none.
+  /// An object with readings. A value that is no object has no readings.
   JsonReader part(std::string_view key) const;
 
-  /// "" and 0 where it is null: that is how the core says that a thing is not known.
+  /// "" and 0 if it is null: in the core, these mean that a thing is not known.
   std::string text(std::string_view key) const { return maybe_text(key).value_or(""); }
   template <std::integral Number>
   Number number(std::string_view key) const {
@@ -119,7 +119,7 @@ class JsonReader {
   }
 
  private:
-  /// Null where it is missing or null, and after a fault.
+  /// Null if the key is missing or null, and after a fault.
   const Json* find(std::string_view key) const;
   template <std::integral Number>
   static std::optional<Number> whole_number(const Json& value) {
@@ -138,7 +138,7 @@ class JsonReader {
   std::string place_;
 };
 
-/// What a document would take to be parsed, told from its text.
+/// What it would take to parse a document, counted from its text.
 struct DocumentShape {
   std::size_t levels = 0;   ///< how deep brackets are nested
   std::size_t objects = 0;  ///< and lists

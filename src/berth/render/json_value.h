@@ -8,7 +8,7 @@
 #include "berth/core/printable.h"
 #include "berth/render/json.h"
 
-// What the sources of this layer that write JSON share. Nothing else sees the JSON library.
+// Shared by the sources of this layer that write JSON. No other code sees the JSON library.
 namespace berth::render {
 
 using Json = nlohmann::ordered_json;
@@ -18,8 +18,8 @@ Json nullable(const Reading<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-/// Every text in it as `printable_lines` has it. Documents are read by people too, by way of `curl` and `jq
-/// -r`, and the page shows what it gets.
+/// The same document, with every text as `printable_lines` gives it. People read documents too, with `curl`
+/// and `jq -r`, and the page shows the texts as they come.
 inline void make_printable(Json& json) {
   if (auto* text = json.get_ptr<std::string*>()) {
     *text = printable_lines(*text);

@@ -9,29 +9,31 @@
 #include "berth/core/error.h"
 #include "berth/core/lab_line.h"
 
-// What goes to etcd and comes back, over the JSON gateway of its third version: keys and values are base64
-// there, 64-bit numbers are texts, and what is zero is left out. Pure.
+// The messages to and from etcd, over the JSON gateway of its third version. There, keys and values are
+// base64, 64-bit numbers are texts, and a zero is left out. Pure.
 namespace berth::render {
 
 struct StoredValue {
   std::string key, value;
-  std::uint64_t created = 0;  ///< the revision at which the key was made: order and fence
+  std::uint64_t created = 0;  ///< the revision at which the key was made; gives the order, and is a condition
+                              ///< of changes
   std::uint64_t changed = 0;  ///< the revision at which it was last changed
 
   bool operator==(const StoredValue&) const = default;
 };
 
-/// What a key must be for a change to be made.
+/// A condition on a key for a change to be made.
 struct StoreCondition {
   std::string key;
-  std::uint64_t created = 0;  ///< 0: it is not there
+  std::uint64_t created = 0;  ///< 0: the key does not exist
 };
 
-/// All or nothing: what is put and removed where every condition holds, and what is read where one does not.
+/// A transaction, all or nothing: what to put and remove if every condition holds, and what to read if one
+/// does not.
 struct StoreChange {
   struct Put {
     std::string key, value;
-    std::string lease{};  ///< its id, "" for none
+    std::string lease{};  ///< the id of its lease, "" for none
   };
   std::vector<StoreCondition> conditions;
   std::vector<Put> puts;
@@ -40,8 +42,8 @@ struct StoreChange {
 };
 
 std::string one_key_json(std::string_view key);
-/// A page of what is there, in the order of keys: from `from` on, no more than `most`, as it was at
-/// `revision` (0: as it is).
+/// Asks for a page of the keys, in their order: from `from` on, at most `most`, as they were at `revision`
+/// (0: as they are).
 std::string page_json(std::string_view prefix, std::string_view from, std::size_t most,
                       std::uint64_t revision);
 /// The keys there that were changed after this revision, without their values. etcd's count is that of all.
@@ -52,33 +54,34 @@ std::string store_change_json(const StoreChange& change);
 std::string lease_grant_json(std::int64_t ttl_s);
 std::string lease_renewal_json(std::string_view lease);
 
-// Error of each: `failure`, where it is no such answer; an error that etcd tells comes with its words.
+// Error of each function: `failure` if it is no such answer; an error that etcd reports comes with etcd's
+// words.
 struct StoredRange {
   std::vector<StoredValue> values;
-  std::uint64_t revision = 0;  ///< of the whole store, when it was read
-  std::uint64_t count = 0;     ///< of all keys of the range, also of those beyond the limit
+  std::uint64_t revision = 0;  ///< of the whole store when it was read
+  std::uint64_t count = 0;     ///< of all keys of the range, also those beyond the limit
 };
 Result<StoredRange> read_stored(std::string_view json);
 /// One line of a watch.
 struct StoreNews {
   struct Change {
-    StoredValue value;  ///< where it was removed, only key and revision
+    StoredValue value;  ///< if it was removed, only key and revision
     bool removed = false;
   };
   std::vector<Change> changes{};
-  bool has_ended = false;  ///< etcd goes on with it no more: from so far back it does not know the changes
+  bool has_ended = false;  ///< etcd has ended the watch, because it no longer has changes from so far back
 };
 Result<StoreNews> read_store_news(std::string_view json);
 struct ChangeAnswer {
   bool made = false;
-  std::uint64_t revision = 0;       ///< of the store, with the change in it
-  std::vector<StoredValue> read{};  ///< where it was not made
+  std::uint64_t revision = 0;       ///< of the store, including the change
+  std::vector<StoredValue> read{};  ///< if the change was not made
 };
 Result<ChangeAnswer> read_change_answer(std::string_view json);
 struct StoreLease {
   std::string id;
-  std::int64_t ttl_s = 0;      ///< 0: it is gone
-  std::uint64_t revision = 0;  ///< of the whole store, when it was renewed
+  std::int64_t ttl_s = 0;      ///< 0: the lease has ended
+  std::uint64_t revision = 0;  ///< of the whole store when the lease was renewed
 };
 Result<StoreLease> read_granted_lease(std::string_view json);
 Result<StoreLease> read_renewed_lease(std::string_view json);
@@ -87,7 +90,7 @@ Result<std::string> read_store_version(std::string_view json);
 std::string store_login_json(std::string_view user, std::string_view password);
 /// The token. Error: `failure`, in etcd's words.
 Result<std::string> read_store_login(std::string_view json);
-/// Whether etcd says that the token with which it was asked does not hold, or does not hold any more.
+/// Whether etcd says that the token of the question is not valid, or no longer valid.
 bool refuses_token(std::string_view json);
 /// Whether etcd says that who asks has to be a user of it.
 bool asks_for_user(std::string_view json);

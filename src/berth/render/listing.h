@@ -14,21 +14,22 @@
 
 namespace berth::render {
 
-/// What a listing shows: the devices, who has them, and the verdicts on a request for one whole device.
+/// The contents of a listing: the devices, who has them, and the verdicts on a request for one whole device.
 struct Listing {
   const Facts& facts;
   const Ledger& ledger;
   const std::vector<Verdict>& verdicts;
   const std::set<std::uint32_t>&
-      assumed;  ///< processes that are given to a lease on the strength of their user
+      assumed;  ///< processes that are attributed to a lease only because of their user
   const IdleTimes& idle;
-  /// Of leases whose command has ended: who holds them still.
+  /// For leases whose command has ended: the processes that still hold them.
   std::map<TicketId, std::vector<Holder>> left_behind{};
-  std::optional<TicketId> own{};  ///< the lease that whoever asks is inside of
-  Ledger inside{};                ///< what is leased inside of that one
+  std::optional<TicketId> own{};  ///< the lease that the asking process is inside of
+  Ledger inside{};                ///< the leases inside that one
 };
 
-/// What the table shows, beyond what judging asks for. The JSON form shows readings_for_listing().
+/// The readings that the table shows in addition to those for judging. The JSON form shows
+/// readings_for_listing().
 ReadingSet readings_for_table();
 
 /// The tables of a listing, and a row of each.
@@ -45,7 +46,7 @@ Row process_row(const Listing& listing, const Device& device, const Process& pro
 /// "8 GPUs, 3 free, 2 waiting, driver 550.163.01, CUDA 12.4".
 std::string summary_of(const Listing& listing);
 
-/// A line a device, a line a lease, a line a process. No more than style.width columns.
+/// A line for each device, for each lease and for each process. At most style.width columns.
 std::string listing_table(const Listing& listing, const Style& style);
 
 }  // namespace berth::render

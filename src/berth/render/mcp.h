@@ -7,8 +7,7 @@
 #include <variant>
 #include <vector>
 
-// Messages of the Model Context Protocol, of which each is a line of JSON: what a client says, and the
-// answer.
+// Messages of the Model Context Protocol: what a client says, and the answers. Each is one line of JSON.
 namespace berth::render {
 
 enum class ArgumentKind { text, number, flag };
@@ -20,7 +19,7 @@ struct ToolArgument {
   bool needed = false;
 };
 
-/// What a client may call.
+/// A tool that a client may call.
 struct Tool {
   std::string_view name;
   std::string_view about;
@@ -28,7 +27,7 @@ struct Tool {
   std::vector<ToolArgument> arguments{};
 };
 
-/// A tool is to be called. What was not given is not there; a number and a flag ("true") are text here.
+/// The call of a tool. Arguments that were not given are missing; numbers and flags ("true") are texts here.
 struct ToolCall {
   std::string id;  ///< of the request, as JSON
   std::string tool;
@@ -40,23 +39,23 @@ struct CallGivenUp {
   std::string id;
 };
 
-/// A line for the client. "": nothing is to be said.
+/// A line for the client. "": nothing to say.
 struct ClientAnswer {
   std::string line;
 };
 
 using ClientMessage = std::variant<ClientAnswer, ToolCall, CallGivenUp>;
 
-/// What a client is told of who answers it.
+/// What a client learns about this server.
 struct ServerWords {
   std::string_view version;
   std::string_view instructions;  ///< for its model
 };
 
-/// What to do about a line of the client.
+/// What to do after a line of the client.
 ClientMessage read_client_line(std::string_view line, std::span<const Tool> tools, const ServerWords& server);
 
-/// What came of a call.
+/// The result of a call.
 struct ToolResult {
   std::string text;
   bool failed = false;
@@ -64,7 +63,7 @@ struct ToolResult {
 };
 std::string tool_answer(std::string_view id, const ToolResult& result);
 
-/// For a line that is not read because it is too long.
+/// The answer to a line that is too long to be read.
 std::string too_long_answer();
 
 }  // namespace berth::render

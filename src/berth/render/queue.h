@@ -15,13 +15,13 @@ std::vector<Column> waiter_columns(bool foresees);
 Row waiter_row(const Standing& waiter, const Ledger& ledger, bool foresees, const Style& style);
 bool any_start_is_known(const std::vector<Standing>& waiters);
 
-/// A line a waiter, all of whom have their reasons, no more than style.width columns, or one sentence when
-/// nobody waits.
+/// A line for each waiter, at most style.width columns; one sentence if nobody waits. REQUIRES: all waiters
+/// have their reasons.
 std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledger, const Style& style);
 
-/// The same of several hosts, with the host as the first column; then why a host tells nothing. A request
-/// that waits on several hosts has one line, which says on how many, and of the one where it starts the
-/// soonest.
+/// The same for several hosts, with the host as the first column; below that, why a host has told nothing. A
+/// request that waits on several hosts has one line. It says on how many hosts the request waits, and shows
+/// the host where it starts the soonest.
 std::string hosts_queue_table(const Hosts& hosts, const Style& style);
 
 }  // namespace berth::render

@@ -11,7 +11,8 @@ namespace berth::render {
 
 /// docs/schema/past-leases.json.
 std::string recorded_leases_json(const RecordedLeases& recorded, Layout layout);
-/// Read back into values. Whoever wrote it is not trusted. Error: `failure`, with what is no value of ours.
+/// Reads it back into values, without trusting its writer. Error: `failure`, with the value that is not
+/// valid.
 Result<RecordedLeases> recorded_leases_from_json(std::string_view text);
 
 }  // namespace berth::render

@@ -11,7 +11,7 @@
 
 namespace berth::render {
 
-/// A workload under the rules that hold, and where others are to be compared with them, under those.
+/// A workload under the present rules and, if other rules are to be compared, under those.
 struct WhatIf {
   struct Under {
     LineRules rules;
@@ -20,7 +20,7 @@ struct WhatIf {
   const Workload& workload;
   Under present;
   std::optional<Under> other{};
-  /// What became of the same workload; null: that is not known.
+  /// What really became of the same workload; null: not known.
   const RecordedWorkload* recorded = nullptr;
 };
 
@@ -29,12 +29,12 @@ std::string what_if_table(const WhatIf& answer, const Style& style);
 
 std::string what_if_json(const WhatIf& answer, Layout layout);
 
-/// A workload on several hosts, placed in each way of kPlacements.
+/// A workload on several hosts, replayed with each placement of kPlacements.
 struct Placed {
   const Workload& workload;
   std::size_t hosts = 1;
   LineRules rules;
-  std::vector<Replay> replays;  ///< of each placement
+  std::vector<Replay> replays;  ///< one for each placement
 };
 
 /// A line for all jobs, for each size and for each user: how long they waited by each placement.

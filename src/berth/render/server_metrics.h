@@ -7,12 +7,12 @@
 
 namespace berth::render {
 
-/// What a server counts since it began.
+/// The counters of a server since it began.
 struct ServerCounts {
   std::size_t network = 0;                 ///< connections that are open
   std::size_t local = 0;                   ///< those of the Unix socket
-  std::uint64_t refused = 0;               ///< connections that there was no room for
-  std::uint64_t shown_out = 0;             ///< those that had to make room
+  std::uint64_t refused = 0;               ///< connections for which there was no room
+  std::uint64_t shown_out = 0;             ///< connections that were closed to make room
   std::map<int, std::uint64_t> answers{};  ///< by HTTP status
 };
 /// In Prometheus' text format.
@@ -21,8 +21,8 @@ std::string server_metrics(const ServerCounts& counts);
 /// How a hub has asked its agents.
 struct PollCounts {
   std::uint64_t answered = 0;
-  std::uint64_t failed = 0;  ///< no answer, or none that could be read
-  double seconds = 0;        ///< that all of them took
+  std::uint64_t failed = 0;  ///< without an answer that could be read
+  double seconds = 0;        ///< the time that all of them took
 };
 
 }  // namespace berth::render

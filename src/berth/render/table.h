@@ -13,8 +13,8 @@ enum class Align { left, right };
 struct Column {
   std::string_view title;
   Align align = Align::left;
-  std::size_t least = 0;    ///< may be cut down to this many columns; 0: never cut
-  unsigned drop_order = 0;  ///< where the table is too wide, 1 goes first; 0: stays
+  std::size_t least = 0;    ///< it may be cut down to this many columns; 0: it is never cut
+  unsigned drop_order = 0;  ///< if the table is too wide, 1 is left out first; 0: it stays
 };
 
 struct Cell {
@@ -22,14 +22,14 @@ struct Cell {
   Tone tone = Tone::plain;
 };
 
-/// What a cell says of a reading that is not known.
+/// The text of a cell whose reading is not known.
 inline constexpr std::string_view kUnknown = "-";
 
 using Row = std::vector<Cell>;
 
-/// The lines of a table, its titles first, as parts that stand side by side.
-/// No wider than style.width: columns are first dropped in their order, then cut from the right-most
-/// that may be. A line has no trailing space. Where even that does not suffice the lines are longer.
+/// The lines of a table, its titles first. Each line is a list of parts side by side. At most style.width
+/// columns wide. Columns are first left out by their drop_order, and then cut, beginning with the right-most
+/// one that may be cut. If even that does not suffice, the lines are longer. A line has no trailing space.
 std::vector<Row> table_lines(std::vector<Column> columns, std::vector<Row> rows, const Style& style);
 
 /// The same as text.

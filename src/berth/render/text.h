@@ -9,10 +9,11 @@
 
 namespace berth::render {
 
-/// Wide enough that nothing is cut or wrapped: whoever reads no terminal wants it all.
+/// So wide that nothing is cut or wrapped, for output that does not go to a terminal.
 inline constexpr unsigned kUnlimited = 100'000;
 
-/// Everything about the reader that a rendering depends on. Passed in: nothing here asks the machine.
+/// Everything about the reader that a rendering depends on. The caller passes it in; the code here does not
+/// ask the machine.
 struct Style {
   unsigned width = 80;  ///< columns
   bool colour = false;
@@ -24,7 +25,7 @@ struct Style {
 /// UTF-8 count one each.
 std::size_t display_width(std::string_view text);
 
-/// The text cut to `width` columns, with "…" as the last where something is missing.
+/// The text cut to `width` columns; the last is "…" if something is missing.
 std::string cut(std::string_view text, std::size_t width);
 
 /// "14:02" today, "20 Nov 14:02" on another day of the last months, "2025-11-20" before. "" for 0 (unknown).
@@ -38,14 +39,15 @@ std::string counted(std::size_t count, std::string_view noun);
 
 enum class Tone { plain, good, waiting, foreign, bad, faint, strong };
 
-/// The text in the colour of `tone`, or as it is when the style has no colour.
+/// The text in the colour of `tone`, or as it is if the style has no colours.
 std::string toned(std::string_view text, Tone tone, const Style& style);
 
 /// Goes to the beginning of a terminal's line, and clears it.
 inline constexpr std::string_view kClearLine = "\r\x1b[K";
 
-/// Whole lines that are about to be written for people. Each foreign text in them should be `printable` by
-/// now; this leaves nothing but line ends, tabs, the colours of `toned` and kClearLine, whoever forgot it.
+/// Makes whole lines safe that are about to be written for people. Each foreign text in them should have gone
+/// through `printable` already. In case a caller forgot it, this leaves no control characters but line ends,
+/// tabs, the colours of `toned` and kClearLine.
 std::string for_terminal(std::string_view text);
 
 }  // namespace berth::render

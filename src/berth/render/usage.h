@@ -12,15 +12,16 @@ namespace berth::render {
 
 /// docs/schema/usage.json.
 std::string usage_json(const Usage& usage, Layout layout);
-/// Error: `failure`, when the text is no such document, or of another version.
+/// Error: `failure` if the text is no such document, or is of another version.
 Result<Usage> usage_from_json(std::string_view text);
 
-/// With a last line that says what it is about and what is not in it.
+/// The last line says what time the table is about, and what is missing in it.
 std::string usage_table(const Usage& usage, const Style& style);
 
 /// docs/schema/history.json.
 std::string device_history_json(const DeviceHistory& history, Layout layout);
-/// Read back into values. Whoever wrote it is not trusted. Error: `failure`, with what is no value of ours.
+/// Reads it back into values, without trusting its writer. Error: `failure`, with the value that is not
+/// valid.
 Result<DeviceHistory> device_history_from_json(std::string_view text);
 
 }  // namespace berth::render

@@ -6,7 +6,7 @@
 
 namespace berth::render {
 
-/// How a version like "12.4" is one number.
+/// How a version like "12.4" becomes one number.
 struct VersionForm {
   int major;
   int minor;

@@ -6,8 +6,8 @@
 
 #include "berth/core/error.h"
 
-// What is used of ncurses 6, with wide characters. It is loaded when `berth top` starts: every other command
-// would else load it, or carry it along, for nothing. A test compares this with the library's own header.
+// The part of ncurses 6, with wide characters, that is used. The library is loaded when `berth top` starts,
+// so that other commands need not load or contain it. A test compares this with the library's own header.
 namespace berth::screen {
 
 struct CursesWindow;
@@ -15,7 +15,7 @@ struct CursesScreen;
 using CursesAttributes = std::uint32_t;
 
 inline constexpr int kCursesError = -1;
-inline constexpr int kKeyCode = 0400;  ///< what get_wch returns for a key that is no character
+inline constexpr int kKeyCode = 0400;  ///< get_wch returns this for a key that is no character
 inline constexpr wint_t kKeyDown = 0402;
 inline constexpr wint_t kKeyUp = 0403;
 inline constexpr wint_t kKeyHome = 0406;

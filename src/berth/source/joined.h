@@ -7,9 +7,9 @@
 
 namespace berth::source {
 
-/// Makes one snapshot of those of several readers, one after another: the
-/// devices of the second are counted on from those of the first, and no reader
-/// knows of another. Passes everything on as it comes.
+/// Makes one snapshot of the snapshots of several readers, one after another. The devices of the second
+/// reader are numbered on from those of the first, and no reader knows of another. Passes everything on as it
+/// comes.
 class Joined : public Sink {
  public:
   explicit Joined(Sink& sink) : sink_(sink) {}
@@ -21,20 +21,19 @@ class Joined : public Sink {
   void topology(const Topology& topology) override;
   void note(std::string_view note) override;
 
-  /// A reader has ended; the next begins, if there is one.
+  /// To be called when a reader has ended; the next one begins, if there is one.
   void next();
-  /// All readers have ended. False: none gave even a head, and nothing was
-  /// passed on.
+  /// To be called when all readers have ended. False: no reader gave a head, and nothing was passed on.
   bool finish();
 
  private:
   void send_head();
 
   Sink& sink_;
-  std::optional<Snapshot> head_;  ///< until there is a device to go with it, or a note
+  std::optional<Snapshot> head_;  ///< kept until a device or a note comes
   bool sent_ = false;
-  unsigned before_ = 0;  ///< GPUs of the readers before
-  unsigned count_ = 0;   ///< GPUs so far
+  unsigned before_ = 0;  ///< how many GPUs the readers before had
+  unsigned count_ = 0;   ///< how many GPUs there are so far
   std::optional<Topology> topology_;
 };
 

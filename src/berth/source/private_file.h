@@ -12,7 +12,7 @@ namespace berth::source {
 /// `most`. Never blocks, and follows no link.
 std::optional<std::string> read_private_file(const std::string& path, std::size_t most);
 
-/// Puts the text there in one step, or leaves what was there. True if it was put.
+/// Replaces the file's text in one step, or leaves the old text. True if it was replaced.
 bool write_private_file(const std::string& path, std::string_view text);
 
 }  // namespace berth::source

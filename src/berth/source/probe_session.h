@@ -13,29 +13,29 @@ namespace berth::source {
 /// A running probe and the sockets to it.
 class ProbeSession {
  public:
-  /// `life` becomes the probe's standard error. Error: `failure` when it cannot be started.
+  /// `life` becomes the probe's standard error. Error: `failure` if the probe cannot be started.
   static Result<ProbeSession> start(const ProbeOptions& options, sys::Descriptor life);
 
   enum class Outcome {
-    whole,   ///< the answer is there
-    silent,  ///< nothing came for the deadline
-    ended,   ///< the probe is gone, or is going
+    whole,   ///< the answer is complete
+    silent,  ///< nothing came until the deadline
+    ended,   ///< the probe has ended, or is ending
   };
-  /// Sends a request and collects its answer. REQUIRES: the answer to the last one came.
+  /// Sends a request and collects its answer. REQUIRES: the answer to the last request has come.
   Outcome ask(const ReadRequest& request);
   /// After `silent`: true if the answer has come or the probe has ended since. Does not wait.
   bool is_over();
 
   /// The answer so far.
   const std::string& answer() const { return answer_; }
-  /// Since when nothing has come, in seconds since the epoch.
+  /// The time since which nothing has come, in seconds since the epoch.
   std::int64_t silent_since_s() const { return last_sign_wall_s_; }
-  /// For `silent`: hands out the probe's standard error, of which the probe then has the only copy left.
+  /// For `silent`: gives away our copy of the probe's standard error; the probe then has the only copy left.
   sys::Descriptor take_life() { return std::move(life_); }
   pid_t pid() const { return child_.pid(); }
-  /// Asks nothing more: ends the probe, and waits that long for it to be gone.
+  /// Ends the probe, and waits this long for its end. No more questions afterwards.
   void end(std::chrono::milliseconds patience);
-  /// How an `ended` probe ended. nullopt: it has not, though its socket is closed.
+  /// How the probe ended. nullopt: it has not ended yet, though its socket is closed.
   std::optional<sys::Ending> ending();
 
  private:
@@ -50,7 +50,7 @@ class ProbeSession {
   std::chrono::milliseconds patience() const;
 
   sys::Child child_;
-  sys::Descriptor control_;  ///< requests go out, a byte comes in when there is something to take
+  sys::Descriptor control_;  ///< requests go out; a byte comes in if there is something to read
   sys::Descriptor text_;     ///< the answer comes in
   sys::Descriptor life_;
   std::string answer_;

@@ -10,33 +10,31 @@
 namespace berth::source {
 
 struct ProbeOptions {
-  std::string program = "/proc/self/exe";  ///< of the probe
+  std::string program = "/proc/self/exe";  ///< that runs as the probe
   std::vector<std::string> arguments = {"__probe"};
   SourceKind kind = SourceKind::kAutomatic;
-  /// Without a sign of life for this long, the driver is taken to hang.
+  /// If nothing comes for this long, the driver counts as hanging.
   std::chrono::milliseconds progress_deadline = std::chrono::seconds(10);
-  /// Topology is worth less patience: an order without it is an answer too.
+  /// The wait for topology is shorter, because devices can also be chosen without it.
   std::chrono::milliseconds topology_deadline = std::chrono::seconds(5);
-  /// Where a hanging probe is remembered, and the topology kept. It may be one that all users write to (the
-  /// lease directory). "", or one that is not there: nowhere.
+  /// The directory that remembers a hanging probe and keeps the topology. All users may write to it (the
+  /// lease directory). "", or a missing directory: nothing is remembered.
   std::string state_directory;
-  /// Of this Berth, for a probe that may be of another one; "" when it cannot be.
+  /// The version of this Berth, because the probe may be of another one; "" if it cannot be.
   std::string version;
-  /// More than one read will come: the last answer is kept for when there is no new one.
+  /// More than one read will come, so the last answer is kept in case there is no new one.
   bool keep = false;
 };
 
-/// The machine through a probe process, so that neither the driver's hanging nor its crashing is ours.
+/// Reads the machine through a probe process, so that this process does not hang or crash with the driver.
 ///
-/// A read past its deadline gives what is known: the devices read so far, the others as `unresponsive`, with
-/// their last readings and `stale_reason` where there are any. An answer that is old throughout has no device
-/// that is ok. The probe that hangs is left alone (it cannot be killed), and no second one is started while
-/// it does, by this or any other process of this user. Devices of another vendor are then asked for by a
-/// probe of their own.
+/// A read past its deadline gives what is known: the devices read so far, and the others as `unresponsive`,
+/// with their last readings and `stale_reason`, if there are any. In an answer that is old throughout, no
+/// device is ok. A probe that hangs is left alone (it cannot be killed). While it hangs, no process of this
+/// user starts a second one. Another probe then asks for devices of another vendor.
 class ProbeSource : public Source {
  public:
-  /// Starts the probe and does not wait for it: to be called early. Error: `failure` when it cannot be
-  /// started.
+  /// Starts the probe and does not wait for it, so call it early. Error: `failure` if it cannot be started.
   static Result<ProbeSource> start(ProbeOptions options);
 
   ProbeSource(ProbeSource&&) noexcept;
@@ -44,10 +42,10 @@ class ProbeSource : public Source {
   ~ProbeSource() override;
 
   Result<Snapshot> read(ReadingSet readings) override;
-  /// Ends the probe, and waits that long for it to be gone, which leaves no zombie. One that hangs is left
+  /// Ends the probe and waits this long for its end, so that it leaves no zombie. A probe that hangs is left
   /// alone.
   void end(std::chrono::milliseconds patience);
-  /// For what only the command line tells, which may be parsed after the start.
+  /// Sets what only the command line says, which may be parsed after the start.
   void set_kind(SourceKind kind);
 
  private:

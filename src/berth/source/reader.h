@@ -8,7 +8,7 @@
 
 namespace berth::source {
 
-/// What a reader is about to do, and may not come back from.
+/// What a reader is about to do, and where it may hang.
 struct Stage {
   enum class Kind {
     driver,  ///< finding the devices
@@ -28,33 +28,34 @@ struct Stage {
 struct ReadRequest {
   ReadingSet readings;
   SourceKind kind = SourceKind::kAutomatic;
-  /// Where what was learnt once may be kept, "" for nowhere.
+  /// The directory in which the reader may keep what it has learnt; "": none.
   std::string state_directory;
-  /// Of the Berth that asks, which a probe of another one refuses; "" for any.
+  /// The version of the Berth that asks; a probe of another version refuses. "": any.
   std::string version{};
 
   bool operator==(const ReadRequest&) const = default;
 };
 
-/// Takes a snapshot as it is being read.
+/// Receives a snapshot while it is being read.
 class Sink {
  public:
   virtual ~Sink() = default;
-  /// Once and first: what belongs to the machine as a whole.
+  /// Called once, and first: what belongs to the machine as a whole.
   virtual void head(const Snapshot& head) = 0;
   virtual void begin(const Stage& stage) = 0;
   virtual void device(const Device& device) = 0;
-  /// A name that the processes of this user lack so far.
+  /// The name of a user, for this user's processes, which lack it so far.
   virtual void user(std::uint32_t uid, std::string_view name) = 0;
   virtual void topology(const Topology& topology) = 0;
   virtual void note(std::string_view note) = 0;
 };
 
-/// Reads the machine in this very process, and may hang with the driver: used inside the probe only.
+/// Reads the machine in this very process, and may hang with the driver. Only the probe uses it.
 class Reader {
  public:
   virtual ~Reader() = default;
-  /// Whether its driver is here. Loads what tells that; a later call looks anew, if it was not.
+  /// Whether its driver is here. Loads the library to find out; if the driver was missing, a later call looks
+  /// again.
   virtual bool found() = 0;
   /// A device that fails is a row, not an error. Error: `no_driver`, before anything was put into the sink.
   virtual Result<void> read(const ReadRequest& request, Sink& sink) = 0;

@@ -9,8 +9,8 @@
 
 namespace berth::source {
 
-/// Who is asked: a row of the table of sources (source_table.h), or of each
-/// vendor the first that is found.
+/// The source to ask: a row of the table of sources (source_table.h), or for each vendor the first source
+/// that is found.
 class SourceKind {
  public:
   static const SourceKind kAutomatic;
@@ -40,11 +40,9 @@ class Source {
  public:
   virtual ~Source() = default;
 
-  /// The machine now, with the readings asked for. A device that fails is a row
-  /// of the snapshot, not an error. Never hangs on the driver: past the
-  /// deadline the answer says which device does not respond. Error: `no_driver`
-  /// when there is none or it does not work, with the remedy; `failure`
-  /// otherwise.
+  /// The machine now, with the given readings. A device that fails is a row of the snapshot, not an error.
+  /// Never hangs with the driver: past the deadline, the answer says which device does not respond. Error:
+  /// `no_driver` if there is no driver or it does not work, with the remedy; `failure` otherwise.
   virtual Result<Snapshot> read(ReadingSet readings) = 0;
 };
 

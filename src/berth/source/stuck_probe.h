@@ -13,21 +13,22 @@
 
 namespace berth::source {
 
-/// The memory that a probe of this user hangs in the driver, shared by all of the user's processes: one file
-/// in the state directory, named when it is needed. Its lock lives in the probe, as its standard error, so it
-/// ends when the probe does, however that happens, and cannot outlive it.
+/// Remembers, for all processes of this user, that a probe of the user hangs in the driver. It is one file in
+/// the state directory, which gets its name when it is needed. The probe holds the file's lock through its
+/// standard error, so the lock ends when the probe ends, in whatever way.
 class StuckProbe {
  public:
-  /// `source`: which probe it is, where a user has several; each hangs for itself.
+  /// `source`: says which probe, if a user has several; each may hang by itself.
   StuckProbe(std::string state_directory, std::string_view source)
       : directory_(std::move(state_directory)), source_(source) {}
 
-  /// What the probe that still hangs had told when it stopped, marked stale. nullopt: none hangs.
+  /// What a probe that still hangs had told before it stopped answering, marked stale. nullopt: no probe
+  /// hangs.
   std::optional<Snapshot> remembered() const;
 
-  /// A nameless file, to be the standard error of a new probe. Empty when the directory cannot have one.
+  /// A file without a name, to be the standard error of a new probe. Empty if the directory cannot have one.
   sys::Descriptor make_life() const;
-  /// Gives it its name: the probe that has `life` hangs, and this is what is known.
+  /// Gives the file its name, because the probe that has `life` hangs; writes what is known into the file.
   void remember(const sys::Descriptor& life, const Snapshot& known) const;
   void forget() const;
 

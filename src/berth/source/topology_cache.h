@@ -8,16 +8,16 @@
 
 namespace berth::source {
 
-/// The topology of this machine as it was read once since it booted, with this driver. One file a user, so
-/// that nobody has to believe another's.
+/// The topology of this machine, as it was read once in this boot and with this driver. Each user has a file
+/// of their own, so that nobody has to trust another user's file.
 class TopologyCache {
  public:
-  /// `directory` may be one that everybody writes to; "" keeps nothing.
+  /// `directory`: everybody may write to it; "": keeps nothing.
   TopologyCache(std::string directory, std::string driver_version);
 
-  /// nullopt: not known, or for other devices.
+  /// nullopt: not known, or known for other devices.
   std::optional<Topology> find(const std::vector<std::string>& uuids) const;
-  /// Failing to keep it is no error: it is read again.
+  /// If it cannot be kept, that is no error: it is then read again.
   void keep(const Topology& topology) const;
 
  private:

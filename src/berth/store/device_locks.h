@@ -12,23 +12,23 @@
 
 namespace berth::store {
 
-/// Name of the file that stands for a device: its UUID, without what a file name cannot have.
+/// The name of the file that stands for a device: its UUID, without characters that a file name cannot have.
 std::string device_file_name(std::string_view uuid);
 
-/// Ends the lock of a device and what was promised on it, for all who share the descriptor.
+/// Ends the lock of a device and its promises, for all processes that share the descriptor.
 void unlock_device(int file);
 
 /// The device files that one ticket has locked. A lock lasts until no process has the descriptor any more.
 class DeviceLocks {
  public:
-  /// REQUIRES: the directory's descriptor outlives this.
+  /// REQUIRES: the directory's descriptor outlives this object.
   explicit DeviceLocks(int devices) : devices_(devices) {}
 
-  /// Takes all of them or none. The UUID of one that somebody else has, or on which so much memory cannot be
-  /// promised any more; nullopt when all are taken. Makes device files that are missing.
+  /// Takes all locks or none. Gives the UUID of a device that somebody else has locked, or on which so much
+  /// memory can no longer be promised; nullopt: all locks are taken. Makes device files that are missing.
   Step<std::optional<std::string>> take(const std::vector<DeviceLock>& locks);
 
-  /// Ends the locks and promises, for all who share them.
+  /// Ends the locks and promises, for all processes that share them.
   void unlock();
   /// Ends only our copies of the descriptors.
   void close() { files_.clear(); }
@@ -45,8 +45,9 @@ class DeviceLocks {
   Step<sys::Descriptor> open_device(const std::string& name) const;
 
   int devices_;
-  /// Also those that were tried and not taken: closing one is an event for all who watch it, this ticket's
-  /// owner too, and an unsuccessful try at each event would be a loop.
+  /// Has also the files whose lock could not be taken. Closing a file is an event for all processes that
+  /// watch it, including this ticket's owner, so opening and closing it at each event would be an endless
+  /// loop.
   std::map<std::string, Held> files_;
 };
 

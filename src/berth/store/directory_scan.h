@@ -15,13 +15,13 @@ struct Remains {
 
 struct Scan {
   Ledger ledger;
-  std::vector<Remains> remains;  ///< in a crowded directory some of them
+  std::vector<Remains> remains;  ///< in a crowded directory only some of them
   TicketId
-      newest;  ///< highest id that any file is named by, dead or alive, not counting those in the far future
+      newest;  ///< highest id in the name of any file, dead or alive, not counting those in the far future
 };
 
-/// Reads the queue and then the leases, in this order: a ticket that is granted meanwhile is seen at least
-/// once.
+/// Reads the queue and then the leases, in this order, so that a ticket that is granted meanwhile is seen at
+/// least once.
 Result<Scan> scan_directory(const LeaseDirectory& directory);
 
 /// Reads leases/ only, which stays small however long the queue is.
@@ -31,10 +31,10 @@ struct QueueNames {
   std::vector<TicketId> ids;  ///< in order; in a crowded queue mostly without those whose owner has ended
   TicketId newest;            ///< as in Scan, of the queue alone
 };
-/// Who may wait, by name alone: ids in queue/ that are not in the far future.
+/// The tickets that may wait, by name alone: ids in queue/ that are not in the far future.
 Result<QueueNames> names_in_queue(const LeaseDirectory& directory);
 
-/// Removes a ticket's file, and what was asked for inside it.
+/// Removes a ticket's file, and the lease directory inside it.
 void remove_ticket(const LeaseDirectory& directory, TicketPhase phase, TicketId id);
 
 }  // namespace berth::store

@@ -9,12 +9,12 @@
 
 namespace berth::store {
 
-/// Tickets as files of a directory that all users of the machine share; the kernel keeps order out of it and
-/// holds the locks. docs/lease-protocol.md describes the format.
+/// Tickets as files in a directory that all users of the machine share. The kernel holds the locks.
+/// docs/lease-protocol.md describes the format.
 class DirectoryStore : public LeaseStore {
  public:
-  /// A directory that does not exist is made by the first join, and is empty until then. Error: it is not fit
-  /// for use, and why. `tell` gets a sentence for the user when something takes unusually long.
+  /// If the directory does not exist, the first join makes it; until then it counts as empty. Error: why it
+  /// is not fit for use. `tell` gets a sentence for the user if something takes unusually long.
   static Result<std::unique_ptr<DirectoryStore>> open(const DirectoryChoice& choice, Tell tell = {});
 
   using LeaseStore::join;

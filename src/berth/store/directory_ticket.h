@@ -16,24 +16,26 @@
 
 namespace berth::store {
 
-/// Waits for the gate of a directory: its flock. It is left when the Descriptor ends. Tells who stands in it
-/// when that takes longer than a second. Error: `not_now` when others stay in it for longer than `limit`.
+/// Waits for the gate of a directory: its flock. The gate is left when the Descriptor ends. If the wait takes
+/// longer than a second, tells which process is in the gate. Error: `not_now` if others stay in it for longer
+/// than `limit`.
 Step<sys::Descriptor> enter_gate(const LeaseDirectory& directory, GateLimit limit, const Tell& tell);
 
-/// Where a ticket that waits can be rung.
+/// The bell of a ticket that waits.
 std::string bell_name(const LeaseDirectory& directory, TicketId id);
 
 /// A ticket of this process in a lease directory.
 class DirectoryTicket : public OwnTicket {
  public:
-  /// A file without a name, with both bytes locked. Error: the directory is full …
+  /// Makes the ticket's file without a name, with both bytes locked. Error: the directory is full …
   static Result<std::unique_ptr<DirectoryTicket>> prepare(std::shared_ptr<const LeaseDirectory> directory,
                                                           const Ticket& draft, Tell tell);
   ~DirectoryTicket() override;
 
-  /// Gives it the next id and its place in the queue, and decides. REQUIRES: the gate is held.
+  /// Gives the ticket the next id and its place in the queue, and decides. REQUIRES: the gate is held.
   Step<Decided> join_under_gate(const Decide& decide);
-  /// Lets go of what nobody asks for any more. Where the gate is held, others would wait for it.
+  /// Frees what is no longer needed. Not to be called while the gate is held, because others would wait for
+  /// it.
   void left_gate();
 
   const Ticket& ticket() const override { return ticket_; }

@@ -11,50 +11,49 @@
 
 namespace berth::store {
 
-/// Who stands in the queue before a ticket, as far as it has to know.
+/// The tickets in the queue before a ticket, as far as it has to know them.
 ///
-/// All names are noted at the join and none later: one with an earlier id that appears later is forged, and
-/// overtakes nobody. Only where later tickets can have their turn before it (it yields, or keeps the fair
-/// order) those that come later are noted too. The tickets themselves are read from the nearest on and only
-/// as far as a decision asks, which is seldom far, since whoever stands behind somebody need not know who
-/// stands before that one. Where something is free, those who came first of all are read too, until they
-/// have taken it. So neither a join nor a hand-over costs more in a longer queue, unless the order is fair,
-/// or somebody far back starts.
+/// All names are noted at the join, and none later. So if a ticket with an earlier id appears later, it is
+/// forged, and overtakes nobody. Only if later tickets can have their turn before this one (it yields, or
+/// keeps the fair order), later names are noted too. The tickets themselves are read from the nearest on, and
+/// only as far as a decision needs. That is seldom far, because a ticket behind a rival need not know who is
+/// before that rival. If something is free, the first tickets of the queue are read too, until they have
+/// taken it. So neither a join nor a hand-over costs more in a longer queue, unless the order is fair, or a
+/// ticket far back starts.
 ///
-/// What changes it is called with the gate held, unless it says otherwise.
+/// Functions that change this object are called with the gate held, unless they say otherwise.
 class EarlierRivals {
  public:
-  /// REQUIRES: the directory outlives this.
+  /// REQUIRES: the directory outlives this object.
   EarlierRivals(const LeaseDirectory& directory, bool with_later)
       : directory_(directory), with_later_(with_later) {}
 
-  /// `ids` are those in the queue, in order.
-  /// `newest`: of those, without any that is ahead of the clock by days.
+  /// `ids` are those in the queue, in order. `newest`: the newest of these, without ids that are ahead of the
+  /// clock by days.
   void note(std::vector<TicketId> ids, TicketId newest) {
     unread_ = std::move(ids);
     newest_ = newest;
     is_listed_ = true;
   }
 
-  /// Lets go of those that no longer wait.
-  /// `mine`: whose they are.
+  /// Forgets the tickets that no longer wait. `mine`: the ticket whose rivals they are.
   Result<void> refresh(TicketId mine);
 
-  /// Reads some more, from the end that is asked for, and removes those that are dead and may be removed by
-  /// this user.
+  /// Reads some more tickets, from the given end, and removes dead ones that this user may remove.
   Result<void> read_on(const Ticket& mine, const ReadOn& wanted);
 
-  /// Reads, without the gate, all that have not been read, for a decision that will ask for them. In the gate
-  /// one question to each then tells whether it still waits. Those that do not clearly wait are left.
+  /// Reads, without the gate, all tickets that have not been read, for a decision that will need them. Inside
+  /// the gate, one question to each then tells whether it still waits. A ticket that does not clearly wait
+  /// stays unread.
   void read_ahead();
 
-  /// Adds those that were read, that are rivals of mine (but where `all` were asked for), and that waited at
-  /// the last refresh; in no order.
+  /// Adds the tickets that were read and that waited at the last refresh, in no order. Only rivals of mine,
+  /// unless `all`.
   void add_to(Ledger& ledger) const;
-  /// Those that have not been read, in order.
+  /// The tickets that have not been read, in order.
   const std::vector<TicketId>& unread() const { return unread_; }
 
-  /// Whether one is still in the queue that has a dozen others between itself and `mine`.
+  /// Whether a ticket is still in the queue that has a dozen others between itself and `mine`.
   bool has_far_one(TicketId mine) const;
 
   void forget();

@@ -9,8 +9,8 @@
 
 namespace berth::store {
 
-/// What went wrong inside the gate. Whose files are to blame is told with the name of a user, for which a
-/// directory service may take seconds: it is asked when the gate has been left.
+/// An error inside the gate. The message may name the user whose files caused it, and a directory service may
+/// take seconds for a name. So the name is looked up after the gate has been left.
 struct Fault {
   Fault(Error what) : error(std::move(what)) {}  // NOLINT(google-explicit-constructor): most have no remedy
   Fault(Error what, std::function<std::string()> then) : error(std::move(what)), remedy(std::move(then)) {}
@@ -19,17 +19,17 @@ struct Fault {
   std::function<std::string()> remedy;  ///< more for the user; empty: nothing
 };
 
-/// Of a step inside the gate.
+/// The result of a step inside the gate.
 template <class T>
 using Step = std::expected<T, Fault>;
 
-/// The same fault, with what was being done when it happened put in front.
+/// The same fault, whose message begins with what was being done when it happened.
 inline Fault context(Fault fault, std::string_view doing) {
   fault.error = context(std::move(fault.error), doing);
   return fault;
 }
 
-/// All that there is to say. REQUIRES: the gate has been left.
+/// The whole error, with the remedy. REQUIRES: the gate has been left.
 inline Error told(const Fault& fault) {
   Error error = fault.error;
   if (fault.remedy) error.message += "; " + fault.remedy();

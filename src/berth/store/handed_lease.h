@@ -8,9 +8,9 @@
 
 namespace berth::store {
 
-/// A lease that another process has taken for this one and has handed over: its descriptors, without the
-/// directory and what it takes to decide. When this goes, our part ends; the lease ends with the last process
-/// that has one.
+/// A lease that another process has taken for this one and has handed over. It has the lease's descriptors,
+/// but neither the directory nor the code to decide. When this object ends, our part ends; the lease ends
+/// with the last process that has a part.
 class HandedLease {
  public:
   /// `descriptors` are those of OwnTicket::descriptors(), in that order.
@@ -19,9 +19,9 @@ class HandedLease {
   HandedLease& operator=(HandedLease&&) noexcept = default;
   ~HandedLease() { drop(); }
 
-  /// Ends it for all who share it, and lets the waiters know. Does nothing the second time.
+  /// Ends the lease for all processes that share it, and lets the waiters know. Does nothing the second time.
   void release();
-  /// Ends our part of it only.
+  /// Ends only our part of the lease.
   void drop();
 
  private:

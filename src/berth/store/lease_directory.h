@@ -29,33 +29,33 @@ inline constexpr const char* kFallbackDirectory = "/tmp/berth";
 /// $BERTH_DIR, else /run/berth if it exists, else /tmp/berth.
 DirectoryChoice choose_lease_directory();
 
-/// A lease directory that was opened and found fit for use: its owner can be trusted or is named, others'
-/// tickets are safe in it, its locks mean the same to all.
+/// A lease directory that was opened and found fit for use. We trust its owner, or `notes` name the owner;
+/// users cannot remove each other's tickets; its locks are the same for all.
 struct LeaseDirectory {
   DirectoryChoice choice;
   sys::Descriptor root;
   sys::Descriptor devices;
   sys::Descriptor queue;
   sys::Descriptor leases;
-  sys::Descriptor inside;          ///< a lease directory for each lease inside which something was asked for
+  sys::Descriptor inside;          ///< has a lease directory for each lease inside which a request was made
   std::vector<std::string> notes;  ///< "warning: user alice owns …"
 
-  /// nullopt: it does not exist, or not whole, so nobody can have a lease in it. Changes nothing. Error: it
-  /// is not fit, and why.
+  /// Opens the directory. nullopt: it does not exist, or parts of it are missing, so nobody can have a lease
+  /// in it. Changes nothing. Error: why it is not fit for use.
   static Result<std::optional<LeaseDirectory>> open(const DirectoryChoice& choice);
-  /// The same, with what is missing made. Error: also when it cannot be made, or is full.
+  /// The same, but makes what is missing. Error: also if it cannot be made, or is full.
   static Result<LeaseDirectory> make(const DirectoryChoice& choice);
 
   /// Whether the path still leads to the directory that was opened.
   bool is_current() const;
 };
 
-/// The name of a file system on which flock is not one lock for all who use it, or on which a file server can
-/// forget it. nullopt: locks can be trusted. `type` is statfs::f_type.
+/// The name of the file system, if a flock on it is not the same lock for all machines, or if a file server
+/// can forget it. nullopt: its locks can be trusted. `type`: statfs::f_type.
 std::optional<std::string> untrusted_file_system(std::int64_t type);
 
-/// Who has the most bytes of tickets and other files in a directory, for the message that it is full: "alice
-/// (312 files)".
+/// The user with the most bytes of files in a directory, for the message that it is full: "alice (312
+/// files)".
 std::string biggest_owner(const LeaseDirectory& directory);
 
 }  // namespace berth::store

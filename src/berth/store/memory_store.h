@@ -9,8 +9,7 @@
 
 namespace berth::store {
 
-/// What the clients of one memory store share: the queue, the leases, and who has locked what. For one
-/// thread.
+/// What the clients of one memory store share: the queue, the leases and the locks. For one thread.
 struct MemoryBooks {
   std::map<TicketId, Ticket> tickets;               ///< alive
   std::map<TicketId, Ticket> ended;                 ///< leases whose holder died, until they are swept
@@ -21,8 +20,8 @@ struct MemoryBooks {
   std::int64_t lease_changes = 1;
 };
 
-/// The same contract as the directory's, in memory: for tests of what stands above a store. It never sleeps:
-/// a sleep that nothing has ended yet is over as after a tick.
+/// The same contract as that of the directory, in memory, for tests of the code that uses a store. It never
+/// sleeps: a sleep that nothing has ended yet returns as after a tick.
 class MemoryStore : public LeaseStore {
  public:
   explicit MemoryStore(std::shared_ptr<MemoryBooks> books) : books_(std::move(books)) {}

@@ -9,16 +9,15 @@
 
 namespace berth::store {
 
-/// Keeps the file of an output small while others append to it: what is over the bound is given back to the
-/// file system out of the middle. Whoever writes notices nothing: offsets stay, and nobody is between him and
-/// the file.
+/// Keeps the file of an output small while others append to it: it gives the middle of the file back to the
+/// file system. The writer notices nothing: offsets stay, and no process is between the writer and the file.
 class OutputBound {
  public:
   /// `limit`: the most that the file may take, in bytes. Error: `failure`.
   static Result<OutputBound> open(const std::string& path, std::uint64_t limit);
 
-  /// Cuts out what is to be, and gives how many bytes are missing in all. Error: `failure`, also where the
-  /// file system cannot.
+  /// Cuts the file if that is due, and gives how many bytes are missing in all. Error: `failure`, also if the
+  /// file system cannot make holes.
   Result<std::uint64_t> keep();
 
  private:

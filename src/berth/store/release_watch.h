@@ -9,17 +9,17 @@
 
 namespace berth::store {
 
-/// Wakes when one of a set of files was closed by somebody who could write to it, or lost its name: how the
-/// end of a device lock and of a ticket shows. Where the kernel grants no more inotify instances, it wakes
-/// with each tick only.
+/// Wakes when a process that could write to one of the files has closed it, or when one of the files lost its
+/// name. So it notices the end of a device lock and of a ticket. If the kernel grants no more inotify
+/// instances, it wakes only with each tick.
 class ReleaseWatch {
  public:
   ReleaseWatch();
 
-  /// True: this file was not watched before, so whatever happened to it earlier went unseen.
+  /// True: this file was not watched before, so earlier events of it were not seen.
   bool add(int directory, const std::string& name);
 
-  /// Readable: something was closed. -1: the kernel grants no more instances.
+  /// Readable if something was closed. -1: the kernel grants no more instances.
   int descriptor() const { return inotify_.get(); }
 
   /// True: something was closed since the last call that gave true, or one of `exits` is readable; false: the

@@ -7,16 +7,16 @@
 
 namespace berth::store {
 
-/// What an administrator lays down once: /run/berth, which nobody but root can remove tickets from.
+/// What `berth init` does: it makes /run/berth, from which only root can remove other users' tickets.
 struct SiteDirectory {
-  std::vector<std::string> done;     ///< one sentence each; empty: all was as it should be
-  std::vector<std::string> trouble;  ///< what could not be done, or is to be known
+  std::vector<std::string> done;     ///< what was done, one sentence each; empty: all was as it should be
+  std::vector<std::string> trouble;  ///< what could not be done, or what the admin should know
 };
 
-/// Makes or mends the lease directory of the machine, a file of root's for each of these devices, and the
-/// line that makes all of it again at each boot. What is leased meanwhile stays leased. `root` stands before
-/// every path: "" for this machine. Error: `not_now` when it would be new, and live tickets in /tmp/berth are
-/// such as those who use the new one would not see; not with `force`. REQUIRES: we are root.
+/// Makes or repairs the lease directory of the machine, a file of root's for each of these devices, and the
+/// line that makes all of it again at each boot. Leases go on meanwhile. `root` precedes every path: "" for
+/// this machine. Error: `not_now` if the directory would be new and there are live tickets in /tmp/berth,
+/// which users of the new directory would not see; not with `force`. REQUIRES: we are root.
 Result<SiteDirectory> make_site_directory(const std::string& root, const std::vector<std::string>& uuids,
                                           bool force);
 

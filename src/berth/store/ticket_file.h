@@ -11,16 +11,17 @@ namespace berth::store {
 // The bytes of a ticket's file that its owner keeps locked.
 inline constexpr off_t kAliveByte = 0;
 inline constexpr off_t kWaitingByte = 1;
-inline constexpr off_t kHeldBackByte = 2;  ///< for a while, beside the two
-inline constexpr off_t kEndingByte = 2;    ///< of a lease, from the begin of its end on
+inline constexpr off_t kHeldBackByte = 2;  ///< for a while, in addition to the two
+inline constexpr off_t kEndingByte = 2;    ///< of a lease, once its holder begins to end it
 inline constexpr off_t kOwnBytes = 3;
 
-/// IDs further ahead of the clock than this are nobody's: they would stop "raised past the newest".
+/// An id that is further ahead of the clock than this is ignored, or new ids could not be higher than all
+/// others.
 inline constexpr std::uint64_t kFarFutureNs = 24ULL * 3600 * 1'000'000'000;
 
-/// There is no such file, or it has gone while we looked.
+/// There is no such file, or it was removed while we looked.
 struct Gone {};
-/// Its owner has ended. What it said, if that can be read.
+/// The owner of the ticket has ended. Has the ticket, if it can be read.
 struct Dead {
   std::optional<Ticket> ticket;
   std::uint32_t uid = 0;
@@ -28,8 +29,8 @@ struct Dead {
 using TicketFile = std::variant<Gone, Dead, OddTicket, Ticket>;
 
 /// Reads the ticket `name` in queue/ (phase waiting) or leases/ (phase granted). `now` is the boot clock.
-/// Names of users are left empty. Never blocks, whatever another user has put there.
-/// `opened` gets the file, to be asked again.
+/// Names of users are left empty. Never blocks, whatever another user has put there. `opened` gets the open
+/// file, for later questions.
 TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase phase, std::uint64_t now_ns,
                             sys::Descriptor* opened = nullptr);
 

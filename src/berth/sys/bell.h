@@ -6,25 +6,25 @@
 
 namespace berth::sys {
 
-/// A place to be woken at, for anybody who knows its name: a datagram socket that the kernel takes away with
-/// its process. Names are those of this network namespace. Anybody may ring, so it is a hint and nothing
-/// more.
+/// A datagram socket by which any process that knows its name can wake its owner. The kernel removes it with
+/// the owner's process. Its name is one of this network namespace. Anybody may ring, so a ring is only a
+/// hint.
 class Bell {
  public:
-  /// Where the name is taken or there is no socket to be had, it never rings.
+  /// If the name is taken, or if there is no socket, it never rings.
   explicit Bell(const std::string& name);
 
   int descriptor() const { return socket_.get(); }
 
-  /// Whether somebody has rung since this was asked last.
+  /// Whether somebody has rung since the last call.
   bool has_rung() const;
 
  private:
   Descriptor socket_;
 };
 
-/// As long as it lives, a ring also sends SIGIO to this process. None is left pending after it. REQUIRES: the
-/// bell outlives it, and SIGIO is blocked meanwhile.
+/// As long as this object lives, a ring also sends SIGIO to this process. Afterwards no SIGIO is left
+/// pending. REQUIRES: the bell outlives this object, and SIGIO is blocked meanwhile.
 class BellSignal {
  public:
   explicit BellSignal(const Bell& bell);

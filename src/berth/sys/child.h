@@ -14,8 +14,8 @@ namespace berth::sys {
 
 /// How a process ended.
 struct Ending {
-  int exit_status = 0;  ///< meaningful when `signal` is 0; -1: somebody else has collected it
-  int signal = 0;       ///< that killed it, or 0
+  int exit_status = 0;  ///< valid if `signal` is 0; -1: another part of the program has collected it
+  int signal = 0;       ///< the signal that killed it, or 0
 
   bool operator==(const Ending&) const = default;
 };
@@ -27,24 +27,24 @@ std::string to_text(const Ending& ending);
 void close_above_standard();
 
 struct Command {
-  std::string program;                   ///< with a slash: a path; without: looked for on PATH
+  std::string program;                   ///< a path if it has a slash; otherwise looked for on PATH
   std::vector<std::string> arguments{};  ///< without the program's own name
   int input = -1;                        ///< descriptor for its standard input; -1: /dev/null
   int output = -1;
   int error = -1;
-  bool controls_terminal = false;  ///< its input is a terminal, and becomes that of its session
-  /// "NAME=VALUE", all that it gets; nullopt: what this process has.
+  bool controls_terminal = false;  ///< its input is a terminal, which becomes that of its session
+  /// "NAME=VALUE": its whole environment; nullopt: that of this process.
   std::optional<std::vector<std::string>> environment{};
 };
 
 /// A process that serves this one. It gets the three descriptors of its command and no others, no blocked
 /// signal, and a session of its own, so that the terminal's Ctrl-C and Ctrl-Z are not for it.
 ///
-/// The parent may be a host program that knows nothing of us: one that waits for any child may collect this
-/// one first, and how it ended is then not known here.
+/// The parent may be a host program that does not know of us. If it waits for any child, it may collect this
+/// one first; we then do not know how it ended.
 class Child {
  public:
-  /// Returns when the program has begun. Error: `failure` when it cannot be started.
+  /// Returns when the program has begun. Error: `failure` if it cannot be started.
   static Result<Child> spawn(const Command& command);
 
   Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
@@ -53,7 +53,7 @@ class Child {
   ~Child() { abandon(); }
 
   pid_t pid() const { return pid_; }
-  /// How it ended; nullopt when it still runs after `patience`. Not to be asked again once it has answered.
+  /// How it ended; nullopt: it still runs after `patience`. Not to be called again after an answer.
   std::optional<Ending> wait(std::chrono::milliseconds patience);
   void kill(int signal) const;
 

@@ -6,23 +6,24 @@
 
 namespace berth::sys {
 
-/// Goes on steadily whatever is done to the wall clock. Stands still while the machine is suspended.
+/// Goes on steadily, even if somebody sets the wall clock. Stands still while the machine is suspended.
 std::chrono::nanoseconds monotonic_now();
 
 /// Since the epoch.
 std::chrono::nanoseconds wall_now();
 
-/// Since the machine booted, time asleep included: what /proc counts start times by.
+/// Since the machine booted, including the time when it was suspended. Start times in /proc are of this
+/// clock.
 std::chrono::nanoseconds since_boot();
 std::int64_t seconds_since_boot();
 
-/// Where that clock began, in seconds since the epoch. Moves when the wall clock is set, and not by itself.
+/// When that clock began, in seconds since the epoch. Changes only if somebody sets the wall clock.
 std::int64_t booted_at_s();
 
 /// "14:02" today, "2026-03-01 14:02" on another day; in the time zone of the user.
 std::string wall_text(std::int64_t seconds_since_epoch);
 
-/// The minute that it is in the time zone of the user.
+/// The present minute of the week in the time zone of the user.
 struct DayMinute {
   unsigned day_of_week = 0;  ///< 0: Monday
   unsigned minute = 0;       ///< of the day

@@ -13,15 +13,15 @@
 
 namespace berth::sys {
 
-/// What tells one file from another while both exist, whatever they are called.
+/// Identifies a file as long as it exists, whatever its name.
 struct FileIdentity {
   dev_t device = 0;
   ino_t inode = 0;
   auto operator<=>(const FileIdentity&) const = default;
 };
 FileIdentity identity_of(const struct stat& status);
-/// Of the file that `name` in `directory` names now, links not followed. nullopt: none, or it cannot be
-/// asked.
+/// The identity of the file that `name` in `directory` names now, without following links. nullopt: there is
+/// none, or we cannot know.
 std::optional<FileIdentity> identity_of(int directory, const std::string& name);
 
 /// Opens a regular file that another user may have prepared: never blocks (FIFO, file lease), never follows a
@@ -32,16 +32,17 @@ Result<Descriptor> open_prepared(int directory, const std::string& name, int acc
 /// Opens a directory, last link not followed. An empty Descriptor: there is none.
 Result<Descriptor> open_directory(int directory, const std::string& name);
 
-/// The first `most_bytes` + 1 bytes of a file, so that a longer text shows that it is one.
+/// The first `most_bytes` + 1 bytes of a file, so that the caller sees if the text is longer than
+/// `most_bytes`.
 Result<std::string> read_start(int file, std::size_t most_bytes);
 
-/// All of a file of the kernel's, in /proc or /sys.
+/// The whole text of a file in /proc or /sys.
 Result<std::string> read_whole(const std::string& path);
 
 /// Puts `text` at the start of the file in one write. Error: it did not fit, or not all was written.
 Result<void> write_start(int file, std::string_view text);
 
-/// A file of `mode` (whatever the umask) that has no name yet and vanishes unless it gets one.
+/// Makes a file with this mode, whatever the umask, that has no name yet. It vanishes unless it gets a name.
 Result<Descriptor> make_unnamed(int directory, mode_t mode);
 
 /// Gives an unnamed file its name. False: the name is taken.
@@ -55,18 +56,19 @@ struct DirectoryEntry {
 };
 Result<std::vector<DirectoryEntry>> list_directory(int directory);
 
-/// Name of the user, or "uid N" when the system knows none. May ask a directory service: not for use in a
-/// hurry.
+/// The name of the user, or "uid N" if the system knows no name. May ask a directory service, which can take
+/// seconds.
 std::string user_name(uid_t uid);
 
-/// What the kernel calls this machine; "localhost" where it does not say.
+/// The name that the kernel has for this machine; "localhost" if it has none.
 std::string host_name();
 
-/// Names of the groups that this process is in. Those that the system does not know are left out. As
+/// The names of the groups of this process, without groups that the system does not know. May take long, as
 /// user_name.
 std::vector<std::string> group_names();
 
-/// Whether the system knows a user, or a group, of this name. True where it cannot say. As user_name.
+/// Whether the system knows a user, or a group, of this name. True if it cannot say. May take long, as
+/// user_name.
 bool is_user(const std::string& name);
 bool is_group(const std::string& name);
 

@@ -14,30 +14,31 @@
 
 namespace berth::sys {
 
-/// A command as the user wrote it, to be run in our place: same terminal, same process group, same standard
-/// streams.
+/// A command as the user wrote it, to be run in place of this process: same terminal, same process group,
+/// same standard streams.
 struct JobCommand {
   std::vector<std::string> words;  ///< never empty; the first is looked for on PATH
-  std::vector<std::pair<std::string, std::string>> environment;  ///< set in addition to ours
-  std::vector<std::string> unset;                                ///< taken from ours
+  std::vector<std::pair<std::string, std::string>> environment;  ///< variables in addition to ours
+  std::vector<std::string> unset;                                ///< variables to leave out of ours
   std::vector<int>
-      inherited;  ///< descriptors that it gets copies of, at numbers that no program uses by itself
+      inherited;  ///< descriptors of which it gets copies, at numbers that no program uses by itself
 };
 
-/// A command that could not be run: 127 there is none, 126 it cannot be executed. The message says why.
+/// A command that could not be run. Status 127: there is no such command; 126: it cannot be executed. The
+/// message says why.
 struct NotStarted {
   int exit_status = 126;
   std::string message;
 };
 
-/// Looks whether there is such a command, without running it. nullopt: it can be tried.
+/// Looks whether there is such a command, without running it. nullopt: there is.
 std::optional<NotStarted> cannot_start(const std::vector<std::string>& words);
 
-/// Looks whether a command could inherit so many descriptors, under the limit of open files. nullopt: it
+/// Looks whether a command could inherit this many descriptors, under the limit of open files. nullopt: it
 /// could.
 std::optional<NotStarted> cannot_inherit(std::size_t descriptors);
 
-/// Replaces this process by the command. Returns only when that fails.
+/// Replaces this process by the command. Returns only if that fails.
 NotStarted exec_job(const JobCommand& command);
 
 /// How the command ended: its exit status, or the signal that killed it.
@@ -46,7 +47,7 @@ struct JobEnding {
   int signal = 0;
 };
 
-/// Who has sent a signal, as the kernel says.
+/// The sender of a signal, as the kernel says.
 struct Sender {
   uid_t uid = 0;
   pid_t pid = 0;
@@ -54,9 +55,9 @@ struct Sender {
   bool operator==(const Sender&) const = default;
 };
 
-/// A running command whose parent we stay. While it lives, signals to this process are passed on to the
-/// command, except those that the terminal has sent to both. Where the terminal stops the command, this
-/// process stops too, if a shell is there to continue it.
+/// A running command whose parent this process stays. While it lives, this process passes its own signals on
+/// to the command, except those that the terminal has sent to both. If the terminal stops the command, this
+/// process stops too, if there is a shell that can continue it.
 class JobProcess {
  public:
   static std::expected<JobProcess, NotStarted> start(const JobCommand& command);
@@ -66,20 +67,20 @@ class JobProcess {
   ~JobProcess();
 
   pid_t pid() const { return pid_; }
-  /// Until the command itself ends. Descendants that it leaves behind become our children. nullopt: it still
-  /// runs, and it is `until`, another child has ended, a WakeTimer or a Bell has rung, or somebody has sent
-  /// SIGTERM.
+  /// Waits until the command itself ends. Descendants that it leaves behind become our children. nullopt: the
+  /// command still runs, and one of these has happened: it is `until`, another child has ended, a WakeTimer
+  /// or a Bell has rung, or somebody has sent SIGTERM.
   std::optional<JobEnding> wait(std::optional<std::chrono::steady_clock::time_point> until);
 
-  /// After `wait`: until a descendant ends or a signal comes. nullopt: it is `until`.
+  /// After `wait`: waits until a descendant ends or a signal comes. nullopt: it is `until`.
   enum class Event {
     child_ended,
-    asked_to_end,    ///< SIGTERM: all of the job
-    asked_to_leave,  ///< the terminal: Ctrl-C, or it has gone
+    asked_to_end,    ///< SIGTERM: the whole job is to end
+    asked_to_leave,  ///< from the terminal: Ctrl-C, or the terminal has closed
     rung,            ///< a Bell
   };
   std::optional<Event> wait_for_leftovers(std::chrono::steady_clock::time_point until);
-  /// Who has last sent SIGTERM to this process. nullopt: nobody.
+  /// The last sender of SIGTERM to this process. nullopt: nobody.
   const std::optional<Sender>& asked_by() const { return asked_by_; }
 
   /// Whether any child is left. Collects those that have ended.

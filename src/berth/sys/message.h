@@ -11,16 +11,16 @@
 namespace berth::sys {
 
 /// Sends all of `text` over a Unix stream socket, and copies of the descriptors with its first byte. Never
-/// raises SIGPIPE. Error: `failure`, also when nobody is at the other end.
+/// raises SIGPIPE. Error: `failure`, also if nobody is at the other end.
 Result<void> send_message(int socket, std::string_view text, std::span<const int> descriptors = {});
 
-/// What has come over such a socket.
+/// What has arrived over such a socket.
 struct Received {
   std::string text;
   std::vector<Descriptor> descriptors{};  ///< close-on-exec
   bool ended = false;                     ///< the other end is closed, and nothing is left
 };
-/// What is there, without waiting for more. Error: `failure`.
+/// Reads what has arrived, without waiting for more. Error: `failure`.
 Result<Received> receive_message(int socket);
 
 /// Whether the other end has read all that was sent to it.

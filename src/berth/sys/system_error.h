@@ -6,7 +6,7 @@
 
 namespace berth::sys {
 
-/// The Error for an errno value: "DOING: No such file or directory". The one place where errno becomes an
+/// The Error for an errno value: "DOING: No such file or directory". Only this function turns errno into an
 /// Error.
 Error system_error(int error_number, std::string_view doing);
 
