@@ -10,6 +10,7 @@ import socket
 import subprocess
 import threading
 import urllib.error
+from base64 import b64encode
 
 import pytest
 from etcd import ETCD, Etcd
@@ -26,6 +27,11 @@ class Passage:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         self.is_deaf = self.is_cut = False
+        self.holds = None  # a put of what has these words, the first
+        self.loses_answers_to = (
+            None  # the answer to what has these words, and all after it on that connection
+        )
+        self.held = b""
         self.watches = self.whole_reads = 0
         self.open = []
         self.start(self.admit)
@@ -46,8 +52,8 @@ class Passage:
                 self.start(self.pass_on, near, far)
 
     def pass_on(self, near, far):
-        is_watch = False
-        self.start(self.answer, far, near, lambda: is_watch)
+        is_watch = is_lost = False
+        self.start(self.answer, far, near, lambda: (is_watch and self.is_deaf) or is_lost)
         with contextlib.suppress(OSError):
             while piece := near.recv(65536):
                 is_watch = is_watch or piece.startswith(b"POST /v3/watch")
@@ -55,17 +61,27 @@ class Passage:
                 # All below /berth/1/, and not what has changed since.
                 is_part = b"min_mod_revision" in piece or b'"range_end"' not in piece
                 self.whole_reads += b"/kv/range" in piece and not is_part
-                far.sendall(piece)
+                is_lost = is_lost or bool(self.loses_answers_to) and self.loses_answers_to in piece
+                if self.holds and not self.held and self.holds in piece and b"request_put" in piece:
+                    self.held = piece
+                else:
+                    far.sendall(piece)
         for end in (near, far):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
 
-    def answer(self, far, near, is_watch):
+    def answer(self, far, near, is_lost):
         with contextlib.suppress(OSError):
             while piece := far.recv(65536):
-                if not (self.is_deaf and is_watch()):
+                if not is_lost():
                     near.sendall(piece)
             near.shutdown(socket.SHUT_RDWR)
+
+    def let_go(self):
+        """What was held goes to etcd after all, and nobody hears the answer."""
+        with socket.create_connection(("127.0.0.1", self.etcd.port)) as far:
+            far.sendall(self.held)
+            far.recv(65536)
 
     def cut(self):
         self.is_cut = True
@@ -294,6 +310,20 @@ def test_a_wiped_store_starts_nothing_twice(lab):
     assert sorted(order(lab)) == ["0", "1", "2", "3"]
 
 
+def test_a_store_that_is_wiped_while_a_command_runs_gives_it_no_place_again(lab):
+    runs = lab.desks[0].start("--", "sh", "-c", f"echo began >> {lab.folder}/order; exec sleep 1000")
+    eventually(lambda: order(lab) == ["began"])
+    lab.etcd.kill()
+    shutil.rmtree(lab.folder / "etcd")
+    lab.etcd.start()
+    job = lab.desks[0].waits("--", "true", hosts="gpu1,gpu2")
+    # The round that has put this one there has looked at the other one, too.
+    assert len(lab.etcd.keys("ticket")) <= 1
+    done(job)
+    eventually(lambda: lab.etcd.keys("ticket") == {})
+    runs.terminate()
+
+
 def test_an_agent_that_is_killed_and_started_again_costs_no_place(lab):
     holder = busy(lab.hosts[0])
     first = lab.desks[0].waits(*note(lab, "first"), hosts="gpu1")
@@ -338,6 +368,7 @@ def test_a_watch_that_falls_silent_is_noticed(lab, passage):
     eventually(lambda: passage.whole_reads > reads)
     # Nobody comes before those who were earlier, not even where they are not known yet.
     assert joined(lab) == [0, 0, 1]
+    passage.is_deaf = False
     lab.etcd.ask("kv/deleterange", key=unknown)
     holder.terminate()
     done(second, third)
@@ -361,6 +392,35 @@ def test_what_was_missed_while_the_store_was_out_of_reach_is_read_again(lab, pas
     holder.terminate()
     done(second)
     assert order(lab) == ["second"]
+
+
+def test_a_ticket_that_is_written_late_does_not_stay(lab, passage):
+    busy(lab.hosts[0])
+    passage.holds = b64encode(b"/berth/1/ticket")
+    job = lab.desks[0].start("--", "true", hosts="gpu1")
+    eventually(lambda: passage.held)
+    eventually(lambda: "problem" in lab.run("store", "status", env=lab.desks[0].env()).stdout)
+    job.kill()
+    job.wait(timeout=DEADLINE_S)
+    passage.holds = None
+    eventually(lambda: lab.run("store", "status", env=lab.desks[0].env()).returncode == 0)
+    passage.let_go()
+    assert len(lab.etcd.keys("ticket")) == 1
+    eventually(lambda: lab.etcd.keys("ticket") == {}, 60)
+
+
+def test_a_host_that_is_lost_before_the_answer_to_a_start_is_told(lab, passage):
+    asker, says = place_of(lab.desks[0], "ab" * 16)
+    assert "open gpu1\n" in iter(says.readline, "")
+    passage.loses_answers_to = b"request_delete_range"
+    asker.sendall(b"joined gpu1\nstart gpu1\n")
+    eventually(lambda: len(lab.etcd.keys("start")) == 1)
+    asker.sendall(b"left gpu1\n")
+    passage.loses_answers_to = None
+    assert any(line.startswith("no gpu1 was lost while") for line in iter(says.readline, ""))
+    eventually(lambda: lab.etcd.keys("start") == {})
+    asker.close()
+    says.close()
 
 
 def test_all_of_the_line_is_read_once_and_not_at_each_change(lab, passage):

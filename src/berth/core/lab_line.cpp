@@ -172,9 +172,8 @@ const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {
       std::vector<Spot>& places = window[number];
       std::size_t taken = 0;
       for (const Kept* each : lane) {
-        const bool stands = has_name(each->joined, host);
-        if (!stands && absent_.contains(each->home)) continue;
-        places.push_back({rank_of(*each), stands});
+        if (absent_.contains(each->home)) continue;
+        places.push_back({rank_of(*each), has_name(each->joined, host)});
         // The lane lies in the order in which they came.
         if (++taken == kLabWindow && ranks_.empty()) break;
       }

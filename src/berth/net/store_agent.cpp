@@ -44,6 +44,8 @@ constexpr auto kRenewal = 10s;
 constexpr auto kSilence = 30s;
 /// In which those who waited here before this agent started may come back to their places.
 constexpr auto kComingBack = 30s;
+/// etcd may make a change for so long after it was asked for and has not answered.
+constexpr auto kLateChange = 10s;
 /// Who may join a host and does not, because he is stopped, is waited for no longer than this.
 constexpr auto kJoining = 60s;
 /// Where the watch says nothing: for what hangs on the time alone.
@@ -84,6 +86,7 @@ struct StoreGuest {
   LabTicket wanted{};                ///< its place, once it asked for one; the order is the store's
   std::vector<std::string> asked{};  ///< the hosts that it has named and not left
   std::string start_on{};
+  std::string told_yes{};                                ///< the host on which it starts; "": none yet
   std::map<std::string, Instant, std::less<>> opened{};  ///< since when it may join them
   std::optional<std::size_t> told_place{};
   bool told_silent = false;
@@ -133,13 +136,17 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       for (const Guest& each : self->guests_)
         if (std::exchange(each->wants_status, false)) self->tell_status(each);
       if (again && (*again || self->is_rung_)) continue;
-      const bool waits = self->somebody_waits();
-      const std::chrono::milliseconds pause = !again || self->lease_.empty() ? kAfterFault
-                                              : waits                        ? kRound
-                                                                             : kIdleRound;
-      self->bell_.expires_after(pause);
+      self->bell_.expires_at(self->next_round(again.has_value()));
       co_await self->bell_.async_wait(kAwait);
     }
+  }
+
+  Instant next_round(bool is_well) const {
+    const Instant now = std::chrono::steady_clock::now();
+    if (!is_well || lease_.empty()) return now + kAfterFault;
+    Instant next = std::min(renewal_, now + (somebody_waits() ? kRound : kIdleRound));
+    if (!has_swept_) next = std::min(next, sweep_at_);
+    return std::max(next, now);
   }
 
   bool somebody_waits() const {
@@ -180,7 +187,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (!left) co_return std::unexpected(left.error());
     const bool wants_status = std::ranges::any_of(guests_, &StoreGuest::wants_status, &Guest::operator*);
     const Instant now = std::chrono::steady_clock::now();
-    const bool has_to_sweep = !has_swept_ && now >= began_ + kComingBack;
+    const bool has_to_sweep = !has_swept_ && now >= sweep_at_;
     if (wants_status || has_to_sweep || somebody_waits()) {
       needed_ = now;
     } else {
@@ -273,10 +280,11 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     co_return Result<void>();
   }
 
-  /// What an agent that was killed has left here.
+  /// What an agent that was killed has left here, or a change that was made late.
   void sweep() {
-    if (std::chrono::steady_clock::now() < began_ + kComingBack) return;
-    has_swept_ = true;
+    const Instant now = std::chrono::steady_clock::now();
+    if (now < began_ + kComingBack) return;
+    has_swept_ = has_swept_ || now >= sweep_at_;
     const auto is_left = [&](const std::string& id) {
       return std::ranges::none_of(guests_,
                                   [&](const Guest& each) { return each->waits() && each->wanted.id == id; });
@@ -316,8 +324,11 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (order == 0) put.conditions.push_back({key_of(kLabStarts, wanted.id), 0});
     put.puts.push_back({key_of(kLabTickets, wanted.id), render::lab_ticket_json(wanted)});
     const auto done = co_await store_->change(std::move(put));
-    if (!done) co_return std::unexpected(done.error());
-    co_return Result<void>();
+    if (done) co_return Result<void>();
+    // It may be made all the same, after this one has gone and its ticket was removed.
+    sweep_at_ = std::max(sweep_at_, std::chrono::steady_clock::now() + kLateChange);
+    has_swept_ = false;
+    co_return std::unexpected(done.error());
   }
 
   /// Its turn is given once: it keeps that of its ticket, also where the store was wiped.
@@ -339,33 +350,50 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       co_return false;
     }
     if (!guest->start_on.empty()) co_return co_await begin(guest, is_there ? found->order : 0);
+    // It runs, and a store that was wiped does not change that.
+    if (!guest->told_yes.empty()) co_return false;
     if (is_there && found->hosts == wanted.hosts && found->joined == wanted.joined) co_return false;
-    if (!is_there && store_->now().starts().contains(wanted.id)) co_return false;
+    const auto started = store_->now().starts().find(wanted.id);
+    if (!is_there && started != store_->now().starts().end()) {
+      give_up_lost(guest, started->second);
+      co_return false;
+    }
     const auto put = co_await put_ticket(guest, is_there ? found->order : 0);
     if (!put) co_return std::unexpected(put.error());
     co_return true;
+  }
+
+  /// The answer to a start was lost, and then its host: nobody will ask for it again.
+  void give_up_lost(const Guest& guest, const LabStart& start) {
+    if (std::ranges::find(guest->asked, start.host) != guest->asked.end()) return;
+    if (start.pid != guest->who.pid) guest->wanted.id.clear();  // it is another process's, and stays
+    dismiss(guest, fmt::format("{} was lost while the store was asked whether to start there; nothing was "
+                               "started, so run it again",
+                               printable(start.host)));
   }
 
   /// The one start. What was answered to nobody is answered again, to the same process for the same host.
   Promised<bool> begin(Guest guest, std::uint64_t order) {
     const std::string id = guest->wanted.id;
     const std::string host = guest->start_on;
-    const LabStart own = guest->start();
-    render::StoreChange put;
-    put.conditions = {{key_of(kLabTickets, id), order}, {key_of(kLabStarts, id), 0}};
+    if (!guest->told_yes.empty()) {
+      answer_start(guest, host, host == guest->told_yes);
+      co_return false;
+    }
     if (order == 0) {
       // It has no place: it gets one first, or it was started already.
       const auto started = store_->now().starts().find(id);
       if (started != store_->now().starts().end()) {
-        answer_start(guest, host, started->second == own);
+        answer_start(guest, host, started->second.host == host && started->second.pid == guest->who.pid);
         co_return false;
       }
-      put.puts.push_back({key_of(kLabTickets, id), render::lab_ticket_json(guest->wanted)});
-      const auto done = co_await store_->change(std::move(put));
-      if (!done) co_return std::unexpected(done.error());
+      const auto put = co_await put_ticket(guest, 0);
+      if (!put) co_return std::unexpected(put.error());
       co_return true;
     }
-    put.puts.push_back({key_of(kLabStarts, id), render::lab_start_json(own)});
+    render::StoreChange put;
+    put.conditions = {{key_of(kLabTickets, id), order}, {key_of(kLabStarts, id), 0}};
+    put.puts.push_back({key_of(kLabStarts, id), render::lab_start_json(guest->start())});
     put.removed = {key_of(kLabTickets, id)};
     const auto done = co_await store_->change(std::move(put));
     if (!done) co_return std::unexpected(done.error());
@@ -379,6 +407,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       return dismiss(guest, "this request was started already");
     }
     if (guest->start_on == host) guest->start_on.clear();
+    guest->told_yes = host;
     send(guest, "yes " + host);
   }
 
@@ -578,6 +607,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   std::map<std::string, Instant, std::less<>> silent_since_;
   bool has_swept_ = false;  ///< once is enough where nobody waits
   Instant began_ = std::chrono::steady_clock::now();
+  Instant sweep_at_ = began_ + kComingBack;
 };
 
 StoreAgent::StoreAgent(asio::io_context& loop, std::function<void(const std::string&)> log)

@@ -92,12 +92,17 @@ TEST_CASE("the order of the line counts, and not the order in which it is read")
   CHECK(hosts_to_join({asks("2", 2, {"a"}), asks("1", 1, {"a"})}, "2", {}).empty());
 }
 
-TEST_CASE(
-    "those of a home that is silent are passed over where they stand in no line, and keep their places") {
+TEST_CASE("those of a home that is silent keep their places, and nobody waits for them or for their room") {
   const std::vector<LabTicket> line{asks("1", 1, {"a", "b"}, {"b"}, "gone"), asks("2", 2, {"a", "b"})};
   CHECK(hosts_to_join(line, "2", {}) == Hosts{"b"});
   CHECK(hosts_to_join(line, "2", Homes{"gone"}) == Hosts{"a", "b"});
   CHECK(hosts_to_join(line, "1", Homes{"gone"}) == Hosts{"a", "b"});
+  std::vector<LabTicket> full;
+  for (std::uint64_t i = 1; i <= kLabWindow; ++i)
+    full.push_back(asks(std::to_string(i), i, {"a"}, {"a"}, "gone"));
+  full.push_back(asks("next", kLabWindow + 1, {"a"}));
+  CHECK(hosts_to_join(full, "next", {}).empty());
+  CHECK(hosts_to_join(full, "next", Homes{"gone"}) == Hosts{"a"});
 }
 
 TEST_CASE("who is not in the line joins nothing") {
@@ -151,9 +156,8 @@ Hosts open_by_the_rule(const std::vector<LabTicket>& tickets, const LabTicket& o
     bool all_stand = true;
     for (const LabTicket& each : tickets) {
       if (each.order >= own.order || !has(each.hosts, host)) continue;
-      const bool stands = has(each.joined, host);
-      if (!stands && absent.contains(each.home)) continue;
-      if (earlier[each.lane]++ < kLabWindow) all_stand = all_stand && stands;
+      if (absent.contains(each.home)) continue;
+      if (earlier[each.lane]++ < kLabWindow) all_stand = all_stand && has(each.joined, host);
     }
     if (all_stand && earlier[own.lane] < kLabWindow) open.push_back(host);
   }
