@@ -152,3 +152,22 @@ seen quick 'granted what a lease has yielded' $one_of_two -DSEEN
 
 limit quick 'dead during a look'             few $(yields 2 2 1,1 1 1)
 limit quick 'two end during two looks of a third' few $(yields 3 2 1,1 0 0)
+
+# The line of a lab that a store orders: a model of its own. Requests of two machines, two hosts with a GPU each. With two
+# requests a window of one shows what a window of eight shows with nine.
+# shellcheck disable=SC2034 # `run` reads it
+model=store
+lab() { # REQUESTS HOMES NAMES WINDOW: as the macros of store.pml
+  echo "-DREQUESTS=$1 -DHOMES=$2 -DNAMES=$3 -DWINDOW=$4"
+}
+two=$(lab 2 2 15 1)   # one of each machine, and either could start on both hosts
+wide=$(lab 2 2 15 2)  # and both may join at once
+
+world quick 'store, no fault'              $two
+world quick 'store, answer lost'           $two -DLOST=1
+world quick 'store, request killed'        $two -DKILLS=1
+
+variant quick 'store, opened before all is heard'  order $two -DBREAK_OPEN_UNHEARD
+variant quick 'store, opened before others joined' order $wide -DBREAK_OPEN_UNJOINED
+variant quick 'store, a lease takes the ticket'    held  $two -DLEASES=1 -DBREAK_TICKET_UNDER_LEASE
+variant quick 'store, no new ticket'               stuck $two -DWIPES=1 -DBREAK_NO_NEW_TICKET
