@@ -15,8 +15,12 @@
  *   LOST LATE          a write is made and its answer lost; a write is made later, or never, and has no answer
  *   GIVE_UPS LOSSES    an envoy gives up waiting for the word; a host is lost to a request
  *   MUTES              a watch tells nothing any more, and nobody says so
+ *   BREAK_x            a broken variant        SEEN=x   x must be reachable: AGAIN, LET_GO or JUDGED
  */
 #define N REQUESTS
+#define AGAIN 1
+#define LET_GO 2
+#define JUDGED 3
 #ifndef LONG
 #define LONG 0
 #endif
@@ -232,7 +236,7 @@ inline write_start(t, seen_order, value) {
   fi
 }
 /* Nothing takes the place of one that waits, but for one that has not come back in time. */
-#define may_go(q) (id(q) != j || life[q] != WAITS || has(away, q))
+#define may_go(q) (id(q) != j || life[q] != WAITS || has(away, id(q)) || has(no_word, q))
 inline write_remove(t) {
   j = t;
   held = (ticket[t] == 0) || every(may_go);
@@ -270,6 +274,9 @@ active [2 * N] proctype Envoy()
 #else
   :: d_step { at(me, h) == GRANTED && life[me] == WAITS && awake(me) && right[me] == h + 1 ->
 #endif
+#if SEEN == LET_GO
+       unseen = (at(me, 1 - h) != GRANTED); assert(unseen);
+#endif
        at(me, h) = TOLD; life[me] = RUNS; leave_host(me, 1 - h);
        entered[me] = 0; opened[me] = 0; asking[me] = 0; right[me] = 0 }
   :: d_step { at(me, h) == TOLD ->
@@ -277,6 +284,8 @@ active [2 * N] proctype Envoy()
        assert(once);
        exclusive = every(holds_none) && holder[h] == me + 1;
        assert(exclusive);
+       place = (start[id(me)] == 0 || start[id(me)] == text(me, h));
+       assert(place);
        begun = begun | bit(id(me)); at(me, h) = BEGUN }
   :: d_step { at(me, h) == BEGUN && !has(LONG, me) -> end_request(me) }
   /* 30 s without the word; who is stopped gets in line again only when it goes on. */
@@ -303,15 +312,23 @@ active [2 * N] proctype Envoy()
 
 /* --- the request and its connection */
 
+#ifdef TWIN
+#define twin_is_no_guest(q) ((q) > 1 || !has(guests, twin(q)))
+#ifdef LIMIT_LATE_TWIN
+#define twin_has_come true
+#else
+#define twin_has_come (life[0] != COMES && life[1] != COMES)
+#endif
+#else
+#define twin_is_no_guest(q) true
+#define twin_has_come true
+#endif
 #define me (_pid - 2 * N)
 active [N] proctype Request()
 {
   do
-  :: d_step { life[me] <= WAITS && awake(me) && !has(guests, me) && has(up, home(me)) && !has(no_word, me)
-#ifdef TWIN
-       && (me > 1 || !has(guests, twin(me)))
-#endif
-       ->
+  :: d_step { life[me] <= WAITS && awake(me) && !has(guests, me) && has(up, home(me)) && !has(no_word, me) &&
+              twin_is_no_guest(me) ->
        if :: life[me] == COMES -> life[me] = WAITS; hosts[me] = named(me) :: else fi;
        guests = guests | bit(me); gone = gone & ~bit(id(me)); wants_start[me] = asking[me] }
 #ifdef TWIN
@@ -444,7 +461,11 @@ active [N] proctype Guest()
 #ifdef BREAK_YES_ANYWHERE
        :: true -> say_yes(wants_start[me] - 1)
 #endif
-       :: ks(me) == text(me, wants_start[me] - 1) -> say_yes(wants_start[me] - 1)
+       :: ks(me) == text(me, wants_start[me] - 1) ->
+#if SEEN == AGAIN
+          unseen = (lost == 0); assert(unseen);
+#endif
+          say_yes(wants_start[me] - 1)
        :: else -> say_no()
        fi }
 #if !defined(BREAK_SILENT_ABOUT_START) && !defined(BREAK_START_TWICE)
@@ -471,13 +492,6 @@ active [N] proctype Guest()
 #define is_due(q) (home(q) == me && has(gone, q))
 #define is_left(q) \
     (home(q) == me && id(q) == (q) && (ticket[q] != 0 || start[q] != 0) && !has(guests | gone, q) && twin_is_no_guest(q))
-#ifdef TWIN
-#define twin_is_no_guest(q) ((q) > 1 || !has(guests, twin(q)))
-#define twin_has_come (life[1] != COMES)
-#else
-#define twin_is_no_guest(q) true
-#define twin_has_come true
-#endif
 #define is_back(q) (home(q) != me || life[q] != WAITS || has(stopped | guests, q) || has(no_word, q))
 #ifdef BREAK_SWEEP_FOR_GUESTS
 #define may_sweep (guests_of(me) != 0)
@@ -603,9 +617,9 @@ active proctype World()
 #endif
 #if LEASES > 0
 #ifdef BREAK_TICKET_UNDER_LEASE
-  :: d_step { leases < LEASES -> leases++; alive = 0; write_remove(0); write_remove(1) }
+  :: d_step { leases < LEASES && revision > 0 -> leases++; alive = 0; write_remove(0); write_remove(1) }
 #else
-  :: d_step { leases < LEASES -> leases++; alive = 0 }
+  :: d_step { leases < LEASES && revision > 0 -> leases++; alive = 0 }
 #endif
 #endif
 #if WIPES > 0
@@ -639,5 +653,9 @@ active proctype Network()
 #define waits_rightly(r) (life[r] != WAITS || has(stopped, r) || !(could_start(r, 0) || could_start(r, 1)))
 active proctype Judge()
 {
+#if SEEN == JUDGED
+  timeout -> d_step { unseen = (life[0] != WAITS && life[1] != WAITS); assert(unseen) }
+#else
   timeout -> d_step { stuck = every(waits_rightly); assert(stuck) }
+#endif
 }

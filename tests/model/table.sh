@@ -160,14 +160,62 @@ model=store
 lab() { # REQUESTS HOMES NAMES WINDOW: as the macros of store.pml
   echo "-DREQUESTS=$1 -DHOMES=$2 -DNAMES=$3 -DWINDOW=$4"
 }
-two=$(lab 2 2 15 1)   # one of each machine, and either could start on both hosts
-wide=$(lab 2 2 15 2)  # and both may join at once
+two=$(lab 2 2 15 1)     # one of each machine, and either could start on both hosts
+wide=$(lab 2 2 15 2)    # and both may join at once
+three=$(lab 3 2 45 1)   # {0} {0,1} {1}: the second, of another machine, shares a host with each
+twins=$(lab 2 0 15 1)\ -DTWIN\ -DLONG=3 # two processes with one mark, whose command never ends
+for_good=-DLONG=3
 
-world quick 'store, no fault'              $two
-world quick 'store, answer lost'           $two -DLOST=1
-world quick 'store, request killed'        $two -DKILLS=1
+world quick 'store, no fault'                $two
+world quick 'store, answer lost'             $two -DLOST=1
+world long  'store, write made late'         $two -DLATE=1
+world quick 'store, request killed'          $two -DKILLS=1
+world long  'store, killed, write made late' $two -DKILLS=1 -DLATE=1
+world long  'store, request stopped'         $wide -DSTOPS=1
+world long  'store, agent killed'            $two -DAGENT_KILLS=1
+world long  'store, agent and request killed' $two -DAGENT_KILLS=1 -DKILLS=1
+world quick 'store, machine lost'            $two -DCRASHES=1
+world long  'store, all leases lost'         $two -DLEASES=1
+world long  'store, agent cut off'           $two -DCUTS=1
+world long  'store, wiped'                   $two -DWIPES=1
+world long  'store, wiped while one runs'    $two -DWIPES=1 $for_good
+world long  'store, envoy gives up'          $two -DGIVE_UPS=1
+world quick 'store, host lost'               $two -DLOSSES=1
+world long  'store, answer and host lost'    $two -DLOST=1 -DLOSSES=1
+world quick 'store, twins, agent killed'     $twins -DAGENT_KILLS=1
+world long  'store, twins, 2 kills, answer lost' $twins -DAGENT_KILLS=2 -DLOST=1
+world long  'store, twins, kill, write late' $twins -DAGENT_KILLS=1 -DLATE=1
+world long  'store, three, no fault'         $three
+world long  'store, three, answer lost'      $three -DLOST=1
+world long  'store, three, request killed'   $three -DKILLS=1
+world long  'store, three, machine lost'     $three -DCRASHES=1
 
-variant quick 'store, opened before all is heard'  order $two -DBREAK_OPEN_UNHEARD
+variant quick 'store, a start beside a start'      once  $twins -DAGENT_KILLS=1 -DBREAK_START_TWICE
+variant long  'store, yes unread'                  once  $twins -DAGENT_KILLS=1 -DLATE=1 -DBREAK_YES_UNREAD
+variant quick 'store, yes to any host'             place $two -DLOST=1 -DLOSSES=1 -DBREAK_YES_ANYWHERE
+variant long  'store, a start without revision'    place $two -DWIPES=1 -DBREAK_NO_REVISION
+variant quick 'store, what is known is trusted'    place $two -DLOST=1 -DBREAK_UNCONDITIONAL
+variant quick 'store, the right is a grant'        exclusive $two -DGIVE_UPS=1 -DBREAK_RIGHT_IS_GRANT
 variant quick 'store, opened before others joined' order $wide -DBREAK_OPEN_UNJOINED
+variant quick 'store, opened before all is heard'  order $two -DBREAK_OPEN_UNHEARD
 variant quick 'store, a lease takes the ticket'    held  $two -DLEASES=1 -DBREAK_TICKET_UNDER_LEASE
+variant quick 'store, the missed are removed'      held  $two -DLEASES=1 -DBREAK_REMOVE_MISSED
+variant quick 'store, the dead keep their places'  stuck $two -DKILLS=1 -DBREAK_KEEP_THE_DEAD
+variant long  'store, no sweep'                    stuck $two -DKILLS=1 -DAGENT_KILLS=1 -DBREAK_NO_SWEEP
+variant long  'store, sweep for guests only'       stuck $two -DKILLS=1 -DLATE=1 -DBREAK_SWEEP_FOR_GUESTS
 variant quick 'store, no new ticket'               stuck $two -DWIPES=1 -DBREAK_NO_NEW_TICKET
+variant long  'store, a ticket for one that runs'  stuck $two -DWIPES=1 $for_good -DBREAK_RUNNING_GETS_TICKET
+variant quick 'store, silent about a start'        stuck $two -DLOST=1 -DLOSSES=1 -DBREAK_SILENT_ABOUT_START
+variant long  'store, no pass-over'                stuck $wide -DSTOPS=1 -DBREAK_NO_PASS_OVER
+variant quick 'store, the missed are waited for'   stuck $two -DCRASHES=1 -DBREAK_WAIT_FOR_MISSED
+variant quick 'store, the missed keep the window'  stuck $two -DCRASHES=1 -DBREAK_DEAD_KEEP_WINDOW
+variant quick 'store, a silent watch is trusted'   stuck $two -DMUTES=1 -DBREAK_TRUST_WATCH
+variant quick 'store, in line once only'           stuck $two -DGIVE_UPS=1 -DBREAK_STAND_NO_MORE
+
+seen quick 'store, yes is said again'              $two -DLOST=1 -DSEEN=AGAIN
+seen quick 'store, a second host grants'           $two -DSEEN=LET_GO
+seen quick 'store, judged while one runs'          $two $for_good -DLOSSES=1 -DSEEN=JUDGED
+
+limit quick 'store, a right after the grant has gone' stuck $two -DGIVE_UPS=1 $for_good
+limit long  'store, a window of the stopped'       stuck $two -DSTOPS=1
+limit quick 'store, a twin comes late'             once  $twins -DAGENT_KILLS=1 -DLIMIT_LATE_TWIN
