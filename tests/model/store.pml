@@ -289,7 +289,7 @@ active [2 * N] proctype Envoy()
        begun = begun | bit(id(me)); at(me, h) = BEGUN }
   :: d_step { at(me, h) == BEGUN && !has(LONG, me) -> end_request(me) }
   /* 30 s without the word; who is stopped gets in line again only when it goes on. */
-  :: d_step { at(me, h) == GRANTED && (has(stopped, me) || give_ups < GIVE_UPS) ->
+  :: d_step { at(me, h) == GRANTED && (has(stopped, me) || right[me] != h + 1 && give_ups < GIVE_UPS) ->
        if :: awake(me) -> give_ups++ :: else fi;
        leave_host(me, h); excused = excused | bit(me);
 #ifdef BREAK_STAND_NO_MORE
