@@ -174,7 +174,7 @@ world long  'store, killed, write made late' $two -DKILLS=1 -DLATE=1
 world long  'store, request stopped'         $wide -DSTOPS=1
 world long  'store, agent killed'            $two -DAGENT_KILLS=1
 world long  'store, agent and request killed' $two -DAGENT_KILLS=1 -DKILLS=1
-world quick 'store, machine lost'            $two -DCRASHES=1
+world long  'store, machine lost'            $two -DCRASHES=1
 world long  'store, all leases lost'         $two -DLEASES=1
 world long  'store, agent cut off'           $two -DCUTS=1
 world long  'store, wiped'                   $two -DWIPES=1
@@ -217,6 +217,6 @@ seen quick 'store, a second host grants'           $two -DSEEN=LET_GO
 seen quick 'store, judged while one runs'          $two $for_good -DLOSSES=1 -DSEEN=JUDGED
 
 limit quick 'store, a right after the grant has gone' stuck $two -DGIVE_UPS=1 $for_good
-limit quick 'store, each has what the other may use' stuck $two -DGIVE_UPS=2
+limit long  'store, each has what the other may use' stuck $two -DGIVE_UPS=2
 limit long  'store, a window of the stopped'       stuck $two -DSTOPS=1
 limit quick 'store, a twin comes late'             once  $twins -DAGENT_KILLS=1 -DLIMIT_LATE_TWIN
