@@ -37,6 +37,21 @@ def test_it_starts_on_the_one_that_is_free(two):
     assert len(gpu1.tickets()) == 1 and gpu2.tickets() == []
 
 
+def test_an_ssh_that_ends_when_it_is_written_to_costs_its_host_and_no_other(two):
+    version = two.hosts[0].lab.berth("version").out.split()[1]
+    ssh = two.folder / "ssh"
+    ssh.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in\n'
+        f"*gpu1*) exec <&-; printf 'berth-envoy 1\\nversion={version}\\nend\\n'; exec sleep 1 ;;\n"
+        f'*) exec {two.env["BERTH_SSH"]} "$@" ;;\n'
+        "esac\n"
+    )
+    ssh.chmod(0o755)
+    done = two.anywhere("--", "echo", "started", env={"BERTH_SSH": str(ssh)})
+    assert (done.returncode, done.stdout) == (0, "started\n"), done.stderr
+
+
 def test_whichever_becomes_free_first_starts_it_and_the_other_line_is_left(two):
     gpu1, gpu2 = two.hosts
     busy(gpu1)

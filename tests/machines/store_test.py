@@ -409,18 +409,29 @@ def test_a_ticket_that_is_written_late_does_not_stay(lab, passage):
     eventually(lambda: lab.etcd.keys("ticket") == {}, 60)
 
 
-def test_a_host_that_is_lost_before_the_answer_to_a_start_is_told(lab, passage):
-    asker, says = place_of(lab.desks[0], "ab" * 16)
+@pytest.mark.parametrize("then", ["asks for another", "waits"])
+def test_a_host_that_is_lost_before_the_answer_costs_the_request_no_other(lab, passage, then):
+    asker, says = place_of(lab.desks[0], "ab" * 16, "gpu1,gpu2")
     assert "open gpu1\n" in iter(says.readline, "")
+    asker.sendall(b"joined gpu1\njoined gpu2\n")
+    eventually(lambda: joined(lab) == [2])
     passage.loses_answers_to = b"request_delete_range"
-    asker.sendall(b"joined gpu1\nstart gpu1\n")
+    asker.sendall(b"start gpu1\n")
     eventually(lambda: len(lab.etcd.keys("start")) == 1)
-    asker.sendall(b"left gpu1\n")
+    if then == "asks for another":
+        asker.sendall(b"left gpu1\nstart gpu2\n")
+    else:
+        asker.sendall(b"left gpu1\n")
     passage.loses_answers_to = None
-    assert any(line.startswith("no gpu1 was lost while") for line in iter(says.readline, ""))
-    eventually(lambda: lab.etcd.keys("start") == {})
+    if then == "waits":
+        eventually(lambda: joined(lab) == [1])
+        asker.sendall(b"start gpu2\n")
+    words = next(line for line in iter(says.readline, "") if line.startswith(("yes", "no")))
+    assert words == "yes gpu2\n"
+    assert [json.loads(text)["host"] for text, _ in lab.etcd.keys("start").values()] == ["gpu2"]
     asker.close()
     says.close()
+    eventually(lambda: lab.etcd.keys("start") == {})
 
 
 def test_all_of_the_line_is_read_once_and_not_at_each_change(lab, passage):

@@ -79,6 +79,11 @@ void LabMirror::made_here(const render::StoreChange& change, std::uint64_t revis
   }
 }
 
+std::uint64_t LabMirror::created(std::string_view key) const {
+  const auto known = keys_.find(key);
+  return known == keys_.end() ? 0 : known->second.created;
+}
+
 GpusByUser LabMirror::gpus_by_user() const {
   GpusByUser has;
   for (const auto& [id, start] : starts_) has.in_all[start.uid] += start.gpus;

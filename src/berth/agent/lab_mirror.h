@@ -48,6 +48,8 @@ class LabMirror {
   const Names& alive() const { return alive_; }  ///< version of the agent, by machine
   /// By id of the ticket.
   const std::map<std::string, LabStart, std::less<>>& starts() const { return starts_; }
+  /// The revision at which this key was made. 0: it is not there.
+  std::uint64_t created(std::string_view key) const;
   /// What the starts have, by user.
   GpusByUser gpus_by_user() const;
   /// The turns of all that wait and of all that were started.

@@ -282,11 +282,13 @@ class Caller {
 
   // A host waits some time for the word and then lets the GPUs go. The request gets in line there again: its
   // place in the line of the lab is the same.
-  bool stands_again(std::size_t i) {
+  bool stands_again(std::size_t i, const Error& why) {
     if (!place_ || !grants_[i] || binding_.chosen) return false;
     grants_[i].reset();
     const auto now = Clock::now();
-    if (now - granted_at_[i] < kGrantIsKept || (until_ && now >= *until_)) return false;
+    // The host says so itself. Whoever was stopped for long reads the grant only now.
+    const bool has_waited = why.code == ErrorCode::timed_out || now - granted_at_[i] >= kGrantIsKept;
+    if (!has_waited || (until_ && now >= *until_)) return false;
     channels_[i].reset();
     open_channel(i);
     return true;
@@ -368,7 +370,7 @@ class Caller {
   }
 
   void leave(std::size_t i, Error why) {
-    if (stands_again(i)) return;
+    if (stands_again(i, why)) return;
     if (place_) place_->left(name_in_lab(hosts_[i]));
     if (right_ == i && !binding_.chosen) stopped_ = lost_with_the_right(name_in_lab(hosts_[i]));
     if (asking_ == i && !right_) asking_.reset();

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "berth/core/printable.h"
+#include "berth/sys/quiet_write.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::lab {
@@ -163,7 +164,8 @@ void Channel::attend(std::span<const pollfd> polled) {
 
 void Channel::write_some() {
   sys::Descriptor& to = terminal_ ? from_ : to_;
-  const ssize_t written = ::write(to.get(), to_send_.data(), std::min(to_send_.size(), kPiece));
+  const ssize_t written =
+      sys::write_without_signal(to.get(), to_send_.data(), std::min(to_send_.size(), kPiece));
   if (written > 0) to_send_.erase(0, static_cast<std::size_t>(written));
   if (written < 0 && errno != EAGAIN && errno != EINTR) {
     // Nobody reads there any more. What it has said last is still to be read.

@@ -345,31 +345,40 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     const auto found = store_->now().line().find(wanted.id);
     const bool is_there = found.has_value();
     give_turn(wanted, found);
+    const auto started = store_->now().starts().find(wanted.id);
+    const bool has_started = !is_there && started != store_->now().starts().end();
     if (is_there && found->uid != wanted.uid) {
       dismiss(guest, "another user has a place of this name");
       co_return false;
     }
+    if (has_started && has_lost_start(*guest, started->second)) co_return co_await take_back(guest);
     if (!guest->start_on.empty()) co_return co_await begin(guest, is_there ? found->order : 0);
     // It runs, and a store that was wiped does not change that.
     if (!guest->told_yes.empty()) co_return false;
     if (is_there && found->hosts == wanted.hosts && found->joined == wanted.joined) co_return false;
-    const auto started = store_->now().starts().find(wanted.id);
-    if (!is_there && started != store_->now().starts().end()) {
-      give_up_lost(guest, started->second);
-      co_return false;
-    }
+    if (has_started) co_return false;
     const auto put = co_await put_ticket(guest, is_there ? found->order : 0);
     if (!put) co_return std::unexpected(put.error());
     co_return true;
   }
 
-  /// The answer to a start was lost, and then its host: nobody will ask for it again.
-  void give_up_lost(const Guest& guest, const LabStart& start) {
-    if (std::ranges::find(guest->asked, start.host) != guest->asked.end()) return;
-    if (start.pid != guest->who.pid) guest->wanted.id.clear();  // it is another process's, and stays
-    dismiss(guest, fmt::format("{} was lost while the store was asked whether to start there; nothing was "
-                               "started, so run it again",
-                               printable(start.host)));
+  /// A start was made for this process, which has not been told so, and has lost that host: the answer of the
+  /// store was late, or lost. The request gets a place again, and the hosts in whose lines it stands know it.
+  bool has_lost_start(const StoreGuest& guest, const LabStart& start) const {
+    return start.pid == guest.who.pid && guest.told_yes.empty() &&
+           std::ranges::find(guest.asked, start.host) == guest.asked.end();
+  }
+
+  Promised<bool> take_back(Guest guest) {
+    const std::string start = key_of(kLabStarts, guest->wanted.id);
+    const std::string ticket = key_of(kLabTickets, guest->wanted.id);
+    render::StoreChange put;
+    put.conditions = {{start, store_->now().created(start)}, {ticket, 0}};
+    put.puts.push_back({ticket, render::lab_ticket_json(guest->wanted)});
+    put.removed = {start};
+    const auto done = co_await store_->change(std::move(put));
+    if (!done) co_return std::unexpected(done.error());
+    co_return true;
   }
 
   /// The one start. What was answered to nobody is answered again, to the same process for the same host.
