@@ -8,13 +8,10 @@ whether it lives. In the end everybody must have been served, nothing be leased 
 import argparse
 import collections
 import contextlib
-import dataclasses
-import fcntl
 import os
 import pathlib
 import random
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -22,59 +19,16 @@ import threading
 import time
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+    sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
+from chaos.overlaps import overlaps_in
 from lab import BUILD, Lab
 
 DEVICES = 3
 PARTS = 2  # so many shares of SHARE go on one card
 SHARE_GIB = 30
-CARD_GIB = 80
 AT_ONCE = 8
 # Hang guard for the end: a dozen jobs of a third of a second each, and a tick of 5 s for each one stopped.
 PATIENCE_S = 120
-
-
-def is_alive(part: pathlib.Path, name: str) -> bool:
-    """Whether the owner of this ticket lives, as the kernel says."""
-    with contextlib.suppress(OSError), open(os.open(part / name, os.O_RDONLY | os.O_NONBLOCK)) as file:
-        request = struct.pack("hhqqi", fcntl.F_RDLCK, os.SEEK_SET, 0, 1, 0)
-        answer = fcntl.fcntl(file, fcntl.F_OFD_GETLK, request)
-        return struct.unpack("hhqqi", answer)[0] != fcntl.F_UNLCK
-    return False
-
-
-@dataclasses.dataclass
-class Lease:
-    name: str
-    devices: list
-    share_bytes: int  # 0: whole devices
-
-
-def leases_in(directory: pathlib.Path) -> list:
-    found = []
-    for name in os.listdir(directory):
-        with contextlib.suppress(OSError):
-            lines = [line.partition("=") for line in (directory / name).read_text().splitlines()]
-            share = sum(int(value) for key, _, value in lines if key == "promise_bytes")
-            if is_alive(directory, name):
-                found.append(Lease(name, [value for key, _, value in lines if key == "device"], share))
-    return found
-
-
-def overlaps_in(directory: pathlib.Path) -> list:
-    """Leases that hold the same device and must not. Those that ended while the others were read do not count."""
-    by_device = collections.defaultdict(list)
-    for lease in leases_in(directory):
-        for device in lease.devices:
-            by_device[device].append(lease)
-    found = []
-    for device, leases in by_device.items():
-        leases = [lease for lease in leases if is_alive(directory, lease.name)]
-        whole = any(lease.share_bytes == 0 for lease in leases)
-        promised = sum(lease.share_bytes for lease in leases)
-        if (whole and len(leases) > 1) or promised > CARD_GIB << 30:
-            found.append(f"{device}: {[lease.name for lease in leases]}")
-    return found
 
 
 class Chaos:

@@ -7,7 +7,8 @@ import struct
 import subprocess
 
 import pytest
-from chaos.chaos import CARD_GIB, overlaps_in, run_chaos
+from chaos.chaos import run_chaos
+from chaos.overlaps import CARD_GIB, overlaps_in
 from jobs import DEADLINE_S, eventually, state
 
 # A sanitized program starts too slowly for much to happen in a short run.

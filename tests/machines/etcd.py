@@ -1,31 +1,44 @@
-"""A real etcd for the tests of the line of a lab."""
+"""A real etcd, of one member or of several, on ports of loopback."""
 
 import contextlib
 import json
 import os
+import random
 import shutil
+import socket
 import ssl
 import subprocess
 import urllib.error
 import urllib.request
 from base64 import b64decode, b64encode
 
-from fleet_of_hosts import free_port
 from jobs import eventually
 from lab import DEADLINE_S
 
 ETCD = shutil.which("etcd", path="/usr/bin:/usr/local/bin:" + os.environ.get("PATH", ""))
+# The kernel gives these to nobody who only connects: a member that is down finds its own port free again.
+LASTING_PORTS = (20000, 32000)
+
+
+def lasting_port() -> int:
+    while True:
+        port = random.randrange(*LASTING_PORTS)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 class Etcd:
-    """One member, on a port of loopback. `authority`: it speaks TLS, and wants certificates that this has signed."""
+    """One member. `authority`: it speaks TLS, and wants certificates that this has signed."""
 
-    def __init__(self, folder, authority=None):
-        self.folder = folder
+    def __init__(self, folder, authority=None, name="one"):
+        self.data = folder / "etcd" / name
         self.authority = authority
-        self.port = free_port()
-        self.peer_port = free_port()
+        self.name = name
+        self.port = lasting_port()
         self.url = f"{'https' if authority else 'http'}://127.0.0.1:{self.port}"
+        self.urls = [self.url]
+        self.peer_url = f"http://127.0.0.1:{lasting_port()}"
+        self.members = [self]
         self.process = None
         self.token = ""  # of root, where users have passwords
 
@@ -39,14 +52,15 @@ class Etcd:
         eventually(self.answers)
 
     def launch(self):
-        peer = f"http://127.0.0.1:{self.peer_port}"
+        self.data.parent.mkdir(exist_ok=True)
         self.process = subprocess.Popen(
             [
                 ETCD,
-                *("--data-dir", self.folder / "etcd", "--name", "one", "--log-level", "error"),
+                *("--data-dir", self.data, "--name", self.name, "--log-level", "error"),
                 *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
-                *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
-                *("--initial-cluster", f"one={peer}", "--unsafe-no-fsync"),
+                *("--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url),
+                *("--initial-cluster", ",".join(f"{each.name}={each.peer_url}" for each in self.members)),
+                "--unsafe-no-fsync",
                 *(self.tls() if self.authority else []),
             ],
             stdout=subprocess.DEVNULL,
@@ -119,3 +133,31 @@ class Etcd:
             self.process.kill()
             self.process.wait(timeout=DEADLINE_S)
             self.process = None
+
+
+class EtcdOfMembers:
+    """Several that are one store. Each is killed, stopped and launched by itself."""
+
+    authority = None
+
+    def __init__(self, folder, count):
+        self.members = [Etcd(folder, name=f"member{number}") for number in range(count)]
+        for member in self.members:
+            member.members = self.members
+        self.urls = [member.url for member in self.members]
+
+    def start(self):
+        for member in self.members:
+            member.launch()
+        eventually(lambda: all(member.answers() for member in self.members))
+
+    def keys(self, folder) -> dict:
+        """As the first one that answers has them."""
+        for member in self.members:
+            with contextlib.suppress(OSError):
+                return member.keys(folder)
+        raise OSError("no member of etcd answers")
+
+    def kill(self):
+        for member in self.members:
+            member.kill()
