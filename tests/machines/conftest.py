@@ -1,6 +1,3 @@
-import os
-import pathlib
-
 import pytest
 from fleet_of_hosts import SSHD, Machines
 
@@ -10,10 +7,6 @@ def machines(tmp_path):
     """No host yet: machines.add("gpu1", "2xH100")."""
     if SSHD is None:
         pytest.skip("needs openssh-server")
-    if os.geteuid() == 0:
-        pathlib.Path("/run/sshd").mkdir(
-            mode=0o755, exist_ok=True
-        )  # sshd wants it to be there, for what root has
     fleet = Machines(tmp_path)
     yield fleet
     fleet.close()

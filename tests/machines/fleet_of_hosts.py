@@ -96,10 +96,15 @@ def children_of(pid: int) -> list[int]:
 
 
 class Machines:
-    """The hosts, and a user's desk from which they are asked. `env` is what a program on the desk sees."""
+    """The hosts, and a user's desk from which they are asked. `env` is what a program on the desk sees. `passed`: a
+    variable that ssh takes along, so that what there is of a request on the hosts says whose it is."""
 
-    def __init__(self, folder: pathlib.Path):
+    def __init__(self, folder: pathlib.Path, passed: str = ""):
+        if os.geteuid() == 0:
+            # sshd wants it to be there, for what root has
+            pathlib.Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         self.folder = folder
+        self.accepts = f"AcceptEnv {passed}\n" if passed else ""
         self.hosts: list[SshHost] = []
         self.running: list[subprocess.Popen] = []
         self.listeners: list[socket.socket] = []
@@ -117,6 +122,7 @@ class Machines:
             f"  IdentityFile {self.user_key}\n  IdentitiesOnly yes\n  IdentityAgent none\n"
             f"  UserKnownHostsFile {self.known_hosts}\n  GlobalKnownHostsFile /dev/null\n"
             "  HashKnownHosts no\n  StrictHostKeyChecking yes\n  LogLevel ERROR\n"
+            + (f"  SendEnv {passed}\n" if passed else "")
         )
         self.env = {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -157,7 +163,7 @@ class Machines:
             f"ListenAddress 127.0.0.1:{port}\nHostKey {self.host_key}\nAuthorizedKeysFile {authorized}\n"
             f"PidFile {folder}/sshd.pid\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n"
             f"KbdInteractiveAuthentication no\nPermitRootLogin yes\nPermitUserEnvironment no\nUseDNS no\n"
-            f"PrintMotd no\nMaxStartups 200\nMaxSessions 200\nSetEnv {variables}\n"
+            f"PrintMotd no\nMaxStartups 200\nMaxSessions 200\n{self.accepts}SetEnv {variables}\n"
         )
         host = SshHost(name, lab, port, folder)
         self.hosts.append(host)

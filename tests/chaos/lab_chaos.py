@@ -1,0 +1,556 @@
+#!/usr/bin/env python3
+"""The line of a lab, with everything in it killed and stopped at random, for as long as asked.
+
+Several hosts behind sshd, two or three desks with agents, an etcd of one member or of three, and many requests.
+What looks for faults does not look at the store, but for the end: each job binds names that only one owner of a
+GPU can have (job.c), each command writes its request's name when it starts and when it ends, and the kernel's
+locks in the lease directories are read over and over. In the end each request that nobody has killed has run,
+nothing is leased, and nothing is left in the store."""
+
+import argparse
+import collections
+import contextlib
+import dataclasses
+import heapq
+import itertools
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+if __name__ == "__main__":
+    sys.path[:1] = [str(pathlib.Path(__file__).resolve().parents[1] / part) for part in ("", "machines")]
+from chaos.overlaps import overlaps_in
+from desks import Desk
+from etcd import ETCD, Etcd, EtcdOfMembers
+from fleet_of_hosts import SSHD, Machines, words_of
+from lab import BUILD, DEADLINE_S
+
+HOSTS = ("gpu1", "gpu2", "gpu3")
+GPUS = 2
+AT_ONCE = 12
+# Hang guard: how long nothing may end once all faults are over.
+PATIENCE_S = 180
+MARK = "CHAOS_REQUEST"
+# Of a request that came when the agent of its desk was not there.
+TURNED_AWAY = "asking the agent at "
+# Longer than this nobody is stopped but the few for whom somebody's patience is to end: 20 s for an ssh.
+SHORT_STOP_S = 6
+LONG_STOP_S = (31, 75)
+# NAME FILE PROGRAM PLACE LOG LIFE_MS FORM
+SCRIPT = (
+    'echo "start $1 $CHAOS_HOST $$" >>"$2"; "$3" "$4.$CHAOS_HOST" 1 "$5" 1 "$6" "$7" && echo "end $1" >>"$2"'
+)
+
+
+@dataclasses.dataclass
+class Request:
+    name: str
+    process: subprocess.Popen
+    errors: pathlib.Path
+    hosts: tuple
+    killed: set = dataclasses.field(default_factory=set)  # what of it
+    cut_off: set = dataclasses.field(default_factory=set)  # hosts, by a kill of its ssh or its envoy
+    was_stopped_for_long: bool = False
+    status: int | None = None
+
+    def said(self) -> str:
+        return self.errors.read_text(errors="replace") if self.errors.exists() else ""
+
+    def was_turned_away(self) -> bool:
+        return self.status == 1 and TURNED_AWAY in self.said()
+
+    def may_fail(self) -> bool:
+        """By what was done to it alone, whatever has become of agents and of the store."""
+        said = " ".join(self.said().split())
+        if self.killed & {"client", "job"} or self.was_turned_away():
+            return True
+        # The host that was to start it, or did; or each host on which it could wait.
+        lost = [
+            f"{host} {how}"
+            for host in self.cut_off
+            for how in ("was lost ", "had granted the GPUs, and was lost ")
+        ]
+        if self.cut_off >= set(self.hosts) or any(words in said for words in lost):
+            return True
+        # A host waits 30 s for its word.
+        return self.was_stopped_for_long and " was lost when " in said
+
+
+def command(name: str, folder: pathlib.Path, life_ms: int, form: str) -> list:
+    """What a request runs, on the host that has $CHAOS_HOST."""
+    log, job = folder / "log", BUILD / "chaos_job"
+    return ["sh", "-c", SCRIPT, "sh", name, folder / "starts", job, folder.name, log, life_ms, form]
+
+
+def lines_of(path: pathlib.Path) -> list:
+    return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def faults_by_jobs(folder: pathlib.Path) -> list:
+    """What the commands themselves have seen: two owners of a GPU, and two starts of a request."""
+    starts = collections.defaultdict(list)
+    for what, name, *where in lines_of(folder / "starts"):
+        if what == "start":
+            starts[name].append(where)
+    doubles = [f"double start: {name} on {where}" for name, where in starts.items() if len(where) > 1]
+    found = [words for words in lines_of(folder / "log") if words[:1] == ["OVERLAP"]]
+    return doubles + [f"overlap of names: {' '.join(words)}" for words in found]
+
+
+def faults_of_requests(folder: pathlib.Path, requests: list) -> list:
+    """Those that nobody has killed must have started, and their commands must have come to their end."""
+    lines = lines_of(folder / "starts")
+    started = {name for what, name, *_ in lines if what == "start"}
+    ended = {name for what, name, *_ in lines if what == "end"}
+    found = []
+    for each in requests:
+        told = f"{each.name} ended with {each.status}; killed of it: {sorted(each.killed | each.cut_off) or 'nothing'}"
+        told += f" (hosts {','.join(each.hosts)}); it said: {' '.join(each.said().split())[-600:]}"
+        if each.name in started - ended and not each.may_fail():
+            found.append(f"touched: the command of {told}")
+        elif (each.status != 0 or each.name not in started) and not each.may_fail():
+            found.append(f"lost: {told}")
+        elif each.status == 0 and each.name not in started:
+            found.append(f"success without a start: {told}")
+    return found
+
+
+class LabChaos:
+    def __init__(self, folder: pathlib.Path, seed: int, members: int):
+        self.folder = folder
+        self.random = random.Random(seed)
+        self.began = time.monotonic()
+        self.done: dict[str, int] = collections.Counter()
+        self.requests: list[Request] = []
+        self.waiting: list[Request] = []  # those that have not ended
+        self.numbers = itertools.count(1)
+        self.later: list = []  # (when, a number, what, with which words), a heap
+        self.faults: list[str] = []
+        self.looks = 0
+        self.ended = threading.Event()
+        self.trace = (folder / "trace").open("w")
+        (folder / "errors").mkdir()
+        self.machines = Machines(folder, passed=MARK)
+        self.etcd = Etcd(folder) if members == 1 else EtcdOfMembers(folder, members)
+        self.desks: list[Desk] = []
+        self.busy: set = set()  # agents and members that are down or stopped now
+
+    def open(self) -> None:
+        for name in HOSTS:
+            host = self.machines.add(name, f"{GPUS}xH100", CHAOS_HOST=name)
+            (host.lab.directory / "site.toml").write_text('assumed_time = "2s"\n')
+            host.lab.berth("run", "--", "true")  # which makes the lease directory
+        self.etcd.start()
+        backfill = self.random.choice(["", "backfill = false\n"])
+        for number in range(self.random.choice([2, 3])):
+            desk = Desk(self.machines, self.etcd, f"desk{number}")
+            desk.site.write_text(desk.site.read_text() + backfill)
+            desk.start_agent()
+            self.desks.append(desk)
+
+    def close(self) -> None:
+        self.ended.set()
+        for member in self.etcd.members:
+            self.signal(member.process, signal.SIGCONT)
+        for request in self.waiting:
+            request.process.kill()
+            request.process.wait(timeout=DEADLINE_S)
+        self.machines.close()
+        self.etcd.kill()
+        self.trace.close()
+
+    def run(self, seconds: float) -> None:
+        watcher = threading.Thread(target=self.watch)
+        watcher.start()
+        end = time.monotonic() + seconds
+        a_second = self.rates()
+        try:
+            while time.monotonic() < end:
+                self.go_on()
+                self.random.choices(list(a_second), list(a_second.values()))[0]()
+                time.sleep(min(1, self.random.expovariate(sum(a_second.values()))))
+            self.finish()
+        finally:
+            self.ended.set()
+            watcher.join()
+
+    def rates(self) -> dict:
+        """How often what happens in a second, about."""
+        of_members = 0.04 * len(self.etcd.members)  # with three the store is there all the same
+        return {
+            self.start: 6,
+            self.kill_a_part: 0.5,
+            self.stop_a_part: 0.5,
+            self.kill_an_agent: 0.05,
+            self.stop_an_agent: 0.05,
+            self.kill_a_member: of_members,
+            self.stop_a_member: of_members,
+            self.kill_all_members: 0.02,
+            self.wipe: 0.01,
+            self.compact: 0.2,
+        }
+
+    def watch(self) -> None:
+        try:
+            while not self.ended.wait(0.01):
+                self.look()
+        except Exception as error:
+            self.faults.append(f"nobody looked at the locks any more: {error!r}")
+            raise
+
+    def look(self) -> None:
+        self.looks += 1
+        for host in self.machines.hosts:
+            for overlap in overlaps_in(host.lab.leases / "leases"):
+                self.faults.append(f"overlap of locks on {host.name}: {overlap}")
+
+    def note(self, what: str, of: str = "") -> None:
+        self.done[what] += 1
+        self.write(f"{what} {of}")
+
+    def write(self, text: str) -> None:
+        self.trace.write(f"{time.monotonic() - self.began:.3f} {text}\n")
+        self.trace.flush()
+
+    def after(self, seconds: float, what, *words) -> None:
+        heapq.heappush(self.later, (time.monotonic() + seconds, next(self.numbers), what, words))
+
+    def go_on(self, all_at_once: bool = False) -> None:
+        """What is due now, and whoever has ended."""
+        while self.later and (all_at_once or self.later[0][0] <= time.monotonic()):
+            *_, what, words = heapq.heappop(self.later)
+            what(*words)
+        for request in list(self.waiting):
+            if (status := request.process.poll()) is not None:
+                request.status = status
+                self.waiting.remove(request)
+                self.note(
+                    "turned away" if request.was_turned_away() else f"ended with {status}", request.name
+                )
+        for desk in self.desks:
+            if desk.name not in self.busy and (status := desk.agent.poll()) is not None:
+                self.faults.append(f"the agent of {desk.name} ended by itself, with {status}")
+                self.start_agent(desk)
+
+    @staticmethod
+    def signal(process, number: int) -> None:
+        if process is not None:
+            process.send_signal(number)
+
+    # Requests, and what there is of them
+
+    def start(self) -> None:
+        desks = [desk for desk in self.desks if desk.name not in self.busy]
+        if len(self.waiting) >= AT_ONCE or not desks:
+            return
+        desk = self.random.choice(desks)
+        name = f"r{next(self.numbers)}"
+        few = self.random.sample(HOSTS, self.random.randint(1, len(HOSTS)))
+        hosts = self.random.choice([HOSTS, HOSTS, few])
+        # Some are there for so long that much happens meanwhile.
+        life_ms = int(self.random.choice([200, 200, 500, 2000, 8000]) * self.random.random())
+        form = self.random.choice(["plain", "plain", "plain", "fork", "daemon", "exec"])
+        words = ["run", "--anywhere", "--hosts", ",".join(hosts), "-n", self.random.choice([1, 1, 2]), "--"]
+        errors = self.folder / "errors" / name
+        process = subprocess.Popen(
+            [str(word) for word in [BUILD / "berth", *words, *command(name, self.folder, life_ms, form)]],
+            env=self.machines.env | desk.env() | {MARK: f"{self.folder.name}/{name}"},
+            cwd=self.folder / "work",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors.open("w"),
+            start_new_session=True,
+        )
+        self.waiting.append(Request(name, process, errors, tuple(hosts)))
+        self.requests.append(self.waiting[-1])
+        self.note(
+            "requests", f"{name} {desk.name} {process.pid} {' '.join(map(str, words))} {life_ms} {form}"
+        )
+
+    def parts(self) -> dict:
+        """{kind: [(pid, request, host)]} of all that there is of requests that have not ended."""
+        by_name = {f"{self.folder.name}/{each.name}": each for each in self.waiting}
+        found = collections.defaultdict(list)
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            text = ""
+            with contextlib.suppress(OSError):  # it has ended, or is another user's
+                text = (entry / "environ").read_bytes().decode(errors="replace")
+            variables = dict(word.partition("=")[::2] for word in text.split("\0"))
+            if request := by_name.get(variables.get(MARK)):
+                pid = int(entry.name)
+                words = words_of(pid)
+                kind = self.kind_of(pid, words, request)
+                # ssh OPTION… -- HOST COMMAND
+                host = words[-2] if kind == "ssh" else variables.get("CHAOS_HOST", "")
+                found[kind].append((pid, request, host))
+        return found
+
+    @staticmethod
+    def kind_of(pid: int, words: list, request: Request) -> str:
+        if pid == request.process.pid:
+            return "client"
+        if words[:1] == ["ssh"]:
+            return "ssh"
+        if words[1:2] == ["__envoy"]:
+            return "envoy"
+        return "job" if request.name in words or words[:1] == [str(BUILD / "chaos_job")] else ""
+
+    def part(self, weights: dict):
+        """One of them, of a kind drawn before."""
+        parts = self.parts()
+        (kind,) = self.random.choices(list(weights), list(weights.values()))
+        if not parts[kind]:
+            return kind, 0, None, ""
+        return kind, *self.random.choice(parts[kind])
+
+    def kill_a_part(self) -> None:
+        kind, pid, request, host = self.part({"client": 4, "ssh": 2, "envoy": 2, "job": 3})
+        if request is None:
+            return
+        if kind in ("ssh", "envoy"):
+            request.cut_off.add(host)
+        else:
+            request.killed.add(kind)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            self.note(f"{kind} killed", f"{request.name} {pid} {host}")
+
+    def stop_a_part(self) -> None:
+        kind, pid, request, host = self.part({"client": 4, "ssh": 1, "envoy": 2, "job": 2})
+        if request is None:
+            return
+        seconds = self.stop_s(0.07 if kind == "client" else 0)
+        request.was_stopped_for_long |= seconds > SHORT_STOP_S
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+            self.note(f"{kind} stopped", f"{request.name} {pid} {host} for {seconds:.1f} s")
+            self.after(seconds, self.continue_part, pid)
+
+    @staticmethod
+    def continue_part(pid: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+    def stop_s(self, long: float = 0) -> float:
+        """`long`: how many of all are longer than what others have patience for."""
+        if self.random.random() < long:
+            return self.random.uniform(*LONG_STOP_S)
+        return self.random.choice([0.3, SHORT_STOP_S]) * self.random.random()
+
+    # Agents
+
+    def agent(self):
+        return self.random.choice([desk for desk in self.desks if desk.name not in self.busy] or [None])
+
+    def kill_an_agent(self) -> None:
+        if desk := self.agent():
+            self.note("agent killed", desk.name)
+            self.busy.add(desk.name)
+            desk.agent.kill()
+            desk.agent.wait(timeout=DEADLINE_S)
+            self.after(self.stop_s(0.07), self.start_agent, desk)
+
+    def start_agent(self, desk: Desk) -> None:
+        desk.launch_agent()
+        self.after(0.2, self.await_agent, desk)
+
+    def await_agent(self, desk: Desk) -> None:
+        """Whether requests may come again. While the store is down it listens all the same."""
+        if desk.listens() or desk.agent.poll() is not None:
+            self.busy.discard(desk.name)
+        else:
+            self.after(0.2, self.await_agent, desk)
+
+    def stop_an_agent(self) -> None:
+        if desk := self.agent():
+            seconds = self.stop_s(0.07)
+            self.note("agent stopped", f"{desk.name} for {seconds:.1f} s")
+            self.busy.add(desk.name)
+            self.signal(desk.agent, signal.SIGSTOP)
+            self.after(seconds, self.continue_agent, desk)
+
+    def continue_agent(self, desk: Desk) -> None:
+        self.signal(desk.agent, signal.SIGCONT)
+        self.busy.discard(desk.name)
+
+    # The store
+
+    def member(self):
+        """One, where all others are well: with three the store goes on without it."""
+        if any(each.name in self.busy for each in self.etcd.members):
+            return None
+        return self.random.choice(self.etcd.members)
+
+    def kill_a_member(self) -> None:
+        if member := self.member():
+            self.note("store member killed", member.name)
+            self.end_member(member)
+            self.after(self.stop_s(0.02), self.launch_member, member)
+
+    def end_member(self, member: Etcd) -> None:
+        self.busy.add(member.name)
+        member.kill()
+
+    def launch_member(self, member: Etcd) -> None:
+        member.launch()
+        self.busy.discard(member.name)
+
+    def stop_a_member(self) -> None:
+        if member := self.member():
+            seconds = self.stop_s(0.02)
+            self.note("store member stopped", f"{member.name} for {seconds:.1f} s")
+            self.busy.add(member.name)
+            self.signal(member.process, signal.SIGSTOP)
+            self.after(seconds, self.continue_member, member)
+
+    def continue_member(self, member: Etcd) -> None:
+        self.signal(member.process, signal.SIGCONT)
+        self.busy.discard(member.name)
+
+    def kill_all_members(self) -> None:
+        if self.member():
+            self.note("store killed")
+            seconds = self.stop_s()
+            for member in self.etcd.members:
+                self.end_member(member)
+                self.after(seconds + self.random.random(), self.launch_member, member)
+
+    def wipe(self) -> None:
+        if self.member():
+            self.note("store wiped")
+            seconds = self.stop_s()
+            for member in self.etcd.members:
+                self.end_member(member)
+                shutil.rmtree(member.data)
+                self.after(seconds, self.launch_member, member)
+
+    def compact(self) -> None:
+        """etcd forgets what was before, but for the last few changes at times."""
+        if member := self.member():
+            with contextlib.suppress(OSError):
+                now = int(member.ask("kv/range", key="a")["header"]["revision"])
+                then = max(1, now - self.random.choice([0, 0, 3]))
+                member.post("kv/compaction", {"revision": str(then)})
+                self.note("store compacted", f"at {then}")
+
+    # The end
+
+    def finish(self) -> None:
+        """No more faults: everybody is served, and nothing is left."""
+        self.write("the end begins")
+        while self.later:
+            self.go_on(all_at_once=True)
+            time.sleep(0.05)
+        self.wait_for(
+            lambda: not self.waiting, lambda: f"lost: {[each.name for each in self.waiting]} never end"
+        )
+        for host in self.machines.hosts:
+            self.wait_for(
+                lambda host=host: host.tickets() == [] and host.envoys() == [],
+                lambda host=host: f"left over on {host.name}: {host.tickets()}, envoys {host.envoys()}",
+            )
+        for folder in ("ticket", "start"):
+            self.wait_for(
+                lambda folder=folder: self.in_store(folder) == [],
+                lambda folder=folder: f"left over in the store: {folder} {self.in_store(folder)}",
+            )
+        self.faults += faults_by_jobs(self.folder) + faults_of_requests(self.folder, self.requests)
+
+    def wait_for(self, condition, otherwise) -> None:
+        end = time.monotonic() + PATIENCE_S
+        waiting = len(self.waiting)
+        while not condition():
+            self.go_on()
+            if len(self.waiting) != waiting:
+                waiting = len(self.waiting)
+                end = time.monotonic() + PATIENCE_S
+            if time.monotonic() > end:
+                self.faults.append(otherwise())
+                return
+            time.sleep(0.05)
+
+    def in_store(self, folder: str) -> list:
+        with contextlib.suppress(OSError):
+            return list(self.etcd.keys(folder))
+        return ["it does not answer"]
+
+
+def summary(done: dict, faults: list) -> str:
+    def of(*kinds) -> str:
+        found = {kind: done[kind] for kind in kinds if done[kind]}
+        return ", ".join(f"{kind} {count}" for kind, count in found.items()) or "none"
+
+    def count(kind: str) -> int:
+        return sum(fault.startswith(kind) for fault in faults)
+
+    ends = {kind: count for kind, count in sorted(done.items()) if kind.startswith("ended with")}
+    return "\n".join(
+        [
+            f"  requests {done['requests']}, starts {done['starts']}, turned away {done['turned away']}, {ends}",
+            f"  kills: {of('client killed', 'ssh killed', 'envoy killed', 'job killed', 'agent killed')}",
+            f"  stops: {of('client stopped', 'ssh stopped', 'envoy stopped', 'job stopped', 'agent stopped')}",
+            f"  store: {of('store member killed', 'store member stopped', 'store killed', 'store compacted')}, "
+            f"wipes {done['store wiped']}",
+            f"  looks {done['looks']}, overlaps {count('overlap')}, double starts {count('double start')}, "
+            f"lost {count('lost')}, touched {count('touched')}, other faults "
+            f"{len(faults) - sum(map(count, ('overlap', 'double start', 'lost', 'touched')))}",
+        ]
+    )
+
+
+def run_lab_chaos(folder: pathlib.Path, seed: int, members: int, seconds: float) -> LabChaos:
+    chaos = LabChaos(folder, seed, members)
+    try:
+        chaos.open()
+        chaos.run(seconds)
+    finally:
+        chaos.close()
+    chaos.done["starts"] = sum(words[0] == "start" for words in lines_of(folder / "starts"))
+    chaos.done["looks"] = chaos.looks
+    return chaos
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="./dev chaos --lab", description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=1)
+    parser.add_argument("--seed", type=int, help="of the first round; each round has the next one")
+    parser.add_argument("--members", type=int, choices=[1, 3], help="of etcd; unless given, 1 and 3 in turn")
+    parser.add_argument("--round", type=float, default=60, help="seconds that faults are made in a round")
+    options = parser.parse_args()
+    if ETCD is None or SSHD is None:
+        parser.error("needs etcd-server and openssh-server: ./dev setup")
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 31)
+    end = time.monotonic() + 60 * options.minutes
+    rounds, done, faults = 0, collections.Counter(), []
+    while rounds == 0 or time.monotonic() < end:
+        members = options.members or (3 if seed % 2 else 1)
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="chaos-"))
+        chaos = run_lab_chaos(folder, seed, members, options.round)
+        done.update(chaos.done)
+        faults += chaos.faults
+        print(f"seed {seed}, etcd of {members}, {len(chaos.desks)} desks:", flush=True)
+        print(summary(chaos.done, chaos.faults), flush=True)
+        for fault in chaos.faults:
+            print(f"seed {seed}: FAILED: {fault}", flush=True)
+        if chaos.faults:
+            print(f"seed {seed}: what it has left: {folder}", flush=True)
+            print(
+                f"again: ./dev chaos --lab --minutes 0 --round {options.round} --seed {seed} --members {members}"
+            )
+        else:
+            shutil.rmtree(folder)
+        rounds += 1
+        seed += 1
+    print(f"{rounds} rounds, of which everything is:\n{summary(done, faults)}")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
