@@ -1,14 +1,12 @@
 """A short run of the chaos; chaos.py --minutes N makes a long one. And its two detectors, on made-up overlaps."""
 
-import fcntl
 import os
 import random
-import struct
 import subprocess
 
 import pytest
 from chaos.chaos import run_chaos
-from chaos.overlaps import CARD_GIB, overlaps_in
+from chaos.overlaps import CARD_GIB, live_lease, overlaps_in
 from jobs import DEADLINE_S, eventually, state
 
 # A sanitized program starts too slowly for much to happen in a short run.
@@ -41,16 +39,6 @@ def test_two_jobs_with_one_device_notice_it(tmp_path, build, parts, overlaps):
         for job in jobs:
             job.kill()
             job.wait(DEADLINE_S)
-
-
-def live_lease(path, devices, share_bytes=0) -> int:
-    """The descriptor that keeps it alive."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    lines = [f"device={device}" for device in devices]
-    lines += [f"promise_bytes={share_bytes}"] if share_bytes else []
-    os.write(file, "\n".join(["berth-ticket 1", *lines, "end", ""]).encode())
-    fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0))
-    return file
 
 
 @pytest.mark.parametrize(
