@@ -35,6 +35,7 @@ from lab import BUILD, DEADLINE_S
 HOSTS = ("gpu1", "gpu2", "gpu3")
 GPUS = 2
 AT_ONCE = 12
+NEIGHBOURS_AT_ONCE = 2
 # Hang guard: how long nothing may end once all faults are over.
 PATIENCE_S = 180
 MARK = "CHAOS_REQUEST"
@@ -186,13 +187,14 @@ class LabChaos:
         of_members = 0.05 * len(self.etcd.members)  # with three the store is there all the same
         return {
             self.start: 6,
+            self.start_neighbour: 0.3,
             self.kill_a_part: 0.5,
             self.stop_a_part: 0.5,
             self.kill_an_agent: 0.05,
             self.stop_an_agent: 0.05,
             self.kill_a_member: of_members,
             self.stop_a_member: of_members,
-            self.kill_all_members: 0.02,
+            self.kill_the_store: 0.02,
             self.wipe: 0.01,
             self.compact: 0.2,
         }
@@ -247,10 +249,9 @@ class LabChaos:
     # Requests, and what there is of them
 
     def start(self) -> None:
-        desks = [desk for desk in self.desks if desk.name not in self.busy]
-        if len(self.waiting) >= AT_ONCE or not desks:
+        desk = self.agent()
+        if len(self.waiting) >= AT_ONCE or desk is None:
             return
-        desk = self.random.choice(desks)
         name = f"r{next(self.numbers)}"
         few = self.random.sample(HOSTS, self.random.randint(1, len(HOSTS)))
         hosts = self.random.choice([HOSTS, HOSTS, few])
@@ -258,20 +259,36 @@ class LabChaos:
         life_ms = int(self.random.choice([200, 200, 500, 2000, 8000]) * self.random.random())
         form = self.random.choice(["plain", "plain", "plain", "fork", "daemon", "exec"])
         words = ["run", "--anywhere", "--hosts", ",".join(hosts), "-n", self.random.choice([1, 1, 2]), "--"]
+        env = self.machines.env | desk.env()
+        self.launch(name, words, life_ms, form, hosts, env, self.folder / "work")
+
+    def start_neighbour(self) -> None:
+        """One who sits at a host: in its own line, and in none of the lab."""
+        if sum(each.name[0] == "n" for each in self.waiting) >= NEIGHBOURS_AT_ONCE:
+            return
+        host = self.random.choice(self.machines.hosts)
+        life_ms, form = self.random.randint(10, 2000), self.random.choice(["plain", "fork", "exec"])
+        words = ["run", "-n", self.random.choice([1, 1, 2]), "--"]
+        name = f"n{next(self.numbers)}"
+        self.launch(name, words, life_ms, form, (host.name,), host.lab.env, host.folder)
+
+    def launch(self, name, words, life_ms, form, hosts, env, folder) -> None:
         errors = self.folder / "errors" / name
         process = subprocess.Popen(
             [str(word) for word in [BUILD / "berth", *words, *command(name, self.folder, life_ms, form)]],
-            env=self.machines.env | desk.env() | {MARK: f"{self.folder.name}/{name}"},
-            cwd=self.folder / "work",
+            env=env | {MARK: f"{self.folder.name}/{name}"},
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors.open("w"),
             start_new_session=True,
         )
-        self.waiting.append(Request(name, process, errors, tuple(hosts)))
-        self.requests.append(self.waiting[-1])
+        request = Request(name, process, errors, tuple(hosts))
+        self.waiting.append(request)
+        self.requests.append(request)
         self.note(
-            "requests", f"{name} {desk.name} {process.pid} {' '.join(map(str, words))} {life_ms} {form}"
+            "requests",
+            f"{name} {process.pid} {env['BERTH_SITE_FILE']} {' '.join(map(str, words))} {life_ms} {form}",
         )
 
     def parts(self) -> dict:
@@ -347,6 +364,7 @@ class LabChaos:
     # Agents
 
     def agent(self):
+        """A desk whose agent is well."""
         return self.random.choice([desk for desk in self.desks if desk.name not in self.busy] or [None])
 
     def kill_an_agent(self) -> None:
@@ -414,11 +432,15 @@ class LabChaos:
         self.signal(member.process, signal.SIGCONT)
         self.busy.discard(member.name)
 
-    def kill_all_members(self) -> None:
+    def kill_the_store(self) -> None:
+        """So many of its members that it cannot go on."""
         if self.member():
             self.note("store killed")
             seconds = self.stop_s()
-            for member in self.etcd.members:
+            members = self.etcd.members
+            for member in self.random.sample(
+                members, self.random.randint(len(members) // 2 + 1, len(members))
+            ):
                 self.end_member(member)
                 self.after(seconds + self.random.random(), self.launch_member, member)
 
