@@ -7,7 +7,8 @@ import subprocess
 import types
 
 import pytest
-from chaos.lab_chaos import LabChaos, Request, command, faults_by_jobs, faults_of_requests, run_lab_chaos
+from chaos.lab_chaos import LabChaos, run_lab_chaos
+from chaos.lab_evidence import Request, command, faults_by_jobs, faults_of_requests
 from chaos.overlaps import live_lease
 from etcd import ETCD
 from fleet_of_hosts import SSHD
