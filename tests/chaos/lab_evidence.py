@@ -12,6 +12,7 @@ from lab import BUILD
 
 # Of a request that came when the agent of its desk was not there.
 TURNED_AWAY = "asking the agent at "
+NOWHERE = "the command starts on none of the hosts"
 # NAME FILE PROGRAM PLACE LOG LIFE_MS FORM
 SCRIPT = (
     'echo "start $1 $CHAOS_HOST $$" >>"$2"; "$3" "$4.$CHAOS_HOST" 1 "$5" 1 "$6" "$7" && echo "end $1" >>"$2"'
@@ -82,7 +83,9 @@ def faults_of_requests(folder: pathlib.Path, requests: list) -> list:
     for each in requests:
         told = f"{each.name} ended with {each.status}; killed of it: {sorted(each.killed | each.cut_off) or 'nothing'}"
         told += f" (hosts {','.join(each.hosts)}); it said: {' '.join(each.said().split())[-600:]}"
-        if each.name in started - ended and not each.may_fail():
+        if each.name in started and (NOWHERE in each.said() or each.was_turned_away()):
+            found.append(f"started though it was told that it does not: {told}")
+        elif each.name in started - ended and not each.may_fail():
             found.append(f"touched: the command of {told}")
         elif (each.status != 0 or each.name not in started) and not each.may_fail():
             found.append(f"lost: {told}")
