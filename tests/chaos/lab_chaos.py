@@ -15,6 +15,7 @@ import itertools
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -42,6 +43,8 @@ MARK = "CHAOS_REQUEST"
 # Longer than this nobody is stopped but the few for whom somebody's patience is to end: 20 s for an ssh.
 SHORT_STOP_S = 6
 LONG_STOP_S = (31, 75)
+LONGEST_AIM_S = 0.5
+STEPS_OF_START_S = 0.03
 
 
 class LabChaos:
@@ -181,7 +184,7 @@ class LabChaos:
         form = self.random.choice(["plain", "plain", "plain", "fork", "daemon", "exec"])
         words = ["run", "--anywhere", "--hosts", ",".join(hosts), "-n", self.random.choice([1, 1, 2]), "--"]
         env = self.machines.env | desk.env()
-        self.launch(name, words, life_ms, form, hosts, env, self.folder / "work")
+        self.launch(name, words, life_ms, form, hosts, env, self.folder / "work", desk.name)
 
     def start_neighbour(self) -> None:
         """One who sits at a host: in its own line, and in none of the lab."""
@@ -193,7 +196,7 @@ class LabChaos:
         name = f"n{next(self.numbers)}"
         self.launch(name, words, life_ms, form, (host.name,), host.lab.env, host.folder)
 
-    def launch(self, name, words, life_ms, form, hosts, env, folder) -> None:
+    def launch(self, name, words, life_ms, form, hosts, env, folder, desk="") -> None:
         errors = self.folder / "errors" / name
         process = subprocess.Popen(
             [str(word) for word in [BUILD / "berth", *words, *command(name, self.folder, life_ms, form)]],
@@ -204,13 +207,10 @@ class LabChaos:
             stderr=errors.open("w"),
             start_new_session=True,
         )
-        request = Request(name, process, errors, tuple(hosts))
+        request = Request(name, process, errors, tuple(hosts), desk)
         self.waiting.append(request)
         self.requests.append(request)
-        self.note(
-            "requests",
-            f"{name} {process.pid} {env['BERTH_SITE_FILE']} {' '.join(map(str, words))} {life_ms} {form}",
-        )
+        self.note("requests", f"{name} {process.pid} {desk} {' '.join(map(str, words))} {life_ms} {form}")
 
     def parts(self) -> dict:
         """{kind: [(pid, request, host)]} of all that there is of requests that have not ended."""
@@ -240,10 +240,40 @@ class LabChaos:
             return "envoy"
         return "job" if request.name in words or words[:1] == [str(BUILD / "chaos_job")] else ""
 
+    def aim(self):
+        """Often at the moment at which most may go wrong: a host has granted GPUs to this request, which asks to start."""
+        if self.random.random() < 0.5:
+            return None
+        before = self.granted()
+        end = time.monotonic() + LONGEST_AIM_S
+        while time.monotonic() < end:
+            for path in self.granted() - before:
+                if request := self.owner_of(path):
+                    self.write(f"aimed at {request.name}")
+                    time.sleep(self.random.uniform(0, STEPS_OF_START_S))
+                    return request
+            time.sleep(0.001)
+        return None
+
+    def granted(self) -> set:
+        return {path for host in self.machines.hosts for path in (host.lab.leases / "leases").iterdir()}
+
+    def owner_of(self, lease: pathlib.Path):
+        """The request of the lab that has it."""
+        with contextlib.suppress(OSError):
+            asked_at = re.search(r"^asked_at=.*:(\d+)$", lease.read_text(), re.M)
+            for each in self.waiting:
+                if asked_at and each.process.pid == int(asked_at[1]):
+                    return each
+        return None
+
     def part(self, weights: dict):
         """One of them, of a kind drawn before."""
+        aimed = self.aim()
         parts = self.parts()
         (kind,) = self.random.choices(list(weights), list(weights.values()))
+        if aimed and any(request is aimed for _, request, _ in parts[kind]):
+            parts[kind] = [each for each in parts[kind] if each[1] is aimed]
         if not parts[kind]:
             return kind, 0, None, ""
         return kind, *self.random.choice(parts[kind])
@@ -288,8 +318,13 @@ class LabChaos:
         """A desk whose agent is well."""
         return self.random.choice([desk for desk in self.desks if desk.name not in self.busy] or [None])
 
+    def agent_aimed_at(self):
+        aimed = self.aim()
+        wells = [desk for desk in self.desks if desk.name not in self.busy]
+        return next((desk for desk in wells if aimed and desk.name == aimed.desk), None) or self.agent()
+
     def kill_an_agent(self) -> None:
-        if desk := self.agent():
+        if desk := self.agent_aimed_at():
             self.note("agent killed", desk.name)
             self.busy.add(desk.name)
             desk.agent.kill()
@@ -308,7 +343,7 @@ class LabChaos:
             self.after(0.2, self.await_agent, desk)
 
     def stop_an_agent(self) -> None:
-        if desk := self.agent():
+        if desk := self.agent_aimed_at():
             seconds = self.stop_s(0.07)
             self.note("agent stopped", f"{desk.name} for {seconds:.1f} s")
             self.busy.add(desk.name)
@@ -328,6 +363,7 @@ class LabChaos:
         return self.random.choice(self.etcd.members)
 
     def kill_a_member(self) -> None:
+        self.aim()
         if member := self.member():
             self.note("store member killed", member.name)
             self.end_member(member)
@@ -342,6 +378,7 @@ class LabChaos:
         self.busy.discard(member.name)
 
     def stop_a_member(self) -> None:
+        self.aim()
         if member := self.member():
             seconds = self.stop_s(0.02)
             self.note("store member stopped", f"{member.name} for {seconds:.1f} s")
@@ -355,6 +392,7 @@ class LabChaos:
 
     def kill_the_store(self) -> None:
         """So many of its members that it cannot go on."""
+        self.aim()
         if self.member():
             self.note("store killed")
             seconds = self.stop_s()
@@ -366,6 +404,7 @@ class LabChaos:
                 self.after(seconds + self.random.random(), self.launch_member, member)
 
     def wipe(self) -> None:
+        self.aim()
         if self.member():
             self.note("store wiped")
             seconds = self.stop_s()

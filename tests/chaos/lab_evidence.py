@@ -25,6 +25,7 @@ class Request:
     process: subprocess.Popen
     errors: pathlib.Path
     hosts: tuple
+    desk: str = ""
     killed: set = dataclasses.field(default_factory=set)  # what of it
     cut_off: set = dataclasses.field(default_factory=set)  # hosts, by a kill of its ssh or its envoy
     was_stopped_for_long: bool = False
