@@ -27,7 +27,7 @@ import time
 if __name__ == "__main__":
     sys.path[:1] = [str(pathlib.Path(__file__).resolve().parents[1] / part) for part in ("", "machines")]
 from chaos.lab_evidence import Request, command, faults_by_jobs, faults_of_requests, lines_of
-from chaos.overlaps import overlaps_in
+from chaos.overlaps import leases_in, overlaps_in
 from desks import Desk
 from etcd import ETCD, Etcd, EtcdOfMembers
 from fleet_of_hosts import SSHD, Machines, words_of
@@ -40,9 +40,11 @@ NEIGHBOURS_AT_ONCE = 2
 # Hang guard: how long nothing may end once all faults are over.
 PATIENCE_S = 180
 MARK = "CHAOS_REQUEST"
-# Longer than this nobody is stopped but the few for whom somebody's patience is to end: 20 s for an ssh.
+# Nobody loses patience with who is stopped for so long: an ssh must answer within 20 s.
 SHORT_STOP_S = 6
+# A host waits 30 s for the word of a request, and the lab 60 s for one that is to join.
 LONG_STOP_S = (31, 75)
+# How long a grant is waited for, and about how long a request needs from there to its start.
 LONGEST_AIM_S = 0.5
 STEPS_OF_START_S = 0.03
 
@@ -150,20 +152,26 @@ class LabChaos:
 
     def go_on(self, all_at_once: bool = False) -> None:
         """What is due now, and whoever has ended."""
-        while self.later and (all_at_once or self.later[0][0] <= time.monotonic()):
-            *_, what, words = heapq.heappop(self.later)
+        until = float("inf") if all_at_once else time.monotonic()
+        due = []
+        while self.later and self.later[0][0] <= until:
+            due.append(heapq.heappop(self.later))
+        for *_, what, words in due:
             what(*words)
         for request in list(self.waiting):
             if (status := request.process.poll()) is not None:
                 request.status = status
                 self.waiting.remove(request)
-                self.note(
-                    "turned away" if request.was_turned_away() else f"ended with {status}", request.name
-                )
+                how = "turned away" if request.was_turned_away() else f"ended with {status}"
+                self.note(how, request.name)
         for desk in self.desks:
             if desk.name not in self.busy and (status := desk.agent.poll()) is not None:
                 self.faults.append(f"the agent of {desk.name} ended by itself, with {status}")
                 self.start_agent(desk)
+        for member in self.etcd.members:
+            if member.name not in self.busy and member.process.poll() is not None:
+                self.note("store member ended by itself", member.name)
+                member.launch()
 
     @staticmethod
     def signal(process, number: int) -> None:
@@ -282,13 +290,13 @@ class LabChaos:
         kind, pid, request, host = self.part({"client": 4, "ssh": 2, "envoy": 2, "job": 3})
         if request is None:
             return
-        if kind in ("ssh", "envoy"):
-            request.cut_off.add(host)
-        else:
-            request.killed.add(kind)
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
             self.note(f"{kind} killed", f"{request.name} {pid} {host}")
+            if kind in ("ssh", "envoy"):
+                request.cut_off.add(host)
+            else:
+                request.killed.add(kind)
 
     def stop_a_part(self) -> None:
         kind, pid, request, host = self.part({"client": 4, "ssh": 1, "envoy": 2, "job": 2})
@@ -397,9 +405,8 @@ class LabChaos:
             self.note("store killed")
             seconds = self.stop_s()
             members = self.etcd.members
-            for member in self.random.sample(
-                members, self.random.randint(len(members) // 2 + 1, len(members))
-            ):
+            count = self.random.randint(len(members) // 2 + 1, len(members))
+            for member in self.random.sample(members, count):
                 self.end_member(member)
                 self.after(seconds + self.random.random(), self.launch_member, member)
 
@@ -435,8 +442,12 @@ class LabChaos:
         )
         for host in self.machines.hosts:
             self.wait_for(
-                lambda host=host: host.tickets() == [] and host.envoys() == [],
-                lambda host=host: f"left over on {host.name}: {host.tickets()}, envoys {host.envoys()}",
+                lambda host=host: self.left_on(host) == [],
+                lambda host=host: f"left over on {host.name}: {self.left_on(host)}",
+            )
+            self.wait_for(
+                lambda host=host: host.lab.berth("run", "--no-wait", "-n", GPUS, "--", "true").status == 0,
+                lambda host=host: f"left over on {host.name}: its GPUs are granted to nobody",
             )
         for folder in ("ticket", "start"):
             self.wait_for(
@@ -457,6 +468,12 @@ class LabChaos:
                 self.faults.append(otherwise())
                 return
             time.sleep(0.05)
+
+    @staticmethod
+    def left_on(host) -> list:
+        """Tickets that live, as the kernel says, and envoys."""
+        tickets = [each.name for part in ("leases", "queue") for each in leases_in(host.lab.leases / part)]
+        return tickets + host.envoys()
 
     def in_store(self, folder: str) -> list:
         with contextlib.suppress(OSError):
@@ -507,7 +524,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1)
     parser.add_argument("--seed", type=int, help="of the first round; each round has the next one")
     parser.add_argument("--members", type=int, choices=[1, 3], help="of etcd; unless given, 1 and 3 in turn")
-    parser.add_argument("--round", type=float, default=60, help="seconds that faults are made in a round")
+    parser.add_argument("--round", type=float, default=120, help="seconds that faults are made in a round")
     options = parser.parse_args()
     if ETCD is None or SSHD is None:
         parser.error("needs etcd-server and openssh-server: ./dev setup")
@@ -526,9 +543,8 @@ def main() -> int:
             print(f"seed {seed}: FAILED: {fault}", flush=True)
         if chaos.faults:
             print(f"seed {seed}: what it has left: {folder}", flush=True)
-            print(
-                f"again: ./dev chaos --lab --minutes 0 --round {options.round} --seed {seed} --members {members}"
-            )
+            again = f"--minutes 0 --round {options.round} --seed {seed} --members {members}"
+            print(f"seed {seed}: again: ./dev chaos --lab {again}", flush=True)
         else:
             shutil.rmtree(folder)
         rounds += 1

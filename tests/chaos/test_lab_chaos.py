@@ -72,6 +72,23 @@ def test_two_leases_of_one_gpu_on_a_host_are_noticed(tmp_path, devices, overlaps
         os.close(file)
 
 
+def test_what_is_left_in_the_end_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr("chaos.lab_chaos.PATIENCE_S", 1)
+    chaos = LabChaos(tmp_path, 0, 1)
+    try:
+        chaos.open()
+        holder = chaos.machines.hosts[0].lab.start_berth(
+            "run", "--", "sh", "-c", "echo ready; exec sleep 1000"
+        )
+        assert holder.stdout.readline() == "ready\n"
+        chaos.etcd.ask("kv/put", key="/berth/1/start/desk0-0123456789abcdef", value="gpu1 1")
+        chaos.finish()
+    finally:
+        chaos.close()
+    found = [fault.split(": ")[0] for fault in chaos.faults]
+    assert found == ["left over on gpu1", "left over on gpu1", "left over in the store"]
+
+
 LOST = "gpu1 was lost while the command ran there: the connection ended"
 NOWHERE = "the command starts on none of the hosts: gpu1: the connection ended"
 
