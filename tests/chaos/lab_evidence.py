@@ -42,6 +42,8 @@ class Request:
         said = " ".join(self.said().split())
         if self.killed & {"client", "job"} or self.was_turned_away():
             return True
+        if self.status is None or self.status < 0:
+            return False  # a signal that was not ours, or no end
         # The host that was to start it, or did; or each host on which it could wait.
         lost = [
             f"{host} {how}"

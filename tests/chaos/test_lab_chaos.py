@@ -108,6 +108,8 @@ NOWHERE = "the command starts on none of the hosts: gpu1: the connection ended"
         (1, "start", {"cut_off": {"gpu2"}}, LOST, "touched"),
         (1, "", {"cut_off": {"gpu1"}}, NOWHERE, "lost"),
         (1, "", {"cut_off": {"gpu1", "gpu2"}}, NOWHERE, None),
+        (-13, "", {"cut_off": {"gpu1", "gpu2"}}, "", "lost"),
+        (None, "", {"cut_off": {"gpu1", "gpu2"}}, "", "lost"),
         (1, "start", {"cut_off": {"gpu1", "gpu2"}}, NOWHERE, "started though it was told that it does not"),
         (1, "", {}, "asking the agent at /desk.sock: Connection refused", None),
         (1, "", {"was_stopped_for_long": True}, "gpu1 was lost when the command was to start", None),
