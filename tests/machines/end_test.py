@@ -22,7 +22,7 @@ def test_a_lease_is_released_on_the_host_that_has_it_and_its_user_reads_why(two)
     assert answer.stdout.startswith(f"gpu2: ended the lease {ticket} of ")
     _, err = job.communicate(timeout=PATIENCE_S)
     assert "my turn" in err
-    assert len(gpu1.tickets()) == 1 and gpu2.tickets() == []
+    eventually(lambda: len(gpu1.tickets()) == 1 and gpu2.tickets() == [])
 
 
 def test_a_request_is_cancelled_on_one_host_and_the_wait_goes_on_elsewhere(two):
@@ -34,7 +34,7 @@ def test_a_request_is_cancelled_on_one_host_and_the_wait_goes_on_elsewhere(two):
     answer = two.run("cancel", "--anywhere", "--hosts", two.names(), waits)
     assert (answer.returncode, answer.stderr) == (0, "")
     assert answer.stdout.startswith(f"gpu1: cancelled the request {waits} of ")
-    assert gpu1.tickets() == [first] and len(gpu2.tickets()) == 2
+    eventually(lambda: gpu1.tickets() == [first] and len(gpu2.tickets()) == 2)
     two.run("release", "--anywhere", "--hosts", two.names(), second)
     assert job.wait(timeout=PATIENCE_S) == 0
 

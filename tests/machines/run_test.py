@@ -34,7 +34,7 @@ def test_it_starts_on_the_one_that_is_free(two):
     assert (answer.returncode, answer.stderr) == (0, "")
     assert where(answer.stdout) == "gpu2"
     eventually(lambda: gpu1.envoys() + gpu2.envoys() == [])
-    assert len(gpu1.tickets()) == 1 and gpu2.tickets() == []
+    eventually(lambda: len(gpu1.tickets()) == 1 and gpu2.tickets() == [])
 
 
 def test_an_ssh_that_ends_when_it_is_written_to_costs_its_host_and_no_other(two):
@@ -64,7 +64,7 @@ def test_whichever_becomes_free_first_starts_it_and_the_other_line_is_left(two):
     err = first + err
     assert (job.returncode, where(out)) == (0, "gpu2")
     assert "waiting for 1 whole GPU on 2 hosts" in err and "gpu1: first in line, 0 of 1 free" in err
-    assert len(gpu1.tickets()) == 1 and gpu2.tickets() == []
+    eventually(lambda: len(gpu1.tickets()) == 1 and gpu2.tickets() == [])
 
 
 @pytest.mark.parametrize("status", [0, 1, 42, 75, 127, 255])
