@@ -1,5 +1,6 @@
-"""A Slurm of one node on this machine, for tests and benchmark: its files, and the commands of its servers. Its GPUs
-are links to /dev/null: it asks no driver. Its settings schedule as soon as they can."""
+"""A Slurm on this machine, for tests and benchmark: its files, and the commands of its servers. It has one node, or
+several that are all this machine. Its GPUs are links to /dev/null: it asks no driver. Its settings schedule as soon as
+they can."""
 
 from __future__ import annotations
 
@@ -13,16 +14,15 @@ import socket
 SETTINGS = """ClusterName=one
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={controller_port}
-SlurmdPort={port}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.sock
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool/%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 MpiDefault=none
@@ -38,9 +38,9 @@ MaxJobCount=5000
 MinJobAge=2
 GresTypes=gpu
 SlurmdParameters=config_overrides
-NodeName={host} NodeAddr=127.0.0.1 CPUs=128 RealMemory=1000 Gres=gpu:{devices} State=UNKNOWN
-PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
+NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=128 RealMemory=1000 Gres=gpu:{devices} State=UNKNOWN\n"
 
 
 def program(name: str) -> str | None:
@@ -56,15 +56,16 @@ def free_port() -> int:
 
 @dataclasses.dataclass
 class SlurmNode:
-    """Its files lie in `folder`. `more`: further lines of slurm.conf."""
+    """Its files lie in `folder`. `devices` of each of its `nodes`. `more`: further lines of slurm.conf."""
 
     folder: pathlib.Path
     devices: int
     more: str = ""
+    nodes: int = 1
     host: str = dataclasses.field(default_factory=lambda: socket.gethostname().split(".")[0])
 
     def __post_init__(self):
-        for name in ("state", "spool", "dev"):
+        for name in ("state", "dev", *(f"spool/{name}" for name in self.names())):
             (self.folder / name).mkdir(parents=True)
         for index in range(self.devices):
             (self.folder / f"dev/nvidia{index}").symlink_to("/dev/null")
@@ -75,18 +76,24 @@ class SlurmNode:
                 folder=self.folder,
                 devices=self.devices,
                 user=getpass.getuser(),
-                port=free_port(),
                 controller_port=free_port(),
+            )
+            + "".join(
+                NODE.format(name=name, host=self.host, port=free_port(), devices=self.devices)
+                for name in self.names()
             )
             + self.more
         )
         files = "nvidia0" if self.devices == 1 else f"nvidia[0-{self.devices - 1}]"
         (self.folder / "gres.conf").write_text(
-            f"NodeName={self.host} Name=gpu File={self.folder}/dev/{files}\n"
+            "".join(f"NodeName={name} Name=gpu File={self.folder}/dev/{files}\n" for name in self.names())
         )
         key = self.folder / "munge.key"
         key.write_bytes(os.urandom(128))
         key.chmod(0o400)
+
+    def names(self) -> list[str]:
+        return [self.host] if self.nodes == 1 else [f"node{number}" for number in range(self.nodes)]
 
     def environment(self) -> dict[str, str]:
         return {"SLURM_CONF": str(self.settings)}
@@ -106,5 +113,5 @@ class SlurmNode:
     def controller(self) -> list[str]:
         return [program("slurmctld"), "-D", "-i"]
 
-    def daemon(self) -> list[str]:
-        return [program("slurmd"), "-D", "-N", self.host]
+    def daemon(self, node: int = 0) -> list[str]:
+        return [program("slurmd"), "-D", "-N", self.names()[node]]

@@ -150,20 +150,23 @@ class Canhazgpu(Server):
 
 
 class Slurm(Server):
-    """One node (tests/slurm_node.py)."""
+    """One node, or several on this machine (tests/slurm_node.py)."""
 
     name = "Slurm"
 
-    def __init__(self, machine: Machine, devices: int):
+    def __init__(self, machine: Machine, devices: int, nodes: int = 1):
         super().__init__(machine)
         # For the sentence that says what is missing.
         shelf.program("munge"), shelf.program("Slurm")
-        node = SlurmNode(machine.directory / "slurm", devices)
+        node = SlurmNode(machine.directory / "slurm", devices, nodes=nodes)
         self.spawn(node.munge())
         self.await_answer(node.is_open())
         self.spawn(node.controller())
-        self.spawn(node.daemon())
+        for number in range(nodes):
+            self.spawn(node.daemon(number))
         self.await_answer(self.srun(["true"]))
+        while len(self.tell(["sinfo", "-h", "-N", "-t", "idle,mixed,allocated"]).splitlines()) < nodes:
+            time.sleep(STARTED_S)
 
     def srun(self, words: list[str]) -> list[str]:
         return ["srun", "-Q", "--gres=gpu:1", *words]
@@ -290,8 +293,8 @@ def processes_of(machine: Machine, name: str) -> list[int]:
 class Servers:
     """Each is started when it is first asked for. One that does not start is not tried again."""
 
-    def __init__(self, machine: Machine, devices: int):
-        self.machine, self.devices = machine, devices
+    def __init__(self, machine: Machine, devices: int, nodes: int = 1):
+        self.machine, self.devices, self.nodes = machine, devices, nodes
         self.had: dict[str, Server | shelf.NotHad] = {}
 
     def get(self, name: str, make: Callable[[], Server]) -> Server:
@@ -309,7 +312,7 @@ class Servers:
         return self.get("canhazgpu", lambda: Canhazgpu(self.machine, self.devices))
 
     def slurm(self) -> Slurm:
-        return self.get("slurm", lambda: Slurm(self.machine, self.devices))
+        return self.get("slurm", lambda: Slurm(self.machine, self.devices, self.nodes))
 
     def spooler(self) -> Spooler:
         return self.get("spooler", lambda: Spooler(self.machine))
@@ -325,8 +328,9 @@ class Servers:
 
 
 @contextlib.contextmanager
-def servers(machine: Machine, devices: int) -> Iterator[Servers]:
-    started = Servers(machine, devices)
+def servers(machine: Machine, devices: int, nodes: int = 1) -> Iterator[Servers]:
+    """`devices` of each of the `nodes` of a server that has several."""
+    started = Servers(machine, devices, nodes)
     try:
         yield started
     finally:

@@ -1,10 +1,13 @@
 """Machines on which users sit, each with an agent that knows the store of the lab."""
 
 import contextlib
+import ctypes
+import os
 import socket
 import subprocess
 
 from jobs import eventually
+from lab import DEADLINE_S
 
 
 class Desk:
@@ -60,3 +63,32 @@ class Desk:
         job = self.start(*words, hosts=hosts)
         eventually(lambda: len(self.etcd.keys("ticket")) == before + 1)
         return job
+
+
+def busy(host):
+    """Somebody there has its one GPU."""
+    process = host.lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@contextlib.contextmanager
+def as_seen_by_the_kernel(uid):
+    """What is connected here is another user's, who may go where root may."""
+    libc = ctypes.CDLL(None)
+    os.seteuid(uid)
+    libc.setfsuid(0)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def place_of(desk, mark, host="gpu1", uid=0):
+    """A place in the line, by hand: the lines that the agent says."""
+    asker = socket.socket(socket.AF_UNIX)
+    asker.settimeout(DEADLINE_S)
+    with as_seen_by_the_kernel(uid) if uid else contextlib.nullcontext():
+        asker.connect(str(desk.socket))
+    asker.sendall(f"wait {mark} 1 {host}\n".encode())
+    return asker, asker.makefile("r")

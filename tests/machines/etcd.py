@@ -28,12 +28,14 @@ def lasting_port() -> int:
 
 
 class Etcd:
-    """One member. `authority`: it speaks TLS, and wants certificates that this has signed."""
+    """One member. `authority`: it speaks TLS, and wants certificates that this has signed. `is_lasting`: what it has
+    acknowledged is on the disk, as in a lab; a test does not wait for the disk."""
 
-    def __init__(self, folder, authority=None, name="one"):
+    def __init__(self, folder, authority=None, name="one", is_lasting=False):
         self.data = folder / "etcd" / name
         self.authority = authority
         self.name = name
+        self.is_lasting = is_lasting
         self.port = lasting_port()
         self.url = f"{'https' if authority else 'http'}://127.0.0.1:{self.port}"
         self.urls = [self.url]
@@ -60,7 +62,7 @@ class Etcd:
                 *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
                 *("--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url),
                 *("--initial-cluster", ",".join(f"{each.name}={each.peer_url}" for each in self.members)),
-                "--unsafe-no-fsync",
+                *(() if self.is_lasting else ("--unsafe-no-fsync",)),
                 *(self.tls() if self.authority else []),
             ],
             stdout=subprocess.DEVNULL,

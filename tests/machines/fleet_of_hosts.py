@@ -11,7 +11,7 @@ import socket
 import subprocess
 
 from jobs import eventually
-from lab import DEADLINE_S, Lab, machine_text
+from lab import BUILD, DEADLINE_S, Lab, machine_text
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:" + os.environ.get("PATH", ""))
 # How long nobody may take for what is a matter of milliseconds.
@@ -99,11 +99,12 @@ class Machines:
     """The hosts, and a user's desk from which they are asked. `env` is what a program on the desk sees. `passed`: a
     variable that ssh takes along, so that what there is of a request on the hosts says whose it is."""
 
-    def __init__(self, folder: pathlib.Path, passed: str = ""):
+    def __init__(self, folder: pathlib.Path, passed: str = "", build: pathlib.Path = BUILD):
         if os.geteuid() == 0:
             # sshd wants it to be there, for what root has
             pathlib.Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         self.folder = folder
+        self.build = build
         self.accepts = f"AcceptEnv {passed}\n" if passed else ""
         self.hosts: list[SshHost] = []
         self.running: list[subprocess.Popen] = []
@@ -145,7 +146,7 @@ class Machines:
         """A host that runs. `program`: what is called berth there; "": nothing is. `env`: variables of its own."""
         folder = self.folder / name
         folder.mkdir()
-        lab = Lab(folder, machine)
+        lab = Lab(folder, machine, self.build)
         found = folder / "bin"
         found.mkdir()
         if program is None:

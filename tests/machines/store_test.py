@@ -1,7 +1,6 @@
 """One line over a lab: `berth serve --store` with a real etcd, and `berth run --anywhere` at two desks."""
 
 import contextlib
-import ctypes
 import json
 import os
 import shutil
@@ -12,7 +11,7 @@ import urllib.error
 from base64 import b64encode
 
 import pytest
-from desks import Desk
+from desks import Desk, busy, place_of
 from etcd import ETCD, Etcd
 from fleet_of_hosts import PATIENCE_S
 from jobs import eventually
@@ -125,13 +124,6 @@ def tls_lab(two, authority):
     """The same, with an etcd that speaks TLS and wants certificates."""
     with lab_with(two, authority) as made:
         yield made
-
-
-def busy(host):
-    """Somebody there has its one GPU."""
-    process = host.lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
-    assert process.stdout.readline() == "ready\n"
-    return process
 
 
 def note(lab, word):
@@ -397,28 +389,6 @@ def test_a_request_may_not_name_more_hosts_than_a_ticket_holds(lab):
     assert says.readline() == "no a request may name 256 hosts at most; name fewer with --hosts or --host\n"
     assert lab.etcd.keys("ticket") == {}
     asker.close()
-
-
-@contextlib.contextmanager
-def as_seen_by_the_kernel(uid):
-    """What is connected here is another user's, who may go where root may."""
-    libc = ctypes.CDLL(None)
-    os.seteuid(uid)
-    libc.setfsuid(0)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-def place_of(desk, mark, host="gpu1", uid=0):
-    """A place in the line, by hand: the lines that the agent says."""
-    asker = socket.socket(socket.AF_UNIX)
-    asker.settimeout(DEADLINE_S)
-    with as_seen_by_the_kernel(uid) if uid else contextlib.nullcontext():
-        asker.connect(str(desk.socket))
-    asker.sendall(f"wait {mark} 1 {host}\n".encode())
-    return asker, asker.makefile("r")
 
 
 @pytest.mark.parametrize("order", ["fair", "fifo"])
