@@ -27,6 +27,7 @@ import collisions
 import cycles
 import hubs
 import instructions
+import labs
 import look
 import markdown
 import ordering
@@ -57,6 +58,7 @@ PARTS: dict[str, tuple[int, Part]] = {
     "line": (14, ordering.line),
     "submit": (15, submitting.submit),
     "agents": (16, tenants.agents),
+    "lab": (17, labs.lab),
 }
 # What is the same on every machine and needs no peer: its section can stand beside what another run measured.
 COMPUTED = {"line"}
