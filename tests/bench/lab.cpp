@@ -1,9 +1,11 @@
 // A lab in one process: agents of `berth serve --store` that keep requests in the line of one etcd, which
-// wait. lab URL FOLDER AGENTS TICKETS HOSTS: prints "waiting" when each request has its place, then for each
-// line that it reads on standard input the processor time that it has used, in ns.
+// wait. lab URL FOLDER AGENTS TICKETS HOSTS: prints "waiting" when each request has its place. For each line
+// that it reads on standard input, it prints the processor time that it has used, in ns, and how many
+// requests have their place.
 #include <sys/resource.h>
 
 #include <array>
+#include <atomic>
 #include <boost/asio.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +32,7 @@ std::uint64_t used_ns() {
 /// A request that waits: what it is told it reads, and forgets but for its place.
 class Waiter : public std::enable_shared_from_this<Waiter> {
  public:
-  Waiter(asio::io_context& loop, std::size_t& placed) : socket_(loop), placed_(placed) {}
+  Waiter(asio::io_context& loop, std::atomic<std::size_t>& placed) : socket_(loop), placed_(placed) {}
 
   void wait(const std::string& path, const std::string& words) {
     boost::system::error_code error;
@@ -60,7 +62,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   }
 
   Local::socket socket_;
-  std::size_t& placed_;
+  std::atomic<std::size_t>& placed_;
   bool has_place_ = false;
   std::array<char, 4096> piece_{};
 };
@@ -92,15 +94,15 @@ int main(int count, char** words) {
   }
   std::string names;
   for (std::size_t i = 0; i < hosts; ++i) names += fmt::format("{}gpu{}", i == 0 ? "" : ",", i);
-  std::size_t placed = 0;
+  std::atomic<std::size_t> placed = 0;
   for (std::size_t i = 0; i < tickets; ++i)
     std::make_shared<Waiter>(loop, placed)
         ->wait(fmt::format("{}/{}.sock", folder, i % agents), fmt::format("wait {:032x} 1 {}\n", i, names));
 
-  std::thread asker([] {
+  std::thread asker([&placed] {
     for (int each = std::getchar(); each != EOF; each = std::getchar()) {
       if (each != '\n') continue;
-      std::printf("%llu\n", static_cast<unsigned long long>(used_ns()));
+      std::printf("%llu %zu\n", static_cast<unsigned long long>(used_ns()), placed.load());
       std::fflush(stdout);
     }
     std::exit(0);
