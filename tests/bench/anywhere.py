@@ -91,7 +91,9 @@ def free_host(bench: Bench) -> Row:
             figures = Starts(bench.measure, lab.env, bench.runs).hold(
                 contestants(bench, lab, hosts, NOW, started)
             )
-            row.tables.append(Table(f"lab-start-{hosts}", f"{named}: until the command has begun", "ms", figures))
+            row.tables.append(
+                Table(f"lab-start-{hosts}", f"{named}: until the command has begun", "ms", figures)
+            )
         figures = Contest(bench.measure, lab.env, bench.runs).hold(
             contestants(bench, lab, 1, ["true"], started)
         )
@@ -107,7 +109,10 @@ def free_host(bench: Bench) -> Row:
             gateway.close()
     row.tables.append(Table("lab-etcd", "one round trip to etcd, bare", "ms", trips, compared=False))
     row.facts += [
-        told for table in row.tables for told in bars_of_start(table, trips[0].median) if table.key != "lab-etcd"
+        told
+        for table in row.tables
+        for told in bars_of_start(table, trips[0].median)
+        if table.key != "lab-etcd"
     ]
     return row
 
@@ -115,7 +120,9 @@ def free_host(bench: Bench) -> Row:
 def held(what: str, measured: float, bar: float, of: str, unit: str = "ms") -> str:
     """The sentence that compares what was measured with what we hold ourselves to."""
     verdict = (
-        "keeps to that" if measured <= bar else f"misses it by {number(measured - bar)} {unit} ({number(measured / bar)} ×)"
+        "keeps to that"
+        if measured <= bar
+        else f"misses it by {number(measured - bar)} {unit} ({number(measured / bar)} ×)"
     )
     return f"- We hold {what} to {of}, which is {number(bar)} {unit}. It takes {number(measured)} {unit} and {verdict}."
 
@@ -126,7 +133,9 @@ def bars_of_start(table: Table, trip_ms: float) -> list[str]:
     told = []
     if ssh and alone:
         bar = SSH_FACTOR * ssh.median
-        told.append(held(f"`berth run --anywhere` ({table.title})", alone.median, bar, f"{SSH_FACTOR} × `ssh`"))
+        told.append(
+            held(f"`berth run --anywhere` ({table.title})", alone.median, bar, f"{SSH_FACTOR} × `ssh`")
+        )
     if ssh and stored:
         bar = SSH_FACTOR * ssh.median + ROUND_TRIPS * trip_ms
         of = f"{SSH_FACTOR} × `ssh` and {ROUND_TRIPS} writes to etcd"
@@ -239,10 +248,14 @@ def hand_over_at(bench: Bench, length: int) -> Table:
     waiting = bench.times(length, 10)
     bench.say(f"{waiting} wait for a GPU of the lab")
     limit = Figure("a bare watch, then ssh", LIMIT, "POST /v3/watch, then ssh gpu1 true")
-    watch = Figure("a bare watch", FLOOR, "POST /v3/watch", note="a write to etcd, until a watcher is told of it")
+    watch = Figure(
+        "a bare watch", FLOOR, "POST /v3/watch", note="a write to etcd, until a watcher is told of it"
+    )
     ours = Figure("berth run --anywhere", OURS, "berth run --anywhere -- COMMAND",
                   note="the holder's envoy and its command are killed on the host")  # fmt: skip
-    slurm = Figure("Slurm", PEER, "sbatch --gres=gpu:1 JOB", note="two nodes; sched/builtin, without its pauses")
+    slurm = Figure(
+        "Slurm", PEER, "sbatch --gres=gpu:1 JOB", note="two nodes; sched/builtin, without its pauses"
+    )
     rounds = bench.times(ROUNDS)
     with contextlib.ExitStack() as stack:
         lab = stack.enter_context(fleet(bench, f"lab-killed-{length}", hosts=2, desks=2))

@@ -154,7 +154,9 @@ def fleet(bench: Bench, name: str, hosts: int, desks: int) -> Iterator[Fleet]:
     if SSHD is None:
         raise shelf.NotHad("sshd of Debian's packages is not installed")
     if os.geteuid() == 0:
-        pathlib.Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd wants it to be there, for what root has
+        pathlib.Path("/run/sshd").mkdir(
+            mode=0o755, exist_ok=True
+        )  # sshd wants it to be there, for what root has
     folder = bench.directory / name
     folder.mkdir()
     with contextlib.ExitStack() as stack:

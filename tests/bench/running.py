@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import tempfile
+from collections.abc import Iterator
 
 
 def run(words: list[str], environment: dict[str, str], patience_s: float) -> subprocess.CompletedProcess:
@@ -27,3 +28,14 @@ def run(words: list[str], environment: dict[str, str], patience_s: float) -> sub
         out.seek(0)
         err.seek(0)
         return subprocess.CompletedProcess(words, status, out.read(), err.read())
+
+
+@contextlib.contextmanager
+def ended(process: subprocess.Popen) -> Iterator[subprocess.Popen]:
+    """It is killed behind the block."""
+    try:
+        yield process
+    finally:
+        process.kill()
+        with process:
+            process.wait()
