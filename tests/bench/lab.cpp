@@ -1,7 +1,8 @@
-// A lab in one process: agents of `berth serve --store` that keep requests in the line of one etcd, which
-// wait. lab URL FOLDER AGENTS TICKETS HOSTS: prints "waiting" when each request has its place. For each line
-// that it reads on standard input, it prints the processor time that it has used, in ns, and how many
-// requests have their place.
+// Agents of a lab in one process: each is that of `berth serve --store`, and keeps requests in the line of
+// one etcd, which wait. lab URL FOLDER AGENTS TICKETS HOSTS [FIRST]: prints "waiting" when each request has
+// its place. For each line that it reads on standard input, it prints the processor time that it has used, in
+// ns, and how many requests have their place. FIRST is the number of the first agent, where several processes
+// are one lab.
 #include <sys/resource.h>
 
 #include <array>
@@ -27,6 +28,16 @@ std::uint64_t used_ns() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+// Its listener, its watch, its questions, and one more that is being opened while an old one closes.
+constexpr std::size_t kFilesOfAgent = 6;
+
+bool may_open(std::size_t files) {
+  rlimit most{};
+  if (::getrlimit(RLIMIT_NOFILE, &most) != 0) return false;
+  most.rlim_cur = most.rlim_max;
+  return most.rlim_max >= files && ::setrlimit(RLIMIT_NOFILE, &most) == 0;
 }
 
 /// A request that waits: what it is told it reads, and forgets but for its place.
@@ -70,23 +81,26 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
 }  // namespace
 
 int main(int count, char** words) {
-  if (count != 6) return 2;
+  if (count != 6 && count != 7) return 2;
   const std::string url = words[1];
   const std::string folder = words[2];
   const auto number = [&](int which) { return static_cast<std::size_t>(std::atoll(words[which])); };
   const std::size_t agents = number(3);
   const std::size_t tickets = number(4);
   const std::size_t hosts = number(5);
-  const rlimit most{1U << 16U, 1U << 16U};
-  ::setrlimit(RLIMIT_NOFILE, &most);
+  const std::size_t first = count == 7 ? number(6) : 0;
+  if (const std::size_t files = agents * kFilesOfAgent + tickets * 2; !may_open(files)) {
+    std::fprintf(stderr, "this process would open %zu files, and may not\n", files);
+    return 1;
+  }
 
   asio::io_context loop;
   std::vector<std::unique_ptr<berth::serve::StoreAgent>> started;
   for (std::size_t i = 0; i < agents; ++i) {
     berth::serve::StoreSettings settings;
     settings.urls = {url};
-    settings.name = fmt::format("desk{}", i);
-    settings.socket = fmt::format("{}/{}.sock", folder, i);
+    settings.name = fmt::format("desk{}", first + i);
+    settings.socket = fmt::format("{}/{}.sock", folder, first + i);
     auto place = berth::serve::store_place(settings, settings.name);
     started.push_back(std::make_unique<berth::serve::StoreAgent>(
         loop, [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }));
@@ -97,7 +111,8 @@ int main(int count, char** words) {
   std::atomic<std::size_t> placed = 0;
   for (std::size_t i = 0; i < tickets; ++i)
     std::make_shared<Waiter>(loop, placed)
-        ->wait(fmt::format("{}/{}.sock", folder, i % agents), fmt::format("wait {:032x} 1 {}\n", i, names));
+        ->wait(fmt::format("{}/{}.sock", folder, first + i % agents),
+               fmt::format("wait {:032x} 1 {}\n", i, names));
 
   std::thread asker([&placed] {
     for (int each = std::getchar(); each != EOF; each = std::getchar()) {

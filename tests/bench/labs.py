@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import anywhere
 import shelf
-from fleets import TICKETS, Gateway, store
+from fleets import TICKETS, Etcd, Gateway, store
 from markdown import number
 from queues import readable
 from results import LIMIT, OURS, Figure, Row, Table
@@ -25,7 +25,11 @@ from upkeep import observe
 SIZES = (100, 300, 1000)  # agents
 REQUESTS = 10  # of each agent
 HOSTS = 20  # that each request names
-PLACED_S = 1500  # until all know their places
+PLACED_S, LEAST_PLACED_S = 900, 60  # until all know their places
+PATIENCE_S = 30
+IN_A_PROCESS = 250  # agents: a process may open some thousand files
+WAITING = b"waiting\n"
+PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
 SETTLED_S = 15  # more than an agent takes to renew its presence
 OBSERVED_S = 30
 CHANGE_S = 1.0
@@ -60,22 +64,49 @@ class Crowd:
         return Figure(name, role, command, [self.memory_mb], "", note, more)
 
 
-def told(process: subprocess.Popen) -> list[int]:
+def line_of(process: subprocess.Popen, seconds: float) -> bytes:
+    """What it says next; nothing where it says nothing in time."""
+    if not readable(process.stdout.fileno(), seconds):
+        return b""
+    said = process.stdout.readline()
+    if not said:
+        raise OSError("the agents have ended")
+    return said
+
+
+def placed_by(process: subprocess.Popen) -> int:
     process.stdin.write(b"\n")
-    process.stdin.flush()
-    if not readable(process.stdout.fileno(), PLACED_S):
-        raise TimeoutError("the agents say nothing")
-    return list(map(int, process.stdout.readline().split()))
+    said = line_of(process, PATIENCE_S)
+    return int((line_of(process, PATIENCE_S) if said == WAITING else said or b"0 0").split()[1])
 
 
-def await_places(process: subprocess.Popen, crowd: Crowd, requests: int, seconds: float) -> None:
+def await_places(processes: list[subprocess.Popen], crowd: Crowd, requests: int, seconds: float) -> None:
+    """Until all that wait know their places, or all bare connections have been told of all."""
     begin = time.monotonic()
-    if readable(process.stdout.fileno(), seconds):
-        if process.stdout.readline() != b"waiting\n":
-            raise OSError("the agents have ended")
-        crowd.placed_s = time.monotonic() - begin
+    late = [
+        each for each in processes if line_of(each, max(0.0, begin + seconds - time.monotonic())) != WAITING
+    ]
+    if late:
+        there = requests - len(late) * (requests // len(processes)) + sum(map(placed_by, late))
+        crowd.placed = f"{there:,} of {requests:,} after {seconds:.0f} s"
     else:
-        crowd.placed = f"{told(process)[1]:,} of {requests:,} after {seconds:.0f}"
+        crowd.placed_s = time.monotonic() - begin
+
+
+def commands(bench: Bench, crowd: Crowd, etcd: Etcd, folder: pathlib.Path, is_bare: bool) -> list[list[str]]:
+    """Of the processes that are all the agents."""
+    if is_bare:
+        return [
+            [
+                bench.program("watchers"),
+                str(etcd.port),
+                *map(str, (crowd.agents, crowd.agents * REQUESTS, HOSTS)),
+            ]
+        ]
+    count = -(-crowd.agents // IN_A_PROCESS)
+    each = crowd.agents // count
+    words = [bench.program("lab"), etcd.url, str(folder), *map(str, (each, each * REQUESTS, HOSTS))]
+    return [[*words, str(number * each)] for number in range(count)]
 
 
 @contextlib.contextmanager
@@ -142,20 +173,14 @@ def crowd_of(bench: Bench, agents: int, is_bare: bool) -> Crowd:
         etcd = store(folder)
         stack.callback(etcd.kill)
         if is_bare:
-            words = [bench.program("watchers"), etcd.port, agents, requests, HOSTS]
             stack.enter_context(presence(etcd.port, agents))
-        else:
-            words = [bench.program("lab"), etcd.url, folder, agents, requests, HOSTS]
         errors = stack.enter_context((folder / "errors").open("wb"))
-        process = stack.enter_context(
-            ended(
-                subprocess.Popen(
-                    list(map(str, words)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
-                )
-            )
-        )
-        pids = {"etcd": [etcd.process.pid], "agents": [process.pid]}
-        await_places(process, crowd, requests, max(60, PLACED_S * bench.share))
+        processes = [
+            stack.enter_context(ended(subprocess.Popen(words, bufsize=0, stderr=errors, **PIPES)))
+            for words in commands(bench, crowd, etcd, folder, is_bare)
+        ]
+        pids = {"etcd": [etcd.process.pid], "agents": [each.pid for each in processes]}
+        await_places(processes, crowd, requests, max(LEAST_PLACED_S, PLACED_S * bench.share))
         time.sleep(SETTLED_S)
         crowd.idle = percents(bench, pids)
         crowd.memory_mb = resident_mb(etcd.process.pid)
@@ -176,7 +201,7 @@ def figure_of(bench: Bench, agents: int, is_bare: bool) -> tuple[Crowd, Figure]:
          "a C program: each of so many connections is told of every request, and understands nothing")
         if is_bare
         else ("berth serve --store", OURS, "lab URL FOLDER AGENTS REQUESTS HOSTS",
-              "all agents in one process, with their own code; an agent's share is that of the process, divided by them")
+              f"the agents' own code, {IN_A_PROCESS} of them in a process; an agent's share is that of all, divided by them")
     )  # fmt: skip
     bench.say(f"{agents} agents: {name}")
     try:
