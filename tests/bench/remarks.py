@@ -36,6 +36,8 @@ HEADLINES = {
     "hub-first-100": "a hub tells of 100 machines",
     "submit": "submit a job",
     "jobs-next": "a job ends, and the next one starts",
+    "lab-start-1": "start a command on another machine",
+    "lab-killed-10": "a GPU goes from one desk to another",
 }
 
 
@@ -209,6 +211,30 @@ REMARKS = [
         "submit",
         far,
         "What is left is a program with its standard library, and a look whether a runner is there.",
+    ),
+    Remark(
+        "lab-start-*",
+        behind_peer("Slurm srun"),
+        "Slurm has a daemon of root's on each node, which starts the command, and munge says whose it is. Berth has no"
+        " daemon there: ssh logs in as the user, which takes the most of the time, as it does for `ssh` alone.",
+    ),
+    Remark(
+        "lab-whole",
+        behind_peer("Slurm srun"),
+        "Slurm has a daemon of root's on each node, which starts the command. Berth has none there: ssh logs in as the"
+        " user, as it does for `ssh` alone.",
+    ),
+    Remark(
+        "lab-start-*",
+        far,
+        "Each host that a request names is an ssh of its own, and all of them share the processors of this machine.",
+    ),
+    Remark(
+        "lab-killed-*",
+        far,
+        "The next request stands in the queue of the host already, and its ssh is open. The kernel wakes its envoy, the"
+        " envoy asks the driver whether the memory of the GPU is back, and asks by ssh whether to start. The agent at"
+        " the desk writes the start into etcd, and then the envoy starts the command. The limit is a write to etcd and the news of it.",
     ),
     Remark(
         "jobs-1000",

@@ -62,6 +62,8 @@ PARTS: dict[str, tuple[int, Part]] = {
 }
 # What is the same on every machine and needs no peer: its section can stand beside what another run measured.
 COMPUTED = {"line"}
+# What needs no peer but Debian's programs.
+OF_DEBIAN = {"line", "lab"}
 RUNS = 40
 QUICK_RUNS, QUICK_SHARE = 6, 0.1
 NEEDED_MEMORY_MIB = 6000  # 1,000 waiters of ours, 100 of Python's
@@ -198,7 +200,8 @@ def main(words: list[str]) -> int:
         if short := shortages():
             sys.exit("\n".join(["too little for a run:", *short]))
         allow_many_files()
-        shelf.install_all()
+        if not set(names) <= OF_DEBIAN:
+            shelf.install_all()
     # So that all that was started is ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended; the page is as it was"))
     begin = time.monotonic()
@@ -212,7 +215,8 @@ def main(words: list[str]) -> int:
     if is_computed and not options.quick and not options.out and not failures_of_ours(rows):
         print(f"{replace_sections(rows, ROOT / 'docs')}: replaced what {', '.join(names)} computes")
         return 0
-    report = Report(made, facts, shelf.versions(), rows, (time.monotonic() - begin) / 60, command)
+    versions = shelf.versions_of_debian() if set(names) <= OF_DEBIAN else shelf.versions()
+    report = Report(made, facts, versions, rows, (time.monotonic() - begin) / 60, command)
     is_whole = not options.parts and not options.quick
     page = write(report, options.out or (ROOT / "docs" if is_whole else ROOT / "build/bench"))
     if is_whole and not options.out:

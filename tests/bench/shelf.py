@@ -41,8 +41,15 @@ DEBIAN = {
     "Slurm": "slurmctld",
     "munge": "munged",
     "wrk": "wrk",
+    "etcd": "etcd",
+    "OpenSSH": "sshd",
 }
-DEBIAN_PACKAGES = {"redis": "redis-server", "Slurm": "slurmctld"}
+DEBIAN_PACKAGES = {
+    "redis": "redis-server",
+    "Slurm": "slurmctld",
+    "etcd": "etcd-server",
+    "OpenSSH": "openssh-server",
+}
 CANHAZGPU = "github.com/russellb/canhazgpu@v1.1.3"
 PUEUE = "pueue@4.0.4"
 BUILD_PATIENCE_S = 1200
@@ -141,18 +148,24 @@ def by_hand(folder: pathlib.Path) -> tuple[str, str]:
     return version, origin or "put under tests/bench/.peers by hand"
 
 
-def versions() -> list[tuple[str, str, str]]:
-    """Name, version and origin of each, or the reason why it is not there."""
+def versions_of_debian() -> list[tuple[str, str, str]]:
+    """Name, version and origin of each of Debian's programs, or the reason why it is not there."""
     told = []
-    for name, wanted in PYPI.items():
-        if name != "gpu_scheduler":
-            told.append((name, wanted.split()[0].split("==")[1], f"PyPI, {wanted.split('==')[0]}"))
     for name in DEBIAN:
         try:
             program(name)
             told.append((name, version_of_debian(name), "Debian"))
         except NotHad as reason:
             told.append((name, "–", str(reason)))
+    return told
+
+
+def versions() -> list[tuple[str, str, str]]:
+    """The same of all peers. What is not there yet is installed."""
+    told = versions_of_debian()
+    for name, wanted in PYPI.items():
+        if name != "gpu_scheduler":
+            told.append((name, wanted.split()[0].split("==")[1], f"PyPI, {wanted.split('==')[0]}"))
     for name, find, folder in (
         ("canhazgpu", canhazgpu, HOME / "canhazgpu"),
         ("pueue", pueue, HOME / "pueue"),
