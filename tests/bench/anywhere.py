@@ -251,7 +251,7 @@ def hand_over_at(bench: Bench, length: int) -> Table:
     both = Figure("a bare watch, then ssh", FLOOR, "POST /v3/watch, then ssh gpu1 true",
                   note="what a hand-over would take whose ssh began only then")  # fmt: skip
     watch = Figure(
-        "a bare watch", FLOOR, "POST /v3/watch", note="a write to etcd, until a watcher is told of it"
+        "a bare watch", LIMIT, "POST /v3/watch", note="a write to etcd, until a watcher is told of it"
     )
     ours = Figure("berth run --anywhere", OURS, "berth run --anywhere -- COMMAND",
                   note="the holder's envoy and its command are killed on the host")  # fmt: skip
@@ -308,7 +308,7 @@ def hand_over(bench: Bench) -> Row:
               " busy. The next request waits in the line of the lab at another desk. How long until its command runs?")  # fmt: skip
     row.tables = [hand_over_at(bench, length) for length in LENGTHS]
     row.facts.append(
-        f"Behind more than {ALL_REAL} waiting requests, only the first {ROUNDS + SPARE} are processes of `berth run"
+        f"Where more than {ALL_REAL} wait, only the first {bench.times(ROUNDS) + SPARE} are processes of `berth run"
         " --anywhere`. The others are places that this run holds at the agents, by the lines that a request says there:"
         " for the store and the agents they are requests that wait."
     )

@@ -36,6 +36,7 @@ CHANGE_S = 1.0
 RENEWED_S, PRESENT_S = 10, 30  # as an agent does
 MEMORY_MB, ETCD_PERCENT, AGENT_PERCENT = 200, 15, 0.2  # what we hold ourselves to
 PLACED, IDLE, CHANGING = "all placed, s", "idle, % of a core", "a change a second, % of a core"
+ONE_MEMORY = "an agent, MB"
 ONE_IDLE, ONE_CHANGING = "an agent idle, % of a core", "an agent at a change a second, % of a core"
 
 
@@ -45,6 +46,7 @@ class Crowd:
 
     agents: int
     memory_mb: float = 0
+    agents_mb: float = 0
     placed_s: float = 0
     placed: str = ""  # where not all were in time, how many
     idle: dict[str, float] = dataclasses.field(default_factory=dict)
@@ -58,6 +60,7 @@ class Crowd:
             PLACED: self.placed or number(self.placed_s),
             IDLE: number(self.idle["etcd"]),
             CHANGING: number(self.changing["etcd"]),
+            ONE_MEMORY: number(self.agents_mb / self.agents),
             ONE_IDLE: number(self.idle["agents"] / self.agents),
             ONE_CHANGING: number(self.changing["agents"] / self.agents),
         }
@@ -184,6 +187,7 @@ def crowd_of(bench: Bench, agents: int, is_bare: bool) -> Crowd:
         time.sleep(SETTLED_S)
         crowd.idle = percents(bench, pids)
         crowd.memory_mb = resident_mb(etcd.process.pid)
+        crowd.agents_mb = sum(resident_mb(each.pid) for each in processes)
         with changes(etcd.port):
             time.sleep(CHANGE_S)
             crowd.changing = percents(bench, pids)
