@@ -14,13 +14,14 @@ from fleets import BARE, TICKETS, Desk, Fleet, Gateway, busy, fleet, place_of
 from machines import Machine
 from markdown import number
 from queues import JobQueue, ProcessQueue
+from remarks import SSH_FACTOR
 from results import FLOOR, LIMIT, OURS, PEER, Figure, Row, Table
 from running import run
 from servers import Servers, servers
 from setting import Bench
 
 HOSTS = (1, 4)
-SSH_FACTOR, ROUND_TRIPS, WATCHES = 1.3, 3, 10  # what we hold ourselves to
+ROUND_TRIPS, WATCHES = 3, 10  # what we hold ourselves to
 LENGTHS = (10, 100, 1000)
 SLURM_LENGTHS = (10, 100)
 ALL_REAL = 10  # so many are processes, each with its ssh
@@ -288,8 +289,6 @@ def hand_over_at(bench: Bench, length: int) -> Table:
             if theirs and is_due(turn, min(rounds, bench.times(SLURM_ROUNDS, 1)), rounds):
                 slurm.values.append(theirs.hand_over(killed=True))
                 theirs.start(1)
-    if length == LENGTHS[-1]:
-        ours.note += f"; {rounds + SPARE} are processes, the others are places held at the agents by hand"
     figures = [watch, both, ours] + ([slurm] if length in SLURM_LENGTHS else [])
     return Table(f"lab-killed-{length}", f"{waiting:,} wait", "ms", figures)
 

@@ -59,3 +59,10 @@ def test_agents_are_dealt_out_to_processes(agents, processes):
     words = labs.commands(bench, labs.Crowd(agents), etcd, "/folder", is_bare=False)
     assert len(words) == processes and sum(int(each[3]) for each in words) == agents
     assert len({each[6] for each in words}) == processes
+
+
+def test_a_start_that_names_several_hosts_and_takes_long_says_why():
+    several = starts(140.0, 150.0)
+    several.key = "lab-start-4"
+    assert "a fifth as long" in " ".join(markdown.words_on(several))
+    assert "a fifth as long" not in " ".join(markdown.words_on(starts(140.0, 150.0)))
