@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import pathlib
 import socket
 import sys
@@ -152,14 +151,10 @@ def fleet(bench: Bench, name: str, hosts: int, desks: int) -> Iterator[Fleet]:
     """So many hosts with one GPU each: gpu1, gpu2, and so on."""
     if SSHD is None:
         raise shelf.NotHad("sshd of Debian's packages is not installed")
-    if os.geteuid() == 0:
-        pathlib.Path("/run/sshd").mkdir(
-            mode=0o755, exist_ok=True
-        )  # sshd wants it to be there, for what root has
     folder = bench.directory / name
     folder.mkdir()
     with contextlib.ExitStack() as stack:
-        made = Fleet(folder, bench.build)
+        made = Fleet(folder, build=bench.build)
         stack.callback(made.close)
         for number in range(hosts):
             made.add(f"gpu{number + 1}", "1xH100")
