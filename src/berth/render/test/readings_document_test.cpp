@@ -80,11 +80,10 @@ std::string code_or_nothing(std::string_view text) {
 std::string readings_document() {
   std::string text =
       "# What is known of a device\n\n"
-      "Each value has one row in `src/berth/core/device_readings.cpp`, from which this page is written. In "
-      "JSON and in Python "
-      "it has the name in the first column; `berth_` stands before the name of a metric, which is in "
-      "Prometheus' base units. "
-      "What the driver does not tell is `null` in JSON, `None` in Python, and has no series.\n\n"
+      "Each value has one row in `src/berth/core/device_readings.cpp`, and this page is written from these "
+      "rows. The first column is the name of the value in JSON and in Python. The name of a metric begins "
+      "with `berth_`, and the metric is in Prometheus' base units. If the driver does not report a value, "
+      "it is `null` in JSON and `None` in Python, and it has no series.\n\n"
       "| name | what | kind | in expressions | metric | column | changes | of a MIG instance |\n"
       "|--|--|--|--|--|--|--|--|\n";
   for (const DeviceReading& row : device_readings()) {
@@ -95,7 +94,7 @@ std::string readings_document() {
         row.column.title.empty() ? "" : fmt::format("{}, goes {}.", row.column.title, row.column.drop_order),
         row.is_static ? "never" : "yes", row.on_mig ? "its own" : "its GPU's");
   }
-  text += "\nA question reads only what it needs; these are read together:\n\n";
+  text += "\nBerth reads only the values that a request needs. It reads the values of each line below together:\n\n";
   std::vector<std::pair<std::uint32_t, std::string>> groups;
   for (const DeviceReading& row : device_readings()) {
     auto group = std::ranges::find(groups, row.readings.bits, &std::pair<std::uint32_t, std::string>::first);
