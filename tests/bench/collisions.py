@@ -68,12 +68,12 @@ def scripts(bench: Bench, started) -> list[Script]:
     best_fit = f"{UTILITIES}from gpu_utilities.gpu_selector import BestFitGPUSelector as S; found = S().select(found, 1).cuda_id"
     return [
         Script("berth run", OURS, lambda: [bench.berth, "run", "--", take], "berth run -- JOB"),
-        Script("CUDA's own choice", FLOOR, lambda: [take], "JOB", "nobody is asked: each takes the first"),
+        Script("CUDA's own choice", FLOOR, lambda: [take], "JOB", "asks no program: takes the first GPU"),
         Script("nvisel (nvitop)", PEER, masked("nvitop", "nvisel", "-n 1"), "CUDA_VISIBLE_DEVICES=$(nvisel -n 1) JOB"),
         Script("nvgpu", PEER, masked("nvgpu", "nvgpu", "available -l 1"),
                "CUDA_VISIBLE_DEVICES=$(nvgpu available -l 1) JOB"),
         Script("gpuselect", PEER, masked("gpuselect", "gpuselect", ""), "CUDA_VISIBLE_DEVICES=$(gpuselect) JOB",
-               "chooses at random: one of eight times both choose the same"),
+               "chooses at random: one time in eight both choose the same GPU"),
         Script("GPUtil", PEER, picked("GPUtil", "import GPUtil; found = GPUtil.getAvailable(maxMemory=0.1)[0]"),
                "getAvailable()[0]"),
         Script("gpu_utilities", PEER, picked("gpu_utilities", best_fit, "-Wignore"), "BestFitGPUSelector().select"),
@@ -117,8 +117,8 @@ def play(bench: Bench, script: Script, machine: Machine) -> Figure:
 
 def collide(bench: Bench) -> Row:
     row = Row(9, "collide", "Two at once",
-              "Two scripts start in the same instant, each asks for a GPU and takes a context and 1 GiB on it."
-              " How often do both get the same one?")  # fmt: skip
+              "Two scripts start in the same instant. Each asks for a GPU, and takes a context and 1 GiB on it. How"
+              " often do both get the same GPU?")  # fmt: skip
     with Machine(bench, "collide", devices=8) as machine, servers(machine, 8) as started:
         figures = [play(bench, script, machine) for script in scripts(bench, started)]
     row.tables.append(

@@ -113,8 +113,8 @@ def in_programs(bench: Bench, machine: Machine) -> list[Competition]:
         Competition("fork, flock, exit", LIMIT, of(lambda: [bench.program("bare_cycle"), lock + "1"], 8000),
                     "bare_cycle", "a C program: the kernel's part of a lease that ends with its process"),
         Competition("Berth", OURS, of(lambda: [bench.program("cycles"), bench.berth], 2400),
-                    "cycles", "its library: the driver is asked, the queue is stood in, each time. No owner was doubled,"
-                    " none lost: else it fails"),
+                    "cycles", "its library: each time it asks the driver and stands in the queue. It fails if a lease is"
+                    " given twice or lost"),
         Competition("Berth in Python", OURS, of(lambda: [bench.python, "-c", IN_PYTHON], 200),
                     "berth.lease().release()", "one interpreter", most=1),
         Competition("filelock", FLOOR, of(python, 1200), "with FileLock(FILE): pass",
@@ -152,8 +152,8 @@ def compete(bench: Bench, competitions: list[Competition], competitors: int) -> 
 
 def cycles(bench: Bench) -> Row:
     row = Row(7, "cycles", "Leases a second",
-              "Competitors take and give back one GPU by turns, as fast as they can: in programs that stay,"
-              " and by commands that hold it for `true`.")  # fmt: skip
+              "Competitors take one GPU and give it back in turn, as fast as they can: in programs that stay, and by"
+              " commands that hold it while `true` runs.")  # fmt: skip
     for competitors in COMPETITORS:
         many = "1 competitor" if competitors == 1 else f"{competitors} competitors"
         with Machine(bench, f"cycles{competitors}", devices=1) as machine, servers(machine, 1) as started:

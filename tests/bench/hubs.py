@@ -198,8 +198,9 @@ def beside_pages(bench: Bench, machine: Machine, count: int) -> list[Table]:
 
 def hub(bench: Bench) -> Row:
     row = Row(11, "hub", "The hub",
-              "How long until a hub tells of all machines, eight GPUs each? The agents are one C program that answers at"
-              f" once, unless it is said; both hubs are asked for {QUESTION}.")  # fmt: skip
+              "How long does it take until a hub shows all machines, of eight GPUs each? One C program plays all"
+              " agents. It answers at once, except where the table says otherwise. Both hubs are asked for"
+              f" {QUESTION}.")  # fmt: skip
     later: list[Table] = []
     costs: dict[int, Upkeep] = {}
     with Machine(bench, "hub", devices=8, busy=4, process_count=4) as machine:

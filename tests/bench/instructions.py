@@ -63,8 +63,9 @@ def count(
 
 def execute(bench: Bench) -> Row:
     row = Row(12, "instructions", "Instructions",
-              "What the same questions cost in instructions, all processes of a command together. Counted once: they do"
-              " not vary with the load of the machine. The Python programs are counted with their interpreter.")  # fmt: skip
+              "The table gives the instructions that the same questions cost, of all processes of a command"
+              " together. They are counted once, because they do not vary with the load of the machine. The Python"
+              " programs are counted with their interpreter.")  # fmt: skip
     gputil = "import GPUtil; print(GPUtil.getAvailable(maxMemory=0.1)[0])"
     with (
         Machine(bench, "instructions", devices=8, busy=4, process_count=4) as machine,

@@ -91,7 +91,9 @@ def on_real_driver(
 
 
 def look(bench: Bench) -> Row:
-    row = Row(1, "look", "Look", "One listing of all devices, with their readings and the processes on them.")
+    row = Row(
+        1, "look", "Look", "A program lists all devices once, with their readings and the processes on them."
+    )
     for size, processes in SIZES:
         with Machine(bench, f"look{size}", devices=size, busy=size, process_count=processes) as machine:
             figures = Contest(bench.measure, machine.environment, bench.runs).hold(listers(bench, machine))

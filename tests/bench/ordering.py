@@ -147,23 +147,24 @@ def against_bars(found: dict[Cell, Outcome]) -> list[str]:
 
 
 MISSED = (
-    "Where jobs say no time, the few who want half of the machine or all of it wait longest: nobody knows when enough is"
-    " free for them, so others start meanwhile who do not end in time either. What was tried against it is to let the"
-    " fewer start the longer the first in line has waited; at a load of 0.8 the line then grew without an end. To assume"
-    " a day instead of an hour makes the few wait less, and all others more. The remedy is to say a time, and three times"
-    " the truth is good enough."
+    "If jobs give no time limit, the few jobs that want half of the machine or all of it wait longest. It is not"
+    " known when enough GPUs will be free for them, so other jobs start in the meantime, which do not end in time"
+    " either. We tried this rule: the longer the first in line has waited, the fewer other jobs start. At a load of"
+    " 0.8 the line then grew without end. If a day is assumed instead of an hour, the few large jobs wait less, and"
+    " all others wait longer. What helps is a time limit, and three times the true run time is good enough."
 )
 
 
 def line(bench: Bench) -> Row:
     row = Row(14, "line", "Who waits how long",
-              "What the order of a line costs, by the function that says who starts, on jobs that nobody ran:"
-              f" {SEEDS} × {JOBS:,} on 8 GPUs, with Poisson arrivals and run times drawn from 81,098 published ones"
-              " (Microsoft's Philly trace, cut at three days). The jobs are the same for each row. The limit is here EASY"
-              " backfill that knows every run time. A job that says no time is taken to last an hour, and after that three"
-              " times as long as it has. Slurm's backfill is the algorithm of its scheduling guide, and not slurmctld: all"
-              " say three times the truth, and the 30 s between two of its rounds are left out. Computed, not timed: it is"
-              " the same on every machine.")  # fmt: skip
+              "How long jobs wait in a line depends on its order. The function that decides in the real queue was"
+              f" run on simulated jobs: {SEEDS} × {JOBS:,} on 8 GPUs, with Poisson arrivals and run times drawn from"
+              " 81,098 published ones (Microsoft's Philly trace, cut at three days). The jobs are the same for each"
+              " row. The limit here is EASY backfill that knows every run time. A job without a time limit is"
+              " assumed to last an hour. Once it has run for longer, it is assumed to last three times as long as it"
+              " has run so far. Slurm's backfill is the algorithm of its scheduling guide, and not slurmctld: all"
+              " jobs give three times their true run time as their limit, and the 30 s between two of Slurm's rounds"
+              " are left out. The waits are computed, not timed, so they are the same on every machine.")  # fmt: skip
     seeds = bench.times(SEEDS)
     bench.say(f"line: {seeds} × {JOBS} jobs, {len(LOADS) * len(MIXES)} loads, {len(POLICIES)} policies")
     found = outcomes(bench, list(POLICIES), seeds)

@@ -14,12 +14,12 @@ README_BEGIN = "<!-- ./dev bench writes this table, from docs/benchmarks.md. -->
 README_END = "<!-- end of the table -->"
 
 INTRODUCTION = (
-    "Berth, the programs that people use instead, and the limit: a bare program that does only what cannot be avoided."
-    " All of them on the same simulated machine in the same run, in turn (A B A B …), each from its start to its end as"
-    " a user meets it, with the settings that suit it best. The simulated driver answers in about half a millisecond,"
-    " where a real one may take tens; it is the same for all, `nvidia-smi` included. A peer that does not install,"
-    " crashes, hangs or answers wrongly has a row that says so. What must not depend on a machine is counted in"
-    " `tests/counts/`."
+    "This page compares Berth with the programs that people use instead, and with the limit: a bare program that"
+    " does only what cannot be avoided. All of them run on the same simulated machine in the same run, in turn (A B A"
+    " B …). Each is measured from its start to its end, as a user meets it, with the settings that suit it best. The"
+    " simulated driver answers in about half a millisecond, where a real one may take tens. It is the same for all,"
+    " `nvidia-smi` included. If a peer does not install, crashes, hangs or answers wrongly, its row says so. System"
+    " calls and instructions are the same on every machine: the tests in `tests/counts/` count them."
 )
 
 # Key of a table -> what it is called in short.
@@ -85,32 +85,33 @@ REMARKS = [
     Remark(
         "look-*",
         far,
-        "What is left is one more process: the driver is asked by a probe of its own, so that a driver that hangs or"
-        " crashes takes no user's program with it.",
+        "The rest of the difference is one more process: a probe of its own asks the driver, so that a driver that"
+        " hangs or crashes does not take the user's program with it.",
     ),
     Remark(
         "pick*",
         far,
-        "What is left is the probe: a second process, started beside the first, because a driver may hang, crash or fork"
-        " badly. Of both processes the instructions are counted in tests/counts, and the two start at once.",
+        "The rest of the difference is the probe: a second process, started beside the first, because a driver may"
+        " hang, crash or not survive a fork. The two processes start at once. The tests in tests/counts count the"
+        " instructions of both.",
     ),
     Remark(
         "start*",
         far,
-        "What is left over bare is the probe, the ticket with its locks, and `berth run` itself, which stays as the"
-        " command's parent to pass on its signals and to name whatever it leaves behind.",
+        "The rest of the difference is the probe, the ticket with its locks, and `berth run` itself. It stays as the"
+        " parent of the command, passes on signals, and names the processes that the command leaves behind.",
     ),
     Remark(
         "killed-*",
         far,
-        "The next one in line is woken by the kernel, as the limit is; then it asks the driver whether the device's"
-        " memory is back before it starts the command, which the limit does not.",
+        "The kernel wakes the next waiter in line, as it wakes the limit. Before the waiter starts its command, it"
+        " asks the driver whether the device's memory is back. The limit does not ask.",
     ),
     Remark(
         "ended-*",
         far,
-        "The holder's `berth run` looks whether its command left processes behind before the lease ends, and the next one"
-        " asks the driver whether the device's memory is back. The limit does neither.",
+        "Before the lease ends, the holder's `berth run` checks whether its command left processes behind. Then the"
+        " next waiter asks the driver whether the device's memory is back. The limit does neither.",
     ),
     Remark(
         "killed-*", behind_floor("task-spooler"), "task-spooler forks its child at once: it asks no driver."
@@ -121,19 +122,21 @@ REMARKS = [
     Remark(
         "cycles-*",
         far,
-        "Each of Berth's cycles asks the driver, writes a ticket, stands in the queue, and wakes exactly the next one in"
-        " line; the limit keeps no order, and the kernel lets one process take the lock again and again.",
+        "In each cycle, Berth asks the driver, writes a ticket, stands in the queue, and wakes exactly the next"
+        " waiter in line. The limit keeps no order, and the kernel lets one process take the lock again and again.",
     ),
     Remark(
         "cycles-*",
         behind_floor("filelock"),
-        "filelock's cycle is two system calls: it asks no driver and keeps no order, and who finds it taken sleeps 50 ms.",
+        "filelock's cycle is two system calls. It asks no driver and keeps no order. A process that finds the lock"
+        " taken sleeps 50 ms.",
     ),
     Remark(
         "runs-*",
         far,
-        "Each command starts a probe, asks the driver, and asks again when its turn has come, since only then it can know"
-        " that the device's memory is back: that is processor time, which competitors share. flock(1) asks nobody.",
+        "Each command starts a probe and asks the driver. It asks again when its turn has come, since only then can"
+        " it know that the device's memory is back. That takes processor time, which the competitors share. flock(1)"
+        " asks no driver.",
     ),
     Remark(
         "runs-*",
@@ -143,20 +146,21 @@ REMARKS = [
     Remark(
         "idle-cpu-*",
         lambda table: far(table) or limit_is_zero(table),
-        "The first in line looks at the driver now and then, for what has no event (an outsider's memory, a lock taken by"
-        " hand), and each waiter looks every 5 s, far back every 30 s, whether the one before it was stopped. The limit sleeps in the"
-        " kernel and would notice neither.",
+        "The first in line asks the driver now and then, because some changes have no event (an outsider's memory, a"
+        " lock taken by hand). Each waiter checks every 5 s, far back in the queue every 30 s, whether the waiter"
+        " before it was stopped. The limit sleeps in the kernel and would notice neither.",
     ),
     Remark(
         "idle-memory-*",
         far,
-        "A waiter of Berth's is a whole program with its standard library, ready to look, to explain, and to be the"
-        " parent of its command; the limit is sixty lines of C.",
+        "A waiter of Berth is a whole program with its standard library, ready to look, to explain, and to be the"
+        " parent of its command. The limit is sixty lines of C.",
     ),
     Remark(
         "idle-memory-*",
         lambda table: behind_peer("Slurm")(table) or behind_peer("gflow")(table),
-        "A server keeps a waiter as a record and has no process for it; its own memory is divided among them.",
+        "A server keeps a record for each waiter, and no process. The figure is the memory of the server, divided"
+        " among its waiters.",
     ),
     Remark(
         "idle-wakeups-*",
@@ -167,24 +171,24 @@ REMARKS = [
     Remark(
         "idle-wakeups-*",
         lambda table: any(behind_peer(name)(table) for name in ("Slurm", "gflow", "canhazgpu")),
-        "A server wakes for all its jobs at once, a queue without server once for each of its waiters.",
+        "A server wakes once for all its jobs. In a queue without a server, each waiter wakes by itself.",
     ),
     Remark(
         "idle-cpu-*",
         lambda table: any(behind_peer(name)(table) for name in ("Slurm", "gflow", "canhazgpu")),
-        "A server sees to all its jobs at once; it asks no driver while they wait.",
+        "A server looks after all its jobs at once, and asks no driver while they wait.",
     ),
     Remark(
         "collide",
         ours_is_zero,
-        "A lease is a lock of the kernel's that is taken before the command starts: the two cannot both have it."
-        " A program that only looks cannot know what another that looked at the same moment will take.",
+        "A lease is a lock of the kernel, which is taken before the command starts. So two scripts cannot both have"
+        " it. If two programs only look, and look at the same moment, neither knows which GPU the other will take.",
     ),
     Remark(
         "instructions-*",
         far,
-        "Two processes are started where the limit is one; the rest reads and writes what is between them, and says why"
-        " a device was not taken.",
+        "Berth starts two processes, and the limit is one. The other instructions pass messages between the two"
+        " processes, and say why a device was not taken.",
     ),
     Remark(
         "instructions-lease",
@@ -194,24 +198,24 @@ REMARKS = [
     Remark(
         "serve-p50",
         far,
-        "Half of it is the HTTP of a real server: it reads the header that the limit only skips.",
+        "Half of that time is the HTTP of a real server, which reads the header. The limit only skips it.",
     ),
     Remark(
         "serve-p99",
         far,
-        "Once a second the probe and the look take their processor time from the same processors; the limit has one"
-        " answer for ever.",
+        "Once a second the probe and the look take time of the same processors. The limit gives one answer for ever.",
     ),
     Remark(
         "line-*",
         behind_best,
-        "Slurm plans a start for everybody in line, and Berth for the first and for those who compete for other GPUs: it"
-        " decides in each job's own process, in one pass.",
+        "Slurm plans a start for every job in line. Berth plans a start only for the first job and for jobs that"
+        " compete for other GPUs, because each job's own process decides, in one pass.",
     ),
     Remark(
         "submit",
         far,
-        "What is left is a program with its standard library, and a look whether a runner is there.",
+        "The rest of the difference is a program with its standard library, which also checks whether a runner is"
+        " there.",
     ),
     Remark(
         "lab-start-*",
@@ -242,25 +246,25 @@ REMARKS = [
     Remark(
         "jobs-1000",
         behind_peer("Slurm"),
-        "Slurm's server has its jobs in memory. No server of Berth's does: each job is read from its files.",
+        "Slurm's server has its jobs in memory. Berth has no such server: it reads each job from its files.",
     ),
     Remark(
         "jobs-processes",
         behind_peer("gflow"),
-        "A runner keeps the jobs, and one process stands in the queue of the machine for all of them. Both end with the"
-        " last job; a server stays.",
+        "Berth has a runner for the jobs, and one process that stands in the queue of the machine for all of them."
+        " Both end with the last job. A server stays.",
     ),
     Remark(
         "jobs-cpu",
         behind_best,
-        "The first in line looks at the driver now and then, for what has no event (an outsider's memory, a lock taken by"
-        " hand). The best peer asks no driver.",
+        "The first in line asks the driver now and then, because some changes have no event (an outsider's memory, a"
+        " lock taken by hand). The best peer asks no driver.",
     ),
     Remark(
         "jobs-true",
         far,
-        "Each job has a lease of its own, for which the driver is asked, and its start is on the disk before its command"
-        " begins, so that nothing is run twice. The limit does neither.",
+        "Berth asks the driver for the lease of each job. It writes the start of a job to the disk before the"
+        " command begins, so that nothing is run twice. The limit does neither.",
     ),
     Remark(
         "jobs-true",

@@ -224,7 +224,7 @@ def serve(bench: Bench) -> Row:
             Table("serve-cpu", "asked by nobody: processor time", "% of a core",
                   [figure(agent, [costs[agent.name].core_percent]) for agent in watched], counts=True, compared=False),
         ]  # fmt: skip
-        row.facts.append("Berth looks once a second also when nobody asks; nvgpu looks at each request.")
+        row.facts.append("Berth looks once a second, also if no client asks. nvgpu looks at each request.")
         if not started[0].trouble:
             row.tables.append(streams_table(bench, started[0]))
     return row
@@ -256,7 +256,7 @@ def page(bench: Bench) -> Row:
         13,
         "page",
         "The page",
-        "100 machines of eight GPUs in Debian's Chromium. No peer has one of that kind.",
+        "The page shows 100 machines of eight GPUs in Debian's Chromium. No peer has such a page.",
     )
     python = ROOT / ".venv/bin/python"
     done = run(

@@ -261,8 +261,8 @@ def of_ours(bench: Bench, row: Row) -> None:
 
 def submit(bench: Bench) -> Row:
     row = Row(15, "submit", "Jobs",
-              "Jobs that are submitted and left alone, on one GPU: what it takes to submit them, to show them, to keep them, and"
-              " to start the next one.")  # fmt: skip
+              "Jobs are submitted and left alone, on one GPU. How much does it cost to submit them, to show them, to"
+              " keep them, and to start the next one?")  # fmt: skip
     while_one_runs(bench, row)
     one_after_another(bench, row)
     of_ours(bench, row)

@@ -65,7 +65,12 @@ def replay(bench: Bench) -> Table:
         figures.append(figure)
     limit = 3600 * min(GPUS / COMPUTE_S, SESSIONS / (THINK_S + COMPUTE_S))
     figures.append(
-        Figure("nobody ever waits", LIMIT, values=[limit], note="computed: they think as long as they think")
+        Figure(
+            "nobody ever waits",
+            LIMIT,
+            values=[limit],
+            note="computed: the most that the GPUs and the sessions allow",
+        )
     )
     title = f"{SESSIONS} sessions on {GPUS} GPUs, {share:.0%} of whose time they think"
     return Table("agents", title, "jobs an hour", figures, True)
@@ -112,7 +117,7 @@ def leases(bench: Bench, machine: Machine) -> int:
 
 def agents(bench: Bench) -> Row:
     row = Row(16, "agents", "Coding agents",
-              "Programs that think and compute in turn. A GPU that one of them holds is idle while it thinks; by `berth mcp`"
-              " each command has a GPU of its own, and people come first.")  # fmt: skip
+              "Programs think and compute in turn. If a program holds a GPU, the GPU is idle while the program"
+              " thinks. With `berth mcp`, each command gets a GPU of its own, and people come first.")  # fmt: skip
     row.tables = [replay(bench), person(bench)]
     return row

@@ -89,7 +89,7 @@ def rivals(bench: Bench) -> list[Rival]:
 
     return [
         Rival("bare flock", LIMIT, bare, (1,), IDLE_LENGTHS, command="handover wait FILE",
-              note="a C program blocked in flock that becomes its command"),
+              note="a C program that is blocked in flock and then becomes its command"),
         Rival("berth run", OURS, berth, LENGTHS, IDLE_LENGTHS, command="berth run -- COMMAND",
               note="woken; `berth run` and its command are killed"),
         Rival("filelock", FLOOR, filelock, (1, 10), (100,), 12, 0.05, "with FileLock(FILE)",
@@ -172,7 +172,7 @@ def hand_over(bench: Bench) -> list[Row]:
     killed = Row(5, "handover", "Hand-over: the holder is killed",
                  "The holder of the only GPU is killed with SIGKILL. How long until the next one's command runs?")  # fmt: skip
     ended = Row(6, "handover", "Hand-over: the holder ends",
-                "The same when the holder's command ends in order.")  # fmt: skip
+                "The same, but the holder's command ends by itself.")  # fmt: skip
     with contextlib.ExitStack() as stack:
         lines = [Line(rival, length) for rival in rivals(bench) for length in rival.lengths]
         for line in lines:
