@@ -94,7 +94,9 @@ std::string readings_document() {
         row.column.title.empty() ? "" : fmt::format("{}, goes {}.", row.column.title, row.column.drop_order),
         row.is_static ? "never" : "yes", row.on_mig ? "its own" : "its GPU's");
   }
-  text += "\nBerth reads only the values that a request needs. It reads the values of each line below together:\n\n";
+  text +=
+      "\nBerth reads only the values that a request needs. It reads the values of each line below "
+      "together:\n\n";
   std::vector<std::pair<std::uint32_t, std::string>> groups;
   for (const DeviceReading& row : device_readings()) {
     auto group = std::ranges::find(groups, row.readings.bits, &std::pair<std::uint32_t, std::string>::first);
