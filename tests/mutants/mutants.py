@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).with_name("mutants.toml")
 RELEASE = ROOT / "build" / "release"
 SCRATCH = ROOT / "build" / "mutants"
+PROGRAMS_OF_OURS = ["berth", "berth-serve"]
 TREE, PROGRAMS = SCRATCH / "tree", SCRATCH / "programs"
 # Where the sources have it too, so that ccache knows most of it already.
 BUILD = TREE / "build" / "release"
@@ -52,16 +53,16 @@ def read_table() -> list[Mutant]:
     return [Mutant(**row) for row in tomllib.loads(TABLE.read_text())["mutant"]]
 
 
-def target(test: str) -> str:
+def targets(test: str) -> list[str]:
     """What has to be built for it."""
-    kind, layer, *_ = shlex.split(test)
-    return f"berth_{layer}_test" if kind == "unit" else "berth"
+    kind, place, *_ = shlex.split(test)
+    return [f"berth_{place}_test"] if kind == "unit" else PROGRAMS_OF_OURS
 
 
 def command(test: str) -> list:
     kind, *words = shlex.split(test)
     if kind == "unit":
-        return [BUILD / target(test), f"--test-case={','.join(words[1:])}"]
+        return [BUILD / targets(test)[0], f"--test-case={','.join(words[1:])}"]
     place, *options = words
     return [sys.executable, "-m", "pytest", "-q", "-x", f"tests/{place}", *options]
 
@@ -82,6 +83,10 @@ def copy_tree() -> None:
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(text)
             shutil.copymode(ROOT / name, copy)
+    # The tools of the page, which the agent has in it.
+    for tools in (".node", "web/node_modules"):
+        if not (TREE / tools).is_symlink():
+            (TREE / tools).symlink_to(ROOT / tools)
     for path in TREE.rglob("*"):
         name = str(path.relative_to(TREE))
         if (
@@ -102,7 +107,6 @@ def run(words: list) -> None:
 def configure(directory: pathlib.Path, *options: str) -> None:
     if shutil.which("ccache"):
         options += ("-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
-    # The agent is the release build's own: nothing of it is broken, and the copy has none of the page's tools.
     run(
         [
             "cmake",
@@ -112,8 +116,8 @@ def configure(directory: pathlib.Path, *options: str) -> None:
             directory,
             "-G",
             "Ninja",
-            "-DBERTH_SERVE=OFF",
-            "-DCMAKE_CXX_FLAGS=-Wno-maybe-uninitialized",
+            "-DBERTH_SERVE=ON",
+            "-DCMAKE_CXX_FLAGS=-Wno-maybe-uninitialized -Wno-mismatched-new-delete",
             *options,
         ]
     )
@@ -126,8 +130,8 @@ def prepare(mutants: list[Mutant]) -> None:
     for path in [*PROGRAMS.iterdir()]:
         path.unlink()
     for path in RELEASE.iterdir():
-        (PROGRAMS / path.name).symlink_to(BUILD / "berth" if path.name == "berth" else path)
-    build(sorted({target(mutant.test) for mutant in mutants}))
+        (PROGRAMS / path.name).symlink_to(BUILD / path.name if path.name in PROGRAMS_OF_OURS else path)
+    build(sorted({each for mutant in mutants for each in targets(mutant.test)}))
 
 
 def build(targets: list, directory: pathlib.Path = BUILD) -> None:
@@ -167,7 +171,7 @@ def examine(mutant: Mutant) -> str:
     before = path.read_bytes()
     try:
         path.write_text(mutant.text_of(TREE))
-        build([target(mutant.test)])
+        build(targets(mutant.test))
         return "SURVIVED" if outcome(mutant.test) == "passed" else ""
     finally:
         path.write_bytes(before)
