@@ -118,7 +118,7 @@ run_part_wheels() {
 }
 
 # The whole, in two lanes: tests of the program wait most of the time, and beside them whatever computes is built and
-# looked at, at the lowest priority. Each test of the program runs once: under the sanitizers, or, where it is marked
+# looked at, at a lower priority. Each test of the program runs once: under the sanitizers, or, where it is marked
 # so, as the build that ships. `./dev test release` runs all of them as the build that ships.
 run_whole() {
   check build-release build release || return 0
@@ -134,7 +134,7 @@ run_whole() {
 
 compute_beside() {
   local part
-  renice -n 19 -p "$BASHPID" >/dev/null
+  renice -n 5 -p "$BASHPID" >/dev/null
   if check build-debug build debug; then unit_tests_debug; fi
   unit_tests release
   tests_under_tsan

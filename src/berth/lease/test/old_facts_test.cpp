@@ -126,7 +126,7 @@ TEST_CASE(
   };
   Patience patience;
   patience.wait = true;
-  patience.limit = std::chrono::milliseconds(50);
+  patience.limit = std::chrono::seconds(2);
   const SourceAccess access{[&]() -> Result<source::Source*> { return &scene.source; }, [] {}};
   const auto acquired = acquire_in_turn(access, scene.store, scene.request, scene.options, {}, patience, {});
   REQUIRE(acquired.has_value());
