@@ -334,6 +334,10 @@ def test_what_was_missed_while_the_store_was_out_of_reach_is_read_again(lab, pas
 
 def test_a_ticket_that_is_written_late_does_not_stay(lab, passage):
     busy(lab.hosts[0])
+    # The agent removes what was left before it started, once. What comes later is another matter.
+    left = {"home": "desk1", "uid": 0, "lane": 1, "hosts": ["gpu2"], "joined": []}
+    lab.etcd.ask("kv/put", key="/berth/1/ticket/desk1-" + "cd" * 16, value=json.dumps(left))
+    eventually(lambda: lab.etcd.keys("ticket") == {}, 60)
     passage.holds = b64encode(b"/berth/1/ticket")
     job = lab.desks[0].start("--", "true", hosts="gpu1")
     eventually(lambda: passage.held)
