@@ -16,7 +16,7 @@ from setting import Bench
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path += [str(TESTS), str(TESTS / "machines")]
-from desks import Desk, busy, place_of  # noqa: E402, F401  (passed on)
+from desks import Desk, at_desks, busy, place_of  # noqa: E402, F401  (passed on)
 from etcd import ETCD, Etcd  # noqa: E402
 from fleet_of_hosts import SSHD, Machines  # noqa: E402
 
@@ -158,12 +158,7 @@ def fleet(bench: Bench, name: str, hosts: int, desks: int) -> Iterator[Fleet]:
         stack.callback(made.close)
         for number in range(hosts):
             made.add(f"gpu{number + 1}", "1xH100")
-        made.etcd = store(folder)
-        stack.callback(made.etcd.kill)
-        made.desks = [Desk(made, made.etcd, f"desk{number + 1}") for number in range(desks)]
-        for desk in made.desks:
-            desk.start_agent()
-        yield made
-        for process in made.running:  # whose agents end before their machine does
-            if process.poll() is None:
-                process.kill()
+        etcd = store(folder)
+        stack.callback(etcd.kill)
+        with at_desks(made, etcd, desks):
+            yield made

@@ -65,6 +65,19 @@ class Desk:
         return job
 
 
+@contextlib.contextmanager
+def at_desks(machines, etcd, count):
+    """desk1, desk2 and so on, whose agents run. In the end what runs is killed before its machine ends."""
+    machines.etcd = etcd
+    machines.desks = [Desk(machines, etcd, f"desk{number + 1}") for number in range(count)]
+    for desk in machines.desks:
+        desk.start_agent()
+    yield machines
+    for process in machines.running:
+        if process.poll() is None:
+            process.kill()
+
+
 def busy(host):
     """Somebody there has its one GPU."""
     process = host.lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")

@@ -11,7 +11,7 @@ import urllib.error
 from base64 import b64encode
 
 import pytest
-from desks import Desk, busy, place_of
+from desks import at_desks, busy, place_of
 from etcd import ETCD, Etcd
 from fleet_of_hosts import PATIENCE_S
 from jobs import eventually
@@ -99,14 +99,8 @@ def lab_with(two, authority=None):
         pytest.skip("needs etcd-server")
     etcd = Etcd(two.folder, authority)
     etcd.start()
-    two.etcd = etcd
-    two.desks = [Desk(two, etcd, "desk1"), Desk(two, etcd, "desk2")]
-    for desk in two.desks:
-        desk.start_agent()
-    yield two
-    for process in two.running:  # whose agents end before their machine does
-        if process.poll() is None:
-            process.kill()
+    with at_desks(two, etcd, 2):
+        yield two
     if etcd.process is not None:
         etcd.process.send_signal(signal.SIGCONT)
     etcd.kill()
