@@ -56,13 +56,15 @@ void log_line(const std::string& text) {
   cli::write_error("berth: " + text + "\n");
 }
 
-/// The rule of who comes first, for the line of the lab as for that of this machine. Where the site file is
-/// broken nobody goes past those who ask here.
-TurnOrder order_of_site() {
+/// The rule of who comes first, for the line of the lab as for that of this machine, and what a user may have
+/// of the lab. Where the site file is broken nobody goes past those who ask here.
+void apply_site_file(serve::StorePlace& place) {
   const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
-  if (files) return files->policy.line.order;
-  log_line(fmt::format("first come, first served in the line of the lab: {}", files.error().message));
-  return TurnOrder::fifo;
+  if (!files)
+    return log_line(fmt::format("first come, first served and without limits in the line of the lab: {}",
+                                files.error().message));
+  place.order = files->policy.line.order;
+  place.limits = files->policy.limits;
 }
 
 /// nullopt: help was asked for, and given.
@@ -79,7 +81,7 @@ Result<std::optional<Wanted>> read_settings(std::span<char*> words) {
   BERTH_DO(cli::read_serve_file(config_file, syntax));
   BERTH_DO(serve::check(settings));
   BERTH_LET(wanted.store, serve::store_place(settings.store, serve::own_hostname()));
-  if (wanted.store) wanted.store->order = order_of_site();
+  if (wanted.store) apply_site_file(*wanted.store);
   if (settings.hub.is_hub) {
     BERTH_LET(auto agents, serve::read_agents(settings.hub));
     wanted.agents = std::move(agents);

@@ -370,6 +370,25 @@ def test_a_host_that_is_lost_before_the_answer_costs_the_request_no_other(lab, p
     eventually(lambda: lab.etcd.keys("start") == {})
 
 
+@pytest.mark.parametrize("word", ["left", "closed"])
+def test_a_host_that_is_lost_with_the_yes_costs_the_request_no_other(lab, word):
+    """Left for good, or let go until it is opened again."""
+    asker, says = place_of(lab.desks[0], "ab" * 16, "gpu1,gpu2")
+    assert "open gpu1\n" in iter(says.readline, "")
+    asker.sendall(b"joined gpu1\njoined gpu2\nstart gpu1\n")
+    assert "yes gpu1\n" in iter(says.readline, "")
+    asker.sendall(f"{word} gpu1\n".encode())
+    eventually(lambda: joined(lab) == [1] and lab.etcd.keys("start") == {})
+    if word == "closed":
+        assert "open gpu1\n" in iter(says.readline, "")
+    asker.sendall(b"start gpu2\n")
+    assert "yes gpu2\n" in iter(says.readline, "")
+    assert [json.loads(text)["host"] for text, _ in lab.etcd.keys("start").values()] == ["gpu2"]
+    asker.close()
+    says.close()
+    eventually(lambda: lab.etcd.keys("start") == {})
+
+
 def test_all_of_the_line_is_read_once_and_not_at_each_change(lab, passage):
     busy(lab.hosts[0])
     lab.desks[0].waits("--", "true", hosts="gpu1")

@@ -126,6 +126,8 @@ byte life[N], stopped;
 byte hosts[N], joined[N], entered[N];
 byte asking[N], right[N]; /* 1 + the host */
 byte opened[N], yes_word[N], no_word; /* said to it, and not read yet */
+byte back; /* whose start was taken back */
+byte fell[N]; /* a set of hosts: the envoy has given up, and who is stopped has not seen it */
 
 /* Its envoy on each host. */
 #define AWAY 0
@@ -185,7 +187,7 @@ inline end_request(r) {
   if :: has(guests, r) -> gone = gone | bit(id(r)) :: else fi;
   forget_guest(r);
   life[r] = OVER; stopped = stopped & ~bit(r);
-  hosts[r] = 0; joined[r] = 0; entered[r] = 0; asking[r] = 0; right[r] = 0; opened[r] = 0; yes_word[r] = 0;
+  hosts[r] = 0; joined[r] = 0; entered[r] = 0; asking[r] = 0; right[r] = 0; opened[r] = 0; yes_word[r] = 0; fell[r] = 0;
   no_word = no_word & ~bit(r)
 }
 
@@ -226,7 +228,7 @@ inline write_start(t, seen_order, value) {
   if
   :: may_start(t, seen_order) ->
      i = ((value) - 1) & 1; j = t;
-     order = (wipes > 0) || every(none_before_it);
+     order = (wipes > 0) || has(back, ((value) - 1) / 2) || every(none_before_it);
      assert(order);
      i = 0; j = 0;
      place = (ticket[t] != 0);
@@ -245,6 +247,35 @@ inline write_remove(t) {
   ticket[t] = 0; start[t] = 0
 }
 
+/* A start of one that has lost its host before the command could begin: it waits again, at the end of the line. In
+ * the lines in which it stands already it stays before those who came after it. */
+inline write_back(t, seen_start, value) {
+  if
+  :: start[t] == (seen_start) && ticket[t] == 0 ->
+     start[t] = 0; revision++; ticket[t] = (revision << 4) | (value); made = 1
+  :: else -> made = 0
+  fi
+}
+
+/* It has no right to start there any more. What it was told before is read before it is opened this host again. */
+inline ask_no_more(r, h) {
+#ifndef BREAK_KEEP_THE_YES
+  if :: right[r] == h + 1 || yes_word[r] == h + 1 -> told_yes = told_yes & ~bit(r) :: else fi;
+#endif
+  if :: yes_word[r] == h + 1 -> yes_word[r] = 0 :: else fi;
+  if :: right[r] == h + 1 -> right[r] = 0 :: else fi;
+  if :: asking[r] == h + 1 -> asking[r] = 0 :: else fi;
+  if :: wants_start[r] == h + 1 -> wants_start[r] = 0 :: else fi
+}
+/* Its envoy has given up: the agent hears so, and opens this host again in its turn. */
+inline let_go(r, h) {
+  ask_no_more(r, h);
+#ifndef BREAK_STAND_NO_MORE
+  told[r] = told[r] & ~bit(h);
+#endif
+  joined[r] = joined[r] & ~bit(h); entered[r] = entered[r] & ~bit(h)
+}
+
 /* --- on a host: the own line, the grant, the word */
 
 #define me (_pid / 2)
@@ -254,7 +285,7 @@ inline write_remove(t) {
 active [2 * N] proctype Envoy()
 {
   do
-  :: d_step { life[me] == WAITS && awake(me) && at(me, h) == AWAY && has(hosts[me], h) && has(opened[me] | entered[me], h) ->
+  :: d_step { life[me] == WAITS && awake(me) && at(me, h) == AWAY && has(hosts[me], h) && !has(fell[me], h) && has(opened[me] | entered[me], h) ->
        i = 0; j = 0;
        do
        :: i < N -> if :: rank_at(i, h) > j -> j = rank_at(i, h) :: else fi; i++
@@ -269,11 +300,7 @@ active [2 * N] proctype Envoy()
   :: d_step { at(me, h) == GRANTED && life[me] == WAITS && awake(me) && has(joined[me], h) && asking[me] == 0 ->
        asking[me] = h + 1;
        if :: has(guests, me) -> wants_start[me] = h + 1 :: else fi }
-#ifdef BREAK_RIGHT_IS_GRANT
-  :: d_step { at(me, h) != AWAY && life[me] == WAITS && awake(me) && right[me] == h + 1 ->
-#else
   :: d_step { at(me, h) == GRANTED && life[me] == WAITS && awake(me) && right[me] == h + 1 ->
-#endif
 #if SEEN == LET_GO
        unseen = (at(me, 1 - h) != GRANTED); assert(unseen);
 #endif
@@ -290,21 +317,18 @@ active [2 * N] proctype Envoy()
   :: d_step { at(me, h) == BEGUN && !has(LONG, me) -> end_request(me) }
   /* 30 s without the word; who is stopped gets in line again only when it goes on. */
   :: d_step { at(me, h) == GRANTED && (has(stopped, me) || right[me] != h + 1 && give_ups < GIVE_UPS) ->
-       if :: awake(me) -> give_ups++ :: else fi;
        leave_host(me, h); excused = excused | bit(me);
-#ifdef BREAK_STAND_NO_MORE
-       entered[me] = entered[me] & ~bit(h)
-#endif
-       }
+       if
+       :: awake(me) -> give_ups++; let_go(me, h)
+       :: else -> fell[me] = fell[me] | bit(h)
+       fi }
+  :: d_step { has(fell[me], h) && life[me] == WAITS && awake(me) -> fell[me] = fell[me] & ~bit(h); let_go(me, h) }
   :: d_step { at(me, h) == TOLD && give_ups < GIVE_UPS -> give_ups++; end_request(me) }
   :: d_step { at(me, h) != AWAY && life[me] == WAITS && awake(me) && losses < LOSSES ->
        losses++; leave_host(me, h);
        hosts[me] = hosts[me] & ~bit(h); joined[me] = joined[me] & ~bit(h); entered[me] = entered[me] & ~bit(h);
-       if :: wants_start[me] == h + 1 -> wants_start[me] = 0 :: else fi;
-       if
-       :: right[me] == h + 1 || hosts[me] == 0 -> end_request(me)
-       :: else -> if :: asking[me] == h + 1 -> asking[me] = 0 :: else fi
-       fi }
+       ask_no_more(me, h);
+       if :: hosts[me] == 0 -> end_request(me) :: else fi }
   od
 }
 #undef me
@@ -338,8 +362,7 @@ active [N] proctype Request()
   :: d_step { yes_word[me] != 0 && life[me] == WAITS && awake(me) ->
        if
        :: asking[me] == yes_word[me] -> right[me] = asking[me]; yes_word[me] = 0
-       :: asking[me] != yes_word[me] && right[me] == 0 -> end_request(me)
-       :: else -> yes_word[me] = 0
+       :: else -> yes_word[me] = 0 /* that host was lost, and the agent has heard so */
        fi }
   :: d_step { has(no_word, me) && yes_word[me] == 0 && life[me] == WAITS && awake(me) ->
        no_word = no_word & ~bit(me);
@@ -359,6 +382,12 @@ inline say_yes(host) {
 /* The start that is there stays. */
 inline say_no() { no_word = no_word | bit(me); forget_guest(me) }
 
+#define is_lost_on(host) (ks(me) == text(me, host) && wants_start[me] != (host) + 1)
+#ifdef BREAK_YES_ANYWHERE
+#define has_lost_start false
+#else
+#define has_lost_start (!has(told_yes, me) && (is_lost_on(0) || is_lost_on(1)))
+#endif
 #define is_guest (ready(a) && has(whole, a) && has(guests, me))
 #ifdef BREAK_RUNNING_GETS_TICKET
 #define may_have_ticket true
@@ -449,14 +478,23 @@ active [N] proctype Guest()
        if
        :: has(flight_made, a) ->
           kt(me) = 0; ks(me) = flight[a];
-          if :: has(guests, me) -> say_yes((flight[a] - 1) & 1) :: else fi
+          if :: has(guests, me) && wants_start[me] == 1 + ((flight[a] - 1) & 1) -> say_yes((flight[a] - 1) & 1) :: else fi
        :: else -> copy(a)
        fi;
        flight[a] = 0; flight_made = flight_made & ~bit(a) }
   :: d_step { lost < LOST && flight[a] != 0 && (flight[a] - 1) / 2 == me ->
        lost++; flight[a] = 0; flight_made = flight_made & ~bit(a) }
+#ifndef BREAK_SILENT_ABOUT_START
+  :: d_step { is_guest && kt(me) == 0 && has_lost_start ->
+       write_back(id(me), ks(me), wanted(me));
+       if
+       :: made -> kt(me) = ticket[id(me)]; ks(me) = 0; back = back | bit(me)
+       :: else -> copy(a)
+       fi;
+       made = 0 }
+#endif
   /* It was started: the same host and the same process may hear it again. */
-  :: d_step { is_guest && wants_start[me] != 0 && kt(me) == 0 && ks(me) != 0 && is_known_started ->
+  :: d_step { is_guest && wants_start[me] != 0 && kt(me) == 0 && ks(me) != 0 && is_known_started && !has_lost_start ->
        if
 #ifdef BREAK_YES_ANYWHERE
        :: true -> say_yes(wants_start[me] - 1)
@@ -469,7 +507,7 @@ active [N] proctype Guest()
        :: else -> say_no()
        fi }
 #if !defined(BREAK_SILENT_ABOUT_START) && !defined(BREAK_START_TWICE)
-  :: d_step { is_guest && wants_start[me] == 0 && kt(me) == 0 && ks(me) != 0 && !has(told_yes, me) -> say_no() }
+  :: d_step { is_guest && wants_start[me] == 0 && kt(me) == 0 && ks(me) != 0 && !has(told_yes, me) && !has_lost_start -> say_no() }
 #endif
   :: d_step { is_open(0) -> say_open(0) }
   :: d_step { is_open(1) -> say_open(1) }

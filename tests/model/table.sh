@@ -179,7 +179,10 @@ world long  'store, all leases lost'         $two -DLEASES=1
 world long  'store, agent cut off'           $two -DCUTS=1
 world long  'store, wiped'                   $two -DWIPES=1
 world long  'store, wiped while one runs'    $two -DWIPES=1 $for_good
-world long  'store, envoy gives up'          $two -DGIVE_UPS=1
+world quick 'store, envoy gives up'          $two -DGIVE_UPS=1
+world long  'store, envoys give up'          $two -DGIVE_UPS=2
+world long  'store, envoy gives up while one runs' $two -DGIVE_UPS=1 $for_good
+world long  'store, envoy gives up, answer lost' $two -DGIVE_UPS=1 -DLOST=1
 world quick 'store, host lost'               $two -DLOSSES=1
 world long  'store, answer and host lost'    $two -DLOST=1 -DLOSSES=1
 world quick 'store, twins, agent killed'     $twins -DAGENT_KILLS=1
@@ -195,7 +198,6 @@ variant long  'store, yes unread'                  once  $twins -DAGENT_KILLS=1 
 variant quick 'store, yes to any host'             place $two -DLOST=1 -DLOSSES=1 -DBREAK_YES_ANYWHERE
 variant long  'store, a start without revision'    place $two -DWIPES=1 -DBREAK_NO_REVISION
 variant quick 'store, what is known is trusted'    place $two -DLOST=1 -DBREAK_UNCONDITIONAL
-variant quick 'store, the right is a grant'        exclusive $two -DGIVE_UPS=1 -DBREAK_RIGHT_IS_GRANT
 variant quick 'store, opened before others joined' order $wide -DBREAK_OPEN_UNJOINED
 variant quick 'store, opened before all is heard'  order $two -DBREAK_OPEN_UNHEARD
 variant quick 'store, a lease takes the ticket'    held  $two -DLEASES=1 -DBREAK_TICKET_UNDER_LEASE
@@ -210,13 +212,12 @@ variant long  'store, no pass-over'                stuck $wide -DSTOPS=1 -DBREAK
 variant quick 'store, the missed are waited for'   stuck $two -DCRASHES=1 -DBREAK_WAIT_FOR_MISSED
 variant quick 'store, the missed keep the window'  stuck $two -DCRASHES=1 -DBREAK_DEAD_KEEP_WINDOW
 variant quick 'store, a silent watch is trusted'   stuck $two -DMUTES=1 -DBREAK_TRUST_WATCH
-variant quick 'store, in line once only'           stuck $two -DGIVE_UPS=1 -DBREAK_STAND_NO_MORE
+variant quick 'store, a yes is kept'               stuck $two -DLOSSES=1 -DBREAK_KEEP_THE_YES
+variant quick 'store, in line once only'           stuck $two $for_good -DGIVE_UPS=1 -DBREAK_STAND_NO_MORE
 
 seen quick 'store, yes is said again'              $two -DLOST=1 -DSEEN=AGAIN
 seen quick 'store, a second host grants'           $two -DSEEN=LET_GO
 seen quick 'store, judged while one runs'          $two $for_good -DLOSSES=1 -DSEEN=JUDGED
 
-limit quick 'store, a right after the grant has gone' stuck $two -DGIVE_UPS=1 $for_good
-limit long  'store, each has what the other may use' stuck $two -DGIVE_UPS=2
 limit long  'store, a window of the stopped'       stuck $two -DSTOPS=1
 limit quick 'store, a twin comes late'             once  $twins -DAGENT_KILLS=1 -DLIMIT_LATE_TWIN

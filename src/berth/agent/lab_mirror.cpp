@@ -84,6 +84,11 @@ std::uint64_t LabMirror::created(std::string_view key) const {
   return known == keys_.end() ? 0 : known->second.created;
 }
 
+std::uint64_t LabMirror::changed(std::string_view key) const {
+  const auto known = keys_.find(key);
+  return known == keys_.end() ? 0 : known->second.changed;
+}
+
 GpusByUser LabMirror::gpus_by_user() const {
   GpusByUser has;
   for (const auto& [id, start] : starts_) has.in_all[start.uid] += start.gpus;

@@ -17,6 +17,7 @@ inline constexpr std::string_view kMarkOfStore = "/berth/1/store";
 inline constexpr std::string_view kLabTickets = "/berth/1/ticket/";
 inline constexpr std::string_view kLabPresence = "/berth/1/alive/";
 inline constexpr std::string_view kLabStarts = "/berth/1/start/";
+inline constexpr std::string_view kLabUsers = "/berth/1/user/";
 
 /// The agent's copy of the store: all keys as they were read once, with the changes that the watch has told
 /// since. Pure.
@@ -50,6 +51,8 @@ class LabMirror {
   const std::map<std::string, LabStart, std::less<>>& starts() const { return starts_; }
   /// The revision at which this key was made. 0: it is not there.
   std::uint64_t created(std::string_view key) const;
+  /// The revision at which it was last changed. 0: it is not there.
+  std::uint64_t changed(std::string_view key) const;
   /// What the starts have, by user.
   GpusByUser gpus_by_user() const;
   /// The turns of all that wait and of all that were started.

@@ -7,6 +7,7 @@
 #include "berth/agent/peer.h"
 #include "berth/agent/settings.h"
 #include "berth/core/error.h"
+#include "berth/core/limits.h"
 #include "berth/core/schedule.h"
 
 namespace berth::serve {
@@ -19,6 +20,7 @@ struct StorePlace {
   std::string user;                   ///< "": etcd asks nobody who they are
   std::string password_file;          ///< read anew whenever etcd wants the password
   TurnOrder order = TurnOrder::fifo;  ///< of those who ask on this machine, as its site file says
+  SiteLimits limits{};                ///< of those who ask on this machine, as its site file says
 
   bool operator==(const StorePlace&) const = default;
 };

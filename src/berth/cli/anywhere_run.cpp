@@ -219,9 +219,13 @@ class Caller {
     for (const std::string& name : news.opened)
       for (std::size_t i = 0; i < hosts_.size(); ++i)
         if (name_in_lab(hosts_[i]) == name) open_host(i);
+    for (const std::string& name : news.closed)
+      for (std::size_t i = 0; i < hosts_.size(); ++i)
+        if (name_in_lab(hosts_[i]) == name) close_host(i);
     if (news.silent) tell_silence(*news.silent);
-    if (news.yes) take_right(*news.yes);
-    if (news.ended && !right_) stopped_ = news.ended;
+    if (news.limit) tell_limit(*news.limit);
+    if (news.yes) start_on(*news.yes);
+    if (news.ended && !binding_.chosen) stopped_ = news.ended;
     if (news.place) tell_place(*news.place);
     if (until_ && !stopped_ && Clock::now() >= *until_ && (news.place || is_told_ || news.silent))
       give_up_unopened();
@@ -234,23 +238,31 @@ class Caller {
     open_channel(i);
   }
 
-  void take_right(const std::string& name) {
-    for (std::size_t i = 0; i < hosts_.size(); ++i) {
-      if (asking_ != i || name_in_lab(hosts_[i]) != name) continue;
-      right_ = i;
-      if (grants_[i]) happen(i, late_binding::AsksToStart{});
-      return;
-    }
-    if (!right_) stopped_ = lost_with_the_right(name);
+  // Until it is opened again.
+  void close_host(std::size_t i) {
+    if (binding_.chosen) return;
+    if (channels_[i]) channels_[i]->let_go();
+    channels_[i].reset();
+    grants_[i].reset();
+    untold_[i].reset();
+    if (asking_ == i) asking_.reset();
+    happen(i, late_binding::Closed{});
+    place_->let_go(name_in_lab(hosts_[i]));
   }
 
-  static Error lost_with_the_right(const std::string& name) {
-    return {
-        ErrorCode::failure,
-        fmt::format(
-            "{} was lost when the line of the lab let the command start there; nothing has started: start "
-            "it again",
-            name)};
+  // If this host was lost meanwhile, the agent was told so and takes the start back.
+  void start_on(const std::string& name) {
+    for (std::size_t i = 0; i < hosts_.size(); ++i) {
+      if (asking_ != i || name_in_lab(hosts_[i]) != name) continue;
+      return happen(i, late_binding::AsksToStart{});
+    }
+  }
+
+  void tell_limit(const std::string& why) {
+    limit_ = why;
+    if (why.empty() || options_.run.quiet) return;
+    report_.end();
+    tell(fmt::format("this request waits, because {}", why));
   }
 
   void tell_silence(const std::string& why) {
@@ -272,16 +284,17 @@ class Caller {
 
   void give_up_unopened() {
     const bool no_wait = *until_ == began_;
-    const Error why{no_wait ? ErrorCode::not_now : ErrorCode::timed_out,
-                    no_wait
-                        ? "earlier requests wait for it in the line of the lab"
-                        : "earlier requests waited for it in the line of the lab until the time was over"};
+    std::string reason =
+        no_wait ? "earlier requests wait for it in the line of the lab"
+                : "earlier requests waited for it in the line of the lab until the time was over";
+    if (!limit_.empty()) reason = limit_;
+    const Error why{no_wait ? ErrorCode::not_now : ErrorCode::timed_out, reason};
     for (std::size_t i = 0; i < hosts_.size() && !binding_.failure; ++i)
       if (binding_.hosts[i].part == late_binding::Part::asked) leave(i, why);
   }
 
-  // A host waits some time for the word and then lets the GPUs go. The request gets in line there again: its
-  // place in the line of the lab is the same.
+  // A host waits some time for the word and then lets the GPUs go. The request gets in line there again, when
+  // it is opened again: its place in the line of the lab is the same.
   bool stands_again(std::size_t i, const Error& why) {
     if (!place_ || !grants_[i] || binding_.chosen) return false;
     grants_[i].reset();
@@ -289,8 +302,7 @@ class Caller {
     // The host says so itself. Whoever was stopped for long reads the grant only now.
     const bool has_waited = why.code == ErrorCode::timed_out || now - granted_at_[i] >= kGrantIsKept;
     if (!has_waited || (until_ && now >= *until_)) return false;
-    channels_[i].reset();
-    open_channel(i);
+    close_host(i);
     return true;
   }
 
@@ -353,7 +365,6 @@ class Caller {
       grants_[i] = *granted;
       granted_at_[i] = Clock::now();
       if (!first_grant_at_) first_grant_at_ = granted_at_[i];
-      if (right_ == i) happen(i, late_binding::AsksToStart{});
     } else if (const auto* refused = std::get_if<api::LeaseRefused>(&message)) {
       leave(i, refused->error);
     }
@@ -371,9 +382,11 @@ class Caller {
 
   void leave(std::size_t i, Error why) {
     if (stands_again(i, why)) return;
-    if (place_) place_->left(name_in_lab(hosts_[i]));
-    if (right_ == i && !binding_.chosen) stopped_ = lost_with_the_right(name_in_lab(hosts_[i]));
-    if (asking_ == i && !right_) asking_.reset();
+    if (!binding_.chosen) {
+      // Nothing has started there, and the next host that grants it is asked for.
+      if (place_) place_->left(name_in_lab(hosts_[i]));
+      if (asking_ == i) asking_.reset();
+    }
     channels_[i].reset();
     untold_[i].reset();
     const std::string text = why.message;
@@ -478,8 +491,8 @@ class Caller {
   std::optional<Error> stopped_{};  ///< on this side: no yes is said
   std::optional<LabPlace> place_;
   std::optional<std::size_t> asking_{};       ///< the host for which the store is asked whether to start
-  std::optional<std::size_t> right_{};        ///< the host for which it has said yes
   bool is_told_ = false;                      ///< which hosts are open to it
+  std::string limit_;                         ///< why its user may not start it now; "": the user may
   std::optional<Clock::time_point> until_{};  ///< it waits no longer for a host to be opened
   std::optional<Clock::time_point> first_offer_at_{};
   std::optional<Clock::time_point> first_grant_at_{};

@@ -253,6 +253,9 @@ std::string allowance_in_words(const Allowance& allowance) {
   if (allowance.gpus)
     parts.push_back(
         fmt::format("{} GPU{} at the same time", *allowance.gpus, *allowance.gpus == 1 ? "" : "s"));
+  if (allowance.lab_gpus)
+    parts.push_back(fmt::format("{} GPU{} at the same time through the line of the lab", *allowance.lab_gpus,
+                                *allowance.lab_gpus == 1 ? "" : "s"));
   if (allowance.waiting)
     parts.push_back(
         fmt::format("{} request{} in the queue", *allowance.waiting, *allowance.waiting == 1 ? "" : "s"));

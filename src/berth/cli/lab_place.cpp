@@ -50,6 +50,11 @@ LabPlace::News LabPlace::heed() {
     const std::string& rest = words->back();
     if (word == "open") {
       news.opened.push_back(rest);
+      let_go_.erase(rest);
+    } else if (word == "close") {
+      news.closed.push_back(rest);
+    } else if (word == "limit") {
+      news.limit = printable(rest);
     } else if (word == "yes") {
       news.yes = rest;
     } else if (word == "place") {
@@ -77,8 +82,16 @@ void LabPlace::joined(const std::string& host) {
 void LabPlace::left(const std::string& host) {
   if (std::erase(hosts_, host) == 0) return;
   joined_.erase(host);
+  let_go_.erase(host);
   if (start_on_ == host) start_on_.clear();
   if (link_) link_->send("left " + host);
+}
+
+void LabPlace::let_go(const std::string& host) {
+  joined_.erase(host);
+  if (start_on_ == host) start_on_.clear();
+  let_go_.insert(host);
+  if (link_) link_->send("closed " + host);
 }
 
 void LabPlace::ask_to_start(const std::string& host) {
@@ -100,6 +113,7 @@ void LabPlace::say_all() {
   if (hosts_.empty()) return;
   link_->send(fmt::format("wait {} {} {} {}", mark_, lane_, fmt::join(hosts_, ","), gpus_));
   for (const std::string& host : joined_) link_->send("joined " + host);
+  for (const std::string& host : let_go_) link_->send("closed " + host);
   if (!start_on_.empty()) link_->send("start " + start_on_);
 }
 

@@ -27,10 +27,12 @@ class LabPlace {
 
   struct News {
     std::vector<std::string> opened;  ///< hosts whose own line it may join now
+    std::vector<std::string> closed;  ///< hosts that it has to let go, until they are opened again
     std::optional<std::string> yes;   ///< the command may start there, and nowhere else
     std::optional<std::size_t> place;
     std::optional<Error> ended;         ///< why it has no place
     std::optional<std::string> silent;  ///< why the store does not answer; "": it answers again
+    std::optional<std::string> limit;   ///< why its user may not start it now; "": the user may again
   };
   /// Reads what the agent has said. Does not block for long.
   News heed();
@@ -38,6 +40,8 @@ class LabPlace {
   /// Says that the request stands in the own line of this host.
   void joined(const std::string& host);
   void left(const std::string& host);
+  /// Says that the request has left the own line of a host and starts nothing there until it is opened again.
+  void let_go(const std::string& host);
   /// Says that this host grants the request, and asks whether the command may start there.
   void ask_to_start(const std::string& host);
 
@@ -55,6 +59,7 @@ class LabPlace {
   unsigned lane_, gpus_;
   std::vector<std::string> hosts_;
   std::set<std::string> joined_;
+  std::set<std::string> let_go_;  ///< and not opened since
   std::string start_on_;
   std::optional<StoreLink> link_;  ///< none: the agent has ended
   std::chrono::steady_clock::time_point next_try_{};

@@ -44,6 +44,9 @@ void LabLine::put(LabTicket ticket) {
     if (stays) {
       kept.uid = ticket.uid;
       kept.gpus = ticket.gpus;
+      with_most_ += static_cast<std::size_t>(ticket.most.has_value());
+      with_most_ -= static_cast<std::size_t>(kept.most.has_value());
+      kept.most = ticket.most;
       kept.joined = std::move(ticket.joined);
       return;
     }
@@ -52,12 +55,14 @@ void LabLine::put(LabTicket ticket) {
   Group& group = group_of(ticket.hosts);
   ++homes_[ticket.home];
   if (ticket.turn) ++with_turn_;
+  if (ticket.most) ++with_most_;
   Kept kept{.order = ticket.order,
             .home = std::move(ticket.home),
             .uid = ticket.uid,
             .lane = ticket.lane,
             .gpus = ticket.gpus,
             .turn = ticket.turn,
+            .most = ticket.most,
             .group = &group,
             .joined = std::move(ticket.joined)};
   const auto [made, is_new] = tickets_.emplace(std::move(ticket.id), std::move(kept));
@@ -71,6 +76,7 @@ void LabLine::remove(std::string_view id) {
   const Kept& kept = found->second;
   if (const auto home = homes_.find(kept.home); --home->second == 0) homes_.erase(home);
   if (kept.turn) --with_turn_;
+  if (kept.most) --with_most_;
   Group& group = *kept.group;
   const auto lane = group.lanes.find(kept.lane);
   // An order is of one ticket alone in a store that works; in one that does not, none may be left behind.
@@ -96,6 +102,7 @@ std::optional<LabTicket> LabLine::find(std::string_view id) const {
                    .lane = found->lane,
                    .gpus = found->gpus,
                    .turn = found->turn,
+                   .most = found->most,
                    .hosts = found->group->hosts,
                    .joined = found->joined};
 }
@@ -120,6 +127,7 @@ LabOpenings::LabOpenings(const LabLine& line, const std::set<std::string, std::l
                          const GpusByUser& has)
     : line_(line), absent_(absent) {
   if (line.with_turn_ > 0) rank_by_turn(has);
+  if (line.with_most_ > 0) pass_over_limited(has);
 }
 
 void LabOpenings::rank_by_turn(const GpusByUser& has) {
@@ -134,6 +142,33 @@ void LabOpenings::rank_by_turn(const GpusByUser& has) {
                       .turn = each->turn,
                       .passed_over = absent_.contains(each->home)});
   for (const std::size_t at : order_of_turns(wishes, has)) ranks_.emplace(came[at], ranks_.size());
+}
+
+// Of the requests of one user only as many stand on hosts as may start beside each other: a host would grant
+// GPUs to the others, and they would have to let them go.
+void LabOpenings::pass_over_limited(const GpusByUser& has) {
+  std::vector<const Kept*> ranked;
+  for (const auto& [id, kept] : line_.tickets_)
+    if (!absent_.contains(kept.home)) ranked.push_back(&kept);
+  std::ranges::sort(ranked, {}, [this](const Kept* each) { return rank_of(*each); });
+  auto taken = has.in_all;
+  for (const Kept* each : ranked) {
+    auto& of_user = taken[each->uid];
+    if (each->most && of_user + each->gpus > *each->most)
+      over_limit_.emplace(each, of_user);
+    else
+      of_user += each->gpus;
+  }
+}
+
+bool LabOpenings::is_passed_over(const Kept& ticket) const {
+  return absent_.contains(ticket.home) || over_limit_.contains(&ticket);
+}
+
+std::optional<std::uint64_t> LabOpenings::taken_of_limit(std::string_view id) const {
+  const auto found = over_limit_.find(line_.kept(id));
+  if (found == over_limit_.end()) return std::nullopt;
+  return found->second;
 }
 
 std::uint64_t LabOpenings::rank_of(const Kept& ticket) const {
@@ -172,7 +207,7 @@ const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {
       std::vector<Spot>& places = window[number];
       std::size_t taken = 0;
       for (const Kept* each : lane) {
-        if (absent_.contains(each->home)) continue;
+        if (is_passed_over(*each)) continue;
         places.push_back({rank_of(*each), has_name(each->joined, host)});
         // The lane lies in the order in which they came.
         if (++taken == kLabWindow && ranks_.empty()) break;
@@ -188,7 +223,7 @@ const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {
 
 std::vector<std::string> LabOpenings::hosts_to_join(std::string_view id) {
   const Kept* own = line_.kept(id);
-  if (own == nullptr) return {};
+  if (own == nullptr || over_limit_.contains(own)) return {};
   const std::uint64_t rank = rank_of(*own);
   const auto is_before = [&](const Spot& each) { return each.rank < rank; };
   std::vector<std::string> open;

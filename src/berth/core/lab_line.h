@@ -35,8 +35,10 @@ struct LabTicket {
   unsigned lane = 0;        ///< as of lane_of
   unsigned gpus = 1;
   std::optional<std::int64_t> turn{};  ///< as Ticket::turn: where its home lets who has fewer GPUs come first
-  std::vector<std::string> hosts;      ///< that could start it
-  std::vector<std::string> joined;     ///< of those, the hosts in whose own line it stands
+  /// How many GPUs its user may have through this line at once, as its home says.
+  std::optional<unsigned> most{};
+  std::vector<std::string> hosts;   ///< that could start it
+  std::vector<std::string> joined;  ///< of those, the hosts in whose own line it stands
 
   bool operator==(const LabTicket&) const = default;
 };
@@ -74,6 +76,9 @@ class LabLine {
   /// Their ids.
   std::vector<std::string> of_home(std::string_view home) const;
 
+  /// Whether it matters for the order what each user has of the lab already.
+  bool asks_who_has_what() const { return with_turn_ > 0 || with_most_ > 0; }
+
   /// The turns of those that have one, for the turn of one that comes (next_turn).
   std::vector<Numbered> turns() const;
 
@@ -93,6 +98,7 @@ class LabLine {
     unsigned lane = 0;
     unsigned gpus = 1;
     std::optional<std::int64_t> turn{};
+    std::optional<unsigned> most{};
     Group* group = nullptr;
     std::vector<std::string> joined;
   };
@@ -106,6 +112,7 @@ class LabLine {
   std::map<std::string, std::vector<const Group*>, std::less<>> by_host_;
   std::map<std::string, std::size_t, std::less<>> homes_;
   std::size_t with_turn_ = 0;
+  std::size_t with_most_ = 0;
 };
 
 /// Who may join which hosts, for as long as nobody changes the line. The order is that in which the store got
@@ -119,8 +126,12 @@ class LabOpenings {
 
   /// The hosts whose own lines this one may join now: of the tickets before it that could start on that host,
   /// those that have room in the window stand in its line already, and this one has room too. Empty: it is
-  /// not in the line.
+  /// not in the line, or over its user's limit.
   std::vector<std::string> hosts_to_join(std::string_view id);
+
+  /// If what its user has, and the user's tickets before it, leave too little of the user's limit for it: how
+  /// many GPUs those are. It keeps its place and is not waited for.
+  std::optional<std::uint64_t> taken_of_limit(std::string_view id) const;
 
   /// How many tickets that share a host with it are before it.
   std::size_t place(std::string_view id) const;
@@ -136,13 +147,16 @@ class LabOpenings {
   using Window = std::map<unsigned, std::vector<Spot>>;
 
   void rank_by_turn(const GpusByUser& has);
+  void pass_over_limited(const GpusByUser& has);
+  bool is_passed_over(const Kept& ticket) const;
   std::uint64_t rank_of(const Kept& ticket) const;
   std::size_t before(const LabLine::Lane& lane, const Kept& own) const;
   const Window& window_of(const std::string& host);
 
   const LabLine& line_;
   const std::set<std::string, std::less<>>& absent_;
-  std::map<const Kept*, std::uint64_t> ranks_{};  ///< empty: by the order in which they came
+  std::map<const Kept*, std::uint64_t> ranks_{};       ///< empty: by the order in which they came
+  std::map<const Kept*, std::uint64_t> over_limit_{};  ///< with what is taken of the limit
   std::map<std::string, Window, std::less<>> windows_{};
 };
 

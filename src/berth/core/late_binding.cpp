@@ -169,6 +169,9 @@ Step next(State state, std::size_t host, What what) {
     if (step.state.hosts[host].part != Part::asked || step.state.chosen) return step;
     step.state.hosts[host].part = Part::in_line;
     step.words.push_back({Word::Kind::join, host});
+  } else if (std::holds_alternative<Closed>(what)) {
+    Candidate& candidate = step.state.hosts[host];
+    if (candidate.part == Part::in_line) candidate.part = Part::asked;
   } else if (std::holds_alternative<AsksToStart>(what)) {
     choose(step, host);
   } else if (std::holds_alternative<Begins>(what)) {

@@ -62,11 +62,13 @@ struct Gone {
 };
 /// The request may join this host now: its turn there has come in the line of the lab.
 struct Opened {};
+/// The request has let this host go, and may join it again once it is opened.
+struct Closed {};
 /// Not from a host: the hosts that are about as near as the first to offer have offered too.
 struct FirstOffers {};
 /// Not from a host: the time for offers, and for a start at once, is over.
 struct EnoughOffers {};
-using What = std::variant<Offered, Opened, AsksToStart, Begins, Gone, FirstOffers, EnoughOffers>;
+using What = std::variant<Offered, Opened, Closed, AsksToStart, Begins, Gone, FirstOffers, EnoughOffers>;
 
 /// What to tell a host.
 struct Word {

@@ -16,7 +16,7 @@ std::string counted(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-/// One of the three limits, as the tables say it that hold now: of each name the last counts.
+/// One of the limits, as the tables say it that hold now: of each name the last counts.
 template <class Number>
 class Found {
  public:
@@ -70,6 +70,7 @@ std::optional<Limit> find_limit(const SiteLimits& limits, const Asker& asker, We
 
 Limits limits_at(const SiteLimits& limits, const Asker& asker, WeekMinute now) {
   return {find_limit<unsigned>(limits, asker, now, &Allowance::gpus, "gpus"),
+          find_limit<unsigned>(limits, asker, now, &Allowance::lab_gpus, "lab_gpus"),
           find_limit<unsigned>(limits, asker, now, &Allowance::waiting, "waiting"),
           find_limit<std::int64_t>(limits, asker, now, &Allowance::time_s, "time")};
 }
@@ -108,6 +109,7 @@ UserLimits limits_of(const SiteLimits& limits, const Asker& asker, WeekMinute no
   for (const WeekMinute point : turning_points(limits.hours)) {
     const Limits then = limits_at(limits, asker, point);
     raise(found.best.gpus, then.gpus);
+    raise(found.best.lab_gpus, then.lab_gpus);
     raise(found.best.waiting, then.waiting);
     raise(found.best.time_s, then.time_s);
   }
@@ -144,6 +146,34 @@ std::optional<std::string> over_limit(const UserLimits& limits, const Request& r
                                       const Ledger& ledger) {
   return over(is_never_allowed(limits, request) ? limits.best : limits.now, gpus_of(limits.uid, ledger),
               request);
+}
+
+bool has_lab_limit(const SiteLimits& limits) {
+  const auto has = [](const Allowances& all) {
+    const auto is_limited = [](const auto& named) { return named.second.lab_gpus.has_value(); };
+    return all.each.lab_gpus || std::ranges::any_of(all.of_users, is_limited) ||
+           std::ranges::any_of(all.of_groups, is_limited);
+  };
+  return has(limits.always) ||
+         std::ranges::any_of(limits.hours, [&](const HourlyAllowances& each) { return has(each.limits); });
+}
+
+std::optional<std::string> over_lab_limit(const UserLimits& limits, unsigned gpus, std::uint64_t held,
+                                          std::uint64_t before) {
+  const auto& most = limits.now.lab_gpus;
+  if (!most || held + before + gpus <= static_cast<std::uint64_t>(most->most)) return std::nullopt;
+  std::string text =
+      fmt::format("your limit in the lab is {} at the same time ({} in the site file), and you have {}",
+                  counted(most->most, "GPU"), most->rule, held == 0 ? "none" : std::to_string(held));
+  if (before > 0) text += fmt::format("; your earlier requests wait for {}", before);
+  return text;
+}
+
+std::optional<std::string> never_in_lab(const UserLimits& limits, unsigned gpus) {
+  const auto& most = limits.best.lab_gpus;
+  if (!most || gpus <= most->most) return std::nullopt;
+  return fmt::format("your limit in the lab is {} at the same time ({} in the site file), and you ask for {}",
+                     counted(most->most, "GPU"), most->rule, gpus);
 }
 
 std::optional<std::string> over_waiting_limit(const UserLimits& limits, const Ledger& ledger) {

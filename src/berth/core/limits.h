@@ -17,13 +17,14 @@ struct Allowance {
   /// GPUs at the same time. A share and a MIG instance count as one GPU each; leases inside a lease do not
   /// count.
   std::optional<unsigned> gpus{};
+  std::optional<unsigned> lab_gpus{};    ///< as `gpus`, of all that was started through the line of the lab
   std::optional<unsigned> waiting{};     ///< requests in the queue at the same time
   std::optional<std::int64_t> time_s{};  ///< of one lease
 
   bool operator==(const Allowance&) const = default;
 };
 
-/// The limits of all users. For each of the three values, a user's own limit comes first, then the highest of
+/// The limits of all users. For each value, a user's own limit comes first, then the highest of
 /// the user's groups, then the one for all.
 struct Allowances {
   Allowance each{};
@@ -68,6 +69,7 @@ struct Limit {
 /// As Allowance, with the rule that each limit comes from.
 struct Limits {
   std::optional<Limit> gpus{};
+  std::optional<Limit> lab_gpus{};
   std::optional<Limit> waiting{};
   std::optional<Limit> time_s{};
 
@@ -101,6 +103,18 @@ std::optional<Limit> longest_lease(std::optional<std::int64_t> site_time_s,
 
 /// Why the limits forbid the request now, whatever is free. nullopt: they do not.
 std::optional<std::string> over_limit(const UserLimits& limits, const Request& request, const Ledger& ledger);
+
+/// Whether any of them is for the whole lab.
+bool has_lab_limit(const SiteLimits& limits);
+
+/// Why the user may not start a request for so many GPUs through the line of the lab now. `held`: how many
+/// GPUs the user has from there. `before`: how many the user's earlier requests there ask for. nullopt: the
+/// user may.
+std::optional<std::string> over_lab_limit(const UserLimits& limits, unsigned gpus, std::uint64_t held,
+                                          std::uint64_t before);
+
+/// Why the user may never do so. nullopt: in some hours of the week the user may.
+std::optional<std::string> never_in_lab(const UserLimits& limits, unsigned gpus);
 
 /// Why the user may not put one more request into the queue. nullopt: the user may.
 std::optional<std::string> over_waiting_limit(const UserLimits& limits, const Ledger& ledger);

@@ -285,6 +285,9 @@ Result<bool> read_allowance_key(const Page& page, std::string_view key, std::str
   if (name == "gpus") {
     BERTH_LET(const auto count, read_count(page, full, value, "GPUs"));
     allowance.gpus = count;
+  } else if (name == "lab_gpus") {
+    BERTH_LET(const auto count, read_count(page, full, value, "GPUs"));
+    allowance.lab_gpus = count;
   } else if (name == "waiting") {
     BERTH_LET(const auto count, read_count(page, full, value, "requests"));
     allowance.waiting = count;
@@ -309,8 +312,9 @@ Result<Allowance> read_allowance(const Page& page, std::string_view key, const t
   for (const auto& [name, value] : *table) {
     BERTH_LET(const bool is_read, read_allowance_key(page, key, name.str(), value, allowance));
     if (!is_read)
-      return wrong(page, value,
-                   fmt::format("unknown key '{}' in {}; allowed: gpus, waiting, time", name.str(), key));
+      return wrong(
+          page, value,
+          fmt::format("unknown key '{}' in {}; allowed: gpus, lab_gpus, waiting, time", name.str(), key));
   }
   return allowance;
 }
@@ -355,7 +359,8 @@ Result<HourlyAllowances> read_hourly_limits(const Page& page, const toml::table&
       return wrong(
           page, value,
           fmt::format(
-              "unknown key '{}' in [[limits.hours]]; allowed: when, gpus, waiting, time, users, groups",
+              "unknown key '{}' in [[limits.hours]]; allowed: when, gpus, lab_gpus, waiting, time, users, "
+              "groups",
               name.str()));
   }
   return hourly;
@@ -387,7 +392,8 @@ Result<void> read_limits(Page& page, std::string_view key, const toml::node& nod
     if (!is_read)
       return wrong(
           page, value,
-          fmt::format("unknown key '{}' in [limits]; allowed: gpus, waiting, time, users, groups, hours",
+          fmt::format("unknown key '{}' in [limits]; allowed: gpus, lab_gpus, waiting, time, users, groups, "
+                      "hours",
                       name.str()));
   }
   return {};

@@ -11,9 +11,11 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,6 +23,7 @@
 #include "berth/api/berth.h"
 #include "berth/core/lab_host.h"
 #include "berth/core/lab_line.h"
+#include "berth/core/limits.h"
 #include "berth/core/printable.h"
 #include "berth/core/record.h"
 #include "berth/net/keep_going.h"
@@ -28,6 +31,8 @@
 #include "berth/net/store_reading.h"
 #include "berth/render/lab_store.h"
 #include "berth/render/store_admin.h"
+#include "berth/sys/clock.h"
+#include "berth/sys/file.h"
 
 namespace berth::serve {
 namespace {
@@ -48,6 +53,12 @@ constexpr auto kComingBack = 30s;
 constexpr auto kLateChange = 10s;
 /// Who may join a host and does not, because he is stopped, is waited for no longer than this.
 constexpr auto kJoining = 60s;
+/// Who is to let a host go and does not say that he has done so, knows the word not: he is of a Berth of
+/// before.
+constexpr auto kClosing = 10s;
+/// Until it is told that the name service has not said whose limits apply.
+constexpr auto kNames = 3s;
+constexpr auto kBetweenLooksAtNames = 5ms;
 /// Where the watch says nothing: for what hangs on the time alone.
 constexpr auto kRound = 5s;
 constexpr auto kIdleRound = 10s;
@@ -77,6 +88,28 @@ bool is_mark(std::string_view text) {
          });
 }
 
+/// The name service may never answer, and then the thread that has asked it stays. It touches nothing but
+/// this.
+struct AskerLookup {
+  std::mutex mutex;
+  std::optional<Asker> found;
+};
+
+std::shared_ptr<AskerLookup> look_up_asker(std::uint32_t uid) {
+  auto lookup = std::make_shared<AskerLookup>();
+  std::thread([lookup, uid] {
+    Asker asker{uid, sys::user_name(uid), sys::group_names_of(uid)};
+    const std::scoped_lock lock(lookup->mutex);
+    lookup->found = std::move(asker);
+  }).detach();
+  return lookup;
+}
+
+std::optional<Asker> found_by(AskerLookup& lookup) {
+  const std::scoped_lock lock(lookup.mutex);
+  return lookup.found;
+}
+
 /// Somebody on this machine, on the connection that is his place.
 struct StoreGuest {
   explicit StoreGuest(asio::io_context& loop) : socket(loop) {}
@@ -86,8 +119,15 @@ struct StoreGuest {
   LabTicket wanted{};                ///< its place, once it asked for one; the order is the store's
   std::vector<std::string> asked{};  ///< the hosts that it has named and not left
   std::string start_on{};
-  std::string told_yes{};                                ///< the host on which it starts; "": none yet
-  std::map<std::string, Instant, std::less<>> opened{};  ///< since when it may join them
+  std::string told_yes{};                                 ///< the host on which it starts; "": none yet
+  std::set<std::string, std::less<>> given_back{};        ///< hosts that it has let go: a start there is none
+  std::map<std::string, Instant, std::less<>> opened{};   ///< since when it may join them
+  std::map<std::string, Instant, std::less<>> closing{};  ///< since when it is to let them go
+  std::optional<Asker>
+      asker{};               ///< none: nobody asks whose limits apply, or the name service has not said it
+  bool knows_limit = false;  ///< its ticket says what its user may have of the lab
+  Instant came = std::chrono::steady_clock::now();
+  std::string told_limit{};
   std::optional<std::size_t> told_place{};
   bool told_silent = false;
   bool wants_status = false;
@@ -110,6 +150,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   Result<void> start(StorePlace place) {
     place_ = std::move(place);
     BERTH_LET(listener_, listen_on_socket(loop_, place_.socket));
+    has_limits_ = has_lab_limit(place_.limits);
     std::function<void()> rung = [self = weak_from_this()] {
       if (const auto body = self.lock()) body->hear_news();
     };
@@ -194,6 +235,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       if (now > needed_ + kKept) store_->forget();
       co_return false;
     }
+    limit_all();
     // The turn of a new one needs the turns of the others.
     if (store_->is_unread() && place_.order == TurnOrder::fifo) {
       const auto put = co_await put_unread();
@@ -208,7 +250,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     bool changed = !removals_.empty();
     const std::vector<Guest> guests = guests_;
     for (const Guest& each : guests) {
-      if (!each->waits()) continue;
+      if (!is_ready(*each)) continue;
       pass_over_unjoined(*each);
       const auto done = co_await settle(each);
       if (!done) co_return std::unexpected(done.error());
@@ -295,6 +337,73 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       if (id.starts_with(place_.name + "-") && is_left(id)) removals_.insert(id);
   }
 
+  // --- the limits of users over the lab
+
+  bool is_ready(const StoreGuest& guest) const {
+    return guest.waits() && (!has_limits_ || guest.knows_limit);
+  }
+
+  std::optional<UserLimits> limits_now(const StoreGuest& guest) const {
+    if (!guest.asker) return std::nullopt;
+    const sys::DayMinute now = sys::local_minute();
+    return limits_of(place_.limits, *guest.asker, {now.day_of_week, now.minute});
+  }
+
+  void limit_all() {
+    const std::vector<Guest> guests = guests_;
+    for (const Guest& each : guests) {
+      const auto limits = each->waits() ? limits_now(*each) : std::nullopt;
+      if (!limits || !each->told_yes.empty()) continue;
+      if (const auto why = never_in_lab(*limits, each->wanted.gpus)) {
+        dismiss(each, *why);
+        continue;
+      }
+      const auto& most = limits->now.lab_gpus;
+      each->knows_limit = true;
+      each->wanted.most = most ? std::optional(static_cast<unsigned>(most->most)) : std::nullopt;
+    }
+  }
+
+  std::uint64_t held_by(std::uint32_t uid) const {
+    const auto has = store_->now().gpus_by_user();
+    const auto found = has.in_all.find(uid);
+    return found == has.in_all.end() ? 0 : found->second;
+  }
+
+  /// `before`: how many GPUs the user's earlier requests ask for.
+  std::optional<std::string> why_over_limit(const StoreGuest& guest, std::uint64_t before) const {
+    const auto limits = limits_now(guest);
+    if (!limits) return std::nullopt;
+    return over_lab_limit(*limits, guest.wanted.gpus, held_by(guest.wanted.uid), before);
+  }
+
+  /// It keeps its place, and lets the hosts go: none is to hold GPUs for it.
+  void hold_back(const Guest& guest, const std::string& why) {
+    const Instant now = std::chrono::steady_clock::now();
+    for (const auto& [host, since] : guest->opened)
+      if (guest->closing.emplace(host, now).second) send(guest, "close " + host);
+    tell_limit(guest, why);
+  }
+
+  void tell_limit(const Guest& guest, const std::string& why) {
+    if (std::exchange(guest->told_limit, why) != why) send(guest, "limit " + printable(why));
+  }
+
+  static Turn learn_names(std::shared_ptr<Body> self, Guest guest) {
+    const auto lookup = look_up_asker(guest->who.uid);
+    Timer pause(self->loop_);
+    while (!guest->is_gone) {
+      guest->asker = found_by(*lookup);
+      if (guest->asker) break;
+      if (std::chrono::steady_clock::now() - guest->came > kNames)
+        self->tell_limit(guest,
+                         "the name service of this machine has not said yet which limits apply to you");
+      pause.expires_after(kBetweenLooksAtNames);
+      co_await pause.async_wait(kAwait);
+    }
+    self->ring();
+  }
+
   static void pass_over_unjoined(StoreGuest& guest) {
     const Instant now = std::chrono::steady_clock::now();
     std::erase_if(guest.wanted.hosts, [&](const std::string& host) {
@@ -309,7 +418,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   Promised<void> put_unread() {
     const std::vector<Guest> guests = guests_;
     for (const Guest& each : guests) {
-      if (!each->waits() || !each->start_on.empty()) continue;
+      if (!is_ready(*each) || !each->start_on.empty()) continue;
       const auto put = co_await put_ticket(each, 0);
       if (!put) co_return std::unexpected(put.error());
     }
@@ -355,18 +464,21 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (!guest->start_on.empty()) co_return co_await begin(guest, is_there ? found->order : 0);
     // It runs, and a store that was wiped does not change that.
     if (!guest->told_yes.empty()) co_return false;
-    if (is_there && found->hosts == wanted.hosts && found->joined == wanted.joined) co_return false;
+    if (is_there && found->hosts == wanted.hosts && found->joined == wanted.joined &&
+        found->most == wanted.most)
+      co_return false;
     if (has_started) co_return false;
     const auto put = co_await put_ticket(guest, is_there ? found->order : 0);
     if (!put) co_return std::unexpected(put.error());
     co_return true;
   }
 
-  /// A start was made for this process, which has not been told so, and has lost that host: the answer of the
-  /// store was late, or lost. The request gets a place again, and the hosts in whose lines it stands know it.
+  /// A start was made for this process, which has lost that host before it could let the command start there:
+  /// the request gets a place again, and the hosts in whose lines it stands know it.
   bool has_lost_start(const StoreGuest& guest, const LabStart& start) const {
-    return start.pid == guest.who.pid && guest.told_yes.empty() &&
-           std::ranges::find(guest.asked, start.host) == guest.asked.end();
+    return start.pid == guest.who.pid && guest.told_yes.empty() && guest.start_on != start.host &&
+           (guest.given_back.contains(start.host) ||
+            std::ranges::find(guest.asked, start.host) == guest.asked.end());
   }
 
   Promised<bool> take_back(Guest guest) {
@@ -376,8 +488,10 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     put.conditions = {{start, store_->now().created(start)}, {ticket, 0}};
     put.puts.push_back({ticket, render::lab_ticket_json(guest->wanted)});
     put.removed = {start};
+    const std::string host = store_->now().starts().find(guest->wanted.id)->second.host;
     const auto done = co_await store_->change(std::move(put));
     if (!done) co_return std::unexpected(done.error());
+    if (done->made) guest->given_back.erase(host);
     co_return true;
   }
 
@@ -400,10 +514,25 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       if (!put) co_return std::unexpected(put.error());
       co_return true;
     }
+    if (guest->closing.contains(host)) {
+      guest->start_on.clear();  // it is about to let this host go
+      co_return false;
+    }
+    if (const auto why = why_over_limit(*guest, 0)) {
+      guest->start_on.clear();
+      hold_back(guest, *why);
+      co_return false;
+    }
     render::StoreChange put;
     put.conditions = {{key_of(kLabTickets, id), order}, {key_of(kLabStarts, id), 0}};
     put.puts.push_back({key_of(kLabStarts, id), render::lab_start_json(guest->start())});
     put.removed = {key_of(kLabTickets, id)};
+    if (guest->wanted.most) {
+      // An agent on another machine may start one of the same user at this moment.
+      const std::string user = key_of(kLabUsers, std::to_string(guest->wanted.uid));
+      put.unchanged = {{user, store_->now().changed(user)}};
+      put.puts.push_back({user, id});
+    }
     const auto done = co_await store_->change(std::move(put));
     if (!done) co_return std::unexpected(done.error());
     if (done->made) answer_start(guest, host, true);
@@ -415,7 +544,9 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       guest->wanted.id.clear();  // the start that is there stays
       return dismiss(guest, "this request was started already");
     }
-    if (guest->start_on == host) guest->start_on.clear();
+    // It has let this host go meanwhile, so the start is taken back.
+    if (guest->start_on != host) return;
+    guest->start_on.clear();
     guest->told_yes = host;
     send(guest, "yes " + host);
   }
@@ -424,15 +555,24 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     const Instant now = std::chrono::steady_clock::now();
     const LabLine& line = store_->now().line();
     const auto absent = absent_homes(now);
-    LabOpenings openings(line, absent, store_->now().gpus_by_user());
+    LabOpenings openings(line, absent,
+                         line.asks_who_has_what() ? store_->now().gpus_by_user() : GpusByUser{});
     for (const Guest& each : guests_) {
       if (!each->waits()) continue;
       const auto ticket = line.find(each->wanted.id);
       // Its own ticket is known at once. Of earlier ones the watch may still have to tell.
       if (!ticket || ticket->order > store_->now().revision()) continue;
       const std::size_t place = openings.place(each->wanted.id);
+      std::erase_if(each->closing, [&](const auto& host) { return now - host.second > kClosing; });
+      if (const auto taken = openings.taken_of_limit(each->wanted.id)) {
+        const auto why = why_over_limit(*each, *taken - std::min(*taken, held_by(each->wanted.uid)));
+        if (why) hold_back(each, *why);
+      } else {
+        tell_limit(each, "");
+      }
       for (const std::string& host : openings.hosts_to_join(each->wanted.id))
-        if (each->opened.emplace(host, now).second) send(each, "open " + host);
+        if (!each->closing.contains(host) && each->opened.emplace(host, now).second)
+          send(each, "open " + host);
       // Last, so that who does not want to wait knows that no other host is open to him now.
       if (std::exchange(each->told_place, place) != place) send(each, fmt::format("place {}", place));
     }
@@ -469,6 +609,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
           self->guests_, [&](const Guest& each) { return each->who.uid == guest->who.uid; });
       if (static_cast<std::size_t>(of_user) >= kMostOfUser) continue;
       self->guests_.push_back(guest);
+      if (self->has_limits_) asio::co_spawn(self->loop_, learn_names(self, guest), asio::detached);
       asio::co_spawn(self->loop_, attend(self, guest), asio::detached);
     }
   }
@@ -501,17 +642,28 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       for (std::vector<std::string>* names : {&wanted.hosts, &wanted.joined})
         if (std::ranges::find(*names, name) == names->end()) names->push_back(name);
       guest->opened.try_emplace(name, std::chrono::steady_clock::now());
+    } else if (word == "closed" && is_of_it) {
+      let_go(*guest, name);
+      guest->given_back.insert(name);
+      guest->opened.erase(name);
+      guest->closing.erase(name);
     } else if (word == "left" && is_of_it) {
+      let_go(*guest, name);
       std::erase(guest->asked, name);
-      if (guest->start_on == name) guest->start_on.clear();
       std::erase(wanted.hosts, name);
-      std::erase(wanted.joined, name);
     } else if (word == "start" && is_of_it) {
       guest->start_on = name;
     } else {
       return dismiss(guest, "it was asked what this version does not know");
     }
     ring();
+  }
+
+  /// Nothing has started there: a yes that it was told, or is about to be told, was not passed on.
+  static void let_go(StoreGuest& guest, const std::string& host) {
+    std::erase(guest.wanted.joined, host);
+    if (guest.start_on == host) guest.start_on.clear();
+    if (guest.told_yes == host) guest.told_yes.clear();
   }
 
   void take_place(const Guest& guest, const std::string& mark, const std::string& lane_text,
@@ -601,6 +753,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   asio::io_context& loop_;
   std::function<void(const std::string&)> log_;
   StorePlace place_;
+  bool has_limits_ = false;  ///< the site limits what a user may have of the lab
   Listener listener_;
   Timer bell_;  ///< rings for a round
   bool is_rung_ = false;

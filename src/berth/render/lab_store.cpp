@@ -105,6 +105,11 @@ std::string store_change_json(const StoreChange& change) {
                        {"target", "CREATE"},
                        {"result", "EQUAL"},
                        {"create_revision", std::to_string(each.created)}});
+  for (const StoreUnchanged& each : change.unchanged)
+    compare.push_back({{"key", in_base64(each.key)},
+                       {"target", "MOD"},
+                       {"result", "EQUAL"},
+                       {"mod_revision", std::to_string(each.changed)}});
   Json success = Json::array();
   for (const StoreChange::Put& each : change.puts) {
     Json put{{"key", in_base64(each.key)}, {"value", in_base64(each.value)}};
@@ -248,6 +253,7 @@ Json object_in(std::string_view text) {
 std::string lab_ticket_json(const LabTicket& ticket) {
   Json json{{"home", ticket.home}, {"uid", ticket.uid}, {"lane", ticket.lane}, {"gpus", ticket.gpus}};
   put_turn(json, ticket.turn);
+  if (ticket.most) json["most"] = *ticket.most;
   json["hosts"] = ticket.hosts;
   json["joined"] = ticket.joined;
   return on_one_line(json);
@@ -268,6 +274,7 @@ std::optional<LabTicket> read_lab_ticket(std::string_view id, const StoredValue&
                    .lane = *lane,
                    .gpus = count_at<unsigned>(json, "gpus").value_or(1),
                    .turn = turn_at(json),
+                   .most = count_at<unsigned>(json, "most"),
                    .hosts = *std::move(hosts),
                    .joined = *std::move(joined)};
 }

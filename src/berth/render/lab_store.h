@@ -28,6 +28,12 @@ struct StoreCondition {
   std::uint64_t created = 0;  ///< 0: the key does not exist
 };
 
+/// A condition that a key has not changed.
+struct StoreUnchanged {
+  std::string key;
+  std::uint64_t changed = 0;  ///< the revision at which it was last changed; 0: the key does not exist
+};
+
 /// A transaction, all or nothing: what to put and remove if every condition holds, and what to read if one
 /// does not.
 struct StoreChange {
@@ -36,6 +42,7 @@ struct StoreChange {
     std::string lease{};  ///< the id of its lease, "" for none
   };
   std::vector<StoreCondition> conditions;
+  std::vector<StoreUnchanged> unchanged{};  ///< conditions too
   std::vector<Put> puts;
   std::vector<std::string> removed;
   std::vector<std::string> otherwise_read;

@@ -138,11 +138,9 @@ std::string user_name(uid_t uid) {
   return fmt::format("uid {}", uid);
 }
 
-std::vector<std::string> group_names() {
-  std::vector<gid_t> groups(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
-  const int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
-  groups.resize(static_cast<std::size_t>(std::max(0, count)));
-  groups.push_back(::getegid());
+namespace {
+
+std::vector<std::string> names_of(const std::vector<gid_t>& groups) {
   std::vector<std::string> names;
   std::vector<char> buffer(std::size_t{1} << 20);  // an entry names all members
   for (const gid_t id : groups) {
@@ -152,6 +150,29 @@ std::vector<std::string> group_names() {
       names.emplace_back(found->gr_name);
   }
   return names;
+}
+
+}  // namespace
+
+std::vector<std::string> group_names() {
+  std::vector<gid_t> groups(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
+  const int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
+  groups.resize(static_cast<std::size_t>(std::max(0, count)));
+  groups.push_back(::getegid());
+  return names_of(groups);
+}
+
+std::vector<std::string> group_names_of(uid_t uid) {
+  std::vector<char> buffer(std::size_t{1} << 14U);
+  passwd entry{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr) return {};
+  constexpr int kMostGroups = 65'536;  // the kernel's limit
+  std::vector<gid_t> groups(kMostGroups);
+  int count = kMostGroups;
+  if (::getgrouplist(found->pw_name, found->pw_gid, groups.data(), &count) < 0) return {};
+  groups.resize(static_cast<std::size_t>(count));
+  return names_of(groups);
 }
 
 bool is_user(const std::string& name) {

@@ -66,6 +66,8 @@ std::string host_name();
 /// The names of the groups of this process, without groups that the system does not know. May take long, as
 /// user_name.
 std::vector<std::string> group_names();
+/// The names of the groups that the system has for this user. May take long, as user_name.
+std::vector<std::string> group_names_of(uid_t uid);
 
 /// Whether the system knows a user, or a group, of this name. True if it cannot say. May take long, as
 /// user_name.

@@ -278,6 +278,66 @@ TEST_CASE("without turns nobody goes past anybody, and nobody past one who has n
   CHECK(openings.place("ada") == 2);
 }
 
+/// One of this user's, who may have so many GPUs at once.
+LabTicket limited(std::uint32_t uid, std::string id, std::uint64_t order, unsigned gpus, unsigned most) {
+  LabTicket ticket = asks(std::move(id), order, {"a"});
+  ticket.lane = ticket.gpus = gpus;
+  ticket.uid = uid;
+  ticket.most = most;
+  return ticket;
+}
+
+TEST_CASE(
+    "of one user's requests only as many stand on hosts as the user may have, and nobody waits for more") {
+  const Homes nobody_absent;
+  LabLine line = line_of({limited(1, "ada-0", 1, 1, 3), limited(1, "ada-1", 2, 2, 3),
+                          limited(1, "ada-2", 3, 1, 3), limited(2, "bob-0", 4, 1, 3)});
+  // ada-0 and ada-1 stand on the host: the next of ada's is not waited for.
+  for (const char* id : {"ada-0", "ada-1"}) {
+    LabTicket stands = *line.find(id);
+    stands.joined = {"a"};
+    line.put(stands);
+  }
+  CHECK(line.asks_who_has_what());
+  LabOpenings openings(line, nobody_absent);
+  CHECK(openings.hosts_to_join("ada-1") == Hosts{"a"});
+  CHECK_FALSE(openings.taken_of_limit("ada-1"));
+  CHECK(openings.hosts_to_join("ada-2").empty());
+  CHECK(openings.taken_of_limit("ada-2") == 3);
+  CHECK(openings.hosts_to_join("bob-0") == Hosts{"a"});
+  CHECK(openings.place("bob-0") == 3);
+  // What the user has of the lab counts: ada-1 has no room any more, and the later and smaller one does.
+  const GpusByUser has{.in_all = {{1, 1}}, .firmly = {{1, 1}}};
+  LabOpenings later(line, nobody_absent, has);
+  CHECK(later.hosts_to_join("ada-0") == Hosts{"a"});
+  CHECK(later.taken_of_limit("ada-1") == 2);
+  CHECK(later.hosts_to_join("ada-2") == Hosts{"a"});
+  // Those of a machine from which nobody has heard take nothing.
+  const Homes absent{"away"};
+  LabTicket away = limited(1, "ada-0", 1, 1, 3);
+  away.home = "away";
+  line.put(away);
+  LabOpenings without(line, absent);
+  CHECK(without.hosts_to_join("ada-2") == Hosts{"a"});
+}
+
+TEST_CASE("a limit that changes is that of the ticket, and none is none") {
+  const Homes nobody_absent;
+  LabLine line = line_of({limited(1, "ada", 1, 2, 1)});
+  CHECK(LabOpenings(line, nobody_absent).taken_of_limit("ada") == 0);
+  line.put(limited(1, "ada", 1, 2, 2));
+  CHECK_FALSE(LabOpenings(line, nobody_absent).taken_of_limit("ada"));
+  LabTicket free = limited(1, "ada", 1, 2, 1);
+  free.most.reset();
+  line.put(free);
+  CHECK_FALSE(LabOpenings(line, nobody_absent).taken_of_limit("ada"));
+  CHECK_FALSE(line.asks_who_has_what());
+  line.put(limited(1, "ada", 1, 2, 1));
+  line.remove("ada");
+  CHECK_FALSE(line.asks_who_has_what());
+  CHECK_FALSE(LabOpenings(line, nobody_absent).taken_of_limit("ada"));
+}
+
 TEST_CASE("somebody may always join who stands nowhere and whose host has room") {
   CHECK(rc::check([](const std::vector<std::uint8_t>& wishes) {
     std::vector<LabTicket> line;

@@ -58,6 +58,20 @@ TEST_CASE("where the lab has one line, a host is joined when it is opened, and n
   CHECK(scene.hears(2, Opened{}).empty());
 }
 
+TEST_CASE("a host that was let go for a while is joined again when it is opened again") {
+  Scene scene(2, Joining::as_opened);
+  CHECK(scene.hears(0, Opened{}) == Words{{join, 0}});
+  CHECK(scene.hears(0, Closed{}).empty());
+  CHECK(scene.state.hosts[0].part == Part::asked);
+  // What it says until it has heard of that starts nothing.
+  CHECK(scene.hears(0, AsksToStart{}).empty());
+  CHECK_FALSE(scene.state.chosen);
+  CHECK(scene.hears(0, Opened{}) == Words{{join, 0}});
+  CHECK(scene.hears(0, AsksToStart{}).front() == Word{yes, 0});
+  scene.hears(1, Closed{});
+  CHECK(scene.state.hosts[1].part == Part::out);
+}
+
 TEST_CASE("a host without the path joins once all have offered, and none that has the path is left") {
   const Offer here{.possible = 1, .near = true};
   const Offer away{.possible = 1, .free = 1, .at_once = true, .near = false};

@@ -30,7 +30,31 @@ TEST_CASE("a user's own limit comes before that of a group, and that before that
   CHECK_FALSE(limits_of_ada(SiteLimits{{.of_users = {{"bob", {.gpus = 8}}}}}).gpus.has_value());
 }
 
-TEST_CASE("each of the three limits is found by itself") {
+TEST_CASE("what a user may have of the lab is a limit of its own, and says what counts") {
+  const SiteLimits none{{.each = {.gpus = 1}}};
+  CHECK_FALSE(has_lab_limit(none));
+  CHECK(has_lab_limit({{.each = {.lab_gpus = 1}}}));
+  CHECK(has_lab_limit({{.of_users = {{"ada", {.lab_gpus = 1}}}}}));
+  CHECK(has_lab_limit({{.of_groups = {{"staff", {.lab_gpus = 1}}}}}));
+  const SiteLimits by_day{
+      {.each = {.lab_gpus = 4}},
+      {{*week_hours_from_text("Mon-Fri 08:00-18:00"), {.of_users = {{"ada", {.lab_gpus = 2}}}}}}};
+  CHECK(has_lab_limit({{}, by_day.hours}));
+  const UserLimits now = limits_of(by_day, {7, "ada", {}}, kMondayMorning);
+  CHECK_FALSE(over_lab_limit(now, 1, 1, 0));
+  CHECK_FALSE(over_lab_limit(now, 2, 0, 0));
+  CHECK(over_lab_limit(now, 1, 1, 1) ==
+        "your limit in the lab is 2 GPUs at the same time (limits.users.ada for Mon-Fri 08:00-18:00 in the "
+        "site file), and you have 1; your earlier requests wait for 1");
+  CHECK(over_lab_limit(now, 1, 2, 0)->ends_with(", and you have 2"));
+  CHECK_FALSE(never_in_lab(now, 4));
+  CHECK(
+      never_in_lab(now, 5)->starts_with("your limit in the lab is 4 GPUs at the same time (limits.lab_gpus"));
+  CHECK_FALSE(over_lab_limit(limits_of(none, {7, "ada", {}}, kMondayMorning), 99, 99, 99));
+  CHECK_FALSE(never_in_lab(limits_of(none, {7, "ada", {}}, kMondayMorning), 99));
+}
+
+TEST_CASE("each of the limits is found by itself") {
   const SiteLimits limits{{.each = {.gpus = 1, .waiting = 5, .time_s = 3600},
                            .of_users = {{"ada", {.gpus = 8}}},
                            .of_groups = {{"students", {.waiting = 2}}}}};

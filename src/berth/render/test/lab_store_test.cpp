@@ -13,6 +13,10 @@ TEST_CASE("a question to etcd has keys in base64 and numbers as texts") {
         R"({"key":"L2JlcnRoLzEvYQ==","range_end":"L2JlcnRoLzEw","limit":"9","revision":"7"})");
   CHECK(lease_grant_json(30) == R"({"TTL":"30"})");
   CHECK(lease_renewal_json("7587862094320000011") == R"({"ID":"7587862094320000011"})");
+  CHECK(store_change_json(
+            {.conditions = {}, .unchanged = {{"a", 8}}, .puts = {}, .removed = {}, .otherwise_read = {}}) ==
+        R"({"compare":[{"key":"YQ==","target":"MOD","result":"EQUAL","mod_revision":"8"}],)"
+        R"("success":[],"failure":[]})");
   CHECK(store_change_json({.conditions = {{"a", 0}, {"ab", 9'007'199'254'740'993}},
                            .puts = {{"k", "v", "12"}},
                            .removed = {"abc"},
@@ -115,17 +119,19 @@ TEST_CASE("a ticket is read as it was written") {
                      .hosts = {},
                      .joined = {}};
     if (order % 2 == 0) ticket.turn = static_cast<std::int64_t>(order);
+    if (order % 3 == 0) ticket.most = lane;
     for (const std::uint8_t name : names) ticket.hosts.push_back("gpu" + std::to_string(name));
     ticket.joined = ticket.hosts;
     const auto read = read_lab_ticket("gpu1-ab", {"/berth/1/ticket/gpu1-ab", lab_ticket_json(ticket), order});
     RC_ASSERT(read == ticket);
   }));
-  // A Berth of before says neither how many GPUs nor a turn.
+  // A Berth of before says neither how many GPUs nor a turn nor a limit.
   const auto old =
       read_lab_ticket("x", {"k", R"({"home":"a","uid":1,"lane":2,"hosts":["b"],"joined":[]})", 1});
   REQUIRE(old);
   CHECK(old->gpus == 1);
   CHECK(!old->turn);
+  CHECK(!old->most);
   CHECK(!read_lab_ticket("x", {"k", "no json", 1}));
   CHECK(!read_lab_ticket("x", {"k", R"({"home":"a","uid":-1,"lane":1,"hosts":[],"joined":[]})", 1}));
   CHECK(!read_lab_ticket("x", {"k", R"({"home":"a","uid":1,"lane":"8","hosts":[],"joined":[]})", 1}));
