@@ -212,13 +212,13 @@ def submit(
     array     a task for each index: "0-99", "0-99%4", range(100). The index is {index} in the words, and
               BERTH_ARRAY_INDEX
     params    a task for each combination of these values: {lr} in the words, and BERTH_PARAM_lr
-    at_once   so many of its tasks run at the same time at most
+    at_once   at most so many of its tasks run at the same time
     after     jobs that are to be over before; after_ok: and to have ended with 0, else this one is cancelled
     time      how long a task takes at most, then it is ended: seconds, or a time such as "2h"
     at        not before then: "22:00", or "2h" from now
     retries   so often a task that fails is run again; retry_on: only if it ended with one of these statuses
     rerun     a task that was cut off (kill -9, a reboot) is run again
-    yield_    the job is ended when somebody waits for its devices who does not yield: True, or the time between SIGTERM
+    yield_    the job ends if a request that does not yield waits for its devices: True, or the time between SIGTERM
               and SIGKILL, such as "2m"; requeue: then it waits and runs again
     notify    who is told when it ends, fails, or its time is up soon: "mail", "mail:ADDRESS", "ntfy:URL", "slack:URL",
               "json:URL", "cmd:COMMAND", or several in a list

@@ -10,6 +10,8 @@ from results import LIMIT, OURS, Figure, Report, Row, Table
 
 HEADLINES = "## In short"
 MACHINE = "## The machine and the versions"
+TIMES = ("ms", "s")
+WAIT = "h of mean wait"
 NOTICE = "<!-- ./dev bench writes this page. What is typed here is lost. -->"
 
 
@@ -80,20 +82,35 @@ def table_lines(table: Table) -> list[str]:
     return lines
 
 
+def compared(table: Table, worse: str, ratio: float, better: str) -> str:
+    """The sentence that says how many times worse one program's figure is than another's."""
+    if table.more_is_better:
+        said = f"{better} does {number(ratio)} times as much as {worse}."
+    elif table.unit == WAIT:
+        said = f"jobs wait {number(ratio)} times as long with {worse} as with {better}."
+    else:
+        said = (
+            f"{worse} takes {number(ratio)} times as {'long' if table.unit in TIMES else 'much'} as {better}."
+        )
+    return said[0].upper() + said[1:]
+
+
 def verdict(table: Table) -> str:
     """Where we stand in it."""
     said = []
-    peer = table.best_peer
-    if table.lead is not None and peer is not None:
+    peer, ours = table.best_peer, table.first(OURS)
+    if table.lead is not None and peer is not None and ours is not None:
         if table.lead > 1:
-            said.append(f"ahead of every peer, {times(table.lead)} of the best ({peer.name})")
+            said.append(compared(table, f"the best peer ({peer.name})", table.lead, "Berth"))
+        elif table.lead:
+            said.append(compared(table, "Berth", 1 / table.lead, peer.name))
         else:
-            said.append(f"behind {peer.name} by {times(1 / table.lead) if table.lead else 'all'}")
+            said.append(f"{peer.name}'s figure is 0, and Berth's is {number(ours.median)} {table.unit}.")
     elif peer is not None and ours_is_best(table):
-        said.append("ahead of every peer")
+        said.append("Berth is ahead of every peer.")
     if table.to_limit is not None:
-        said.append(f"{times(table.to_limit)} the limit")
-    return f"Berth is {', '.join(said)}." if said else ""
+        said.append(compared(table, "Berth", table.to_limit, "the limit"))
+    return " ".join(said)
 
 
 def ours_is_best(table: Table) -> bool:

@@ -7,7 +7,7 @@ import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from markdown import number
+from markdown import WAIT, number
 from results import FLOOR, LIMIT, OURS, PEER, Figure, Row, Table
 from setting import ROOT, Bench
 
@@ -19,7 +19,7 @@ MIXES = {
 }
 SEEDS, JOBS = 12, 2500
 PATIENCE_S = 600
-LARGE = "99th percentile of those who want 4 or more"
+LARGE = "99th percentile of the jobs that want 4 GPUs or more"
 # bench_line's word -> how it is called, and as what.
 POLICIES = {
     "exact": (
@@ -27,22 +27,22 @@ POLICIES = {
         LIMIT,
         "EASY backfill that knows when each job ends",
     ),
-    "thrice": ("all say three times the truth", OURS, ""),
-    "half": ("half say so, half say nothing", OURS, ""),
+    "thrice": ("all jobs give 3 × their run time", OURS, ""),
+    "half": ("half of the jobs give no time", OURS, ""),
     "none": (
-        "nobody says anything",
+        "no job gives a time",
         OURS,
-        "assumed: an hour, then thrice what it has taken",
+        "assumed: an hour, then three times as long as the job has run",
     ),
-    "noneday": ("nobody says anything, a day assumed", OURS, ""),
+    "noneday": ("no job gives a time, a day assumed", OURS, ""),
     "slurm": (
-        "Slurm's backfill, all say it",
+        "Slurm's backfill, 3 × the run time",
         PEER,
-        "bf_window as long as the longest time, as its guide wants",
+        "bf_window is as long as the longest time limit, as its guide wants",
     ),
-    "slurmday": ("Slurm's backfill, bf_window of a day", PEER, "its default"),
-    "fcfs": ("first come, first served", FLOOR, "nobody overtakes"),
-    "firstfit": ("whoever fits", FLOOR, "everybody overtakes"),
+    "slurmday": ("Slurm's backfill, a day ahead", PEER, "bf_window is a day, its default"),
+    "fcfs": ("first come, first served", FLOOR, "no job overtakes another"),
+    "firstfit": ("any job that fits", FLOOR, "a later job always overtakes a job that does not fit yet"),
 }
 
 
@@ -106,7 +106,7 @@ def tables(found: dict[Cell, Outcome]) -> list[Table]:
         Table(
             f"line-{mix}-{load}",
             f"{words}, load {load}",
-            "h of mean wait",
+            WAIT,
             [figure(policy, found[mix, load, policy], found[mix, load, "exact"]) for policy in policies],
             counts=True,
         )

@@ -85,9 +85,23 @@ def test_a_shortfall_without_a_cause_is_not_hidden():
 
 
 def test_a_peer_that_is_ahead_is_said_to_be():
-    assert markdown.verdict(table([2.0], [1.0], [1.0])).startswith("Berth is behind slow|er by 2.00 ×")
+    assert markdown.verdict(table([2.0], [1.0], [1.0])) == (
+        "Berth takes 2.00 times as long as slow|er. Berth takes 2.00 times as long as the limit."
+    )
     assert markdown.verdict(table([2.0], [50.0], [1.0])) == (
-        "Berth is ahead of every peer, 25.0 × of the best (slow|er), 2.00 × the limit."
+        "The best peer (slow|er) takes 25.0 times as long as Berth. Berth takes 2.00 times as long as the limit."
+    )
+
+
+def test_where_more_is_better_the_better_one_does_more():
+    assert markdown.verdict(table([50.0], [2.0], [100.0], more_is_better=True)) == (
+        "Berth does 25.0 times as much as the best peer (slow|er). The limit does 2.00 times as much as Berth."
+    )
+
+
+def test_a_peer_that_takes_nothing_is_said_to():
+    assert markdown.verdict(table([2.0], [0.0], [1.0])).startswith(
+        "slow|er's figure is 0, and Berth's is 2.00 ms."
     )
 
 

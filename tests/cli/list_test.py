@@ -54,7 +54,7 @@ def test_berth_alone_lists_and_gives_one_hint(make_lab):
     answer = lab.berth()
     assert answer.out == (
         lab.berth("ls").out
-        + "\n`berth run -- COMMAND` takes a free GPU for COMMAND; `berth help` shows the rest.\n"
+        + "\n`berth run -- COMMAND` takes a free GPU for COMMAND; `berth help` shows more.\n"
     )
 
 

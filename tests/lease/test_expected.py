@@ -151,7 +151,7 @@ def test_an_extension_that_would_move_back_a_start_is_refused_with_whose_it_is(f
     last = waiter(four).says("to start about")
     refused = four.berth("extend", lease["id"], "1h")
     assert refused.status == REFUSED
-    start = f"waits and is to start about {clock(lease['until_s'])}, which would be later"
+    start = f"waits and is to start about {clock(lease['until_s'])}, and more time would delay that"
     assert start in " ".join(refused.err.split())
     (same,) = document(four, "list")["leases"]
     assert same["until_s"] == lease["until_s"]

@@ -162,7 +162,7 @@ def test_a_job_that_computes_nothing_ends_for_somebody_who_waits_and_is_told_why
     assert idle.process.wait(20) == 7
     said = idle.err.rest()
     why = "nothing has computed on GPU 0 for 1 s (idle_leases of the site)"
-    assert f"{why}: from now on this job ends when somebody waits for that" in said
+    assert f"{why}: from now on this job ends if another request waits for its GPUs" in said
     assert f"waits for this GPU, and {why}: the job gets SIGTERM now" in said
     person.ends()
 

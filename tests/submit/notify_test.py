@@ -78,7 +78,7 @@ def test_one_that_is_cut_off_is_told_of_and_one_that_its_user_cancels_is_not(lab
     after = submit(lab, "--notify", hook, "--after-ok", number, "--", "true")
     wait_for(lab, after, "cancelled")
     eventually(lambda: len(told(lab)) == 2)
-    assert told(lab)[1].startswith(f"fail|{after}|job {after}|was cancelled: job {number}, after which")
+    assert told(lab)[1].startswith(f"fail|{after}|job {after}|was cancelled: job {number} did not end with")
 
 
 def test_one_whose_run_and_runner_are_killed_is_told_of_by_the_next(lab, hook):

@@ -45,7 +45,7 @@ def test_after_ok_of_one_that_failed_is_cancelled_and_so_is_what_comes_after_it(
     fourth = submit(lab, "--after", third, *marks(lab, "fourth"))
     assert lab.berth("wait", fourth).status == 0
     assert [each["state"] for each in told(lab)] == ["ended", "cancelled", "cancelled", "ended"]
-    assert job(lab, second)["reason"] == f"job {first}, after which it was to run, did not end well"
+    assert job(lab, second)["reason"] == f"job {first} did not end with status 0, as --after-ok asks"
     assert order(lab) == ["first", "fourth"]
 
 

@@ -54,7 +54,7 @@ class Claim : public Command {
                               0,
                               "pid",
                               "PID",
-                              "end it with this process (default: the shell that calls)",
+                              "end the lease when this process ends (default: the shell that calls)",
                               {},
                               [this](std::string_view value) -> Result<void> {
                                 BERTH_LET(const auto pid, number_at_least(value, 1));
@@ -65,7 +65,7 @@ class Claim : public Command {
                               0,
                               "inside",
                               "",
-                              "in a shell with a claim: a part of its GPUs (default: others beside)",
+                              "in a shell with a claim: take a part of its GPUs (default: take other GPUs)",
                               {},
                               raise_flag(inside_)});
     add_notify_options(syntax, kLeaseGroup, wish_);

@@ -72,8 +72,8 @@ Result<void> delays_nobody(const leasing::Session& session, const Ticket& lease,
   if (!delayed) return {};
   const Ticket* waiter = find_ticket(world->ledger, delayed->waiter);
   return fail(ErrorCode::not_now,
-              fmt::format("{} waits and is to start about {}, which would be later: the lease {} ends when "
-                          "it said. Its job can save its work until then, and get in line again",
+              fmt::format("{} waits and is to start about {}, and more time would delay that: the lease {} "
+                          "ends at its time. Save your work before, and ask for GPUs again",
                           waiter == nullptr ? "somebody" : name_of(*waiter),
                           render::clock_time(world->facts.booted_at_s + delayed->start,
                                              Environment::style_of(STDERR_FILENO)),

@@ -49,7 +49,7 @@ void GivingWay::heed_idleness() {
   if (!change) return;
   bell_ = nullptr;
   if (!change->yields) return;
-  tell(fmt::format("{}: from now on this job ends when somebody waits for that", change->why));
+  tell(fmt::format("{}: from now on this job ends if another request waits for its GPUs", change->why));
   listen(change->why);
 }
 

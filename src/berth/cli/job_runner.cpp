@@ -309,7 +309,7 @@ class JobRunner {
   void give_up(std::uint64_t number, std::uint64_t failed) {
     TaskEvent event;
     event.step = TaskStep::cancelled;
-    event.reason = fmt::format("job {}, after which it was to run, did not end well", failed);
+    event.reason = fmt::format("job {} did not end with status 0, as --after-ok asks", failed);
     // Where it cannot be written the job is asked for again when the next runner reads it.
     if (spool_.append({number, {}}, std::move(event))) read_job(number);
   }

@@ -31,7 +31,8 @@ namespace {
 constexpr std::string_view kJobsAbout =
     "Shows a line for each job of yours on this machine: its state, when it started and ended, on "
     "which GPU, and its exit status. `waiting`: another job of yours with the same request is before "
-    "it. `in line`: it waits for its GPUs in the queue of the machine (`berth queue`). "
+    "it, or the time of --at has not come, or the job of --after is not over. `in line`: it waits for its "
+    "GPUs in the queue of the machine (`berth queue`). "
     "`interrupted`: it was started, and then cut off by kill -9 or a reboot.";
 
 constexpr std::string_view kLogAbout =

@@ -45,8 +45,8 @@ Option yield_option(Request& request) {
           0,
           "yield",
           "[TIME]",
-          "end the job when somebody waits for its GPUs who does not yield; TIME (30s) is "
-          "between SIGTERM and SIGKILL",
+          "end the job if a request without --yield waits for its GPUs; TIME (30s) is between "
+          "SIGTERM and SIGKILL",
           {},
           [&request](std::string_view value) -> Result<void> {
             request.yield_s = kYieldGraceS;

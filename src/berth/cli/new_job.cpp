@@ -107,29 +107,29 @@ void add_task_options(Syntax& syntax, Submission& submission, std::vector<std::s
                               return {};
                             }});
   syntax.options.push_back(
-      number_option("at-once", "so many of its tasks run at the same time at most", job.at_once));
+      number_option("at-once", "at most N of its tasks run at the same time", job.at_once));
   syntax.options.push_back(
-      number_option("retries", "run a task that fails again, so often at most", job.retries));
+      number_option("retries", "run a task again that fails, at most N times", job.retries));
   syntax.options.push_back(
       {kJobGroup,
        0,
        "retry-on",
        "LIST",
-       "only where it ended with one of these: 75,137 (128 and the signal that killed it)",
+       "with --retries: only if the exit status is one of these: 75,137 (128 plus the signal that killed it)",
        {},
        [&job](std::string_view value) { return read_statuses(job, value); }});
   syntax.options.push_back({kJobGroup,
                             0,
                             "not-on-last-device",
                             "",
-                            "run it again on other GPUs than before",
+                            "with --retries: run the task on other GPUs than before",
                             {},
                             raise_flag(job.not_on_last_device)});
   syntax.options.push_back({kJobGroup,
                             0,
                             "requeue",
                             "",
-                            "with --yield: when a task was ended for somebody, run it again in its turn",
+                            "with --yield: run a task again that has given way to another request",
                             {},
                             raise_flag(job.requeue)});
   syntax.options.push_back({kJobGroup,

@@ -175,22 +175,23 @@ void send_of_job(const store::JobSpool& spool, const Job& job, const Notice& not
 }  // namespace
 
 void add_notify_options(Syntax& syntax, std::string_view group, NoticeWish& wish) {
-  syntax.options.push_back({group,
-                            0,
-                            "notify",
-                            "TARGET",
-                            "tell of its end: mail, mail:ADDRESS, ntfy:URL, slack:URL, json:URL, cmd:COMMAND",
-                            {},
-                            [&wish](std::string_view value) -> Result<void> {
-                              BERTH_DO(check_target(value));
-                              wish.targets.emplace_back(value);
-                              return {};
-                            }});
+  syntax.options.push_back(
+      {group,
+       0,
+       "notify",
+       "TARGET",
+       "tell when it ends: mail, mail:ADDRESS, ntfy:URL, slack:URL, json:URL, cmd:COMMAND",
+       {},
+       [&wish](std::string_view value) -> Result<void> {
+         BERTH_DO(check_target(value));
+         wish.targets.emplace_back(value);
+         return {};
+       }});
   syntax.options.push_back({group,
                             0,
                             "notify-on",
                             "LIST",
-                            "of what: start, end, fail, time (soon over); default end,fail,time",
+                            "when to tell: start, end, fail, time (nearly over); default end,fail,time",
                             {},
                             [&wish](std::string_view value) -> Result<void> {
                               wish.events.clear();

@@ -29,7 +29,7 @@ Syntax general_syntax(General& general) {
 }
 
 constexpr std::string_view kHint =
-    "\n`berth run -- COMMAND` takes a free GPU for COMMAND; `berth help` shows the rest.\n";
+    "\n`berth run -- COMMAND` takes a free GPU for COMMAND; `berth help` shows more.\n";
 
 std::vector<std::string_view> command_names() {
   std::vector<std::string_view> names;

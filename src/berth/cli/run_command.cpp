@@ -54,7 +54,7 @@ class RunCommand : public Command {
                               0,
                               "requeue",
                               "",
-                              "with --yield: when the job was ended for somebody, wait and start it again",
+                              "with --yield: if the job has given way, wait and start it again",
                               {},
                               raise_flag(options_.requeue)});
     syntax.options.push_back({kLeaseGroup,
@@ -87,14 +87,13 @@ class RunCommand : public Command {
     BERTH_DO(settle(options_.lease));
     if (options_.exec && options_.lease.request.request.time_s)
       return fail(ErrorCode::usage,
-                  "--time and --exec exclude each other: with --exec nobody stays who could end the command");
+                  "--time and --exec exclude each other: with --exec no process could end the command");
     if (options_.exec && !wish_.targets.empty())
       return fail(ErrorCode::usage,
-                  "--notify and --exec exclude each other: with --exec nobody stays who could tell");
+                  "--notify and --exec exclude each other: with --exec no process stays that could tell");
     if (options_.exec && options_.lease.request.request.yield_s)
-      return fail(
-          ErrorCode::usage,
-          "--yield and --exec exclude each other: with --exec nobody stays who could end the command");
+      return fail(ErrorCode::usage,
+                  "--yield and --exec exclude each other: with --exec no process could end the command");
     if (options_.requeue && !options_.lease.request.request.yield_s)
       return fail(ErrorCode::usage, "--requeue is for jobs that yield: add --yield");
     options_.command = words;

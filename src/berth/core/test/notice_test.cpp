@@ -50,7 +50,7 @@ TEST_CASE("an end is told in words, but not to whom it was who cancelled") {
   CHECK(noticed_end({ended_as(TaskPhase::interrupted)})->event == NoticeEvent::fail);
   CHECK_FALSE(noticed_end({ended_as(TaskPhase::cancelled)}));
   TaskStanding given_up = ended_as(TaskPhase::cancelled);
-  given_up.reason = "job 3, after which it was to run, did not end well";
+  given_up.reason = "job 3 did not end with status 0, as --after-ok asks";
   CHECK(noticed_end({given_up})->event == NoticeEvent::fail);
   CHECK(noticed_end({ended_as(TaskPhase::ended), ended_as(TaskPhase::ended, 1)})->words ==
         "ended: 1 of 2 tasks did not end with status 0");

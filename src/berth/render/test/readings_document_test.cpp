@@ -84,6 +84,9 @@ std::string readings_document() {
       "rows. The first column is the name of the value in JSON and in Python. The name of a metric begins "
       "with `berth_`, and the metric is in Prometheus' base units. If the driver does not report a value, "
       "it is `null` in JSON and `None` in Python, and it has no series.\n\n"
+      "A narrow terminal has no room for all columns of `berth list`: it leaves out the column with the "
+      "number 1 first. The last column of this table says whether a MIG instance has a value of its own, or "
+      "shows that of its GPU.\n\n"
       "| name | what | kind | in expressions | metric | column | changes | of a MIG instance |\n"
       "|--|--|--|--|--|--|--|--|\n";
   for (const DeviceReading& row : device_readings()) {
@@ -91,7 +94,7 @@ std::string readings_document() {
     text += fmt::format(
         "| `{}{}{}` | {} | {} | {} | {} | {} | {} | {} |\n", part, part.empty() ? "" : ".", row.name,
         row.help, kind_of(row), code_or_nothing(row.expression), code_or_nothing(row.metric),
-        row.column.title.empty() ? "" : fmt::format("{}, goes {}.", row.column.title, row.column.drop_order),
+        row.column.title.empty() ? "" : fmt::format("{} ({})", row.column.title, row.column.drop_order),
         row.is_static ? "never" : "yes", row.on_mig ? "its own" : "its GPU's");
   }
   text +=
