@@ -319,6 +319,19 @@ def test_orphans_that_come_and_go_keep_the_lease_as_one_that_stays(make_lab):
     assert free(lab)
 
 
+def test_the_process_that_keeps_the_namespaces_of_podman_holds_no_lease(make_lab, tmp_path):
+    lab = make_lab("1xH100")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # As podman leaves it behind, by its arguments: a shell takes the option too.
+    script = f"(exec -a catatonit bash -P <>{pipe} >&- 2>&-) & echo $!"
+    answer = lab.berth("run", "--", "bash", "-c", script)
+    assert (answer.status, answer.err) == (0, "")
+    assert state(answer.out.strip()) == "S"
+    os.kill(int(answer.out), signal.SIGKILL)
+    assert free(lab)
+
+
 def test_children_of_a_script_that_has_become_berth_are_not_waited_for(make_lab):
     lab = make_lab("1xH100")
     script = f"sleep 1000 >&- 2>&- & echo $!; exec {lab.program} run -- true"

@@ -393,6 +393,22 @@ def test_on_a_full_disk_a_submit_is_refused_whole(lab, small_home):
     assert lab.berth("wait", submit(lab, "--", "true")).status == 0
 
 
+def test_jobs_that_a_full_disk_keeps_waiting_are_told_of(lab, small_home):
+    holder = submit(lab, "-n", "8", "--", "sleep", "1000")
+    wait_for(lab, holder, "running")
+    number = submit(lab, "--", "true")
+    words = f"the disk of {spool(lab)} takes nothing more (it is full, or read-only), so no job of yours can start"
+    assert words not in lab.berth("jobs").err
+    with contextlib.suppress(OSError), (small_home / "filler").open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    answer = lab.berth("jobs")
+    assert answer.status == 0 and words in answer.err
+    (small_home / "filler").unlink()
+    lab.berth("cancel", holder)
+    assert lab.berth("wait", number).status == 0
+
+
 def test_a_disk_that_fills_up_while_a_job_runs_keeps_how_it_ended(lab, small_home):
     number = submit(lab, "--", "sh", "-c", f"cat /dev/zero > {small_home}/filler 2>/dev/null; exit 7")
     assert lab.berth("wait", number).status == 7

@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,8 +39,6 @@ constexpr int kNotNow = 75;
 constexpr std::chrono::milliseconds kOutputPeriod{250};
 // How often it is looked at whether the tenant is still there.
 constexpr std::chrono::seconds kTenantLookPeriod{5};
-// With less left, what a program writes fails.
-constexpr std::uint64_t kNoRoom = 64 << 10;
 
 // The first line, or where that only announces others, these.
 std::string in_one_line(std::string_view text) {
@@ -227,7 +224,11 @@ class TaskRun {
     event.step = TaskStep::started;
     event.rerun = job_.rerun;
     event.devices = devices;
-    BERTH_DO(spool_.append(id_, std::move(event), true));
+    if (const auto written = spool_.append(id_, std::move(event), true); !written) {
+      // The line may be in the file and not on the disk. Nothing has run: nobody shall take it for cut off.
+      if (const auto excused = append_step(TaskStep::cut_off); !excused) tell(excused.error().message);
+      return written;
+    }
     BERTH_LET(const auto standing, spool_.standing(id_));
     BERTH_LET(const bool cancelled, spool_.is_cancelled(id_.job));
     if (cancelled && id_.index) BERTH_DO(append_step(TaskStep::cancelled));
@@ -249,7 +250,7 @@ class TaskRun {
       end.signal = ending.signal;
     else
       end.exit_status = ending.exit_status;
-    if ((ending.signal != 0 || ending.exit_status != 0) && !has_room())
+    if ((ending.signal != 0 || ending.exit_status != 0) && !spool_.has_room())
       end.reason = "when it ended, the disk that its output is on was full";
     if (!gave_way_.empty()) end.reason = gave_way_;
     events.push_back(end);
@@ -296,11 +297,6 @@ class TaskRun {
     event.step = TaskStep::output_cut;
     event.cut_bytes = cut_;
     return event;
-  }
-
-  bool has_room() const {
-    struct statvfs system{};
-    return ::statvfs(spool_.path().c_str(), &system) != 0 || system.f_bavail * system.f_frsize > kNoRoom;
   }
 
   bool is_retried(const TaskEvent& end) const {

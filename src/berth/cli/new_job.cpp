@@ -12,6 +12,7 @@
 
 #include "berth/cli/environment.h"
 #include "berth/cli/notify.h"
+#include "berth/cli/question.h"
 #include "berth/core/output_cut.h"
 #include "berth/core/record.h"
 #include "berth/core/units.h"
@@ -208,7 +209,12 @@ Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view 
   }
   job.rivals = rivals_of(job.request, environment);
   job.submitted_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
-  return spool.add(job, environment, script);
+  BERTH_LET(const std::uint64_t number, spool.add(job, environment, script));
+  // From its name on a runner may start it: to say now that nothing was submitted would have it run twice.
+  if (const auto kept = spool.keep_names(); !kept)
+    tell(fmt::format("job {} is submitted, but if this machine goes down soon, the job may be lost: {}",
+                     number, kept.error().message));
+  return number;
 }
 
 }  // namespace berth::cli

@@ -261,7 +261,8 @@ class Run {
   // Jobs that were submitted in this lease are ours only by descent: they have leases of their own.
   static std::vector<pid_t> left_behind(std::vector<pid_t> others) {
     std::vector<pid_t> left = sys::process_descendants(::getpid());
-    std::ranges::copy_if(left, std::back_inserter(others), serves_jobs);
+    std::ranges::copy_if(left, std::back_inserter(others),
+                         [](pid_t pid) { return serves_jobs(pid) || leasing::keeps_namespaces(pid); });
     for (const pid_t other : others) {
       const std::vector<pid_t> below = sys::process_descendants(other);
       std::erase_if(left,

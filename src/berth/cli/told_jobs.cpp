@@ -66,6 +66,14 @@ Result<std::vector<render::ToldTask>> all_told(const store::JobSpool& spool, std
   // Not all jobs first, and then all tasks: of ten thousand that is a lot of memory.
   each_job(spool, numbers, told,
            [&](NumberedJob job) { add_told(spool, std::move(job), true, tasks, told); });
+  // A job cannot write there itself why it does not start.
+  const bool one_waits = std::ranges::any_of(
+      tasks, [](const render::ToldTask& task) { return task.standing.phase == TaskPhase::waiting; });
+  if (one_waits && !spool.has_room())
+    told +=
+        as_lines({fmt::format("the disk of {} takes nothing more (it is full, or read-only), so no job of "
+                              "yours can start: make room there",
+                              spool.path())});
   return tasks;
 }
 

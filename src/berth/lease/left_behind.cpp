@@ -1,10 +1,16 @@
 #include "berth/lease/left_behind.h"
 
+#include <string_view>
+
 #include "berth/lease/release.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::leasing {
 namespace {
+
+// As podman starts it since 3.3 (catatonit), and before that or where catatonit is missing (podman itself).
+constexpr std::string_view kPause = "catatonit -P";
+constexpr std::string_view kPausedPodman = "podman pause";
 
 std::vector<pid_t> left_by(store::LeaseStore& store, const Ticket& lease) {
   const auto taker = static_cast<pid_t>(lease.pid);
@@ -12,10 +18,17 @@ std::vector<pid_t> left_by(store::LeaseStore& store, const Ticket& lease) {
   const bool lives = stat && stat->start_ticks == lease.pid_start_ticks && !stat->ended();
   if (!lives) return holders_of(store, lease.id);
   // Whoever waits for them is their parent, which everybody may see.
-  return sys::process_name(taker) == kLeftBehindName ? sys::process_descendants(taker) : std::vector<pid_t>{};
+  if (sys::process_name(taker) != kLeftBehindName) return {};
+  std::vector<pid_t> left = sys::process_descendants(taker);
+  std::erase_if(left, keeps_namespaces);
+  return left;
 }
 
 }  // namespace
+
+bool keeps_namespaces(pid_t pid) {
+  return sys::process_command(pid) == kPause || sys::process_name(pid) == kPausedPodman;
+}
 
 std::map<TicketId, std::vector<Holder>> left_behind(store::LeaseStore& store, const Ledger& ledger) {
   std::map<TicketId, std::vector<Holder>> found;

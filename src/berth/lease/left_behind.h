@@ -11,6 +11,11 @@ namespace berth::leasing {
 /// What `berth run` calls itself when its command has ended and something that it started goes on.
 inline constexpr const char* kLeftBehindName = "berth __left";
 
+/// Whether it only keeps the namespaces of a user's containers. Without root, the first podman of a user
+/// after a boot starts such a process, for all containers to come: below a lease if podman runs there. It
+/// computes nothing and stays for ever, so it holds no lease.
+bool keeps_namespaces(pid_t pid);
+
 /// The leases whose command has ended, or whose taker has, with the processes that still hold them. If the
 /// processes of a lease may not be seen from here, the lease is left out. For people: no decision depends on
 /// it.

@@ -41,7 +41,10 @@ std::string in_words(const LeaseDirectory& directory) {
 }
 
 Fault in_directory(Fault fault, const std::shared_ptr<const LeaseDirectory>& directory) {
-  if (fault.error.os_error == ENOSPC || fault.error.os_error == EDQUOT)
+  // A quota is the user's own, whoever else has files there.
+  if (fault.error.os_error == EDQUOT)
+    fault.remedy = [] { return "your quota on that file system is used up: remove files of yours there"; };
+  if (fault.error.os_error == ENOSPC)
     fault.remedy = [directory] { return "most of the files there are of " + biggest_owner(*directory); };
   return context(std::move(fault), in_words(*directory));
 }

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -44,6 +45,7 @@ constexpr const char* kScript = "script";
 constexpr std::chrono::milliseconds kPatience = 10s;
 // Room that is taken before a task starts, so that a disk that fills up while it runs can keep how it ended.
 constexpr off_t kReserved = 4096;
+constexpr std::uint64_t kNoRoom = 64 << 10;
 
 std::string machine_name() {
   const auto id = sys::read_whole("/etc/machine-id");
@@ -224,13 +226,26 @@ Result<std::uint64_t> JobSpool::add(const Job& job, const std::vector<std::strin
       const bool named = sys::rename_to_free_name(folder_.get(), kDraft, folder_.get(), name.c_str());
       // A counter that was brought back from a backup is behind.
       if (!named && errno == EEXIST) continue;
-      if (!named || ::fsync(folder_.get()) != 0) return sys::fail_errno("writing");
+      if (!named) return sys::fail_errno("writing");
       return number;
     }
   }();
   if (added) return added;
   remove_folder(folder_.get(), kDraft);
   return std::unexpected(context(added.error(), fmt::format("nothing was submitted: the jobs in {}", path_)));
+}
+
+bool JobSpool::has_room() const {
+  struct statvfs system{};
+  if (::statvfs(path_.c_str(), &system) != 0) return true;
+  // A file system without a limit on files says 0 of 0.
+  const bool has_files = system.f_files == 0 || system.f_favail > 0;
+  return (system.f_flag & ST_RDONLY) == 0 && has_files && system.f_bavail * system.f_frsize > kNoRoom;
+}
+
+Result<void> JobSpool::keep_names() const {
+  if (::fsync(folder_.get()) != 0) return sys::fail_errno("writing " + path_);
+  return {};
 }
 
 Result<std::vector<std::uint64_t>> JobSpool::numbers() const {

@@ -39,11 +39,17 @@ class JobSpool {
 
   const std::string& path() const { return path_; }
 
-  /// Adds a job whole, or not at all, and gives its number, which no other job here ever had. The job is on
-  /// the disk when this returns. `environment`: the variables that its command gets. `script`: the text that
-  /// Job::has_script or Job::lines_of means.
+  /// Adds a job whole, or not at all, and gives its number, which no other job here ever had. What the job
+  /// says is on the disk when this returns, its name after keep_names(). `environment`: the variables that
+  /// its command gets. `script`: the text that Job::has_script or Job::lines_of means.
   Result<std::uint64_t> add(const Job& job, const std::vector<std::string>& environment,
                             std::string_view script = {});
+  /// Whether the disk of the jobs takes more: with too little left, what a job writes fails, and none can
+  /// start.
+  bool has_room() const;
+  /// Waits until the names of all jobs are on the disk. Error: if the machine went down now, jobs that were
+  /// added last might be gone. They are there all the same, and are run.
+  Result<void> keep_names() const;
   /// The numbers of all jobs, in order.
   Result<std::vector<std::uint64_t>> numbers() const;
   /// nullopt: there is no job with this number, or no longer.

@@ -1,0 +1,81 @@
+"""A disk that refuses one call of all that the life of a job makes, or all from one on: full, out of quota, or failing."""
+
+import errno
+import itertools
+import mmap
+import struct
+
+import pytest
+from jobs import eventually
+from storm import processes
+from submitted import told
+
+# Preloaded into the program.
+pytestmark = pytest.mark.release_only
+
+FOR_EVER = 1 << 30
+
+
+class Disk:
+    """What lies below the user's home. All programs that get `env` count their calls together."""
+
+    def __init__(self, lab, build):
+        path = lab.directory / "calls"
+        path.write_bytes(bytes(mmap.PAGESIZE))
+        with path.open("r+b") as file:
+            self.calls = mmap.mmap(file.fileno(), 0)
+        self.env = {
+            "LD_PRELOAD": build / "refusing_disk.so",
+            "REFUSING_CALLS": path,
+            "REFUSING_BELOW": lab.env["HOME"],
+        }
+
+    def refuses(self, first: int, last: int) -> None:
+        self.calls[:16] = struct.pack("4i", 0, first, last, errno.EDQUOT)
+
+    def count(self) -> int:
+        return struct.unpack("i", self.calls[:4])[0]
+
+    def is_mended(self) -> None:
+        self.calls[4:12] = bytes(8)
+
+
+def life_of_a_job(lab, disk: Disk, first: int, last: int):
+    """Of one that is submitted while the disk refuses these calls: the answer, how often the job has run when all is over,
+    what is told of it, and the number of calls."""
+    ran = lab.directory / "ran"
+    ran.unlink(missing_ok=True)
+    known = {job["id"] for job in told(lab)}
+    disk.refuses(first, last)
+    answer = lab.berth("submit", "--", "sh", "-c", f"echo ran >> {ran}", env=disk.env)
+    # With all of them refused the job may wait for better times.
+    eventually(lambda: not any(processes(lab).values()) or (last == FOR_EVER and disk.count() > first))
+    calls = disk.count()
+    disk.is_mended()
+    lab.berth("jobs")
+    eventually(lambda: not any(processes(lab).values()))
+    jobs = [job for job in told(lab) if job["id"] not in known]
+    return answer, len(ran.read_text().split()) if ran.exists() else 0, jobs, calls
+
+
+@pytest.mark.parametrize("last", ["one", "all"])
+def test_what_is_refused_never_runs_and_what_is_taken_runs_once(lab, build, last):
+    disk = Disk(lab, build)
+    lab.berth("wait", lab.berth("submit", "--", "true").out.strip())
+    eventually(lambda: not any(processes(lab).values()))
+    for first in itertools.count(1):
+        answer, runs, jobs, calls = life_of_a_job(lab, disk, first, first if last == "one" else FOR_EVER)
+        said = (first, answer, runs, jobs)
+        if answer.status != 0:
+            assert (answer.status, answer.out, runs, jobs) == (1, "", 0, []), said
+            assert "nothing was submitted" in answer.err and "Disk quota exceeded" in answer.err, said
+        else:
+            (job,) = jobs
+            assert job["id"] == answer.out.strip(), said
+            # The end of one that has run may be lost. One that has not run is never over, unless its start was
+            # written, and after that nothing more could be.
+            cut = ("interrupted", 1), ("interrupted", 0 if last == "all" else 1)
+            assert (job["state"], runs) in (("ended", 1), *cut), said
+        if calls < first:
+            break
+    assert first > 20
