@@ -15,6 +15,7 @@ from fleet_of_hosts import SSHD, words_of
 from jobs import DEADLINE_S, eventually
 
 pytestmark = [
+    pytest.mark.store,
     # A sanitized program starts too slowly for much to happen in a short run.
     pytest.mark.release_only,
     pytest.mark.skipif(ETCD is None or SSHD is None, reason="needs etcd-server and openssh-server"),

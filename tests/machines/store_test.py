@@ -18,6 +18,9 @@ from jobs import eventually
 from lab import DEADLINE_S
 
 
+pytestmark = pytest.mark.store
+
+
 class Passage:
     """A way to etcd on which watches can be made to fall silent, or everything cut."""
 
