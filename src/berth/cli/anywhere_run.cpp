@@ -221,7 +221,7 @@ class Caller {
         if (name_in_lab(hosts_[i]) == name) open_host(i);
     if (news.silent) tell_silence(*news.silent);
     if (news.yes) take_right(*news.yes);
-    if (news.ended && !right_) stopped_ = news.ended;
+    if (news.ended && !right_ && !stopped_) stopped_ = news.ended;
     if (news.place) tell_place(*news.place);
     if (until_ && !stopped_ && Clock::now() >= *until_ && (news.place || is_told_ || news.silent))
       give_up_unopened();

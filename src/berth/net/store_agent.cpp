@@ -365,8 +365,12 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   /// A start was made for this process, which has not been told so, and has lost that host: the answer of the
   /// store was late, or lost. The request gets a place again, and the hosts in whose lines it stands know it.
   bool has_lost_start(const StoreGuest& guest, const LabStart& start) const {
-    return start.pid == guest.who.pid && guest.told_yes.empty() &&
-           std::ranges::find(guest.asked, start.host) == guest.asked.end();
+    return start.pid == guest.who.pid && guest.told_yes.empty() && !is_asked(guest, start.host);
+  }
+
+  /// Whether the request has named this host, and has not left it.
+  static bool is_asked(const StoreGuest& guest, std::string_view host) {
+    return std::ranges::find(guest.asked, host) != guest.asked.end();
   }
 
   Promised<bool> take_back(Guest guest) {
@@ -406,7 +410,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     put.removed = {key_of(kLabTickets, id)};
     const auto done = co_await store_->change(std::move(put));
     if (!done) co_return std::unexpected(done.error());
-    if (done->made) answer_start(guest, host, true);
+    // Of a host that it has left while the store was asked, the start is taken back in the next round.
+    if (done->made && is_asked(*guest, host)) answer_start(guest, host, true);
     co_return true;
   }
 
@@ -490,7 +495,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     const std::string word = words.empty() ? "" : words[0];
     const std::string name = words.size() > 1 ? words[1] : "";
     LabTicket& wanted = guest->wanted;
-    const bool is_of_it = std::ranges::find(guest->asked, name) != guest->asked.end();
+    const bool is_of_it = is_asked(*guest, name);
     if (word == "status") {
       guest->wants_status = true;
     } else if (word == "wait" && words.size() >= 4 && words.size() <= 5 && wanted.id.empty() &&
