@@ -57,12 +57,14 @@ program_tests() {
 run_part_release() {
   check build-release build release || return 0
   unit_tests release
-  program_tests program-release release -m "not package and not python"
+  program_tests program-release release -m "not package and not python and not lasting"
 }
 
 # The longest random histories take minutes of it. The release build goes through these.
 unit_tests_debug() { RC_PARAMS=max_size=50 unit_tests debug; }
-program_tests_debug() { program_tests program-debug debug -m "not package and not python and not release_only"; }
+program_tests_debug() {
+  program_tests program-debug debug -m "not package and not python and not release_only and not lasting"
+}
 
 run_part_debug() {
   check build-debug build debug || return 0

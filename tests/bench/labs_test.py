@@ -4,6 +4,7 @@ import anywhere
 import labs
 import markdown
 import pytest
+import shelf
 from results import LIMIT, OURS, PEER, Figure, Table
 
 
@@ -12,6 +13,15 @@ def starts(alone, stored):
     figures += [Figure("berth run --anywhere", OURS, values=[alone])]
     figures += [Figure("the same with a store", OURS, values=[stored])]
     return Table("lab-start-1", "1 host named", "ms", figures)
+
+
+def test_an_etcd_that_is_not_debians_is_named_by_its_own_version(tmp_path, monkeypatch):
+    etcd = tmp_path / "etcd"
+    etcd.write_text("#!/bin/sh\necho etcd Version: 3.6.16; echo Git SHA: x")
+    etcd.chmod(0o755)
+    monkeypatch.setenv("BERTH_ETCD", str(etcd))
+    told = {name: words for name, *words in shelf.versions_of_debian()}
+    assert told["etcd"] == ["3.6.16", "named by BERTH_ETCD"]
 
 
 def test_a_start_is_held_to_ssh_and_to_three_writes_where_there_is_a_store():

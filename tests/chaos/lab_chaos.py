@@ -30,7 +30,7 @@ from chaos.lab_evidence import Request, command, faults_by_jobs, faults_of_reque
 from chaos.overlaps import leases_in, overlaps_in
 from desks import Desk
 from etcd import ETCD, Etcd, EtcdOfMembers
-from fleet_of_hosts import SSHD, Machines, words_of
+from fleet_of_hosts import SSHD, Machines, parent_of, words_of
 from lab import BUILD, DEADLINE_S
 
 HOSTS = ("gpu1", "gpu2", "gpu3")
@@ -245,7 +245,8 @@ class LabChaos:
         if words[:1] == ["ssh"]:
             return "ssh"
         if words[1:2] == ["__envoy"]:
-            return "envoy"
+            # What it has forked is the command, which has not been executed yet.
+            return "job" if words_of(parent_of(pid))[1:2] == ["__envoy"] else "envoy"
         return "job" if request.name in words or words[:1] == [str(BUILD / "chaos_job")] else ""
 
     def aim(self):

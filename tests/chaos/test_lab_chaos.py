@@ -11,10 +11,11 @@ from chaos.lab_chaos import LabChaos, run_lab_chaos
 from chaos.lab_evidence import Request, command, faults_by_jobs, faults_of_requests
 from chaos.overlaps import live_lease
 from etcd import ETCD
-from fleet_of_hosts import SSHD
+from fleet_of_hosts import SSHD, words_of
 from jobs import DEADLINE_S, eventually
 
 pytestmark = [
+    pytest.mark.store,
     # A sanitized program starts too slowly for much to happen in a short run.
     pytest.mark.release_only,
     pytest.mark.skipif(ETCD is None or SSHD is None, reason="needs etcd-server and openssh-server"),
@@ -70,6 +71,21 @@ def test_two_leases_of_one_gpu_on_a_host_are_noticed(tmp_path, devices, overlaps
     assert [fault.startswith("overlap of locks on gpu1: a") for fault in chaos.faults] == [True] * overlaps
     for file in files:
         os.close(file)
+
+
+def test_what_an_envoy_has_forked_and_is_no_command_yet_counts_as_the_command(tmp_path):
+    (tmp_path / "__envoy").write_text("(while :; do sleep 1000; done) & echo $!; wait")
+    envoy = subprocess.Popen(
+        ["sh", "__envoy"], cwd=tmp_path, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        child = int(envoy.stdout.readline())
+        request = Request("r1", types.SimpleNamespace(pid=0), tmp_path, ("gpu1",))
+        kinds = [LabChaos.kind_of(pid, words_of(pid), request) for pid in (envoy.pid, child)]
+        assert kinds == ["envoy", "job"]
+    finally:
+        os.killpg(envoy.pid, 9)
+        envoy.communicate(timeout=DEADLINE_S)
 
 
 def test_what_is_left_in_the_end_is_noticed(tmp_path, monkeypatch):

@@ -15,7 +15,11 @@ from base64 import b64decode, b64encode
 from jobs import eventually
 from lab import DEADLINE_S
 
-ETCD = shutil.which("etcd", path="/usr/bin:/usr/local/bin:" + os.environ.get("PATH", ""))
+# BERTH_ETCD: one of another version than the system's, as `./dev test etcd` has them. One that is not there is an error,
+# and no reason to skip what needs it.
+ETCD = os.environ.get("BERTH_ETCD") or shutil.which(
+    "etcd", path="/usr/bin:/usr/local/bin:" + os.environ.get("PATH", "")
+)
 # The kernel gives these to nobody who only connects: a member that is down finds its own port free again.
 LASTING_PORTS = (20000, 32000)
 
@@ -103,17 +107,27 @@ class Etcd:
         trust.load_cert_chain(self.authority / "client.pem", self.authority / "client.key")
         return trust
 
-    def keys(self, folder) -> dict:
-        """{name: (value, id of the lease)} below /berth/1/FOLDER/."""
+    def leads(self) -> bool:
+        """Whether it is the one of all members that decides."""
+        status = self.post("maintenance/status", {})
+        return status["leader"] == status["header"]["member_id"]
+
+    def pairs(self, folder) -> dict:
+        """{name: what etcd says of it} below /berth/1/FOLDER/."""
         start = f"/berth/1/{folder}/"
         found = self.ask("kv/range", key=start, range_end=start[:-1] + "0").get("kvs", [])
+        return {b64decode(each["key"]).decode().removeprefix(start): each for each in found}
+
+    def keys(self, folder) -> dict:
+        """{name: (value, id of the lease)} below /berth/1/FOLDER/."""
         return {
-            b64decode(each["key"]).decode().removeprefix(start): (
-                b64decode(each.get("value", "")).decode(),
-                each.get("lease"),
-            )
-            for each in found
+            name: (b64decode(each.get("value", "")).decode(), each.get("lease"))
+            for name, each in self.pairs(folder).items()
         }
+
+    def places(self) -> dict:
+        """{id of a ticket: its place in the line}"""
+        return {name: int(each["create_revision"]) for name, each in self.pairs("ticket").items()}
 
     def want_passwords(self):
         """Of root, and of the user berth, who may read and write below /berth/1/ alone."""
@@ -154,10 +168,16 @@ class EtcdOfMembers:
         eventually(lambda: all(member.answers() for member in self.members))
 
     def keys(self, folder) -> dict:
-        """As the first one that answers has them."""
+        return self.as_one_has_it(lambda member: member.keys(folder))
+
+    def places(self) -> dict:
+        return self.as_one_has_it(lambda member: member.places())
+
+    def as_one_has_it(self, read):
+        """The first one that answers."""
         for member in self.members:
             with contextlib.suppress(OSError):
-                return member.keys(folder)
+                return read(member)
         raise OSError("no member of etcd answers")
 
     def kill(self):

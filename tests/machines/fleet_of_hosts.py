@@ -89,6 +89,13 @@ def words_of(pid: int) -> list[str]:
     return []
 
 
+def parent_of(pid: int) -> int:
+    """0: it has ended."""
+    with contextlib.suppress(OSError):
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return 0
+
+
 def children_of(pid: int) -> list[int]:
     with contextlib.suppress(OSError):
         return [int(each) for each in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

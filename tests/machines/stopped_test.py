@@ -2,11 +2,14 @@
 
 import signal
 
+import pytest
 from fleet_of_hosts import PATIENCE_S
 from jobs import eventually
 from store_test import busy, joined, lab, note, order  # noqa: F401
 
 __all__ = ["lab"]
+
+pytestmark = pytest.mark.store
 
 
 def test_it_stands_in_the_lines_of_its_hosts_again_and_starts(lab):  # noqa: F811

@@ -8,7 +8,7 @@ from etcd import ETCD, Etcd
 from fleet_of_hosts import free_port
 from schemas import checked
 
-pytestmark = pytest.mark.skipif(ETCD is None, reason="needs etcd-server")
+pytestmark = [pytest.mark.store, pytest.mark.skipif(ETCD is None, reason="needs etcd-server")]
 
 
 @pytest.fixture

@@ -18,6 +18,9 @@ from jobs import eventually
 from lab import DEADLINE_S
 
 
+pytestmark = pytest.mark.store
+
+
 class Passage:
     """A way to etcd on which watches can be made to fall silent, or everything cut."""
 
@@ -31,6 +34,7 @@ class Passage:
             None  # the answer to what has these words, and all after it on that connection
         )
         self.held = b""
+        self.held_for = None  # the way on which it came
         self.watches = self.whole_reads = 0
         self.open = []
         self.start(self.admit)
@@ -62,7 +66,7 @@ class Passage:
                 self.whole_reads += b"/kv/range" in piece and not is_part
                 is_lost = is_lost or bool(self.loses_answers_to) and self.loses_answers_to in piece
                 if self.holds and not self.held and self.holds in piece and b"request_put" in piece:
-                    self.held = piece
+                    self.held, self.held_for = piece, far
                 else:
                     far.sendall(piece)
         for end in (near, far):
@@ -81,6 +85,10 @@ class Passage:
         with socket.create_connection(("127.0.0.1", self.etcd.port)) as far:
             far.sendall(self.held)
             far.recv(65536)
+
+    def go_on(self):
+        """What was held goes on to etcd after all."""
+        self.held_for.sendall(self.held)
 
     def cut(self):
         self.is_cut = True
@@ -386,6 +394,27 @@ def test_a_host_that_is_lost_with_the_yes_costs_the_request_no_other(lab, word):
     assert [json.loads(text)["host"] for text, _ in lab.etcd.keys("start").values()] == ["gpu2"]
     asker.close()
     says.close()
+    eventually(lambda: lab.etcd.keys("start") == {})
+
+
+def test_a_host_that_is_lost_while_its_start_is_being_written_costs_the_request_no_other(lab, passage):
+    asker, says = place_of(lab.desks[0], "ab" * 16, "gpu1,gpu2")
+    assert "open gpu1\n" in iter(says.readline, "")
+    asker.sendall(b"joined gpu1\njoined gpu2\n")
+    eventually(lambda: joined(lab) == [2])
+    passage.holds = b64encode(b"/berth/1/start/")
+    asker.sendall(b"start gpu1\n")
+    eventually(lambda: passage.held)
+    asker.sendall(b"left gpu1\nstart gpu2\n")
+    # Whoever has come later is answered: these words were heard.
+    other, answers = place_of(lab.desks[0], "no mark")
+    assert answers.readline().startswith("no ")
+    passage.go_on()
+    words = next(line for line in iter(says.readline, "") if line.startswith(("yes", "no")))
+    assert words == "yes gpu2\n"
+    assert [json.loads(text)["host"] for text, _ in lab.etcd.keys("start").values()] == ["gpu2"]
+    for each in (asker, says, other, answers):
+        each.close()
     eventually(lambda: lab.etcd.keys("start") == {})
 
 

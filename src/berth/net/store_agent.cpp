@@ -477,8 +477,12 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   /// the request gets a place again, and the hosts in whose lines it stands know it.
   bool has_lost_start(const StoreGuest& guest, const LabStart& start) const {
     return start.pid == guest.who.pid && guest.told_yes.empty() && guest.start_on != start.host &&
-           (guest.given_back.contains(start.host) ||
-            std::ranges::find(guest.asked, start.host) == guest.asked.end());
+           (guest.given_back.contains(start.host) || !is_asked(guest, start.host));
+  }
+
+  /// Whether the request has named this host, and has not left it.
+  static bool is_asked(const StoreGuest& guest, std::string_view host) {
+    return std::ranges::find(guest.asked, host) != guest.asked.end();
   }
 
   Promised<bool> take_back(Guest guest) {
@@ -535,7 +539,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     }
     const auto done = co_await store_->change(std::move(put));
     if (!done) co_return std::unexpected(done.error());
-    if (done->made) answer_start(guest, host, true);
+    // Of a host that it has let go while the store was asked, the start is taken back in the next round.
+    if (done->made && guest->start_on == host) answer_start(guest, host, true);
     co_return true;
   }
 
@@ -544,8 +549,6 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       guest->wanted.id.clear();  // the start that is there stays
       return dismiss(guest, "this request was started already");
     }
-    // It has let this host go meanwhile, so the start is taken back.
-    if (guest->start_on != host) return;
     guest->start_on.clear();
     guest->told_yes = host;
     send(guest, "yes " + host);
@@ -631,7 +634,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     const std::string word = words.empty() ? "" : words[0];
     const std::string name = words.size() > 1 ? words[1] : "";
     LabTicket& wanted = guest->wanted;
-    const bool is_of_it = std::ranges::find(guest->asked, name) != guest->asked.end();
+    const bool is_of_it = is_asked(*guest, name);
     if (word == "status") {
       guest->wants_status = true;
     } else if (word == "wait" && words.size() >= 4 && words.size() <= 5 && wanted.id.empty() &&

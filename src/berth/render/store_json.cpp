@@ -13,6 +13,15 @@ namespace {
 
 constexpr std::string_view kSixBits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/// "": it tells no error. Up to 3.5 the gateway of etcd says it in `error`; from 3.6 on in `message`, beside
+/// its `code`. In a stream all versions say it in the `message` of an object `error`.
+std::string error_in(const Json& answer) {
+  const auto error = answer.find("error");
+  if (error != answer.end())
+    return error->is_object() ? text_at(*error, "message") : text_at(answer, "error");
+  return answer.contains("code") ? text_at(answer, "message") : "";
+}
+
 constexpr std::uint8_t kNoSixBits = 64;
 constexpr std::array<std::uint8_t, 256> kValueOfSixBits = [] {
   std::array<std::uint8_t, 256> values{};
@@ -91,7 +100,7 @@ Result<Json> store_answer(std::string_view json) {
   if (shape_of(json).levels > kDeepestOfStore) return is_not_etcd();
   Json parsed = Json::parse(json, nullptr, false);
   if (!parsed.is_object()) return is_not_etcd();
-  if (const std::string error = text_at(parsed, "error"); !error.empty())
+  if (const std::string error = error_in(parsed); !error.empty())
     return fail(ErrorCode::failure, fmt::format("etcd says: {}", printable(error)));
   return parsed;
 }

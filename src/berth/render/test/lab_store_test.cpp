@@ -74,17 +74,36 @@ TEST_CASE("a line of a watch is read") {
        {"", "{}", R"({"result":7})", R"({"result":{"events":7}})", R"({"result":{"events":[7]}})",
         R"({"result":{"events":[{"kv":{"key":"YQ==","mod_revision":"1"}}]}})"})
     CHECK_FALSE(read_store_news(none));
-  CHECK(read_store_news(R"({"error":{"message":"permission denied"}})").error().message ==
-        "what it answers is not etcd's");
+  CHECK(read_store_news(R"({"error":{"code":7,"message":"permission denied"}})").error().message ==
+        "etcd says: permission denied");
 }
 
 TEST_CASE("a lease that is gone has no time left") {
   CHECK(read_renewed_lease(R"({"result":{"ID":"12"}})")->ttl_s == 0);
 }
 
+// The answers are those of 3.4.23, 3.5.35, 3.6.16 and 3.7.3; the last two are of a stream.
+TEST_CASE("an error is told in etcd's words, however this version of etcd says it") {
+  for (const char* text :
+       {R"({"error":"etcdserver: user name is empty","message":"etcdserver: user name is empty","code":3})",
+        R"({"error":"etcdserver: user name is empty","code":3,"message":"etcdserver: user name is empty"})",
+        R"({"code":3,"message":"etcdserver: user name is empty"})",
+        R"({"code":3, "message":"etcdserver: user name is empty"})",
+        R"({"error":{"grpc_code":3,"http_code":400,"message":"etcdserver: user name is empty"}})",
+        R"({"error":{"code":3,"message":"etcdserver: user name is empty"}})"}) {
+    CAPTURE(text);
+    CHECK(read_stored(text).error().message == "etcd says: etcdserver: user name is empty");
+    CHECK(asks_for_user(text));
+  }
+  // Whatever stands there instead of words is an error too.
+  for (const char* text : {R"({"code":3})", R"({"error":{}})", R"({"error":7})", R"({"error":""})"}) {
+    CAPTURE(text);
+    CHECK(!read_stored(text));
+    CHECK(!read_granted_lease(text));
+  }
+}
+
 TEST_CASE("an answer that is none is an error") {
-  CHECK(read_stored(R"({"error":"etcdserver: permission denied","code":7})").error().message ==
-        "etcd says: etcdserver: permission denied");
   for (const char* text : {"", "[]", "{}", "null", R"({"header":{},"kvs":1})", R"({"header":{},"kvs":[{}]})",
                            R"({"header":{},"kvs":[{"key":"YQ==","value":"!","create_revision":"1"}]})"}) {
     CAPTURE(text);
@@ -103,6 +122,7 @@ TEST_CASE("a token is one word, and what refuses one says so") {
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().message == "etcd says: etcdserver: authentication failed");
   CHECK(refuses_token(R"({"error":"etcdserver: invalid auth token","code":16})"));
+  CHECK(refuses_token(R"({"code":16,"message":"etcdserver: invalid auth token"})"));
   CHECK_FALSE(refuses_token(R"({"error":"etcdserver: permission denied","code":7})"));
   CHECK_FALSE(refuses_token(R"({"header":{}})"));
 }
