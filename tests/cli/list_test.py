@@ -133,7 +133,7 @@ def test_a_lease_is_shown_with_its_user(lab):
     assert [device["label"] for device in held] == ["3"]
     assert held[0]["verdict"]["clause"] == "not_leased"
     assert machine["leases"][0]["id"] == held[0]["leases"][0]
-    assert machine["leases"][0]["request"] == "1 whole GPU, among 3"
+    assert machine["leases"][0]["request"] == "1 whole GPU, among GPU 3"
 
 
 def test_watch_repeats_and_ends_by_a_signal(lab):

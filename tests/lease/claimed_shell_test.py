@@ -160,6 +160,23 @@ def test_a_mask_of_before_comes_back_and_bounds_every_claim(shell, kind):
 
 
 @EVERY_SHELL
+def test_if_the_first_lease_ends_while_a_second_one_is_waited_for_nothing_of_it_comes_back(shell, kind):
+    it = shell(kind, machine="2xH100")
+    it.claim("--devices 0")
+    first = only_lease(it.lab)
+    holder(it.lab, "--devices", "1")
+    words = f"{it.lab.program} claim"
+    it.type(f"{words} | source" if kind == "fish" else f'eval "$({words})"')
+    eventually(lambda: it.lab.berth("queue", "--json").json["waiters"])
+    assert it.lab.berth("release", first).status == 0
+    assert it.variables()[:2] == ["<0>", "<PCI_BUS_ID>"]
+    assert "beside" not in it.text
+    second = max(leases(it.lab))
+    it.says(f"{it.lab.program} release {second}")
+    assert it.variables() == CLEARED
+
+
+@EVERY_SHELL
 def test_a_second_claim_is_another_gpu_beside(shell, kind):
     it = shell(kind)
     it.claim("--devices 3")
@@ -229,6 +246,21 @@ def test_a_claim_that_could_only_wait_for_itself_is_refused(shell, options):
     assert "berth release" in said and "--inside" in said
     assert len(leases(it.lab)) == 1
     assert it.variables()[0] == "<0>"
+
+
+def test_a_claim_that_could_only_wait_for_its_own_limit_is_refused(make_lab):
+    lab = make_lab("8xH100")
+    (lab.directory / "site.toml").write_text("[limits]\ngpus = 4\n")
+    it = Shell(lab, "bash")
+    try:
+        it.claim("-n 3")
+        it.claim("-n 1 --time 1h")
+        said = " ".join(it.claim("-n 2").split())
+        assert "it would wait for itself: it has GPU 0,1,2 (lease" in said
+        assert "already, and your limit is 4 GPUs at the same time (limits.gpus in the site file)" in said
+        assert len(leases(lab)) == 2
+    finally:
+        it.close()
 
 
 def test_one_that_others_could_make_room_for_waits(make_lab):

@@ -25,6 +25,14 @@ def mode(path) -> tuple[int, int]:
     return status.st_uid, stat.S_IMODE(status.st_mode)
 
 
+def test_an_image_that_has_no_folders_yet_gets_those_that_are_needed(make_lab, root):
+    for part in ("run", "etc", "tmp"):
+        (root / part).rmdir()
+    answer = make_lab("2xH100").berth("init", "--root", root)
+    assert (answer.status, answer.err) == (0, "")
+    assert (root / "etc/tmpfiles.d/berth.conf").exists()
+
+
 def test_it_makes_the_directory_a_file_a_device_and_the_line_for_each_boot(make_lab, root):
     lab = make_lab("2xH100")
     answer = lab.berth("init", "--root", root)

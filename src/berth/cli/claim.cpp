@@ -150,7 +150,8 @@ class Claim : public Command {
     const Ticket& ticket = lease.ticket();
     Output answer;
     answer.err = as_lines(leasing::notes_on(lease));
-    if (place.beside) answer.err += as_lines({beside_in_words(*place.beside, lease)});
+    const bool is_beside = place.beside && lives(place.beside->id, lease.world().ledger);
+    if (is_beside) answer.err += as_lines({beside_in_words(*place.beside, lease)});
     if (json_) {
       answer.out = render::claim_json({ticket, lease.devices(), mask.variables,
                                        said_end_at_s(ticket, lease.world().facts.booted_at_s).value_or(0)});
@@ -158,7 +159,12 @@ class Claim : public Command {
     }
     ClaimScript script{
         to_text(ticket.id), {}, place.ticket_of(ticket.id), ::getpid(), std::string(kKeeperName)};
-    const auto before = [](const std::string& name) -> std::optional<std::string> {
+    const auto before = [&](const std::string& name) -> std::optional<std::string> {
+      // The first lease may have ended while this one was waited for. Then nothing of it is put back.
+      if (place.beside && !is_beside && is_of_claims(name)) {
+        const auto outer = place.masks.find(name);
+        return outer == place.masks.end() ? std::nullopt : std::optional<std::string>(outer->second);
+      }
       const char* value = std::getenv(name.c_str());
       return value == nullptr ? std::nullopt : std::optional<std::string>(value);
     };
@@ -167,6 +173,19 @@ class Claim : public Command {
       script.variables.insert(script.variables.end() - 1, {name, std::nullopt, before(name)});
     answer.out = claim_script(shell_, script);
     return answer;
+  }
+
+  static bool lives(TicketId id, const Ledger& ledger) {
+    return std::ranges::any_of(ledger.tickets, [id](const Ticket& ticket) {
+      return ticket.id == id && ticket.phase == TicketPhase::granted;
+    });
+  }
+
+  // Whether a claim sets this variable.
+  static bool is_of_claims(std::string_view name) {
+    return name.starts_with("BERTH_") || std::ranges::any_of(vendors(), [name](const Vendor& vendor) {
+             return name == vendor.mask_variable || name == vendor.order_variable;
+           });
   }
 
   // A claim beside this one has to know what the mask was before both.

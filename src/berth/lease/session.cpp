@@ -112,6 +112,22 @@ std::vector<std::string> notes_on_answer(const Facts& facts, const std::vector<s
   return notes;
 }
 
+std::string labels_of(const std::vector<std::string>& uuids, const Snapshot& snapshot) {
+  std::string labels;
+  for (const std::string& uuid : uuids) {
+    const Device* device = find_device(snapshot, uuid);
+    labels += fmt::format("{}{}", labels.empty() ? "" : ",", device == nullptr ? "?" : label(*device));
+  }
+  return labels;
+}
+
+std::unexpected<Error> would_wait_for_itself(std::string_view what_it_has) {
+  return fail(ErrorCode::not_now,
+              fmt::format("it would wait for itself: it has {}. Release that first (berth release), or ask "
+                          "for a part of it: berth claim --inside; in Python, within its `with`",
+                          what_it_has));
+}
+
 }  // namespace
 
 std::vector<std::string> notes_on(const World& world) {
@@ -163,10 +179,10 @@ Result<void> Session::is_not_in_its_own_way(const Request& request, const std::v
   BERTH_LET(const auto world, look(request));
   BERTH_LET(const auto able, candidates(request, world.facts));
   std::string in_the_way;
+  const auto is_own = [&](const Ticket& lease) { return std::ranges::find(own, lease.id) != own.end(); };
   const auto blocks = [&](const Ticket* lease) {
     // One that says a time ends by itself.
-    return std::ranges::find(own, lease->id) != own.end() && !lease->time_s &&
-           (!lease->shared || !request.shared);
+    return is_own(*lease) && !lease->time_s && (!lease->shared || !request.shared);
   };
   std::size_t left = 0;
   for (const std::string& uuid : able) {
@@ -179,11 +195,23 @@ Result<void> Session::is_not_in_its_own_way(const Request& request, const std::v
     in_the_way += fmt::format("{}GPU {} (lease {})", in_the_way.empty() ? "" : ", ", label(*device),
                               short_name(world.ledger, (*lease)->id));
   }
-  if (left >= request.count || able.size() < request.count) return {};
-  return fail(ErrorCode::not_now,
-              fmt::format("it would wait for itself: it has {} already. Release that first (berth release), "
-                          "or ask for a part of it: berth claim --inside; in Python, within its `with`",
-                          in_the_way));
+  if (left < request.count && able.size() >= request.count)
+    return would_wait_for_itself(fmt::format("{} already", in_the_way));
+  const auto limits = limits_now(options_);
+  const auto limit = limits ? limits->best.gpus : std::nullopt;
+  if (!limit || request.count > limit->most) return {};
+  std::string kept;
+  std::size_t count = 0;
+  for (const Ticket& lease : world.ledger.tickets) {
+    if (!is_own(lease) || lease.time_s) continue;
+    count += lease.devices.size();
+    kept += fmt::format("{}GPU {} (lease {})", kept.empty() ? "" : ", ",
+                        labels_of(lease.devices, world.facts.snapshot), short_name(world.ledger, lease.id));
+  }
+  if (std::cmp_less_equal(count + request.count, limit->most)) return {};
+  return would_wait_for_itself(
+      fmt::format("{} already, and your limit is {} GPU{} at the same time ({} in the site file)", kept,
+                  limit->most, limit->most == 1 ? "" : "s", limit->rule));
 }
 
 Result<World> Session::look(const Request& request, ReadingSet also) const {

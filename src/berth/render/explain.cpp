@@ -328,7 +328,7 @@ std::string request_in_words(const Request& request) {
   std::string text = counted(request.count, request.shared ? "shared GPU" : "whole GPU");
   if (request.promise_bytes > 0)
     text += fmt::format(", {} of memory each", bytes_for_people(request.promise_bytes));
-  if (!request.devices.empty()) text += fmt::format(", among {}", fmt::join(request.devices, ","));
+  if (!request.devices.empty()) text += fmt::format(", among GPU {}", fmt::join(request.devices, ","));
   if (!request.exclude.empty()) text += fmt::format(", not {}", fmt::join(request.exclude, ","));
   if (request.admitted) text += ", by a condition of the program";
   for (const Expression& condition : request.conditions) text += ", " + printable(condition.text());

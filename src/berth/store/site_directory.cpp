@@ -131,6 +131,7 @@ class Site {
       site_.trouble.push_back(fmt::format("{} was not written by berth init and is left as it is", path));
       return {};
     }
+    BERTH_DO(make_if_missing(root_ + "/etc"));
     BERTH_DO(make_if_missing(folder));
     const std::string fresh = path + ".new";
     const sys::Descriptor file(
