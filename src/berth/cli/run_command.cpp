@@ -24,7 +24,7 @@ constexpr std::string_view kRunAbout =
     "\n"
     "    berth run -- python train.py\n"
     "    berth run -n 2 --free 40G -- torchrun --nproc-per-node 2 train.py\n"
-    "    berth run -- docker run --init --gpus '\"device={uuids}\"' -e BERTH_LEASE image";
+    "    berth run -- docker run --init --gpus '\"device={uuids}\"' -e BERTH_LEASE img";
 
 class RunCommand : public Command {
  public:
