@@ -13,6 +13,8 @@ from store_test import Passage, done, joined, lab, note, order  # noqa: F401
 
 __all__ = ["lab"]
 
+pytestmark = pytest.mark.store
+
 USER = 4242
 FULL = "your limit in the lab is 1 GPU at the same time (limits.lab_gpus in the site file), and you have 1"
 
