@@ -137,7 +137,7 @@ class Caller {
     if (run.lease.request.source != source::SourceKind::kAutomatic)
       ask.source = source::to_text(run.lease.request.source);
     ask.token = token_;
-    ask.asked_at = fmt::format("{}:{}", sys::host_name(), ::getpid());
+    ask.asked_at = asked_at_of(sys::host_name(), ::getpid());
     ask.end_with_command = run.end_with_command;
     api::LeaseAsk lease = lease_ask_of(run.lease.request);
     lease.note = run.lease.note;
