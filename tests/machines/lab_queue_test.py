@@ -11,6 +11,8 @@ from jobs import eventually
 from lab import DEADLINE_S
 from schemas import checked_document
 
+pytestmark = pytest.mark.store
+
 # As many of the line as an agent tells in one answer.
 PART = 500
 

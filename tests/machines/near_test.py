@@ -103,6 +103,7 @@ def is_empty(lab) -> bool:
     return lab.etcd.keys("ticket") == {} == lab.etcd.keys("start")
 
 
+@pytest.mark.store
 def test_in_the_line_of_a_lab_it_waits_for_the_hosts_with_the_path(store_with_data):
     lab = store_with_data
     gpu1, gpu2 = lab.hosts
@@ -118,6 +119,7 @@ def test_in_the_line_of_a_lab_it_waits_for_the_hosts_with_the_path(store_with_da
     eventually(lambda: is_empty(lab))
 
 
+@pytest.mark.store
 def test_in_the_line_of_a_lab_it_runs_elsewhere_once_the_hosts_with_the_path_have_refused(store_with_data):
     lab = store_with_data
     hold(lab.hosts[1])
@@ -127,6 +129,7 @@ def test_in_the_line_of_a_lab_it_runs_elsewhere_once_the_hosts_with_the_path_hav
     eventually(lambda: is_empty(lab))
 
 
+@pytest.mark.store
 def test_in_the_line_of_a_lab_it_runs_elsewhere_if_earlier_ones_keep_it_from_the_path(store_with_data):
     lab = store_with_data
     # Somebody who may join gpu2, and does not.
@@ -136,6 +139,7 @@ def test_in_the_line_of_a_lab_it_runs_elsewhere_if_earlier_ones_keep_it_from_the
     assert done.stdout == of_host(lab, 0), done.stderr
 
 
+@pytest.mark.store
 def test_in_the_line_of_a_lab_a_lost_host_with_the_path_gives_it_a_place_for_the_others(store_with_data):
     lab = store_with_data
     gpu1, gpu2 = lab.hosts
@@ -154,6 +158,7 @@ def test_in_the_line_of_a_lab_a_lost_host_with_the_path_gives_it_a_place_for_the
     eventually(lambda: is_empty(lab))
 
 
+@pytest.mark.store
 def test_in_the_line_of_a_lab_it_waits_for_all_where_no_host_has_the_path(store_with_data):
     lab = store_with_data
     for host in (lab.hosts[1], *[lab.hosts[0]] * 4):
@@ -162,6 +167,7 @@ def test_in_the_line_of_a_lab_it_waits_for_all_where_no_host_has_the_path(store_
     assert named_hosts(lab) == [["gpu1", "gpu2"]]
 
 
+@pytest.mark.store
 def test_at_a_desk_with_a_store_all_that_can_be_said_of_no_host_is_said_once(store_with_data):
     lab = store_with_data
     done = lab.anywhere("--near", HERE, "-n", "8", *SAY_WHERE, env=lab.desks[0].env())
