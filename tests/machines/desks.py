@@ -3,9 +3,12 @@
 import contextlib
 import ctypes
 import os
+import signal
 import socket
 import subprocess
 
+import pytest
+from etcd import ETCD, Etcd
 from jobs import eventually
 from lab import DEADLINE_S
 
@@ -76,6 +79,20 @@ def at_desks(machines, etcd, count):
     for process in machines.running:
         if process.poll() is None:
             process.kill()
+
+
+@contextlib.contextmanager
+def lab_with(two, authority=None):
+    """The hosts of `two`, an etcd of one member, and two desks."""
+    if ETCD is None:
+        pytest.skip("needs etcd-server")
+    etcd = Etcd(two.folder, authority)
+    etcd.start()
+    with at_desks(two, etcd, 2):
+        yield two
+    if etcd.process is not None:
+        etcd.process.send_signal(signal.SIGCONT)
+    etcd.kill()
 
 
 def busy(host):

@@ -124,6 +124,19 @@ def test_a_live_screen_has_all_hosts_and_why_one_is_missing(two, make_screen):  
     screen.shows(r"^gpu2 .* leased ")
 
 
+def test_a_live_screen_has_a_request_that_waits_on_several_hosts_once(two, make_screen):  # noqa: F811
+    for host in two.hosts:
+        holder = host.lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+        assert holder.stdout.readline() == "ready\n"
+    two.start_anywhere("--", "true")
+    eventually(lambda: all(len(host.tickets()) == 2 for host in two.hosts))
+    words = (two.hosts[0].lab.program, "top", "--anywhere", "--hosts", "gpu1,gpu2")
+    screen = make_screen(two, *words, columns=120, lines=30)
+    screen.shows("^2 hosts: 2 GPUs, none free, 1 waiting")
+    screen.shows("^.* QUEUE  1$")
+    screen.shows("^2 hosts +1 ")
+
+
 def test_jobs_of_all_hosts_are_one_list_and_a_host_that_is_down_is_named(two):
     for host in two.hosts:
         host.lab.berth("submit", "--job-name", f"of-{host.name}", "--", "true")

@@ -11,8 +11,7 @@ import urllib.error
 from base64 import b64encode
 
 import pytest
-from desks import at_desks, busy, place_of
-from etcd import ETCD, Etcd
+from desks import busy, lab_with, place_of
 from fleet_of_hosts import PATIENCE_S
 from jobs import eventually
 from lab import DEADLINE_S
@@ -99,19 +98,6 @@ class Passage:
     def close(self):
         self.listener.close()
         self.cut()
-
-
-@contextlib.contextmanager
-def lab_with(two, authority=None):
-    if ETCD is None:
-        pytest.skip("needs etcd-server")
-    etcd = Etcd(two.folder, authority)
-    etcd.start()
-    with at_desks(two, etcd, 2):
-        yield two
-    if etcd.process is not None:
-        etcd.process.send_signal(signal.SIGCONT)
-    etcd.kill()
 
 
 @pytest.fixture

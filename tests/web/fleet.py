@@ -51,11 +51,13 @@ def ticket(number: int) -> str:
 
 @dataclasses.dataclass
 class Machine:
-    """One host. `tick` is what changes: the readings, not who has what."""
+    """One host. `tick` is what changes: the readings, not who has what. `far`: somebody waits here who waits on all
+    such machines, and starts on the last of them the soonest."""
 
     number: int
     down: bool = False
     stale: bool = False
+    far: bool = False
 
     @property
     def name(self) -> str:
@@ -216,44 +218,53 @@ class Machine:
         }
 
     def _waiters(self, chance: random.Random, snapshot: dict) -> list:
-        if self.number % 9:
-            return []
         waiters = []
-        for position in range(1, chance.choice([2, 3])):
+        for position in range(1, chance.choice([2, 3]) if self.number % 9 == 0 else 1):
             count = chance.choice([1, 2, 8])
             waiters.append(
                 {
-                    "position": position,
-                    "id": ticket(self.number * 100 + 50 + position),
-                    "uid": 1000,
-                    "user": chance.choice(USERS),
-                    "pid": 30_000 + position,
-                    "kept": False,
-                    "job_pid": None,
-                    "slurm_job": None,
-                    "asked_at": None,
+                    **self._waiter(position, count, chance.choice(USERS)),
                     "since_s": NOW_S - chance.randrange(30, 20_000),
-                    "time_s": None,
-                    "yield_s": None,
-                    "count": count,
-                    "shared": False,
-                    "promise_bytes": None,
                     "command": chance.choice(COMMANDS),
-                    "note": None,
-                    "job": None,
-                    "request": f"{counted(count)}, free >= 30G",
-                    "candidates": ["*"],
-                    "behind": None if position == 1 else ticket(self.number * 100 + 50 + position - 1),
-                    "starts_at_s": NOW_S + 7200 if position == 1 else None,
-                    "stopped": False,
-                    "held_back": False,
-                    "reason": f"{max(0, count - 1)} of 8 free; GPU 1 leased ada 2 h"
-                    if position == 1
-                    else "behind one earlier rival",
                 }
             )
+        if self.far:
+            position = len(waiters) + 1
+            far = self._waiter(position, 1, "zoe")
+            waiters.append({**far, "asked_at": "desk1:7", "starts_at_s": NOW_S + 90_000 - self.number})
         snapshot["waiting"] = len(waiters)
         return waiters
+
+    def _waiter(self, position: int, count: int, user: str) -> dict:
+        return {
+            "position": position,
+            "id": ticket(self.number * 100 + 50 + position),
+            "uid": 1000,
+            "user": user,
+            "pid": 30_000 + position,
+            "kept": False,
+            "job_pid": None,
+            "slurm_job": None,
+            "asked_at": None,
+            "since_s": NOW_S - 60,
+            "time_s": None,
+            "yield_s": None,
+            "count": count,
+            "shared": False,
+            "promise_bytes": None,
+            "command": "python far.py",
+            "note": None,
+            "job": None,
+            "request": f"{counted(count)}, free >= 30G",
+            "candidates": ["*"],
+            "behind": None if position == 1 else ticket(self.number * 100 + 50 + position - 1),
+            "starts_at_s": NOW_S + 7200 if position == 1 else None,
+            "stopped": False,
+            "held_back": False,
+            "reason": f"{max(0, count - 1)} of 8 free; GPU 1 leased ada 2 h"
+            if position == 1
+            else "behind one earlier rival",
+        }
 
 
 class Fleet:
@@ -283,7 +294,12 @@ class Fleet:
                 row["free"] += 1
                 row["hosts"].add(host["name"])
         leases = [lease for host in hosts for lease in host["snapshot"]["leases"]]
-        waiters = [waiter for host in hosts for waiter in host["queue"]["waiters"]]
+        # What waits on several hosts counts once.
+        waiters = list(
+            {
+                each["asked_at"] or each["id"]: each for host in hosts for each in host["queue"]["waiters"]
+            }.values()
+        )
         users = sorted({each["user"] for each in leases + waiters})
         return {
             "number": self.tick + 1,

@@ -126,6 +126,41 @@ def test_a_user_and_what_is_theirs(fleet, open_page):
     assert set(page.locator(".tile .word").all_inner_texts()) == {name}
 
 
+def test_a_request_that_waits_on_several_machines_is_there_once(fleet, open_page):
+    for number in (1, 2, 4):
+        fleet.fleet.machines[number].far = True
+    document = fleet.fleet.hosts()
+    checked_document(document["hosts"][1]["queue"], "queue")
+    count = sum(user["waiting"] for user in document["summary"]["users"])
+    page = open_page(fleet.url)
+    expect(page.get_by_role("button", name=f"{count} waiting")).to_be_visible()
+    waiting = page.get_by_role("region", name="Waiting")
+    expect(waiting.locator(".count")).to_have_text(f"{count}")
+    far = waiting.get_by_role("listitem").filter(has_text="zoe")
+    expect(far).to_have_count(1)
+    expect(far.locator(".place")).to_have_text("node002, node003, node005")
+    expect(far.locator(".why")).to_have_text("node005: 0 of 8 free; GPU 1 leased ada 2 h")
+    # Each machine counts who waits in its own queue.
+    expect(page.get_by_role("region", name="node002").locator(".host-counts")).to_contain_text("1 waiting")
+    page.get_by_role("region", name="Users").get_by_role("button", name=re.compile("Show all")).click()
+    page.locator(".users").get_by_role("button", name="zoe").click()
+    drawer = page.get_by_role("dialog", name="zoe")
+    expect(drawer).to_contain_text("0 GPUs in 0 leases, 1 waiting")
+    expect(drawer.get_by_role("listitem")).to_have_count(1)
+    expect(drawer.get_by_role("listitem")).to_contain_text("node002, node003, node005")
+
+
+def test_the_filter_finds_who_waits_by_each_machine_that_they_wait_on(fleet, open_page):
+    for number in (1, 2, 3, 4):
+        fleet.fleet.machines[number].far = True
+    page = open_page(fleet.url)
+    page.get_by_role("searchbox").fill("node003 zoe")
+    waiting = page.get_by_role("region", name="Waiting")
+    expect(waiting.get_by_role("listitem")).to_have_count(1)
+    expect(waiting.locator(".place")).to_have_text("4 hosts")
+    expect(waiting.locator(".place")).to_have_attribute("title", "node002, node003, node004, node005")
+
+
 def test_a_machine_that_is_down_says_why_and_since_when(fleet, open_page):
     def count_free() -> int:
         return fleet.fleet.hosts()["summary"]["free"]

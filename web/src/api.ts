@@ -115,6 +115,8 @@ export interface Standing {
   uid: number;
   user: string | null;
   pid: number | null;
+  /// An agent that is too old does not tell it.
+  asked_at?: string | null;
   since_s: number | null;
   count: number;
   shared: boolean;

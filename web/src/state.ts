@@ -25,9 +25,14 @@ export interface DeviceView {
   readonly warnings: readonly string[];
 }
 
+/// A request that waits, on one host or on several.
 export interface WaiterView {
+  /// Where it starts the soonest.
   readonly host: string;
+  /// How it stands there.
   readonly waiter: Standing;
+  /// On which it waits.
+  readonly hosts: readonly string[];
 }
 
 export interface HostView {
@@ -93,7 +98,7 @@ export function viewHost(host: Host): HostView {
     host,
     devices,
     counts,
-    waiters: host.queue?.waiters.map((waiter) => ({ host: host.name, waiter })) ?? [],
+    waiters: host.queue?.waiters.map((waiter) => ({ host: host.name, waiter, hosts: [host.name] })) ?? [],
     stale: host.state === "down" || host.snapshot?.stale_reason != null,
   };
 }
@@ -119,9 +124,29 @@ export function textOfDevice(view: DeviceView): string {
   return text;
 }
 
-export function textOfWaiter({ host, waiter }: WaiterView): string {
+export function textOfWaiter({ waiter, hosts }: WaiterView): string {
   const { note, command, request, id } = waiter;
-  return [host, userOf(waiter), note, command, request, id].join("\n").toLowerCase();
+  return [...hosts, userOf(waiter), note, command, request, id].join("\n").toLowerCase();
+}
+
+function startsSooner(one: Standing, other: Standing): boolean {
+  const at = one.starts_at_s ?? Number.POSITIVE_INFINITY;
+  const otherAt = other.starts_at_s ?? Number.POSITIVE_INFINITY;
+  return at === otherAt ? one.position < other.position : at < otherAt;
+}
+
+/// Each request once: by the key, and with the host, that lab_queue of src/berth/core/lab_queue.h has for it. Who waits
+/// longest is first; on one host that is the order of the queue.
+function waitersOf(views: readonly HostView[]): WaiterView[] {
+  const waiters = new Map<string, WaiterView>();
+  for (const view of views.flatMap((each) => each.waiters)) {
+    const { asked_at, user, id } = view.waiter;
+    const key = asked_at ? [asked_at, user].join("\n") : [view.host, id].join("\n\n");
+    const known = waiters.get(key);
+    const nearest = known && !startsSooner(view.waiter, known.waiter) ? known : view;
+    waiters.set(key, { ...nearest, hosts: [...(known?.hosts ?? []), view.host] });
+  }
+  return [...waiters.values()].sort((a, b) => (a.waiter.since_s ?? 0) - (b.waiter.since_s ?? 0));
 }
 
 /// null: not known.
@@ -197,7 +222,7 @@ function leasesOf(view: HostView): LeaseView[] {
   return granted.map((lease) => ({ host: view.host.name, lease, devices: holds.get(lease.id) ?? [] }));
 }
 
-function tallyUsers(views: readonly HostView[]): UserView[] {
+function tallyUsers(views: readonly HostView[], waiters: readonly WaiterView[]): UserView[] {
   const users = new Map<string, Tally>();
   const tally = (user: string): Tally => {
     let found = users.get(user);
@@ -216,8 +241,8 @@ function tallyUsers(views: readonly HostView[]): UserView[] {
         if (state === "idle") of.idle.add(key);
       }
     }
-    for (const waiting of view.waiters) tally(userOf(waiting.waiter)).waiters.push(waiting);
   }
+  for (const waiting of waiters) tally(userOf(waiting.waiter)).waiters.push(waiting);
   return [...users]
     .map(([user, { leases, waiters, devices, idle }]) => ({
       user,
@@ -267,6 +292,7 @@ export function viewFleet(all: readonly HostView[]): Fleet {
   for (const view of views)
     for (const [state, count] of view.counts) counts.set(state, (counts.get(state) ?? 0) + count);
   const models = tallyModels(all);
+  const waiters = waitersOf(all);
   return {
     counts,
     devices: models.reduce((sum, model) => sum + model.devices, 0),
@@ -274,11 +300,8 @@ export function viewFleet(all: readonly HostView[]): Fleet {
     models,
     stale: all.filter((view) => view.stale).length,
     down: all.length - views.length,
-    users: tallyUsers(all),
-    // Who waits longest is first; on one host that is the order of the queue.
-    waiters: all
-      .flatMap((view) => view.waiters)
-      .sort((a, b) => (a.waiter.since_s ?? 0) - (b.waiter.since_s ?? 0)),
+    users: tallyUsers(all, waiters),
+    waiters,
     outsiders: views.flatMap((view) =>
       view.devices.flatMap((on) => on.outsiders.map((process) => ({ on, process }))),
     ),

@@ -163,11 +163,12 @@ Hosts look_at_hosts(const std::vector<LabHost>& hosts) {
   return seen;
 }
 
-Result<std::string> hosts_document(const Hosts& hosts, render::Layout layout) {
+Result<std::string> hosts_document(const Hosts& hosts, render::Layout layout, const LabOrder& order) {
   std::vector<std::string> texts;
   for (const auto& host : hosts) texts.push_back(render::host_json(*host));
   const std::vector<std::string_view> entries(texts.begin(), texts.end());
-  const render::HostsHead head{.number = 1, .time_s = std::time(nullptr), .every_s = 1, .is_hub = true};
+  const render::HostsHead head{
+      .number = 1, .time_s = std::time(nullptr), .every_s = 1, .is_hub = true, .line = order.standing};
   return render::rewritten(render::hosts_json(head, entries, totals_of(hosts)), "berth-hosts", layout);
 }
 

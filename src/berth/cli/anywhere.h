@@ -9,6 +9,7 @@
 #include "berth/cli/syntax.h"
 #include "berth/core/host.h"
 #include "berth/core/lab_host.h"
+#include "berth/core/lab_line.h"
 #include "berth/core/offer.h"
 #include "berth/lab/ssh.h"
 #include "berth/render/json.h"
@@ -58,8 +59,8 @@ lab::SshProgram ssh_of_environment();
 /// What each machine tells of itself, or why it tells nothing.
 Hosts look_at_hosts(const std::vector<LabHost>& hosts);
 
-/// The hosts as docs/schema/hosts.json has them.
-Result<std::string> hosts_document(const Hosts& hosts, render::Layout layout);
+/// The hosts as docs/schema/hosts.json has them. `order`: of those who wait, if it is known.
+Result<std::string> hosts_document(const Hosts& hosts, render::Layout layout, const LabOrder& order = {});
 
 /// What every host offers. `near`: see near_option.
 std::vector<HostAnswer> ask_for_offers(const std::vector<LabHost>& hosts, const RequestOptions& options,

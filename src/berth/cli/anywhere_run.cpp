@@ -77,11 +77,15 @@ std::string name_in_lab(const LabHost& host) {
   return host.name.substr(host.name.rfind('@') + 1);
 }
 
+/// The line of the lab, where the site has one.
+struct LineOfLab {
+  std::string socket;  ///< of the agent that keeps it; "": there is none
+  unsigned lane = 0;   ///< of the request
+};
+
 class Caller {
  public:
-  /// `place`: in the line of the lab, where it has one.
-  Caller(const AnywhereRun& options, std::vector<LabHost> hosts, std::string token,
-         std::optional<LabPlace> place)
+  Caller(const AnywhereRun& options, std::vector<LabHost> hosts, std::string token, LineOfLab line)
       : options_(options),
         request_(options.run.lease.request.request),
         hosts_(std::move(hosts)),
@@ -94,13 +98,15 @@ class Caller {
         snapshots_(hosts_.size()),
         grants_(hosts_.size()),
         granted_at_(hosts_.size()),
-        place_(std::move(place)),
-        offers_are_in_(place_.has_value()) {}
+        line_(std::move(line)),
+        offers_are_in_(joining() == late_binding::Joining::as_opened) {}
 
   Result<int> go() {
     BERTH_DO(prepare_question());
     open_all();
     while (!binding_.failure && !binding_.started && !stopped_) {
+      if (!awaited_.empty()) take_place();
+      if (stopped_) break;
       std::vector<pollfd> others;
       if (signals_) others.push_back({signals_->descriptor(), POLLIN, 0});
       if (place_) place_->add_to(others);
@@ -123,9 +129,6 @@ class Caller {
   Result<void> prepare_question() {
     const RunOptions& run = options_.run;
     lab::EnvoyAsk ask;
-    const bool few =
-        hosts_.size() <= late_binding::kFirstLines && joining() == late_binding::Joining::few_at_once;
-    ask.errand = place_ || few ? lab::Errand::run : lab::Errand::offer;
     ask.near = options_.far.near;
     ask.folder = options_.far.folder;
     if (ask.folder.empty()) {
@@ -137,19 +140,20 @@ class Caller {
     if (run.lease.request.source != source::SourceKind::kAutomatic)
       ask.source = source::to_text(run.lease.request.source);
     ask.token = token_;
-    ask.asked_at = fmt::format("{}:{}", sys::host_name(), ::getpid());
+    ask.asked_at = asked_at_of(sys::host_name(), ::getpid());
     ask.end_with_command = run.end_with_command;
     api::LeaseAsk lease = lease_ask_of(run.lease.request);
     lease.note = run.lease.note;
     BERTH_LET(const auto wait_s, wait_that_is_said(run.lease, kNotSaid));
     ask.patient = !wait_s;
-    if (wait_s && wait_s != kNotSaid) {
-      lease.wait = std::chrono::seconds(*wait_s);
-      until_ = began_ + std::chrono::seconds(*wait_s);
-    }
+    if (wait_s && wait_s != kNotSaid) lease.wait = std::chrono::seconds(*wait_s);
+    wait_ = lease.wait;
     BERTH_LET(lease.variables, lab::passed_environment(options_.far.passed_variables, own_environment()));
     for (const auto& [name, value] : run.hooks.environment)
       lease.variables.push_back(fmt::format("{}={}", name, value));
+    ask.errand = lab::Errand::offer;
+    question_for_offer_ = lab::encode(ask) + api::encode(lease);
+    ask.errand = lab::Errand::run;
     question_ = lab::encode(ask) + api::encode(lease);
     return {};
   }
@@ -178,7 +182,7 @@ class Caller {
       if (grants_[i] && channels_[i]) granting.push_back(i);
     if (granting.empty() || (is_gathering() && Clock::now() < gathered_at(*first_grant_at_))) return;
     const std::size_t host = late_binding::tightest(binding_, granting);
-    if (!place_) return happen(host, late_binding::AsksToStart{});
+    if (!has_line()) return happen(host, late_binding::AsksToStart{});
     // Whether it may start there, the store says.
     asking_ = host;
     place_->ask_to_start(name_in_lab(hosts_[host]));
@@ -191,17 +195,25 @@ class Caller {
     return false;
   }
 
+  bool has_line() const { return !line_.socket.empty(); }
+
   late_binding::Joining joining() const {
-    if (place_) return late_binding::Joining::as_opened;
-    return options_.far.near.empty() ? late_binding::Joining::few_at_once : late_binding::Joining::by_offers;
+    using enum late_binding::Joining;
+    if (has_line()) return options_.far.near.empty() ? as_opened : as_opened_by_offers;
+    return options_.far.near.empty() ? few_at_once : by_offers;
   }
 
   void open_all() {
     auto step = late_binding::begin(request_, names_of(hosts_), joining());
     binding_ = std::move(step.state);
     channels_.resize(hosts_.size());
-    if (place_) return;
-    for (std::size_t i = 0; i < hosts_.size(); ++i) open_channel(i);
+    // What to tell whom is told when he has greeted.
+    for (const Word& word : step.words) {
+      if (word.kind == Word::Kind::await_turn)
+        awaited_.push_back(word.host);
+      else
+        open_channel(word.host);
+    }
   }
 
   void open_channel(std::size_t i) {
@@ -213,6 +225,22 @@ class Caller {
   }
 
   // --- the line of the lab
+
+  // One place for all of these hosts; an earlier one was for hosts that are all gone.
+  void take_place() {
+    std::vector<std::string> names;
+    for (const std::size_t i : std::exchange(awaited_, {})) names.push_back(name_in_lab(hosts_[i]));
+    auto place = LabPlace::take(line_.socket, line_.lane, request_.count, std::move(names));
+    if (!place) {
+      stopped_ = place.error();
+      return;
+    }
+    place_ = *std::move(place);
+    is_told_ = false;
+    limit_.clear();
+    placed_at_ = Clock::now();
+    if (wait_) until_ = placed_at_ + *wait_;
+  }
 
   void heed_place() {
     const LabPlace::News news = place_->heed();
@@ -227,13 +255,13 @@ class Caller {
     if (news.yes) start_on(*news.yes);
     if (news.ended && !binding_.chosen) stopped_ = news.ended;
     if (news.place) tell_place(*news.place);
-    if (until_ && !stopped_ && Clock::now() >= *until_ && (news.place || is_told_ || news.silent))
-      give_up_unopened();
+    const bool is_over = until_ && Clock::now() >= *until_;
+    if (is_over && !stopped_ && awaited_.empty() && (is_told_ || news.silent)) give_up_unopened();
   }
 
   // The envoy joins by itself, so the word is not passed on.
   void open_host(std::size_t i) {
-    if (binding_.chosen || binding_.hosts[i].part != late_binding::Part::asked) return;
+    if (binding_.chosen || binding_.hosts[i].part != late_binding::Part::awaited) return;
     binding_ = late_binding::next(std::move(binding_), i, late_binding::Opened{}).state;
     open_channel(i);
   }
@@ -241,8 +269,7 @@ class Caller {
   // Until it is opened again.
   void close_host(std::size_t i) {
     if (binding_.chosen) return;
-    if (channels_[i]) channels_[i]->let_go();
-    channels_[i].reset();
+    disconnect(i);
     grants_[i].reset();
     untold_[i].reset();
     if (asking_ == i) asking_.reset();
@@ -283,14 +310,17 @@ class Caller {
   }
 
   void give_up_unopened() {
-    const bool no_wait = *until_ == began_;
+    const bool no_wait = *until_ == placed_at_;
     std::string reason =
         no_wait ? "earlier requests wait for it in the line of the lab"
                 : "earlier requests waited for it in the line of the lab until the time was over";
     if (!limit_.empty()) reason = limit_;
     const Error why{no_wait ? ErrorCode::not_now : ErrorCode::timed_out, reason};
-    for (std::size_t i = 0; i < hosts_.size() && !binding_.failure; ++i)
-      if (binding_.hosts[i].part == late_binding::Part::asked) leave(i, why);
+    // Where the last of them is left, others become awaited, with a time of their own.
+    std::vector<std::size_t> unopened;
+    for (std::size_t i = 0; i < hosts_.size(); ++i)
+      if (binding_.hosts[i].part == late_binding::Part::awaited) unopened.push_back(i);
+    for (const std::size_t i : unopened) leave(i, why);
   }
 
   // A host waits some time for the word and then lets the GPUs go. The request gets in line there again, when
@@ -343,9 +373,12 @@ class Caller {
   void take(std::size_t i, const lab::EnvoyMessage& message) {
     if (const auto* hello = std::get_if<lab::EnvoyHello>(&message)) {
       if (const auto known = lab::check_hello(*hello); !known) return leave(i, known.error());
-      channels_[i]->send(question_);
+      const bool is_asked = binding_.hosts[i].part == late_binding::Part::asked;
+      channels_[i]->send(is_asked ? question_for_offer_ : question_);
     } else if (const auto* offer = std::get_if<Offer>(&message)) {
       if (!first_offer_at_) first_offer_at_ = Clock::now();
+      // No connection is kept for as long as the request waits in the line of the lab.
+      if (has_line() && binding_.hosts[i].part == late_binding::Part::asked) disconnect(i);
       happen(i, late_binding::Offered{*offer});
     } else if (std::holds_alternative<lab::Begun>(message)) {
       happen(i, late_binding::Begins{});
@@ -402,6 +435,11 @@ class Caller {
 
   void pass_on(const Word& word) {
     auto& channel = channels_[word.host];
+    if (word.kind == Word::Kind::await_turn) {
+      disconnect(word.host);  // it has not offered
+      awaited_.push_back(word.host);
+      return;
+    }
     if (!channel) return;
     if (word.kind == Word::Kind::join) {
       channel->send(lab::encode(lab::CallerWord::join));
@@ -416,9 +454,13 @@ class Caller {
       signals_.emplace();
       channel->send(lab::encode(lab::CallerWord::yes));
     } else if (word.kind == Word::Kind::let_go) {
-      channel->let_go();
-      channel.reset();
+      disconnect(word.host);
     }
+  }
+
+  void disconnect(std::size_t i) {
+    if (channels_[i]) channels_[i]->let_go();
+    channels_[i].reset();
   }
 
   // Before the command has begun, a signal ends the wait.
@@ -484,15 +526,19 @@ class Caller {
   std::vector<Snapshot> snapshots_;                       ///< of each host, when it granted
   std::vector<std::optional<api::LeaseGranted>> grants_;  ///< of each host, while it asks whether to start
   std::vector<Clock::time_point> granted_at_;
-  std::string question_;
+  std::string question_, question_for_offer_;
   late_binding::State binding_;
   lab::Channels channels_;
   std::optional<SignalReader> signals_;
   std::optional<Error> stopped_{};  ///< on this side: no yes is said
-  std::optional<LabPlace> place_;
-  std::optional<std::size_t> asking_{};       ///< the host for which the store is asked whether to start
-  bool is_told_ = false;                      ///< which hosts are open to it
-  std::string limit_;                         ///< why its user may not start it now; "": the user may
+  LineOfLab line_;
+  std::vector<std::size_t> awaited_{};  ///< the hosts for which it is to take a place
+  std::optional<LabPlace> place_{};
+  std::optional<std::size_t> asking_{};  ///< the host for which the store is asked whether to start
+  bool is_told_ = false;                 ///< which hosts are open to it
+  std::string limit_{};                  ///< why its user may not start it now; "": the user may
+  std::optional<std::chrono::milliseconds> wait_{};  ///< for each place; nullopt: no limit is said
+  Clock::time_point placed_at_{};
   std::optional<Clock::time_point> until_{};  ///< it waits no longer for a host to be opened
   std::optional<Clock::time_point> first_offer_at_{};
   std::optional<Clock::time_point> first_grant_at_{};
@@ -507,20 +553,9 @@ Result<int> run_anywhere(const AnywhereRun& options) {
   BERTH_LET(auto hosts, hosts_meant(options.far.hosts));
   BERTH_LET(auto token, secret_mark());
   BERTH_LET(const auto site, leasing::read_site_files(leasing::standard_site_file_paths()));
-  std::optional<LabPlace> place;
-  if (!site.policy.store_socket.empty()) {
-    if (!options.far.near.empty())
-      return fail(
-          ErrorCode::usage,
-          "--near cannot be used where the site file has `store`: in the line of the lab a request waits on "
-          "all its hosts; name those with the data: --host");
-    std::vector<std::string> names;
-    for (const LabHost& host : hosts) names.push_back(name_in_lab(host));
-    const unsigned gpus = options.run.lease.request.request.count;
-    BERTH_LET(place, LabPlace::take(site.policy.store_socket, lane_of(gpus, site.policy.line), gpus,
-                                    std::move(names)));
-  }
-  return Caller(options, std::move(hosts), std::move(token), std::move(place)).go();
+  LineOfLab line{site.policy.store_socket,
+                 lane_of(options.run.lease.request.request.count, site.policy.line)};
+  return Caller(options, std::move(hosts), std::move(token), std::move(line)).go();
 }
 
 }  // namespace berth::cli

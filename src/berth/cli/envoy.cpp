@@ -21,6 +21,7 @@
 #include "berth/cli/job_runner.h"
 #include "berth/cli/question.h"
 #include "berth/cli/run.h"
+#include "berth/core/lab_line.h"
 #include "berth/core/standing.h"
 #include "berth/core/units.h"
 #include "berth/core/verdict.h"
@@ -40,8 +41,6 @@ namespace {
 using namespace std::chrono_literals;
 
 // A caller whose machine sleeps keeps no GPU from others for longer than this.
-// Of the words by which the caller names itself: those of a ticket are for people too.
-constexpr std::size_t kLongestAskedAt = 80;
 constexpr auto kPatienceForYes = 30s;
 // Shorter than a caller waits for an answer (lab::kPatienceForAnswer).
 constexpr auto kPatienceForCall = 35s;

@@ -5,6 +5,7 @@
 
 #include "berth/cli/anywhere.h"
 #include "berth/cli/command.h"
+#include "berth/cli/order_of_lab.h"
 #include "berth/cli/question.h"
 #include "berth/cli/watch.h"
 #include "berth/core/standing.h"
@@ -18,7 +19,9 @@ constexpr std::string_view kQueueAbout =
     "Shows a line for each waiting request: its position among its rivals (requests that could be "
     "given the same GPUs), its user, what it asked for, how long it has waited, and for what. The "
     "first of the rivals waits for GPUs, each other one for the one before it. START: about when it "
-    "starts, if every job before it uses all of its time; - if one of these has no time limit.";
+    "starts, if every job before it uses all of its time; - if one of these has no time limit. With "
+    "--anywhere each request has one line; LAB is its place in the line of the lab, where this machine has "
+    "a store.";
 
 class Queue : public Command {
  public:
@@ -42,10 +45,16 @@ class Queue : public Command {
   Result<Output> queues_of_hosts() const {
     BERTH_LET(const auto meant, hosts_meant(anywhere_));
     return show(watch_, [&](render::Layout layout) -> Result<Output> {
+      const auto order = order_of_lab();
       const Hosts hosts = look_at_hosts(meant);
-      if (!watch_.json) return Output{.out = render::hosts_queue_table(hosts, Environment::style_of(1))};
-      BERTH_LET(auto document, hosts_document(hosts, layout));
-      return Output{.out = std::move(document)};
+      Output output;
+      if (!order) output.err = as_lines({order.error().message});
+      if (watch_.json) {
+        BERTH_LET(output.out, hosts_document(hosts, layout, order.value_or(LabOrder{})));
+      } else {
+        output.out = render::hosts_queue_table(hosts, order.value_or(LabOrder{}), Environment::style_of(1));
+      }
+      return output;
     });
   }
 

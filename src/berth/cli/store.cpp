@@ -1,9 +1,5 @@
 // `berth store status`: what the agent of this machine knows of the line of the lab. Who asks etcd itself is
 // berth-serve, which has a client.
-#include <poll.h>
-
-#include <chrono>
-
 #include <fmt/format.h>
 
 #include "berth/cli/anywhere.h"
@@ -18,34 +14,10 @@
 namespace berth::cli {
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr auto kPatienceWithAgent = 10s;
-
-using AgentWords = std::vector<std::vector<std::string>>;
-
-Result<AgentWords> ask_agent(const std::string& socket) {
-  BERTH_LET(auto link, StoreLink::open(socket));
-  link.send("status");
-  AgentWords all;
-  const auto until = std::chrono::steady_clock::now() + kPatienceWithAgent;
-  while (std::chrono::steady_clock::now() < until) {
-    link.attend();
-    while (auto words = link.next()) {
-      if (words->front() == "end") return all;
-      all.push_back(*std::move(words));
-    }
-    if (link.has_ended()) break;
-    pollfd polled{link.descriptor(), link.wants(), 0};
-    ::poll(&polled, 1, static_cast<int>(std::chrono::milliseconds(1s).count()));
-  }
-  return fail(ErrorCode::failure, fmt::format("the agent at {} does not answer; look at its log", socket));
-}
-
-Output told_of_store(const AgentWords& all) {
+Output told_of_store(const std::vector<AgentWords>& all) {
   Output output;
   std::string machines;
-  for (const auto& words : all) {
+  for (const AgentWords& words : all) {
     const std::string what = printable(words.back());
     if (words.front() == "store") {
       output.out += fmt::format("store     {}\n", what);
@@ -96,7 +68,7 @@ class Store : public Command {
       return fail(ErrorCode::usage,
                   "this machine has no store: the site file names none (store = "
                   "\"/run/berth-serve/store.sock\")");
-    BERTH_LET(const auto all, ask_agent(socket));
+    BERTH_LET(const auto all, ask_agent(socket, "status"));
     return told_of_store(all);
   }
 

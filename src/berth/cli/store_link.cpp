@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -19,7 +20,10 @@
 namespace berth::cli {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr std::size_t kMostFromAgent = 1U << 20U;
+constexpr auto kPatienceWithAgent = 10s;
 
 }  // namespace
 
@@ -82,10 +86,10 @@ void StoreLink::read_some() {
   }
 }
 
-std::optional<std::vector<std::string>> StoreLink::next() {
+std::optional<AgentWords> StoreLink::next() {
   const std::size_t end = come_.find('\n');
   if (end == std::string::npos) return std::nullopt;
-  std::vector<std::string> words;
+  AgentWords words;
   std::string_view line = std::string_view(come_).substr(0, end);
   // The word, and what it says, which may have spaces.
   const std::size_t space = std::min(line.find(' '), line.size());
@@ -93,6 +97,25 @@ std::optional<std::vector<std::string>> StoreLink::next() {
   words.emplace_back(line.substr(std::min(space + 1, line.size())));
   come_.erase(0, end + 1);
   return words;
+}
+
+Result<std::vector<AgentWords>> ask_agent(const std::string& socket, std::string_view question) {
+  BERTH_LET(auto link, StoreLink::open(socket));
+  link.send(question);
+  std::vector<AgentWords> all;
+  const auto until = std::chrono::steady_clock::now() + kPatienceWithAgent;
+  while (std::chrono::steady_clock::now() < until) {
+    link.attend();
+    while (auto words = link.next()) {
+      if (words->front() == "end") return all;
+      all.push_back(*std::move(words));
+      if (all.back().front() == "no") return all;
+    }
+    if (link.has_ended()) break;
+    pollfd polled{link.descriptor(), link.wants(), 0};
+    ::poll(&polled, 1, static_cast<int>(std::chrono::milliseconds(1s).count()));
+  }
+  return fail(ErrorCode::failure, fmt::format("the agent at {} does not answer; look at its log", socket));
 }
 
 }  // namespace berth::cli

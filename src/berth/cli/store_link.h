@@ -11,6 +11,9 @@
 
 namespace berth::cli {
 
+/// A line of the agent: its first word, and the rest.
+using AgentWords = std::vector<std::string>;
+
 /// The connection to the agent of this machine that keeps the line of the lab (docs/store-protocol.md). The
 /// request has its place there as long as this connection lives, and the connection ends with this process.
 /// Only `open` blocks.
@@ -28,7 +31,7 @@ class StoreLink {
   /// Reads and writes what it can without waiting.
   void attend();
   /// The next line of the agent, as words.
-  std::optional<std::vector<std::string>> next();
+  std::optional<AgentWords> next();
   /// The agent has ended, and with it the connection.
   bool has_ended() const { return ended_; }
 
@@ -41,5 +44,9 @@ class StoreLink {
   std::string to_send_, come_;
   bool ended_ = false;
 };
+
+/// The lines that the agent answers to this question, up to `end`. An agent that does not know the question
+/// answers the one line `no`. Waits for 10 s at most. Error: `failure`, with what to do.
+Result<std::vector<AgentWords>> ask_agent(const std::string& socket, std::string_view question);
 
 }  // namespace berth::cli

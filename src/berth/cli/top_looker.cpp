@@ -13,6 +13,7 @@
 #include "berth/agent/watcher.h"
 #include "berth/cli/ask_program.h"
 #include "berth/cli/job_runner.h"
+#include "berth/cli/order_of_lab.h"
 #include "berth/cli/question.h"
 #include "berth/cli/told_jobs.h"
 #include "berth/core/printable.h"
@@ -114,6 +115,7 @@ class TopLooker::Body {
     sight.every_s = options_.every_s;
     sight.uid = ::geteuid();
     sight.user = user_;
+    if (sight.is_lab) add_order(sight);
     sight.hosts = sight.is_lab ? look_at_hosts(options_.hosts) : Hosts{look_here(sight)};
     add_jobs(sight);
     render::remember_loads(loads_, sight.hosts);
@@ -154,6 +156,12 @@ class TopLooker::Body {
     report.assumed = std::move(world.assumed);
     report.idle = idle_;
     return report;
+  }
+
+  static void add_order(render::TopSight& sight) {
+    auto order = order_of_lab();
+    if (!order) return sight.notes.push_back(order.error().message);
+    sight.order = *std::move(order);
   }
 
   void add_jobs(render::TopSight& sight) const {

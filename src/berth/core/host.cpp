@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "berth/core/lab_queue.h"
+
 namespace berth {
 namespace {
 
@@ -61,13 +63,16 @@ void add_models(const Host& host, std::map<ModelKey, ModelTotal>& models) {
   });
 }
 
-void add_users(const Host& host, std::map<std::string, UserTotal>& users) {
+/// `seen`: the requests that another host has told of.
+void add_users(const Host& host, std::map<std::string, UserTotal>& users,
+               std::set<std::pair<std::string, std::string>>& seen) {
   const std::string other = kOther;
   std::set<std::string> names;
   for (const Ticket& ticket : host.report->ledger.tickets) {
     UserTotal& user = users[one_of_few(owner_of(ticket), other, kMostUsersOfHost, names)];
     if (ticket.phase == TicketPhase::waiting) {
-      ++user.waiting;
+      const auto from = asked_from(ticket);
+      if (!from || seen.insert(*from).second) ++user.waiting;
       continue;
     }
     ++user.leases;
@@ -89,10 +94,11 @@ void fold(std::vector<Row>& rows, std::size_t most, Row other, Add add) {
 Totals totals_of(const Hosts& hosts) {
   std::map<ModelKey, ModelTotal> models;
   std::map<std::string, UserTotal> users;
+  std::set<std::pair<std::string, std::string>> seen;
   for (const auto& host : hosts) {
     if (!host->report) continue;
     add_models(*host, models);
-    add_users(*host, users);
+    add_users(*host, users, seen);
   }
   Totals totals;
   for (auto& [key, model] : models) {

@@ -52,7 +52,7 @@ struct UserTotal {
   std::string user;         ///< "uid 1000" if the name is not known
   std::size_t devices = 0;  ///< leased, whole or in part
   std::size_t leases = 0;
-  std::size_t waiting = 0;
+  std::size_t waiting = 0;  ///< requests; one that waits on several hosts counts once
 
   bool operator==(const UserTotal&) const = default;
 };

@@ -4,6 +4,8 @@
 #include <functional>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace berth {
 namespace {
 
@@ -15,6 +17,10 @@ bool has_name(const std::vector<std::string>& names, std::string_view name) {
 
 unsigned lane_of(unsigned gpus, const LineRules& rules) {
   return rules.backfill ? gpus : 0;
+}
+
+std::string asked_at_of(std::string_view machine, std::int64_t pid) {
+  return fmt::format("{}:{}", machine, pid);
 }
 
 LabLine::Lane::iterator LabLine::first_from(Lane& lane, std::uint64_t order) {
@@ -47,6 +53,7 @@ void LabLine::put(LabTicket ticket) {
       with_most_ += static_cast<std::size_t>(ticket.most.has_value());
       with_most_ -= static_cast<std::size_t>(kept.most.has_value());
       kept.most = ticket.most;
+      kept.asked_at = std::move(ticket.asked_at);
       kept.joined = std::move(ticket.joined);
       return;
     }
@@ -63,6 +70,7 @@ void LabLine::put(LabTicket ticket) {
             .gpus = ticket.gpus,
             .turn = ticket.turn,
             .most = ticket.most,
+            .asked_at = std::move(ticket.asked_at),
             .group = &group,
             .joined = std::move(ticket.joined)};
   const auto [made, is_new] = tickets_.emplace(std::move(ticket.id), std::move(kept));
@@ -103,6 +111,7 @@ std::optional<LabTicket> LabLine::find(std::string_view id) const {
                    .gpus = found->gpus,
                    .turn = found->turn,
                    .most = found->most,
+                   .asked_at = found->asked_at,
                    .hosts = found->group->hosts,
                    .joined = found->joined};
 }
@@ -184,18 +193,46 @@ std::size_t LabOpenings::before(const LabLine::Lane& lane, const Kept& own) cons
       std::ranges::count_if(lane, [&](const Kept* each) { return rank_of(*each) < rank; }));
 }
 
-std::size_t LabOpenings::place(std::string_view id) const {
-  const Kept* own = line_.kept(id);
-  if (own == nullptr) return 0;
+std::set<const LabLine::Group*> LabOpenings::sharing_host_with(const LabLine::Group& group) const {
   std::set<const LabLine::Group*> sharing;
-  for (const std::string& host : own->group->names) {
+  for (const std::string& host : group.names) {
     const auto& named = line_.by_host_.find(host)->second;
     sharing.insert(named.begin(), named.end());
   }
+  return sharing;
+}
+
+std::size_t LabOpenings::place(std::string_view id) const {
+  const Kept* own = line_.kept(id);
+  if (own == nullptr) return 0;
   std::size_t place = 0;
-  for (const LabLine::Group* group : sharing)
+  for (const LabLine::Group* group : sharing_host_with(*own->group))
     for (const auto& [number, lane] : group->lanes) place += before(lane, *own);
   return place;
+}
+
+// The places of all at once: to ask for each alone would go through a long line as often as it has requests.
+LabOrder LabOpenings::order() const {
+  std::vector<const Kept*> all;
+  for (const auto& [id, kept] : line_.tickets_) all.push_back(&kept);
+  std::ranges::sort(all, {}, [&](const Kept* each) { return rank_of(*each); });
+  LabOrder order;
+  std::map<const LabLine::Group*, std::set<const LabLine::Group*>> sharing;
+  std::map<const LabLine::Group*, std::size_t> earlier;
+  for (const Kept* each : all) {
+    if (each->joined.empty()) {
+      ++order.outside;
+    } else if (!each->asked_at.empty()) {
+      const auto [found, is_new] = sharing.try_emplace(each->group);
+      if (is_new) found->second = sharing_host_with(*each->group);
+      std::size_t place = 1;
+      for (const LabLine::Group* group : found->second)
+        if (const auto those = earlier.find(group); those != earlier.end()) place += those->second;
+      order.standing.push_back({each->asked_at, place});
+    }
+    ++earlier[each->group];
+  }
+  return order;
 }
 
 const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {

@@ -26,6 +26,11 @@ inline constexpr std::size_t kLabWindow = 8;
 /// times as long as in one queue). If no request may start before an earlier one, all are one lane: 0.
 unsigned lane_of(unsigned gpus, const LineRules& rules);
 
+/// What Ticket::asked_at says of a request of this process on this machine.
+std::string asked_at_of(std::string_view machine, std::int64_t pid);
+/// What others say of it is cut to this length: it is shown to people.
+inline constexpr std::size_t kLongestAskedAt = 80;
+
 /// A request in the lab's line.
 struct LabTicket {
   std::string id;
@@ -37,6 +42,7 @@ struct LabTicket {
   std::optional<std::int64_t> turn{};  ///< as Ticket::turn: where its home lets who has fewer GPUs come first
   /// How many GPUs its user may have through this line at once, as its home says.
   std::optional<unsigned> most{};
+  std::string asked_at{};           ///< as Ticket::asked_at; "": its agent is too old to tell it
   std::vector<std::string> hosts;   ///< that could start it
   std::vector<std::string> joined;  ///< of those, the hosts in whose own line it stands
 
@@ -52,6 +58,22 @@ struct LabStart {
   std::optional<std::int64_t> turn{};  ///< as its ticket had it
 
   bool operator==(const LabStart&) const = default;
+};
+
+/// A request that stands in the own line of a host.
+struct LabStanding {
+  std::string asked_at;   ///< as of its ticket
+  std::size_t place = 1;  ///< 1: no earlier request could start on a host that it names
+
+  bool operator==(const LabStanding&) const = default;
+};
+
+/// The line as people see it.
+struct LabOrder {
+  std::vector<LabStanding> standing{};  ///< in the order of the line
+  std::size_t outside = 0;              ///< how many requests stand in the own line of no host yet
+
+  bool operator==(const LabOrder&) const = default;
 };
 
 /// A request may name no more of them.
@@ -99,6 +121,7 @@ class LabLine {
     unsigned gpus = 1;
     std::optional<std::int64_t> turn{};
     std::optional<unsigned> most{};
+    std::string asked_at{};
     Group* group = nullptr;
     std::vector<std::string> joined;
   };
@@ -136,6 +159,10 @@ class LabOpenings {
   /// How many tickets that share a host with it are before it.
   std::size_t place(std::string_view id) const;
 
+  /// All of the line, for people. Leaves out who stands in the own line of a host and does not tell where it
+  /// was asked for.
+  LabOrder order() const;
+
  private:
   using Kept = LabLine::Kept;
 
@@ -151,6 +178,7 @@ class LabOpenings {
   bool is_passed_over(const Kept& ticket) const;
   std::uint64_t rank_of(const Kept& ticket) const;
   std::size_t before(const LabLine::Lane& lane, const Kept& own) const;
+  std::set<const LabLine::Group*> sharing_host_with(const LabLine::Group& group) const;
   const Window& window_of(const std::string& host);
 
   const LabLine& line_;

@@ -65,36 +65,74 @@ std::vector<RankedHost> ranked_offers(const State& state, std::vector<std::size_
   return rank_hosts(state.request, answers);
 }
 
+bool waits(const State& state) {
+  return count_of(state, Part::awaited) + count_of(state, Part::in_line) > 0;
+}
+
 bool is_in_line_near(const State& state) {
   return std::ranges::any_of(state.hosts, [](const Candidate& each) {
     return each.part == Part::in_line && each.offer && each.offer->near == true;
   });
 }
 
+/// Puts those out that can never serve the request. Gives the others that have offered, the best first.
+std::vector<std::pair<std::size_t, RankedHost>> able_hosts(Step& step) {
+  std::vector<std::size_t> places;
+  std::vector<std::pair<std::size_t, RankedHost>> able;
+  for (RankedHost& each : ranked_offers(step.state, places)) {
+    const std::size_t host = places[each.host];
+    if (each.can_serve) {
+      able.emplace_back(host, std::move(each));
+      continue;
+    }
+    put_out(step.state.hosts[host], {ErrorCode::impossible, each.reason});
+    step.words.push_back({Word::Kind::let_go, host});
+  }
+  return able;
+}
+
+// It waits for those that have the path; once none of them is left, for all others, also for those that have
+// not offered.
+void await_turns(Step& step, const std::vector<std::pair<std::size_t, RankedHost>>& able) {
+  State& state = step.state;
+  if (waits(state) || (!state.offers_are_in && is_still_asked(state))) return;
+  const bool some_near = std::ranges::any_of(
+      able, [&](const auto& each) { return state.hosts[each.first].offer->near == true; });
+  for (std::size_t host = 0; host < state.hosts.size(); ++host) {
+    Candidate& candidate = state.hosts[host];
+    if (candidate.part != Part::asked) continue;
+    if (some_near && (!candidate.offer || candidate.offer->near != true)) continue;
+    candidate.part = Part::awaited;
+    step.words.push_back({Word::Kind::await_turn, host});
+  }
+}
+
 // Where it starts at once it joins first; elsewhere when all have offered, the best first. It joins the rest
 // of its lines when it has not started by the time by which they are to have offered. Where the path
 // is not, it joins when all have offered, and none that has the path is left.
-void fill_lines(Step& step) {
+void join_hosts(Step& step, const std::vector<std::pair<std::size_t, RankedHost>>& able) {
   State& state = step.state;
-  std::vector<std::size_t> places;
   const bool choose = state.offers_are_in || !is_still_asked(state);
   const std::size_t lines = state.offers_are_in ? kLines : kFirstLines;
-  for (const RankedHost& each : ranked_offers(state, places)) {
-    const std::size_t host = places[each.host];
+  for (const auto& [host, each] : able) {
     Candidate& candidate = state.hosts[host];
-    if (!each.can_serve) {
-      put_out(candidate, {ErrorCode::impossible, each.reason});
-      step.words.push_back({Word::Kind::let_go, host});
-    } else if (candidate.offer->near == false && (!choose || each.in_reserve || is_in_line_near(state))) {
-      continue;
-    } else if ((choose || (state.first_offers_are_in && candidate.offer->at_once)) &&
-               count_of(state, Part::in_line) < lines) {
+    if (candidate.offer->near == false && (!choose || each.in_reserve || is_in_line_near(state))) continue;
+    if ((choose || (state.first_offers_are_in && candidate.offer->at_once)) &&
+        count_of(state, Part::in_line) < lines) {
       candidate.part = Part::in_line;
       step.words.push_back({Word::Kind::join, host});
     }
   }
-  if (count_of(state, Part::asked) == 0 && count_of(state, Part::in_line) == 0)
-    state.failure = nobody_is_left(state);
+}
+
+void fill_lines(Step& step) {
+  State& state = step.state;
+  const auto able = able_hosts(step);
+  if (state.in_lab)
+    await_turns(step, able);
+  else
+    join_hosts(step, able);
+  if (count_of(state, Part::asked) == 0 && !waits(state)) state.failure = nobody_is_left(state);
 }
 
 void choose(Step& step, std::size_t host) {
@@ -141,14 +179,14 @@ void leave(Step& step, std::size_t host, Error why) {
 
 Step begin(Request request, const std::vector<std::string>& hosts, Joining joining) {
   Step step{{std::move(request), {}}, {}};
-  if (joining == Joining::as_opened) {
-    for (const std::string& host : hosts) step.state.hosts.push_back({host, Part::asked});
-    return step;
-  }
+  step.state.in_lab = joining == Joining::as_opened || joining == Joining::as_opened_by_offers;
   const bool few = hosts.size() <= kFirstLines && joining == Joining::few_at_once;
+  const auto [part, word] = joining == Joining::as_opened ? std::pair(Part::awaited, Word::Kind::await_turn)
+                            : few                         ? std::pair(Part::in_line, Word::Kind::join)
+                                                          : std::pair(Part::asked, Word::Kind::ask_offer);
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    step.state.hosts.push_back({hosts[i], few ? Part::in_line : Part::asked});
-    step.words.push_back({few ? Word::Kind::join : Word::Kind::ask_offer, i});
+    step.state.hosts.push_back({hosts[i], part});
+    step.words.push_back({word, i});
   }
   return step;
 }
@@ -158,7 +196,7 @@ Step next(State state, std::size_t host, What what) {
   if (auto* offered = std::get_if<Offered>(&what)) {
     Candidate& candidate = step.state.hosts[host];
     if (step.state.chosen || candidate.part == Part::out) return step;
-    if (candidate.part == Part::in_line) {
+    if (candidate.part != Part::asked) {
       if (!candidate.offer) candidate.offer.emplace();
       candidate.offer->free = offered->offer.free;
       return step;
@@ -166,12 +204,12 @@ Step next(State state, std::size_t host, What what) {
     candidate.offer = std::move(offered->offer);
     fill_lines(step);
   } else if (std::holds_alternative<Opened>(what)) {
-    if (step.state.hosts[host].part != Part::asked || step.state.chosen) return step;
+    if (step.state.hosts[host].part != Part::awaited || step.state.chosen) return step;
     step.state.hosts[host].part = Part::in_line;
     step.words.push_back({Word::Kind::join, host});
   } else if (std::holds_alternative<Closed>(what)) {
     Candidate& candidate = step.state.hosts[host];
-    if (candidate.part == Part::in_line) candidate.part = Part::asked;
+    if (candidate.part == Part::in_line) candidate.part = Part::awaited;
   } else if (std::holds_alternative<AsksToStart>(what)) {
     choose(step, host);
   } else if (std::holds_alternative<Begins>(what)) {

@@ -26,6 +26,7 @@ inline constexpr std::size_t kFirstLines = 4;
 /// How a host stands to the request.
 enum class Part {
   asked,    ///< it was asked for its offer
+  awaited,  ///< the request waits in the line of the lab until it may join this host
   in_line,  ///< the request waits in its queue
   chosen,   ///< the caller said yes to it
   out,      ///< it was dismissed, has refused, or is lost
@@ -45,6 +46,7 @@ struct State {
   bool started = false;              ///< the chosen host has said that the command begins
   bool first_offers_are_in = false;  ///< it joins hosts where it starts at once, whatever others offer
   bool offers_are_in = false;        ///< it waits for no more offers, and joins all queues
+  bool in_lab = false;               ///< it has a place in the line of the lab, which opens hosts to it
   std::optional<Error> failure{};
 };
 
@@ -70,9 +72,10 @@ struct FirstOffers {};
 struct EnoughOffers {};
 using What = std::variant<Offered, Opened, Closed, AsksToStart, Begins, Gone, FirstOffers, EnoughOffers>;
 
-/// What to tell a host.
+/// What to tell a host. await_turn: nothing; the request is to wait in the line of the lab for this host, and
+/// for all others of which the same step says so.
 struct Word {
-  enum class Kind { ask_offer, join, yes, let_go } kind;
+  enum class Kind { ask_offer, await_turn, join, yes, let_go } kind;
   std::size_t host = 0;
 
   bool operator==(const Word&) const = default;
@@ -85,11 +88,12 @@ struct Step {
 
 /// How the request joins hosts. few_at_once: if there are few hosts, it joins all at once, without offers.
 /// by_offers: the offers decide, even with few hosts. as_opened: it joins each host once that is opened,
-/// without offers.
-enum class Joining { few_at_once, by_offers, as_opened };
+/// without offers. as_opened_by_offers: the same, but the offers decide for which hosts it waits first.
+enum class Joining { few_at_once, by_offers, as_opened, as_opened_by_offers };
 
 /// If the request names a path (--near), it joins a host without this path only once no host that has the
-/// path is left.
+/// path is left. In the line of the lab a request has one place for all hosts that it waits for, so there it
+/// waits for no host before it has left all those for which it waited.
 Step begin(Request request, const std::vector<std::string>& hosts, Joining joining = Joining::few_at_once);
 
 /// `host`: its place in the state.

@@ -67,6 +67,8 @@ constexpr auto kKept = 60s;
 constexpr auto kAfterFault = 1s;
 constexpr std::size_t kLongestWords = 64U << 10U;
 constexpr std::size_t kMostOfUser = 1024;
+/// Of the line as people see it, in one answer: of a long line it would be more than kLongestWords.
+constexpr std::size_t kMostStanding = 500;
 
 std::string key_of(std::string_view folder, std::string_view name) {
   return fmt::format("{}{}", folder, name);
@@ -131,11 +133,13 @@ struct StoreGuest {
   std::optional<std::size_t> told_place{};
   bool told_silent = false;
   bool wants_status = false;
+  std::optional<std::size_t> wants_line{};  ///< from this place of it on
   bool is_gone = false;
   std::string to_send{};
   bool is_sending = false;
 
   bool waits() const { return !wanted.id.empty() && !is_gone; }
+  bool only_looks() const { return wants_status || wants_line.has_value(); }
   LabStart start() const { return {start_on, who.pid, wanted.uid, wanted.gpus, wanted.turn}; }
 };
 using Guest = std::shared_ptr<StoreGuest>;
@@ -174,8 +178,11 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
         self->is_lost(again.error().message);
       }
       // As this round has found it.
-      for (const Guest& each : self->guests_)
+      for (const Guest& each : self->guests_) {
         if (std::exchange(each->wants_status, false)) self->tell_status(each);
+        if (each->wants_line && self->has_line_to_tell())
+          self->tell_line(each, *std::exchange(each->wants_line, {}));
+      }
       if (again && (*again || self->is_rung_)) continue;
       self->bell_.expires_at(self->next_round(again.has_value()));
       co_await self->bell_.async_wait(kAwait);
@@ -226,10 +233,10 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (!present) co_return std::unexpected(present.error());
     const auto left = co_await take_away();
     if (!left) co_return std::unexpected(left.error());
-    const bool wants_status = std::ranges::any_of(guests_, &StoreGuest::wants_status, &Guest::operator*);
+    const bool somebody_looks = std::ranges::any_of(guests_, &StoreGuest::only_looks, &Guest::operator*);
     const Instant now = std::chrono::steady_clock::now();
     const bool has_to_sweep = !has_swept_ && now >= sweep_at_;
-    if (wants_status || has_to_sweep || somebody_waits()) {
+    if (somebody_looks || has_to_sweep || somebody_waits()) {
       needed_ = now;
     } else {
       if (now > needed_ + kKept) store_->forget();
@@ -241,7 +248,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       const auto put = co_await put_unread();
       if (!put) co_return std::unexpected(put.error());
     }
-    const auto current = co_await store_->be_current(wants_status);
+    const auto current = co_await store_->be_current(somebody_looks);
     if (!current) co_return std::unexpected(current.error());
     if (!*current) co_return true;
     // A store that was wiped or set back has no presence of ours either.
@@ -465,7 +472,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     // It runs, and a store that was wiped does not change that.
     if (!guest->told_yes.empty()) co_return false;
     if (is_there && found->hosts == wanted.hosts && found->joined == wanted.joined &&
-        found->most == wanted.most)
+        found->most == wanted.most && found->asked_at == wanted.asked_at)
       co_return false;
     if (has_started) co_return false;
     const auto put = co_await put_ticket(guest, is_there ? found->order : 0);
@@ -637,6 +644,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     const bool is_of_it = is_asked(*guest, name);
     if (word == "status") {
       guest->wants_status = true;
+    } else if (word == "line" && number_from_text<std::size_t>(name)) {
+      guest->wants_line = number_from_text<std::size_t>(name);
     } else if (word == "wait" && words.size() >= 4 && words.size() <= 5 && wanted.id.empty() &&
                is_mark(name)) {
       // A Berth of before does not say how many GPUs it wants: its lane says so, where there are lanes.
@@ -691,6 +700,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
                      .uid = guest->who.uid,
                      .lane = *lane,
                      .gpus = std::max(*gpus, 1U),
+                     .asked_at = asked_at_of(sys::host_name(), guest->who.pid),
                      .hosts = std::move(hosts),
                      .joined = {}};
     removals_.erase(id);
@@ -705,6 +715,29 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     for (const auto& [home, version] : store_->now().alive())
       send(guest, fmt::format("alive {} {}", printable(home), printable(version)));
     send(guest, fmt::format("waiting {}", store_->now().line().size()));
+    send(guest, "end");
+  }
+
+  /// False: a part of it has been read so far.
+  bool has_line_to_tell() const { return !fault_.empty() || store_->now().is_whole(); }
+
+  void tell_line(const Guest& guest, std::size_t from) {
+    if (!fault_.empty()) {
+      send(guest, "silent " + printable(fault_));
+    } else {
+      const auto absent = absent_homes(std::chrono::steady_clock::now());
+      const LabOrder order = LabOpenings(store_->now().line(), absent, store_->now().gpus_by_user()).order();
+      const std::size_t begin = std::min(from, order.standing.size());
+      const std::size_t end = std::min(order.standing.size(), begin + kMostStanding);
+      for (std::size_t i = begin; i < end; ++i) {
+        const LabStanding& each = order.standing[i];
+        // Whoever may write to etcd can write more there than an agent does.
+        const std::string asked_at = printable(each.asked_at.substr(0, kLongestAskedAt));
+        send(guest, fmt::format("stands {} {}", each.place, asked_at));
+      }
+      send(guest, fmt::format("outside {}", order.outside));
+      if (end < order.standing.size()) send(guest, fmt::format("more {}", end));
+    }
     send(guest, "end");
   }
 

@@ -28,7 +28,12 @@ Json totals_json(const Totals& totals) {
 }
 
 Json head_json(const HostsHead& head) {
-  return {{"number", head.number}, {"time_s", head.time_s}, {"every_s", head.every_s}, {"hub", head.is_hub}};
+  Json json{
+      {"number", head.number}, {"time_s", head.time_s}, {"every_s", head.every_s}, {"hub", head.is_hub}};
+  // Absent of a hub, which does not know it.
+  for (const LabStanding& each : head.line)
+    json["line"].push_back({{"asked_at", printable(each.asked_at)}, {"place", each.place}});
+  return json;
 }
 
 std::string_view without_end(std::string_view line) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "berth/core/host.h"
+#include "berth/core/lab_line.h"
 
 namespace berth::render {
 
@@ -17,6 +18,7 @@ struct HostsHead {
   std::int64_t time_s = 0;
   std::int64_t every_s = 0;  ///< how often each host is asked
   bool is_hub = false;
+  std::vector<LabStanding> line{};  ///< the line of the lab; empty: nobody stands there, or it is not known
 };
 
 /// One host, on one line: an entry of `hosts` in docs/schema/hosts.json. `listing` and `queue` are the two

@@ -43,7 +43,8 @@ std::string hub_metrics(const Hosts& hosts, const PollCounts& polls) {
   for (const auto& [name, counts] : models) writer.sample({{"name", name}}, gauge_of(counts.second));
   writer.metric("hub_user_leased_devices", "gauge", "Devices that the user has leased on all hosts.");
   for (const UserTotal& user : totals.users) writer.sample({{"user", user.user}}, gauge_of(user.devices));
-  writer.metric("hub_user_waiters", "gauge", "Requests of the user that wait on all hosts.");
+  writer.metric("hub_user_waiters", "gauge",
+                "Requests of the user that wait, each on one host or on several.");
   for (const UserTotal& user : totals.users) writer.sample({{"user", user.user}}, gauge_of(user.waiting));
   writer.metric("hub_polls_total", "counter", "Questions to agents, by what came of them.");
   writer.sample({{"outcome", "answered"}}, static_cast<double>(polls.answered));

@@ -254,6 +254,7 @@ std::string lab_ticket_json(const LabTicket& ticket) {
   Json json{{"home", ticket.home}, {"uid", ticket.uid}, {"lane", ticket.lane}, {"gpus", ticket.gpus}};
   put_turn(json, ticket.turn);
   if (ticket.most) json["most"] = *ticket.most;
+  json["asked_at"] = ticket.asked_at;
   json["hosts"] = ticket.hosts;
   json["joined"] = ticket.joined;
   return on_one_line(json);
@@ -275,6 +276,7 @@ std::optional<LabTicket> read_lab_ticket(std::string_view id, const StoredValue&
                    .gpus = count_at<unsigned>(json, "gpus").value_or(1),
                    .turn = turn_at(json),
                    .most = count_at<unsigned>(json, "most"),
+                   .asked_at = text_at(json, "asked_at"),
                    .hosts = *std::move(hosts),
                    .joined = *std::move(joined)};
 }

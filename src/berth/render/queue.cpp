@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "berth/core/units.h"
@@ -29,44 +28,6 @@ std::string short_noted_command(const Ticket& ticket) {
 }
 
 constexpr std::ptrdiff_t kAfterWaited = 5;
-
-/// A request, which may wait on several hosts at once.
-struct LabWaiter {
-  const Host* at;           ///< where it is nearest to its start
-  const Standing* nearest;  ///< there
-  std::size_t hosts = 1;    ///< on which it waits
-};
-
-class LabQueue {
- public:
-  void add(const Host& host, const Standing& waiter) {
-    const Ticket& ticket = waiter.ticket;
-    if (!ticket.asked_at.empty()) {
-      // The user is what the kernel says; the other is the request's own word.
-      const auto [found, is_new] =
-          seen_.try_emplace(std::pair(ticket.asked_at, ticket.user), waiters_.size());
-      if (!is_new) return stand_there_too(waiters_[found->second], host, waiter);
-    }
-    waiters_.push_back({&host, &waiter});
-  }
-
-  /// In the order in which they were found.
-  const std::vector<LabWaiter>& waiters() const { return waiters_; }
-
- private:
-  static void stand_there_too(LabWaiter& waiter, const Host& host, const Standing& there) {
-    ++waiter.hosts;
-    const auto key = [](const Standing& each) {
-      return std::pair(each.starts_at_s.value_or(kNever), each.position);
-    };
-    if (key(there) >= key(*waiter.nearest)) return;
-    waiter.at = &host;
-    waiter.nearest = &there;
-  }
-
-  std::map<std::pair<std::string, std::string>, std::size_t> seen_;
-  std::vector<LabWaiter> waiters_;
-};
 
 }  // namespace
 
@@ -109,33 +70,42 @@ std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledg
   return table(waiter_columns(foresees), rows, style);
 }
 
-std::string hosts_queue_table(const Hosts& hosts, const Style& style) {
+std::vector<Column> lab_waiter_columns(bool foresees, bool lab) {
+  std::vector<Column> columns = waiter_columns(foresees);
+  if (lab) columns.insert(columns.begin(), {"LAB", Align::right});
+  columns.insert(columns.begin(), {"HOST", Align::left, 8});
+  return columns;
+}
+
+Row lab_waiter_row(const LabWaiter& waiter, bool foresees, bool lab, const Style& style) {
+  const std::string host = printable(waiter.at->name);
+  const bool is_one = waiter.hosts.size() == 1;
+  Standing shown = *waiter.nearest;
+  shown.reason = printable(shown.reason);
+  if (!is_one) shown.reason = fmt::format("{}: {}", host, shown.reason);
+  Row row = waiter_row(shown, waiter.at->report->ledger, foresees, style);
+  if (lab) row.insert(row.begin(), {waiter.place ? std::to_string(*waiter.place) : std::string(kUnknown)});
+  row.insert(row.begin(), {is_one ? host : counted(waiter.hosts.size(), "host")});
+  return row;
+}
+
+std::string hosts_queue_table(const Hosts& hosts, const LabOrder& order, const Style& style) {
   const bool foresees = std::ranges::any_of(
       hosts, [](const auto& host) { return host->report && any_start_is_known(host->report->waiters); });
-  std::vector<Column> columns = waiter_columns(foresees);
-  columns.insert(columns.begin(), {"HOST", Align::left, 8});
+  const bool lab = !order.standing.empty();
   std::vector<Row> rows;
-  LabQueue lab;
-  std::string troubles;
-  for (const auto& host : hosts) {
-    if (!host->report) {
-      troubles +=
-          wrapped(fmt::format("{}: {}", printable(host->name), printable(host->error)), style.width, 2) +
-          "\n";
-      continue;
-    }
-    for (const Standing& waiter : host->report->waiters) lab.add(*host, waiter);
-  }
-  for (const LabWaiter& each : lab.waiters()) {
-    Standing shown = *each.nearest;
-    shown.reason = printable(shown.reason);
-    if (each.hosts > 1) shown.reason = fmt::format("{}: {}", printable(each.at->name), shown.reason);
-    rows.push_back(waiter_row(shown, each.at->report->ledger, foresees, style));
-    rows.back().insert(rows.back().begin(),
-                       {each.hosts > 1 ? counted(each.hosts, "host") : printable(each.at->name)});
-  }
-  const std::string waiting = rows.empty() ? "nobody waits\n" : table(columns, rows, style);
-  return troubles.empty() ? waiting : waiting + "\n" + troubles;
+  for (const LabWaiter& each : lab_queue(hosts, order))
+    rows.push_back(lab_waiter_row(each, foresees, lab, style));
+  std::string below;
+  const auto add = [&](const std::string& text) { below += wrapped(text, style.width, 2) + "\n"; };
+  if (order.outside > 0)
+    add(fmt::format("{} in the line of the lab, not yet in the queue of a host",
+                    counted(order.outside, "more request")));
+  for (const auto& host : hosts)
+    if (!host->report) add(fmt::format("{}: {}", printable(host->name), printable(host->error)));
+  const std::string waiting =
+      rows.empty() ? "nobody waits\n" : table(lab_waiter_columns(foresees, lab), rows, style);
+  return below.empty() ? waiting : waiting + "\n" + below;
 }
 
 }  // namespace berth::render

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "berth/core/host.h"
+#include "berth/core/lab_queue.h"
 #include "berth/core/standing.h"
 #include "berth/render/table.h"
 #include "berth/render/text.h"
@@ -19,9 +20,14 @@ bool any_start_is_known(const std::vector<Standing>& waiters);
 /// have their reasons.
 std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledger, const Style& style);
 
-/// The same for several hosts, with the host as the first column; below that, why a host has told nothing. A
-/// request that waits on several hosts has one line. It says on how many hosts the request waits, and shows
-/// the host where it starts the soonest.
-std::string hosts_queue_table(const Hosts& hosts, const Style& style);
+/// The table of the queue of a lab, and a row of it. A request that waits on several hosts has one row, which
+/// says on how many hosts it waits and shows the host where it starts the soonest. `lab`: the line of the lab
+/// is known, and has a column.
+std::vector<Column> lab_waiter_columns(bool foresees, bool lab);
+Row lab_waiter_row(const LabWaiter& waiter, bool foresees, bool lab, const Style& style);
+
+/// A line for each request that waits on the hosts; below that, how many requests of the lab wait on none of
+/// them yet, and why a host has told nothing.
+std::string hosts_queue_table(const Hosts& hosts, const LabOrder& order, const Style& style);
 
 }  // namespace berth::render

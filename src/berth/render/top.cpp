@@ -138,13 +138,14 @@ void make_narrow(TopSection section, std::vector<Column>& columns, std::size_t c
                                                                              {"NAME", 5},
                                                                              {"MEMORY (GiB)", 6},
                                                                              {"UTIL", 7}}};
-  constexpr std::array<std::pair<std::string_view, unsigned>, 8> kOfOthers{{{"NAME", 10},
+  constexpr std::array<std::pair<std::string_view, unsigned>, 9> kOfOthers{{{"NAME", 10},
                                                                             {"EXIT", 10},
                                                                             {"POS", 11},
                                                                             {"PID", 12},
                                                                             {"WAITED", 13},
                                                                             {"ID", 14},
                                                                             {"LEASE", 15},
+                                                                            {"LAB", 16},
                                                                             {"END", 17}}};
   for (Column& column : columns) {
     const auto take = [&](const auto& orders, bool also) {
@@ -178,12 +179,14 @@ class Gathering {
     for (const SectionWords& words : kSections) sections_.push_back({&words, {}, {}});
     at(TopSection::devices).columns = device_columns();
     at(TopSection::leases).columns = lease_columns(some_end);
-    at(TopSection::queue).columns = waiter_columns(foresees);
+    at(TopSection::queue).columns =
+        sight_.is_lab ? lab_waiter_columns(foresees, knows_line()) : waiter_columns(foresees);
     at(TopSection::jobs).columns = job_columns();
     at(TopSection::processes).columns = process_columns();
     for (const auto& host : sight_.hosts) {
-      if (host->report) add(*host, *host->report, some_end, foresees);
+      if (host->report) add(*host, *host->report, some_end);
     }
+    add_waiters(foresees);
     add_jobs();
     finish_columns();
     return std::move(sections_);
@@ -199,7 +202,9 @@ class Gathering {
     return entry;
   }
 
-  void add(const Host& host, const HostReport& report, bool some_end, bool foresees) {
+  bool knows_line() const { return !sight_.order.standing.empty(); }
+
+  void add(const Host& host, const HostReport& report, bool some_end) {
     const Listing listing = listing_of(sight_, report);
     for (const Device& device : report.facts.snapshot.devices) add_device(host, listing, device);
     for (const Ticket& ticket : report.ledger.tickets) {
@@ -212,15 +217,30 @@ class Gathering {
       entry.end_s = said_end_at_s(ticket, report.facts.booted_at_s).value_or(0);
       entry.detail = fmt::format("lease {}: {}", short_name(report.ledger, ticket.id), noted_command(ticket));
     }
-    for (const Standing& waiter : report.waiters) {
-      Standing shown = waiter;
-      shown.reason = printable(waiter.reason);
-      Entry& entry = enter(TopSection::queue, host, to_text(waiter.ticket.id),
-                           waiter_row(shown, report.ledger, foresees, style_));
-      entry.mine = is_mine(sight_, waiter.ticket.uid, waiter.ticket.user);
-      entry.user = waiter.ticket.user;
-      entry.detail = fmt::format("{}: {}", short_name(report.ledger, waiter.ticket.id), shown.reason);
+  }
+
+  void add_waiters(bool foresees) {
+    for (const LabWaiter& each : lab_queue(sight_.hosts, sight_.order)) {
+      const Ledger& ledger = each.at->report->ledger;
+      Standing shown = *each.nearest;
+      shown.reason = printable(shown.reason);
+      const Ticket& ticket = shown.ticket;
+      Entry& entry = enter(TopSection::queue, *each.at, to_text(ticket.id),
+                           sight_.is_lab ? lab_waiter_row(each, foresees, knows_line(), style_)
+                                         : waiter_row(shown, ledger, foresees, style_));
+      entry.mine = is_mine(sight_, ticket.uid, ticket.user);
+      entry.user = ticket.user;
+      const bool is_one = each.hosts.size() == 1;
+      entry.detail = fmt::format("{}: {}", short_name(ledger, ticket.id),
+                                 is_one ? shown.reason : reason_of_several(each, shown.reason));
     }
+  }
+
+  static std::string reason_of_several(const LabWaiter& waiter, std::string_view reason) {
+    std::string names;
+    for (const Host* host : waiter.hosts)
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", printable(host->name));
+    return fmt::format("{}: {}; waits on {}", printable(waiter.at->name), reason, names);
   }
 
   void add_device(const Host& host, const Listing& listing, const Device& device) {
@@ -280,7 +300,9 @@ class Gathering {
       if (section.words->section == TopSection::devices && trend_width() > 0)
         section.columns.insert(section.columns.end() - 1, {"LAST LOADS", Align::left, 0, 1});
       make_narrow(section.words->section, section.columns, size_.columns);
-      if (!sight_.is_lab || section.words->section == TopSection::jobs) continue;
+      // The queue of a lab has its hosts already.
+      const TopSection which = section.words->section;
+      if (!sight_.is_lab || which == TopSection::jobs || which == TopSection::queue) continue;
       section.columns.insert(section.columns.begin(), {"HOST", Align::left, 8});
       for (Entry& entry : section.entries) entry.row.insert(entry.row.begin(), {printable(entry.item.host)});
     }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "berth/core/host.h"
+#include "berth/core/lab_line.h"
 #include "berth/render/jobs.h"
 #include "berth/render/table.h"
 #include "berth/render/text.h"
@@ -34,6 +35,7 @@ struct TopSight {
   std::vector<std::string> notes{};  ///< sentences that the reader should know
   std::uint32_t uid = 0;             ///< of the reader
   std::string user{};                ///< name of the reader, as other machines know it
+  LabOrder order{};                  ///< of those who wait in a lab
   std::int64_t every_s = 2;          ///< how often it looks
 };
 

@@ -5,7 +5,7 @@ import { usage } from "../usage";
 import { counted, hours } from "../words";
 import { Age } from "./Age";
 import { LeaseFacts } from "./DeviceDetails";
-import { wishOf } from "./Waiting";
+import { placeOf, reasonOf, wishOf } from "./Waiting";
 
 function Spent({ user }: { user: string }) {
   if (usage.value === null)
@@ -70,13 +70,13 @@ export function UserDetails({ user, view }: { user: string; view: UserView | und
             {view.waiters.map((each) => (
               <li key={`${each.host} ${each.waiter.id}`}>
                 <span class="line">
-                  <b>{each.host}</b>
+                  <b title={each.hosts.join(", ")}>{placeOf(each)}</b>
                   <span class="wish">{wishOf(each)}</span>
                   <span class="end">
                     <Age since={each.waiter.since_s} />
                   </span>
                 </span>
-                <span class="why">{each.waiter.reason}</span>
+                <span class="why">{reasonOf(each)}</span>
               </li>
             ))}
           </ul>

@@ -13,6 +13,18 @@ export function wishOf({ waiter }: WaiterView): string {
   return waiter.promise_bytes === null ? what : `${what}, ${gib(waiter.promise_bytes)} GiB each`;
 }
 
+const kMostNamed = 3;
+
+/// "gpu1, gpu2", or how many there are: "12 hosts".
+export function placeOf({ hosts }: WaiterView): string {
+  return hosts.length <= kMostNamed ? hosts.join(", ") : counted(hosts.length, "host");
+}
+
+/// Of the host where it starts the soonest.
+export function reasonOf({ host, waiter, hosts }: WaiterView): string {
+  return hosts.length === 1 ? waiter.reason : `${host}: ${waiter.reason}`;
+}
+
 export function Waiting() {
   const all = fleet.value.waiters;
   const { shown, more } = useFold("waiting", all.filter(isWaiterShown), 5);
@@ -33,12 +45,16 @@ export function Waiting() {
 }
 
 function Waiter({ view }: { view: WaiterView }) {
-  const { waiter, host } = view;
+  const { waiter, hosts } = view;
   return (
     <li>
       <span class="line">
         <b>{userOf(waiter)}</b>
-        {!isOne.value && <span class="place">{host}</span>}
+        {!isOne.value && (
+          <span class="place" title={hosts.join(", ")}>
+            {placeOf(view)}
+          </span>
+        )}
         <span class="end">
           <Age since={waiter.since_s} />
         </span>
@@ -46,8 +62,8 @@ function Waiter({ view }: { view: WaiterView }) {
       <span class="wish">
         {wishOf(view)} <Moment word="starts about" at={waiter.starts_at_s} />
       </span>
-      <span class="why" title={waiter.reason}>
-        {waiter.reason}
+      <span class="why" title={reasonOf(view)}>
+        {reasonOf(view)}
       </span>
       {(waiter.note || waiter.command) && (
         <span class="what">

@@ -61,6 +61,26 @@ TEST_CASE("of the models and users of a host that makes them up most are told as
   CHECK(std::ranges::find(totals.users, UserTotal{"alice", 1, 1, 0}) != totals.users.end());
 }
 
+TEST_CASE("a request that waits on several hosts counts once for its user") {
+  Hosts hosts;
+  for (const char* name : {"a", "b"}) {
+    const auto each = host(name, 1, 0);
+    auto report = std::make_shared<HostReport>(*each->report);
+    for (const auto& [asked_at, user] : {std::pair("desk1:7", "alice"), {"desk1:7", "bob"}, {"", "alice"}}) {
+      Ticket waiting = test::lease(report->ledger.tickets.size() + 1, test::uuid_of(0));
+      waiting.phase = TicketPhase::waiting;
+      waiting.asked_at = asked_at;
+      waiting.user = user;
+      report->ledger.tickets.push_back(waiting);
+    }
+    each->report = report;
+    hosts.push_back(each);
+  }
+  const Totals totals = totals_of(hosts);
+  CHECK(std::ranges::find(totals.users, UserTotal{"alice", 0, 0, 3}) != totals.users.end());
+  CHECK(std::ranges::find(totals.users, UserTotal{"bob", 0, 0, 1}) != totals.users.end());
+}
+
 TEST_CASE("many such hosts together make no endless list") {
   Hosts hosts;
   for (unsigned i = 0; i < 300; ++i) {

@@ -21,6 +21,7 @@ LabTicket asks(std::string id, std::uint64_t order, Hosts hosts, Hosts joined = 
           .uid = 1000,
           .lane = 0,
           .gpus = 1,
+          .asked_at = fmt::format("desk:{}", order),
           .hosts = std::move(hosts),
           .joined = std::move(joined)};
 }
@@ -231,6 +232,14 @@ TEST_CASE("a line that has changed often answers as the rule does on what is lef
         });
         RC_ASSERT(openings.place(each.id) == static_cast<std::size_t>(before));
       }
+      LabOrder told;
+      for (const LabTicket& each : ranked) {
+        if (each.joined.empty())
+          ++told.outside;
+        else
+          told.standing.push_back({each.asked_at, openings.place(each.id) + 1});
+      }
+      RC_ASSERT(openings.order() == told);
       for (const LabTicket& each : left) RC_ASSERT(line.find(each.id) == each);
     }
     for (const LabTicket& each : left) line.remove(each.id);
@@ -336,6 +345,16 @@ TEST_CASE("a limit that changes is that of the ticket, and none is none") {
   line.remove("ada");
   CHECK_FALSE(line.asks_who_has_what());
   CHECK_FALSE(LabOpenings(line, nobody_absent).taken_of_limit("ada"));
+}
+
+TEST_CASE("people are told of all that stand on a host, in order, and how many stand on none") {
+  LabTicket silent = asks("3", 3, {"a"}, {"a"});
+  silent.asked_at.clear();
+  const Homes nobody_absent;
+  const LabLine line = line_of({asks("9", 1, {"b", "a"}, {"a"}), asks("2", 2, {"b"}), silent,
+                                asks("1", 4, {"a"}, {"a"}), asks("0", 5, {"c"}, {"c"})});
+  CHECK(LabOpenings(line, nobody_absent).order() ==
+        LabOrder{.standing = {{"desk:1", 1}, {"desk:4", 3}, {"desk:5", 1}}, .outside = 1});
 }
 
 TEST_CASE("somebody may always join who stands nowhere and whose host has room") {

@@ -48,7 +48,8 @@ TEST_CASE("few hosts join at once, and many are asked for their offers first") {
 
 TEST_CASE("where the lab has one line, a host is joined when it is opened, and not before") {
   Scene scene(kFirstLines + 2, Joining::as_opened);
-  CHECK(scene.words.empty());
+  CHECK(scene.words.size() == kFirstLines + 2);
+  CHECK(std::ranges::all_of(scene.words, [](const Word& word) { return word.kind == await_turn; }));
   CHECK(scene.hears(5, AsksToStart{}).empty());
   CHECK(scene.hears(5, Opened{}) == Words{{join, 5}});
   CHECK(scene.hears(5, Opened{}).empty());
@@ -62,7 +63,7 @@ TEST_CASE("a host that was let go for a while is joined again when it is opened 
   Scene scene(2, Joining::as_opened);
   CHECK(scene.hears(0, Opened{}) == Words{{join, 0}});
   CHECK(scene.hears(0, Closed{}).empty());
-  CHECK(scene.state.hosts[0].part == Part::asked);
+  CHECK(scene.state.hosts[0].part == Part::awaited);
   // What it says until it has heard of that starts nothing.
   CHECK(scene.hears(0, AsksToStart{}).empty());
   CHECK_FALSE(scene.state.chosen);
@@ -82,6 +83,48 @@ TEST_CASE("a host without the path joins once all have offered, and none that ha
   CHECK(scene.hears(2, Offered{here}) == Words{{join, 1}, {join, 2}});
   CHECK(scene.hears(1, kLost).empty());
   CHECK(scene.hears(2, Gone{{ErrorCode::timed_out, "waited for 10 min"}}) == Words{{join, 0}});
+}
+
+TEST_CASE(
+    "in the line of the lab it waits for hosts with the path, and for others once none of them is left") {
+  const Offer here{.possible = 1, .near = true};
+  const Offer away{.possible = 1, .free = 1, .at_once = true, .near = false};
+  Scene scene(5, Joining::as_opened_by_offers);
+  CHECK(std::ranges::all_of(scene.words, [](const Word& word) { return word.kind == ask_offer; }));
+  CHECK(scene.hears(0, Offered{away}).empty());
+  CHECK(scene.hears(1, Offered{here}).empty());
+  CHECK(scene.hears(2, Offered{here}).empty());
+  CHECK(scene.hears(3, Offered{{.possible = 0, .near = true}}) == Words{{let_go, 3}});
+  // Host 4 has not offered in time.
+  CHECK(scene.hears(0, EnoughOffers{}) == Words{{await_turn, 1}, {await_turn, 2}});
+  CHECK(scene.hears(0, Opened{}).empty());
+  CHECK(scene.hears(1, Opened{}) == Words{{join, 1}});
+  CHECK(scene.hears(2, kLost).empty());
+  CHECK(scene.hears(1, Gone{{ErrorCode::timed_out, "waited for 10 min"}}) ==
+        Words{{await_turn, 0}, {await_turn, 4}});
+  CHECK(scene.hears(4, kLost).empty());
+  CHECK_FALSE(scene.state.failure);
+  scene.hears(0, kLost);
+  REQUIRE(scene.state.failure);
+  CHECK(scene.state.failure->code == ErrorCode::timed_out);
+  for (const char* name : {"gpu0", "gpu1", "gpu2", "gpu3", "gpu4"})
+    CHECK(scene.state.failure->message.find(name) != std::string::npos);
+}
+
+TEST_CASE("in the line of the lab a host with the path that offers late comes after those it waits for") {
+  Scene scene(3, Joining::as_opened_by_offers);
+  scene.hears(0, Offered{{.possible = 1, .near = true}});
+  scene.hears(1, Offered{{.possible = 1, .near = false}});
+  CHECK(scene.hears(0, EnoughOffers{}) == Words{{await_turn, 0}});
+  CHECK(scene.hears(2, Offered{{.possible = 1, .near = true}}).empty());
+  CHECK(scene.hears(0, kLost) == Words{{await_turn, 2}});
+  CHECK(scene.hears(2, kLost) == Words{{await_turn, 1}});
+}
+
+TEST_CASE("in the line of the lab it waits for all where no host has the path") {
+  Scene scene(2, Joining::as_opened_by_offers);
+  CHECK(scene.hears(0, Offered{{.possible = 1, .near = false}}).empty());
+  CHECK(scene.hears(1, kLost) == Words{{await_turn, 0}});
 }
 
 TEST_CASE("where no host has the path, all are in line") {
@@ -211,6 +254,32 @@ TEST_CASE("whatever the hosts say, yes is said once at most, and never to one th
     RC_ASSERT(said <= 1U);
     RC_ASSERT(std::ranges::count(scene.state.hosts, Part::in_line, &Candidate::part) <=
               static_cast<std::ptrdiff_t>(kLines));
+  }));
+}
+
+TEST_CASE("whatever the hosts of a lab say, it has one place at a time, and yes is said once at most") {
+  CHECK(rc::check("one place", [] {
+    const auto count = *rc::gen::inRange<std::size_t>(1, 6);
+    Scene scene(count, Joining::as_opened_by_offers);
+    const auto events = *rc::gen::container<std::vector<std::pair<std::size_t, int>>>(
+        rc::gen::pair(rc::gen::inRange<std::size_t>(0, count), rc::gen::inRange(0, 9)));
+    const std::vector<What> all{Offered{{.possible = 1, .near = true}},
+                                Offered{{.possible = 1, .near = false}},
+                                Offered{kNever},
+                                Opened{},
+                                Closed{},
+                                AsksToStart{},
+                                kLost,
+                                FirstOffers{},
+                                EnoughOffers{}};
+    for (const auto& [host, what] : events) {
+      const Words words = scene.hears(host, all[static_cast<std::size_t>(what)]);
+      const auto placed = std::ranges::count(words, await_turn, &Word::kind);
+      if (placed == 0) continue;
+      RC_ASSERT(std::ranges::count(scene.state.hosts, Part::in_line, &Candidate::part) == 0);
+      RC_ASSERT(std::ranges::count(scene.state.hosts, Part::awaited, &Candidate::part) == placed);
+    }
+    RC_ASSERT(std::ranges::count(scene.words, yes, &Word::kind) <= 1);
   }));
 }
 

@@ -136,6 +136,7 @@ TEST_CASE("a ticket is read as it was written") {
                      .uid = uid,
                      .lane = lane,
                      .gpus = lane + 1,
+                     .asked_at = "desk1:7",
                      .hosts = {},
                      .joined = {}};
     if (order % 2 == 0) ticket.turn = static_cast<std::int64_t>(order);
@@ -145,13 +146,14 @@ TEST_CASE("a ticket is read as it was written") {
     const auto read = read_lab_ticket("gpu1-ab", {"/berth/1/ticket/gpu1-ab", lab_ticket_json(ticket), order});
     RC_ASSERT(read == ticket);
   }));
-  // A Berth of before says neither how many GPUs nor a turn nor a limit.
+  // A Berth of before says neither how many GPUs nor a turn nor a limit, nor where it was asked.
   const auto old =
       read_lab_ticket("x", {"k", R"({"home":"a","uid":1,"lane":2,"hosts":["b"],"joined":[]})", 1});
   REQUIRE(old);
   CHECK(old->gpus == 1);
   CHECK(!old->turn);
   CHECK(!old->most);
+  CHECK(old->asked_at.empty());
   CHECK(!read_lab_ticket("x", {"k", "no json", 1}));
   CHECK(!read_lab_ticket("x", {"k", R"({"home":"a","uid":-1,"lane":1,"hosts":[],"joined":[]})", 1}));
   CHECK(!read_lab_ticket("x", {"k", R"({"home":"a","uid":1,"lane":"8","hosts":[],"joined":[]})", 1}));

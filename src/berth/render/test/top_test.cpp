@@ -252,6 +252,35 @@ TEST_CASE("what is copied is the command for the line, on another host by ssh") 
   CHECK(reader.press(U'c').kind == TopDeed::Kind::nothing);
 }
 
+TEST_CASE("in a lab a request that waits on several hosts is one line, in the order of the line") {
+  Reader reader;
+  reader.size = {160, 24};
+  reader.sight.is_lab = true;
+  auto report = std::make_shared<HostReport>(*reader.sight.hosts.front()->report);
+  Standing first = report->waiters.front();
+  first.ticket.asked_at = "desk1:7";
+  Standing second = first;
+  second.ticket.id.value = 4;
+  second.ticket.asked_at = "desk1:8";
+  report->waiters = {first, second};
+  report->ledger.tickets.back() = first.ticket;
+  report->ledger.tickets.push_back(second.ticket);
+  reader.sight.hosts.clear();
+  for (const char* name : {"gpu1", "gpu2"})
+    reader.sight.hosts.push_back(
+        std::make_shared<Host>(Host{.name = name, .seen_s = kNoon, .report = report}));
+  CHECK(text_of(reader.screen().rows[0]).find("2 waiting") != std::string::npos);
+  CHECK(has(reader.screen(), "QUEUE  2"));
+  CHECK_FALSE(has(reader.screen(), "LAB"));
+  CHECK(line_with(reader.screen(), "000003  bob") < line_with(reader.screen(), "000004  bob"));
+  reader.sight.order = {.standing = {{"desk1:8", 1}, {"desk1:7", 2}}};
+  CHECK(has(reader.screen(), "HOST     LAB  POS"));
+  CHECK(line_with(reader.screen(), "000003  bob") > line_with(reader.screen(), "000004  bob"));
+  reader.go_to("000003  bob");
+  CHECK(reader.marked().starts_with("2 hosts    2 "));
+  CHECK(has(reader.screen(), "000003: gpu1: 0 of 4 free; waits on gpu1, gpu2"));
+}
+
 TEST_CASE("what is wrong stands at the top, and what was seen before stays") {
   Reader reader;
   auto host = std::make_shared<Host>(*reader.sight.hosts.front());
