@@ -110,13 +110,13 @@ def test_inside_a_lease_no_limit_counts_again(limited):
         ("[limits]\nusers = 3\n", "limits.users is a table of names: [limits.users]"),
         (
             "[limits]\ncards = 3\n",
-            "unknown key 'cards' in [limits]; allowed: gpus, waiting, time, users, groups, hours",
+            "unknown key 'cards' in [limits]; allowed: gpus, lab_gpus, waiting, time, users, groups, hours",
         ),
         ('[limits]\nwaiting = "2"\n', "limits.waiting must be a number of requests, 0 to 10000"),
         ("[limits]\ntime = 2\n", "limits.time must be a text in quotes"),
         (
             "[limits.users]\nada = { cards = 2 }\n",
-            "unknown key 'cards' in limits.users.ada; allowed: gpus, waiting, time",
+            "unknown key 'cards' in limits.users.ada; allowed: gpus, lab_gpus, waiting, time",
         ),
         ("[limits]\nhours = 3\n", "limits.hours is a list of tables: [[limits.hours]]"),
         ("[[limits.hours]]\ngpus = 2\n", "[[limits.hours]] must say when:"),
