@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "berth/core/base64.h"
 #include "berth/core/printable.h"
 #include "berth/render/json_reader.h"
 #include "berth/render/store_json.h"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,10 +10,6 @@
 // How etcd's JSON gateway writes: keys and values are base64, 64-bit numbers are texts, and what is zero is
 // left out. For those who write and read its documents.
 namespace berth::render {
-
-std::string in_base64(std::string_view text);
-/// nullopt: it is none.
-std::optional<std::string> out_of_base64(std::string_view text);
 
 Json request_of_range(std::string_view key);
 /// Of all keys that begin so.

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "berth/core/base64.h"
 #include "berth/core/printable.h"
 #include "berth/screen/curses.h"
 
@@ -127,19 +128,6 @@ std::optional<Key> key_of(int kind, wint_t code) {
       // Among them that the window has another size.
       return Key{KeyName::character, 0};
   }
-}
-
-std::string base64(std::string_view text) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); i += 3) {
-    std::uint32_t bits = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      bits = bits << 8U | (i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0U);
-    for (std::size_t k = 0; k < 4; ++k)
-      result += i + k > text.size() ? '=' : kDigits[bits >> (18U - 6U * k) & 63U];
-  }
-  return result;
 }
 
 }  // namespace
@@ -272,7 +260,7 @@ std::optional<render::Key> Screen::key() {
 }
 
 void Screen::offer_to_clipboard(std::string_view text) {
-  const std::string sequence = "\x1b]52;c;" + base64(text) + "\x07";
+  const std::string sequence = "\x1b]52;c;" + in_base64(text) + "\x07";
   [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, sequence.data(), sequence.size());
 }
 
