@@ -148,11 +148,7 @@ class TaskRun {
       BERTH_LET(const std::string lines, spool_.script(id_.job));
       words.emplace_back(line_of(lines, *id_.index));
     }
-    auto values = params_of(job, *id_.index);
-    values.emplace_back("index", std::to_string(*id_.index));
-    for (std::string& word : words) {
-      for (const auto& [name, value] : values) replace_all(word, fmt::format("{{{}}}", name), value);
-    }
+    fill_in_task(words, job, *id_.index);
     return words;
   }
 

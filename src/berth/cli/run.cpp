@@ -24,6 +24,7 @@
 #include "berth/cli/timed_end.h"
 #include "berth/core/job_mask.h"
 #include "berth/core/printable.h"
+#include "berth/core/text_match.h"
 #include "berth/core/units.h"
 #include "berth/lease/left_behind.h"
 #include "berth/lease/release.h"
@@ -297,11 +298,6 @@ class Run {
 };
 
 }  // namespace
-
-void replace_all(std::string& text, std::string_view from, std::string_view by) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += by.size())
-    text.replace(at, from.size(), by);
-}
 
 Result<int> run_leased(Environment& environment, const RunOptions& options) {
   return Run(environment, options).go();

@@ -54,9 +54,6 @@ struct RunOptions {
 /// The shell of the user: $SHELL, else the one of the login.
 std::string users_shell();
 
-/// Each `from` in the text becomes `by`.
-void replace_all(std::string& text, std::string_view from, std::string_view by);
-
 /// Takes a lease, runs the command in it, and gives the exit status that berth is to end with. If a signal
 /// killed the command, this does not return, but kills this process by the same signal. Error: nothing was
 /// run.

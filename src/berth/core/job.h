@@ -99,6 +99,9 @@ std::vector<unsigned> indices_of(const Job& job);
 std::vector<TaskId> tasks_of(std::uint64_t number, const Job& job);
 /// The parameters of one task, with their values.
 std::vector<std::pair<std::string, std::string>> params_of(const Job& job, unsigned index);
+/// Puts the index of a task for {index} in the words, and its parameters for their names. REQUIRES:
+/// check_array.
+void fill_in_task(std::vector<std::string>& words, const Job& job, unsigned index);
 
 /// What can happen to a task.
 enum class TaskStep {

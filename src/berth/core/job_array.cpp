@@ -5,6 +5,7 @@
 #include "berth/core/job.h"
 #include "berth/core/printable.h"
 #include "berth/core/record.h"
+#include "berth/core/text_match.h"
 
 namespace berth {
 namespace {
@@ -163,6 +164,14 @@ std::vector<std::pair<std::string, std::string>> params_of(const Job& job, unsig
   }
   std::ranges::reverse(values);
   return values;
+}
+
+void fill_in_task(std::vector<std::string>& words, const Job& job, unsigned index) {
+  auto values = params_of(job, index);
+  values.emplace_back("index", std::to_string(index));
+  for (std::string& word : words) {
+    for (const auto& [name, value] : values) replace_all(word, fmt::format("{{{}}}", name), value);
+  }
 }
 
 }  // namespace berth

@@ -34,6 +34,11 @@ bool begins_with_text(std::string_view text, std::string_view prefix) {
   return text.size() >= prefix.size() && same_text(text.substr(0, prefix.size()), prefix);
 }
 
+void replace_all(std::string& text, std::string_view from, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += by.size())
+    text.replace(at, from.size(), by);
+}
+
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\n\v\f";
   const auto first = text.find_first_not_of(kBlanks);

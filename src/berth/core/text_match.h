@@ -11,6 +11,9 @@ bool same_text(std::string_view a, std::string_view b);
 bool contains_text(std::string_view text, std::string_view part);
 bool begins_with_text(std::string_view text, std::string_view prefix);
 
+/// Each `from` in the text becomes `by`.
+void replace_all(std::string& text, std::string_view from, std::string_view by);
+
 /// Without blanks at both ends.
 std::string_view trimmed(std::string_view text);
 

@@ -48,6 +48,20 @@ std::string command_line(const std::vector<std::string>& words) {
   return cut(printable(fmt::format("{}", fmt::join(words, " "))), kShown);
 }
 
+// Of a task that which it runs. What another host tells of its jobs may be anything.
+std::string command_of(const ToldTask& task) {
+  const Job& job = task.job;
+  if (!job.lines_of.empty()) {
+    const std::string file = job.lines_of == "-" ? "standard input" : job.lines_of;
+    return cut(printable(task.id.index ? fmt::format("line {} of {}", *task.id.index, file)
+                                       : fmt::format("the lines of {}", file)),
+               kShown);
+  }
+  std::vector<std::string> words = job.words;
+  if (task.id.index && (job.params.empty() || check_array(job))) fill_in_task(words, job, *task.id.index);
+  return command_line(words);
+}
+
 // "3 running, 40 done, 1 failed, 56 waiting".
 std::string counts_in_words(const TaskCounts& counts) {
   std::string text;
@@ -239,7 +253,7 @@ Row job_row(const ToldTask& task, const Style& style) {
   add(time_or_none(standing.ended_s, style));
   add(standing.devices.empty() ? std::string(kUnknown) : label_list(standing.devices));
   add(ending_of(standing));
-  add(command_line(task.job.words));
+  add(command_of(task));
   return row;
 }
 

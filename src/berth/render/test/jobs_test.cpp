@@ -46,6 +46,24 @@ TEST_CASE("jobs that another host tells are read as they were written, with the 
   CHECK(jobs_json(JobsOfHosts{*read, {}}, Layout::line) == jobs_json(jobs, Layout::line));
 }
 
+TEST_CASE("a task is shown with what it runs") {
+  ToldTask task = a_task();
+  task.job.words = {"train", "--seed={index}", "--lr={lr}"};
+  task.job.params = {"lr=0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8"};
+  const auto table = [&] { return jobs_table(std::vector{task}, Style{.width = 200}); };
+  CHECK(table().contains("train --seed=7 --lr=0.8"));
+  task.id.index.reset();
+  CHECK(table().contains("train --seed={index} --lr={lr}"));
+  // Of another host, which says what it likes.
+  task.id.index = 7;
+  task.job.params = {"lr="};
+  CHECK(table().contains("train --seed={index}"));
+  task.job.lines_of = "/home/ada/commands.txt";
+  CHECK(table().contains("line 7 of /home/ada/commands.txt"));
+  task.id.index.reset();
+  CHECK(table().contains("the lines of /home/ada/commands.txt"));
+}
+
 TEST_CASE("what is no document about jobs is refused, whatever it is") {
   const std::string one = jobs_json(std::vector{a_task()}, Layout::line);
   const auto spoiled = [&](const std::string& word, const std::string& other) {
