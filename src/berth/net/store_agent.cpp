@@ -4,18 +4,14 @@
 #include "berth/net/store_agent.h"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <boost/asio/read_until.hpp>
 #include <chrono>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,8 +22,9 @@
 #include "berth/core/limits.h"
 #include "berth/core/printable.h"
 #include "berth/core/record.h"
+#include "berth/net/askers.h"
 #include "berth/net/keep_going.h"
-#include "berth/net/listener.h"
+#include "berth/net/store_guests.h"
 #include "berth/net/store_reading.h"
 #include "berth/render/lab_store.h"
 #include "berth/render/store_admin.h"
@@ -59,29 +56,18 @@ constexpr auto kClosing = 10s;
 /// Until it is told that the name service has not said whose limits apply.
 constexpr auto kNames = 3s;
 constexpr auto kBetweenLooksAtNames = 5ms;
+constexpr auto kLongestBetweenLooksAtNames = 1s;
 /// Where the watch says nothing: for what hangs on the time alone.
 constexpr auto kRound = 5s;
 constexpr auto kIdleRound = 10s;
 /// For which what was read is kept up to date after the last one who waited here.
 constexpr auto kKept = 60s;
 constexpr auto kAfterFault = 1s;
-constexpr std::size_t kLongestWords = 64U << 10U;
-constexpr std::size_t kMostOfUser = 1024;
-/// Of the line as people see it, in one answer: of a long line it would be more than kLongestWords.
+/// Of the line as people see it, in one answer: all of a long line would be more than may be sent at once.
 constexpr std::size_t kMostStanding = 500;
 
 std::string key_of(std::string_view folder, std::string_view name) {
   return fmt::format("{}{}", folder, name);
-}
-
-std::vector<std::string> split_words(std::string_view text, char between) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(between), text.size());
-    if (end > 0) words.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
 }
 
 bool is_mark(std::string_view text) {
@@ -89,60 +75,6 @@ bool is_mark(std::string_view text) {
            return (each >= '0' && each <= '9') || (each >= 'a' && each <= 'f');
          });
 }
-
-/// The name service may never answer, and then the thread that has asked it stays. It touches nothing but
-/// this.
-struct AskerLookup {
-  std::mutex mutex;
-  std::optional<Asker> found;
-};
-
-std::shared_ptr<AskerLookup> look_up_asker(std::uint32_t uid) {
-  auto lookup = std::make_shared<AskerLookup>();
-  std::thread([lookup, uid] {
-    Asker asker{uid, sys::user_name(uid), sys::group_names_of(uid)};
-    const std::scoped_lock lock(lookup->mutex);
-    lookup->found = std::move(asker);
-  }).detach();
-  return lookup;
-}
-
-std::optional<Asker> found_by(AskerLookup& lookup) {
-  const std::scoped_lock lock(lookup.mutex);
-  return lookup.found;
-}
-
-/// Somebody on this machine, on the connection that is his place.
-struct StoreGuest {
-  explicit StoreGuest(asio::io_context& loop) : socket(loop) {}
-
-  asio::basic_stream_socket<Protocol, Executor> socket;
-  ucred who{};
-  LabTicket wanted{};                ///< its place, once it asked for one; the order is the store's
-  std::vector<std::string> asked{};  ///< the hosts that it has named and not left
-  std::string start_on{};
-  std::string told_yes{};                                 ///< the host on which it starts; "": none yet
-  std::set<std::string, std::less<>> given_back{};        ///< hosts that it has let go: a start there is none
-  std::map<std::string, Instant, std::less<>> opened{};   ///< since when it may join them
-  std::map<std::string, Instant, std::less<>> closing{};  ///< since when it is to let them go
-  std::optional<Asker>
-      asker{};               ///< none: nobody asks whose limits apply, or the name service has not said it
-  bool knows_limit = false;  ///< its ticket says what its user may have of the lab
-  Instant came = std::chrono::steady_clock::now();
-  std::string told_limit{};
-  std::optional<std::size_t> told_place{};
-  bool told_silent = false;
-  bool wants_status = false;
-  std::optional<std::size_t> wants_line{};  ///< from this place of it on
-  bool is_gone = false;
-  std::string to_send{};
-  bool is_sending = false;
-
-  bool waits() const { return !wanted.id.empty() && !is_gone; }
-  bool only_looks() const { return wants_status || wants_line.has_value(); }
-  LabStart start() const { return {start_on, who.pid, wanted.uid, wanted.gpus, wanted.turn}; }
-};
-using Guest = std::shared_ptr<StoreGuest>;
 
 }  // namespace
 
@@ -153,14 +85,21 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
 
   Result<void> start(StorePlace place) {
     place_ = std::move(place);
-    BERTH_LET(listener_, listen_on_socket(loop_, place_.socket));
     has_limits_ = has_lab_limit(place_.limits);
     std::function<void()> rung = [self = weak_from_this()] {
       if (const auto body = self.lock()) body->hear_news();
     };
     store_ = std::make_shared<StoreReading>(loop_, place_, std::move(rung));
+    guests_ = std::make_shared<StoreGuests>(
+        loop_,
+        [self = weak_from_this()](const Guest& guest, const std::vector<std::string>& words) {
+          if (const auto body = self.lock()) body->hear(guest, words);
+        },
+        [self = weak_from_this()](const Guest& guest) {
+          if (const auto body = self.lock()) body->forget(guest);
+        });
+    BERTH_DO(guests_->admit_at(place_.socket));
     store_->start();
-    keep_going(loop_, shared_from_this(), admit);
     keep_going(loop_, shared_from_this(), rounds);
     return {};
   }
@@ -178,7 +117,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
         self->is_lost(again.error().message);
       }
       // As this round has found it.
-      for (const Guest& each : self->guests_) {
+      for (const Guest& each : self->guests_->all()) {
         if (std::exchange(each->wants_status, false)) self->tell_status(each);
         if (each->wants_line && self->has_line_to_tell())
           self->tell_line(each, *std::exchange(each->wants_line, {}));
@@ -198,7 +137,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   bool somebody_waits() const {
-    return std::ranges::any_of(guests_, [](const Guest& each) { return each->waits(); });
+    return std::ranges::any_of(guests_->all(), [](const Guest& each) { return each->waits(); });
   }
 
   void ring() {
@@ -213,7 +152,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   void is_found() {
     if (!fault_.empty()) log_(fmt::format("the store at {} answers again", url_of(store_->member())));
     fault_.clear();
-    for (const Guest& each : guests_)
+    for (const Guest& each : guests_->all())
       if (std::exchange(each->told_silent, false)) send(each, "heard");
   }
 
@@ -222,7 +161,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (fault_.empty())
       log_(fmt::format("the store at {} does not answer, and all keep their places: {}", url, why));
     fault_ = fmt::format("{}: {}", url, why);
-    for (const Guest& each : guests_)
+    for (const Guest& each : guests_->all())
       if (each->waits() && !std::exchange(each->told_silent, true)) send(each, "silent " + printable(fault_));
     store_->use_next_member();
   }
@@ -233,7 +172,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (!present) co_return std::unexpected(present.error());
     const auto left = co_await take_away();
     if (!left) co_return std::unexpected(left.error());
-    const bool somebody_looks = std::ranges::any_of(guests_, &StoreGuest::only_looks, &Guest::operator*);
+    const bool somebody_looks =
+        std::ranges::any_of(guests_->all(), &StoreGuest::only_looks, &Guest::operator*);
     const Instant now = std::chrono::steady_clock::now();
     const bool has_to_sweep = !has_swept_ && now >= sweep_at_;
     if (somebody_looks || has_to_sweep || somebody_waits()) {
@@ -255,7 +195,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (!store_->now().alive().contains(place_.name)) lease_.clear();
     sweep();
     bool changed = !removals_.empty();
-    const std::vector<Guest> guests = guests_;
+    const std::vector<Guest> guests = guests_->all();
     for (const Guest& each : guests) {
       if (!is_ready(*each)) continue;
       pass_over_unjoined(*each);
@@ -335,7 +275,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (now < began_ + kComingBack) return;
     has_swept_ = has_swept_ || now >= sweep_at_;
     const auto is_left = [&](const std::string& id) {
-      return std::ranges::none_of(guests_,
+      return std::ranges::none_of(guests_->all(),
                                   [&](const Guest& each) { return each->waits() && each->wanted.id == id; });
     };
     for (const std::string& id : store_->now().line().of_home(place_.name))
@@ -357,7 +297,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   void limit_all() {
-    const std::vector<Guest> guests = guests_;
+    const std::vector<Guest> guests = guests_->all();
     for (const Guest& each : guests) {
       const auto limits = each->waits() ? limits_now(*each) : std::nullopt;
       if (!limits || !each->told_yes.empty()) continue;
@@ -371,17 +311,14 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     }
   }
 
-  std::uint64_t held_by(std::uint32_t uid) const {
-    const auto has = store_->now().gpus_by_user();
-    const auto found = has.in_all.find(uid);
-    return found == has.in_all.end() ? 0 : found->second;
-  }
-
-  /// `before`: how many GPUs the user's earlier requests ask for.
-  std::optional<std::string> why_over_limit(const StoreGuest& guest, std::uint64_t before) const {
+  /// `taken`: what its user has of the lab, and what the user's earlier requests ask for.
+  std::optional<std::string> why_over_limit(const StoreGuest& guest, const GpusByUser& has,
+                                            std::uint64_t taken) const {
     const auto limits = limits_now(guest);
     if (!limits) return std::nullopt;
-    return over_lab_limit(*limits, guest.wanted.gpus, held_by(guest.wanted.uid), before);
+    const auto found = has.in_all.find(guest.wanted.uid);
+    const std::uint64_t held = found == has.in_all.end() ? 0 : found->second;
+    return over_lab_limit(*limits, guest.wanted.gpus, held, taken - std::min(taken, held));
   }
 
   /// It keeps its place, and lets the hosts go: none is to hold GPUs for it.
@@ -397,16 +334,18 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   static Turn learn_names(std::shared_ptr<Body> self, Guest guest) {
-    const auto lookup = look_up_asker(guest->who.uid);
+    const Instant asked_at = std::chrono::steady_clock::now();
     Timer pause(self->loop_);
+    std::chrono::milliseconds length = kBetweenLooksAtNames;
     while (!guest->is_gone) {
-      guest->asker = found_by(*lookup);
+      guest->asker = self->askers_.find(guest->who.uid);
       if (guest->asker) break;
-      if (std::chrono::steady_clock::now() - guest->came > kNames)
+      if (std::chrono::steady_clock::now() - asked_at > kNames)
         self->tell_limit(guest,
                          "the name service of this machine has not said yet which limits apply to you");
-      pause.expires_after(kBetweenLooksAtNames);
+      pause.expires_after(length);
       co_await pause.async_wait(kAwait);
+      length = std::min<std::chrono::milliseconds>(2 * length, kLongestBetweenLooksAtNames);
     }
     self->ring();
   }
@@ -423,7 +362,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   /// Whoever has come is put there before all is read: then what was read tells of all that are earlier, and
   /// the watch need not be waited for.
   Promised<void> put_unread() {
-    const std::vector<Guest> guests = guests_;
+    const std::vector<Guest> guests = guests_->all();
     for (const Guest& each : guests) {
       if (!is_ready(*each) || !each->start_on.empty()) continue;
       const auto put = co_await put_ticket(each, 0);
@@ -529,7 +468,9 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       guest->start_on.clear();  // it is about to let this host go
       co_return false;
     }
-    if (const auto why = why_over_limit(*guest, 0)) {
+    const auto why =
+        guest->wanted.most ? why_over_limit(*guest, store_->now().gpus_by_user(), 0) : std::nullopt;
+    if (why) {
       guest->start_on.clear();
       hold_back(guest, *why);
       co_return false;
@@ -565,9 +506,9 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     const Instant now = std::chrono::steady_clock::now();
     const LabLine& line = store_->now().line();
     const auto absent = absent_homes(now);
-    LabOpenings openings(line, absent,
-                         line.asks_who_has_what() ? store_->now().gpus_by_user() : GpusByUser{});
-    for (const Guest& each : guests_) {
+    const GpusByUser has = line.asks_who_has_what() ? store_->now().gpus_by_user() : GpusByUser{};
+    LabOpenings openings(line, absent, has);
+    for (const Guest& each : guests_->all()) {
       if (!each->waits()) continue;
       const auto ticket = line.find(each->wanted.id);
       // Its own ticket is known at once. Of earlier ones the watch may still have to tell.
@@ -575,8 +516,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       const std::size_t place = openings.place(each->wanted.id);
       std::erase_if(each->closing, [&](const auto& host) { return now - host.second > kClosing; });
       if (const auto taken = openings.taken_of_limit(each->wanted.id)) {
-        const auto why = why_over_limit(*each, *taken - std::min(*taken, held_by(each->wanted.uid)));
-        if (why) hold_back(each, *why);
+        if (const auto why = why_over_limit(*each, has, *taken)) hold_back(each, *why);
       } else {
         tell_limit(each, "");
       }
@@ -601,41 +541,6 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   // --- those who wait
-
-  static Turn admit(std::shared_ptr<Body> self) {
-    while (true) {
-      const Guest guest = std::make_shared<StoreGuest>(self->loop_);
-      const auto [error] = co_await self->listener_.acceptor->async_accept(guest->socket, kAwait);
-      if (error) {
-        Timer pause(self->loop_);
-        pause.expires_after(100ms);
-        co_await pause.async_wait(kAwait);
-        continue;
-      }
-      socklen_t size = sizeof(guest->who);
-      if (::getsockopt(guest->socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &guest->who, &size) != 0)
-        continue;
-      const auto of_user = std::ranges::count_if(
-          self->guests_, [&](const Guest& each) { return each->who.uid == guest->who.uid; });
-      if (static_cast<std::size_t>(of_user) >= kMostOfUser) continue;
-      self->guests_.push_back(guest);
-      if (self->has_limits_) asio::co_spawn(self->loop_, learn_names(self, guest), asio::detached);
-      asio::co_spawn(self->loop_, attend(self, guest), asio::detached);
-    }
-  }
-
-  static Turn attend(std::shared_ptr<Body> self, Guest guest) {
-    std::string input;
-    while (!guest->is_gone) {
-      auto buffer = asio::dynamic_buffer(input, kLongestWords);
-      const auto [error, size] = co_await asio::async_read_until(guest->socket, buffer, '\n', kAwait);
-      if (error) break;
-      const std::vector<std::string> words = split_words(std::string_view(input).substr(0, size - 1), ' ');
-      input.erase(0, size);
-      self->hear(guest, words);
-    }
-    self->leave(guest);
-  }
 
   void hear(const Guest& guest, const std::vector<std::string>& words) {
     const std::string word = words.empty() ? "" : words[0];
@@ -691,7 +596,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (hosts.empty() ||
         !std::ranges::all_of(hosts, [](const auto& each) { return check_host_name(each).has_value(); }))
       return dismiss(guest, "these are no hosts");
-    if (std::ranges::any_of(guests_,
+    if (std::ranges::any_of(guests_->all(),
                             [&](const Guest& each) { return each->waits() && each->wanted.id == id; }))
       return dismiss(guest, "this request has its place on another connection");
     guest->asked = hosts;
@@ -704,6 +609,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
                      .hosts = std::move(hosts),
                      .joined = {}};
     removals_.erase(id);
+    if (has_limits_) asio::co_spawn(loop_, learn_names(shared_from_this(), guest), asio::detached);
     if (!fault_.empty() && !std::exchange(guest->told_silent, true))
       send(guest, "silent " + printable(fault_));
   }
@@ -743,54 +649,29 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
 
   void dismiss(const Guest& guest, std::string_view why) {
     send(guest, fmt::format("no {}", why));
-    leave(guest);
+    guests_->dismiss(guest);
   }
 
   /// Its place goes at once.
-  void leave(const Guest& guest) {
-    if (std::exchange(guest->is_gone, true)) return;
-    std::erase(guests_, guest);
-    const bool is_owner = now_owner(guest);
-    if (is_owner) removals_.insert(guest->wanted.id);
+  void forget(const Guest& guest) {
+    if (is_owner(*guest)) removals_.insert(guest->wanted.id);
     ring();
-    if (guest->is_sending) return;
-    close(guest);
   }
 
   /// Not of one that was sent away because the place is another's.
-  bool now_owner(const Guest& guest) const {
-    if (guest->wanted.id.empty()) return false;
-    const auto found = store_->now().line().find(guest->wanted.id);
-    return !found || found->uid == guest->wanted.uid;
+  bool is_owner(const StoreGuest& guest) const {
+    if (guest.wanted.id.empty()) return false;
+    const auto found = store_->now().line().find(guest.wanted.id);
+    return !found || found->uid == guest.wanted.uid;
   }
 
-  static void close(const Guest& guest) {
-    boost::system::error_code ignored;
-    (void)guest->socket.close(ignored);
-  }
-
-  void send(const Guest& guest, std::string_view words) {
-    guest->to_send += fmt::format("{}\n", words);
-    if (guest->to_send.size() > kLongestWords) return close(guest);
-    if (!std::exchange(guest->is_sending, true)) asio::co_spawn(loop_, send_all(guest), asio::detached);
-  }
-
-  static Turn send_all(Guest guest) {
-    while (!guest->to_send.empty()) {
-      const std::string text = std::exchange(guest->to_send, "");
-      const asio::const_buffer buffer = asio::buffer(text);
-      const auto [error, size] = co_await asio::async_write(guest->socket, buffer, kAwait);
-      if (error) break;
-    }
-    guest->is_sending = false;
-    if (guest->is_gone) close(guest);
-  }
+  void send(const Guest& guest, std::string_view words) { guests_->send(guest, words); }
 
   asio::io_context& loop_;
   std::function<void(const std::string&)> log_;
   StorePlace place_;
   bool has_limits_ = false;  ///< the site limits what a user may have of the lab
-  Listener listener_;
+  std::shared_ptr<StoreGuests> guests_;
   Timer bell_;  ///< rings for a round
   bool is_rung_ = false;
   std::shared_ptr<StoreReading> store_;
@@ -800,7 +681,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   std::string forgetting_fault_;  ///< as it was logged; "": it does forget
   Instant renewal_{};
   Instant needed_{};  ///< what the store has, by somebody here
-  std::vector<Guest> guests_;
+  Askers askers_;
   std::set<std::string, std::less<>> removals_;  ///< ids of tickets whose waiters have gone
   std::map<std::string, Instant, std::less<>> silent_since_;
   bool has_swept_ = false;  ///< once is enough where nobody waits

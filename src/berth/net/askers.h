@@ -1,0 +1,26 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "berth/core/limits.h"
+
+namespace berth::serve {
+
+/// Whose limits apply to a user: the name and the groups, as the name service says them. The service may
+/// never answer, so each question has a thread of its own, one for each user at a time.
+class Askers {
+ public:
+  /// What the service has said in the last minute. nullopt: it was asked, and has not answered yet.
+  std::optional<Asker> find(std::uint32_t uid);
+
+ private:
+  struct Question;
+
+  std::map<std::uint32_t, std::shared_ptr<Question>> questions_;
+};
+
+}  // namespace berth::serve
