@@ -49,6 +49,8 @@ constexpr auto kLongestGathering = 50ms;
 constexpr std::int64_t kNotSaid = -1;
 // How a wait goes is told from here on: often another host grants the request within this time.
 constexpr auto kFirstReport = 1s;
+// When the time is over, an agent that has not told the place yet is given so long to say it.
+constexpr auto kPatienceForPlace = 3s;
 // A host that lets a grant go sooner has failed, and was not only told nothing.
 constexpr auto kGrantIsKept = 5s;
 
@@ -255,8 +257,10 @@ class Caller {
     if (news.yes) start_on(*news.yes);
     if (news.ended && !binding_.chosen) stopped_ = news.ended;
     if (news.place) tell_place(*news.place);
-    const bool is_over = until_ && Clock::now() >= *until_;
-    if (is_over && !stopped_ && awaited_.empty() && (is_told_ || news.silent)) give_up_unopened();
+    const auto now = Clock::now();
+    const bool is_over = until_ && now >= *until_;
+    const bool has_heard = is_told_ || news.silent || (is_over && now >= *until_ + kPatienceForPlace);
+    if (is_over && has_heard && !stopped_ && awaited_.empty()) give_up_unopened();
   }
 
   // The envoy joins by itself, so the word is not passed on.
@@ -293,6 +297,7 @@ class Caller {
   }
 
   void tell_silence(const std::string& why) {
+    silence_ = why;
     if (options_.run.quiet) return;
     report_.end();
     tell(why.empty()
@@ -315,6 +320,7 @@ class Caller {
         no_wait ? "earlier requests wait for it in the line of the lab"
                 : "earlier requests waited for it in the line of the lab until the time was over";
     if (!limit_.empty()) reason = limit_;
+    if (!silence_.empty()) reason = fmt::format("the store of the lab does not answer: {}", silence_);
     const Error why{no_wait ? ErrorCode::not_now : ErrorCode::timed_out, reason};
     // Where the last of them is left, others become awaited, with a time of their own.
     std::vector<std::size_t> unopened;
@@ -346,7 +352,10 @@ class Caller {
     if (Clock::now() < began_ + kFirstReport) at_latest(began_ + kFirstReport);
     if (place_) {
       if (const auto at = place_->next_deadline()) at_latest(*at);
-      if (until_ && Clock::now() < *until_) at_latest(*until_);
+      if (until_ && Clock::now() < *until_)
+        at_latest(*until_);
+      else if (until_ && !is_told_)
+        at_latest(*until_ + kPatienceForPlace);
     }
     for (const auto& channel : channels_)
       if (channel && !channel->has_greeted()) at_latest(channel->opened_at() + lab::kPatienceForHello);
@@ -536,6 +545,7 @@ class Caller {
   std::optional<LabPlace> place_{};
   std::optional<std::size_t> asking_{};  ///< the host for which the store is asked whether to start
   bool is_told_ = false;                 ///< which hosts are open to it
+  std::string silence_{};                ///< why the store does not answer; "": it does
   std::string limit_{};                  ///< why its user may not start it now; "": the user may
   std::optional<std::chrono::milliseconds> wait_{};  ///< for each place; nullopt: no limit is said
   Clock::time_point placed_at_{};

@@ -42,13 +42,11 @@ constexpr std::string_view kStatus = "status";
 
 constexpr std::string_view kStoreAbout =
     "status asks the agent of this machine: whether the store of the lab answers, how many requests wait in "
-    "the line of the lab, and which machines have been heard of in the last 30 s. It takes no option. It "
-    "ends "
-    "with 1 if the store does not answer.\n\n"
+    "the line of the lab, and which machines have been heard of in the last 30 s. It takes no option. "
+    "It ends with 1 if the store does not answer.\n\n"
     "doctor asks etcd itself: its members, versions, room, alarms, users and rights, and whether the "
-    "machines "
-    "of the lab agree. It says what is wrong and what to do about it, and changes nothing. It ends with 1 if "
-    "something is wrong that stops the line.\n\n"
+    "machines of the lab agree. It says what is wrong and what to do about it, and changes nothing. It ends "
+    "with 1 if something is wrong that stops the line.\n\n"
     "init makes a user in etcd for the agents. This user may read and write the line of the lab and nothing "
     "else. Then init does what doctor does. If the password file is not there, init writes a new password "
     "into it. With --root-password-file it also makes etcd's root and switches passwords on. From then on "
