@@ -49,8 +49,9 @@ constexpr auto kLongestGathering = 50ms;
 constexpr std::int64_t kNotSaid = -1;
 // How a wait goes is told from here on: often another host grants the request within this time.
 constexpr auto kFirstReport = 1s;
-// When the time is over, an agent that has not told the place yet is given so long to say it.
-constexpr auto kPatienceForPlace = 3s;
+// When the time is over, an agent that has not told the place yet is given so long to say it, or that the
+// store does not answer: it waits 3 s for that.
+constexpr auto kPatienceForPlace = 5s;
 // A host that lets a grant go sooner has failed, and was not only told nothing.
 constexpr auto kGrantIsKept = 5s;
 
@@ -320,7 +321,10 @@ class Caller {
         no_wait ? "earlier requests wait for it in the line of the lab"
                 : "earlier requests waited for it in the line of the lab until the time was over";
     if (!limit_.empty()) reason = limit_;
-    if (!silence_.empty()) reason = fmt::format("the store of the lab does not answer: {}", silence_);
+    if (!silence_.empty())
+      reason = fmt::format("the store of the lab does not answer: {}", silence_);
+    else if (!is_told_)
+      reason = "the store of the lab does not answer";
     const Error why{no_wait ? ErrorCode::not_now : ErrorCode::timed_out, reason};
     // Where the last of them is left, others become awaited, with a time of their own.
     std::vector<std::size_t> unopened;

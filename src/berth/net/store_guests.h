@@ -59,8 +59,7 @@ using Guest = std::shared_ptr<StoreGuest>;
 class StoreGuests : public std::enable_shared_from_this<StoreGuests> {
  public:
   /// `hear`: one line of a guest, as words. `left`: the guest is not among all() any more.
-  StoreGuests(asio::io_context& loop,
-              std::function<void(const Guest&, const std::vector<std::string>&)> hear,
+  StoreGuests(asio::io_context& loop, std::function<void(const Guest&, const std::vector<std::string>&)> hear,
               std::function<void(const Guest&)> left)
       : loop_(loop), hear_(std::move(hear)), left_(std::move(left)) {}
 
