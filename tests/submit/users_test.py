@@ -18,7 +18,8 @@ def submits(lab, user: int, order: pathlib.Path, count: int) -> None:
     os.chown(home, user, user)
     for _ in range(count):
         answer = lab.berth(
-            "submit", "--", "sh", "-c", f"echo {user} >> {order}; sleep 0.1",
+            "submit", "--", "sh", "-c",
+            f"echo {user} >> {order}; n=$(wc -l < {order}); until [ -e {order}.$n ]; do sleep 0.02; done",
             user=user, group=user, extra_groups=[], env={"HOME": str(home)}, cwd="/",
         )  # fmt: skip
         assert answer.status == 0, answer.err
@@ -35,11 +36,20 @@ def test_two_users_with_many_jobs_each_alternate(open_lab, as_user):
     assert holder.stdout.readline() == "ready\n"
     submits(lab, ALICE, order, EACH)
     submits(lab, BOB, order, EACH)
+
+    def stand_in_line(count):
+        eventually(lambda: len(lab.berth("queue", "--json").json["waiters"]) == count)
+
     # Each of the two has one request in the queue, however many jobs.
-    eventually(lambda: len(lab.berth("queue", "--json").json["waiters"]) == 2)
+    stand_in_line(2)
     holder.kill()
-    eventually(lambda: len(order.read_text().split()) == 2 * EACH)
-    users = [int(word) for word in order.read_text().split()]
+    users = []
+    for number in range(1, 2 * EACH + 1):
+        eventually(lambda number=number: len(order.read_text().split()) == number)
+        users = [int(word) for word in order.read_text().split()]
+        # Each job ends when the next one of each user is in line: nobody's turn hangs on who is faster.
+        stand_in_line(sum(users.count(user) < EACH for user in (ALICE, BOB)))
+        pathlib.Path(f"{order}.{number}").touch()
     for end in range(1, len(users) + 1):
         assert abs(users[:end].count(ALICE) - users[:end].count(BOB)) <= 1, users
 
