@@ -14,6 +14,10 @@ std::optional<std::string> name_in(std::string_view folder, std::string_view key
 
 }  // namespace
 
+std::string key_of(std::string_view folder, std::string_view name) {
+  return std::string(folder) + std::string(name);
+}
+
 void LabMirror::put(const render::StoredValue& value) {
   keys_[value.key] = {value.created, value.changed};
   if (value.key == kMarkOfStore) {
@@ -79,14 +83,9 @@ void LabMirror::made_here(const render::StoreChange& change, std::uint64_t revis
   }
 }
 
-std::uint64_t LabMirror::created(std::string_view key) const {
+LabMirror::Revisions LabMirror::revisions(std::string_view key) const {
   const auto known = keys_.find(key);
-  return known == keys_.end() ? 0 : known->second.created;
-}
-
-std::uint64_t LabMirror::changed(std::string_view key) const {
-  const auto known = keys_.find(key);
-  return known == keys_.end() ? 0 : known->second.changed;
+  return known == keys_.end() ? Revisions{} : known->second;
 }
 
 GpusByUser LabMirror::gpus_by_user() const {

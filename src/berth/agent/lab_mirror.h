@@ -19,6 +19,8 @@ inline constexpr std::string_view kLabPresence = "/berth/1/alive/";
 inline constexpr std::string_view kLabStarts = "/berth/1/start/";
 inline constexpr std::string_view kLabUsers = "/berth/1/user/";
 
+std::string key_of(std::string_view folder, std::string_view name);
+
 /// The agent's copy of the store: all keys as they were read once, with the changes that the watch has told
 /// since. Pure.
 class LabMirror {
@@ -49,20 +51,17 @@ class LabMirror {
   const Names& alive() const { return alive_; }  ///< version of the agent, by machine
   /// By id of the ticket.
   const std::map<std::string, LabStart, std::less<>>& starts() const { return starts_; }
-  /// The revision at which this key was made. 0: it is not there.
-  std::uint64_t created(std::string_view key) const;
-  /// The revision at which it was last changed. 0: it is not there.
-  std::uint64_t changed(std::string_view key) const;
+  struct Revisions {
+    std::uint64_t created = 0, changed = 0;
+  };
+  /// Of this key. 0: it is not there.
+  Revisions revisions(std::string_view key) const;
   /// What the starts have, by user.
   GpusByUser gpus_by_user() const;
   /// The turns of all that wait and of all that were started.
   std::vector<Numbered> turns() const;
 
  private:
-  struct Revisions {
-    std::uint64_t created = 0, changed = 0;
-  };
-
   void put(const render::StoredValue& value);
   void remove(const std::string& key);
 

@@ -15,8 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "berth/agent/compaction.h"
-#include "berth/api/berth.h"
 #include "berth/core/lab_host.h"
 #include "berth/core/lab_line.h"
 #include "berth/core/limits.h"
@@ -25,9 +23,9 @@
 #include "berth/net/askers.h"
 #include "berth/net/keep_going.h"
 #include "berth/net/store_guests.h"
+#include "berth/net/store_presence.h"
 #include "berth/net/store_reading.h"
 #include "berth/render/lab_store.h"
-#include "berth/render/store_admin.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 
@@ -40,8 +38,6 @@ using Turn = asio::awaitable<void, Executor>;
 template <class T>
 using Promised = asio::awaitable<Result<T>, Executor>;
 
-constexpr auto kPresence = 30s;
-constexpr auto kRenewal = 10s;
 /// A home from which nobody has heard for so long is passed over. It is counted here: the store has no clock.
 constexpr auto kSilence = 30s;
 /// In which those who waited here before this agent started may come back to their places.
@@ -66,10 +62,6 @@ constexpr auto kAfterFault = 1s;
 /// Of the line as people see it, in one answer: all of a long line would be more than may be sent at once.
 constexpr std::size_t kMostStanding = 500;
 
-std::string key_of(std::string_view folder, std::string_view name) {
-  return fmt::format("{}{}", folder, name);
-}
-
 bool is_mark(std::string_view text) {
   return text.size() >= 16 && text.size() <= 64 && std::ranges::all_of(text, [](char each) {
            return (each >= '0' && each <= '9') || (each >= 'a' && each <= 'f');
@@ -90,6 +82,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       if (const auto body = self.lock()) body->hear_news();
     };
     store_ = std::make_shared<StoreReading>(loop_, place_, std::move(rung));
+    presence_ = std::make_unique<StorePresence>(store_, place_.name, log_);
     guests_ = std::make_shared<StoreGuests>(
         loop_,
         [self = weak_from_this()](const Guest& guest, const std::vector<std::string>& words) {
@@ -130,8 +123,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
 
   Instant next_round(bool is_well) const {
     const Instant now = std::chrono::steady_clock::now();
-    if (!is_well || lease_.empty()) return now + kAfterFault;
-    Instant next = std::min(renewal_, now + (somebody_waits() ? kRound : kIdleRound));
+    if (!is_well || !presence_->is_there()) return now + kAfterFault;
+    Instant next = std::min(presence_->renewal(), now + (somebody_waits() ? kRound : kIdleRound));
     if (!has_swept_) next = std::min(next, sweep_at_);
     return std::max(next, now);
   }
@@ -168,7 +161,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
 
   /// True: something was changed, so that what was read is old.
   Promised<bool> one_round() {
-    const auto present = co_await be_present();
+    const auto present = co_await presence_->keep();
     if (!present) co_return std::unexpected(present.error());
     const auto left = co_await take_away();
     if (!left) co_return std::unexpected(left.error());
@@ -192,7 +185,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (!current) co_return std::unexpected(current.error());
     if (!*current) co_return true;
     // A store that was wiped or set back has no presence of ours either.
-    if (!store_->now().alive().contains(place_.name)) lease_.clear();
+    if (!store_->now().alive().contains(place_.name)) presence_->is_lost();
     sweep();
     bool changed = !removals_.empty();
     const std::vector<Guest> guests = guests_->all();
@@ -205,55 +198,6 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     }
     tell_all();
     co_return changed;
-  }
-
-  Promised<void> be_present() {
-    const Instant now = std::chrono::steady_clock::now();
-    if (!lease_.empty() && now < renewal_) co_return Result<void>();
-    if (!lease_.empty()) {
-      std::string path = "/v3/lease/keepalive";
-      std::string body = render::lease_renewal_json(lease_);
-      const auto answer = co_await store_->ask(std::move(path), std::move(body));
-      if (!answer) co_return std::unexpected(answer.error());
-      const auto renewed = render::read_renewed_lease(*answer);
-      renewal_ = now + kRenewal;
-      if (renewed) store_->is_at(renewed->revision);
-      if (renewed) compaction_.is_at(renewed->revision, now);
-      if (renewed && renewed->ttl_s > 0) co_return co_await let_forget(now);
-      lease_.clear();
-    }
-    std::string path = "/v3/lease/grant";
-    std::string body = render::lease_grant_json(std::chrono::seconds(kPresence).count());
-    const auto answer = co_await store_->ask(std::move(path), std::move(body));
-    if (!answer) co_return std::unexpected(answer.error());
-    const auto granted = render::read_granted_lease(*answer);
-    if (!granted) co_return std::unexpected(granted.error());
-    render::StoreChange presence;
-    presence.puts.push_back({key_of(kLabPresence, place_.name), std::string(version()), granted->id});
-    const auto put = co_await store_->change(std::move(presence));
-    if (!put) co_return std::unexpected(put.error());
-    lease_ = granted->id;
-    renewal_ = now + kRenewal;
-    co_return Result<void>();
-  }
-
-  /// What etcd keeps of its past would fill its room.
-  Promised<void> let_forget(Instant now) {
-    const auto revision = compaction_.due(now);
-    if (!revision) co_return Result<void>();
-    std::string path = "/v3/kv/compaction";
-    std::string body = render::store_compaction_json(*revision);
-    const auto answer = co_await store_->ask(std::move(path), std::move(body));
-    if (!answer) co_return std::unexpected(answer.error());
-    // Each agent says so, and the first one is obeyed.
-    const std::string fault = render::forgetting_fault(*answer);
-    if (!fault.empty() && fault != forgetting_fault_)
-      log_(
-          fmt::format("the store does not forget old changes, and its file grows: {}; look at `berth store "
-                      "doctor`",
-                      printable(fault)));
-    forgetting_fault_ = fault;
-    co_return Result<void>();
   }
 
   /// The places of those who have gone.
@@ -406,7 +350,10 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       dismiss(guest, "another user has a place of this name");
       co_return false;
     }
-    if (has_started && has_lost_start(*guest, started->second)) co_return co_await take_back(guest);
+    if (has_started && has_lost_start(*guest, started->second)) {
+      const std::string host = started->second.host;
+      co_return co_await take_back(guest, host);
+    }
     if (!guest->start_on.empty()) co_return co_await begin(guest, is_there ? found->order : 0);
     // It runs, and a store that was wiped does not change that.
     if (!guest->told_yes.empty()) co_return false;
@@ -431,14 +378,13 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     return std::ranges::find(guest.asked, host) != guest.asked.end();
   }
 
-  Promised<bool> take_back(Guest guest) {
+  Promised<bool> take_back(Guest guest, std::string host) {
     const std::string start = key_of(kLabStarts, guest->wanted.id);
     const std::string ticket = key_of(kLabTickets, guest->wanted.id);
     render::StoreChange put;
-    put.conditions = {{start, store_->now().created(start)}, {ticket, 0}};
+    put.conditions = {{start, store_->now().revisions(start).created}, {ticket, 0}};
     put.puts.push_back({ticket, render::lab_ticket_json(guest->wanted)});
     put.removed = {start};
-    const std::string host = store_->now().starts().find(guest->wanted.id)->second.host;
     const auto done = co_await store_->change(std::move(put));
     if (!done) co_return std::unexpected(done.error());
     if (done->made) guest->given_back.erase(host);
@@ -482,7 +428,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (guest->wanted.most) {
       // An agent on another machine may start one of the same user at this moment.
       const std::string user = key_of(kLabUsers, std::to_string(guest->wanted.uid));
-      put.unchanged = {{user, store_->now().changed(user)}};
+      const std::uint64_t seen = store_->now().revisions(user).changed;
+      put.conditions.push_back({user, seen, render::StoreCondition::Of::changed});
       put.puts.push_back({user, id});
     }
     const auto done = co_await store_->change(std::move(put));
@@ -506,7 +453,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     const Instant now = std::chrono::steady_clock::now();
     const LabLine& line = store_->now().line();
     const auto absent = absent_homes(now);
-    const GpusByUser has = line.asks_who_has_what() ? store_->now().gpus_by_user() : GpusByUser{};
+    const GpusByUser has = who_has_what();
     LabOpenings openings(line, absent, has);
     for (const Guest& each : guests_->all()) {
       if (!each->waits()) continue;
@@ -526,6 +473,11 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       // Last, so that who does not want to wait knows that no other host is open to him now.
       if (std::exchange(each->told_place, place) != place) send(each, fmt::format("place {}", place));
     }
+  }
+
+  /// Nothing where it does not matter.
+  GpusByUser who_has_what() const {
+    return store_->now().line().asks_who_has_what() ? store_->now().gpus_by_user() : GpusByUser{};
   }
 
   std::set<std::string, std::less<>> absent_homes(Instant now) {
@@ -632,7 +584,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       send(guest, "silent " + printable(fault_));
     } else {
       const auto absent = absent_homes(std::chrono::steady_clock::now());
-      const LabOrder order = LabOpenings(store_->now().line(), absent, store_->now().gpus_by_user()).order();
+      const LabOrder order = LabOpenings(store_->now().line(), absent, who_has_what()).order();
       const std::size_t begin = std::min(from, order.standing.size());
       const std::size_t end = std::min(order.standing.size(), begin + kMostStanding);
       for (std::size_t i = begin; i < end; ++i) {
@@ -675,12 +627,9 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   Timer bell_;  ///< rings for a round
   bool is_rung_ = false;
   std::shared_ptr<StoreReading> store_;
+  std::unique_ptr<StorePresence> presence_;
   std::string fault_;  ///< why the store does not answer; "": it does
-  std::string lease_;  ///< of this machine's presence, and of nothing else
-  Compaction compaction_;
-  std::string forgetting_fault_;  ///< as it was logged; "": it does forget
-  Instant renewal_{};
-  Instant needed_{};  ///< what the store has, by somebody here
+  Instant needed_{};   ///< what the store has, by somebody here
   Askers askers_;
   std::set<std::string, std::less<>> removals_;  ///< ids of tickets whose waiters have gone
   std::map<std::string, Instant, std::less<>> silent_since_;

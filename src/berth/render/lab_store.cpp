@@ -101,16 +101,13 @@ std::string changes_with_prefix_json(std::string_view prefix, std::uint64_t revi
 
 std::string store_change_json(const StoreChange& change) {
   Json compare = Json::array();
-  for (const StoreCondition& each : change.conditions)
+  for (const StoreCondition& each : change.conditions) {
+    const bool of_making = each.of == StoreCondition::Of::created;
     compare.push_back({{"key", in_base64(each.key)},
-                       {"target", "CREATE"},
+                       {"target", of_making ? "CREATE" : "MOD"},
                        {"result", "EQUAL"},
-                       {"create_revision", std::to_string(each.created)}});
-  for (const StoreUnchanged& each : change.unchanged)
-    compare.push_back({{"key", in_base64(each.key)},
-                       {"target", "MOD"},
-                       {"result", "EQUAL"},
-                       {"mod_revision", std::to_string(each.changed)}});
+                       {of_making ? "create_revision" : "mod_revision", std::to_string(each.revision)}});
+  }
   Json success = Json::array();
   for (const StoreChange::Put& each : change.puts) {
     Json put{{"key", in_base64(each.key)}, {"value", in_base64(each.value)}};

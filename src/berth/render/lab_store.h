@@ -22,16 +22,14 @@ struct StoredValue {
   bool operator==(const StoredValue&) const = default;
 };
 
-/// A condition on a key for a change to be made.
+/// A condition on a key for a change to be made: that it is the one that was made at this revision, or that
+/// it was not changed since.
 struct StoreCondition {
-  std::string key;
-  std::uint64_t created = 0;  ///< 0: the key does not exist
-};
+  enum class Of { created, changed };
 
-/// A condition that a key has not changed.
-struct StoreUnchanged {
   std::string key;
-  std::uint64_t changed = 0;  ///< the revision at which it was last changed; 0: the key does not exist
+  std::uint64_t revision = 0;  ///< 0: the key does not exist
+  Of of = Of::created;
 };
 
 /// A transaction, all or nothing: what to put and remove if every condition holds, and what to read if one
@@ -42,7 +40,6 @@ struct StoreChange {
     std::string lease{};  ///< the id of its lease, "" for none
   };
   std::vector<StoreCondition> conditions;
-  std::vector<StoreUnchanged> unchanged{};  ///< conditions too
   std::vector<Put> puts;
   std::vector<std::string> removed;
   std::vector<std::string> otherwise_read;

@@ -13,8 +13,10 @@ TEST_CASE("a question to etcd has keys in base64 and numbers as texts") {
         R"({"key":"L2JlcnRoLzEvYQ==","range_end":"L2JlcnRoLzEw","limit":"9","revision":"7"})");
   CHECK(lease_grant_json(30) == R"({"TTL":"30"})");
   CHECK(lease_renewal_json("7587862094320000011") == R"({"ID":"7587862094320000011"})");
-  CHECK(store_change_json(
-            {.conditions = {}, .unchanged = {{"a", 8}}, .puts = {}, .removed = {}, .otherwise_read = {}}) ==
+  CHECK(store_change_json({.conditions = {{"a", 8, StoreCondition::Of::changed}},
+                           .puts = {},
+                           .removed = {},
+                           .otherwise_read = {}}) ==
         R"({"compare":[{"key":"YQ==","target":"MOD","result":"EQUAL","mod_revision":"8"}],)"
         R"("success":[],"failure":[]})");
   CHECK(store_change_json({.conditions = {{"a", 0}, {"ab", 9'007'199'254'740'993}},
