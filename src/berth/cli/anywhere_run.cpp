@@ -241,6 +241,7 @@ class Caller {
     place_ = *std::move(place);
     is_told_ = false;
     limit_.clear();
+    silence_.clear();
     placed_at_ = Clock::now();
     if (wait_) until_ = placed_at_ + *wait_;
   }
@@ -248,20 +249,17 @@ class Caller {
   void heed_place() {
     const LabPlace::News news = place_->heed();
     for (const std::string& name : news.opened)
-      for (std::size_t i = 0; i < hosts_.size(); ++i)
-        if (name_in_lab(hosts_[i]) == name) open_host(i);
+      for (const std::size_t i : hosts_named(name)) open_host(i);
     for (const std::string& name : news.closed)
-      for (std::size_t i = 0; i < hosts_.size(); ++i)
-        if (name_in_lab(hosts_[i]) == name) close_host(i);
+      for (const std::size_t i : hosts_named(name)) close_host(i);
     if (news.silent) tell_silence(*news.silent);
     if (news.limit) tell_limit(*news.limit);
     if (news.yes) start_on(*news.yes);
     if (news.ended && !binding_.chosen) stopped_ = news.ended;
     if (news.place) tell_place(*news.place);
     const auto now = Clock::now();
-    const bool is_over = until_ && now >= *until_;
-    const bool has_heard = is_told_ || news.silent || (is_over && now >= *until_ + kPatienceForPlace);
-    if (is_over && has_heard && !stopped_ && awaited_.empty()) give_up_unopened();
+    if (!until_ || now < *until_ || stopped_ || !awaited_.empty()) return;
+    if (is_told_ || news.silent || now >= *until_ + kPatienceForPlace) give_up_unopened();
   }
 
   // The envoy joins by itself, so the word is not passed on.
@@ -284,10 +282,15 @@ class Caller {
 
   // If this host was lost meanwhile, the agent was told so and takes the start back.
   void start_on(const std::string& name) {
-    for (std::size_t i = 0; i < hosts_.size(); ++i) {
-      if (asking_ != i || name_in_lab(hosts_[i]) != name) continue;
-      return happen(i, late_binding::AsksToStart{});
-    }
+    for (const std::size_t i : hosts_named(name))
+      if (asking_ == i) return happen(i, late_binding::AsksToStart{});
+  }
+
+  std::vector<std::size_t> hosts_named(std::string_view name) const {
+    std::vector<std::size_t> named;
+    for (std::size_t i = 0; i < hosts_.size(); ++i)
+      if (name_in_lab(hosts_[i]) == name) named.push_back(i);
+    return named;
   }
 
   void tell_limit(const std::string& why) {

@@ -150,7 +150,10 @@ class Claim : public Command {
     const Ticket& ticket = lease.ticket();
     Output answer;
     answer.err = as_lines(leasing::notes_on(lease));
-    const bool is_beside = place.beside && lives(place.beside->id, lease.world().ledger);
+    // The first lease may have ended while this one was waited for. Then nothing of it is put back.
+    const Ticket* first = place.beside ? find_ticket(lease.world().ledger, place.beside->id) : nullptr;
+    const bool is_beside = first != nullptr && first->phase == TicketPhase::granted;
+    const bool has_lost_first = place.beside && !is_beside;
     if (is_beside) answer.err += as_lines({beside_in_words(*place.beside, lease)});
     if (json_) {
       answer.out = render::claim_json({ticket, lease.devices(), mask.variables,
@@ -159,33 +162,20 @@ class Claim : public Command {
     }
     ClaimScript script{
         to_text(ticket.id), {}, place.ticket_of(ticket.id), ::getpid(), std::string(kKeeperName)};
-    const auto before = [&](const std::string& name) -> std::optional<std::string> {
-      // The first lease may have ended while this one was waited for. Then nothing of it is put back.
-      if (place.beside && !is_beside && is_of_claims(name)) {
-        const auto outer = place.masks.find(name);
-        return outer == place.masks.end() ? std::nullopt : std::optional<std::string>(outer->second);
-      }
+    const auto of_environment = [](const std::string& name) -> std::optional<std::string> {
       const char* value = std::getenv(name.c_str());
       return value == nullptr ? std::nullopt : std::optional<std::string>(value);
     };
+    const auto before = [&](const std::string& name) {
+      if (!has_lost_first) return of_environment(name);
+      const auto outer = place.masks.find(name);
+      return outer == place.masks.end() ? std::nullopt : std::optional<std::string>(outer->second);
+    };
     for (const auto& [name, value] : mask.variables) script.variables.push_back({name, value, before(name)});
     for (const std::string& name : mask.unset)
-      script.variables.insert(script.variables.end() - 1, {name, std::nullopt, before(name)});
+      script.variables.insert(script.variables.end() - 1, {name, std::nullopt, of_environment(name)});
     answer.out = claim_script(shell_, script);
     return answer;
-  }
-
-  static bool lives(TicketId id, const Ledger& ledger) {
-    return std::ranges::any_of(ledger.tickets, [id](const Ticket& ticket) {
-      return ticket.id == id && ticket.phase == TicketPhase::granted;
-    });
-  }
-
-  // Whether a claim sets this variable.
-  static bool is_of_claims(std::string_view name) {
-    return name.starts_with("BERTH_") || std::ranges::any_of(vendors(), [name](const Vendor& vendor) {
-             return name == vendor.mask_variable || name == vendor.order_variable;
-           });
   }
 
   // A claim beside this one has to know what the mask was before both.
@@ -197,21 +187,14 @@ class Claim : public Command {
   }
 
   static std::string beside_in_words(const Ticket& first, const leasing::HeldLease& lease) {
-    const auto labels = [&](const std::vector<std::string>& uuids) {
-      std::string text;
-      for (const std::string& uuid : uuids) {
-        const Device* device = find_device(lease.world().facts.snapshot, uuid);
-        text += fmt::format("{}{}", text.empty() ? "" : ",", device == nullptr ? "?" : label(*device));
-      }
-      return text;
-    };
+    const Snapshot& snapshot = lease.world().facts.snapshot;
     const Ledger& ledger = lease.world().ledger;
     const Ticket& ticket = lease.ticket();
     return fmt::format(
         "GPU {} (lease {}) beside GPU {} (lease {}), which is held as before. For a part of that one: berth "
         "claim --inside; for more time: berth extend {} TIME",
-        labels(ticket.devices), short_name(ledger, ticket.id), labels(first.devices),
-        short_name(ledger, first.id), short_name(ledger, first.id));
+        device_labels(ticket.devices, snapshot), short_name(ledger, ticket.id),
+        device_labels(first.devices, snapshot), short_name(ledger, first.id), short_name(ledger, first.id));
   }
 
   LeaseOptions lease_;

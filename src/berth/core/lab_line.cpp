@@ -139,10 +139,15 @@ LabOpenings::LabOpenings(const LabLine& line, const std::set<std::string, std::l
   if (line.with_most_ > 0) pass_over_limited(has);
 }
 
+std::vector<const LabLine::Kept*> LabOpenings::ranked() const {
+  std::vector<const Kept*> all;
+  for (const auto& [id, kept] : line_.tickets_) all.push_back(&kept);
+  std::ranges::sort(all, {}, [this](const Kept* each) { return rank_of(*each); });
+  return all;
+}
+
 void LabOpenings::rank_by_turn(const GpusByUser& has) {
-  std::vector<const Kept*> came;
-  for (const auto& [id, kept] : line_.tickets_) came.push_back(&kept);
-  std::ranges::sort(came, {}, &Kept::order);
+  const std::vector<const Kept*> came = ranked();  // without ranks so far: as they came
   std::vector<Wish> wishes;
   for (const Kept* each : came)
     wishes.push_back({.id = {},
@@ -156,12 +161,9 @@ void LabOpenings::rank_by_turn(const GpusByUser& has) {
 // Of the requests of one user only as many stand on hosts as may start beside each other: a host would grant
 // GPUs to the others, and they would have to let them go.
 void LabOpenings::pass_over_limited(const GpusByUser& has) {
-  std::vector<const Kept*> ranked;
-  for (const auto& [id, kept] : line_.tickets_)
-    if (!absent_.contains(kept.home)) ranked.push_back(&kept);
-  std::ranges::sort(ranked, {}, [this](const Kept* each) { return rank_of(*each); });
   auto taken = has.in_all;
-  for (const Kept* each : ranked) {
+  for (const Kept* each : ranked()) {
+    if (absent_.contains(each->home)) continue;
     auto& of_user = taken[each->uid];
     if (each->most && of_user + each->gpus > *each->most)
       over_limit_.emplace(each, of_user);
@@ -213,13 +215,10 @@ std::size_t LabOpenings::place(std::string_view id) const {
 
 // The places of all at once: to ask for each alone would go through a long line as often as it has requests.
 LabOrder LabOpenings::order() const {
-  std::vector<const Kept*> all;
-  for (const auto& [id, kept] : line_.tickets_) all.push_back(&kept);
-  std::ranges::sort(all, {}, [&](const Kept* each) { return rank_of(*each); });
   LabOrder order;
   std::map<const LabLine::Group*, std::set<const LabLine::Group*>> sharing;
   std::map<const LabLine::Group*, std::size_t> earlier;
-  for (const Kept* each : all) {
+  for (const Kept* each : ranked()) {
     if (each->joined.empty()) {
       ++order.outside;
     } else if (!each->asked_at.empty()) {

@@ -175,6 +175,7 @@ class LabOpenings {
 
   void rank_by_turn(const GpusByUser& has);
   void pass_over_limited(const GpusByUser& has);
+  std::vector<const Kept*> ranked() const;  ///< all of the line, in its order
   bool is_passed_over(const Kept& ticket) const;
   std::uint64_t rank_of(const Kept& ticket) const;
   std::size_t before(const LabLine::Lane& lane, const Kept& own) const;

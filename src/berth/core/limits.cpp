@@ -16,6 +16,10 @@ std::string counted(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+std::string none_or(std::uint64_t count) {
+  return count == 0 ? "none" : std::to_string(count);
+}
+
 /// One of the limits, as the tables say it that hold now: of each name the last counts.
 template <class Number>
 class Found {
@@ -93,8 +97,7 @@ std::vector<WeekMinute> turning_points(const std::vector<HourlyAllowances>& hour
 
 std::optional<std::string> over(const Limits& limits, unsigned held, const Request& request) {
   if (const auto& gpus = limits.gpus; gpus && std::int64_t{held} + request.count > gpus->most)
-    return fmt::format("your limit is {} at the same time ({} in the site file), and you have {}",
-                       counted(gpus->most, "GPU"), gpus->rule, held == 0 ? "none" : std::to_string(held));
+    return fmt::format("your limit is {}, and you have {}", gpu_limit_in_words(*gpus), none_or(held));
   if (const auto& time = limits.time_s; time && request.time_s && *request.time_s > time->most)
     return fmt::format("your limit for one lease is {} ({} in the site file), and the request says {}",
                        time_for_people(time->most), time->rule, time_for_people(*request.time_s));
@@ -102,6 +105,10 @@ std::optional<std::string> over(const Limits& limits, unsigned held, const Reque
 }
 
 }  // namespace
+
+std::string gpu_limit_in_words(const Limit& limit) {
+  return fmt::format("{} at the same time ({} in the site file)", counted(limit.most, "GPU"), limit.rule);
+}
 
 UserLimits limits_of(const SiteLimits& limits, const Asker& asker, WeekMinute now) {
   UserLimits found{asker.uid, limits_at(limits, asker, now)};
@@ -163,8 +170,7 @@ std::optional<std::string> over_lab_limit(const UserLimits& limits, unsigned gpu
   const auto& most = limits.now.lab_gpus;
   if (!most || held + before + gpus <= static_cast<std::uint64_t>(most->most)) return std::nullopt;
   std::string text =
-      fmt::format("your limit in the lab is {} at the same time ({} in the site file), and you have {}",
-                  counted(most->most, "GPU"), most->rule, held == 0 ? "none" : std::to_string(held));
+      fmt::format("your limit in the lab is {}, and you have {}", gpu_limit_in_words(*most), none_or(held));
   if (before > 0) text += fmt::format("; your earlier requests wait for {}", before);
   return text;
 }
@@ -172,8 +178,7 @@ std::optional<std::string> over_lab_limit(const UserLimits& limits, unsigned gpu
 std::optional<std::string> never_in_lab(const UserLimits& limits, unsigned gpus) {
   const auto& most = limits.best.lab_gpus;
   if (!most || gpus <= most->most) return std::nullopt;
-  return fmt::format("your limit in the lab is {} at the same time ({} in the site file), and you ask for {}",
-                     counted(most->most, "GPU"), most->rule, gpus);
+  return fmt::format("your limit in the lab is {}, and you ask for {}", gpu_limit_in_words(*most), gpus);
 }
 
 std::optional<std::string> over_waiting_limit(const UserLimits& limits, const Ledger& ledger) {
@@ -184,7 +189,7 @@ std::optional<std::string> over_waiting_limit(const UserLimits& limits, const Le
   if (!waiting || count <= waiting->most) return std::nullopt;
   return fmt::format("your limit is {} in the queue at the same time ({} in the site file), and you have {}",
                      counted(waiting->most, "request"), waiting->rule,
-                     count == 1 ? "none" : std::to_string(count - 1));
+                     none_or(static_cast<std::uint64_t>(count - 1)));
 }
 
 }  // namespace berth

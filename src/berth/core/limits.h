@@ -66,6 +66,9 @@ struct Limit {
   bool operator==(const Limit&) const = default;
 };
 
+/// "4 GPUs at the same time (limits.gpus in the site file)".
+std::string gpu_limit_in_words(const Limit& limit);
+
 /// As Allowance, with the rule that each limit comes from.
 struct Limits {
   std::optional<Limit> gpus{};

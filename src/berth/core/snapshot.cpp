@@ -17,4 +17,13 @@ const Device* find_device(const Snapshot& snapshot, std::string_view uuid) {
   return found == snapshot.devices.end() ? nullptr : &*found;
 }
 
+std::string device_labels(const std::vector<std::string>& uuids, const Snapshot& snapshot) {
+  std::string labels;
+  for (const std::string& uuid : uuids) {
+    const Device* device = find_device(snapshot, uuid);
+    labels += (labels.empty() ? "" : ",") + (device == nullptr ? "?" : label(*device));
+  }
+  return labels;
+}
+
 }  // namespace berth

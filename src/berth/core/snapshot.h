@@ -93,4 +93,7 @@ struct Snapshot {
 /// The device with this UUID, or null.
 const Device* find_device(const Snapshot& snapshot, std::string_view uuid);
 
+/// "0,3:1": the labels of the devices with these UUIDs, "?" for one that is not there.
+std::string device_labels(const std::vector<std::string>& uuids, const Snapshot& snapshot);
+
 }  // namespace berth

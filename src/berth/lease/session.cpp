@@ -112,15 +112,6 @@ std::vector<std::string> notes_on_answer(const Facts& facts, const std::vector<s
   return notes;
 }
 
-std::string labels_of(const std::vector<std::string>& uuids, const Snapshot& snapshot) {
-  std::string labels;
-  for (const std::string& uuid : uuids) {
-    const Device* device = find_device(snapshot, uuid);
-    labels += fmt::format("{}{}", labels.empty() ? "" : ",", device == nullptr ? "?" : label(*device));
-  }
-  return labels;
-}
-
 std::unexpected<Error> would_wait_for_itself(std::string_view what_it_has) {
   return fail(ErrorCode::not_now,
               fmt::format("it would wait for itself: it has {}. Release that first (berth release), or ask "
@@ -205,13 +196,13 @@ Result<void> Session::is_not_in_its_own_way(const Request& request, const std::v
   for (const Ticket& lease : world.ledger.tickets) {
     if (!is_own(lease) || lease.time_s) continue;
     count += lease.devices.size();
-    kept += fmt::format("{}GPU {} (lease {})", kept.empty() ? "" : ", ",
-                        labels_of(lease.devices, world.facts.snapshot), short_name(world.ledger, lease.id));
+    kept +=
+        fmt::format("{}GPU {} (lease {})", kept.empty() ? "" : ", ",
+                    device_labels(lease.devices, world.facts.snapshot), short_name(world.ledger, lease.id));
   }
   if (std::cmp_less_equal(count + request.count, limit->most)) return {};
   return would_wait_for_itself(
-      fmt::format("{} already, and your limit is {} GPU{} at the same time ({} in the site file)", kept,
-                  limit->most, limit->most == 1 ? "" : "s", limit->rule));
+      fmt::format("{} already, and your limit is {}", kept, gpu_limit_in_words(*limit)));
 }
 
 Result<World> Session::look(const Request& request, ReadingSet also) const {

@@ -278,25 +278,27 @@ Result<unsigned> read_count(const Page& page, std::string_view key, const toml::
   return static_cast<unsigned>(number->get());
 }
 
+struct CountedAllowance {
+  std::string_view name;
+  std::optional<unsigned> Allowance::* field;
+  std::string_view what;
+};
+constexpr CountedAllowance kCountedAllowances[] = {{"gpus", &Allowance::gpus, "GPUs"},
+                                                   {"lab_gpus", &Allowance::lab_gpus, "GPUs"},
+                                                   {"waiting", &Allowance::waiting, "requests"}};
+constexpr std::string_view kAllowanceKeys = "gpus, lab_gpus, waiting, time";
+
 /// False: an allowance has no such key.
 Result<bool> read_allowance_key(const Page& page, std::string_view key, std::string_view name,
                                 const toml::node& value, Allowance& allowance) {
   const std::string full = fmt::format("{}.{}", key, name);
-  if (name == "gpus") {
-    BERTH_LET(const auto count, read_count(page, full, value, "GPUs"));
-    allowance.gpus = count;
-  } else if (name == "lab_gpus") {
-    BERTH_LET(const auto count, read_count(page, full, value, "GPUs"));
-    allowance.lab_gpus = count;
-  } else if (name == "waiting") {
-    BERTH_LET(const auto count, read_count(page, full, value, "requests"));
-    allowance.waiting = count;
-  } else if (name == "time") {
-    BERTH_LET(const auto seconds, read_seconds(page, full, value, std::nullopt));
-    allowance.time_s = seconds;
-  } else {
-    return false;
+  for (const auto& [counted, field, what] : kCountedAllowances) {
+    if (name != counted) continue;
+    BERTH_LET(allowance.*field, read_count(page, full, value, what));
+    return true;
   }
+  if (name != "time") return false;
+  BERTH_LET(allowance.time_s, read_seconds(page, full, value, std::nullopt));
   return true;
 }
 
@@ -312,9 +314,8 @@ Result<Allowance> read_allowance(const Page& page, std::string_view key, const t
   for (const auto& [name, value] : *table) {
     BERTH_LET(const bool is_read, read_allowance_key(page, key, name.str(), value, allowance));
     if (!is_read)
-      return wrong(
-          page, value,
-          fmt::format("unknown key '{}' in {}; allowed: gpus, lab_gpus, waiting, time", name.str(), key));
+      return wrong(page, value,
+                   fmt::format("unknown key '{}' in {}; allowed: {}", name.str(), key, kAllowanceKeys));
   }
   return allowance;
 }
@@ -356,12 +357,9 @@ Result<HourlyAllowances> read_hourly_limits(const Page& page, const toml::table&
     if (name.str() == "when") continue;
     BERTH_LET(const bool is_read, read_limit_key(page, "limits.hours", name.str(), value, hourly.limits));
     if (!is_read)
-      return wrong(
-          page, value,
-          fmt::format(
-              "unknown key '{}' in [[limits.hours]]; allowed: when, gpus, lab_gpus, waiting, time, users, "
-              "groups",
-              name.str()));
+      return wrong(page, value,
+                   fmt::format("unknown key '{}' in [[limits.hours]]; allowed: when, {}, users, groups",
+                               name.str(), kAllowanceKeys));
   }
   return hourly;
 }
@@ -390,11 +388,9 @@ Result<void> read_limits(Page& page, std::string_view key, const toml::node& nod
     }
     BERTH_LET(const bool is_read, read_limit_key(page, "limits", name.str(), value, limits.always));
     if (!is_read)
-      return wrong(
-          page, value,
-          fmt::format("unknown key '{}' in [limits]; allowed: gpus, lab_gpus, waiting, time, users, groups, "
-                      "hours",
-                      name.str()));
+      return wrong(page, value,
+                   fmt::format("unknown key '{}' in [limits]; allowed: {}, users, groups, hours", name.str(),
+                               kAllowanceKeys));
   }
   return {};
 }

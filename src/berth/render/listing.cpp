@@ -174,11 +174,7 @@ std::string process_table(const Listing& listing, const Style& style) {
 }
 
 std::string devices_of_lease(const Ticket& lease, const Snapshot& snapshot) {
-  std::string labels;
-  for (const std::string& uuid : lease.devices) {
-    const Device* device = find_device(snapshot, uuid);
-    labels += (labels.empty() ? "" : ",") + (device == nullptr ? "?" : label(*device));
-  }
+  const std::string labels = device_labels(lease.devices, snapshot);
   return lease.shared ? fmt::format("{} ({})", labels, bytes_for_people(lease.promise_bytes)) : labels;
 }
 
