@@ -100,9 +100,9 @@ def test_two_desks_that_start_at_the_same_time_do_not_start_too_many(lab):  # no
     assert early_says.readline().startswith("limit ")
     early.sendall(b"start gpu1\n")
     heard(early_says, "yes gpu1")
-    passage.is_deaf = False
     late.sendall(b"joined gpu2\nstart gpu2\n")
     heard(late_says, f"limit {FULL}")
+    passage.is_deaf = False
     assert [json.loads(value)["host"] for value, _ in lab.etcd.keys("start").values()] == ["gpu1"]
     # It lets the host go, and may have it again when the other one has ended.
     late.sendall(b"closed gpu2\n")
