@@ -47,3 +47,12 @@ def test_a_layer_has_each_name_once(layer):
             for name in names_of_its_own(path.read_text()):
                 sources[name].append(path.relative_to(ROOT).as_posix())
     assert {name: paths for name, paths in sources.items() if len(paths) > 1} == {}
+
+
+def test_each_unit_test_has_a_namespace_of_its_own():
+    """A dozen of them are compiled as one source too."""
+    wrong = []
+    for path in ROOT.glob("src/berth/*/test/*_test.cpp"):
+        spaces = re.findall(r"^namespace (berth\S*) \{$", path.read_text(), re.M)
+        wrong += [path.name for space in spaces if not space.endswith(f"::{path.stem}")]
+    assert wrong == []

@@ -5,7 +5,7 @@
 
 #include "berth/agent/nvgpu_file.h"
 
-namespace berth::serve {
+namespace berth::serve::agents_test {
 namespace {
 
 std::string why_not(std::string_view text) {
@@ -139,4 +139,4 @@ TEST_CASE("plain HTTP is for this machine, for who has a token, and for who says
 }
 
 }  // namespace
-}  // namespace berth::serve
+}  // namespace berth::serve::agents_test

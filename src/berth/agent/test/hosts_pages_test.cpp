@@ -5,7 +5,7 @@
 #include "berth/core/test/machine.h"
 #include "berth/render/host_report.h"
 
-namespace berth::serve {
+namespace berth::serve::hosts_pages_test {
 namespace {
 
 PostedHost posted(const std::string& name, std::uint64_t number) {
@@ -68,4 +68,4 @@ TEST_CASE("a filter is answered from what was published, and a wrong one with it
 }
 
 }  // namespace
-}  // namespace berth::serve
+}  // namespace berth::serve::hosts_pages_test

@@ -5,7 +5,7 @@
 
 #include "berth/core/test/machine.h"
 
-namespace berth::serve {
+namespace berth::serve::hub_pages_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -158,4 +158,4 @@ TEST_CASE("a host that does not answer is asked less and less often, and not tog
 }
 
 }  // namespace
-}  // namespace berth::serve
+}  // namespace berth::serve::hub_pages_test

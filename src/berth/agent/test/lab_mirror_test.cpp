@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-namespace berth::serve {
+namespace berth::serve::lab_mirror_test {
 namespace {
 
 using render::StoreChange;
@@ -225,4 +225,4 @@ TEST_CASE("one that has gone and one that has come, neither of them told, are no
 }
 
 }  // namespace
-}  // namespace berth::serve
+}  // namespace berth::serve::lab_mirror_test

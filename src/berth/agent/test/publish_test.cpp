@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::serve {
+namespace berth::serve::publish_test {
 namespace {
 
 Ticket granted(std::uint64_t id, std::int64_t waited_s) {
@@ -66,4 +66,4 @@ TEST_CASE("a machine without a GPU has the same paths as any") {
 }
 
 }  // namespace
-}  // namespace berth::serve
+}  // namespace berth::serve::publish_test

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-namespace berth::serve {
+namespace berth::serve::store_health_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -177,4 +177,4 @@ TEST_CASE("a ticket for a host that is not named here, or of a machine that is s
 }
 
 }  // namespace
-}  // namespace berth::serve
+}  // namespace berth::serve::store_health_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::serve {
+namespace berth::serve::store_place_test {
 namespace {
 
 TEST_CASE("a store is asked in the clear on this machine only") {
@@ -32,4 +32,4 @@ TEST_CASE("what makes no sense of a store is refused") {
 }
 
 }  // namespace
-}  // namespace berth::serve
+}  // namespace berth::serve::store_place_test

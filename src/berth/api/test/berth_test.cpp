@@ -19,7 +19,7 @@
 #include "berth/api/test/simulated_machine.h"
 #include "berth/sys/process_identity.h"
 
-namespace berth {
+namespace berth::berth_test {
 namespace {
 
 TEST_CASE("a host looks, picks, and is told why") {
@@ -245,4 +245,4 @@ TEST_CASE("a missing program is an error that says which") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::berth_test

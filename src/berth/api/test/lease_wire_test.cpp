@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::api {
+namespace berth::api::lease_wire_test {
 namespace {
 
 LeaseMessage again(const LeaseMessage& message) {
@@ -117,4 +117,4 @@ TEST_CASE("what is malformed is an error") {
 }
 
 }  // namespace
-}  // namespace berth::api
+}  // namespace berth::api::lease_wire_test

@@ -18,7 +18,7 @@ const char* __tsan_default_suppressions() {
   return "race:^place$\n";
 }
 
-namespace berth {
+namespace berth::threads_test {
 namespace {
 
 constexpr int kThreads = 4;
@@ -55,4 +55,4 @@ TEST_CASE("threads that lease at the same time get different GPUs, and all is gi
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::threads_test

@@ -9,7 +9,7 @@
 #include "berth/cli/program.h"
 #include "berth/cli/simulation.h"
 
-namespace berth::cli {
+namespace berth::cli::syntax_test {
 namespace {
 
 struct Words {
@@ -133,4 +133,4 @@ TEST_CASE("--sim is taken out of our words and left in the command's") {
 }
 
 }  // namespace
-}  // namespace berth::cli
+}  // namespace berth::cli::syntax_test

@@ -4,7 +4,7 @@
 
 #include "asker.h"
 
-namespace berth::acquisition {
+namespace berth::acquisition::acquisition_test {
 namespace {
 
 // The way to a lease
@@ -661,4 +661,4 @@ TEST_CASE("without a limit it waits for ever") {
 }
 
 }  // namespace
-}  // namespace berth::acquisition
+}  // namespace berth::acquisition::acquisition_test

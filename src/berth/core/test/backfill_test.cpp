@@ -3,7 +3,7 @@
 #include "asker.h"
 
 // Who starts in front of an earlier rival, and who tells whom that it is his turn.
-namespace berth::acquisition {
+namespace berth::acquisition::backfill_test {
 namespace {
 
 Ticket wanting(std::uint64_t id, unsigned count, std::int64_t time_s = 0) {
@@ -261,4 +261,4 @@ TEST_CASE("where no events are to be had, leases that have changed make it look"
 }
 
 }  // namespace
-}  // namespace berth::acquisition
+}  // namespace berth::acquisition::backfill_test

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-namespace berth {
+namespace berth::base64_test {
 namespace {
 
 TEST_CASE("base64 is that of RFC 4648") {
@@ -23,4 +23,4 @@ TEST_CASE("what was written in base64 is read again") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::base64_test

@@ -4,7 +4,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::command_text_test {
 namespace {
 
 TEST_CASE("what a command calls a secret is not told to others") {
@@ -72,4 +72,4 @@ TEST_CASE("everybody reads his own commands whole, and what the site ignores is 
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::command_text_test

@@ -6,7 +6,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::conduct_test {
 namespace {
 
 using namespace test;
@@ -179,4 +179,4 @@ TEST_CASE("since when a device is idle is known to who has seen it in use, or it
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::conduct_test

@@ -3,7 +3,7 @@
 #include "berth/core/verdict.h"
 #include "machine.h"
 
-namespace berth {
+namespace berth::device_memory_test {
 namespace {
 
 using namespace test;
@@ -115,4 +115,4 @@ TEST_CASE("a device with unified memory is free when no process is listed on it"
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::device_memory_test

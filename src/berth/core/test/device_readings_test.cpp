@@ -9,7 +9,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::device_readings_test {
 namespace {
 
 /// The members of a struct in device.h that are readings, in their order; of Memory and Health their members.
@@ -103,4 +103,4 @@ TEST_CASE("rows of one part stand together and are called by it") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::device_readings_test

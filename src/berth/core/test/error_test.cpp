@@ -5,7 +5,7 @@
 
 #include <rapidcheck.h>
 
-namespace berth {
+namespace berth::error_test {
 namespace {
 
 TEST_CASE("every error code has its own row, whose statuses are the documented ones") {
@@ -30,4 +30,4 @@ TEST_CASE("context puts what was being done in front") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::error_test

@@ -11,7 +11,7 @@
 #include "berth/core/expression_field.h"
 #include "machine.h"
 
-namespace berth {
+namespace berth::expression_document_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -107,4 +107,4 @@ TEST_CASE("the document's table has each field, and true aliases") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::expression_document_test

@@ -7,7 +7,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::expression_test {
 namespace {
 
 using test::kGiB;
@@ -426,4 +426,4 @@ TEST_CASE("a label is a word that needs no quotes") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::expression_test

@@ -4,7 +4,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::extension_test {
 namespace {
 
 using namespace test;
@@ -54,4 +54,4 @@ TEST_CASE("an extension that moves back a reservation is told with whose it is")
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::extension_test

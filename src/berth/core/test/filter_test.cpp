@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth {
+namespace berth::filter_test {
 namespace {
 
 TEST_CASE("a filter is short for a condition") {
@@ -24,4 +24,4 @@ TEST_CASE("a value that is none is named, and so is a filter that is none") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::filter_test

@@ -11,7 +11,7 @@
 #include "berth/core/plan.h"
 #include "machine.h"
 
-namespace berth {
+namespace berth::gap_test {
 namespace {
 
 using namespace test;
@@ -196,4 +196,4 @@ TEST_CASE("where those who came first leave too little, nobody who is left out c
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::gap_test

@@ -6,7 +6,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::host_test {
 namespace {
 
 std::shared_ptr<Host> host(const std::string& name, unsigned gpus, unsigned leased,
@@ -149,4 +149,4 @@ TEST_CASE("a filter finds devices on every host, by the number that leases count
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::host_test

@@ -4,7 +4,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::idle_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -48,4 +48,4 @@ TEST_CASE("the longer the time the fewer looks a minute, within bounds") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::idle_test

@@ -4,7 +4,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::job_mask_test {
 namespace {
 
 using namespace test;
@@ -67,4 +67,4 @@ TEST_CASE("a vendor that is not known has its name, and its devices no mask") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::job_mask_test

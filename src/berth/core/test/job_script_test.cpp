@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth {
+namespace berth::job_script_test {
 namespace {
 
 using Lines = std::vector<JobScriptLine>;
@@ -34,4 +34,4 @@ TEST_CASE("a script that is to run where its file is not names a shell") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::job_script_test

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-namespace berth {
+namespace berth::job_test {
 namespace {
 
 TaskEvent event(TaskStep step, std::int64_t at_s = 100) {
@@ -345,4 +345,4 @@ TEST_CASE("what a ticket says of a job is read back from its note") {
     CHECK_FALSE(told_job_from_text(other));
 }
 
-}  // namespace berth
+}  // namespace berth::job_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth {
+namespace berth::job_time_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -44,4 +44,4 @@ TEST_CASE("an extension begins anew: warning and end come later") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::job_time_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth {
+namespace berth::lab_host_test {
 namespace {
 
 TEST_CASE("a name that ssh or a shell would read otherwise is none of a host") {
@@ -44,4 +44,4 @@ TEST_CASE("hosts can be named and left out, and a name that is none of them is t
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::lab_host_test

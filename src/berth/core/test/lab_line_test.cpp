@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-namespace berth {
+namespace berth::lab_line_test {
 namespace {
 
 using Hosts = std::vector<std::string>;
@@ -368,4 +368,4 @@ TEST_CASE("somebody may always join who stands nowhere and whose host has room")
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::lab_line_test

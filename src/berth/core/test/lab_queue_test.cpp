@@ -5,7 +5,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::lab_queue_test {
 namespace {
 
 Standing waits(std::uint64_t id, std::string asked_at, std::size_t position,
@@ -72,4 +72,4 @@ TEST_CASE("a request without a place in the lab stands where it starts the soone
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::lab_queue_test

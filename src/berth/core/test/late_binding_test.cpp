@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace berth::late_binding {
+namespace berth::late_binding::late_binding_test {
 namespace {
 
 using enum Word::Kind;
@@ -284,4 +284,4 @@ TEST_CASE("whatever the hosts of a lab say, it has one place at a time, and yes 
 }
 
 }  // namespace
-}  // namespace berth::late_binding
+}  // namespace berth::late_binding::late_binding_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth {
+namespace berth::ledger_test {
 namespace {
 
 Ledger with(std::initializer_list<std::uint64_t> ids) {
@@ -46,4 +46,4 @@ TEST_CASE("a ticket's short name is enough to name it") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::ledger_test

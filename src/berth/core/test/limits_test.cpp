@@ -5,7 +5,7 @@
 #include "berth/core/plan.h"
 #include "machine.h"
 
-namespace berth {
+namespace berth::limits_test {
 namespace {
 
 using namespace test;
@@ -202,4 +202,4 @@ TEST_CASE("more than the limit is never possible") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::limits_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth {
+namespace berth::logout_test {
 namespace {
 
 constexpr const char* kSession = "9:name=systemd:/user.slice/user-1000.slice/session-3.scope\n0::/\n";
@@ -34,4 +34,4 @@ TEST_CASE("below the user's manager it is linger that counts") {
         Logout::keeps);
 }
 
-}  // namespace berth
+}  // namespace berth::logout_test

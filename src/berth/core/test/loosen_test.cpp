@@ -8,7 +8,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::loosen_test {
 namespace {
 
 using namespace test;
@@ -131,4 +131,4 @@ TEST_CASE("suggestions keep their promises on random machines") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::loosen_test

@@ -7,7 +7,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::mask_test {
 namespace {
 
 using namespace test;
@@ -196,4 +196,4 @@ TEST_CASE("each vendor has its own mask, and one that has no device here has non
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::mask_test

@@ -3,7 +3,7 @@
 #include "berth/core/verdict.h"
 #include "machine.h"
 
-namespace berth {
+namespace berth::mig_test {
 namespace {
 
 using namespace test;
@@ -67,4 +67,4 @@ TEST_CASE("several instances are never mixed into one choice unless they are nam
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::mig_test

@@ -4,7 +4,7 @@
 
 #include "berth/core/noticed_end.h"
 
-namespace berth {
+namespace berth::notice_test {
 namespace {
 
 TaskStanding ended_as(TaskPhase phase, int exit_status = 0) {
@@ -56,4 +56,4 @@ TEST_CASE("an end is told in words, but not to whom it was who cancelled") {
         "ended: 1 of 2 tasks did not end with status 0");
 }
 
-}  // namespace berth
+}  // namespace berth::notice_test

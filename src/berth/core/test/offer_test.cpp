@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-namespace berth {
+namespace berth::offer_test {
 namespace {
 
 HostAnswer says(std::string host, Offer offer) {
@@ -179,4 +179,4 @@ TEST_CASE("enough GPUs are free when the leases on them have ended by what they 
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::offer_test

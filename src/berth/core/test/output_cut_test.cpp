@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth {
+namespace berth::output_cut_test {
 
 TEST_CASE("an output within its bound is left alone") {
   CHECK_FALSE(next_cut(0, {}, kLeastOutput));
@@ -42,4 +42,4 @@ TEST_CASE("the line about what is cut out has one length") {
   CHECK(bytes_cut({}, kLeastOutput) == 0);
 }
 
-}  // namespace berth
+}  // namespace berth::output_cut_test

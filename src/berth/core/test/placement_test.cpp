@@ -9,7 +9,7 @@
 
 #include "berth/core/lab_line.h"
 
-namespace berth {
+namespace berth::placement_test {
 namespace {
 
 LineJob job(Moment arrival, unsigned devices, Moment duration, std::optional<Moment> length = {}) {
@@ -129,4 +129,4 @@ TEST_CASE("over a lab people wait about as long as in one queue, with a store an
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::placement_test

@@ -8,7 +8,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::plan_test {
 namespace {
 
 using namespace test;
@@ -292,4 +292,4 @@ TEST_CASE("the plan keeps its promises over random histories") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::plan_test

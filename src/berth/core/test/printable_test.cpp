@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace berth {
+namespace berth::printable_test {
 namespace {
 
 TEST_CASE("text that a workload made cannot move the cursor, break a line or turn the writing") {
@@ -39,4 +39,4 @@ TEST_CASE("our own sequences stay whole, and what only resembles one does not") 
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::printable_test

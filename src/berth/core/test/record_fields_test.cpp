@@ -4,7 +4,7 @@
 
 #include "berth/core/device.h"
 
-namespace berth {
+namespace berth::record_fields_test {
 namespace {
 
 struct Message {
@@ -96,4 +96,4 @@ TEST_CASE("a section out of place, another version and the first fault are told"
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::record_fields_test

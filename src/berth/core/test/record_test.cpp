@@ -4,7 +4,7 @@
 
 #include <rapidcheck.h>
 
-namespace berth {
+namespace berth::record_test {
 namespace {
 
 struct Line {
@@ -78,4 +78,4 @@ TEST_CASE("any bytes can be a value, and no bytes crash the reader") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::record_test

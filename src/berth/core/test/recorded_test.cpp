@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace berth {
+namespace berth::recorded_test {
 namespace {
 
 constexpr std::int64_t kBegan = 1'700'000'000;  // the span
@@ -138,4 +138,4 @@ TEST_CASE("a record replayed under the rules that held gives the grants that it 
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::recorded_test

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace berth {
+namespace berth::replay_test {
 namespace {
 
 constexpr Moment kHour = 3600;
@@ -196,4 +196,4 @@ TEST_CASE("no job of one size waits longer for what others ask after it") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::replay_test

@@ -4,7 +4,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::request_test {
 namespace {
 
 using namespace test;
@@ -83,4 +83,4 @@ TEST_CASE("a request that can be met is not refused") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::request_test

@@ -7,7 +7,7 @@
 #include <map>
 #include <numeric>
 
-namespace berth {
+namespace berth::schedule_test {
 namespace {
 
 constexpr Moment kNow = 100'000;
@@ -450,4 +450,4 @@ TEST_CASE("no reservation is moved back by whoever comes later, as long as all k
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::schedule_test

@@ -8,7 +8,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::select_test {
 namespace {
 
 using namespace test;
@@ -189,4 +189,4 @@ TEST_CASE("choices keep their promises on random machines") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::select_test

@@ -4,7 +4,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::selector_test {
 namespace {
 
 using namespace test;
@@ -70,4 +70,4 @@ TEST_CASE("a selector that names nothing or several is refused with what there i
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::selector_test

@@ -4,7 +4,7 @@
 
 #include <tuple>
 
-namespace berth {
+namespace berth::slurm_test {
 namespace {
 
 using Given = std::vector<std::pair<std::string, std::string>>;
@@ -102,4 +102,4 @@ TEST_CASE("an export says what of the environment a job gets") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::slurm_test

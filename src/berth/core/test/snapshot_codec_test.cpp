@@ -7,7 +7,7 @@
 #include "berth/core/device_readings.h"
 #include "berth/core/snapshot_fields.h"
 
-namespace berth {
+namespace berth::snapshot_codec_test {
 namespace {
 
 /// Fills every field of a value that a record carries, by the same list that the codec walks.
@@ -180,4 +180,4 @@ TEST_CASE("a device is called by its index, an instance by its slot as well") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::snapshot_codec_test

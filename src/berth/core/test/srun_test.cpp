@@ -4,7 +4,7 @@
 
 #include "berth/core/filter.h"
 
-namespace berth {
+namespace berth::srun_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -86,4 +86,4 @@ TEST_CASE("what Slurm cannot be asked for is refused by its name") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::srun_test

@@ -4,7 +4,7 @@
 
 #include "berth/core/test/machine.h"
 
-namespace berth::test {
+namespace berth::test::standing_test {
 namespace {
 
 Ticket waiting(std::uint64_t id, std::vector<std::string> candidates) {
@@ -57,4 +57,4 @@ TEST_CASE("how a wait goes is told in one line, with how long once there is some
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::standing_test

@@ -9,7 +9,7 @@
 #include "berth/core/ledger.h"
 #include "berth/core/request.h"
 
-namespace berth {
+namespace berth::ticket_codec_test {
 namespace {
 
 Ticket example() {
@@ -325,4 +325,4 @@ TEST_CASE("tickets are rivals when a device could be given to either") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::ticket_codec_test

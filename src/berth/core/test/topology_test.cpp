@@ -7,7 +7,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::topology_test {
 namespace {
 
 using Set = std::vector<std::size_t>;
@@ -139,4 +139,4 @@ TEST_CASE("beyond 16 devices a board is still found, and no single exchange woul
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::topology_test

@@ -8,7 +8,7 @@
 #include "berth/core/plan.h"
 #include "machine.h"
 
-namespace berth {
+namespace berth::turn_order_test {
 namespace {
 
 using namespace test;
@@ -203,4 +203,4 @@ TEST_CASE("nobody relies on one who may rely on him") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::turn_order_test

@@ -5,7 +5,7 @@
 
 #include <map>
 
-namespace berth {
+namespace berth::units_test {
 namespace {
 
 TEST_CASE("amounts of memory are read in powers of 1024, and of 1000 with a B") {
@@ -96,4 +96,4 @@ TEST_CASE("units keep their promises on random input") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::units_test

@@ -4,7 +4,7 @@
 
 #include "machine.h"
 
-namespace berth {
+namespace berth::verdict_test {
 namespace {
 
 using namespace test;
@@ -445,4 +445,4 @@ TEST_CASE("a request that names devices of two vendors is refused") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::verdict_test

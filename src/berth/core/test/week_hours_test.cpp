@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth {
+namespace berth::week_hours_test {
 namespace {
 
 WeekMinute at(unsigned day, unsigned hour, unsigned minute = 0) {
@@ -61,4 +61,4 @@ TEST_CASE("what names no hours is refused with examples") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::week_hours_test

@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace berth {
+namespace berth::workload_test {
 namespace {
 
 constexpr Moment kHour = 3600;
@@ -129,4 +129,4 @@ TEST_CASE("any text is jobs in order or a fault") {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::workload_test

@@ -8,7 +8,7 @@
 #include "berth/core/plan.h"
 #include "machine.h"
 
-namespace berth {
+namespace berth::yielding_test {
 namespace {
 
 using namespace test;
@@ -192,4 +192,4 @@ TEST_CASE("those that end let somebody start earlier than without any one of the
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::yielding_test

@@ -8,7 +8,7 @@
 
 #include "scratch.h"
 
-namespace berth::history {
+namespace berth::history::history_file_test {
 namespace {
 
 constexpr std::int64_t kNow = 1'800'000'000;
@@ -347,4 +347,4 @@ TEST_CASE("a name that others could have prepared is refused") {
 }
 
 }  // namespace
-}  // namespace berth::history
+}  // namespace berth::history::history_file_test

@@ -12,7 +12,7 @@
 #include "berth/history/history.h"
 #include "scratch.h"
 
-namespace berth::history {
+namespace berth::history::history_writer_test {
 namespace {
 
 constexpr std::int64_t kNow = 1'800'000'000;
@@ -206,4 +206,4 @@ TEST_CASE("a disk that hangs holds up nobody, and is told") {
 }
 
 }  // namespace
-}  // namespace berth::history
+}  // namespace berth::history::history_writer_test

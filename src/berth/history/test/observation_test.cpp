@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::history {
+namespace berth::history::observation_test {
 namespace {
 
 struct Scene {
@@ -111,4 +111,4 @@ TEST_CASE("a lease of a job is told with the name of the job, and what is none w
 }
 
 }  // namespace
-}  // namespace berth::history
+}  // namespace berth::history::observation_test

@@ -4,7 +4,7 @@
 
 #include "berth/history/place.h"
 
-namespace berth::history {
+namespace berth::history::question_test {
 namespace {
 
 std::string refusal_of(const auto& result) {
@@ -56,4 +56,4 @@ TEST_CASE("the history lies where the system or the user keeps such things") {
 }
 
 }  // namespace
-}  // namespace berth::history
+}  // namespace berth::history::question_test

@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace berth::history {
+namespace berth::history::recorder_test {
 namespace {
 
 using std::chrono::seconds;
@@ -204,4 +204,4 @@ TEST_CASE("hours of jobs with one name are counted together, and what is no job 
 }
 
 }  // namespace
-}  // namespace berth::history
+}  // namespace berth::history::recorder_test

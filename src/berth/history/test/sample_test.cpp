@@ -4,7 +4,7 @@
 
 #include "berth/history/resample.h"
 
-namespace berth::history {
+namespace berth::history::sample_test {
 namespace {
 
 constexpr Reading<int> kNone = std::nullopt;
@@ -73,4 +73,4 @@ TEST_CASE("a step of a chart of which nothing is known is empty") {
 }
 
 }  // namespace
-}  // namespace berth::history
+}  // namespace berth::history::sample_test

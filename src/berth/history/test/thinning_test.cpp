@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace berth::history {
+namespace berth::history::thinning_test {
 namespace {
 
 constexpr std::int64_t kNow = 1'800'000'000;
@@ -63,4 +63,4 @@ TEST_CASE("what no span has is told once, also where spans overlap") {
 }
 
 }  // namespace
-}  // namespace berth::history
+}  // namespace berth::history::thinning_test

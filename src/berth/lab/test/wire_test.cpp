@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::lab {
+namespace berth::lab::wire_test {
 namespace {
 
 template <class Message>
@@ -103,4 +103,4 @@ TEST_CASE("frames arrive one by one, whole") {
 }
 
 }  // namespace
-}  // namespace berth::lab
+}  // namespace berth::lab::wire_test

@@ -6,7 +6,7 @@
 
 #include "berth/lease/test/scene.h"
 
-namespace berth::leasing {
+namespace berth::leasing::acquire_test {
 namespace {
 
 TEST_CASE("a free device is leased, and the ticket says for what") {
@@ -180,4 +180,4 @@ TEST_CASE("what the driver says is what comes back when there is none") {
 }
 
 }  // namespace
-}  // namespace berth::leasing
+}  // namespace berth::leasing::acquire_test

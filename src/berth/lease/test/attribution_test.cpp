@@ -7,7 +7,7 @@
 #include "berth/lease/directory_health.h"
 #include "berth/store/memory_store.h"
 
-namespace berth::leasing {
+namespace berth::leasing::attribution_test {
 namespace {
 
 struct FakeProcess {
@@ -224,4 +224,4 @@ TEST_CASE("a /tmp that is not everybody's is seen in the mount table") {
 }
 
 }  // namespace
-}  // namespace berth::leasing
+}  // namespace berth::leasing::attribution_test

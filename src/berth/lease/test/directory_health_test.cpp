@@ -9,7 +9,7 @@
 
 #include "../../store/test/scratch_directory.h"
 
-namespace berth::leasing {
+namespace berth::leasing::directory_health_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -99,4 +99,4 @@ TEST_CASE("a /tmp that others do not see is known by what is mounted there") {
   }
 }
 
-}  // namespace berth::leasing
+}  // namespace berth::leasing::directory_health_test

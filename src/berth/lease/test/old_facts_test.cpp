@@ -10,7 +10,7 @@
 #include "berth/store/test/forked.h"
 #include "berth/store/test/scratch_directory.h"
 
-namespace berth::leasing {
+namespace berth::leasing::old_facts_test {
 namespace {
 
 bool is_granted(Scene& scene, store::LeaseStore& store) {
@@ -194,4 +194,4 @@ TEST_CASE("real holders that go while the driver answers leave their device to a
 }
 
 }  // namespace
-}  // namespace berth::leasing
+}  // namespace berth::leasing::old_facts_test

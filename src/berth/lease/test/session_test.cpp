@@ -4,7 +4,7 @@
 
 #include "berth/lease/test/scene.h"
 
-namespace berth::leasing {
+namespace berth::leasing::session_test {
 namespace {
 
 /// A driver that tells everything but how its GPUs are connected.
@@ -199,4 +199,4 @@ TEST_CASE("processes set aside count as if they were not there") {
 }
 
 }  // namespace
-}  // namespace berth::leasing
+}  // namespace berth::leasing::session_test

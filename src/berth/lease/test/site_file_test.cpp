@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::leasing {
+namespace berth::leasing::site_file_test {
 namespace {
 
 TEST_CASE("a site file lays down what its keys say") {
@@ -217,4 +217,4 @@ TEST_CASE("labels and the name of a host are words of the site, each once") {
 }
 
 }  // namespace
-}  // namespace berth::leasing
+}  // namespace berth::leasing::site_file_test

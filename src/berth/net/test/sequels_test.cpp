@@ -15,7 +15,7 @@
 
 #include "berth/net/gzip.h"
 
-namespace berth::serve {
+namespace berth::serve::sequels_test {
 namespace {
 
 constexpr const char* kPath = "/events";
@@ -296,4 +296,4 @@ TEST_CASE("whoever has all is sent what has changed, and whoever has missed some
 }
 
 }  // namespace
-}  // namespace berth::serve
+}  // namespace berth::serve::sequels_test

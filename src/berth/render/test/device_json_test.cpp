@@ -7,7 +7,7 @@
 #include "berth/core/test/machine.h"
 #include "berth/render/listing.h"
 
-namespace berth::render {
+namespace berth::render::device_json_test {
 namespace {
 
 TEST_CASE("a lease is written with all that is known of it") {
@@ -90,4 +90,4 @@ TEST_CASE("a leased device is told to be idle, and since when") {
 }
 
 }  // namespace
-}  // namespace berth::render
+}  // namespace berth::render::device_json_test

@@ -14,7 +14,7 @@
 #include "berth/render/json_reader.h"
 #include "berth/render/json_value.h"
 
-namespace berth::render {
+namespace berth::render::host_report_test {
 namespace {
 
 /// A machine with a bit of everything that a listing can say.
@@ -494,4 +494,4 @@ TEST_CASE("how an entry became another is a JSON Patch, where that is shorter") 
 }
 
 }  // namespace
-}  // namespace berth::render
+}  // namespace berth::render::host_report_test

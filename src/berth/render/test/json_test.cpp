@@ -4,7 +4,7 @@
 
 #include "berth/render/json_value.h"
 
-namespace berth::render {
+namespace berth::render::json_test {
 namespace {
 
 TEST_CASE("no text of a document acts on whoever shows it") {
@@ -22,4 +22,4 @@ TEST_CASE("a message of several lines keeps them") {
 }
 
 }  // namespace
-}  // namespace berth::render
+}  // namespace berth::render::json_test

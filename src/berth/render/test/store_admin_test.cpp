@@ -5,7 +5,7 @@
 #include "berth/render/json_value.h"
 
 // The answers are those of etcd 3.4.23, 3.5.16 and, where they differ, 3.6.16, shortened.
-namespace berth::render {
+namespace berth::render::store_admin_test {
 namespace {
 
 constexpr std::string_view kMembers =
@@ -93,4 +93,4 @@ TEST_CASE("what etcd is asked for is as its gateway wants it") {
 }
 
 }  // namespace
-}  // namespace berth::render
+}  // namespace berth::render::store_admin_test

@@ -7,7 +7,7 @@
 
 #include "berth/core/test/machine.h"
 
-namespace berth::render {
+namespace berth::render::top_test {
 namespace {
 
 constexpr std::int64_t kNoon = 1'795'262'400;
@@ -305,4 +305,4 @@ TEST_CASE("of the loads as many are kept as a screen could show") {
 }
 
 }  // namespace
-}  // namespace berth::render
+}  // namespace berth::render::top_test

@@ -13,7 +13,7 @@
 #include "berth/source/amd/card.h"
 #include "berth/source/amd/processes.h"
 
-namespace berth::amd {
+namespace berth::amd::amd_reader_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -353,4 +353,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace berth::amd
+}  // namespace berth::amd::amd_reader_test

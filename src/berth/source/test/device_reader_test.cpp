@@ -4,7 +4,7 @@
 
 #include "fake_driver.h"
 
-namespace berth::nvml {
+namespace berth::nvml::device_reader_test {
 namespace {
 
 Memory2 g_memory2;
@@ -184,4 +184,4 @@ TEST_CASE_FIXTURE(Gpu, "compute modes have their driver's numbers") {
 }
 
 }  // namespace
-}  // namespace berth::nvml
+}  // namespace berth::nvml::device_reader_test

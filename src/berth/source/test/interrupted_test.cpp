@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::source {
+namespace berth::source::interrupted_test {
 namespace {
 
 Device gpu(unsigned index) {
@@ -77,4 +77,4 @@ TEST_CASE("devices of another maker come behind those that hang, in place of wha
 }
 
 }  // namespace
-}  // namespace berth::source
+}  // namespace berth::source::interrupted_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::source {
+namespace berth::source::joined_test {
 namespace {
 
 struct Both : Sink {
@@ -75,4 +75,4 @@ TEST_CASE("where no reader told anything nothing is passed on") {
 }
 
 }  // namespace
-}  // namespace berth::source
+}  // namespace berth::source::joined_test

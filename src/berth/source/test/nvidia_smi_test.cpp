@@ -4,7 +4,7 @@
 #include "berth/source/nvidia_smi/nvidia_smi_reader.h"
 #include "berth/source/nvidia_smi/program.h"
 
-namespace berth::nvidia_smi {
+namespace berth::nvidia_smi::nvidia_smi_test {
 namespace {
 
 std::string g_driver;
@@ -167,4 +167,4 @@ TEST_CASE("a failed run is told as the driver's own error") {
 }
 
 }  // namespace
-}  // namespace berth::nvidia_smi
+}  // namespace berth::nvidia_smi::nvidia_smi_test

@@ -4,7 +4,7 @@
 
 #include "fake_driver.h"
 
-namespace berth::nvml {
+namespace berth::nvml::nvml_reader_test {
 namespace {
 
 /// Keeps what it is given.
@@ -102,4 +102,4 @@ TEST_CASE("a library that cannot be loaded is tried again when it is asked again
 }
 
 }  // namespace
-}  // namespace berth::nvml
+}  // namespace berth::nvml::nvml_reader_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::nvml {
+namespace berth::nvml::outcome_test {
 namespace {
 
 TEST_CASE("an error of the driver as a whole says what to do about it") {
@@ -32,4 +32,4 @@ TEST_CASE("a value that concerns one reading leaves the device as it is") {
 }
 
 }  // namespace
-}  // namespace berth::nvml
+}  // namespace berth::nvml::outcome_test

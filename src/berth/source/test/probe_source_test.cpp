@@ -12,7 +12,7 @@
 
 #include "berth/source/probe/protocol.h"
 
-namespace berth::source {
+namespace berth::source::probe_source_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -231,4 +231,4 @@ TEST_CASE("a kept probe answers many times, and one that died in between is repl
 }
 
 }  // namespace
-}  // namespace berth::source
+}  // namespace berth::source::probe_source_test

@@ -9,7 +9,7 @@
 #include "berth/source/proc/process_details.h"
 #include "berth/source/proc/user_names.h"
 
-namespace berth::source {
+namespace berth::source::proc_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -158,4 +158,4 @@ TEST_CASE("the machine's memory is what /proc/meminfo says") {
 }
 
 }  // namespace
-}  // namespace berth::source
+}  // namespace berth::source::proc_test

@@ -4,7 +4,7 @@
 
 #include "fake_driver.h"
 
-namespace berth::nvml {
+namespace berth::nvml::process_list_test {
 namespace {
 
 std::vector<ListedProcess> g_compute;
@@ -148,4 +148,4 @@ TEST_CASE_FIXTURE(Lists, "R535 before 535.98 is known by the functions beside it
 }
 
 }  // namespace
-}  // namespace berth::nvml
+}  // namespace berth::nvml::process_list_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::source {
+namespace berth::source::protocol_test {
 namespace {
 
 TEST_CASE("a probe hears what it is asked") {
@@ -50,4 +50,4 @@ TEST_CASE("another version is refused, and none is any") {
 }
 
 }  // namespace
-}  // namespace berth::source
+}  // namespace berth::source::protocol_test

@@ -17,7 +17,7 @@
 #include "berth/sys/clock.h"
 #include "berth/sys/lock.h"
 
-namespace berth::store {
+namespace berth::store::directory_store_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -387,4 +387,4 @@ TEST_CASE("a ticket gets a name that no dead one has, however many there are") {
 }
 
 }  // namespace
-}  // namespace berth::store
+}  // namespace berth::store::directory_store_test

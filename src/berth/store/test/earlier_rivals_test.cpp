@@ -14,7 +14,7 @@
 #include "berth/sys/clock.h"
 #include "berth/sys/lock.h"
 
-namespace berth::store {
+namespace berth::store::earlier_rivals_test {
 namespace {
 
 /// A live ticket of this process, written bit by bit.
@@ -103,4 +103,4 @@ TEST_CASE("whoever is held back since it was read ahead of the gate is so in it"
 }
 
 }  // namespace
-}  // namespace berth::store
+}  // namespace berth::store::earlier_rivals_test

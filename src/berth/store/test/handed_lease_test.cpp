@@ -11,7 +11,7 @@
 #include "berth/store/directory_store.h"
 #include "berth/store/test/scratch_directory.h"
 
-namespace berth::store {
+namespace berth::store::handed_lease_test {
 namespace {
 
 const std::string kGpu = "GPU-a";
@@ -94,4 +94,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace berth::store
+}  // namespace berth::store::handed_lease_test

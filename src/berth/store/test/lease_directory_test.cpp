@@ -12,7 +12,7 @@
 #include "berth/store/test/directory_lab.h"
 #include "berth/store/test/forked.h"
 
-namespace berth::store {
+namespace berth::store::lease_directory_test {
 namespace {
 
 constexpr uid_t kAlice = 20001;
@@ -138,4 +138,4 @@ TEST_CASE("when the directory is full a join says whose files fill it, and what 
 }
 
 }  // namespace
-}  // namespace berth::store
+}  // namespace berth::store::lease_directory_test

@@ -13,7 +13,7 @@
 #include "berth/store/memory_store.h"
 #include "berth/store/test/scratch_directory.h"
 
-namespace berth::store {
+namespace berth::store::lease_store_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -458,4 +458,4 @@ TEST_CASE("no sequence of joins, decisions and ends gives a device to two, or lo
 }
 
 }  // namespace
-}  // namespace berth::store
+}  // namespace berth::store::lease_store_test

@@ -18,7 +18,7 @@
 #include "berth/sys/clock.h"
 #include "berth/sys/lock.h"
 
-namespace berth::store {
+namespace berth::store::odd_ticket_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -157,4 +157,4 @@ TEST_CASE("a reader cannot make a dead ticket look alive") {
 }
 
 }  // namespace
-}  // namespace berth::store
+}  // namespace berth::store::odd_ticket_test

@@ -14,7 +14,7 @@
 #include "berth/sys/lock.h"
 #include "berth/sys/process_identity.h"
 
-namespace berth::store {
+namespace berth::store::waiting_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -219,4 +219,4 @@ TEST_CASE("whom its own conditions hold back says so until they do not, or it ha
 }
 
 }  // namespace
-}  // namespace berth::store
+}  // namespace berth::store::waiting_test

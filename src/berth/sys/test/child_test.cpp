@@ -10,7 +10,7 @@
 
 #include "berth/sys/descriptor.h"
 
-namespace berth::sys {
+namespace berth::sys::child_test {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(30);
@@ -120,4 +120,4 @@ TEST_CASE("a child that was let go leaves no zombie once another is started") {
 }
 
 }  // namespace
-}  // namespace berth::sys
+}  // namespace berth::sys::child_test

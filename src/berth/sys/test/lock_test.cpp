@@ -12,7 +12,7 @@
 
 #include "berth/sys/process_identity.h"
 
-namespace berth::sys {
+namespace berth::sys::lock_test {
 namespace {
 
 TEST_CASE("flocks are read from /proc/locks, those who wait for one are not") {
@@ -86,4 +86,4 @@ TEST_CASE("who has a file open to read is not taken for one who has it open to w
 }
 
 }  // namespace
-}  // namespace berth::sys
+}  // namespace berth::sys::lock_test

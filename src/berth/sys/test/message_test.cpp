@@ -8,7 +8,7 @@
 #include <array>
 #include <thread>
 
-namespace berth::sys {
+namespace berth::sys::message_test {
 namespace {
 
 struct Ends {
@@ -72,4 +72,4 @@ TEST_CASE("telling somebody who has gone is an error and no signal") {
 }
 
 }  // namespace
-}  // namespace berth::sys
+}  // namespace berth::sys::message_test

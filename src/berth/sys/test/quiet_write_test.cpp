@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <csignal>
 
-namespace berth::sys {
+namespace berth::sys::quiet_write_test {
 namespace {
 
 TEST_CASE("where nobody reads a write fails and no signal comes, then or later") {
@@ -28,4 +28,4 @@ TEST_CASE("where nobody reads a write fails and no signal comes, then or later")
 }
 
 }  // namespace
-}  // namespace berth::sys
+}  // namespace berth::sys::quiet_write_test

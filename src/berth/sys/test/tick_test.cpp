@@ -8,7 +8,7 @@
 
 #include <cerrno>
 
-namespace berth::sys {
+namespace berth::sys::tick_test {
 namespace {
 
 TEST_CASE("a tick comes again, so that one which comes just before a sleep is not the last") {
@@ -39,4 +39,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace berth::sys
+}  // namespace berth::sys::tick_test
