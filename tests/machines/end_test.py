@@ -1,5 +1,8 @@
 """berth release and cancel --anywhere: what is to end, on whichever host it is."""
 
+import os
+import signal
+
 from fleet_of_hosts import PATIENCE_S
 from jobs import eventually
 
@@ -25,7 +28,7 @@ def test_a_lease_is_released_on_the_host_that_has_it_and_its_user_reads_why(two)
     eventually(lambda: len(gpu1.tickets()) == 1 and gpu2.tickets() == [])
 
 
-def test_a_request_is_cancelled_on_one_host_and_the_wait_goes_on_elsewhere(two):
+def test_a_request_that_is_cancelled_on_one_host_ends_on_all(two):
     gpu1, gpu2 = two.hosts
     (_, first), (_, second) = held(gpu1), held(gpu2)
     job = two.start_anywhere("--", "true")
@@ -34,7 +37,20 @@ def test_a_request_is_cancelled_on_one_host_and_the_wait_goes_on_elsewhere(two):
     answer = two.run("cancel", "--anywhere", "--hosts", two.names(), waits)
     assert (answer.returncode, answer.stderr) == (0, "")
     assert answer.stdout.startswith(f"gpu1: cancelled the request {waits} of ")
-    eventually(lambda: gpu1.tickets() == [first] and len(gpu2.tickets()) == 2)
+    _, err = job.communicate(timeout=PATIENCE_S)
+    assert job.returncode == -signal.SIGTERM
+    assert err.endswith("berth: this request was cancelled on gpu1, so it ends on all hosts\n")
+    eventually(lambda: gpu1.tickets() == [first] and gpu2.tickets() == [second])
+
+
+def test_a_host_that_shuts_down_cancels_nothing(two):
+    gpu1, gpu2 = two.hosts
+    (_, first), (_, second) = held(gpu1), held(gpu2)
+    job = two.start_anywhere("--", "true")
+    eventually(lambda: len(gpu1.tickets()) == 2 and len(gpu2.tickets()) == 2)
+    (envoy,) = gpu1.envoys()
+    os.kill(envoy, signal.SIGTERM)
+    eventually(lambda: gpu1.tickets() == [first])
     two.run("release", "--anywhere", "--hosts", two.names(), second)
     assert job.wait(timeout=PATIENCE_S) == 0
 

@@ -398,9 +398,19 @@ class Caller {
       happen(i, late_binding::Offered{*offer});
     } else if (std::holds_alternative<lab::Begun>(message)) {
       happen(i, late_binding::Begins{});
+    } else if (std::holds_alternative<lab::Cancelled>(message)) {
+      end_cancelled(i);
     } else if (const auto* lease = std::get_if<api::LeaseMessage>(&message)) {
       take_of_lease(i, *lease);
     }
+  }
+
+  // As a request ends that is cancelled here.
+  [[noreturn]] void end_cancelled(std::size_t i) {
+    report_.end();
+    tell(fmt::format("this request was cancelled on {}, so it ends on all hosts", hosts_[i].name));
+    for (auto& channel : channels_) channel.reset();
+    sys::end_like({0, SIGTERM});
   }
 
   void take_of_lease(std::size_t i, const api::LeaseMessage& message) {

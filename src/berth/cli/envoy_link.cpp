@@ -51,6 +51,22 @@ void signal_all(int number) {
   for (const pid_t pid : sys::process_descendants(::getpid())) ::kill(pid, number);
 }
 
+// What a signal handler says must be there before.
+const std::string& cancelled_record() {
+  static const std::string record = lab::encode(lab::Cancelled{});
+  return record;
+}
+
+void end_when_cancelled(int number, siginfo_t* signal, void*) {
+  pollfd room{STDOUT_FILENO, POLLOUT, 0};
+  if (sys::is_cancel(*signal) && ::poll(&room, 1, 0) > 0 && room.revents == POLLOUT) {
+    const std::string& record = cancelled_record();
+    [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, record.data(), record.size());
+  }
+  ::signal(number, SIG_DFL);
+  ::raise(number);
+}
+
 /// The command has lost who wanted it.
 [[noreturn]] void end_command() {
   signal_all(SIGHUP);
@@ -213,11 +229,17 @@ Result<void> EnvoyLink::end_with_caller() const {
   if (::sigaction(SIGIO, &action, nullptr) != 0 || ::fcntl(STDIN_FILENO, F_SETOWN, ::getpid()) != 0 ||
       ::fcntl(STDIN_FILENO, F_SETFL, ::fcntl(STDIN_FILENO, F_GETFL) | O_ASYNC) != 0)
     return sys::fail_errno("watching the connection to the caller");
+  struct sigaction cancel{};
+  cancel.sa_sigaction = end_when_cancelled;
+  cancel.sa_flags = SA_SIGINFO;
+  cancelled_record();
+  ::sigaction(SIGTERM, &cancel, nullptr);
   end_without_caller(SIGIO);
   return {};
 }
 
 void EnvoyLink::stop_watching() const {
+  ::signal(SIGTERM, SIG_DFL);
   ::fcntl(STDIN_FILENO, F_SETFL, ::fcntl(STDIN_FILENO, F_GETFL) & ~O_ASYNC);
 }
 

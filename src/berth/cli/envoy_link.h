@@ -29,8 +29,9 @@ class EnvoyLink {
   /// The next whole record. nullopt: the caller has gone. Error: `timed_out`, after `patience`.
   Result<std::optional<std::string>> hear(std::optional<std::chrono::milliseconds> patience);
 
-  /// Until `stop_watching`, this process ends when the caller goes, whatever it sleeps in. The kernel then
-  /// ends its ticket.
+  /// Until `stop_watching`, this process ends when the caller goes, or when its request is cancelled,
+  /// whatever it sleeps in. The kernel then ends its ticket. If the request was cancelled, the caller is told
+  /// so.
   Result<void> end_with_caller() const;
   void stop_watching() const;
 

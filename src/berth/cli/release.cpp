@@ -31,7 +31,7 @@ constexpr std::string_view kReleaseAbout =
 constexpr std::string_view kCancelAbout =
     "Takes a request of yours out of the queue: the process that waits with it gets SIGTERM. The "
     "last digits of an id, as `berth queue` shows them, are enough. If the request has its GPUs "
-    "already, use `berth release`.\n"
+    "already, use `berth release`. A request of `--anywhere` ends on all hosts.\n"
     "\n"
     "With the number of a job, as `berth jobs` shows it, it cancels the job: a waiting job never "
     "runs, and a running job gets SIGTERM.";

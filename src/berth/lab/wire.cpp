@@ -16,6 +16,7 @@ constexpr std::string_view kOfferRecord = "berth-offer";
 constexpr std::string_view kReportRecord = "berth-report";
 constexpr std::string_view kCalledRecord = "berth-called";
 constexpr std::string_view kBegunRecord = "berth-begun";
+constexpr std::string_view kCancelledRecord = "berth-cancelled";
 constexpr std::string_view kEndRecord = "berth-command-end";
 constexpr std::array<std::string_view, 2> kCallerRecords{"berth-join", "berth-yes"};
 constexpr std::array<std::string_view, 4> kErrands{"look", "offer", "run", "call"};
@@ -137,6 +138,10 @@ std::string encode(const Begun&) {
   return RecordWriter(kBegunRecord, kEnvoyVersion).finish();
 }
 
+std::string encode(const Cancelled&) {
+  return RecordWriter(kCancelledRecord, kEnvoyVersion).finish();
+}
+
 Result<EnvoyMessage> decode_envoy_message(std::string_view text) {
   const std::string_view kind = text.substr(0, text.find(' '));
   if (kind == kHelloRecord)
@@ -152,6 +157,7 @@ Result<EnvoyMessage> decode_envoy_message(std::string_view text) {
     return as_message(
         decoded<Called>(text, kind, [](auto& value, auto&& visit) { visit_called(value, visit); }));
   if (kind == kBegunRecord) return as_message(decoded<Begun>(text, kind, [](auto&, auto&&) {}));
+  if (kind == kCancelledRecord) return as_message(decoded<Cancelled>(text, kind, [](auto&, auto&&) {}));
   return as_message(api::decode_message(text));
 }
 

@@ -67,9 +67,15 @@ struct Begun {
   bool operator==(const Begun&) const = default;
 };
 
+/// Somebody has cancelled the request on this host.
+struct Cancelled {
+  bool operator==(const Cancelled&) const = default;
+};
+
 /// The lease messages have their meaning as between a host program and `berth __lease`: Standing while it
 /// waits, then a Snapshot and LeaseGranted, or LeaseRefused.
-using EnvoyMessage = std::variant<EnvoyHello, MachineReport, Called, Offer, Begun, api::LeaseMessage>;
+using EnvoyMessage =
+    std::variant<EnvoyHello, MachineReport, Called, Offer, Begun, Cancelled, api::LeaseMessage>;
 
 std::string encode(const EnvoyAsk& ask);
 Result<EnvoyAsk> decode_envoy_ask(std::string_view text);
@@ -79,6 +85,7 @@ std::string encode(const MachineReport& report);
 std::string encode(const Called& called);
 std::string encode(const Offer& offer);
 std::string encode(const Begun& begun);
+std::string encode(const Cancelled& cancelled);
 /// Error: `failure`. REQUIRES: nothing; the text may be anything.
 Result<EnvoyMessage> decode_envoy_message(std::string_view text);
 

@@ -82,7 +82,10 @@ Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::
   }
   for (const pid_t pid : to_ask(lease, holders)) {
     if (!words.empty() && !is_berth(pid)) sys::write_to_terminal_of(pid, words);
-    sys::ask_to_end(pid);
+    if (waits)
+      sys::ask_to_cancel(pid);
+    else
+      sys::ask_to_end(pid);
   }
   const auto until = Clock::now() + patience;
   for (;;) {

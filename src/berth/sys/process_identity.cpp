@@ -19,6 +19,8 @@
 namespace berth::sys {
 namespace {
 
+// The value of the SIGTERM that cancels a request; any that nobody else sends.
+constexpr int kCancelled = 0x6274;
 constexpr int kParentField = 4;
 constexpr int kStartField = 22;
 
@@ -142,6 +144,16 @@ bool ask_to_end(pid_t pid) {
   if (::kill(pid, SIGTERM) != 0) return false;
   ::kill(pid, SIGCONT);
   return true;
+}
+
+bool ask_to_cancel(pid_t pid) {
+  if (::sigqueue(pid, SIGTERM, {.sival_int = kCancelled}) != 0) return false;
+  ::kill(pid, SIGCONT);
+  return true;
+}
+
+bool is_cancel(const siginfo_t& signal) {
+  return signal.si_signo == SIGTERM && signal.si_code == SI_QUEUE && signal.si_value.sival_int == kCancelled;
 }
 
 Descriptor process_exit(pid_t pid) {

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -46,6 +47,11 @@ std::vector<pid_t> processes_that_lock(const FileIdentity& file, off_t byte);
 /// Sends SIGTERM, and also continues the process if it is stopped, because a stopped process would not act on
 /// SIGTERM. False: there is no such process, or we may not signal it.
 bool ask_to_end(pid_t pid);
+
+/// The same, to a process that waits in a queue, with the word that its request was cancelled. This SIGTERM
+/// can so be told from one of a machine that shuts down (`is_cancel`).
+bool ask_to_cancel(pid_t pid);
+bool is_cancel(const siginfo_t& signal);
 
 /// A descriptor that is readable once the process has ended. Empty: there is no such process, or no
 /// descriptor.

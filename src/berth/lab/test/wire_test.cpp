@@ -39,6 +39,7 @@ TEST_CASE("what the envoy says arrives as it was said") {
   const Called called{3, "ended\n", "berth: a\nb\n"};
   CHECK(heard<Called>(encode(called)) == called);
   heard<Begun>(encode(Begun{}));
+  heard<Cancelled>(encode(Cancelled{}));
   heard<api::LeaseMessage>(api::encode(api::LeaseMessage(Standing{})));
 }
 
