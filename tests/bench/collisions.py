@@ -122,6 +122,6 @@ def collide(bench: Bench) -> Row:
     with Machine(bench, "collide", devices=8) as machine, servers(machine, 8) as started:
         figures = [play(bench, script, machine) for script in scripts(bench, started)]
     row.tables.append(
-        Table("collide", f"8 × {MODEL}, all free", "% get the same", figures, counts=True, compared=False)
+        Table("collide", f"8 × {MODEL}, all free", "% of the trials", figures, counts=True, compared=False)
     )
     return row

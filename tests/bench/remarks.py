@@ -32,7 +32,7 @@ HEADLINES = {
     "killed-1000": "the same with 1,000 waiting",
     "runs-8": "leases a second by 8 competitors",
     "idle-cpu-1000": "1,000 waiting: processor time",
-    "collide": "two at once get the same GPU",
+    "collide": "two at once: how often both get the same GPU",
     "serve-rps": "requests to the agent",
     "hub-first-100": "a hub tells of 100 machines",
     "submit": "submit a job",
@@ -104,8 +104,8 @@ REMARKS = [
     Remark(
         "killed-*",
         far,
-        "The kernel wakes the next waiter in line, as it wakes the limit. Before the waiter starts its command, it"
-        " asks the driver whether the device's memory is back. The limit does not ask.",
+        "The kernel wakes the next waiter in line, and it wakes the limit in the same way. Before the waiter starts"
+        " its command, it asks the driver whether the device's memory is back. The limit does not ask.",
     ),
     Remark(
         "ended-*",

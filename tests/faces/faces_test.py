@@ -255,7 +255,7 @@ CASES = {
         devices=[0],
         clauses={},
         env={"BERTH_LEASE": "0000000000000001", "CUDA_VISIBLE_DEVICES": "3"},
-        notes=("BERTH_LEASE=0000000000000001 names no live lease of yours",),
+        notes=("the lease in BERTH_LEASE=0000000000000001 has ended, or is not yours",),
     ),
 }
 

@@ -114,7 +114,10 @@ def test_another_users_lease_is_none_to_be_inside_of(one, as_user):
     env = {"BERTH_LEASE": lease, "CUDA_VISIBLE_DEVICES": "0"}
     answer = one.run(*as_user(BOB), one.program, "run", "--no-wait", "--", "echo", "never", env=env)
     assert (answer.status, answer.out) == (75, "")
-    assert f"BERTH_LEASE={lease} names no live lease of yours; it is ignored" in answer.err
+    assert (
+        f"the lease in BERTH_LEASE={lease} has ended, or is not yours; Berth ignores this variable"
+        in answer.err
+    )
     assert list((one.leases / "inside").iterdir()) == []
 
 

@@ -518,8 +518,8 @@ def test_a_stale_lease_in_the_environment_is_ignored_with_its_mask_and_one_warni
     answer = lab.berth("run", "-n", "8", "--", "true", env=env)
     assert answer.status == 0
     assert answer.err == (
-        "berth: BERTH_LEASE=00000000000000aa names no live lease of yours; it is ignored, "
-        "and CUDA_VISIBLE_DEVICES with it\n"
+        "berth: the lease in BERTH_LEASE=00000000000000aa has ended, or is not yours; "
+        "Berth ignores this variable and CUDA_VISIBLE_DEVICES\n"
     )
 
 

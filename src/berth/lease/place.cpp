@@ -119,9 +119,9 @@ Result<Place> find_place(const store::Tell& tell, InClaim in_claim) {
     }
     // They came with a lease that is no more.
     place.masks = inherited_masks(kOuterMask);
-    place.warnings.push_back(
-        fmt::format("BERTH_LEASE={} names no live lease of yours; it is ignored, and {} with it", value,
-                    names_of_masks()));
+    place.warnings.push_back(fmt::format(
+        "the lease in BERTH_LEASE={} has ended, or is not yours; Berth ignores this variable and {}", value,
+        names_of_masks()));
     break;
   }
   return place;

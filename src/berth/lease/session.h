@@ -64,7 +64,8 @@ class Session {
   const SitePolicy& policy() const { return options_.policy; }
   const Place& place() const { return place_; }
   const SourceAccess& source() const { return source_; }
-  /// What the asking user should know of the place, one sentence each: "BERTH_LEASE=… names no live lease …".
+  /// What the asking user should know of the place, one sentence each: "the lease in BERTH_LEASE=… has ended
+  /// …".
   const std::vector<std::string>& warnings() const { return place_.warnings; }
 
   /// From now on these processes count as if they were not there: they are about to get a lease.
