@@ -116,10 +116,8 @@ class Adopt : public Command {
       return Output{.out = render::claim_json(
                         {lease.ticket(), lease.devices(), variables,
                          said_end_at_s(lease.ticket(), lease.world().facts.booted_at_s).value_or(0)})};
-    std::string labels;
-    for (const Device* device : lease.devices()) labels += (labels.empty() ? "" : ",") + label(*device);
     return Output{.out = fmt::format("lease {}: GPU {} for process {} ({}) until it ends\n",
-                                     to_text(lease.ticket().id), labels, pid_,
+                                     to_text(lease.ticket().id), lease.labels(), pid_,
                                      render::short_command(sys::process_command(pid_)))};
   }
 

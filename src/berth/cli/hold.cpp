@@ -53,12 +53,6 @@ Result<sys::Descriptor> catch_signals() {
   return signals;
 }
 
-std::string labels_of(const leasing::HeldLease& lease) {
-  std::string labels;
-  for (const Device* device : lease.devices()) labels += (labels.empty() ? "" : ",") + label(*device);
-  return labels;
-}
-
 // What was inherited: pipes that others wait on, an outer lease. All that is ours is close-on-exec.
 void close_what_is_not_ours() {
   const sys::Descriptor own(::open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -188,7 +182,7 @@ Result<Output> keep(Ends ends, const std::function<Result<Kept>()>& take, const 
   BERTH_DO(leave_caller());
   tell_status(told, status);
   kept.lease.end_watch();
-  tell_others(kept, NoticeEvent::start, "began on GPU " + labels_of(kept.lease));
+  tell_others(kept, NoticeEvent::start, "began on GPU " + kept.lease.labels());
   const std::string end = wait_for_end(ends, clock, kept);
   kept.lease.release();
   tell_others(kept, NoticeEvent::end, end);

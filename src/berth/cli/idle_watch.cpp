@@ -12,12 +12,6 @@ IdleSpan::Time since_start() {
   return std::chrono::duration_cast<IdleSpan::Time>(std::chrono::steady_clock::now().time_since_epoch());
 }
 
-std::string gpus_of(const leasing::HeldLease& lease) {
-  std::string labels;
-  for (const Device* device : lease.devices()) labels += (labels.empty() ? "GPU " : ",") + label(*device);
-  return labels;
-}
-
 }  // namespace
 
 IdleWatch::IdleWatch(const leasing::Session& session, leasing::HeldLease& lease)
@@ -38,8 +32,9 @@ std::optional<IdleWatch::YieldChange> IdleWatch::go_on() {
   // Where it cannot be written the lease stays as it is: the next time that it becomes idle tries again.
   if (!lease_.yield_from_now(*session_.place().store, grace_s)) return std::nullopt;
   if (!yields) return YieldChange{};
-  return YieldChange{true, fmt::format("nothing has computed on {} for {} (idle_leases of the site)",
-                                       gpus_of(lease_), duration_for_people(span_->after().count()))};
+  return YieldChange{true,
+                     fmt::format("nothing has computed on {} for {} (idle_leases of the site)",
+                                 "GPU " + lease_.labels(), duration_for_people(span_->after().count()))};
 }
 
 bool IdleWatch::computes() const {

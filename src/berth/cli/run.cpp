@@ -115,8 +115,7 @@ class Run {
   }
 
   void tell_what_it_has(sys::JobCommand& command, const leasing::HeldLease& lease) const {
-    std::string labels;
-    for (const Device* device : lease.devices()) labels += (labels.empty() ? "" : ",") + label(*device);
+    const std::string labels = lease.labels();
     const std::string& name = short_name_;
     if (options_.shell) {
       command.environment.emplace_back("BERTH_PROMPT", fmt::format("(GPU {}) ", labels));

@@ -131,9 +131,7 @@ class RunCommand : public Command {
     };
     RunHooks& hooks = options_.hooks;
     hooks.before_start = [tell_of](const leasing::HeldLease& lease) -> Result<void> {
-      std::string labels;
-      for (const Device* device : lease.devices()) labels += (labels.empty() ? "" : ",") + label(*device);
-      tell_of(NoticeEvent::start, "started on GPU " + labels);
+      tell_of(NoticeEvent::start, "started on GPU " + lease.labels());
       return {};
     };
     hooks.before_yes = [this, tell_of](const std::vector<std::string>& devices) -> Result<void> {

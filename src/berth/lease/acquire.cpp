@@ -333,6 +333,10 @@ std::vector<const Device*> HeldLease::devices() const {
   return found;
 }
 
+std::string HeldLease::labels() const {
+  return device_labels(ticket().devices, world_.facts.snapshot);
+}
+
 Result<Acquired> acquire_in_turn(const SourceAccess& source, store::LeaseStore& store, const Request& request,
                                  const LookOptions& options, const TicketWords& words,
                                  const Patience& patience, const OnWait& on_wait) {

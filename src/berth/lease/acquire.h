@@ -39,6 +39,8 @@ class HeldLease {
   const Ticket& ticket() const { return own_->ticket(); }
   /// As they were when they were granted, in the order in which the job shall see them.
   std::vector<const Device*> devices() const;
+  /// Their labels, with commas.
+  std::string labels() const;
   /// The machine as it was when they were granted.
   const World& world() const { return world_; }
   /// What the user should know about the choice, one sentence each.
