@@ -29,6 +29,8 @@ TEST_CASE("what a host asks for arrives as it was asked") {
   ask.request.shared = true;
   ask.request.promise_bytes = 1ULL << 40;
   ask.request.allowed_processes = 2;
+  ask.request.time_s = 7200;
+  ask.request.yield_s = 30;
   const auto heard = decode_ask(encode(ask));
   if (!heard) FAIL(heard.error().message);
   CHECK(heard->version == ask.version);
@@ -47,6 +49,8 @@ TEST_CASE("what a host asks for arrives as it was asked") {
   CHECK(heard->request.shared);
   CHECK(heard->request.promise_bytes == 1ULL << 40);
   CHECK(heard->request.allowed_processes == 2);
+  CHECK(heard->request.time_s == 7200);
+  CHECK(heard->request.yield_s == 30);
 }
 
 TEST_CASE("to admit none is not the same as not to have looked") {
@@ -60,6 +64,7 @@ TEST_CASE("to admit none is not the same as not to have looked") {
 TEST_CASE("each message arrives as it was sent") {
   Standing waiting{
       .position = 2, .behind = Ticket{}, .waited = std::chrono::seconds(65), .reason = "behind alice"};
+  waiting.starts_at_s = 1'795'265'000;
   waiting.behind->id = TicketId{77};
   waiting.behind->pid = 4711;
   waiting.behind->user = "alice";
@@ -68,6 +73,7 @@ TEST_CASE("each message arrives as it was sent") {
   const auto seen = std::get<Standing>(again(waiting));
   CHECK(seen.position == 2);
   CHECK(seen.waited == std::chrono::seconds(65));
+  CHECK(seen.starts_at_s == 1'795'265'000);
   CHECK(seen.reason == "behind alice");
   CHECK(seen.behind == waiting.behind);
   CHECK_FALSE(std::get<Standing>(again(Standing{})).behind);

@@ -70,6 +70,8 @@ TEST_CASE("what was written is read again") {
     ticket.promise_bytes = ticket.shared ? *rc::gen::arbitrary<std::uint64_t>() : 0;
     ticket.time_s.reset();
     if (*rc::gen::arbitrary<bool>()) ticket.time_s = *rc::gen::inRange<std::int64_t>(1, kLongestTimeS + 1);
+    if (*rc::gen::arbitrary<bool>()) ticket.yield_s = *rc::gen::inRange<std::int64_t>(1, 1000);
+    if (*rc::gen::arbitrary<bool>()) ticket.turn = *rc::gen::inRange(0, 1000);
     ticket.helper_pid = *rc::gen::inRange<std::uint32_t>(0, 3);
     ticket.helper_start_ticks = ticket.helper_pid == 0 ? 0 : *rc::gen::arbitrary<std::uint64_t>();
     ticket.kept = *rc::gen::arbitrary<bool>();
@@ -124,8 +126,8 @@ TEST_CASE("a grant adds to the text and changes nothing before, so a half-writte
 
 TEST_CASE("what a ticket has not is not in its text, and a kept one says for whom") {
   const std::string plain = encode_ticket(example());
-  for (const char* key : {"helper_pid", "kept=", "job_pid", "slurm_job", "asked_at",
-                          "shared=", "promise_bytes=", "granted_at=", "granted_boot=", "device="})
+  for (const char* key : {"helper_pid", "kept=", "job_pid", "slurm_job", "asked_at", "shared=",
+                          "promise_bytes=", "yield=", "turn=", "granted_at=", "granted_boot=", "device="})
     CHECK_FALSE(plain.contains(key));
   Ticket ticket = example();
   ticket.kept = true;
@@ -134,7 +136,10 @@ TEST_CASE("what a ticket has not is not in its text, and a kept one says for who
   ticket.shared = true;
   CHECK(encode_ticket(ticket).contains(
       "\npid_start=123456\nkept=1\njob_pid=5\njob_pid_start=0\nslurm_job=12\njoined_at="));
-  CHECK(encode_ticket(ticket).contains("\ncount=2\nshared=1\npromise_bytes=0\ntime=7200\nrequest="));
+  ticket.yield_s = 30;
+  ticket.turn = 4;
+  CHECK(encode_ticket(ticket).contains(
+      "\ncount=2\nshared=1\npromise_bytes=0\ntime=7200\nyield=30\nturn=4\nrequest="));
 }
 
 TEST_CASE("marks that are not 1 and keys in sections are passed over, as by every version") {

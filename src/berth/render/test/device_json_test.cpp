@@ -70,6 +70,23 @@ TEST_CASE("a device is named in each document in one way, and a verdict names it
     "note": "sweep"}])"));
 }
 
+TEST_CASE("a process of a lease names it, and one of none says so") {
+  Facts facts = test::machine(1);
+  Device& device = facts.snapshot.devices[0];
+  test::add_process(device, test::process(77, test::kGiB));
+  test::add_process(device, test::process(78, test::kGiB));
+  facts.process_leases.emplace(77, TicketId{0x1234});
+  Ledger ledger;
+  ledger.tickets = {test::lease(0x1234, device.uuid)};
+  const std::vector<Verdict> verdicts;
+  const std::set<std::uint32_t> assumed;
+  const IdleTimes idle;
+  const LeasesByDevice leases(ledger);
+  const Json told = device_json(device, nullptr, {facts, ledger, verdicts, assumed, idle}, leases);
+  CHECK(told["processes"][0]["lease"] == "0000000000001234");
+  CHECK(told["processes"][1]["lease"].is_null());
+}
+
 TEST_CASE("a leased device is told to be idle, and since when") {
   const Facts facts = test::machine(2);
   Ledger ledger;

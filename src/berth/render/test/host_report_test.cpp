@@ -29,6 +29,7 @@ HostReport busy_machine() {
   snapshot.driver_version = "550.54";
   snapshot.cuda_version = 12'040;
   snapshot.notes = {"a note"};
+  report.facts.host = HostFacts{"node01", {"nvlink", "room:b12"}};
   snapshot.stale_reason = "the driver is not responding";
   devices[0].health = {false, true, 3, true};
   devices[0].persistence = true;
@@ -57,6 +58,8 @@ HostReport busy_machine() {
   lease.slurm_job = 12;
   lease.asked_at = "desk1:7";
   lease.time_s = 7200;
+  lease.yield_s = 30;
+  lease.ending = true;
   lease.count = 2;
   lease.request = "1 whole GPU";
   lease.command = "train.py \"\xe2\x9c\x93\"";
@@ -124,7 +127,9 @@ TEST_CASE("what was read of a machine is written as it was") {
   CHECK(read->ledger.tickets.front().asked_at == "desk1:7");
   CHECK(read->waiters.front().ticket.joined_s == 1'795'265'300);
   CHECK(read->ledger.tickets.front().count == 2);
-  CHECK(read->ledger.tickets.front().job_pid == 5);
+  CHECK(read->ledger.tickets.front().yield_s == 30);
+  CHECK(read->ledger.tickets.front().ending);
+  CHECK(read->facts.host == report.facts.host);
   CHECK(read->ledger.tickets.front().request == "1 whole GPU");
   CHECK(listing.contains("\"label\":\"3:1\""));
   CHECK(listing.contains("\"leases\":[\"0000000000001234\"]"));
@@ -443,6 +448,39 @@ TEST_CASE("a waiter names whom it stands behind, and has no copy of what that as
   CHECK(behind->id.value == 0x1234);
   CHECK(behind->devices.empty());
   CHECK(behind->command.size() < 300);
+}
+
+TEST_CASE("what is told of whom a waiter stands behind is what is told of that lease or waiter itself") {
+  HostReport report = busy_machine();
+  Ticket& lease = report.ledger.tickets.front();
+  lease.uid = 1001;
+  lease.user = "ada";
+  lease.pid = 4711;
+  Standing first = report.waiters.front();
+  first.behind = lease;
+  first.ticket.uid = 1002;
+  first.ticket.user = "bob";
+  first.ticket.pid = 4712;
+  first.ticket.command = "tune.py";
+  Standing second = first;
+  second.ticket.id = TicketId{0x2001};
+  second.behind = first.ticket;
+  report.waiters = {first, second};
+  const auto read = read_report(listing_of(report), queue_json(report.waiters, Layout::line));
+  REQUIRE(read);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CAPTURE(i);
+    REQUIRE(read->waiters.at(i).behind);
+    const Ticket& told = *read->waiters.at(i).behind;
+    const Ticket& itself = *report.waiters.at(i).behind;
+    CHECK(told.id == itself.id);
+    CHECK(told.phase == itself.phase);
+    CHECK(told.uid == itself.uid);
+    CHECK(told.user == itself.user);
+    CHECK(told.pid == itself.pid);
+    CHECK(told.since_s == itself.since_s);
+    CHECK(told.command == itself.command);
+  }
 }
 
 TEST_CASE("no cut or changed document is more than an error") {

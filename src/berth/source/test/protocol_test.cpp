@@ -37,6 +37,9 @@ TEST_CASE("the step at which an answer stops is told, and what came before it ke
   CHECK(cut_at_last_progress("berth-snapshot 1\nsource=nvml\n").record.empty());
   CHECK(cut_at_last_progress("berth-snapshot 1\n\n[progress]\nstage=device\nindex=1").stage ==
         Stage{Stage::Kind::device, 0, 0});
+  // Half a word is none.
+  CHECK(cut_at_last_progress("berth-snapshot 1\n\n[progress]\nstage=device\nindex=1\ncount=8\nvendor=am")
+            .stage == Stage{Stage::Kind::device, 1, 8});
 }
 
 TEST_CASE("another version is refused, and none is any") {
