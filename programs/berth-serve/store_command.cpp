@@ -1,5 +1,9 @@
 #include "store_command.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "berth/agent/store_health.h"
 #include "berth/cli/environment.h"
 #include "berth/cli/serve_options.h"

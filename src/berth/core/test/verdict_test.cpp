@@ -1,5 +1,7 @@
 #include "berth/core/verdict.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "machine.h"
