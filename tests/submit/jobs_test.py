@@ -67,11 +67,63 @@ def test_what_makes_no_sense_is_refused(lab, words):
     assert told(lab) == []
 
 
-def test_a_request_that_nothing_can_satisfy_ends_the_job_with_the_reason(lab):
-    number = submit(lab, "-n", "9", "--", "true")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-n", "9"],
+        ["-n", "9", "--at", "1h"],
+        ["-n", "9", "--after", "1"],
+        ["-n", "9", "--array", "0-3"],
+        ["--name", "A100"],
+        ["--devices", "8"],
+    ],
+)
+def test_what_this_machine_can_never_grant_is_refused_at_once_as_by_run(lab, words):
+    submit(lab, "--at", "1h", "--", "true")
+    request = words[:2]
+    refused = lab.berth("run", *request, "--", "true")
+    assert refused.status in (2, 69) and refused.out == ""
+    assert lab.berth("submit", *words, "--", "true") == refused
+    assert len(told(lab)) == 1
+
+
+def test_a_time_that_the_site_never_allows_is_refused_at_once(lab):
+    (lab.directory / "site.toml").write_text('time = "1h"\n[limits]\ngpus = 4\n')
+    assert "a lease here lasts 1h at most" in lab.berth("submit", "--time", "2h", "--", "true").err
+    assert "limit is 4 GPUs" in lab.berth("submit", "-n", "5", "--", "true").err
+    assert told(lab) == []
+
+
+def test_a_device_that_is_lost_now_may_be_back_for_a_job_that_starts_later(make_lab):
+    lab = make_lab('[[device]]\nmodel = "H100"\n[[device]]\nmodel = "H100"\nlost = true\n')
+    answer = lab.berth("submit", "-n", "2", "--", "true")
+    assert (answer.status, answer.out) == (69, "")
+    assert "GPU 1  lost" in answer.err
+    first = submit(lab, "-n", "2", "--at", "1h", "--", "true")
+    submit(lab, "-n", "2", "--after-ok", first, "--", "true")
+    assert lab.berth("submit", "-n", "3", "--at", "1h", "--", "true").status == 69
+
+
+def test_a_machine_that_cannot_be_looked_at_takes_every_job(make_lab):
+    lab = make_lab('[[fault]]\ncall = "nvmlInit*"\nresult = 9\n[[device]]\nmodel = "H100"\n')
+    assert lab.berth("run", "-n", "9", "--", "true").status == 69
+    submit(lab, "--at", "1h", "-n", "9", "--", "true")
+
+
+def test_what_is_submitted_in_a_lease_is_for_the_whole_machine(lab):
+    inside = lab.berth("run", "--", lab.program, "submit", "--at", "1h", "-n", "8", "--", "true")
+    assert (inside.status, inside.err) == (0, "")
+
+
+def test_a_request_that_nothing_can_satisfy_any_more_ends_the_job_with_the_reason(lab):
+    first = submit(lab, "--", "sleep", "1000")
+    number = submit(lab, "-n", "8", "--after", first, "--", "true")
+    wait_for(lab, first, "running")
+    lab.change("4xH100")
+    assert lab.berth("cancel", first).status == 0
     assert lab.berth("wait", number).status == 69
-    assert "9 whole GPUs" in job(lab, number)["reason"]
-    assert "9 whole GPUs" in log(lab, number)
+    assert "8 whole GPUs" in job(lab, number)["reason"]
+    assert "8 whole GPUs" in log(lab, number)
 
 
 def test_the_time_of_a_job_ends_it(lab):

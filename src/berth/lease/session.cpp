@@ -237,6 +237,17 @@ Result<Explained> Session::why(const Request& asked) const {
   return explained(request, std::move(world), std::move(verdicts), std::move(standing));
 }
 
+Result<std::optional<Refusal>> Session::never(const Request& asked) const {
+  BERTH_LET(const auto request, settled(asked, options_));
+  BERTH_LET(auto world, look(request));
+  const auto possible = check_possible(request, world.facts);
+  if (possible) return std::nullopt;
+  if (possible.error().code != ErrorCode::impossible) return std::unexpected(possible.error());
+  BERTH_LET(auto verdicts, judge(request, world.ledger, world.facts));
+  BERTH_LET(auto why_not, explained(request, std::move(world), std::move(verdicts), std::nullopt));
+  return refusal_of(std::move(why_not), std::nullopt);
+}
+
 Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, const TicketWords& words,
                                                           const Patience& patience,
                                                           const OnWait& on_wait) const {

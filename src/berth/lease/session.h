@@ -82,6 +82,10 @@ class Session {
   /// Error: as `pick`.
   Result<Explained> why(const Request& request) const;
 
+  /// The refusal with which `acquire` would answer at once, because nothing on this machine can ever satisfy
+  /// the request. nullopt: something could. Error: as `pick`; `impossible` if it asks for too much time.
+  Result<std::optional<Refusal>> never(const Request& request) const;
+
   /// Takes a lease for this process, in its turn, as acquire_in_turn. Error: as `pick`; `not_now` if the
   /// request would wait for leases that this process has itself, according to `words`.
   Result<std::variant<HeldLease, Refusal>> acquire(const Request& request, const TicketWords& words,
