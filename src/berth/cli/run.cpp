@@ -222,6 +222,8 @@ class Run {
         for (const pid_t pid : left) sys::ask_to_end(pid);
         continue;
       }
+      // What was about to become a runner of jobs is one by now.
+      if (left.empty()) continue;
       if (const auto reason = why_to_end(left, lease, used)) {
         tell(fmt::format("{}: {}", *reason, leasing::in_words(left)));
         return true;
