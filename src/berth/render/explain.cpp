@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 
+#include "berth/core/device_memory.h"
 #include "berth/core/record.h"
 #include "berth/core/units.h"
 #include "berth/render/waiting.h"
@@ -125,6 +126,14 @@ std::string left_for_a_share(const Verdict& verdict) {
   return fmt::format(", {} left", bytes_for_people(*verdict.free_bytes));
 }
 
+/// "; 30 GiB of 80 GiB are left for shares": likewise.
+std::string left_for_shares(const Verdict& verdict, const Device& device) {
+  const auto lendable = lendable_memory(device);
+  if (left_for_a_share(verdict).empty() || !lendable) return "";
+  return fmt::format("; {} of {} are left for shares", bytes_for_people(*verdict.free_bytes),
+                     bytes_for_people(*lendable));
+}
+
 std::string in_line(const Why& why, const Style& style) {
   Standing standing = told(*why.standing, why.snapshot, style);
   standing.waited = {};
@@ -212,7 +221,7 @@ std::string sentence(const Verdict& verdict, const Device& device, const Style& 
                  : fmt::format("{}: {}", state_in_words(device.state), printable(device.state_reason));
     case Clause::not_leased:
       if (who.empty()) return reason;
-      return fmt::format("leased by {}", who);
+      return fmt::format("leased by {}{}", who, left_for_shares(verdict, device));
     case Clause::no_outsider:
       if (who.empty()) return reason;
       return fmt::format("used without a lease by {}", who);
