@@ -25,6 +25,9 @@ struct Explained {
   std::vector<std::string> looser;  ///< requests that would succeed now, in words
   /// How the request stands, or would stand, behind those that came earlier. nullopt: nobody is before it.
   std::optional<Standing> standing{};
+  /// About when it would start if it were made now, as Standing::starts_at_s. nullopt: also if it could start
+  /// at once, and after any other question than `why`.
+  std::optional<std::int64_t> starts_at_s{};
 };
 
 /// The request is not granted.

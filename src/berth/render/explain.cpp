@@ -355,7 +355,10 @@ std::string explanation(const Why& why, const Style& style) {
                         why.request.count, none_or_number(why.possible));
   } else {
     text += fmt::format("Not now: {} wanted, {} free.\n", why.request.count, none_or_number(free));
-    if (why.standing) text += wrapped(place_in_line(why, style), style.width, 0) + "\n";
+    if (why.standing)
+      text += wrapped(place_in_line(why, style), style.width, 0) + "\n";
+    else if (why.starts_at_s)
+      text += fmt::format("If you asked now, it would start about {}.\n", clock_time(*why.starts_at_s, style));
   }
   return text + looser_lines(why, style);
 }

@@ -54,6 +54,8 @@ struct Why {
   std::size_t possible = 0;            ///< how many devices could ever serve it
   std::vector<std::string> looser;     ///< requests that would succeed now, in words
   const Standing* standing = nullptr;  ///< its present or future place behind another request
+  /// About when it would start if it were made now; nullopt: at once, or that is not known.
+  std::optional<std::int64_t> starts_at_s{};
 };
 
 /// The answer of `why`: a line for each device, then the result.
