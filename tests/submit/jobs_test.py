@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -59,6 +60,43 @@ def test_a_command_that_is_not_there_is_told_at_submit(lab):
     assert (answer.status, answer.out) == (127, "")
     assert "trian: there is no such command on PATH" in answer.err
     assert told(lab) == []
+
+
+def test_jobs_are_shown_by_their_state_and_arrays_task_by_task(lab):
+    ended = submit(lab, "--", "true")
+    failed = submit(lab, "-J", "bad", "--", "false")
+    array = submit(lab, "--array", "0-2", "--", "sh", "-c", "exit $((BERTH_ARRAY_INDEX == 1))")
+    later = submit(lab, "--at", "1h", "--", "true")
+    lab.berth("wait", ended, failed, array)
+
+    def shown(*words):
+        table = lab.berth("jobs", *words).out.split("\n\n")[0].splitlines()[1:]
+        ids = [line.split()[0] for line in table]
+        assert [job["id"] for job in checked(lab.berth("jobs", "--json", *words), "jobs")["jobs"]] == ids
+        return ids
+
+    assert shown("--state", "failed") == [failed, f"{array}.1"]
+    assert shown("--state", "failed", array) == [f"{array}.1"]
+    assert shown("--state=waiting", "--state=failed", failed, later) == [failed, later]
+    assert shown("--state", "done") == [ended, f"{array}.0", f"{array}.2"]
+    assert lab.berth("jobs", "--state", "running").out == "no job of yours is running\n"
+    assert (
+        lab.berth("jobs", "--state", "in-line", "--state", "running").out
+        == "no job of yours is in line or running\n"
+    )
+    assert lab.berth("jobs", "--state", "bad").status == 2
+
+
+def test_a_job_that_waits_for_its_time_says_it(lab):
+    number = submit(lab, "--at", "1h", "--", "true")
+    at = job(lab, number)["not_before_s"]
+    clock = lab.run("date", "-d", f"@{at}", "+%H:%M").out.strip()
+    assert re.search(
+        rf"^job {number}: starts at (\d+ \w+ )?{clock} at the earliest$", lab.berth("jobs").out, re.M
+    )
+    soon = submit(lab, "--at", "1s", "--", "true")
+    assert lab.berth("wait", soon).status == 0
+    assert "earliest" not in lab.berth("jobs", soon).out
 
 
 @pytest.mark.parametrize("words", [(), ("-n", "0", "--", "true"), ("--job-name", "", "--", "true")])
