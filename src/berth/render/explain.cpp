@@ -291,6 +291,20 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
   return lines;
 }
 
+std::string folded(std::string_view lines, const Style& style) {
+  std::string text;
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    const std::string_view line = lines.substr(0, end);
+    const bool is_laid_out = line.starts_with(' ') || line.find_first_of("\r\x1b") != std::string_view::npos;
+    text +=
+        is_laid_out || display_width(line) <= style.width ? std::string(line) : wrapped(line, style.width, 0);
+    if (end < lines.size()) text += '\n';
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  return text;
+}
+
 std::vector<const Device*> devices_of(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
   std::vector<const Device*> devices;
   auto device = snapshot.devices.begin();
@@ -358,7 +372,8 @@ std::string explanation(const Why& why, const Style& style) {
     if (why.standing)
       text += wrapped(place_in_line(why, style), style.width, 0) + "\n";
     else if (why.starts_at_s)
-      text += fmt::format("If you asked now, it would start about {}.\n", clock_time(*why.starts_at_s, style));
+      text +=
+          fmt::format("If you asked now, it would start about {}.\n", clock_time(*why.starts_at_s, style));
   }
   return text + looser_lines(why, style);
 }

@@ -69,4 +69,8 @@ std::string refusal(const Why& why, const Style& style);
 /// fills the first line up to that column.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
 
+/// The lines, those that are too wide for the reader broken between words. A line that begins with a blank or
+/// has colours is laid out already, and stays.
+std::string folded(std::string_view lines, const Style& style);
+
 }  // namespace berth::render
