@@ -215,6 +215,17 @@ def test_list_and_queue_show_the_job(make_lab):
 # Cancelling
 
 
+def test_one_that_is_cancelled_just_as_it_starts_leaves_no_ticket(lab):
+    for _ in range(10):
+        number = submit(lab, "--", "sleep", "1000")
+        state = spool(lab) / number / "state"
+        while "[started]" not in (state.read_text() if state.exists() else ""):
+            pass
+        assert lab.berth("cancel", number).status == 0
+        assert job(lab, number)["state"] == "cancelled"
+        eventually(lambda: list((lab.leases / "leases").iterdir()) == [])
+
+
 def test_one_that_waits_is_cancelled_and_never_runs(make_lab):
     lab = make_lab("1xH100")
     (holder,) = fill(lab, 1)
