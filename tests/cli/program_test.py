@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from schemas import checked
+from terminal import on_terminal
 
 COMMANDS = ["list", "pick", "why", "run", "submit", "sbatch", "each", "jobs", "log", "wait", "retry", "forget", "shell", "claim", "adopt", "queue", "top", "mcp", "serve", "store", "usage", "simulate", "release",
             "extend", "cancel", "verify", "init", "prolog", "epilog", "doctor", "completion", "version", "help"]  # fmt: skip
@@ -165,3 +166,12 @@ def test_the_manual_page_has_every_option_and_is_sound_roff(lab):
         ["groff", "-man", "-Tutf8", "-ww", "-z"], input=page, text=True, capture_output=True, timeout=30
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_message_is_folded_between_words_on_a_terminal_and_nowhere_else(lab):
+    whole = lab.berth("lease").err
+    assert whole.count("\n") == 1 and len(whole) > 160
+    status, shown = on_terminal(lab, "lease")
+    assert status == 2
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    assert shown.replace("\n", " ") == whole.replace("\n", " ")

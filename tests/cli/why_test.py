@@ -1,5 +1,7 @@
 import os
+import re
 
+from jobs import holder
 from schemas import checked
 from terminal import on_terminal, plain
 
@@ -46,3 +48,11 @@ def test_a_terminal_gets_lines_that_fit(make_lab):
 
 def test_usage_is_still_usage(lab):
     assert lab.berth("why", "-n", "none").status == 2
+
+
+def test_of_a_device_that_is_shared_it_says_how_much_is_left(lab):
+    holder(lab, "--memory", "50G", "--devices", "0")
+    told = lab.berth("why", "--memory", "50G", "--devices", "0").out
+    assert re.search(r"\nGPU 0    leased by .*; 29\.\d GiB of 79\.\d GiB are left for shares\n", told)
+    holder(lab, "--devices", "1")
+    assert "left" not in lab.berth("why", "--memory", "50G", "--devices", "1").out

@@ -82,6 +82,30 @@ def test_who_waits_for_leases_with_times_is_told_when_it_starts(four):
         leaves(job)
 
 
+def test_why_tells_the_start_also_if_nobody_waits(four):
+    holder(four, "-n", "2", "--time", "2h")
+    holder(four, "--time", "1h")
+    ends = sorted(lease["until_s"] for lease in document(four, "list")["leases"])
+    for count, start in (("1", None), ("2", ends[0]), ("3", ends[1])):
+        why = document(four, "why", "-n", count)
+        assert (why["position"], why["starts_at_s"]) == (None, start)
+    assert f"\nIf you asked now, it would start about {clock(ends[1])}.\n" in four.berth("why", "-n", "4").out
+    holder(four)
+    assert document(four, "why", "-n", "3")["starts_at_s"] == ends[1]
+    assert document(four, "why", "-n", "4")["starts_at_s"] is None  # nobody knows when the last one ends
+    assert "would start" not in four.berth("why", "-n", "4").out
+
+
+def test_why_tells_no_start_if_more_than_leases_is_in_the_way(make_lab):
+    lab = make_lab('[[device]]\nmodel = "H100"\n[[device]]\nmodel = "H100"\nutilization = 90\n')
+    holder(lab, "--devices", "0", "--time", "1h")
+    (lease,) = document(lab, "list")["leases"]
+    assert document(lab, "why", "--util", "5")["starts_at_s"] == lease["until_s"]
+    assert document(lab, "why", "--util", "5", "-n", "2")["starts_at_s"] is None
+    (lab.directory / "site.toml").write_text("[limits]\ngpus = 2\n")
+    assert document(lab, "why", "-n", "2")["starts_at_s"] is None  # nobody knows when the limit lets it pass
+
+
 def test_what_is_free_and_kept_for_a_waiter_is_offered_to_nobody(in_order):
     four = in_order("4xH100")
     held = holder(four, "--devices", "0")
@@ -139,7 +163,7 @@ def test_pick_list_why_queue_and_run_say_the_same(make_lab, seed):
         job = waiter(lab, *asked).says("in line")
         mine = next(each for each in queue(lab) if each["id"] not in {other["id"] for other in before})
         assert (mine["behind"], mine["position"]) == (why["behind"], why["position"] or 1)
-        assert mine["starts_at_s"] == why["starts_at_s"] or why["position"] is None
+        assert mine["starts_at_s"] == why["starts_at_s"]
         waiting.append(job)
     for job in reversed(waiting):
         leaves(job)

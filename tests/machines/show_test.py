@@ -191,6 +191,18 @@ def test_usage_of_all_hosts_has_the_host_in_each_row(two):
     assert head.split()[:2] == ["HOST", "USER"] and row.split()[:2] == ["gpu2", "ada"]
 
 
+def test_usage_of_hosts_without_an_agent_says_what_is_missing_and_what_to_do(two):
+    two.add_down("gpu3")
+    for json_too in ([], ["--json"]):
+        done = two.run("usage", "--anywhere", "--hosts", "gpu1,gpu2,gpu3", *json_too)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "gpu2: " in done.stderr and "start `berth serve`" in done.stderr
+        assert (
+            "berth: no host tells how its GPUs were used: the agent of a host counts that (`berth serve`)"
+            in done.stderr
+        )
+
+
 def has_an_agent(host, script: str) -> None:
     """What berth-serve says there: `berth usage` becomes the one beside it."""
     found = host.folder / "bin"

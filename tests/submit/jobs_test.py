@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -61,17 +62,106 @@ def test_a_command_that_is_not_there_is_told_at_submit(lab):
     assert told(lab) == []
 
 
+def test_jobs_are_shown_by_their_state_and_arrays_task_by_task(lab):
+    ended = submit(lab, "--", "true")
+    failed = submit(lab, "-J", "bad", "--", "false")
+    array = submit(lab, "--array", "0-2", "--", "sh", "-c", "exit $((BERTH_ARRAY_INDEX == 1))")
+    later = submit(lab, "--at", "1h", "--", "true")
+    lab.berth("wait", ended, failed, array)
+
+    def shown(*words):
+        table = lab.berth("jobs", *words).out.split("\n\n")[0].splitlines()[1:]
+        ids = [line.split()[0] for line in table]
+        assert [job["id"] for job in checked(lab.berth("jobs", "--json", *words), "jobs")["jobs"]] == ids
+        return ids
+
+    assert shown("--state", "failed") == [failed, f"{array}.1"]
+    assert shown("--state", "failed", array) == [f"{array}.1"]
+    assert shown("--state=waiting", "--state=failed", failed, later) == [failed, later]
+    assert shown("--state", "done") == [ended, f"{array}.0", f"{array}.2"]
+    assert lab.berth("jobs", "--state", "running").out == "no job of yours is running\n"
+    assert (
+        lab.berth("jobs", "--state", "in-line", "--state", "running").out
+        == "no job of yours is in line or running\n"
+    )
+    assert lab.berth("jobs", "--state", "bad").status == 2
+
+
+def test_a_job_that_waits_for_its_time_says_it(lab):
+    number = submit(lab, "--at", "1h", "--", "true")
+    at = job(lab, number)["not_before_s"]
+    clock = lab.run("date", "-d", f"@{at}", "+%H:%M").out.strip()
+    assert re.search(
+        rf"^job {number}: starts at (\d+ \w+ )?{clock} at the earliest$", lab.berth("jobs").out, re.M
+    )
+    soon = submit(lab, "--at", "1s", "--", "true")
+    assert lab.berth("wait", soon).status == 0
+    assert "earliest" not in lab.berth("jobs", soon).out
+
+
 @pytest.mark.parametrize("words", [(), ("-n", "0", "--", "true"), ("--job-name", "", "--", "true")])
 def test_what_makes_no_sense_is_refused(lab, words):
     assert lab.berth("submit", *words).status == 2
     assert told(lab) == []
 
 
-def test_a_request_that_nothing_can_satisfy_ends_the_job_with_the_reason(lab):
-    number = submit(lab, "-n", "9", "--", "true")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-n", "9"],
+        ["-n", "9", "--at", "1h"],
+        ["-n", "9", "--after", "1"],
+        ["-n", "9", "--array", "0-3"],
+        ["--name", "A100"],
+        ["--devices", "8"],
+    ],
+)
+def test_what_this_machine_can_never_grant_is_refused_at_once_as_by_run(lab, words):
+    submit(lab, "--at", "1h", "--", "true")
+    request = words[:2]
+    refused = lab.berth("run", *request, "--", "true")
+    assert refused.status in (2, 69) and refused.out == ""
+    assert lab.berth("submit", *words, "--", "true") == refused
+    assert len(told(lab)) == 1
+
+
+def test_a_time_that_the_site_never_allows_is_refused_at_once(lab):
+    (lab.directory / "site.toml").write_text('time = "1h"\n[limits]\ngpus = 4\n')
+    assert "a lease here lasts 1h at most" in lab.berth("submit", "--time", "2h", "--", "true").err
+    assert "limit is 4 GPUs" in lab.berth("submit", "-n", "5", "--", "true").err
+    assert told(lab) == []
+
+
+def test_a_device_that_is_lost_now_may_be_back_for_a_job_that_starts_later(make_lab):
+    lab = make_lab('[[device]]\nmodel = "H100"\n[[device]]\nmodel = "H100"\nlost = true\n')
+    answer = lab.berth("submit", "-n", "2", "--", "true")
+    assert (answer.status, answer.out) == (69, "")
+    assert "GPU 1  lost" in answer.err
+    first = submit(lab, "-n", "2", "--at", "1h", "--", "true")
+    submit(lab, "-n", "2", "--after-ok", first, "--", "true")
+    assert lab.berth("submit", "-n", "3", "--at", "1h", "--", "true").status == 69
+
+
+def test_a_machine_that_cannot_be_looked_at_takes_every_job(make_lab):
+    lab = make_lab('[[fault]]\ncall = "nvmlInit*"\nresult = 9\n[[device]]\nmodel = "H100"\n')
+    assert lab.berth("run", "-n", "9", "--", "true").status == 69
+    submit(lab, "--at", "1h", "-n", "9", "--", "true")
+
+
+def test_what_is_submitted_in_a_lease_is_for_the_whole_machine(lab):
+    inside = lab.berth("run", "--", lab.program, "submit", "--at", "1h", "-n", "8", "--", "true")
+    assert (inside.status, inside.err) == (0, "")
+
+
+def test_a_request_that_nothing_can_satisfy_any_more_ends_the_job_with_the_reason(lab):
+    first = submit(lab, "--", "sleep", "1000")
+    number = submit(lab, "-n", "8", "--after", first, "--", "true")
+    wait_for(lab, first, "running")
+    lab.change("4xH100")
+    assert lab.berth("cancel", first).status == 0
     assert lab.berth("wait", number).status == 69
-    assert "9 whole GPUs" in job(lab, number)["reason"]
-    assert "9 whole GPUs" in log(lab, number)
+    assert "8 whole GPUs" in job(lab, number)["reason"]
+    assert "8 whole GPUs" in log(lab, number)
 
 
 def test_the_time_of_a_job_ends_it(lab):
@@ -123,6 +213,17 @@ def test_list_and_queue_show_the_job(make_lab):
 
 
 # Cancelling
+
+
+def test_one_that_is_cancelled_just_as_it_starts_leaves_no_ticket(lab):
+    for _ in range(10):
+        number = submit(lab, "--", "sleep", "1000")
+        state = spool(lab) / number / "state"
+        while "[started]" not in (state.read_text() if state.exists() else ""):
+            pass
+        assert lab.berth("cancel", number).status == 0
+        assert job(lab, number)["state"] == "cancelled"
+        eventually(lambda: list((lab.leases / "leases").iterdir()) == [])
 
 
 def test_one_that_waits_is_cancelled_and_never_runs(make_lab):

@@ -42,6 +42,11 @@ bool can_write(int descriptor, std::chrono::steady_clock::time_point until) {
   return ::poll(&ready, 1, static_cast<int>(left.count())) > 0;
 }
 
+// On the error stream. Nothing is folded in a pipe.
+std::string for_reader(std::string_view lines) {
+  return render::for_terminal(render::folded(lines, Environment::style_of(STDERR_FILENO)));
+}
+
 }  // namespace
 
 std::string_view variable(const char* name) {
@@ -141,11 +146,11 @@ Result<void> write_log(std::string_view text) {
 }
 
 void write_error(std::string_view text) {
-  [[maybe_unused]] const auto written = write_all(2, render::for_terminal(text));
+  [[maybe_unused]] const auto written = write_all(STDERR_FILENO, for_reader(text));
 }
 
 bool mention(std::string_view words) {
-  const std::string safe = render::for_terminal(words);
+  const std::string safe = for_reader(words);
   std::string_view text = safe;
   // A reader that has gone away is no reason to end a job, or a wait.
   const auto before = std::signal(SIGPIPE, SIG_IGN);

@@ -33,7 +33,9 @@ constexpr std::string_view kJobsAbout =
     "which GPU, and its exit status. `waiting`: another job of yours with the same request is before "
     "it, or the time of --at has not come, or the job of --after is not over. `in line`: it waits for its "
     "GPUs in the queue of the machine (`berth queue`). "
-    "`interrupted`: it was started, and then cut off by kill -9 or a reboot.";
+    "`interrupted`: it was started, and then cut off by kill -9 or a reboot.\n"
+    "\n"
+    "    berth jobs --state failed --state interrupted";
 
 constexpr std::string_view kLogAbout =
     "Prints what the job has printed so far, its errors included. With --anywhere, that of a job that was "
@@ -53,9 +55,13 @@ constexpr std::string_view kForgetAbout = "Removes jobs that are over, with all 
 
 constexpr std::string_view kWordsOfJobs = "__tasks";
 
-render::JobsOfHosts look_at_jobs(const std::vector<LabHost>& hosts) {
+render::JobsOfHosts look_at_jobs(const std::vector<LabHost>& hosts,
+                                 const std::vector<std::string>& states = {}) {
   render::JobsOfHosts jobs;
-  const auto documents = documents_of(hosts, {"jobs", "--json"});
+  std::vector<std::string> question{"jobs", "--json"};
+  for (const std::string& state : states)
+    question.push_back("--state=" + (state == "in line" ? "in-line" : state));
+  const auto documents = documents_of(hosts, question);
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     auto told = documents[i] ? render::jobs_from_json(*documents[i], hosts[i].name)
                              : Result<std::vector<render::ToldTask>>(std::unexpected(documents[i].error()));
@@ -75,6 +81,7 @@ class JobList : public Command {
     syntax.words_command = kWordsOfJobs;
     syntax.about = kJobsAbout;
     add_watch_options(syntax, watch_, "as JSON (docs/schema/jobs.json)");
+    syntax.options.push_back(state_option(states_));
     add_anywhere_options(syntax, anywhere_, "your jobs on all hosts of the lab, each asked through ssh");
     return syntax;
   }
@@ -96,9 +103,11 @@ class JobList : public Command {
                       words.front()));
     BERTH_LET(const auto meant, hosts_meant(anywhere_));
     return show(watch_, [&](render::Layout layout) -> Result<Output> {
-      const render::JobsOfHosts jobs = look_at_jobs(meant);
-      return Output{.out = watch_.json ? render::jobs_json(jobs, layout)
-                                       : render::jobs_table(jobs, Environment::style_of(1))};
+      const render::JobsOfHosts jobs = look_at_jobs(meant, states_);
+      if (watch_.json) return Output{.out = render::jobs_json(jobs, layout)};
+      const render::Style style = Environment::style_of(1);
+      return Output{.out = states_.empty() ? render::jobs_table(jobs, style)
+                                           : render::jobs_table(jobs, style, none_is_so())};
     });
   }
 
@@ -106,26 +115,35 @@ class JobList : public Command {
                       render::Layout layout) {
     Output output;
     // An array is a line where all jobs are shown, and a line a task where it is asked for.
-    BERTH_LET(const auto tasks, words.empty() ? all_told(spool, output.err) : told(spool, words, output.err));
+    BERTH_LET(auto tasks, words.empty() && states_.empty() ? all_told(spool, output.err)
+                                                           : told(spool, words, output.err));
     // One whose runner was killed has waited for this.
     const auto waits = [](const render::ToldTask& task) { return task.standing.phase == TaskPhase::waiting; };
     if (const auto found = std::ranges::find_if(tasks, waits); found != tasks.end()) {
       BERTH_LET(const bool there, spool.has_runner());
       if (!there) BERTH_DO(ensure_runner(spool, found->id));
     }
-    output.out =
-        watch_.json ? render::jobs_json(tasks, layout) : render::jobs_table(tasks, Environment::style_of(1));
+    keep_states(tasks, states_);
+    const render::Style style = Environment::style_of(1);
+    output.out = watch_.json       ? render::jobs_json(tasks, layout)
+                 : states_.empty() ? render::jobs_table(tasks, style)
+                                   : render::jobs_table(tasks, style, none_is_so());
     return output;
   }
 
   static Result<std::vector<render::ToldTask>> told(const store::JobSpool& spool,
                                                     const std::vector<std::string>& words,
                                                     std::string& errors) {
-    BERTH_LET(auto jobs, named_jobs(spool, words));
+    BERTH_LET(auto jobs, words.empty() ? all_jobs(spool, errors) : named_jobs(spool, words));
     return told_tasks(spool, std::move(jobs), errors);
   }
 
+  std::string none_is_so() const {
+    return fmt::format("no job of yours is {}\n", fmt::join(states_, " or "));
+  }
+
   WatchOptions watch_;
+  std::vector<std::string> states_;
   AnywhereOptions anywhere_;
 };
 

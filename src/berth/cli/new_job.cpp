@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <climits>
@@ -10,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/api/answers.h"
 #include "berth/cli/environment.h"
 #include "berth/cli/notify.h"
 #include "berth/cli/question.h"
@@ -78,6 +80,28 @@ Result<void> check_far(const Submission& submission) {
         "--requeue and --rerun exclude --anywhere: nobody here could know whether what ran on the other "
         "host has ended");
   return {};
+}
+
+bool starts_later(const Job& job) {
+  return job.not_before_s || !job.after.empty() || !job.after_ok.empty();
+}
+
+// A device that is lost now may be back by then.
+bool may_recover(const leasing::Refusal& refusal) {
+  const auto broken = std::ranges::count(refusal.verdicts, Clause::healthy, &Verdict::failed);
+  return std::cmp_greater_equal(refusal.possible + static_cast<std::size_t>(broken), refusal.request.count);
+}
+
+// Asked where the job will ask. nullopt: the request may be granted.
+Result<std::optional<leasing::Refusal>> refusal_for_ever(Environment& environment,
+                                                         const RequestOptions& options) {
+  BERTH_LET(auto place, leasing::find_place({}));
+  if (!variable("BERTH_LEASE").empty()) {
+    place = leasing::machine_around(std::move(place));
+    place.masks.clear();
+  }
+  BERTH_LET(const auto session, open_session_at(std::move(place), environment, options));
+  return session.never(options.request);
 }
 
 }  // namespace
@@ -166,6 +190,19 @@ Result<void> settle(Submission& submission) {
   if (submission.job.requeue && !submission.request.lease.request.request.yield_s)
     return fail(ErrorCode::usage, "--requeue is for jobs that yield: add --yield");
   return {};
+}
+
+Result<void> check_possible_here(Environment& environment, const Submission& submission) {
+  if (submission.request.far.hosts.anywhere) return {};
+  const auto never = refusal_for_ever(environment, submission.request.lease.request);
+  environment.end_probe();
+  if (!never) {
+    const bool is_wrong =
+        never.error().code == ErrorCode::impossible || never.error().code == ErrorCode::usage;
+    return is_wrong ? std::unexpected(never.error()) : Result<void>();
+  }
+  if (!*never || (starts_later(submission.job) && may_recover(**never))) return {};
+  return std::unexpected(api::in_words(**never, Environment::style_of(STDERR_FILENO)));
 }
 
 Result<std::string> current_folder() {

@@ -32,6 +32,11 @@ std::vector<std::string_view> parts_of(std::string_view list);
 /// Checks all options together. Error: `usage`.
 Result<void> settle(Submission& submission);
 
+/// Refuses a job that this machine could never start, as `berth run` does. A job for other hosts passes, and
+/// so does every job if the machine cannot be looked at. Error: `impossible`, with the reasons of all
+/// devices; `usage`.
+Result<void> check_possible_here(Environment& environment, const Submission& submission);
+
 /// The folder of this process, in which a job runs. Error: `failure`.
 Result<std::string> current_folder();
 

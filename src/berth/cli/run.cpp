@@ -78,11 +78,19 @@ class Run {
     request.stands_again = std::exchange(gave_way_, false);
     released_by_.reset();
     heeded_.reset();
+    // It outlives the lease.
+    std::optional<sys::HeldTermination> held;
     BERTH_LET(auto lease, take_lease(session, request, words));
+    // Whoever asks us to end before the command begins would end us with the lease in our hands, and its
+    // ticket would stay until somebody looks. Ctrl-C is not held back: the terminal sends it once, and the
+    // command is not there yet.
+    held.emplace();
     if (options_.hooks.before_start) BERTH_DO(options_.hooks.before_start(lease));
     short_name_ = short_name(lease.world().ledger, lease.ticket().id);
     const sys::JobCommand command = prepare(session.place(), lease);
-    return options_.exec ? replace_self(command) : stay(session, command, lease);
+    if (!options_.exec) return stay(session, command, lease, *held);
+    held.reset();
+    return replace_self(command);
   }
 
   bool stands_in_line_again() const { return gave_way_ && options_.requeue; }
@@ -134,12 +142,12 @@ class Run {
 
   int replace_self(const sys::JobCommand& command) const { return not_started(sys::exec_job(command)); }
 
-  Result<int> stay(const leasing::Session& session, const sys::JobCommand& command,
-                   leasing::HeldLease& lease) {
+  Result<int> stay(const leasing::Session& session, const sys::JobCommand& command, leasing::HeldLease& lease,
+                   const sys::HeldTermination& held) {
     // Where a script has replaced itself by us, its children are ours, and hold nothing.
     std::vector<pid_t> others = sys::own_children();
     TimedEnd end(lease, time_grace_);
-    auto job = sys::JobProcess::start(command);
+    auto job = sys::JobProcess::start(command, held);
     if (!job) return not_started(job.error());
     if (options_.shell) end.job_is_shell(job->pid());
     lease.end_watch();
@@ -222,6 +230,8 @@ class Run {
         for (const pid_t pid : left) sys::ask_to_end(pid);
         continue;
       }
+      // What was about to become a runner of jobs is one by now.
+      if (left.empty()) continue;
       if (const auto reason = why_to_end(left, lease, used)) {
         tell(fmt::format("{}: {}", *reason, leasing::in_words(left)));
         return true;

@@ -188,7 +188,7 @@ class Sbatch : public Command {
  public:
   Syntax syntax() override { return slurm_syntax(typed_); }
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
     const std::string file = words.empty() ? "-" : words.front();
     BERTH_LET(const std::string script, script_of(file, words));
     BERTH_LET(const Values in_script,
@@ -208,8 +208,9 @@ class Sbatch : public Command {
     if (const auto found = values.find("chdir"); found != values.end()) {
       BERTH_LET(job.folder, folder_to_run_in(found->second));
     }
-    BERTH_LET(const auto environment, environment_of(values, job));
-    BERTH_LET(KeptJob kept, keep_job(job, script, environment));
+    BERTH_LET(const auto variables, environment_of(values, job));
+    BERTH_DO(check_possible_here(environment, submission));
+    BERTH_LET(KeptJob kept, keep_job(job, script, variables));
 
     Output output;
     if (!wish.not_kept.empty()) output.err = as_lines(wish.not_kept);

@@ -172,7 +172,7 @@ class Submit : public Command {
     return syntax;
   }
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
     if (words.empty())
       return fail(ErrorCode::usage,
                   "submit which command? berth submit [OPTIONS] -- COMMAND [ARG...]; - reads a script from "
@@ -194,9 +194,10 @@ class Submit : public Command {
     }
     BERTH_DO(settle(submission));
     if (script && submission.request.far.hosts.anywhere) BERTH_DO(shell_of_script(*script));
+    BERTH_DO(check_possible_here(environment, submission));
     submission.job.words = words;
-    const std::vector<std::string> environment = environment_of_job(submission.job);
-    BERTH_LET(auto kept, keep_job(std::move(submission.job), script.value_or(""), environment));
+    const std::vector<std::string> variables = environment_of_job(submission.job);
+    BERTH_LET(auto kept, keep_job(std::move(submission.job), script.value_or(""), variables));
     return Output{.out = fmt::format("{}\n", kept.number), .err = std::move(kept.told)};
   }
 

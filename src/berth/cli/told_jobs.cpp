@@ -84,6 +84,28 @@ std::vector<render::ToldTask> told_tasks(const store::JobSpool& spool, std::vect
   return tasks;
 }
 
+Option state_option(std::vector<std::string>& states) {
+  return {"Options",
+          0,
+          "state",
+          "STATE",
+          "only what is waiting, in-line, running, done, failed, cancelled or interrupted, and each such "
+          "task of an "
+          "array; several times: what is one of these",
+          {"waiting", "in-line", "running", "done", "failed", "cancelled", "interrupted"},
+          [&states](std::string_view value) -> Result<void> {
+            states.emplace_back(value == "in-line" ? "in line" : value);
+            return {};
+          }};
+}
+
+void keep_states(std::vector<render::ToldTask>& tasks, const std::vector<std::string>& states) {
+  if (states.empty()) return;
+  std::erase_if(tasks, [&](const render::ToldTask& task) {
+    return std::ranges::find(states, render::standing_word(task.standing)) == states.end();
+  });
+}
+
 Result<std::string> end_of_output(const std::string& path, std::size_t lines, std::size_t bytes) {
   const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file && errno == ENOENT) return "";

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "berth/cli/named_job.h"
+#include "berth/cli/syntax.h"
 #include "berth/render/jobs.h"
 
 namespace berth::cli {
@@ -19,6 +20,13 @@ Result<std::vector<render::ToldTask>> all_told(const store::JobSpool& spool, std
 /// Each task of these jobs as it is shown. `told` says in whole lines what could not be read.
 std::vector<render::ToldTask> told_tasks(const store::JobSpool& spool, std::vector<NumberedJob> jobs,
                                          std::string& told);
+
+/// `--state STATE`, as often as the user likes: adds to `states` the names of states that the table of jobs
+/// shows.
+Option state_option(std::vector<std::string>& states);
+
+/// Leaves the tasks in these states; all if there are none.
+void keep_states(std::vector<render::ToldTask>& tasks, const std::vector<std::string>& states);
 
 /// The last `lines` lines of a task's output, at most `bytes` bytes. What was cut out of the middle reads as
 /// NULs, and is left out. "": it has printed nothing yet.

@@ -64,7 +64,11 @@ class Usage : public Command {
           usage ? "it does not answer what it was asked" : printable_lines(usage.error().message))});
     }
     const berth::Usage usage = serve::total_usage(by, told, std::move(missing), serve::UsersAre::of_hosts);
-    if (told.empty()) output.status = outcome_of(ErrorCode::failure).exit_status;
+    if (told.empty()) {
+      output.err += as_lines({std::string(render::kNoHostTells)});
+      output.status = outcome_of(ErrorCode::failure).exit_status;
+      return output;
+    }
     output.out = options_.json ? render::usage_json(usage, render::Layout::lines)
                                : render::usage_table(usage, Environment::style_of(1));
     return output;

@@ -44,9 +44,10 @@ class Why : public Command {
     if (!near_.empty()) return fail(ErrorCode::usage, "--near needs --anywhere");
     BERTH_LET(const auto session, open_session(environment, options_));
     BERTH_LET(const auto found, session.why(options_.request));
-    const render::Why why{found.request,  found.world.facts.snapshot,
-                          found.verdicts, found.possible,
-                          found.looser,   found.standing ? &*found.standing : nullptr};
+    const render::Why why{found.request,    found.world.facts.snapshot,
+                          found.verdicts,   found.possible,
+                          found.looser,     found.standing ? &*found.standing : nullptr,
+                          found.starts_at_s};
     return Output{.out = json_ ? render::why_json(why) : render::explanation(why, Environment::style_of(1)),
                   .err = as_lines(leasing::notes_on(found.world))};
   }

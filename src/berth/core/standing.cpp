@@ -29,6 +29,12 @@ std::vector<Verdict> verdicts_on(const Ticket& ticket, const Ledger& ledger, con
   return verdicts.value_or(std::vector<Verdict>{});
 }
 
+/// Whether it is free, or in the way is only what leases and the queue tell.
+bool is_foreseeable(const Verdict& verdict) {
+  return verdict.free() || verdict.failed == Clause::not_leased || verdict.failed == Clause::not_draining ||
+         verdict.failed == Clause::not_awaited;
+}
+
 }  // namespace
 
 std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const std::set<TicketId>& stopped,
@@ -60,6 +66,21 @@ std::optional<Standing> standing_behind(const Ticket& newcomer, const Ledger& le
     if (standing.ticket.id == newcomer.id && standing.behind) return std::move(standing);
   }
   return std::nullopt;
+}
+
+std::optional<std::int64_t> expected_start(Ticket newcomer, const std::vector<Verdict>& verdicts,
+                                           const Ledger& ledger, const Facts& facts,
+                                           const std::set<TicketId>& stopped, Moment now) {
+  newcomer.candidates.clear();
+  for (const Verdict& verdict : verdicts) {
+    if (is_foreseeable(verdict)) newcomer.candidates.push_back(verdict.uuid);
+  }
+  if (newcomer.candidates.size() < newcomer.count) return std::nullopt;
+  Ledger with_it = ledger;
+  with_it.tickets.push_back(newcomer);
+  const auto starts = expected_starts(with_it, facts, now, stopped);
+  const auto mine = starts.find(newcomer.id);
+  return mine == starts.end() ? std::nullopt : std::optional(facts.booted_at_s + mine->second);
 }
 
 std::string in_one_line(const Standing& standing) {

@@ -44,6 +44,12 @@ std::vector<Standing> standings(const Ledger& ledger, const Facts& facts,
 std::optional<Standing> standing_behind(const Ticket& newcomer, const Ledger& ledger, const Facts& facts,
                                         const std::set<TicketId>& stopped, Moment now);
 
+/// About when a request that would be made now starts, as Standing::starts_at_s. Of its candidates only those
+/// count that are free, leased or draining: nobody knows when the others can be had.
+std::optional<std::int64_t> expected_start(Ticket newcomer, const std::vector<Verdict>& verdicts,
+                                           const Ledger& ledger, const Facts& facts,
+                                           const std::set<TicketId>& stopped, Moment now);
+
 /// How a wait goes, in one line: "first in line for 5 min; 1 of 4 free; GPU 3 leased alice 2 h", or "no. 3 in
 /// line for 5 min, behind bob (train.py)".
 std::string in_one_line(const Standing& standing);

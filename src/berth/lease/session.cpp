@@ -74,6 +74,18 @@ Result<std::optional<Standing>> standing_of_newcomer(const Request& request, con
                          world.facts, world.stopped, world.looked_at);
 }
 
+/// About when a request that is made now would start, if it cannot start at once.
+std::optional<std::int64_t> start_of_newcomer(const Request& request, const std::vector<Verdict>& verdicts,
+                                              const World& world) {
+  if (std::cmp_greater_equal(std::ranges::count_if(verdicts, &Verdict::free), request.count))
+    return std::nullopt;
+  // Nobody knows when a limit lets it pass.
+  const auto& limits = world.facts.limits;
+  if (limits && over_limit(*limits, request, world.ledger)) return std::nullopt;
+  return expected_start(newcomer(request, {}, world.ledger, world.facts), verdicts, world.ledger, world.facts,
+                        world.stopped, world.looked_at);
+}
+
 Result<Explained> explained(const Request& request, World world, std::vector<Verdict> verdicts,
                             std::optional<Standing> standing) {
   BERTH_LET(const auto able, candidates(request, world.facts));
@@ -234,7 +246,21 @@ Result<Explained> Session::why(const Request& asked) const {
   BERTH_LET(auto world, look(request));
   BERTH_LET(auto verdicts, judge_behind_the_line(request, world));
   BERTH_LET(auto standing, standing_of_newcomer(request, world));
-  return explained(request, std::move(world), std::move(verdicts), std::move(standing));
+  const auto start = standing ? standing->starts_at_s : start_of_newcomer(request, verdicts, world);
+  BERTH_LET(auto found, explained(request, std::move(world), std::move(verdicts), std::move(standing)));
+  found.starts_at_s = start;
+  return found;
+}
+
+Result<std::optional<Refusal>> Session::never(const Request& asked) const {
+  BERTH_LET(const auto request, settled(asked, options_));
+  BERTH_LET(auto world, look(request));
+  const auto possible = check_possible(request, world.facts);
+  if (possible) return std::nullopt;
+  if (possible.error().code != ErrorCode::impossible) return std::unexpected(possible.error());
+  BERTH_LET(auto verdicts, judge(request, world.ledger, world.facts));
+  BERTH_LET(auto why_not, explained(request, std::move(world), std::move(verdicts), std::nullopt));
+  return refusal_of(std::move(why_not), std::nullopt);
 }
 
 Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, const TicketWords& words,

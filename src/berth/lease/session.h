@@ -25,6 +25,9 @@ struct Explained {
   std::vector<std::string> looser;  ///< requests that would succeed now, in words
   /// How the request stands, or would stand, behind those that came earlier. nullopt: nobody is before it.
   std::optional<Standing> standing{};
+  /// About when it would start if it were made now, as Standing::starts_at_s. nullopt: also if it could start
+  /// at once, and after any other question than `why`.
+  std::optional<std::int64_t> starts_at_s{};
 };
 
 /// The request is not granted.
@@ -81,6 +84,10 @@ class Session {
 
   /// Error: as `pick`.
   Result<Explained> why(const Request& request) const;
+
+  /// The refusal with which `acquire` would answer at once, because nothing on this machine can ever satisfy
+  /// the request. nullopt: something could. Error: as `pick`; `impossible` if it asks for too much time.
+  Result<std::optional<Refusal>> never(const Request& request) const;
 
   /// Takes a lease for this process, in its turn, as acquire_in_turn. Error: as `pick`; `not_now` if the
   /// request would wait for leases that this process has itself, according to `words`.

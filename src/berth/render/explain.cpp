@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 
+#include "berth/core/device_memory.h"
 #include "berth/core/record.h"
 #include "berth/core/units.h"
 #include "berth/render/waiting.h"
@@ -125,6 +126,14 @@ std::string left_for_a_share(const Verdict& verdict) {
   return fmt::format(", {} left", bytes_for_people(*verdict.free_bytes));
 }
 
+/// "; 30 GiB of 80 GiB are left for shares": likewise.
+std::string left_for_shares(const Verdict& verdict, const Device& device) {
+  const auto lendable = lendable_memory(device);
+  if (left_for_a_share(verdict).empty() || !lendable) return "";
+  return fmt::format("; {} of {} are left for shares", bytes_for_people(*verdict.free_bytes),
+                     bytes_for_people(*lendable));
+}
+
 std::string in_line(const Why& why, const Style& style) {
   Standing standing = told(*why.standing, why.snapshot, style);
   standing.waited = {};
@@ -212,7 +221,7 @@ std::string sentence(const Verdict& verdict, const Device& device, const Style& 
                  : fmt::format("{}: {}", state_in_words(device.state), printable(device.state_reason));
     case Clause::not_leased:
       if (who.empty()) return reason;
-      return fmt::format("leased by {}", who);
+      return fmt::format("leased by {}{}", who, left_for_shares(verdict, device));
     case Clause::no_outsider:
       if (who.empty()) return reason;
       return fmt::format("used without a lease by {}", who);
@@ -282,6 +291,20 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
   return lines;
 }
 
+std::string folded(std::string_view lines, const Style& style) {
+  std::string text;
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    const std::string_view line = lines.substr(0, end);
+    const bool is_laid_out = line.starts_with(' ') || line.find_first_of("\r\x1b") != std::string_view::npos;
+    text +=
+        is_laid_out || display_width(line) <= style.width ? std::string(line) : wrapped(line, style.width, 0);
+    if (end < lines.size()) text += '\n';
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  return text;
+}
+
 std::vector<const Device*> devices_of(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
   std::vector<const Device*> devices;
   auto device = snapshot.devices.begin();
@@ -346,7 +369,11 @@ std::string explanation(const Why& why, const Style& style) {
                         why.request.count, none_or_number(why.possible));
   } else {
     text += fmt::format("Not now: {} wanted, {} free.\n", why.request.count, none_or_number(free));
-    if (why.standing) text += wrapped(place_in_line(why, style), style.width, 0) + "\n";
+    if (why.standing)
+      text += wrapped(place_in_line(why, style), style.width, 0) + "\n";
+    else if (why.starts_at_s)
+      text +=
+          fmt::format("If you asked now, it would start about {}.\n", clock_time(*why.starts_at_s, style));
   }
   return text + looser_lines(why, style);
 }

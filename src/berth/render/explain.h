@@ -54,6 +54,8 @@ struct Why {
   std::size_t possible = 0;            ///< how many devices could ever serve it
   std::vector<std::string> looser;     ///< requests that would succeed now, in words
   const Standing* standing = nullptr;  ///< its present or future place behind another request
+  /// About when it would start if it were made now; nullopt: at once, or that is not known.
+  std::optional<std::int64_t> starts_at_s{};
 };
 
 /// The answer of `why`: a line for each device, then the result.
@@ -66,5 +68,9 @@ std::string refusal(const Why& why, const Style& style);
 /// The words of `text`, broken into lines of `width` columns. All lines begin at column `indent`; the caller
 /// fills the first line up to that column.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
+
+/// The lines, those that are too wide for the reader broken between words. A line that begins with a blank or
+/// has colours is laid out already, and stays.
+std::string folded(std::string_view lines, const Style& style);
 
 }  // namespace berth::render

@@ -179,13 +179,16 @@ std::string jobs_document(const std::vector<ToldTask>& tasks, const std::vector<
 }
 
 // What a table has no room for, a line each.
-std::string reasons_of(const std::vector<ToldTask>& tasks) {
+std::string reasons_of(const std::vector<ToldTask>& tasks, const Style& style) {
   std::string reasons;
   for (const ToldTask& task : tasks) {
     const TaskStanding& standing = task.standing;
     const std::string id = task.host.empty()
                                ? to_text(task.id)
                                : fmt::format("{} on {}", to_text(task.id), printable(task.host));
+    if (standing.phase == TaskPhase::waiting && task.job.not_before_s.value_or(0) > style.now_s)
+      reasons += fmt::format("job {}: starts at {} at the earliest\n", id,
+                             clock_time(*task.job.not_before_s, style));
     if (!standing.reason.empty()) reasons += fmt::format("job {}: {}\n", id, printable(standing.reason));
     if (!standing.not_told.empty()) reasons += fmt::format("job {}: {}\n", id, printable(standing.not_told));
     if (standing.cut_bytes != 0)
@@ -257,18 +260,18 @@ Row job_row(const ToldTask& task, const Style& style) {
   return row;
 }
 
-std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style) {
-  if (tasks.empty()) return "no jobs; `berth submit -- COMMAND` makes one\n";
+std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style, std::string_view if_none) {
+  if (tasks.empty()) return std::string(if_none);
   std::vector<Row> rows;
   rows.reserve(tasks.size());
   for (const ToldTask& task : tasks) rows.push_back(job_row(task, style));
-  const std::string reasons = reasons_of(tasks);
+  const std::string reasons = reasons_of(tasks, style);
   std::string text = table(job_columns(), std::move(rows), style);
   return reasons.empty() ? text : text + "\n" + reasons;
 }
 
-std::string jobs_table(const JobsOfHosts& jobs, const Style& style) {
-  std::string text = "no jobs on these hosts\n";
+std::string jobs_table(const JobsOfHosts& jobs, const Style& style, std::string_view if_none) {
+  std::string text(if_none);
   if (!jobs.tasks.empty()) {
     std::vector<Column> columns = job_columns();
     columns.insert(columns.begin(), {"HOST", Align::left, 8});
@@ -279,7 +282,7 @@ std::string jobs_table(const JobsOfHosts& jobs, const Style& style) {
     }
     text = table(std::move(columns), std::move(rows), style);
   }
-  std::string notes = reasons_of(jobs.tasks);
+  std::string notes = reasons_of(jobs.tasks, style);
   for (const UntoldHost& each : jobs.missing)
     notes +=
         wrapped(fmt::format("{}: {}", printable(each.host), printable(each.reason)), style.width, 2) + "\n";

@@ -38,8 +38,11 @@ struct JobsOfHosts {
 std::vector<Column> job_columns();
 Row job_row(const ToldTask& task, const Style& style);
 
-std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style);
-std::string jobs_table(const JobsOfHosts& jobs, const Style& style);
+/// `if_none`: what it says if there are no tasks.
+std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style,
+                       std::string_view if_none = "no jobs; `berth submit -- COMMAND` makes one\n");
+std::string jobs_table(const JobsOfHosts& jobs, const Style& style,
+                       std::string_view if_none = "no jobs on these hosts\n");
 /// docs/schema/jobs.json.
 std::string jobs_json(const std::vector<ToldTask>& tasks, Layout layout);
 std::string jobs_json(const JobsOfHosts& jobs, Layout layout);

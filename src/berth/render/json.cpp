@@ -199,7 +199,7 @@ std::string why_json(const Why& why) {
   json["position"] = why.standing ? Json(why.standing->position) : Json(nullptr);
   json["behind"] =
       why.standing && why.standing->behind ? Json(to_text(why.standing->behind->id)) : Json(nullptr);
-  json["starts_at_s"] = why.standing ? nullable(why.standing->starts_at_s) : Json(nullptr);
+  json["starts_at_s"] = nullable(why.starts_at_s);
   return dumped(std::move(json), Layout::lines);
 }
 

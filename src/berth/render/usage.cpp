@@ -108,12 +108,16 @@ Row usage_cells(const UsageRow& each, UsageBy by, bool several_hosts) {
   return row;
 }
 
+std::string what_it_is_about(const Usage& usage, const Style& style) {
+  return fmt::format("from {} to {}: {}\n", clock_time(usage.from_s, style), clock_time(usage.to_s, style),
+                     usage.rows.empty()
+                         ? (usage.by == UsageBy::job ? "nothing was leased for jobs" : "nothing was leased")
+                         : sums_of(usage));
+}
+
 /// What the table is about, and what is not in it.
 std::string notes_on(const Usage& usage, const Style& style) {
-  std::string text = fmt::format(
-      "from {} to {}: {}\n", clock_time(usage.from_s, style), clock_time(usage.to_s, style),
-      usage.rows.empty() ? (usage.by == UsageBy::job ? "nothing was leased for jobs" : "nothing was leased")
-                         : sums_of(usage));
+  std::string text = usage.to_s == 0 ? fmt::format("{}\n", kNoHostTells) : what_it_is_about(usage, style);
   if (usage.unwatched_s >= kWorthTelling) {
     text += fmt::format(
         "Nobody looked for {} of it: what was used then is not known, and leases that\nbegan and ended then "

@@ -10,6 +10,10 @@
 
 namespace berth::render {
 
+/// Said in place of a time that nobody has counted.
+inline constexpr std::string_view kNoHostTells =
+    "no host tells how its GPUs were used: the agent of a host counts that (`berth serve`)";
+
 /// docs/schema/usage.json.
 std::string usage_json(const Usage& usage, Layout layout);
 /// Error: `failure` if the text is no such document, or is of another version.

@@ -165,7 +165,19 @@ NotStarted exec_job(const JobCommand& command) {
   return not_started(command.words.front(), replace_by(command));
 }
 
-std::expected<JobProcess, NotStarted> JobProcess::start(const JobCommand& command) {
+HeldTermination::HeldTermination() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &set, &mask_before_);
+}
+
+HeldTermination::~HeldTermination() {
+  ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+std::expected<JobProcess, NotStarted> JobProcess::start(const JobCommand& command,
+                                                        const HeldTermination& held) {
   std::array<int, 2> ends{};
   const std::string& program = command.words.front();
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::unexpected(not_started(program, errno));
@@ -175,7 +187,7 @@ std::expected<JobProcess, NotStarted> JobProcess::start(const JobCommand& comman
   const sigset_t mask = hold_signals();
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child == 0) be_the_command(command, parent, mask, told.get());
+  if (child == 0) be_the_command(command, parent, held.mask_before(), told.get());
   const int fork_error = errno;
   told.close();
   int error = 0;

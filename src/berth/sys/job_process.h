@@ -55,12 +55,27 @@ struct Sender {
   bool operator==(const Sender&) const = default;
 };
 
+/// Holds SIGTERM back from this process. One that came meanwhile arrives at the end of this object.
+class HeldTermination {
+ public:
+  HeldTermination();
+  ~HeldTermination();
+  HeldTermination(const HeldTermination&) = delete;
+  HeldTermination& operator=(const HeldTermination&) = delete;
+
+  const sigset_t& mask_before() const { return mask_before_; }
+
+ private:
+  sigset_t mask_before_{};
+};
+
 /// A running command whose parent this process stays. While it lives, this process passes its own signals on
 /// to the command, except those that the terminal has sent to both. If the terminal stops the command, this
 /// process stops too, if there is a shell that can continue it.
 class JobProcess {
  public:
-  static std::expected<JobProcess, NotStarted> start(const JobCommand& command);
+  /// The command does not inherit what `held` holds back: a SIGTERM that came meanwhile is passed on to it.
+  static std::expected<JobProcess, NotStarted> start(const JobCommand& command, const HeldTermination& held);
 
   JobProcess(JobProcess&& other) noexcept;
   JobProcess& operator=(JobProcess&&) = delete;

@@ -84,6 +84,15 @@ TEST_CASE("text is wrapped at words, the lines that follow under the first") {
   CHECK(wrapped("", 10, 2).empty());
 }
 
+TEST_CASE("of lines, only those are folded that are too wide and not laid out yet") {
+  const Style narrow{.width = 20};
+  CHECK(folded("berth: it is leased by alice\nGPU 0  leased by bob\n", narrow) ==
+        "berth: it is leased\nby alice\nGPU 0  leased by bob\n");
+  CHECK(folded("  a line that is laid out  already\n", narrow) == "  a line that is laid out  already\n");
+  CHECK(folded("\r\x1b[Kfirst in line for ever; no GPU", narrow) == "\r\x1b[Kfirst in line for ever; no GPU");
+  CHECK(folded("", narrow).empty());
+}
+
 TEST_CASE("verdicts and devices go together by their order, for a device that is lost may have no UUID") {
   Snapshot snapshot;
   Device split = gpu(0);
