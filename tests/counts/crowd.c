@@ -44,7 +44,7 @@ static uint64_t join(const char* directory, const char* uuid) {
   snprintf(path, sizeof path, "%s/queue", directory);
   const int ticket = open(path, O_TMPFILE | O_RDWR, 0600);
   check(ticket >= 0 && fchmod(ticket, 0644) == 0, "making a ticket");
-  lock_bytes(ticket, 0, F_WRLCK, 0, 2);
+  lock_bytes(ticket, 0, F_WRLCK, 0, 0);  // all bytes
   const int gate = open(directory, O_RDONLY | O_DIRECTORY);
   check(gate >= 0 && flock(gate, LOCK_EX) == 0, "entering the gate");
   const uint64_t id = since_boot_ns();

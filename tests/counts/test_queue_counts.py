@@ -108,7 +108,7 @@ class Crowd:
         fields = f"id={name}\npid={os.getpid()}\njoined_at=1\ncount={len(uuids)}\n"
         fields += "".join(f"candidate={uuid}\n" for uuid in uuids)
         os.write(file, f"berth-ticket 1\n{fields}end\n".encode())
-        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 2, 0))
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
         return file, path
 
     def leave(self) -> None:

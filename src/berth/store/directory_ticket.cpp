@@ -112,7 +112,7 @@ Result<std::unique_ptr<DirectoryTicket>> DirectoryTicket::prepare(
   std::unique_ptr<DirectoryTicket> own(new DirectoryTicket(std::move(directory), draft, std::move(tell)));
   auto file = sys::make_unnamed(own->directory_->queue.get(), kTicketMode);
   if (!file) return std::unexpected(told(in_directory(file.error(), own->directory_)));
-  const auto locked = sys::try_lock_bytes(file->get(), kAliveByte, 2);
+  const auto locked = sys::try_lock_bytes(file->get(), kAliveByte, sys::kToTheEnd);
   if (!locked) return std::unexpected(told(in_directory(locked.error(), own->directory_)));
   own->file_ = std::move(*file);
   return own;
@@ -141,7 +141,7 @@ void DirectoryTicket::release() {
   // between there is nothing in which we could be stopped. It comes after the device locks, so that who then
   // looks finds both gone.
   unlink_file();
-  sys::unlock_bytes(file_.get(), kAliveByte, kOwnBytes);
+  sys::unlock_bytes(file_.get(), kAliveByte, sys::kToTheEnd);
   file_.close();
   locks_.close();
 }
@@ -245,20 +245,18 @@ Step<Decided> DirectoryTicket::act(const Result<Decision>& decision, const Ledge
     release();
     return Withdrawn{};
   }
-  if (const auto* stay = std::get_if<Stay>(&*decision)) tell_others(stay->held_back);
+  if (const auto* stay = std::get_if<Stay>(&*decision)) {
+    ticket_.held_back = stay->held_back.value_or(ticket_.held_back);
+    set_mark(ticket_.held_back);
+  }
   const auto* wanted = std::get_if<Take>(&*decision);
   return wanted != nullptr ? take(*wanted, ledger) : Step<Decided>(Stayed{});
 }
 
-// Where the lock cannot be had they wait for it as for any other.
-void DirectoryTicket::tell_others(std::optional<bool> held_back) {
-  if (!held_back || *held_back == ticket_.held_back) return;
-  if (*held_back) {
-    ticket_.held_back = sys::try_lock_bytes(file_.get(), kHeldBackByte, 1).value_or(false);
-  } else {
-    sys::unlock_bytes(file_.get(), kHeldBackByte, 1);
-    ticket_.held_back = false;
-  }
+void DirectoryTicket::set_mark(bool set) {
+  if ((unmarked_bytes_ % 2 == 1) == set) return;
+  sys::unlock_bytes(file_.get(), kMarkBytes + unmarked_bytes_, 1);
+  ++unmarked_bytes_;
 }
 
 Step<Decided> DirectoryTicket::take(const Take& take, const Ledger& ledger) {
@@ -285,7 +283,8 @@ Result<void> DirectoryTicket::become_lease(const Take& take) {
     return sys::fail_errno("making the ticket a lease");
   granted.held_back = false;
   ticket_ = granted;
-  sys::unlock_bytes(file_.get(), kWaitingByte, kOwnBytes - kWaitingByte);
+  set_mark(false);
+  sys::unlock_bytes(file_.get(), kWaitingByte, 1);
   return {};
 }
 
@@ -304,7 +303,8 @@ const sys::Bell* DirectoryTicket::listen() {
 }
 
 void DirectoryTicket::tell_that_it_ends() {
-  ticket_.ending = sys::try_lock_bytes(file_.get(), kEndingByte, 1).value_or(false);
+  set_mark(true);
+  ticket_.ending = true;
 }
 
 Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::milliseconds tick,

@@ -27,7 +27,7 @@ std::string bell_name(const LeaseDirectory& directory, TicketId id);
 /// A ticket of this process in a lease directory.
 class DirectoryTicket : public OwnTicket {
  public:
-  /// Makes the ticket's file without a name, with both bytes locked. Error: the directory is full …
+  /// Makes the ticket's file without a name, with its bytes locked. Error: the directory is full …
   static Result<std::unique_ptr<DirectoryTicket>> prepare(std::shared_ptr<const LeaseDirectory> directory,
                                                           const Ticket& draft, Tell tell);
   ~DirectoryTicket() override;
@@ -64,7 +64,7 @@ class DirectoryTicket : public OwnTicket {
   Step<Decided> decide_under_gate(const Decide& decide);
   Step<Decided> decide_on(Ledger leases, const Decide& decide);
   Step<Decided> act(const Result<Decision>& decision, const Ledger& ledger);
-  void tell_others(std::optional<bool> held_back);
+  void set_mark(bool set);
   Step<Decided> take(const Take& take, const Ledger& ledger);
   Result<void> become_lease(const Take& take);
   bool watch_anew(const Beside& beside);
@@ -76,6 +76,7 @@ class DirectoryTicket : public OwnTicket {
   Tell tell_;
   Ticket ticket_;
   sys::Descriptor file_;
+  off_t unmarked_bytes_ = 0;  ///< how many of the bytes of the mark are let go
   DeviceLocks locks_;
   EarlierRivals earlier_rivals_;
   std::optional<ReleaseWatch> watch_;

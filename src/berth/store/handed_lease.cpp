@@ -28,7 +28,7 @@ void HandedLease::release() {
   if (directory && *directory && ::fstat(file.get(), &status) == 0 &&
       sys::identity_of((*directory)->leases.get(), to_text(id_)) == sys::identity_of(status))
     remove_ticket(**directory, TicketPhase::granted, id_);
-  sys::unlock_bytes(file.get(), kAliveByte, kOwnBytes);
+  sys::unlock_bytes(file.get(), kAliveByte, sys::kToTheEnd);
   descriptors_.clear();
 }
 

@@ -26,10 +26,16 @@ Result<Ticket> read_text(int file) {
   return ticket;
 }
 
-// Its bytes are one lock where they lie side by side: one question tells of all that follow.
-Wait wait_by(const std::optional<sys::ByteRange>& lock) {
-  if (!lock) return {};
-  return {lock->end > kWaitingByte, lock->end > kHeldBackByte};
+// Whoever does not know the mark locks none of its bytes.
+bool is_marked(int file) {
+  const auto kept = sys::write_lock_from(file, kMarkBytes);
+  return kept && *kept && (std::max((*kept)->first, kMarkBytes) - kMarkBytes) % 2 == 1;
+}
+
+// Its bytes are one lock where they lie side by side: of a ticket that was never held back, `lock` tells all.
+Wait wait_by(int file, const std::optional<sys::ByteRange>& lock) {
+  if (!lock || lock->end <= kWaitingByte) return {};
+  return {true, lock->end <= kMarkBytes && is_marked(file)};
 }
 
 // Why a live ticket cannot count as what it says, or "".
@@ -60,11 +66,10 @@ TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase 
   if (!*alive) return Dead{ticket ? std::optional(*ticket) : std::nullopt, status.st_uid};
   if (!ticket) return odd(ticket.error().message);
   if (id->value > now_ns + kFarFutureNs) return odd("its id lies in the future");
-  const Wait wait = phase == TicketPhase::waiting ? wait_by(*alive) : Wait{};
+  const Wait wait = phase == TicketPhase::waiting ? wait_by(file->get(), *alive) : Wait{};
   if (std::string reason = oddity(*ticket, phase, *id, wait.goes_on); !reason.empty()) return odd(reason);
   ticket->held_back = wait.held_back;
-  if (phase == TicketPhase::granted && ticket->yield_s)
-    ticket->ending = sys::is_byte_locked(file->get(), kEndingByte).value_or(false);
+  if (phase == TicketPhase::granted && ticket->yield_s) ticket->ending = is_marked(file->get());
   ticket->uid = status.st_uid;
   if (phase == TicketPhase::waiting && ticket->phase == TicketPhase::granted) {
     // In mid-grant: until the rename it waits, whatever its text says already.
@@ -78,7 +83,7 @@ TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase 
 }
 
 Wait wait_on(const sys::Descriptor& ticket) {
-  return wait_by(sys::write_lock_on(ticket.get(), kWaitingByte).value_or(std::nullopt));
+  return wait_by(ticket.get(), sys::write_lock_on(ticket.get(), kWaitingByte).value_or(std::nullopt));
 }
 
 Wait wait_of(int queue, TicketId id) {

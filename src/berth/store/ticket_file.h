@@ -11,9 +11,11 @@ namespace berth::store {
 // The bytes of a ticket's file that its owner keeps locked.
 inline constexpr off_t kAliveByte = 0;
 inline constexpr off_t kWaitingByte = 1;
-inline constexpr off_t kHeldBackByte = 2;  ///< for a while, in addition to the two
-inline constexpr off_t kEndingByte = 2;    ///< of a lease, once its holder begins to end it
-inline constexpr off_t kOwnBytes = 3;
+/// From this byte on the owner locks all, and lets go of one more, from the first on, each time that its mark
+/// changes: the mark is set while an odd number of them is let go. A waiting ticket has the mark while it is
+/// held back, and a lease once its holder begins to end it. To lock a byte only when the mark is set would
+/// not do: whoever can read the file could have a read lock there before, and so keep the mark away.
+inline constexpr off_t kMarkBytes = 2;
 
 /// An id that is further ahead of the clock than this is ignored, or new ids could not be higher than all
 /// others.

@@ -158,6 +158,10 @@ Result<bool> is_byte_locked(int file, off_t byte) {
   return lock.has_value();
 }
 
+Result<std::optional<ByteRange>> write_lock_from(int file, off_t byte) {
+  return lock_in_the_way(file, byte_lock(F_RDLCK, byte, kToTheEnd));
+}
+
 Result<bool> wait_byte_unlocked(int file, off_t byte) {
   struct flock lock = byte_lock(F_RDLCK, byte, 1);
   if (::fcntl(file, F_OFD_SETLKW, &lock) == 0) {

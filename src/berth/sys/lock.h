@@ -32,6 +32,9 @@ Result<bool> wait_flock(int file, std::optional<std::chrono::milliseconds> limit
 /// Open-file-description locks on single bytes: they belong to the descriptor and all its copies, here and in
 /// children, and end when the last is closed.
 
+/// As a count of bytes: all from the first on.
+inline constexpr off_t kToTheEnd = 0;
+
 /// Takes a write lock on `count` bytes from `first`. False: somebody else has one of them. If the descriptor
 /// is only for reading, it takes a read lock, which excludes writers.
 Result<bool> try_lock_bytes(int file, off_t first, off_t count);
@@ -50,6 +53,8 @@ Result<std::optional<ByteRange>> lock_in(int file, ByteRange range);
 /// answer, because they can only get read locks.
 Result<std::optional<ByteRange>> write_lock_on(int file, off_t byte);
 Result<bool> is_byte_locked(int file, off_t byte);
+/// The same for the first write lock that somebody else has on this byte or any after it.
+Result<std::optional<ByteRange>> write_lock_from(int file, off_t byte);
 
 /// Sleeps until nobody else has a write lock on this byte. False: a signal came first. REQUIRES: the
 /// descriptor is not shared with anybody who locks the byte.

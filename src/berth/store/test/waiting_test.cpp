@@ -218,5 +218,37 @@ TEST_CASE("whom its own conditions hold back says so until they do not, or it ha
   CHECK(sys::write_lock_on(file->get(), kAliveByte).value()->end == kWaitingByte);
 }
 
+TEST_CASE("whoever can read a ticket and locks all that he can keeps no mark from it") {
+  const Queue queue;
+  const auto held = [](bool back) {
+    return [back](const Ledger&, TicketId) -> Result<Decision> { return Decision(Stay{back}); };
+  };
+  const auto own = queue.join(held(false));
+  const auto file = sys::open_prepared(AT_FDCWD, queue.file("queue/" + to_text(own->ticket().id)), O_RDONLY);
+  REQUIRE((file && *file));
+  // What this may lock it keeps: a read lock, since the descriptor is only for reading.
+  const auto lock_all = [&] {
+    for (off_t byte = 0; byte < 16; ++byte) (void)sys::try_lock_bytes(file->get(), byte, 1);
+  };
+  for (int i = 0; i < 3; ++i) {
+    lock_all();
+    own->decide(held(true));
+    CHECK(queue.is_held_back(*own));
+    lock_all();
+    own->decide(held(false));
+    CHECK_FALSE(queue.is_held_back(*own));
+  }
+}
+
+TEST_CASE("a ticket of a participant that knows no mark is not held back") {
+  const Queue queue;
+  const auto own = queue.join(stay);
+  const auto file = sys::open_prepared(AT_FDCWD, queue.file("queue/" + to_text(own->ticket().id)), O_RDONLY);
+  REQUIRE((file && *file));
+  sys::unlock_bytes(own->descriptors().back(), kMarkBytes, sys::kToTheEnd);
+  CHECK_FALSE(queue.is_held_back(*own));
+  CHECK(sys::is_byte_locked(file->get(), kWaitingByte).value());
+}
+
 }  // namespace
 }  // namespace berth::store::waiting_test
