@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <limits>
 
 #include <fmt/format.h>
@@ -19,8 +20,11 @@ namespace {
 constexpr mode_t kDeviceFileMode = 01666;
 // How often a device file may be replaced under our hands before we give up.
 constexpr int kReplacements = 16;
-// A card with more shares than this is none: somebody locks byte by byte, and others stand before the gate.
+// Somebody may lock byte by byte. Then each question takes the kernel longer, while others stand before the
+// gate. No honest card needs more pieces, nor longer for more than the first few.
 constexpr int kMostPieces = 4096;
+constexpr int kFewPieces = 64;
+constexpr std::chrono::milliseconds kLongest{50};
 
 // Who can help: whose file or directory this is.
 Fault with_owner(Error error, int directory, const char* name, const char* belongs, const char* can_help) {
@@ -38,8 +42,10 @@ off_t as_offset(std::uint64_t bytes) {
 // Locks `wanted` of the first `all` bytes, wherever nobody else has: each stands for a byte of the device's
 // memory. False: too few are free, and some may be locked now.
 Result<bool> lock_free_bytes(int file, off_t wanted, off_t all) {
+  const auto until = std::chrono::steady_clock::now() + kLongest;
   sys::ByteRange gap{0, all};
   for (int piece = 0; wanted > 0 && gap.first < all && piece < kMostPieces; ++piece) {
+    if (piece >= kFewPieces && std::chrono::steady_clock::now() >= until) return false;
     BERTH_LET(const auto other, sys::lock_in(file, gap));
     if (other && other->first > gap.first) {
       gap.end = other->first;

@@ -248,14 +248,24 @@ TEST_CASE("somebody who locks byte by byte holds up nobody for long") {
   const Lab lab;
   const auto store = lab.open();
   take(*store, "GPU-a").reset();
-  sys::Descriptor stranger(::open(lab.file("devices/GPU-a").c_str(), O_RDWR | O_CLOEXEC));
-  for (off_t byte = 0; byte < 10'000; byte += 2) REQUIRE(*sys::try_lock_bytes(stranger.get(), byte, 1));
+  const std::string file = lab.file("devices/GPU-a");
+  const sys::Descriptor stranger(::open(file.c_str(), O_RDWR | O_CLOEXEC));
+  constexpr off_t kLocks = 10'000;
+  // From the last on, which the kernel finds at once.
+  for (off_t i = kLocks; i > 0; --i) REQUIRE(*sys::try_lock_bytes(stranger.get(), 2 * i, 1));
+  // What the kernel takes to look through all of them, on this machine.
+  const sys::Descriptor other(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto began = std::chrono::steady_clock::now();
+  constexpr int kQuestions = 50;
+  for (int i = 0; i < kQuestions; ++i) REQUIRE(!*sys::lock_in(other.get(), {3 * kLocks, 4 * kLocks}));
+  const auto asked = std::chrono::steady_clock::now();
   const auto share = [](const Ledger&, TicketId) -> Result<Decision> {
     return Decision(Take{{"GPU-a"}, {{"GPU-a", false, 1U << 30, 1U << 31}}});
   };
   const auto joined = store->join(draft("GPU-a"), share);
   REQUIRE(joined.has_value());
   CHECK(std::holds_alternative<Conflict>(joined->outcome));
+  CHECK(std::chrono::steady_clock::now() - asked < 100ms + 10 * (asked - began));
 }
 
 TEST_CASE("a lease's own lock is nobody else's") {
