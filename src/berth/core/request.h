@@ -33,6 +33,10 @@ const std::vector<std::string_view>& order_names();
 /// The longest time limit of a request: a year. A request that needs longer has no time limit.
 inline constexpr std::int64_t kLongestTimeS = 365LL * 24 * 3600;
 
+/// The most devices of one request, and so of one lease: as many as a ticket surely names, whatever else it
+/// says (ticket_codec.cpp). Eight GPUs of seven MIG instances have so many.
+inline constexpr unsigned kMostDevices = 56;
+
 /// What a user asks for. Every filter (`--name`, `--free`, `--where` …) is a condition, and all conditions
 /// must hold.
 struct Request {
@@ -64,7 +68,8 @@ struct Request {
 /// The longest grace of a request that yields.
 inline constexpr std::int64_t kLongestYieldS = 3600;
 
-/// Checks the request itself, whatever the machine: it asks for no devices, two conditions that no number can
+/// Checks the request itself, whatever the machine: it asks for no devices or more than
+/// kMostDevices, two conditions that no number can
 /// meet, a promise without `shared` … Error: `usage`.
 Result<void> check(const Request& request);
 

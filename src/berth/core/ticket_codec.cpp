@@ -20,11 +20,16 @@ constexpr std::string_view kTicketKind = "berth-ticket";
 constexpr unsigned kTicketVersion = 1;
 
 // What "granted_at=…", "granted_boot=…" and "device=UUID" add to the text at the grant. A UUID with its
-// prefix has 40 or 41 characters; the oldest MIG form has more.
+// prefix has 40 or 41 characters. The oldest MIG form has the most: "MIG-GPU-", 36 characters, and the
+// numbers of two instances, "/13/0".
 constexpr std::size_t kGrantBytes = 56;
-constexpr std::size_t kDeviceBytes = 64;
+constexpr std::size_t kDeviceBytes = std::string_view("device=MIG-GPU-/100/100\n").size() + 36;
 // "time=31536000" and its end of line, eight times.
 constexpr std::size_t kExtensionsBytes = 112;
+// A ticket that waits, without its words, with the longest of every number and the candidate "*".
+constexpr std::size_t kLongestWaitingBytes = 427;
+static_assert(kLongestWaitingBytes + kGrantBytes + kDeviceBytes * kMostDevices + kExtensionsBytes <=
+              kTicketMaxBytes);
 
 /// The fields of a ticket, those of a grant last. Written is only what the ticket has.
 template <class TicketType, class Candidates, class Fields>

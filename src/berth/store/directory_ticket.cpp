@@ -160,9 +160,7 @@ Result<void> DirectoryTicket::enter_queue(TicketId newest) {
   for (int attempt = 0; attempt < kNames; ++attempt, ++id.value) {
     ticket_.id = id;
     const std::string text = encode_ticket(ticket_);
-    if (text.size() > kTicketMaxBytes)
-      return fail(ErrorCode::usage,
-                  fmt::format("{} devices in one request are more than a ticket can name", ticket_.count));
+    if (text.size() > kTicketMaxBytes) return fail(ErrorCode::failure, "its ticket is too long");
     BERTH_DO(sys::write_start(file_.get(), text));
     BERTH_LET(const auto named, sys::give_name(file_.get(), directory_->queue.get(), to_text(id)));
     if (named) return {};
@@ -277,7 +275,11 @@ Result<void> DirectoryTicket::become_lease(const Take& take) {
   granted.devices = take.devices;
   granted.since_s = wall_seconds();
   granted.granted_boot_s = sys::seconds_since_boot();
-  BERTH_DO(sys::write_start(file_.get(), encode_ticket(granted)));
+  const std::string text = encode_ticket(granted);
+  // Of a driver whose UUIDs are longer than any that is known: nobody could read the lease.
+  if (text.size() > kTicketMaxBytes)
+    return fail(ErrorCode::failure, "its devices have such long names that its ticket cannot hold them");
+  BERTH_DO(sys::write_start(file_.get(), text));
   const std::string name = to_text(ticket_.id);
   if (::renameat(directory_->queue.get(), name.c_str(), directory_->leases.get(), name.c_str()) != 0)
     return sys::fail_errno("making the ticket a lease");

@@ -47,6 +47,8 @@ TEST_CASE("a request that contradicts itself is refused whatever the machine") {
   };
   for (const Row& row : {
            Row{"a request for 0 devices: ask for at least 1", [](Request& r) { r.count = 0; }},
+           Row{"a lease holds at most 56 GPUs, and 57 are asked for: take several leases",
+               [](Request& r) { r.count = kMostDevices + 1; }},
            Row{"memory can be promised only on a shared device, not on a whole one",
                [](Request& r) { r.promise_bytes = kGiB; }},
            Row{"a time must be at least 1s and at most 365d: say none for longer",
@@ -79,6 +81,7 @@ TEST_CASE("a request that can be met is not refused") {
   request.devices = {"1"};
   request.exclude = {"2"};
   request.time_s = kLongestTimeS;
+  request.count = kMostDevices;
   CHECK(check(request));
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "berth/core/ledger.h"
+#include "berth/core/record_fields.h"
 #include "berth/core/request.h"
 
 namespace berth::ticket_codec_test {
@@ -104,6 +105,47 @@ TEST_CASE("a ticket fits into its file from the start, however long its words an
     RC_ASSERT(decoded->devices == lease.devices);
     RC_ASSERT(is_candidate(*decoded, ticket.candidates.front()));
   }));
+}
+
+/// A ticket that says everything that a ticket can, each at its longest.
+Ticket longest() {
+  Ticket ticket = example();
+  ticket.id = {UINT64_MAX};
+  ticket.pid = ticket.helper_pid = ticket.job_pid = ticket.slurm_job = UINT32_MAX;
+  ticket.pid_start_ticks = ticket.helper_start_ticks = ticket.job_start_ticks = UINT64_MAX;
+  ticket.kept = true;
+  ticket.joined_s = kLatestSeconds - 1;
+  ticket.since_s = ticket.joined_s;
+  ticket.shared = true;
+  ticket.promise_bytes = UINT64_MAX;
+  ticket.time_s = kLongestTimeS;
+  ticket.yield_s = kLongestYieldS;
+  ticket.turn = INT64_MAX;
+  for (std::string* words : {&ticket.asked_at, &ticket.request, &ticket.command, &ticket.note})
+    *words = std::string(5000, '\n');
+  return ticket;
+}
+
+TEST_CASE("a lease of as many devices as may be asked for fits into its ticket, and so do eight extensions") {
+  const std::string uuid = "MIG-GPU-8a1c53a0-56b2-4c4e-9d5e-0a6f3d9b1c11/100/100";
+  Ticket ticket = longest();
+  ticket.count = kMostDevices;
+  ticket.candidates.assign(112, uuid);
+  CHECK(encode_ticket(ticket).size() <= kTicketMaxBytes);
+  Ticket lease = ticket;
+  lease.phase = TicketPhase::granted;
+  lease.granted_boot_s = kLatestSeconds;
+  lease.devices.assign(kMostDevices, uuid);
+  std::string text = encode_ticket(lease);
+  CHECK(text.size() <= kTicketMaxBytes);
+  for (int i = 0; i < 8; ++i) {
+    const auto longer = with_time(text, kLongestTimeS);
+    REQUIRE(longer);
+    text = *longer;
+  }
+  const auto read = decode_ticket(text);
+  REQUIRE(read);
+  CHECK(read->devices == lease.devices);
 }
 
 TEST_CASE("a grant adds to the text and changes nothing before, so a half-written one has no end") {
