@@ -7,6 +7,7 @@
 
 #include "berth/agent/hosts_pages.h"
 #include "berth/api/berth.h"
+#include "berth/core/listed.h"
 #include "berth/core/standing.h"
 #include "berth/render/json.h"
 #include "berth/render/nvgpu_report.h"
@@ -73,14 +74,15 @@ Published publish(const Result<leasing::World>& look, const Telling& telling, st
   const auto verdicts = leasing::judge_each_in_line(*look);
   if (!verdicts) return publish_failure(verdicts.error(), telling, number);
 
-  const render::Listing listing{facts, look->ledger, *verdicts, look->assumed, telling.idle};
+  const Ledger ledger = listed_part(look->ledger);
+  const render::Listing listing{facts, ledger, *verdicts, look->assumed, telling.idle};
   const render::Style style{.now_s = telling.now_s, .utc_offset_s = telling.utc_offset_s};
-  auto waiting = standings(look->ledger, facts, look->stopped, look->looked_at);
+  auto waiting = listed_standings(look->ledger, ledger, facts, look->stopped, look->looked_at);
   for (Standing& each : waiting) each.reason = render::reason(each, facts.snapshot, style);
   const auto line = render::Layout::line;
   const std::string snapshot = render::listing_json(listing, line);
-  const std::string queue = render::queue_json(waiting, line);
-  const std::string report = render::nvgpu_report(telling.hostname, facts, look->ledger, telling.now_s);
+  const std::string queue = render::queue_json(waiting, ledger.unlisted, line);
+  const std::string report = render::nvgpu_report(telling.hostname, facts, ledger, telling.now_s);
 
   Published published = start(telling, &facts.snapshot, nullptr, number);
   std::string frame;
@@ -92,14 +94,14 @@ Published publish(const Result<leasing::World>& look, const Telling& telling, st
   published.pages["/api/v1/snapshot"] = make_page(200, kJson, snapshot);
   published.pages["/api/v1/queue"] = make_page(200, kJson, queue);
   published.pages["/api/v1/leases"] =
-      make_page(200, kJson, render::leases_json(look->ledger, facts.booted_at_s, line));
+      make_page(200, kJson, render::leases_json(ledger, facts.booted_at_s, line));
   published.pages["/metrics"] =
       make_page(200, kPrometheus,
                 render::prometheus_text(
                     {&listing, waiting, telling.counts, version(), telling.now_s, telling.history}));
   const Host host{telling.hostname, std::nullopt, "", telling.now_s,
-                  std::make_shared<const HostReport>(HostReport{facts, look->ledger, *verdicts, look->assumed,
-                                                                telling.idle, std::move(waiting)})};
+                  std::make_shared<const HostReport>(
+                      HostReport{facts, ledger, *verdicts, look->assumed, telling.idle, std::move(waiting)})};
   publish_as_host(host, render::host_json(host, snapshot, queue), telling, published);
   return published;
 }

@@ -76,6 +76,7 @@ void visit_verdict(VerdictType& verdict, Visit&& visit) {
   visit("failed", verdict.failed);
   visit("reason", verdict.reason);
   visit("free_bytes", verdict.free_bytes);
+  visit("more_culprits", verdict.more_culprits);
 }
 
 template <class CulpritType, class Visit>

@@ -22,6 +22,7 @@
 #include "berth/cli/question.h"
 #include "berth/cli/run.h"
 #include "berth/core/lab_line.h"
+#include "berth/core/listed.h"
 #include "berth/core/standing.h"
 #include "berth/core/units.h"
 #include "berth/core/verdict.h"
@@ -95,13 +96,14 @@ Result<lab::MachineReport> report_of_machine(Environment& environment) {
             open_session_at(leasing::machine_around(std::move(place)), environment, options));
   BERTH_LET(const auto world, session.look(options.request, readings_for_listing()));
   BERTH_LET(const auto verdicts, leasing::judge_each_in_line(world));
-  auto waiting = standings(world.ledger, world.facts, world.stopped, world.looked_at);
+  const Ledger ledger = listed_part(world.ledger);
+  auto waiting = listed_standings(world.ledger, ledger, world.facts, world.stopped, world.looked_at);
   const render::Style style = api::plain_style();
   for (Standing& one : waiting) one.reason = render::reason(one, world.facts.snapshot, style);
   const IdleTimes idle;
-  const render::Listing listing{world.facts, world.ledger, verdicts, world.assumed, idle};
+  const render::Listing listing{world.facts, ledger, verdicts, world.assumed, idle};
   return lab::MachineReport{render::listing_json(listing, render::Layout::line),
-                            render::queue_json(waiting, render::Layout::line)};
+                            render::queue_json(waiting, ledger.unlisted, render::Layout::line)};
 }
 
 Offer offer_of(const leasing::Explained& found) {

@@ -3,6 +3,7 @@
 #include "berth/cli/command.h"
 #include "berth/cli/list_options.h"
 #include "berth/cli/serve_program.h"
+#include "berth/core/listed.h"
 #include "berth/lease/left_behind.h"
 #include "berth/render/hosts_table.h"
 #include "berth/render/json.h"
@@ -71,9 +72,10 @@ class List : public Command {
                            as_json ? readings_for_listing() : render::readings_for_table()));
     idle_.look(world.ledger, world.facts);
     BERTH_LET(const auto verdicts, leasing::judge_each_in_line(world));
-    const render::Listing listing{world.facts, world.ledger,
+    const Ledger ledger = listed_part(world.ledger);
+    const render::Listing listing{world.facts, ledger,
                                   verdicts,    world.assumed,
-                                  idle_,       leasing::left_behind(*session.place().store, world.ledger),
+                                  idle_,       leasing::left_behind(*session.place().store, ledger),
                                   own,         std::move(inside)};
     Output output;
     output.out = as_json ? render::listing_json(listing, layout)

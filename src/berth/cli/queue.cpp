@@ -8,6 +8,7 @@
 #include "berth/cli/order_of_lab.h"
 #include "berth/cli/question.h"
 #include "berth/cli/watch.h"
+#include "berth/core/listed.h"
 #include "berth/core/standing.h"
 #include "berth/render/json.h"
 #include "berth/render/waiting.h"
@@ -69,20 +70,23 @@ class Queue : public Command {
     places.push_back(std::move(place));
     Output output;
     std::vector<Standing> all;
+    std::vector<Unlisted> unlisted;
     for (leasing::Place& each : places) {
       const bool is_inside = each.within.has_value();
       BERTH_LET(const auto session, open_session_at(std::move(each), environment, options_));
       BERTH_LET(const auto world, session.look(options_.request));
       const render::Style style = Environment::style_of(1);
-      auto waiting = standings(world.ledger, world.facts, world.stopped, world.looked_at);
+      const Ledger ledger = listed_part(world.ledger);
+      auto waiting = listed_standings(world.ledger, ledger, world.facts, world.stopped, world.looked_at);
       for (Standing& one : waiting) one.reason = render::reason(one, world.facts.snapshot, style);
       if (!is_inside || !waiting.empty())
         output.out +=
-            (is_inside ? "\nInside this lease:\n" : "") + render::queue_table(waiting, world.ledger, style);
+            (is_inside ? "\nInside this lease:\n" : "") + render::queue_table(waiting, ledger, style);
       output.err = as_lines(leasing::notes_on(world));
       std::ranges::move(waiting, std::back_inserter(all));
+      std::ranges::copy(ledger.unlisted, std::back_inserter(unlisted));
     }
-    if (watch_.json) output.out = render::queue_json(all, layout);
+    if (watch_.json) output.out = render::queue_json(all, unlisted, layout);
     return output;
   }
 

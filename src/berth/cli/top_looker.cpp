@@ -16,6 +16,7 @@
 #include "berth/cli/order_of_lab.h"
 #include "berth/cli/question.h"
 #include "berth/cli/told_jobs.h"
+#include "berth/core/listed.h"
 #include "berth/core/printable.h"
 #include "berth/lease/session.h"
 #include "berth/render/listing.h"
@@ -147,11 +148,12 @@ class TopLooker::Body {
     idle_.look(world.ledger, world.facts);
     BERTH_LET(auto verdicts, leasing::judge_each_in_line(world));
     HostReport report;
-    report.waiters = standings(world.ledger, world.facts, world.stopped, world.looked_at);
+    report.ledger = listed_part(world.ledger);
+    report.waiters =
+        listed_standings(world.ledger, report.ledger, world.facts, world.stopped, world.looked_at);
     const render::Style style = Environment::style_of(STDOUT_FILENO);
     for (Standing& one : report.waiters) one.reason = render::reason(one, world.facts.snapshot, style);
     report.facts = std::move(world.facts);
-    report.ledger = std::move(world.ledger);
     report.verdicts = std::move(verdicts);
     report.assumed = std::move(world.assumed);
     report.idle = idle_;

@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
+#include <set>
 
 #include "berth/core/device_memory.h"
+#include "berth/core/listed.h"
 #include "berth/core/text_match.h"
 #include "berth/core/units.h"
 
@@ -125,16 +128,12 @@ Objection not_leased(const Case& subject) {
     return because("locked by an original gpu_scheduler");
   if (subject.leases.empty()) return std::nullopt;
   Failure failure;
-  std::vector<std::string> names;
-  for (const Ticket* lease : subject.leases) {
+  for (const Ticket* lease : subject.leases | std::views::take(kMostCulprits))
     failure.culprits.push_back(culprit_of(*lease));
-    if (std::find(names.begin(), names.end(), name_of(*lease)) == names.end())
-      names.push_back(name_of(*lease));
-  }
+  failure.more_culprits = subject.leases.size() - failure.culprits.size();
   const bool whole = std::any_of(subject.leases.begin(), subject.leases.end(),
                                  [&](const Ticket* lease) { return takes_whole(*lease, device); });
-  const std::string users = fmt::format("{}", fmt::join(names, ", "));
-  failure.reason = fmt::format("{} by {}", whole ? "leased" : "leased in part", users);
+  failure.reason = fmt::format("{} by {}", whole ? "leased" : "leased in part", names_of(subject.leases));
   if (whole || !subject.request.shared) return failure;
   if (!subject.free_bytes) {
     failure.reason += "; its free memory is not available";
@@ -235,13 +234,25 @@ Objection thresholds(const Case& subject) {
 }  // namespace
 
 Culprit culprit_of(const Ticket& ticket) {
-  Culprit culprit{ticket.user, ticket.pid, ticket.command, ticket.since_s, {}, ticket.note};
+  constexpr std::size_t kMostWords = 256;
+  Culprit culprit{ticket.user,    ticket.pid, listed_words(ticket.command, kMostWords),
+                  ticket.since_s, {},         listed_words(ticket.note, kMostWords)};
   if (ticket.phase == TicketPhase::granted) culprit.lease = ticket.id;
   return culprit;
 }
 
 std::string name_of(const Ticket& ticket) {
   return ticket.user.empty() ? fmt::format("uid {}", ticket.uid) : ticket.user;
+}
+
+std::string names_of(const std::vector<const Ticket*>& tickets) {
+  std::set<std::uint32_t> users;
+  std::vector<std::string> names;
+  for (const Ticket* ticket : tickets) {
+    if (users.insert(ticket->uid).second && names.size() < kMostCulprits) names.push_back(name_of(*ticket));
+  }
+  const std::size_t more = users.size() - names.size();
+  return fmt::format("{}{}", fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
 std::string_view to_text(Clause clause) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <ranges>
 
 #include "berth/core/clauses.h"
 #include "berth/core/turn_order.h"
@@ -70,15 +71,15 @@ std::vector<Verdict> behind_the_line(std::vector<Verdict> verdicts, const Ticket
   const Gap gap(newcomer, ledger, facts, passed_over, now);
   for (Verdict& verdict : verdicts) {
     if (!verdict.free() || gap.is_open(verdict)) continue;
-    std::vector<std::string> names;
+    std::vector<const Ticket*> owners;
     for (const TicketId id : gap.owners(verdict)) {
-      const Ticket* ticket = find_ticket(ledger, id);
-      if (ticket == nullptr) continue;
-      verdict.culprits.push_back(culprit_of(*ticket));
-      if (std::ranges::find(names, name_of(*ticket)) == names.end()) names.push_back(name_of(*ticket));
+      if (const Ticket* ticket = find_ticket(ledger, id)) owners.push_back(ticket);
     }
+    for (const Ticket* owner : owners | std::views::take(kMostCulprits))
+      verdict.culprits.push_back(culprit_of(*owner));
+    verdict.more_culprits = owners.size() - verdict.culprits.size();
     verdict.failed = Clause::not_awaited;
-    verdict.reason = fmt::format("kept for {}, {}", fmt::join(names, ", "),
+    verdict.reason = fmt::format("kept for {}, {}", names_of(owners),
                                  newcomer.turn ? "whose turn is before yours" : "who asked earlier");
   }
   return verdicts;

@@ -20,8 +20,10 @@ void each_judged(const HostReport& report, Use use) {
   }
 }
 
-std::string owner_of(const Ticket& ticket) {
-  return ticket.user.empty() ? "uid " + std::to_string(ticket.uid) : ticket.user;
+/// Of a ticket, or of what is not listed.
+template <class Owned>
+std::string owner_of(const Owned& owned) {
+  return owned.user.empty() ? "uid " + std::to_string(owned.uid) : owned.user;
 }
 
 /// Cards of one name come with different memory. What the driver tells of it differs by some MiB from card to
@@ -77,6 +79,11 @@ void add_users(const Host& host, std::map<std::string, UserTotal>& users,
     }
     ++user.leases;
     user.devices += ticket.devices.size();
+  }
+  for (const Unlisted& rest : host.report->ledger.unlisted) {
+    UserTotal& user = users[one_of_few(owner_of(rest), other, kMostUsersOfHost, names)];
+    user.leases += rest.leases;
+    user.waiting += rest.waiting;
   }
 }
 

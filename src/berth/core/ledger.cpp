@@ -35,7 +35,10 @@ bool read_value(std::string_view text, TicketId& id) {
 }
 
 std::size_t count_waiting(const Ledger& ledger) {
-  return static_cast<std::size_t>(std::ranges::count(ledger.tickets, TicketPhase::waiting, &Ticket::phase));
+  auto waiting =
+      static_cast<std::size_t>(std::ranges::count(ledger.tickets, TicketPhase::waiting, &Ticket::phase));
+  for (const Unlisted& rest : ledger.unlisted) waiting += rest.waiting;
+  return waiting;
 }
 
 std::vector<const Ticket*> leases_on(const Ledger& ledger, std::string_view uuid) {

@@ -99,6 +99,17 @@ struct OddTicket {
   bool operator==(const OddTicket&) const = default;
 };
 
+/// How many tickets of a user a document leaves out, because there are so many (listed.h).
+struct Unlisted {
+  std::uint32_t uid = 0;
+  std::string user;
+  std::size_t leases = 0;
+  std::size_t waiting = 0;
+  std::size_t odd = 0;
+
+  bool operator==(const Unlisted&) const = default;
+};
+
 /// All live tickets of one lease directory, by id.
 struct Ledger {
   std::vector<Ticket> tickets;
@@ -107,12 +118,13 @@ struct Ledger {
   /// The first ticket that is left out, if there is one. No ticket before it is left out.
   TicketId first_unread{};
   std::vector<OddTicket> odd;
-  std::vector<Ticket> ended;  ///< leases whose holder is dead but whose file is still there
+  std::vector<Unlisted> unlisted;  ///< of a ledger that is for showing, else empty
+  std::vector<Ticket> ended;       ///< leases whose holder is dead but whose file is still there
 
   bool operator==(const Ledger&) const = default;
 };
 
-/// How many tickets wait.
+/// How many tickets wait, with those that are not listed.
 std::size_t count_waiting(const Ledger& ledger);
 
 /// The leases that hold `uuid`, in order.

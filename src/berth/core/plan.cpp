@@ -47,7 +47,9 @@ bool counts_as_waiting(const Ticket& ticket, const std::set<TicketId>& passed_ov
 /// its turn before some of these.
 std::optional<Ledger> those_in_front(const Ledger& ledger, const Ticket& mine) {
   if (ledger.unread == 0 || mine.yield_s) return std::nullopt;
-  Ledger front{.tickets = {}, .unread = 0, .first_unread = {}, .odd = ledger.odd, .ended = ledger.ended};
+  Ledger front;
+  front.odd = ledger.odd;
+  front.ended = ledger.ended;
   for (const Ticket& ticket : ledger.tickets) {
     const bool waits = ticket.phase == TicketPhase::waiting;
     if (waits && ticket.turn) return std::nullopt;

@@ -38,16 +38,22 @@ bool is_foreseeable(const Verdict& verdict) {
 }  // namespace
 
 std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const std::set<TicketId>& stopped,
-                                Moment now) {
+                                Moment now, const std::set<TicketId>* only) {
   const auto starts = expected_starts(ledger, facts, now, stopped);
   std::vector<Standing> queue;
+  std::vector<const Ticket*> in_the_way;
   for (const Ticket* ticket : in_line(ledger, stopped)) {
-    Standing standing{.ticket = *ticket, .stopped = stopped.contains(ticket->id)};
+    const bool is_stopped = stopped.contains(ticket->id);
+    const bool is_wanted = only == nullptr || only->contains(ticket->id);
+    const std::size_t before = in_the_way.size();
+    if (!is_stopped && !ticket->held_back) in_the_way.push_back(ticket);
+    if (!is_wanted) continue;
+    Standing standing{.ticket = *ticket, .stopped = is_stopped};
     const Ticket* behind = nullptr;
-    for (const Standing& earlier : queue) {
-      if (earlier.stopped || earlier.ticket.held_back || !are_rivals(earlier.ticket, *ticket)) continue;
+    for (std::size_t i = 0; i < before; ++i) {
+      if (!are_rivals(*in_the_way[i], *ticket)) continue;
       ++standing.position;
-      behind = &earlier.ticket;
+      behind = in_the_way[i];
     }
     if (behind != nullptr) standing.behind = *behind;
     if (behind == nullptr && !standing.stopped) standing.verdicts = verdicts_on(*ticket, ledger, facts);

@@ -37,8 +37,10 @@ struct Standing {
 /// All tickets that wait, in order. A ticket in `stopped` counts as if it did not wait, and keeps its place.
 /// A ticket does not have the conditions of its request. So the first ticket may wait although its verdicts
 /// say that enough is free.
+/// `only`: of these tickets, if it is not null; the others count as they do.
 std::vector<Standing> standings(const Ledger& ledger, const Facts& facts,
-                                const std::set<TicketId>& stopped = {}, Moment now = 0);
+                                const std::set<TicketId>& stopped = {}, Moment now = 0,
+                                const std::set<TicketId>* only = nullptr);
 
 /// The same for a request that would be made now, behind all of them. nullopt: it would wait behind nobody.
 std::optional<Standing> standing_behind(const Ticket& newcomer, const Ledger& ledger, const Facts& facts,

@@ -26,6 +26,8 @@ constexpr std::size_t kGrantBytes = 56;
 constexpr std::size_t kDeviceBytes = std::string_view("device=MIG-GPU-/100/100\n").size() + 36;
 // "time=31536000" and its end of line, eight times.
 constexpr std::size_t kExtensionsBytes = 112;
+// The longest text of its words that is written, or kept of what others wrote.
+constexpr std::size_t kMostWords = 512;
 // A ticket that waits, without its words, with the longest of every number and the candidate "*".
 constexpr std::size_t kLongestWaitingBytes = 427;
 static_assert(kLongestWaitingBytes + kGrantBytes + kDeviceBytes * kMostDevices + kExtensionsBytes <=
@@ -102,7 +104,7 @@ std::string encode_ticket(const Ticket& ticket) {
   waiting.phase = TicketPhase::waiting;
   const std::vector<std::string> every{std::string(kEveryDevice)};
   for (const std::vector<std::string>* candidates : {&ticket.candidates, &every}) {
-    for (std::size_t words_bytes = 1024; words_bytes >= 32; words_bytes /= 2) {
+    for (std::size_t words_bytes = kMostWords; words_bytes >= 32; words_bytes /= 2) {
       if (encode(waiting, *candidates, words_bytes).size() <= most)
         return encode(ticket, *candidates, words_bytes);
     }
@@ -143,6 +145,10 @@ Result<Ticket> decode_ticket(std::string_view text) {
     if (field.key() == "granted_at") ticket.phase = TicketPhase::granted;
   }));
   if (ticket.id.value == 0) return fail(ErrorCode::failure, "it has no id");
+  // Whoever reads thousands of them keeps them all.
+  for (std::string* words : {&ticket.asked_at, &ticket.request, &ticket.command, &ticket.note}) {
+    if (words->size() > kMostWords) *words = shortened(*words, kMostWords);
+  }
   if (ticket.phase == TicketPhase::waiting) ticket.since_s = ticket.joined_s;
   return ticket;
 }

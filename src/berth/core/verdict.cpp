@@ -65,6 +65,7 @@ Verdict verdict_of(const Device& device, const Case& subject, Clause last) {
     verdict.failed = failure->first;
     verdict.reason = std::move(failure->second.reason);
     verdict.culprits = std::move(failure->second.culprits);
+    verdict.more_culprits = failure->second.more_culprits;
   }
   return verdict;
 }

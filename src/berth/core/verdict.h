@@ -49,6 +49,9 @@ struct Culprit {
   bool operator==(const Culprit&) const = default;
 };
 
+/// The most leases, or waiters, that a verdict has among its culprits. Every device has a verdict.
+inline constexpr std::size_t kMostCulprits = 8;
+
 /// For one device and one request: free, or the first clause that fails, with its numbers.
 struct Verdict {
   std::string uuid;
@@ -56,6 +59,7 @@ struct Verdict {
   std::string reason;            ///< "" if free; else "leased by alice since 14:02 …", made by render
   std::vector<Culprit> culprits;
   Reading<std::uint64_t> free_bytes;  ///< for a new lease, as free_for_lease
+  std::size_t more_culprits{};        ///< that are not among them: leases or waiters, beyond kMostCulprits
 
   bool free() const { return !failed; }
   bool operator==(const Verdict&) const = default;

@@ -106,6 +106,7 @@ Json verdict_json(const Verdict& verdict) {
           {"clause", verdict.failed ? Json(to_text(*verdict.failed)) : Json(nullptr)},
           {"reason", text_or_null(verdict.reason)},
           {"culprits", std::move(culprits)},
+          {"more_culprits", verdict.more_culprits},
           {"free_bytes", nullable(verdict.free_bytes)}};
 }
 
@@ -168,6 +169,21 @@ Json ticket_json(const Ticket& ticket, std::int64_t booted_at_s) {
           {"note", text_or_null(ticket.note)},
           {"job", job_json(told_job_from_text(ticket.note))},
           {"request", text_or_null(ticket.request)}};
+}
+
+Json unlisted_json(const std::vector<Unlisted>& unlisted,
+                   std::initializer_list<std::pair<const char*, std::size_t Unlisted::*>> counts) {
+  Json list = Json::array();
+  for (const Unlisted& rest : unlisted) {
+    Json row{{"uid", rest.uid}, {"user", text_or_null(rest.user)}};
+    std::size_t sum = 0;
+    for (const auto& [name, count] : counts) {
+      row[name] = rest.*count;
+      sum += rest.*count;
+    }
+    if (sum > 0) list.push_back(std::move(row));
+  }
+  return list;
 }
 
 Json leases_of(const Ledger& ledger, std::int64_t booted_at_s) {

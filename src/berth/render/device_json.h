@@ -1,7 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "berth/render/json_value.h"
 
@@ -20,6 +24,10 @@ Json device_json(const Device& device, const Verdict* verdict, const Listing& li
                  const LeasesByDevice& leases);
 Json ticket_json(const Ticket& ticket, std::int64_t booted_at_s);
 /// The leases of the ledger, each as in a listing.
+/// By user, the counts that are named; without users of whom all are 0.
+Json unlisted_json(const std::vector<Unlisted>& unlisted,
+                   std::initializer_list<std::pair<const char*, std::size_t Unlisted::*>> counts);
+
 Json leases_of(const Ledger& ledger, std::int64_t booted_at_s);
 
 }  // namespace berth::render

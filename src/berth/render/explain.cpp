@@ -59,14 +59,16 @@ std::string culprit_in_words(const Culprit& culprit, bool holder, const Style& s
 }
 
 /// `holder`: they stand there as holders of a lease, whose pids nobody needs.
-std::string culprits_in_words(const std::vector<Culprit>& culprits, bool holder, const Style& style) {
+std::string culprits_in_words(const Verdict& verdict, bool holder, const Style& style) {
   constexpr std::size_t kShown = 3;
+  const std::vector<Culprit>& culprits = verdict.culprits;
   std::string text;
   for (std::size_t i = 0; i < std::min(culprits.size(), kShown); ++i) {
     if (i > 0) text += "; ";
     text += culprit_in_words(culprits[i], holder, style);
   }
-  if (culprits.size() > kShown) text += fmt::format("; and {} more", culprits.size() - kShown);
+  if (culprits.size() > kShown)
+    text += fmt::format("; and {} more", culprits.size() - kShown + verdict.more_culprits);
   return text;
 }
 
@@ -211,7 +213,7 @@ std::string sentence(const Verdict& verdict, const Device& device, const Style& 
     return verdict.free_bytes ? fmt::format("free, {} of memory", bytes_for_people(*verdict.free_bytes))
                               : "free";
   }
-  const std::string who = culprits_in_words(verdict.culprits, verdict.failed == Clause::not_leased, style);
+  const std::string who = culprits_in_words(verdict, verdict.failed == Clause::not_leased, style);
   const std::string reason = printable(verdict.reason);
   switch (*verdict.failed) {
     case Clause::healthy:

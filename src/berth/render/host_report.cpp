@@ -137,6 +137,7 @@ Verdict read_verdict(const JsonReader& json, const std::string& uuid) {
   if (!verdict.failed && !json.flag("free")) verdict.failed = Clause::unknown;
   verdict.reason = json.text("reason");
   verdict.free_bytes = json.reading<std::uint64_t>("free_bytes");
+  verdict.more_culprits = json.number<std::uint32_t>("more_culprits");
   json.each("culprits", [&](const JsonReader& each) { verdict.culprits.push_back(read_culprit(each)); });
   if (json.flag("free") != verdict.free()) json.mark("free", "says other than the clause");
   return verdict;
@@ -196,6 +197,14 @@ bool is_ours(const JsonReader& json, std::string_view kind) {
   return !json.has_fault();
 }
 
+void read_unlisted(const JsonReader& json, Ledger& ledger) {
+  json.each("unlisted", [&](const JsonReader& each) {
+    ledger.unlisted.push_back({each.number<std::uint32_t>("uid"), each.text("user"),
+                               each.number<std::uint32_t>("leases"), each.number<std::uint32_t>("waiting"),
+                               each.number<std::uint32_t>("odd_tickets")});
+  });
+}
+
 void read_devices(const JsonReader& json, HostReport& report) {
   std::vector<Reading<std::int64_t>> idle_since;
   json.needs("devices");
@@ -245,6 +254,7 @@ void read_listing(const JsonReader& json, HostReport& report) {
   json.each("odd_tickets", [&](const JsonReader& each) {
     report.ledger.odd.push_back({each.text("name"), each.number<std::uint32_t>("uid"), each.text("reason")});
   });
+  read_unlisted(json, report.ledger);
   read_devices(json, report);
 }
 
@@ -298,6 +308,7 @@ void read_queue(const JsonReader& json, HostReport& report) {
     known.take_last();
     report.waiters.push_back(std::move(waiter));
   });
+  read_unlisted(json, report.ledger);
 }
 
 HostReport read_both(const JsonReader& listing, const JsonReader& queue) {

@@ -65,7 +65,8 @@ std::string host_json(const Host& host) {
   if (!host.report) return host_json(host, "", "");
   const HostReport& report = *host.report;
   const Listing listing{report.facts, report.ledger, report.verdicts, report.assumed, report.idle};
-  return host_json(host, listing_json(listing, Layout::line), queue_json(report.waiters, Layout::line));
+  return host_json(host, listing_json(listing, Layout::line),
+                   queue_json(report.waiters, report.ledger.unlisted, Layout::line));
 }
 
 std::string host_change_json(std::string_view before, std::string_view after) {

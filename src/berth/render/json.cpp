@@ -64,10 +64,13 @@ std::string listing_json(const Listing& listing, Layout layout) {
   for (const OddTicket& odd : listing.ledger.odd) {
     json["odd_tickets"].push_back({{"name", odd.name}, {"uid", odd.uid}, {"reason", odd.reason}});
   }
+  json["unlisted"] = unlisted_json(listing.ledger.unlisted,
+                                   {{"leases", &Unlisted::leases}, {"odd_tickets", &Unlisted::odd}});
   return dumped(std::move(json), layout);
 }
 
-std::string queue_json(const std::vector<Standing>& waiters, Layout layout) {
+std::string queue_json(const std::vector<Standing>& waiters, const std::vector<Unlisted>& unlisted,
+                       Layout layout) {
   Json json = started("berth-queue");
   json["waiters"] = Json::array();
   for (const Standing& waiter : waiters) {
@@ -85,12 +88,14 @@ std::string queue_json(const std::vector<Standing>& waiters, Layout layout) {
     row["reason"] = waiter.reason;
     json["waiters"].push_back(std::move(row));
   }
+  json["unlisted"] = unlisted_json(unlisted, {{"waiting", &Unlisted::waiting}});
   return dumped(std::move(json), layout);
 }
 
 std::string leases_json(const Ledger& ledger, std::int64_t booted_at_s, Layout layout) {
   Json json = started("berth-leases");
   json["leases"] = leases_of(ledger, booted_at_s);
+  json["unlisted"] = unlisted_json(ledger.unlisted, {{"leases", &Unlisted::leases}});
   return dumped(std::move(json), layout);
 }
 

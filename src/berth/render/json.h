@@ -29,8 +29,9 @@ enum class Layout {
 
 std::string listing_json(const Listing& listing, Layout layout);
 
-/// The waiting requests, each with its reason in words.
-std::string queue_json(const std::vector<Standing>& waiters, Layout layout);
+/// The waiting requests, each with its reason in words, and how many of each user are not among them.
+std::string queue_json(const std::vector<Standing>& waiters, const std::vector<Unlisted>& unlisted,
+                       Layout layout);
 
 /// The leases alone, each as in a listing. `booted_at_s`: as in Facts.
 std::string leases_json(const Ledger& ledger, std::int64_t booted_at_s, Layout layout);

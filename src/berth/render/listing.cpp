@@ -212,7 +212,9 @@ std::string lease_table(const Listing& listing, const Ledger& ledger, const Styl
     if (ticket.phase == TicketPhase::granted)
       rows.push_back(lease_row(listing, ledger, ticket, some_end, style));
   }
-  return rows.empty() ? "" : "\n" + table(lease_columns(some_end), std::move(rows), style);
+  if (rows.empty()) return "";
+  return "\n" + table(lease_columns(some_end), std::move(rows), style) +
+         unlisted_lines(ledger.unlisted, &Unlisted::leases, "lease", style);
 }
 
 /// All leases, and those inside of the one that whoever asks is in.
@@ -290,6 +292,19 @@ Row process_row(const Listing& listing, const Device& device, const Process& pro
           {since_text},
           place_of(listing, device, process),
           {process.command.empty() ? std::string(kUnknown) : printable(process.command)}};
+}
+
+std::string unlisted_lines(const std::vector<Unlisted>& unlisted, std::size_t Unlisted::* count,
+                           std::string_view noun, const Style& style) {
+  std::string lines;
+  for (const Unlisted& rest : unlisted) {
+    if (rest.*count == 0) continue;
+    const std::string user = rest.user.empty() ? fmt::format("uid {}", rest.uid) : printable(rest.user);
+    lines += wrapped(fmt::format("and {} of {}", counted(rest.*count, fmt::format("more {}", noun)), user),
+                     style.width, 0) +
+             "\n";
+  }
+  return lines;
 }
 
 std::string summary_of(const Listing& listing) {

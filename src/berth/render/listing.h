@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "berth/core/conduct.h"
@@ -42,6 +43,10 @@ Row lease_row(const Listing& listing, const Ledger& ledger, const Ticket& lease,
 bool has_some_end(const Ledger& ledger);
 std::vector<Column> process_columns();
 Row process_row(const Listing& listing, const Device& device, const Process& process, const Style& style);
+
+/// "and 4000 more leases of mallory", a line for each user of whom some are not listed.
+std::string unlisted_lines(const std::vector<Unlisted>& unlisted, std::size_t Unlisted::* count,
+                           std::string_view noun, const Style& style);
 
 /// "8 GPUs, 3 free, 2 waiting, driver 550.163.01, CUDA 12.4".
 std::string summary_of(const Listing& listing);

@@ -158,7 +158,14 @@ void write_queue(MetricWriter& writer, const Metrics& metrics) {
     longest_s = std::max(longest_s, static_cast<double>(metrics.now_s - waiter.ticket.since_s));
   }
   writer.metric("queue_waiters", "gauge", "Requests that wait.");
-  writer.sample({}, static_cast<double>(metrics.waiters.size()));
+  std::size_t unlisted = 0;
+  if (metrics.listing != nullptr) {
+    for (const Unlisted& rest : metrics.listing->ledger.unlisted) {
+      if (rest.waiting > 0) of_users[rest.user] += static_cast<double>(rest.waiting);
+      unlisted += rest.waiting;
+    }
+  }
+  writer.sample({}, static_cast<double>(metrics.waiters.size() + unlisted));
   writer.metric("queue_longest_wait_seconds", "gauge", "How long the one that waits longest has waited.");
   writer.sample({}, longest_s);
   writer.metric("user_waiters", "gauge", "Requests of the user that wait.");

@@ -7,6 +7,7 @@
 
 #include "berth/core/units.h"
 #include "berth/render/explain.h"
+#include "berth/render/listing.h"
 #include "berth/render/table.h"
 
 namespace berth::render {
@@ -67,7 +68,8 @@ std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledg
   const bool foresees = any_start_is_known(waiters);
   std::vector<Row> rows;
   for (const Standing& waiter : waiters) rows.push_back(waiter_row(waiter, ledger, foresees, style));
-  return table(waiter_columns(foresees), rows, style);
+  return table(waiter_columns(foresees), rows, style) +
+         unlisted_lines(ledger.unlisted, &Unlisted::waiting, "request", style);
 }
 
 std::vector<Column> lab_waiter_columns(bool foresees, bool lab) {

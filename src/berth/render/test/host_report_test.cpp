@@ -112,11 +112,11 @@ std::string fault_of(const std::string& listing, const std::string& queue) {
 TEST_CASE("what was read of a machine is written as it was") {
   const HostReport report = busy_machine();
   const std::string listing = listing_of(report);
-  const std::string queue = queue_json(report.waiters, Layout::line);
+  const std::string queue = queue_json(report.waiters, report.ledger.unlisted, Layout::line);
   const auto read = read_report(listing, queue);
   REQUIRE(read);
   CHECK(listing_of(*read) == listing);
-  CHECK(queue_json(read->waiters, Layout::line) == queue);
+  CHECK(queue_json(read->waiters, read->ledger.unlisted, Layout::line) == queue);
   CHECK(read->verdicts == report.verdicts);
   CHECK(read->waiters.front().stopped);
   CHECK(read->waiters.front().ticket.held_back);
@@ -139,7 +139,7 @@ TEST_CASE("what was read of a machine is written as it was") {
 TEST_CASE("what is no report says why") {
   const HostReport report = busy_machine();
   const std::string listing = listing_of(report);
-  const std::string queue = queue_json(report.waiters, Layout::line);
+  const std::string queue = queue_json(report.waiters, report.ledger.unlisted, Layout::line);
   CHECK(fault_of(queue, queue).contains("listing.kind must be \"berth-list\""));
   CHECK(fault_of(listing, listing).contains("queue.kind must be \"berth-queue\""));
   CHECK(fault_of(replaced(listing, "\"taken_at_s\":1795265321.25", "\"taken_at_s\":null"), queue)
@@ -466,7 +466,8 @@ TEST_CASE("what is told of whom a waiter stands behind is what is told of that l
   second.ticket.id = TicketId{0x2001};
   second.behind = first.ticket;
   report.waiters = {first, second};
-  const auto read = read_report(listing_of(report), queue_json(report.waiters, Layout::line));
+  const auto read =
+      read_report(listing_of(report), queue_json(report.waiters, report.ledger.unlisted, Layout::line));
   REQUIRE(read);
   for (std::size_t i = 0; i < 2; ++i) {
     CAPTURE(i);
@@ -505,7 +506,8 @@ TEST_CASE("long texts are cut between two characters") {
   std::string note;
   for (int i = 0; i < 3000; ++i) note += "é";
   report.ledger.tickets[0].note = "x" + note;
-  const auto read = read_report(listing_of(report), queue_json(report.waiters, Layout::line));
+  const auto read =
+      read_report(listing_of(report), queue_json(report.waiters, report.ledger.unlisted, Layout::line));
   REQUIRE(read);
   CHECK(read->ledger.tickets[0].note.size() == 4095);
 }

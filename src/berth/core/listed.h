@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/core/ledger.h"
+#include "berth/core/standing.h"
+
+namespace berth {
+
+/// Whoever may use the machine may fill the lease directory with tickets, and every document and table about
+/// the machine goes to all others. So these have a bound for the tickets of one user: about what this many
+/// bytes of JSON hold, which is 1,000 waiting requests on a machine of 16 GPUs. The rest is a number.
+inline constexpr std::size_t kMostListedLeaseBytes = 1U << 20U;
+inline constexpr std::size_t kMostListedWaitingBytes = 2U << 20U;
+/// Of one user's odd tickets.
+inline constexpr std::size_t kMostListedOdd = 64;
+/// The bytes of one text of a ticket, as it is shown.
+inline constexpr std::size_t kMostListedWords = 512;
+
+/// The beginning of a foreign text, as `printable_lines` gives it: at most this many bytes, so that what is
+/// escaped takes no more room than what is not.
+std::string listed_words(std::string_view text, std::size_t most = kMostListedWords);
+
+/// The ledger as documents and tables tell it: bounded, with Ledger::unlisted for the rest. Nobody judges by
+/// it. Pure.
+Ledger listed_part(const Ledger& ledger);
+/// How the waiting requests of `listed` stand among all of `ledger`: as standings, with their words cut. Pure.
+std::vector<Standing> listed_standings(const Ledger& ledger, const Ledger& listed, const Facts& facts,
+                                       const std::set<TicketId>& stopped, Moment now);
+
+}  // namespace berth
