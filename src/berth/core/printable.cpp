@@ -12,16 +12,46 @@ bool is_plain_ascii(char character) {
   return character >= 0x20 && character < 0x7f;
 }
 
-bool turns_writing(char32_t c) {
-  return c == 0x061c || (c >= 0x200e && c <= 0x200f) || (c >= 0x202a && c <= 0x202e) ||
-         (c >= 0x2066 && c <= 0x206f);
+struct Range {
+  char32_t first, last;
+};
+// Characters that nobody sees, that change how others are seen, or that each font shows as it likes. By them
+// two names look alike, or a text holds a second one that only a program reads. In order. Marks that combine
+// stay, and so do the two selectors that follow an emoji.
+constexpr std::array<Range, 23> kUnseen{{
+    {0x0000, 0x001f},     // C0
+    {0x007f, 0x009f},     // DEL, C1
+    {0x00ad, 0x00ad},     // soft hyphen
+    {0x034f, 0x034f},     // combining grapheme joiner
+    {0x061c, 0x061c},     // turns the writing
+    {0x115f, 0x1160},     // Hangul fillers
+    {0x17b4, 0x17b5},     // Khmer vowels without a sign
+    {0x180b, 0x180f},     // Mongolian selectors and separator
+    {0x200b, 0x200f},     // zero width; turn the writing
+    {0x2028, 0x202e},     // end a line; turn the writing
+    {0x2060, 0x206f},     // word joiner, unseen operators; turn the writing
+    {0x3164, 0x3164},     // Hangul filler
+    {0xe000, 0xf8ff},     // private use
+    {0xfdd0, 0xfdef},     // no characters
+    {0xfe00, 0xfe0d},     // selectors, but for those of emoji
+    {0xfeff, 0xfeff},     // zero width, byte order mark
+    {0xffa0, 0xffa0},     // Hangul filler
+    {0xfff0, 0xfffb},     // annotations
+    {0x13430, 0x1343f},   // join hieroglyphs
+    {0x1bca0, 0x1bca3},   // shorthand
+    {0x1d173, 0x1d17a},   // music
+    {0xe0000, 0xe0fff},   // tags, selectors
+    {0xf0000, 0x10ffff},  // private use
+}};
+
+bool is_seen(char32_t c) {
+  const auto range = std::ranges::lower_bound(kUnseen, c, {}, &Range::last);
+  const bool is_no_character = (c & 0xfffeU) == 0xfffe;  // the last two of each plane
+  return (range == kUnseen.end() || c < range->first) && !is_no_character;
 }
 
 bool may_stay(const CodePoint& point) {
-  const char32_t c = point.value;
-  const bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0);
-  const bool ends_line = c == 0x2028 || c == 0x2029;
-  return point.valid && !is_control && !ends_line && !turns_writing(c);
+  return point.valid && is_seen(point.value);
 }
 
 std::size_t length_of_own(std::string_view rest, std::span<const std::string_view> own) {

@@ -19,9 +19,10 @@ CodePoint code_point_at(std::string_view text, std::size_t at);
 
 /// Makes foreign text harmless: text of a workload, another user, a file or another machine. All such text
 /// goes through this before it is shown. Control characters (C0 and C1, so terminal escapes and line ends),
-/// marks that turn the direction of writing, and bytes that are no UTF-8 become \xNN. So the text cannot move
-/// a cursor, break a line, or look like another text. A second call changes nothing more. `own`: sequences
-/// that stay, because we wrote them ourselves; each begins with a control character.
+/// marks that turn the direction of writing, characters that nobody sees, those of private use, and bytes
+/// that are no UTF-8 become \xNN. So the text cannot move a cursor, break a line, look like another text, or
+/// hold one that only a program reads. A second call changes nothing more. `own`: sequences that stay,
+/// because we wrote them ourselves; each begins with a control character.
 std::string printable(std::string_view text, std::span<const std::string_view> own = {});
 
 /// The same for a text of several lines.

@@ -25,6 +25,25 @@ TEST_CASE("text that a workload made cannot move the cursor, break a line or tur
   }));
 }
 
+TEST_CASE("what nobody sees is shown, so that no two names look alike and no text hides in another") {
+  for (const char* unseen :
+       {"\u00ad",     "\u034f",     "\u115f",     "\u180e",     "\u200b",     "\u200c",
+        "\u200d",     "\u2060",     "\u2061",     "\u2064",     "\u3164",     "\ufe00",
+        "\ufeff",     "\uffa0",     "\ufff9",     "\ufffb",     "\ufdd0",     "\ufffe",
+        "\uffff",     "\ue000",     "\uf8ff",     "\U0001fffe", "\U000e0001", "\U000e0041",
+        "\U000e007f", "\U000e0100", "\U000f0000", "\U0010fffd", "\U0010ffff"}) {
+    const std::string text = printable(std::string("al") + unseen + "ice");
+    CAPTURE(text);
+    CHECK(text.starts_with("al\\x"));
+    CHECK(text.ends_with("ice"));
+  }
+  // Accents that combine, emoji with their selector, and what other languages write with stay.
+  for (const char* seen : {"e\u0301", "a\u0308\u0327", "\u2764\ufe0f", "\u2764\ufe0e", "\U0001f44d\U0001f3fd",
+                           "李", "नमस्ते", "שלום", "\u00a0", "\ufffd", "\U0001f1e9\U0001f1ea"})
+    CHECK(printable(seen) == seen);
+  CHECK(printable("\U0001f469\u200d\U0001f4bb") == "\U0001f469\\xe2\\x80\\x8d\U0001f4bb");
+}
+
 TEST_CASE("done twice it changes nothing more, so what passes several hands stays readable") {
   CHECK(rc::check("twice is once", [](const std::string& text) {
     RC_ASSERT(printable(printable(text)) == printable(text));
