@@ -25,6 +25,8 @@ constexpr std::array<std::string_view, 4> kErrands{"look", "offer", "run", "call
 constexpr std::size_t kFrameHead = 5;
 constexpr std::size_t kLongestFrame = 1U << 20U;
 
+constexpr std::size_t kLongestVersion = 64;
+
 // The fields of each message under their names. Writer and reader walk the same list.
 
 template <class Hello, class Visit>
@@ -144,9 +146,13 @@ std::string encode(const Cancelled&) {
 
 Result<EnvoyMessage> decode_envoy_message(std::string_view text) {
   const std::string_view kind = text.substr(0, text.find(' '));
-  if (kind == kHelloRecord)
-    return as_message(
-        decoded<EnvoyHello>(text, kind, [](auto& value, auto&& visit) { visit_hello(value, visit); }));
+  if (kind == kHelloRecord) {
+    auto hello =
+        decoded<EnvoyHello>(text, kind, [](auto& value, auto&& visit) { visit_hello(value, visit); });
+    // People read it where it is not ours.
+    if (hello) hello->version = shortened(hello->version, kLongestVersion);
+    return as_message(std::move(hello));
+  }
   if (kind == kOfferRecord)
     return as_message(
         decoded<Offer>(text, kind, [](auto& value, auto&& visit) { visit_offer(value, visit); }));

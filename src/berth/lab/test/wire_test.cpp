@@ -55,6 +55,12 @@ TEST_CASE("the words of the caller are told apart") {
   CHECK(decode_caller_word("berth-no 1\nend\n") == std::nullopt);
 }
 
+TEST_CASE("a version that a host says is cut where it is read, since people are told it") {
+  const auto read = decode_envoy_message(encode(EnvoyHello{std::string(900'000, 'A')}));
+  REQUIRE(read);
+  CHECK(std::get<EnvoyHello>(*read).version == std::string(64, 'A'));
+}
+
 TEST_CASE("the hello is found behind what a login shell prints") {
   const std::string hello = encode(EnvoyHello{"1"});
   CHECK(find_hello(hello) == 0);
