@@ -2,7 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +17,7 @@
 #include "berth/core/units.h"
 #include "berth/lease/toml.h"
 #include "berth/sys/descriptor.h"
+#include "berth/sys/file.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::leasing {
@@ -540,6 +542,8 @@ constexpr auto kKeys = std::to_array<Key>({{"commands", read_commands},
                                            {"ignored_programs", read_programs},
                                            {"ignored_users", read_users},
                                            {"gpu_scheduler_locks", read_scheduler_locks}});
+constexpr std::size_t kLongestFile = 1U << 20U;
+
 /// nullopt: there is no such file.
 Result<std::optional<std::string>> read_file(const std::string& path) {
   const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -547,15 +551,19 @@ Result<std::optional<std::string>> read_file(const std::string& path) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
     return sys::fail_errno(fmt::format("reading the site file {}", path));
   }
-  std::string text;
-  std::array<char, 4096> buffer;
-  while (true) {
-    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return sys::fail_errno(fmt::format("reading the site file {}", path));
-    if (got == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-  }
+  struct stat status{};
+  if (::fstat(file.get(), &status) != 0)
+    return sys::fail_errno(fmt::format("reading the site file {}", path));
+  // /dev/null stands for none.
+  if (S_ISCHR(status.st_mode) && status.st_rdev == ::makedev(1, 3)) return "";
+  if (!S_ISREG(status.st_mode))
+    return fail(ErrorCode::failure, fmt::format("the site file {} is not a regular file", path));
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size > kLongestFile)
+    return fail(ErrorCode::failure, fmt::format("the site file {} is longer than 1 MiB", path));
+  auto text = sys::read_start(file.get(), size);
+  if (!text) return std::unexpected(context(text.error(), fmt::format("reading the site file {}", path)));
+  return *std::move(text);
 }
 
 Result<void> read_into(SiteFiles& files, const std::string& path, bool only_narrow) {

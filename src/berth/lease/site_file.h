@@ -27,7 +27,9 @@ struct SiteFiles {
 };
 
 /// Error: `failure` if a file is malformed or cannot be read; the message has the file, the line and what is
-/// allowed. A missing file is no error, nor is an unknown key: see SitePolicy::not_understood.
+/// allowed. A missing file is no error, nor is an unknown key: see
+/// SitePolicy::not_understood. What is no regular file, or longer than 1 MiB, is not read; /dev/null is
+/// empty.
 Result<SiteFiles> read_site_files(const SiteFilePaths& paths);
 
 /// `policy` with the rules of `text` added. `path` is for messages. `only_narrow`: an entry that would allow

@@ -1,6 +1,12 @@
 #include "berth/lease/site_file.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 namespace berth::leasing::site_file_test {
 namespace {
@@ -42,6 +48,29 @@ reason = "on loan"
   CHECK(policy->ignored_users == std::vector<std::string>{"gdm"});
   CHECK(policy->excluded == std::vector<ExcludedDevice>{{"3", "drives the screen"}, {"GPU-5a1c", "on loan"}});
   CHECK(apply_site_text({}, "", "x", false) == SitePolicy{});
+}
+
+TEST_CASE("a site file is a regular file of at most 1 MiB") {
+  const std::string folder = std::filesystem::temp_directory_path() / "berth-site-file-XXXXXX";
+  std::string made = folder;
+  REQUIRE(::mkdtemp(made.data()) != nullptr);
+  const auto said = [](const std::string& path) {
+    const auto files = read_site_files({path, ""});
+    return files ? std::string() : files.error().message;
+  };
+  CHECK(said("/dev/null").empty());
+  CHECK(said(made + "/none").empty());
+  CHECK(said("/dev/zero") == "the site file /dev/zero is not a regular file");
+  CHECK(said(made) == fmt::format("the site file {} is not a regular file", made));
+  const std::string fifo = made + "/fifo";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  CHECK(said(fifo) == fmt::format("the site file {} is not a regular file", fifo));
+  const std::string big = made + "/big";
+  std::ofstream(big) << std::string((1U << 20U) - 1, '#') << '\n';
+  CHECK(said(big).empty());
+  std::ofstream(big, std::ios::app) << '\n';
+  CHECK(said(big) == fmt::format("the site file {} is longer than 1 MiB", big));
+  std::filesystem::remove_all(made);
 }
 
 TEST_CASE("a letter where a value should be is an error with its line") {
