@@ -241,12 +241,19 @@ Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view 
 
 Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script,
                               const std::vector<std::string>& environment) {
+  const auto numbers = spool.hold_numbers();
+  if (!numbers) return std::unexpected(context(numbers.error(), "nothing was submitted"));
+  return add_job(spool, *numbers, std::move(job), script, environment);
+}
+
+Result<std::uint64_t> add_job(store::JobSpool& spool, const sys::Descriptor& numbers, Job job,
+                              std::string_view script, const std::vector<std::string>& environment) {
   if (job.folder.empty()) {
     BERTH_LET(job.folder, current_folder());
   }
   job.rivals = rivals_of(job.request, environment);
   job.submitted_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
-  BERTH_LET(const std::uint64_t number, spool.add(job, environment, script));
+  BERTH_LET(const std::uint64_t number, spool.add(numbers, job, environment, script));
   // From its name on a runner may start it: to say now that nothing was submitted would have it run twice.
   if (const auto kept = spool.keep_names(); !kept)
     tell(fmt::format("job {} is submitted, but if this machine goes down soon, the job may be lost: {}",
