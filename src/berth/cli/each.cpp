@@ -175,6 +175,7 @@ class Each : public Command {
     }
     job.array = indices_to_text(lines);
     BERTH_DO(check_array(job));
+    BERTH_DO(can_have_runner(spool));
     BERTH_LET(const std::uint64_t number, add_job(spool, numbers, job, text, environment_of_job(job)));
     numbers.close();
     BERTH_DO(ensure_runner(spool, {number, {}}));

@@ -1,5 +1,7 @@
 #include "berth/cli/new_job.h"
 
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +23,7 @@
 #include "berth/core/vendor.h"
 #include "berth/lab/passed_environment.h"
 #include "berth/sys/clock.h"
+#include "berth/sys/limits.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::cli {
@@ -80,6 +83,15 @@ Result<void> check_far(const Submission& submission) {
         "--requeue and --rerun exclude --anywhere: nobody here could know whether what ran on the other "
         "host has ended");
   return {};
+}
+
+// The runner that starts it may be the child of another shell.
+void take_from_shell(Job& job) {
+  // Nobody can ask for it without setting it.
+  job.umask = ::umask(077);
+  ::umask(*job.umask);
+  job.nice = ::getpriority(PRIO_PROCESS, 0);
+  job.limits = sys::soft_limits();
 }
 
 bool starts_later(const Job& job) {
@@ -251,6 +263,7 @@ Result<std::uint64_t> add_job(store::JobSpool& spool, const sys::Descriptor& num
   if (job.folder.empty()) {
     BERTH_LET(job.folder, current_folder());
   }
+  take_from_shell(job);
   job.rivals = rivals_of(job.request, environment);
   job.submitted_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
   BERTH_LET(const std::uint64_t number, spool.add(numbers, job, environment, script));
