@@ -1,5 +1,7 @@
 """berth each: the commands of a file, in the foreground, and on where it was."""
 
+import contextlib
+import fcntl
 import os
 import pathlib
 import pty
@@ -9,7 +11,7 @@ import subprocess
 from jobs import eventually
 from lab import DEADLINE_S
 from storm import processes
-from submitted import job, log, submit, told
+from submitted import job, log, spool, submit, told
 
 
 def commands(lab, *lines) -> pathlib.Path:
@@ -102,6 +104,41 @@ def test_killed_itself_it_is_shown_again_by_the_same_command(make_lab):
     go.touch()
     again.communicate(timeout=DEADLINE_S)
     assert (again.returncode, ran(lab)) == (0, ["a", "b", "c"])
+
+
+@contextlib.contextmanager
+def numbers_held(lab):
+    """As by another process that adds a job and does not come to an end."""
+    with (spool(lab) / "numbers").open("r+") as numbers:
+        fcntl.flock(numbers, fcntl.LOCK_EX)
+        yield (spool(lab) / "numbers").stat().st_ino
+
+
+def waiters(inode: int) -> int:
+    """How many processes wait for the lock of this file."""
+    locks = pathlib.Path("/proc/locks").read_text().splitlines()
+    return sum(" -> FLOCK " in line and f":{inode} " in line for line in locks)
+
+
+def test_two_calls_at_the_same_moment_run_each_line_once(lab):
+    submit(lab, "--", "true")
+    file = commands(lab, mark(lab, "a"), f"{mark(lab, 'b')}; sleep 0.5", mark(lab, "c"))
+    with numbers_held(lab) as inode:
+        calls = [lab.start_berth("each", file) for _ in range(2)]
+        eventually(lambda: waiters(inode) == 2)
+    told_by = sorted(call.communicate(timeout=DEADLINE_S)[1].splitlines()[0] for call in calls)
+    assert [call.returncode for call in calls] == [0, 0]
+    assert told_by == ["berth: job 2 of an earlier call goes on", "berth: job 2: 3 commands"]
+    assert ran(lab) == ["a", "b", "c"]
+
+
+def test_one_that_is_stopped_while_it_adds_its_job_stops_others_for_ten_seconds_only(lab):
+    submit(lab, "--", "true")
+    with numbers_held(lab):
+        answer = lab.berth("each", commands(lab, mark(lab, "a")))
+    assert answer.status == 1 and "if it is stopped, continue it or end it" in answer.err
+    assert ran(lab) == []
+    assert lab.berth("each", lab.directory / "commands.txt").status == 0
 
 
 def test_one_that_fails_is_tried_again_as_often_as_said(lab):

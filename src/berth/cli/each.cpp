@@ -152,6 +152,9 @@ class Each : public Command {
     if (lines.empty())
       return fail(ErrorCode::usage, fmt::format("there is no command in {}", printable(name)));
     BERTH_LET(auto spool, make_spool());
+    // Held from this look until the job is stored: of two calls at the same moment, the second finds the job
+    // of the first.
+    BERTH_LET(auto numbers, spool.hold_numbers());
     BERTH_LET(auto earlier, earlier_of(spool, job));
     if (earlier.alive) {
       if (earlier.text_of_alive != text)
@@ -160,6 +163,7 @@ class Each : public Command {
             fmt::format("job {0} still runs the lines that {1} had before; `berth wait {0}` waits for them, "
                         "and `berth cancel {0}` ends them",
                         earlier.alive->number, printable(name)));
+      numbers.close();
       tell(fmt::format("job {} of an earlier call goes on", earlier.alive->number));
       return watch(spool, *earlier.alive, text, lines.size());
     }
@@ -171,7 +175,9 @@ class Each : public Command {
     }
     job.array = indices_to_text(lines);
     BERTH_DO(check_array(job));
-    BERTH_LET(const std::uint64_t number, add_job(spool, job, text));
+    BERTH_DO(can_have_runner(spool));
+    BERTH_LET(const std::uint64_t number, add_job(spool, numbers, job, text, environment_of_job(job)));
+    numbers.close();
     BERTH_DO(ensure_runner(spool, {number, {}}));
     tell(lines.size() == all
              ? fmt::format("job {}: {} commands", number, all)

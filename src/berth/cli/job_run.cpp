@@ -27,6 +27,7 @@
 #include "berth/store/job_spool.h"
 #include "berth/store/output_bound.h"
 #include "berth/sys/descriptor.h"
+#include "berth/sys/limits.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
@@ -98,6 +99,12 @@ class TaskRun {
     options.lease.note = note_of(job, options.lease.note);
     BERTH_LET(options.first_look, time_of_first_look());
     RunHooks& hooks = options.hooks;
+    if (job.umask) ::umask(*job.umask);
+    if (!is_far) {
+      auto possible = sys::possible_limits(job.limits, job.nice);
+      hooks.limits = std::move(possible.limits);
+      less_than_in_shell_ = std::move(possible.less);
+    }
     hooks.gives_way = [this](const std::string& why) { gave_way_ = why; };
     hooks.before_start = [this](const leasing::HeldLease& lease) {
       std::vector<std::string> devices;
@@ -216,6 +223,11 @@ class TaskRun {
 
   Result<void> before_start(const std::vector<std::string>& devices) {
     BERTH_DO(send_output());
+    for (const std::string& sentence : less_than_in_shell_)
+      tell(
+          fmt::format("{} as in the shell that submitted the job: the runner of your jobs was started from a "
+                      "shell that allows no more; it ends when no job waits",
+                      sentence));
     TaskEvent event;
     event.step = TaskStep::started;
     event.rerun = job_.rerun;
@@ -331,7 +343,8 @@ class TaskRun {
   TaskId id_;
   Job job_;
   bool started_ = false;
-  std::string gave_way_;  ///< for whom it is ended
+  std::string gave_way_;                         ///< for whom it is ended
+  std::vector<std::string> less_than_in_shell_;  ///< what the command should get, and cannot
   std::chrono::steady_clock::time_point next_tenant_look_{};
   std::optional<store::OutputBound> bound_;
   std::uint64_t cut_ = 0;       ///< bytes of the output that are missing

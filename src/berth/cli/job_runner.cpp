@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +28,7 @@
 #include "berth/store/old_jobs.h"
 #include "berth/sys/child.h"
 #include "berth/sys/clock.h"
+#include "berth/sys/limits.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
@@ -38,6 +40,8 @@ using Clock = std::chrono::steady_clock;
 using Task = KnownJob::Task;
 
 constexpr const char* kRunnerName = "berth __jobs";
+// A command holds its lease by files that are numbered from 100 on, one for each device.
+constexpr rlim_t kOpenFiles = 256;
 // One that could not get in line tries again after so long, then after twice as long.
 constexpr std::chrono::milliseconds kFirstPause{200};
 constexpr std::chrono::milliseconds kLongestPause = 60s;
@@ -471,6 +475,15 @@ Result<sys::Descriptor> runner_signals() {
   return signals;
 }
 
+// A runner that can start nothing would stand in the way of the jobs of all other shells.
+Result<void> check_limits() {
+  const rlim_t most = sys::most_open_files();
+  if (most >= kOpenFiles) return {};
+  return fail(ErrorCode::failure,
+              fmt::format("this shell allows {} open files (ulimit -Hn), and a runner of jobs needs {}", most,
+                          kOpenFiles));
+}
+
 /// The runner itself: `ensure_runner` starts it in a session of its own.
 class Jobs : public Command {
  public:
@@ -487,6 +500,9 @@ class Jobs : public Command {
     BERTH_LET(auto signals, runner_signals());
     // A file system that is somebody's working directory cannot be unmounted.
     if (::chdir("/") != 0) return sys::fail_errno("leaving the working directory");
+    // What the shell that has started us allows itself is not for the jobs of others.
+    sys::raise_limits();
+    ::umask(022);
     ::prctl(PR_SET_NAME, kRunnerName);
     BERTH_DO(JobRunner(std::move(spool), std::move(program), std::move(signals)).go());
     return Output{};
@@ -502,6 +518,11 @@ Result<std::string> program_path() {
   return path;
 }
 
+Result<void> can_have_runner(const store::JobSpool& spool) {
+  BERTH_LET(const bool there, spool.has_runner());
+  return there ? Result<void>() : check_limits();
+}
+
 Result<store::JobSpool> open_spool() {
   BERTH_LET(const std::string path, store::JobSpool::standard_path());
   return store::JobSpool::open(path);
@@ -513,6 +534,7 @@ Result<void> ensure_runner(const store::JobSpool& spool, TaskId news) {
     spool.ring(news);
     return {};
   }
+  BERTH_DO(check_limits());
   sys::Command command;
   BERTH_LET(command.program, program_path());
   command.arguments = {"__jobs", spool.path()};

@@ -121,7 +121,8 @@ class JobList : public Command {
     const auto waits = [](const render::ToldTask& task) { return task.standing.phase == TaskPhase::waiting; };
     if (const auto found = std::ranges::find_if(tasks, waits); found != tasks.end()) {
       BERTH_LET(const bool there, spool.has_runner());
-      if (!there) BERTH_DO(ensure_runner(spool, found->id));
+      if (const auto started = there ? Result<void>() : ensure_runner(spool, found->id); !started)
+        output.err += as_lines({started.error().message});
     }
     keep_states(tasks, states_);
     const render::Style style = Environment::style_of(1);

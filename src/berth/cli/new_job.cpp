@@ -1,5 +1,7 @@
 #include "berth/cli/new_job.h"
 
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +23,7 @@
 #include "berth/core/vendor.h"
 #include "berth/lab/passed_environment.h"
 #include "berth/sys/clock.h"
+#include "berth/sys/limits.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::cli {
@@ -80,6 +83,15 @@ Result<void> check_far(const Submission& submission) {
         "--requeue and --rerun exclude --anywhere: nobody here could know whether what ran on the other "
         "host has ended");
   return {};
+}
+
+// The runner that starts it may be the child of another shell.
+void take_from_shell(Job& job) {
+  // Nobody can ask for it without setting it.
+  job.umask = ::umask(077);
+  ::umask(*job.umask);
+  job.nice = ::getpriority(PRIO_PROCESS, 0);
+  job.limits = sys::soft_limits();
 }
 
 bool starts_later(const Job& job) {
@@ -241,12 +253,20 @@ Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view 
 
 Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script,
                               const std::vector<std::string>& environment) {
+  const auto numbers = spool.hold_numbers();
+  if (!numbers) return std::unexpected(context(numbers.error(), "nothing was submitted"));
+  return add_job(spool, *numbers, std::move(job), script, environment);
+}
+
+Result<std::uint64_t> add_job(store::JobSpool& spool, const sys::Descriptor& numbers, Job job,
+                              std::string_view script, const std::vector<std::string>& environment) {
   if (job.folder.empty()) {
     BERTH_LET(job.folder, current_folder());
   }
+  take_from_shell(job);
   job.rivals = rivals_of(job.request, environment);
   job.submitted_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
-  BERTH_LET(const std::uint64_t number, spool.add(job, environment, script));
+  BERTH_LET(const std::uint64_t number, spool.add(numbers, job, environment, script));
   // From its name on a runner may start it: to say now that nothing was submitted would have it run twice.
   if (const auto kept = spool.keep_names(); !kept)
     tell(fmt::format("job {} is submitted, but if this machine goes down soon, the job may be lost: {}",

@@ -50,6 +50,9 @@ std::vector<std::string> environment_of_job(const Job& job);
 /// `environment`: what it gets. `script`: as in JobSpool::add.
 Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script,
                               const std::vector<std::string>& environment);
+/// The same for a caller that has the right to add jobs since it looked at those that are there.
+Result<std::uint64_t> add_job(store::JobSpool& spool, const sys::Descriptor& numbers, Job job,
+                              std::string_view script, const std::vector<std::string>& environment);
 /// The same with the environment of this process.
 Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script);
 

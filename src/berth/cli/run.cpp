@@ -106,6 +106,7 @@ class Run {
     command.inherited = lease.descriptors();
     const RunHooks& hooks = options_.hooks;
     command.inherited.insert(command.inherited.end(), hooks.inherited.begin(), hooks.inherited.end());
+    command.limits = hooks.limits;
     command.environment.insert(command.environment.end(), hooks.environment.begin(), hooks.environment.end());
     return command;
   }

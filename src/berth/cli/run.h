@@ -34,6 +34,7 @@ struct RunHooks {
   std::function<std::chrono::steady_clock::time_point()> look;
   std::vector<int> inherited;                                    ///< descriptors that the command gets too
   std::vector<std::pair<std::string, std::string>> environment;  ///< variables that it gets too
+  sys::CommandLimits limits;
 };
 
 /// What `berth run` was asked to do.

@@ -224,6 +224,7 @@ Result<std::uint64_t> TenantTools::submit(const Arguments& arguments) {
   job.tenant = tenant_.number;
   job.tenant_gpus = rules_.gpus;
   job.tenant_grace_s = rules_.grace_s;
+  BERTH_DO(can_have_runner(spool_));
   BERTH_LET(const std::uint64_t number, add_job(spool_, std::move(job), ""));
   jobs_.insert(number);
   BERTH_DO(ensure_runner(spool_, {number, {}}));

@@ -71,6 +71,11 @@ struct Job {
   bool slurm = false;     ///< it was written for Slurm, and gets the variables that Slurm sets
   std::string output_to;  ///< file for its output, as check_slurm_pattern has it; "": Berth keeps the output
   std::string error_to;   ///< file for its error stream; "": the same as for its output
+  /// What the command gets from the shell in which it was submitted, besides folder and environment. Jobs of
+  /// older versions lack it.
+  std::optional<unsigned> umask{};
+  std::optional<int> nice{};
+  std::vector<std::string> limits;  ///< soft limits, as sys::soft_limits has them: "nofile=1024"
   std::int64_t submitted_s = 0;     ///< since the epoch
   std::uint64_t tenant = 0;         ///< the program that it was submitted for and ends with; 0: none
   unsigned tenant_gpus = 0;         ///< how many GPUs all jobs of that tenant may have at once

@@ -58,6 +58,9 @@ void fields_of_job(JobType& job, Fields& field) {
   field("slurm", job.slurm);
   field("output_to", job.output_to);
   field("error_to", job.error_to);
+  field("umask", job.umask);
+  field("nice", job.nice);
+  field("limit", job.limits);
   field("tenant", job.tenant);
   field("tenant_gpus", job.tenant_gpus);
   field("tenant_grace", job.tenant_grace_s);

@@ -209,19 +209,28 @@ Result<void> JobSpool::fill_draft(const Job& job, const std::vector<std::string>
   return {};
 }
 
-Result<std::uint64_t> JobSpool::add(const Job& job, const std::vector<std::string>& environment,
-                                    std::string_view script) {
+Result<sys::Descriptor> JobSpool::hold_numbers() const {
+  sys::Descriptor counter(::openat(folder_.get(), kCounter, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!counter) return sys::fail_errno(fmt::format("opening {}/{}", path_, kCounter));
+  BERTH_LET(const bool ours, sys::wait_flock(counter.get(), kPatience, {}));
+  if (!ours)
+    return fail(
+        ErrorCode::failure,
+        fmt::format("another berth submit or each of yours has held {}/{} for 10 s; if it is stopped, "
+                    "continue it or end it",
+                    path_, kCounter));
+  return counter;
+}
+
+Result<std::uint64_t> JobSpool::add(const sys::Descriptor& numbers, const Job& job,
+                                    const std::vector<std::string>& environment, std::string_view script) {
   const auto added = [&]() -> Result<std::uint64_t> {
-    const sys::Descriptor counter(::openat(folder_.get(), kCounter, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!counter) return sys::fail_errno("opening " + std::string(kCounter));
-    BERTH_LET(const bool ours, sys::wait_flock(counter.get(), kPatience, {}));
-    if (!ours) return fail(ErrorCode::failure, "another berth submit of yours has not ended for 10 s");
     // What is there now was left by one that was killed.
     remove_folder(folder_.get(), kDraft);
     remove_folder(folder_.get(), kLeaving);
     BERTH_DO(fill_draft(job, environment, script));
     for (;;) {
-      BERTH_LET(const std::uint64_t number, next_number(counter.get()));
+      BERTH_LET(const std::uint64_t number, next_number(numbers.get()));
       const std::string name = std::to_string(number);
       const bool named = sys::rename_to_free_name(folder_.get(), kDraft, folder_.get(), name.c_str());
       // A counter that was brought back from a backup is behind.
@@ -354,10 +363,7 @@ Result<TaskStanding> JobSpool::own_standing(TaskId id) const {
 }
 
 Result<Tenant> JobSpool::move_in() const {
-  const sys::Descriptor counter(::openat(folder_.get(), kCounter, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!counter) return sys::fail_errno(fmt::format("opening {}/{}", path_, kCounter));
-  BERTH_LET(const bool ours, sys::wait_flock(counter.get(), kPatience, {}));
-  if (!ours) return fail(ErrorCode::failure, "a berth submit of yours has not ended for 10 s");
+  BERTH_LET(const auto counter, hold_numbers());
   sys::Descriptor file(::openat(folder_.get(), kTenants, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!file) return sys::fail_errno(fmt::format("opening {}/{}", path_, kTenants));
   for (;;) {
@@ -375,10 +381,7 @@ Result<bool> JobSpool::has_tenant(std::uint64_t number) const {
 }
 
 Result<void> JobSpool::forget(std::uint64_t number) {
-  const sys::Descriptor counter(::openat(folder_.get(), kCounter, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!counter) return sys::fail_errno("opening " + std::string(kCounter));
-  BERTH_LET(const bool ours, sys::wait_flock(counter.get(), kPatience, {}));
-  if (!ours) return fail(ErrorCode::failure, "a berth submit of yours has not ended for 10 s");
+  BERTH_LET(const auto counter, hold_numbers());
   remove_folder(folder_.get(), kLeaving);
   // In one step, so that nobody meets a job of which a part is gone.
   if (::renameat(folder_.get(), std::to_string(number).c_str(), folder_.get(), kLeaving) != 0)

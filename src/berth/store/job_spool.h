@@ -39,11 +39,15 @@ class JobSpool {
 
   const std::string& path() const { return path_; }
 
+  /// The right to add jobs and to remove them: nobody else does either as long as the descriptor is open.
+  /// Waits for another process that has it, for 10 s at most. Error: `failure`. REQUIRES: `make`.
+  Result<sys::Descriptor> hold_numbers() const;
   /// Adds a job whole, or not at all, and gives its number, which no other job here ever had. What the job
-  /// says is on the disk when this returns, its name after keep_names(). `environment`: the variables that
-  /// its command gets. `script`: the text that Job::has_script or Job::lines_of means.
-  Result<std::uint64_t> add(const Job& job, const std::vector<std::string>& environment,
-                            std::string_view script = {});
+  /// says is on the disk when this returns, its name after keep_names(). `numbers`: of hold_numbers().
+  /// `environment`: the variables that its command gets. `script`: the text that Job::has_script or
+  /// Job::lines_of means.
+  Result<std::uint64_t> add(const sys::Descriptor& numbers, const Job& job,
+                            const std::vector<std::string>& environment, std::string_view script = {});
   /// Whether the disk of the jobs takes more: with too little left, what a job writes fails, and none can
   /// start.
   bool has_room() const;

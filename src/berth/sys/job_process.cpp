@@ -93,6 +93,8 @@ int replace_by(const JobCommand& command) {
   std::vector<char*> words;
   for (const std::string& word : command.words) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
+  // Last: a low limit on open files would keep the copies of descriptors away.
+  set_limits(command.limits);
   ::execvp(words.front(), words.data());
   return errno;
 }

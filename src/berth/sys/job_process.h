@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "berth/core/error.h"
+#include "berth/sys/limits.h"
 
 namespace berth::sys {
 
@@ -22,6 +23,7 @@ struct JobCommand {
   std::vector<std::string> unset;                                ///< variables to leave out of ours
   std::vector<int>
       inherited;  ///< descriptors of which it gets copies, at numbers that no program uses by itself
+  CommandLimits limits{};
 };
 
 /// A command that could not be run. Status 127: there is no such command; 126: it cannot be executed. The

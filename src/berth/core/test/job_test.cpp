@@ -57,6 +57,9 @@ TEST_CASE("a job is read as it was written, whatever is in its words") {
   job.rerun = true;
   job.not_before_s = 1763809999;
   job.submitted_s = 1763809921;
+  job.umask = 0;
+  job.nice = -3;
+  job.limits = {"nofile=1024", "as=unlimited"};
   job.tenant = 9;
   job.tenant_gpus = 2;
   job.tenant_grace_s = 60;

@@ -1,0 +1,140 @@
+"""What a job gets from the shell that submitted it, whatever shell has started the runner."""
+
+import os
+
+import pytest
+from jobs import eventually
+from submitted import job, log, submit, wait_for
+
+ALICE = 20001
+WHAT_IT_HAS = "echo $(umask) $(nice) $(ulimit -n) $(ulimit -t) $(ulimit -c)"
+
+
+def submit_in(lab, shell: str, *words, **more) -> str:
+    """The number of a job that is submitted after these commands of a shell."""
+    answer = lab.run("bash", "-c", f'{shell}; exec "$@"', "bash", lab.program, "submit", *words, **more)
+    assert answer.status == 0, answer.err
+    return answer.out.strip()
+
+
+def ended(lab, number: str) -> str:
+    wait_for(lab, number, "ended")
+    return log(lab, number)
+
+
+@pytest.fixture
+def holder(make_lab):
+    """A lab with a runner that a shell with narrow limits has started, and a job that keeps it there."""
+
+    def make(shell: str):
+        lab = make_lab("2xH100")
+        first = submit_in(lab, shell, "--rerun", "--", "sleep", "1000")
+        wait_for(lab, first, "running")
+        return lab
+
+    return make
+
+
+def test_a_job_has_the_umask_limits_and_nice_of_its_own_shell(holder):
+    lab = holder("umask 077; ulimit -Sn 300; ulimit -St 500; ulimit -Sc 0")
+    wide = submit_in(lab, "umask 002; ulimit -Sn 777; ulimit -St 600", "--", "bash", "-c", WHAT_IT_HAS)
+    narrow = submit_in(
+        lab,
+        "umask 027; ulimit -Sn 9; ulimit -t 700; renice -n 7 $$ >/dev/null",
+        "--",
+        "bash",
+        "-c",
+        WHAT_IT_HAS,
+    )
+    assert ended(lab, wide).split()[:4] == ["0002", "0", "777", "600"]
+    assert ended(lab, narrow).split()[:4] == ["0027", "7", "9", "700"]
+
+
+def test_all_tasks_of_each_and_what_sbatch_submits_have_them_too(holder):
+    lab = holder("umask 077; ulimit -Sn 300")
+    script = "umask 002; ulimit -Sn 555"
+    lines = lab.directory / "lines"
+    lines.write_text("echo $(umask) $(ulimit -n)\n")
+    answer = lab.run("sh", "-c", f'{script}; exec "$@"', "sh", lab.program, "each", lines)
+    assert answer.status == 0 and log(lab, "2.1") == "0002 555\n"
+    file = lab.directory / "job.sh"
+    file.write_text(f"#!/bin/sh\n#SBATCH --output={lab.directory}/out\numask; ulimit -n\n")
+    answer = lab.run("sh", "-c", f'{script}; exec "$@"', "sh", lab.program, "sbatch", "--wait", file)
+    assert answer.status == 0, answer.err
+    out = lab.directory / "out"
+    assert out.read_text().split() == ["0002", "555"]
+    assert out.stat().st_mode & 0o777 == 0o664
+
+
+def test_the_files_of_jobs_stay_private(holder):
+    lab = holder("umask 000")
+    number = submit_in(lab, "umask 000", "--", "true")
+    assert ended(lab, number) == ""
+    home = lab.directory / "home/.local/state/berth/jobs"
+    assert [path for path in home.rglob("*") if path.stat().st_mode & 0o077] == []
+
+
+def test_a_runner_with_lower_hard_limits_runs_the_job_and_says_so(holder):
+    lab = holder("ulimit -n 400")
+    number = submit_in(lab, "ulimit -Sn 500", "--", "bash", "-c", "ulimit -n")
+    told, had = ended(lab, number).splitlines()
+    assert had == "400"
+    assert told.startswith(
+        "berth: the limit on open files (ulimit -n) is 400, not 500 as in the shell that submitted the job: "
+    )
+
+
+def test_a_runner_that_is_nicer_runs_the_job_and_says_so(open_lab, as_user):
+    lab = open_lab
+    home = lab.directory / "alice"
+    home.mkdir()
+    os.chown(home, ALICE, ALICE)
+    lab.berth("list")
+    alice = {"user": ALICE, "group": ALICE, "extra_groups": [], "env": {"HOME": home}, "cwd": "/"}
+    submit_in(lab, "renice -n 5 $$ >/dev/null", "--rerun", "--", "sleep", "1000", **alice)
+    number = submit_in(lab, "true", "--", "bash", "-c", "nice", **alice)
+    assert lab.berth("wait", number, **alice).status == 0
+    said, had = lab.berth("log", number, **alice).out.splitlines()
+    assert had == "5" and said.startswith("berth: nice is 5, not 0 as in the shell")
+
+
+def test_a_shell_that_allows_too_few_files_starts_no_runner(make_lab):
+    lab = make_lab("1xH100")
+    answer = lab.run(
+        "bash", "-c", 'ulimit -n 8; exec "$@"', "bash", lab.program, "submit", "--", "bash", "-c", "ulimit -n"
+    )
+    assert (answer.status, answer.out) == (0, "1\n")
+    assert answer.err == (
+        "berth: job 1 is kept, and waits until `berth jobs` can start a runner: this shell allows 8 open files "
+        "(ulimit -Hn), and a runner of jobs needs 256\n"
+    )
+    jobs = lab.run("bash", "-c", 'ulimit -n 20; exec "$@"', "bash", lab.program, "jobs")
+    assert jobs.status == 0 and "waiting" in jobs.out and "this shell allows 20 open files" in jobs.err
+    lines = lab.directory / "lines"
+    lines.write_text("true\n")
+    each = lab.run("bash", "-c", 'ulimit -n 20; exec "$@"', "bash", lab.program, "each", lines)
+    assert (each.status, each.err) == (
+        1,
+        "berth: this shell allows 20 open files (ulimit -Hn), and a runner of jobs needs 256\n",
+    )
+    second = submit(lab, "--", "true")
+    assert second == "2"
+    wait_for(lab, second, "ended")
+    assert ended(lab, "1") == "8\n"
+
+
+def test_a_job_of_an_older_version_runs_without_them(make_lab):
+    lab = make_lab("1xH100")
+    first = submit(lab, "--", "sleep", "1000")
+    wait_for(lab, first, "running")
+    older = submit(lab, "--", "bash", "-c", "umask; echo ran")
+    (record,) = (lab.directory / "home/.local/state/berth/jobs").glob(f"*/{older}/job")
+    lines = record.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith(("umask=", "nice=", "limit="))]
+    assert len(lines) - len(kept) == 12
+    kept.insert(-1, "limit=of a later version\n")
+    kept.insert(-1, "limit=sorcery=7\n")
+    record.write_text("".join(kept))
+    lab.berth("cancel", first)
+    assert eventually(lambda: job(lab, older)["state"] == "ended")
+    assert log(lab, older) == "0022\nran\n"
