@@ -16,6 +16,7 @@
 
 #include "berth/core/record.h"
 #include "berth/lease/probe.h"
+#include "berth/render/explain.h"
 #include "berth/sys/system_error.h"
 #include "berth/sys/tick.h"
 

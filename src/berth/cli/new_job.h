@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/cli/environment.h"
 #include "berth/cli/job_request.h"
 #include "berth/store/job_spool.h"
 

@@ -28,7 +28,8 @@ std::string listed_words(std::string_view text, std::size_t most = kMostListedWo
 /// The ledger as documents and tables tell it: bounded, with Ledger::unlisted for the rest. Nobody judges by
 /// it. Pure.
 Ledger listed_part(const Ledger& ledger);
-/// How the waiting requests of `listed` stand among all of `ledger`: as standings, with their words cut. Pure.
+/// How the waiting requests of `listed` stand among all of `ledger`: as standings, with their words cut.
+/// Pure.
 std::vector<Standing> listed_standings(const Ledger& ledger, const Ledger& listed, const Facts& facts,
                                        const std::set<TicketId>& stopped, Moment now);
 

@@ -107,8 +107,9 @@ TEST_CASE("a verdict names few of the leases that hold a device, and says how ma
   CHECK(verdict.culprits.size() == kMostCulprits);
   CHECK(verdict.more_culprits == 1000 - kMostCulprits);
   CHECK(verdict.culprits.front().note.size() <= 256);
-  CHECK(verdict.reason ==
-        "leased by user1001, user1002, user1003, user1004, user1005, user1006, user1007, user1008 and 12 more");
+  CHECK(
+      verdict.reason ==
+      "leased by user1001, user1002, user1003, user1004, user1005, user1006, user1007, user1008 and 12 more");
 }
 
 }  // namespace
