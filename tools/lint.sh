@@ -7,8 +7,16 @@ lint_format() { cxx_files | xargs -r clang-format-19 --dry-run -Werror; }
 
 # All sources, a layer at once: that reads each header once a layer. Named files are read one by one. Headers are checked through the sources that include them.
 lint_tidy() {
+  local file
   if (($#)); then
-    run-clang-tidy-19 -quiet -p build/release -j "$(nproc)" "${@/#/^$PWD/}"
+    cmake --preset each >/dev/null || return
+    for file; do
+      if ! grep -qF "\"$PWD/$file\"" build/each/compile_commands.json; then
+        echo "no source of Berth: $file"
+        return 1
+      fi
+    done
+    run-clang-tidy-19 -quiet -p build/each -j "$(nproc)" "${@/#/^$PWD/}"
   else
     cmake --preset lint >/dev/null && grep -q berth_core.dir/Unity build/lint/compile_commands.json &&
       run-clang-tidy-19 -quiet -p build/lint -j "$(nproc)" '/(berth_[a-z_]+|sim_(machine|nvml|cuda))\.dir/Unity/'
@@ -33,7 +41,6 @@ cmd_lint() {
   if [[ ${1-} == --each ]]; then
     check lint-each lint_each || true
   else
-    (($# == 0)) || build release
     run_part_lint "$@"
   fi
   end_report
