@@ -73,7 +73,12 @@ class Machine:
             "error": "connecting to node.lab:8420: connection refused" if self.down else None,
             "seen_s": NOW_S - 340 if self.down else NOW_S + tick,
             "snapshot": snapshot,
-            "queue": {"kind": "berth-queue", "version": 1, "waiters": self._waiters(chance, snapshot)},
+            "queue": {
+                "kind": "berth-queue",
+                "version": 1,
+                "waiters": self._waiters(chance, snapshot),
+                "unlisted": [],
+            },
         }
 
     def _snapshot(self, chance: random.Random, tick: int) -> dict:
@@ -105,6 +110,7 @@ class Machine:
             "leases": leases,
             "waiting": 0,
             "odd_tickets": [],
+            "unlisted": [],
         }
 
     def uuid(self, index: int) -> str:
@@ -197,7 +203,14 @@ class Machine:
 
     def _verdict(self, kind: str, index: int, lease: dict, process: dict, free_bytes: int) -> dict:
         if kind == "free":
-            return {"free": True, "clause": None, "reason": None, "culprits": [], "free_bytes": free_bytes}
+            return {
+                "free": True,
+                "clause": None,
+                "reason": None,
+                "culprits": [],
+                "more_culprits": 0,
+                "free_bytes": free_bytes,
+            }
         is_outsider = kind == "outsider"
         who = process if is_outsider else lease
         words = "used without a lease by" if is_outsider else "leased by"

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include <algorithm>
 #include <array>
@@ -543,6 +542,15 @@ constexpr auto kKeys = std::to_array<Key>({{"commands", read_commands},
                                            {"ignored_users", read_users},
                                            {"gpu_scheduler_locks", read_scheduler_locks}});
 constexpr std::size_t kLongestFile = 1U << 20U;
+constexpr std::size_t kUsualFile = 1U << 12U;
+
+/// Of one that gives too much, or cannot be read from its start, as a FIFO. /dev/null is empty.
+Result<void> check_kind(int file, const std::string& path) {
+  struct stat status{};
+  if (::fstat(file, &status) != 0) return sys::fail_errno(fmt::format("reading the site file {}", path));
+  if (S_ISREG(status.st_mode)) return {};
+  return fail(ErrorCode::failure, fmt::format("the site file {} is not a regular file", path));
+}
 
 /// nullopt: there is no such file.
 Result<std::optional<std::string>> read_file(const std::string& path) {
@@ -551,17 +559,11 @@ Result<std::optional<std::string>> read_file(const std::string& path) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
     return sys::fail_errno(fmt::format("reading the site file {}", path));
   }
-  struct stat status{};
-  if (::fstat(file.get(), &status) != 0)
-    return sys::fail_errno(fmt::format("reading the site file {}", path));
-  // /dev/null stands for none.
-  if (S_ISCHR(status.st_mode) && status.st_rdev == ::makedev(1, 3)) return "";
-  if (!S_ISREG(status.st_mode))
-    return fail(ErrorCode::failure, fmt::format("the site file {} is not a regular file", path));
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (size > kLongestFile)
+  auto text = sys::read_start(file.get(), kUsualFile);
+  if (text && text->size() >= kUsualFile) text = sys::read_start(file.get(), kLongestFile);
+  if (!text || text->size() > kLongestFile) BERTH_DO(check_kind(file.get(), path));
+  if (text && text->size() > kLongestFile)
     return fail(ErrorCode::failure, fmt::format("the site file {} is longer than 1 MiB", path));
-  auto text = sys::read_start(file.get(), size);
   if (!text) return std::unexpected(context(text.error(), fmt::format("reading the site file {}", path)));
   return *std::move(text);
 }
