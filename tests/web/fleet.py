@@ -227,6 +227,7 @@ class Machine:
             "clause": "no_outsider" if is_outsider else "not_leased",
             "reason": f"{words} {who['user']}, {who['command'].split()[1]}",
             "culprits": [culprit],
+            "more_culprits": 0,
             "free_bytes": free_bytes if is_outsider else 0,
         }
 
