@@ -32,9 +32,8 @@ std::optional<IdleWatch::YieldChange> IdleWatch::go_on() {
   // Where it cannot be written the lease stays as it is: the next time that it becomes idle tries again.
   if (!lease_.yield_from_now(*session_.place().store, grace_s)) return std::nullopt;
   if (!yields) return YieldChange{};
-  return YieldChange{true,
-                     fmt::format("nothing has computed on {} for {} (idle_leases of the site)",
-                                 "GPU " + lease_.labels(), duration_for_people(span_->after().count()))};
+  return YieldChange{true, fmt::format("nothing has computed on GPU {} for {} (idle_leases of the site)",
+                                       lease_.labels(), duration_for_people(span_->after().count()))};
 }
 
 bool IdleWatch::computes() const {

@@ -65,8 +65,7 @@ Result<bool> lock_free_bytes(int file, off_t wanted, off_t all) {
 }  // namespace
 
 void unlock_device(int file) {
-  constexpr off_t kToTheEnd = 0;
-  sys::unlock_bytes(file, 0, kToTheEnd);
+  sys::unlock_bytes(file, 0, sys::kToTheEnd);
   sys::unlock_flock(file);
 }
 
