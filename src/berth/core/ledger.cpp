@@ -110,6 +110,7 @@ std::optional<std::int64_t> said_end(const Ticket& ticket) {
 }
 
 std::optional<std::int64_t> said_end_at_s(const Ticket& ticket, std::int64_t booted_at_s) {
+  if (ticket.told_end_s) return ticket.told_end_s;
   const auto end = said_end(ticket);
   if (end && booted_at_s != 0) return booted_at_s + *end;
   if (ticket.phase != TicketPhase::granted || !ticket.time_s) return std::nullopt;

@@ -64,6 +64,9 @@ struct Ticket {
   /// Of a lease: the time of its grant by the boot clock, in seconds. nullopt: the program that wrote the
   /// ticket does not say it.
   std::optional<std::int64_t> granted_boot_s{};
+  /// Of a lease that another machine tells of: when its time limit is over, as that machine says, in seconds
+  /// since the epoch.
+  std::optional<std::int64_t> told_end_s{};
   std::vector<std::string> candidates;  ///< UUIDs that the static filters admit, or kEveryDevice
   std::vector<std::string> devices;     ///< UUIDs granted; empty while waiting
   /// Of a waiting ticket: enough devices are free for it, but they do not meet its own conditions. Others
@@ -155,8 +158,8 @@ std::string short_name(const Ledger& ledger, TicketId id);
 /// no time limit.
 std::optional<std::int64_t> said_end(const Ticket& ticket);
 
-/// The same in seconds since the epoch. `booted_at_s`: as in Facts. If that or the moment of the grant is not
-/// known, this goes by the wall clock at the grant.
+/// The same in seconds since the epoch, or what another machine tells. `booted_at_s`: as in Facts. If that or the
+/// moment of the grant is not known, this goes by the wall clock at the grant.
 std::optional<std::int64_t> said_end_at_s(const Ticket& ticket, std::int64_t booted_at_s);
 
 /// Whether the ticket could be given this device.

@@ -176,6 +176,7 @@ Ticket read_ticket(const JsonReader& json, TicketPhase phase) {
   ticket.note = json.text("note");
   ticket.request = json.text("request");
   if (phase == TicketPhase::granted) {
+    ticket.told_end_s = json.maybe_time("until_s");
     json.needs("devices");
     ticket.devices = json.texts("devices");
     Names<std::string> uuids;

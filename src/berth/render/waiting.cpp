@@ -56,7 +56,7 @@ std::string reason(const Standing& standing, const Snapshot& snapshot, const Sty
   };
   if (standing.ticket.held_back)
     return with_missing(
-        "its own conditions, or a limit of its user, hold it back, and the others pass it over");
+        "its own conditions are not met, or its user is at a limit, so later requests may start before it");
   if (standing.behind) {
     const std::string command = short_command(standing.behind->command);
     return fmt::format("behind {}{}", printable(standing.behind->user),

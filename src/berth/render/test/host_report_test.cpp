@@ -58,6 +58,8 @@ HostReport busy_machine() {
   lease.slurm_job = 12;
   lease.asked_at = "desk1:7";
   lease.time_s = 7200;
+  lease.granted_boot_s = 40;  // the wall clock was set since, so that its end is not since_s + time_s
+  report.facts.booted_at_s = 1'795'265'060;
   lease.yield_s = 30;
   lease.ending = true;
   lease.count = 2;
