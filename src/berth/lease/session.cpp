@@ -254,10 +254,15 @@ Result<Explained> Session::why(const Request& asked) const {
 
 Result<std::optional<Refusal>> Session::never(const Request& asked) const {
   BERTH_LET(const auto request, settled(asked, options_));
-  BERTH_LET(auto world, look(request));
-  const auto possible = check_possible(request, world.facts);
+  BERTH_LET(const auto source, source_.open());
+  LookOptions quick = options_;
+  quick.books = store::Extent::leases;
+  BERTH_LET(const auto seen, leasing::look(*source, *place_.store, request, quick));
+  const auto possible = check_possible(request, seen.facts);
   if (possible) return std::nullopt;
   if (possible.error().code != ErrorCode::impossible) return std::unexpected(possible.error());
+  // Why it is not needs more, and may take longer.
+  BERTH_LET(auto world, look(request));
   BERTH_LET(auto verdicts, judge(request, world.ledger, world.facts));
   BERTH_LET(auto why_not, explained(request, std::move(world), std::move(verdicts), std::nullopt));
   return refusal_of(std::move(why_not), std::nullopt);
