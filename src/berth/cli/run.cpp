@@ -39,6 +39,8 @@ using namespace std::chrono_literals;
 
 // Time for helpers of a job that has just ended to end too.
 constexpr auto kGrace = 5s;
+// How soon, within this time, it is seen that what is left behind was only about to become a runner of jobs.
+constexpr auto kLookAgain = 100ms;
 // How often what was left behind is looked at again.
 constexpr std::chrono::seconds kRecheck = 30s;
 
@@ -214,12 +216,15 @@ class Run {
   bool wait_for_leftovers(sys::JobProcess& job, leasing::HeldLease& lease, const std::vector<pid_t>& others,
                           TimedEnd& end, GivingWay& way) {
     // A moment, not a span: the orphans of a job that goes on end again and again.
-    auto until = std::chrono::steady_clock::now() + kGrace;
+    const auto grace = std::chrono::steady_clock::now() + kGrace;
+    auto until = grace;
     auto used = std::chrono::steady_clock::now();
     bool told = false;
     while (sys::JobProcess::has_leftovers() && !left_behind(others).empty()) {
+      const auto next =
+          until == grace ? std::min(grace, std::chrono::steady_clock::now() + kLookAgain) : until;
       const auto event =
-          job.wait_for_leftovers(*earlier(earlier(until, next_look()), earlier(end.next(), way.next())));
+          job.wait_for_leftovers(*earlier(earlier(next, next_look()), earlier(end.next(), way.next())));
       give_way(way, lease, end);
       go_on(end, [&] { return left_behind(others); });
       if (event == sys::JobProcess::Event::asked_to_leave) return false;
