@@ -59,8 +59,7 @@ render::JobsOfHosts look_at_jobs(const std::vector<LabHost>& hosts,
                                  const std::vector<std::string>& states = {}) {
   render::JobsOfHosts jobs;
   std::vector<std::string> question{"jobs", "--json"};
-  for (const std::string& state : states)
-    question.push_back("--state=" + (state == "in line" ? "in-line" : state));
+  std::ranges::move(state_arguments(states), std::back_inserter(question));
   const auto documents = documents_of(hosts, question);
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     auto told = documents[i] ? render::jobs_from_json(*documents[i], hosts[i].name)

@@ -16,6 +16,10 @@
 namespace berth::cli {
 namespace {
 
+// Of two words in the table of jobs, of one on a command line.
+const std::string kInLine = "in line";
+const std::string kInLineAsked = "in-line";
+
 /// Reads the jobs one after another. What cannot be read is told.
 template <class Take>
 void each_job(const store::JobSpool& spool, const std::vector<std::uint64_t>& numbers, std::string& told,
@@ -84,6 +88,13 @@ std::vector<render::ToldTask> told_tasks(const store::JobSpool& spool, std::vect
   return tasks;
 }
 
+std::vector<std::string> state_arguments(const std::vector<std::string>& states) {
+  std::vector<std::string> arguments;
+  for (const std::string& state : states)
+    arguments.push_back("--state=" + (state == kInLine ? kInLineAsked : state));
+  return arguments;
+}
+
 Option state_option(std::vector<std::string>& states) {
   return {"Options",
           0,
@@ -94,7 +105,7 @@ Option state_option(std::vector<std::string>& states) {
           "array; several times: what is one of these",
           {"waiting", "in-line", "running", "done", "failed", "cancelled", "interrupted"},
           [&states](std::string_view value) -> Result<void> {
-            states.emplace_back(value == "in-line" ? "in line" : value);
+            states.emplace_back(value == kInLineAsked ? std::string_view(kInLine) : value);
             return {};
           }};
 }

@@ -25,6 +25,9 @@ std::vector<render::ToldTask> told_tasks(const store::JobSpool& spool, std::vect
 /// shows.
 Option state_option(std::vector<std::string>& states);
 
+/// The arguments for which `state_option` adds these states.
+std::vector<std::string> state_arguments(const std::vector<std::string>& states);
+
 /// Leaves the tasks in these states; all if there are none.
 void keep_states(std::vector<render::ToldTask>& tasks, const std::vector<std::string>& states);
 
