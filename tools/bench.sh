@@ -9,5 +9,5 @@ cmd_bench() {
   build release
   mkdir -p build/log
   build_wheel >build/log/build-python.log 2>&1 || die "the Python package does not build (build/log/build-python.log)"
-  exec /usr/bin/python3 tests/bench/run.py "$@"
+  exec .venv/bin/python tests/bench/run.py "$@"
 }

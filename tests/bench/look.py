@@ -153,12 +153,33 @@ def pick(bench: Bench) -> Row:
     )
     with Machine(bench, "pick", devices=8, busy=4, process_count=4) as machine:
         figures = Contest(bench.measure, machine.environment, bench.runs).hold(
-            pickers(bench, free_of(machine))
+            [*pickers(bench, free_of(machine)), where_gpus_were_leased(bench, machine)]
         )
     row.tables.append(Table("pick", f"one of 8 × {MODEL}, 4 in use", "ms", figures))
     row.tables += on_real_driver(bench, "pick", lambda machine, _: pickers(bench, free_of(machine)))
     row.facts += choices(bench)
     return row
+
+
+def where_gpus_were_leased(bench: Bench, machine: Machine) -> Contestant:
+    """Once GPUs were leased, a look also asks the kernel for its locks."""
+    environment = {"BERTH_DIR": str(machine.directory / "used")}
+
+    def prepare() -> list[str]:
+        lease_all = [bench.berth, "run", "-n", "4", "--", "true"]
+        leased = running.run(lease_all, {**machine.environment, **environment}, PATIENCE_S)
+        if leased.returncode != 0:
+            raise shelf.NotHad(leased.stderr.strip())
+        return [bench.berth, "pick"]
+
+    return Contestant(
+        "berth pick, GPUs were leased before",
+        FLOOR,
+        prepare,
+        free_of(machine),
+        note="Linux takes some milliseconds to tell its locks, unless it was asked right before",
+        environment=environment,
+    )
 
 
 def choices(bench: Bench) -> list[str]:
