@@ -57,7 +57,7 @@ def test_one_whose_own_conditions_are_not_met_keeps_nothing_from_the_others(make
     assert waits["pid"] == cold.pid
     other.ends()
     eventually(lambda: json.loads(lab.berth("queue", "--json").out)["waiters"][0]["held_back"])
-    assert "hold it back, and the others pass it over" in lab.berth("queue", env={"COLUMNS": "300"}).out
+    assert "so later requests may start before it" in lab.berth("queue", env={"COLUMNS": "300"}).out
     assert lab.berth("pick").out == "0\n"
     lab.change('[[device]]\nmodel = "H100"\ntemperature = 10\n')
     assert cold.starts() == "0"
