@@ -158,8 +158,8 @@ std::string short_name(const Ledger& ledger, TicketId id);
 /// no time limit.
 std::optional<std::int64_t> said_end(const Ticket& ticket);
 
-/// The same in seconds since the epoch, or what another machine tells. `booted_at_s`: as in Facts. If that or the
-/// moment of the grant is not known, this goes by the wall clock at the grant.
+/// The same in seconds since the epoch, or what another machine tells. `booted_at_s`: as in Facts. If that or
+/// the moment of the grant is not known, this goes by the wall clock at the grant.
 std::optional<std::int64_t> said_end_at_s(const Ticket& ticket, std::int64_t booted_at_s);
 
 /// Whether the ticket could be given this device.
