@@ -5,10 +5,12 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -27,6 +29,10 @@ constexpr std::chrono::seconds kFirst{60};
 // Later than most programs take to load what they compute on.
 constexpr int kSecondIsLater = 10;
 constexpr std::chrono::seconds kHearAgain{1};
+
+// Far longer than the start of a process takes, in the middle of which nobody can be stopped.
+constexpr int kLooksForStop = 100;
+constexpr std::chrono::milliseconds kLookForStop{1};
 
 using Clock = std::chrono::steady_clock;
 
@@ -53,6 +59,18 @@ class ConductCommand : public Command {
  private:
   source::SourceKind source_ = source::SourceKind::kAutomatic;
 };
+
+/// Who is stopped starts nothing more. A probe that began between the list of what a look has started and the
+/// look's end would be taken for a process of the job, and a driver that hangs would keep it for ever.
+void stop(const sys::Child& look) {
+  look.kill(SIGSTOP);
+  for (int looks = 0; looks < kLooksForStop; ++looks) {
+    siginfo_t seen{};
+    const auto pid = static_cast<id_t>(look.pid());
+    if (::waitid(P_PID, pid, &seen, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) != 0 || seen.si_pid != 0) return;
+    std::this_thread::sleep_for(kLookForStop);
+  }
+}
 
 }  // namespace
 
@@ -121,6 +139,7 @@ void ConductCheck::end() {
   if (!look_) return;
   // Somebody else may have collected it, and its number be another's by now.
   if (!look_->wait(std::chrono::milliseconds(0))) {
+    stop(*look_);
     ended_ = sys::process_descendants(look_->pid());
     ended_.push_back(look_->pid());
     for (const pid_t pid : ended_) ::kill(pid, SIGKILL);
