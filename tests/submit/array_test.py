@@ -68,11 +68,14 @@ def test_an_array_is_cancelled_in_the_middle(make_lab):
     script = f"echo $BERTH_ARRAY_INDEX >> {lab.directory}/ran; exec sleep 1000"
     number = submit(lab, "--array", "0-9", "--", "sh", "-c", script)
     eventually(lambda: job(lab, f"{number}.1")["state"] == "running" and job(lab, f"{number}.2")["in_line"])
+    # A task is running before its command has begun.
+    ran = lab.directory / "ran"
+    eventually(lambda: ran.exists() and len(ran.read_text().split()) == 2)
     assert lab.berth("cancel", number).out == f"cancelled job {number}\n"
     assert {task["state"] for task in told(lab, number)} == {"cancelled"}
     eventually(lambda: processes(lab)["run"] == [])
     assert lab.berth("wait", submit(lab, "--", "true")).status == 0
-    assert sorted((lab.directory / "ran").read_text().split()) == ["0", "1"]
+    assert sorted(ran.read_text().split()) == ["0", "1"]
 
 
 def test_one_task_is_cancelled_and_the_others_run(make_lab):
