@@ -9,7 +9,7 @@ from desks import busy, place_of
 from fleet_of_hosts import PATIENCE_S
 from jobs import eventually
 from lab import DEADLINE_S
-from store_test import Passage, done, joined, lab, note, order  # noqa: F401
+from store_test import Passage, began, done, joined, lab, note, order, wipe  # noqa: F401
 
 __all__ = ["lab"]
 
@@ -114,6 +114,18 @@ def test_two_desks_that_start_at_the_same_time_do_not_start_too_many(lab):  # no
     late.close()
     late_says.close()
     passage.close()
+
+
+def test_what_runs_counts_after_the_store_was_wiped_and_the_agent_has_started_again(lab):  # noqa: F811
+    limit(lab, 1)
+    runs = began(lab)
+    limit(lab, 1, lab.desks[:1])
+    wipe(lab)
+    eventually(lambda: len(lab.etcd.keys("start")) == 1)
+    answer = lab.anywhere("--no-wait", "--", "true", env=lab.desks[1].env())
+    assert (answer.returncode, FULL in answer.stderr) == (75, True)
+    runs.terminate()
+    eventually(lambda: lab.etcd.keys("start") == {})
 
 
 def test_one_that_stands_on_a_host_lets_it_go_while_its_user_may_start_nothing(lab):  # noqa: F811

@@ -225,12 +225,23 @@ def test_while_the_store_is_silent_nothing_of_its_line_starts_and_others_do(lab)
     assert order(lab) == ["one"]
 
 
-def test_a_wiped_store_starts_nothing_twice(lab):
-    holder = busy(lab.hosts[0])
-    jobs = [lab.desks[i % 2].waits(*note(lab, i), hosts="gpu1") for i in range(4)]
+def wipe(lab):
     lab.etcd.kill()
     shutil.rmtree(lab.folder / "etcd")
     lab.etcd.start()
+
+
+def began(lab):
+    """A command of desk1 that runs."""
+    job = lab.desks[0].start("--", "sh", "-c", f"echo began >> {lab.folder}/order; exec sleep 1000")
+    eventually(lambda: order(lab) == ["began"])
+    return job
+
+
+def test_a_wiped_store_starts_nothing_twice(lab):
+    holder = busy(lab.hosts[0])
+    jobs = [lab.desks[i % 2].waits(*note(lab, i), hosts="gpu1") for i in range(4)]
+    wipe(lab)
     eventually(lambda: len(lab.etcd.keys("ticket")) == 4 and len(lab.etcd.keys("alive")) == 2)
     holder.terminate()
     done(*jobs)
@@ -238,17 +249,53 @@ def test_a_wiped_store_starts_nothing_twice(lab):
 
 
 def test_a_store_that_is_wiped_while_a_command_runs_gives_it_no_place_again(lab):
-    runs = lab.desks[0].start("--", "sh", "-c", f"echo began >> {lab.folder}/order; exec sleep 1000")
-    eventually(lambda: order(lab) == ["began"])
-    lab.etcd.kill()
-    shutil.rmtree(lab.folder / "etcd")
-    lab.etcd.start()
+    runs = began(lab)
+    wipe(lab)
     job = lab.desks[0].waits("--", "true", hosts="gpu1,gpu2")
     # The round that has put this one there has looked at the other one, too.
     assert len(lab.etcd.keys("ticket")) <= 1
     done(job)
     eventually(lambda: lab.etcd.keys("ticket") == {})
+    # Its start is known again, until it ends.
+    eventually(lambda: len(lab.etcd.keys("start")) == 1)
     runs.terminate()
+    eventually(lambda: lab.etcd.keys("start") == {})
+
+
+def test_a_store_that_is_set_back_gives_a_command_that_runs_no_place_again(lab):
+    runs = began(lab)
+    ((name, (start, _)),) = lab.etcd.keys("start").items()
+    # As it was before the start: the agent sees another store, and the ticket again.
+    wipe(lab)
+    ticket = {
+        "home": "desk1",
+        "uid": os.geteuid(),
+        "lane": 1,
+        "gpus": 1,
+        "hosts": ["gpu1"],
+        "joined": ["gpu1"],
+    }
+    lab.etcd.ask("kv/put", key=f"/berth/1/ticket/{name}", value=json.dumps(ticket))
+    eventually(lambda: lab.etcd.keys("start").keys() == {name} and lab.etcd.keys("ticket") == {})
+    assert json.loads(lab.etcd.keys("start")[name][0]) == json.loads(start)
+    runs.terminate()
+    eventually(lambda: lab.etcd.keys("start") == {})
+
+
+def test_an_agent_that_starts_again_knows_what_runs(lab):
+    runs = began(lab)
+    (desk, _) = lab.desks
+    start = lab.etcd.keys("start")
+    desk.agent.kill()
+    desk.agent.wait(timeout=DEADLINE_S)
+    desk.start_agent()
+    # What nobody has come back for goes 30 s after the start. What the agent knows of comes back at once.
+    (name,) = start
+    lab.etcd.ask("kv/deleterange", key=f"/berth/1/start/{name}")
+    eventually(lambda: lab.etcd.keys("start").keys() == start.keys())
+    assert json.loads(lab.etcd.keys("start")[name][0]) == json.loads(start[name][0])
+    runs.terminate()
+    eventually(lambda: lab.etcd.keys("start") == {})
 
 
 def test_an_agent_that_is_killed_and_started_again_costs_no_place(lab):

@@ -143,7 +143,7 @@ byte agent_kills, kills, stops, crashes, cuts, leases, wipes, lost, lates, give_
 
 /* Ghosts. */
 byte begun, away, excused;
-bool once, order, held, place, exclusive, stuck, unseen;
+bool once, order, held, place, exclusive, stuck, counted, unseen;
 
 hidden byte i, j, made;
 
@@ -245,6 +245,14 @@ inline write_remove(t) {
   assert(held);
   j = 0;
   ticket[t] = 0; start[t] = 0
+}
+
+/* The start of one that runs, which the store has lost. */
+inline write_start_again(t, seen_order, value) {
+  if
+  :: (order_in(ticket[t]) == (seen_order) && start[t] == 0) -> ticket[t] = 0; start[t] = value; made = 1
+  :: else -> made = 0
+  fi
 }
 
 /* A start of one that has lost its host before the command could begin: it waits again, at the end of the line. In
@@ -355,6 +363,9 @@ active [N] proctype Request()
               twin_is_no_guest(me) ->
        if :: life[me] == COMES -> life[me] = WAITS; hosts[me] = named(me) :: else fi;
        guests = guests | bit(me); gone = gone & ~bit(id(me)); wants_start[me] = asking[me] }
+  /* It runs, and says so to an agent that has started since. */
+  :: d_step { life[me] == RUNS && awake(me) && !has(guests, me) && has(up, home(me)) && twin_is_no_guest(me) ->
+       guests = guests | bit(me); gone = gone & ~bit(id(me)); told_yes = told_yes | bit(me) }
 #ifdef TWIN
   :: d_step { me <= 1 && life[me] <= WAITS && awake(me) && !has(guests, me) && has(guests, twin(me)) && right[me] == 0 ->
        end_request(me) }
@@ -406,6 +417,13 @@ inline say_no() { no_word = no_word | bit(me); forget_guest(me) }
 #endif
 #define put_due \
     (is_guest && (kt(me) == 0 -> !is_known_started && may_have_ticket && may_be_new : wants_start[me] == 0 && (kt(me) & 15) != wanted(me)))
+/* It was told yes for this host, and the store knows nothing of it. */
+#define yes_host(r) (right[r] != 0 -> right[r] - 1 : (yes_word[r] != 0 -> yes_word[r] - 1 : (at(r, 0) >= TOLD -> 0 : 1)))
+#ifdef BREAK_FORGET_RUNNING
+#define start_again_due false
+#else
+#define start_again_due (is_guest && has(told_yes, me) && ks(me) == 0)
+#endif
 #define start_due (is_guest && wants_start[me] != 0 && kt(me) != 0)
 
 /* The window, as the agent knows it. */
@@ -461,6 +479,11 @@ active [N] proctype Guest()
 #endif
        if :: made -> kt(me) = ticket[id(me)] :: else -> copy(a) fi; made = 0 }
   :: d_step { lost < LOST && put_due -> lost++; write_put(id(me), order_in(kt(me)), wanted(me)); made = 0 }
+  :: d_step { start_again_due ->
+       j = text(me, yes_host(me));
+       write_start_again(id(me), order_in(kt(me)), j);
+       j = 0;
+       if :: made -> kt(me) = 0; ks(me) = start[id(me)] :: else -> copy(a) fi; made = 0 }
   :: d_step { lates < LATE && late == 0 && put_due ->
        lates++; late = PUT; late_of = id(me); late_order = order_in(kt(me)); late_value = wanted(me) }
   :: d_step { start_due ->
@@ -686,6 +709,8 @@ active proctype Network()
   od
 }
 
+/* When nothing moves any more, the store knows who runs, whose agent is there. */
+#define is_counted(r) (life[r] != RUNS || !has(guests, r) || start[id(r)] != 0)
 /* When nothing moves any more, nobody waits who is awake and has a GPU that is free, or is his. */
 #define could_start(r, host) (has(hosts[r], host) && (holder[host] == 0 || holder[host] == (r) + 1))
 #define waits_rightly(r) (life[r] != WAITS || has(stopped, r) || !(could_start(r, 0) || could_start(r, 1)))
@@ -694,6 +719,6 @@ active proctype Judge()
 #if SEEN == JUDGED
   timeout -> d_step { unseen = (life[0] != WAITS && life[1] != WAITS); assert(unseen) }
 #else
-  timeout -> d_step { stuck = every(waits_rightly); assert(stuck) }
+  timeout -> d_step { stuck = every(waits_rightly); assert(stuck); counted = every(is_counted); assert(counted) }
 #endif
 }

@@ -206,6 +206,7 @@ variant quick 'store, the dead keep their places'  stuck $two -DKILLS=1 -DBREAK_
 variant long  'store, no sweep'                    stuck $two -DKILLS=1 -DAGENT_KILLS=1 -DBREAK_NO_SWEEP
 variant long  'store, sweep for guests only'       stuck $two -DKILLS=1 -DLATE=1 -DBREAK_SWEEP_FOR_GUESTS
 variant quick 'store, no new ticket'               stuck $two -DWIPES=1 -DBREAK_NO_NEW_TICKET
+variant long  'store, one that runs is forgotten' counted $two -DWIPES=1 $for_good -DBREAK_FORGET_RUNNING
 variant long  'store, a ticket for one that runs'  stuck $two -DWIPES=1 $for_good -DBREAK_RUNNING_GETS_TICKET
 variant quick 'store, silent about a start'        stuck $two -DLOST=1 -DLOSSES=1 -DBREAK_SILENT_ABOUT_START
 variant long  'store, no pass-over'                stuck $wide -DSTOPS=1 -DBREAK_NO_PASS_OVER

@@ -501,7 +501,9 @@ class Caller {
   Result<int> serve() {
     const std::size_t host = *binding_.chosen;
     tell_what_it_has(host);
-    FarCommand command(*channels_[host], *signals_, token_, terminal_, options_.run.hooks.look);
+    if (place_) place_->runs_on(name_in_lab(hosts_[host]));
+    FarCommand command(*channels_[host], *signals_, token_, terminal_, options_.run.hooks.look,
+                       place_ ? &*place_ : nullptr);
     auto ending = command.serve();
     if (!ending) {
       happen(host, late_binding::Gone{ending.error()});

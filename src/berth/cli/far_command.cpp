@@ -80,14 +80,21 @@ void FarCommand::wait() {
                              {reads ? STDIN_FILENO : -1, POLLIN, 0},
                              {out_.waiting.empty() ? -1 : out_.descriptor, POLLOUT, 0},
                              {err_.waiting.empty() ? -1 : err_.descriptor, POLLOUT, 0}};
-  std::optional<std::chrono::steady_clock::time_point> until;
-  if (finder_.end() || channel_.has_ended()) until = heard_at_ + kSilence;
-  if (look_) until = std::min(until.value_or(std::chrono::steady_clock::time_point::max()), look_());
+  if (place_ != nullptr) place_->add_to(others);
+  lab::Deadline until;
+  const auto at_latest = [&](std::chrono::steady_clock::time_point at) {
+    until = std::min(until.value_or(at), at);
+  };
+  if (finder_.end() || channel_.has_ended()) at_latest(heard_at_ + kSilence);
+  if (look_) at_latest(look_());
+  if (place_ != nullptr)
+    if (const auto next = place_->next_deadline()) at_latest(*next);
   const bool is_full = std::max(out_.waiting.size(), err_.waiting.size()) >= kMostWaiting;
   lab::wait_on(channel_, others, until, !is_full);
   if (others[1].revents != 0) read_input();
   if (others[2].revents != 0) out_.write_some();
   if (others[3].revents != 0) err_.write_some();
+  if (place_ != nullptr && place_->heed().ended) place_ = nullptr;
 }
 
 void FarCommand::read_input() {

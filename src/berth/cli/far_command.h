@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "berth/cli/lab_place.h"
 #include "berth/cli/own_terminal.h"
 #include "berth/core/error.h"
 #include "berth/lab/channel.h"
@@ -19,10 +20,15 @@ Result<std::string> secret_mark();
 class FarCommand {
  public:
   /// `look`: called again and again while the command runs; returns the latest moment for its next call. May
-  /// be null.
+  /// be null. `place`: of the request in the line of the lab, to be kept; null: it has none.
   FarCommand(lab::Channel& channel, SignalReader& signals, std::string_view token, bool terminal,
-             std::function<std::chrono::steady_clock::time_point()> look)
-      : channel_(channel), signals_(signals), terminal_(terminal), finder_(token), look_(std::move(look)) {}
+             std::function<std::chrono::steady_clock::time_point()> look, LabPlace* place)
+      : channel_(channel),
+        signals_(signals),
+        terminal_(terminal),
+        finder_(token),
+        look_(std::move(look)),
+        place_(place) {}
 
   /// Serves the command until it has ended. Does not return if this process is told to end and cannot pass
   /// that on. Error: the connection is lost.
@@ -51,6 +57,7 @@ class FarCommand {
   bool terminal_;
   lab::EndFinder finder_;
   std::function<std::chrono::steady_clock::time_point()> look_;
+  LabPlace* place_;  ///< null: none, or the agent does not know those who run
   OwnTerminal own_terminal_;
   Sink out_{1}, err_{2};
   bool input_has_ended_ = false;

@@ -112,6 +112,7 @@ void LabPlace::come_back() {
 void LabPlace::say_all() {
   if (hosts_.empty()) return;
   link_->send(fmt::format("wait {} {} {} {}", mark_, lane_, fmt::join(hosts_, ","), gpus_));
+  if (!runs_on_.empty()) return link_->send("runs " + runs_on_);
   for (const std::string& host : joined_) link_->send("joined " + host);
   for (const std::string& host : let_go_) link_->send("closed " + host);
   if (!start_on_.empty()) link_->send("start " + start_on_);

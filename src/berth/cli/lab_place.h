@@ -44,6 +44,8 @@ class LabPlace {
   void let_go(const std::string& host);
   /// Says that this host grants the request, and asks whether the command may start there.
   void ask_to_start(const std::string& host);
+  /// Says that the command runs there, to an agent that has started since: it counts for its user.
+  void runs_on(const std::string& host) { runs_on_ = host; }
 
  private:
   LabPlace(std::string socket, std::string mark, unsigned lane, unsigned gpus, std::vector<std::string> hosts)
@@ -60,7 +62,7 @@ class LabPlace {
   std::vector<std::string> hosts_;
   std::set<std::string> joined_;
   std::set<std::string> let_go_;  ///< and not opened since
-  std::string start_on_;
+  std::string start_on_, runs_on_;
   std::optional<StoreLink> link_;  ///< none: the agent has ended
   std::chrono::steady_clock::time_point next_try_{};
 };

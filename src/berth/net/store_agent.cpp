@@ -61,6 +61,7 @@ constexpr auto kKept = 60s;
 constexpr auto kAfterFault = 1s;
 /// Of the line as people see it, in one answer: all of a long line would be more than may be sent at once.
 constexpr std::size_t kMostStanding = 500;
+constexpr auto kBetweenShows = 1s;
 
 bool is_mark(std::string_view text) {
   return text.size() >= 16 && text.size() <= 64 && std::ranges::all_of(text, [](char each) {
@@ -74,6 +75,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
  public:
   Body(asio::io_context& loop, std::function<void(const std::string&)> log)
       : loop_(loop), log_(std::move(log)), bell_(loop) {}
+
+  void show_line_to(std::function<void(std::vector<LabStanding>)> show) { show_ = std::move(show); }
 
   Result<void> start(StorePlace place) {
     place_ = std::move(place);
@@ -115,6 +118,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
         if (each->wants_line && self->has_line_to_tell())
           self->tell_line(each, *std::exchange(each->wants_line, {}));
       }
+      self->show_line();
       if (again && (*again || self->is_rung_)) continue;
       self->bell_.expires_at(self->next_round(again.has_value()));
       co_await self->bell_.async_wait(kAwait);
@@ -126,6 +130,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (!is_well || !presence_->is_there()) return now + kAfterFault;
     Instant next = std::min(presence_->renewal(), now + (somebody_waits() ? kRound : kIdleRound));
     if (!has_swept_) next = std::min(next, sweep_at_);
+    if (show_) next = std::min(next, next_show());
     return std::max(next, now);
   }
 
@@ -139,7 +144,9 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   void hear_news() {
-    if (somebody_waits()) ring();
+    // Of one piece of news after another, the first one says when to show.
+    const bool is_to_show = show_ && !std::exchange(has_news_, true);
+    if (is_to_show || somebody_waits()) ring();
   }
 
   void is_found() {
@@ -169,7 +176,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
         std::ranges::any_of(guests_->all(), &StoreGuest::only_looks, &Guest::operator*);
     const Instant now = std::chrono::steady_clock::now();
     const bool has_to_sweep = !has_swept_ && now >= sweep_at_;
-    if (somebody_looks || has_to_sweep || somebody_waits()) {
+    if (somebody_looks || has_to_sweep || show_ || somebody_waits()) {
       needed_ = now;
     } else {
       if (now > needed_ + kKept) store_->forget();
@@ -231,7 +238,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   // --- the limits of users over the lab
 
   bool is_ready(const StoreGuest& guest) const {
-    return guest.waits() && (!has_limits_ || guest.knows_limit);
+    return guest.waits() && (!has_limits_ || guest.knows_limit || !guest.told_yes.empty());
   }
 
   std::optional<UserLimits> limits_now(const StoreGuest& guest) const {
@@ -322,12 +329,20 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     put.conditions = {{key_of(kLabTickets, wanted.id), order}};
     if (order == 0) put.conditions.push_back({key_of(kLabStarts, wanted.id), 0});
     put.puts.push_back({key_of(kLabTickets, wanted.id), render::lab_ticket_json(wanted)});
+    const auto done = co_await change_for(std::move(put));
+    if (!done) co_return std::unexpected(done.error());
+    co_return Result<void>();
+  }
+
+  /// A change that puts something there for a guest, who may go meanwhile.
+  Promised<render::ChangeAnswer> change_for(render::StoreChange put) {
     const auto done = co_await store_->change(std::move(put));
-    if (done) co_return Result<void>();
-    // It may be made all the same, after this one has gone and its ticket was removed.
-    sweep_at_ = std::max(sweep_at_, std::chrono::steady_clock::now() + kLateChange);
-    has_swept_ = false;
-    co_return std::unexpected(done.error());
+    if (!done) {
+      // It may be made all the same, after this one has gone and what it had was removed.
+      sweep_at_ = std::max(sweep_at_, std::chrono::steady_clock::now() + kLateChange);
+      has_swept_ = false;
+    }
+    co_return done;
   }
 
   /// Its turn is given once: it keeps that of its ticket, also where the store was wiped.
@@ -355,14 +370,33 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       co_return co_await take_back(guest, host);
     }
     if (!guest->start_on.empty()) co_return co_await begin(guest, is_there ? found->order : 0);
-    // It runs, and a store that was wiped does not change that.
-    if (!guest->told_yes.empty()) co_return false;
+    // It runs, and a store that was wiped or set back does not change that.
+    if (!guest->told_yes.empty()) {
+      if (started != store_->now().starts().end()) co_return false;
+      co_return co_await put_start_again(guest, is_there ? found->order : 0);
+    }
     if (is_there && found->hosts == wanted.hosts && found->joined == wanted.joined &&
         found->most == wanted.most && found->asked_at == wanted.asked_at)
       co_return false;
     if (has_started) co_return false;
     const auto put = co_await put_ticket(guest, is_there ? found->order : 0);
     if (!put) co_return std::unexpected(put.error());
+    co_return true;
+  }
+
+  /// `order`: of its ticket; 0: it has none.
+  Promised<bool> put_start_again(Guest guest, std::uint64_t order) {
+    const std::string ticket = key_of(kLabTickets, guest->wanted.id);
+    const std::string start = key_of(kLabStarts, guest->wanted.id);
+    render::StoreChange put;
+    put.conditions = {{ticket, order}, {start, 0}};
+    put.puts.push_back({start, render::lab_start_json(guest->start_at(guest->told_yes))});
+    if (order != 0) put.removed = {ticket};
+    // Whoever adds up at this moment what its user has adds up anew.
+    if (has_limits_)
+      put.puts.push_back({key_of(kLabUsers, std::to_string(guest->wanted.uid)), guest->wanted.id});
+    const auto done = co_await change_for(std::move(put));
+    if (!done) co_return std::unexpected(done.error());
     co_return true;
   }
 
@@ -423,7 +457,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     }
     render::StoreChange put;
     put.conditions = {{key_of(kLabTickets, id), order}, {key_of(kLabStarts, id), 0}};
-    put.puts.push_back({key_of(kLabStarts, id), render::lab_start_json(guest->start())});
+    put.puts.push_back({key_of(kLabStarts, id), render::lab_start_json(guest->start_at(host))});
     put.removed = {key_of(kLabTickets, id)};
     if (guest->wanted.most) {
       // An agent on another machine may start one of the same user at this moment.
@@ -522,6 +556,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       std::erase(wanted.hosts, name);
     } else if (word == "start" && is_of_it) {
       guest->start_on = name;
+    } else if (word == "runs" && is_of_it) {
+      guest->told_yes = name;
     } else {
       return dismiss(guest, "it was asked what this version does not know");
     }
@@ -576,6 +612,26 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     send(guest, "end");
   }
 
+  LabOrder order_now() {
+    const auto absent = absent_homes(std::chrono::steady_clock::now());
+    return LabOpenings(store_->now().line(), absent, who_has_what()).order();
+  }
+
+  /// Who is passed over changes with the time, too.
+  Instant next_show() const { return shown_at_ + (has_news_ ? kBetweenShows : kRound); }
+
+  void show_line() {
+    const Instant now = std::chrono::steady_clock::now();
+    if (!show_ || !has_line_to_tell() || now < next_show()) return;
+    shown_at_ = now;
+    has_news_ = false;
+    std::vector<LabStanding> line;
+    if (fault_.empty()) line = order_now().standing;
+    if (line.size() > kMostStanding) line.resize(kMostStanding);
+    for (LabStanding& each : line) each.asked_at = each.asked_at.substr(0, kLongestAskedAt);
+    if (std::exchange(shown_, line) != line) show_(std::move(line));
+  }
+
   /// False: a part of it has been read so far.
   bool has_line_to_tell() const { return !fault_.empty() || store_->now().is_whole(); }
 
@@ -583,8 +639,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (!fault_.empty()) {
       send(guest, "silent " + printable(fault_));
     } else {
-      const auto absent = absent_homes(std::chrono::steady_clock::now());
-      const LabOrder order = LabOpenings(store_->now().line(), absent, who_has_what()).order();
+      const LabOrder order = order_now();
       const std::size_t begin = std::min(from, order.standing.size());
       const std::size_t end = std::min(order.standing.size(), begin + kMostStanding);
       for (std::size_t i = begin; i < end; ++i) {
@@ -631,6 +686,10 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   std::string fault_;  ///< why the store does not answer; "": it does
   Instant needed_{};   ///< what the store has, by somebody here
   Askers askers_;
+  std::function<void(std::vector<LabStanding>)> show_{};
+  std::vector<LabStanding> shown_;
+  Instant shown_at_{};
+  bool has_news_ = true;                         ///< that was not shown yet
   std::set<std::string, std::less<>> removals_;  ///< ids of tickets whose waiters have gone
   std::map<std::string, Instant, std::less<>> silent_since_;
   bool has_swept_ = false;  ///< once is enough where nobody waits
@@ -641,6 +700,10 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
 StoreAgent::StoreAgent(asio::io_context& loop, std::function<void(const std::string&)> log)
     : body_(std::make_shared<Body>(loop, std::move(log))) {}
 StoreAgent::~StoreAgent() = default;
+
+void StoreAgent::show_line_to(std::function<void(std::vector<LabStanding>)> show) {
+  body_->show_line_to(std::move(show));
+}
 
 Result<void> StoreAgent::start(StorePlace place) {
   return body_->start(std::move(place));

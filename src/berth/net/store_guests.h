@@ -33,7 +33,7 @@ struct StoreGuest {
   LabTicket wanted{};                ///< its place, once it asked for one; the order is the store's
   std::vector<std::string> asked{};  ///< the hosts that it has named and not left
   std::string start_on{};
-  std::string told_yes{};                           ///< the host on which it starts; "": none yet
+  std::string told_yes{};                           ///< the host on which it starts or runs; "": none yet
   std::set<std::string, std::less<>> given_back{};  ///< hosts that it has let go: a start there is none
   ByHost<Instant> opened{};                         ///< since when it may join them
   ByHost<Instant> closing{};                        ///< since when it is to let them go
@@ -50,7 +50,9 @@ struct StoreGuest {
 
   bool waits() const { return !wanted.id.empty() && !is_gone; }
   bool only_looks() const { return wants_status || wants_line.has_value(); }
-  LabStart start() const { return {start_on, who.pid, wanted.uid, wanted.gpus, wanted.turn}; }
+  LabStart start_at(const std::string& host) const {
+    return {host, who.pid, wanted.uid, wanted.gpus, wanted.turn};
+  }
 };
 using Guest = std::shared_ptr<StoreGuest>;
 
