@@ -136,6 +136,8 @@ class Program {
     BERTH_DO(server_.apply(wanted.settings));
     BERTH_DO(apply(wanted));
     store_ = wanted.store;
+    if (is_hub_ && store_)
+      store_agent_.show_line_to([this](std::vector<LabStanding> line) { hub_.take_line(std::move(line)); });
     if (store_) BERTH_DO(store_agent_.start(*store_));
     for (const std::string& address : server_.addresses())
       cli::write_error(fmt::format("berth: serving {}\n", address));

@@ -6,7 +6,9 @@ import socket
 import threading
 
 import pytest
+from agent import Agent
 from desks import busy, lab_with
+from hub import Hub
 from jobs import eventually
 from lab import DEADLINE_S
 from schemas import checked_document
@@ -82,20 +84,57 @@ def test_the_queue_of_a_lab_has_the_order_of_the_store(line):
     assert rows(queue(line, env={})) == HOSTS_ONLY
 
 
-def test_as_json_the_line_is_told_beside_the_hosts(line):
-    document = json.loads(queue(line, "--json").stdout)
-    checked_document(document, "hosts")
+def places(document):
+    """(note, place in the lab) of those who stand there."""
     notes = {
         waiter["asked_at"]: waiter["note"]
         for host in document["hosts"]
+        if host["queue"]
         for waiter in host["queue"]["waiters"]
     }
-    assert [(notes[each["asked_at"]], each["place"]) for each in document["line"]] == [
-        ("first", 1),
-        ("second", 1),
-        ("third", 3),
-    ]
+    return [(notes.get(each["asked_at"]), each["place"]) for each in document.get("line", [])]
+
+
+ALL_THREE = [("first", 1), ("second", 1), ("third", 3)]
+
+
+def test_as_json_the_line_is_told_beside_the_hosts(line):
+    document = json.loads(queue(line, "--json").stdout)
+    checked_document(document, "hosts")
+    assert places(document) == ALL_THREE
     assert "line" not in json.loads(queue(line, "--json", env={}).stdout)
+
+
+@pytest.fixture
+def hub(line):
+    """A hub of both hosts, which has the store too."""
+    agents = [f"{host.name}=http://127.0.0.1:{Agent(host.lab).port}" for host in line.hosts]
+    store = (
+        "--store",
+        line.etcd.url,
+        "--store-name",
+        "hub",
+        "--store-socket",
+        line.folder / "hub-store.sock",
+    )
+    return Hub(line.hosts[0].lab, *agents, options=store)
+
+
+def test_a_hub_with_the_store_tells_the_line_and_what_becomes_of_it(line, hub):
+    def told():
+        return places(hub.json("/api/v1/hosts"))
+
+    eventually(lambda: told() == ALL_THREE)
+    checked_document(hub.json("/api/v1/hosts"), "hosts")
+    events = hub.events("/api/v1/hosts/changes")
+    assert [each["place"] for each in events.next("line")["line"]] == [1, 1, 3]
+    (third,) = [each for each in line.running if "third" in each.args]
+    third.kill()
+    assert [each["place"] for each in events.next("line")["line"]] == [1, 1]
+    eventually(lambda: told() == ALL_THREE[:2])
+    line.etcd.kill()
+    assert events.next("line") == {"line": []}
+    eventually(lambda: told() == [])
 
 
 def test_who_is_in_the_queue_of_no_host_yet_is_counted(line):

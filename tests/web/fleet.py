@@ -51,13 +51,13 @@ def ticket(number: int) -> str:
 
 @dataclasses.dataclass
 class Machine:
-    """One host. `tick` is what changes: the readings, not who has what. `far`: somebody waits here who waits on all
-    such machines, and starts on the last of them the soonest."""
+    """One host. `tick` is what changes: the readings, not who has what. `far`: users who wait here and
+    on all machines that name them. Each starts on the last of these the soonest."""
 
     number: int
     down: bool = False
     stale: bool = False
-    far: bool = False
+    far: list[str] = dataclasses.field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -242,10 +242,10 @@ class Machine:
                     "command": chance.choice(COMMANDS),
                 }
             )
-        if self.far:
-            position = len(waiters) + 1
-            far = self._waiter(position, 1, "zoe")
-            waiters.append({**far, "asked_at": "desk1:7", "starts_at_s": NOW_S + 90_000 - self.number})
+        for user in self.far:
+            far = self._waiter(len(waiters) + 1, 1, user)
+            starts_at_s = NOW_S + 90_000 - self.number
+            waiters.append({**far, "asked_at": f"desk1:{user}", "starts_at_s": starts_at_s})
         snapshot["waiting"] = len(waiters)
         return waiters
 
@@ -288,10 +288,15 @@ class Fleet:
         self.machines = [Machine(number) for number in machines]
         self.is_hub = is_hub
         self.tick = 0
+        self.line: list[str] = []  # `asked_at` of those in the line of the lab
 
     def hosts(self) -> dict:
         hosts = [machine.host(self.tick) for machine in self.machines]
-        return {"kind": "berth-hosts", "version": 1, **self._overview(hosts), "hosts": hosts}
+        line = self._line() if self.line else {}
+        return {"kind": "berth-hosts", "version": 1, **self._overview(hosts), **line, "hosts": hosts}
+
+    def _line(self) -> dict:
+        return {"line": [{"asked_at": each, "place": at} for at, each in enumerate(self.line, 1)]}
 
     def _overview(self, hosts: list) -> dict:
         devices = [(host, each) for host in hosts for each in host["snapshot"]["devices"]]
@@ -360,6 +365,7 @@ class Fleet:
             else:
                 lines.append(f"event: host\ndata: {compact(host)}\n")
             known[host["name"]] = host
+        lines.append(f"event: line\ndata: {compact(self._line())}\n")
         return "\n".join([*lines, f"event: summary\nid: {number}\ndata: {compact(summary)}\n\n"])
 
     def match(self, expression: str) -> dict:

@@ -128,7 +128,7 @@ def test_a_user_and_what_is_theirs(fleet, open_page):
 
 def test_a_request_that_waits_on_several_machines_is_there_once(fleet, open_page):
     for number in (1, 2, 4):
-        fleet.fleet.machines[number].far = True
+        fleet.fleet.machines[number].far = ["zoe"]
     document = fleet.fleet.hosts()
     checked_document(document["hosts"][1]["queue"], "queue")
     count = sum(user["waiting"] for user in document["summary"]["users"])
@@ -150,9 +150,28 @@ def test_a_request_that_waits_on_several_machines_is_there_once(fleet, open_page
     expect(drawer.get_by_role("listitem")).to_contain_text("node002, node003, node005")
 
 
+def test_who_waits_in_the_line_of_the_lab_stands_in_its_order(make_fleet, open_page):
+    fleet = make_fleet(3)
+    _, one, two = fleet.fleet.machines
+    one.far, two.far = ["zoe", "yan"], ["yan"]
+    fleet.fleet.line = ["desk1:yan", "desk1:zoe"]
+    checked_document(fleet.fleet.hosts(), "hosts")
+    page = open_page(fleet.url)
+    labs = page.locator(".lab")
+    waiting = page.get_by_role("region", name="Waiting").get_by_role("listitem").filter(has=labs)
+    expect(waiting.locator("b")).to_have_text(["yan", "zoe"])
+    expect(labs).to_have_text(["lab no. 1", "lab no. 2"])
+    fleet.fleet.line = ["desk1:zoe", "desk1:yan"]
+    fleet.look()
+    expect(waiting.locator("b")).to_have_text(["zoe", "yan"])
+    fleet.fleet.line = []
+    fleet.look()
+    expect(labs).to_have_count(0)
+
+
 def test_the_filter_finds_who_waits_by_each_machine_that_they_wait_on(fleet, open_page):
     for number in (1, 2, 3, 4):
-        fleet.fleet.machines[number].far = True
+        fleet.fleet.machines[number].far = ["zoe"]
     page = open_page(fleet.url)
     page.get_by_role("searchbox").fill("node003 zoe")
     waiting = page.get_by_role("region", name="Waiting")

@@ -153,6 +153,12 @@ export interface Summary {
   }[];
 }
 
+/// One who stands in the line of the lab.
+export interface LabStanding {
+  asked_at: string;
+  place: number;
+}
+
 export interface Hosts {
   number: number;
   time_s: number;
@@ -160,6 +166,13 @@ export interface Hosts {
   hub: boolean;
   hosts: Host[];
   summary: Summary;
+  /// Absent where nobody stands there, or a hub does not know it.
+  line?: LabStanding[];
+}
+
+/// The event `line`: that line anew.
+export interface LineEvent {
+  line: LabStanding[];
 }
 
 /// The event `change`: what a host has become, from what came of it before.
@@ -169,7 +182,7 @@ export interface ChangeEvent {
 }
 
 /// The event of the same name: like Hosts, with the names of the hosts alone.
-export type SummaryEvent = Omit<Hosts, "hosts"> & { hosts: string[] };
+export type SummaryEvent = Omit<Hosts, "hosts" | "line"> & { hosts: string[] };
 
 export interface Match {
   devices: { host: string; uuid: string }[];

@@ -1,9 +1,9 @@
 // Follows the server: all hosts once, then their news, and from the start again whenever that ends.
 import { signal } from "@preact/signals";
-import type { ChangeEvent, Host, SummaryEvent } from "./api";
+import type { ChangeEvent, Host, LineEvent, SummaryEvent } from "./api";
 import { ask, askHosts, forgetToken, keepToken, Refusal } from "./client";
 import { subject } from "./details";
-import { overview, takeChange, takeHost, takeHosts, takeSummary } from "./fleet";
+import { overview, takeChange, takeHost, takeHosts, takeLine, takeSummary } from "./fleet";
 import { events } from "./stream";
 
 export type Connection =
@@ -71,6 +71,7 @@ async function follow(onNews: () => void): Promise<void> {
       await slices.breathe();
       if (name === "host") takeHost(JSON.parse(data) as Host);
       else if (name === "change") takeChange(JSON.parse(data) as ChangeEvent);
+      else if (name === "line") takeLine((JSON.parse(data) as LineEvent).line);
       else if (name === "summary") takeSummary(JSON.parse(data) as SummaryEvent);
     }
     throw new Error("the server has ended the connection");

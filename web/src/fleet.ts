@@ -2,7 +2,7 @@
 // the page wait.
 import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { immutableJSONPatch } from "immutable-json-patch";
-import type { ChangeEvent, Host, Hosts, SummaryEvent } from "./api";
+import type { ChangeEvent, Host, Hosts, LabStanding, SummaryEvent } from "./api";
 import { setServerTime } from "./clock";
 import { rememberLoads } from "./loads";
 import { type Fleet, type HostView, viewFleet, viewHost } from "./state";
@@ -17,12 +17,13 @@ export interface Overview {
 
 const views = new Map<string, Signal<HostView>>();
 const pending = new Map<string, Host>();
+let lineOfLab: readonly LabStanding[] = [];
 
 /// null until the first answer.
 export const overview = signal<Overview | null>(null);
 /// The names of the hosts, as the server orders them.
 export const order = signal<readonly string[]>([]);
-export const fleet = signal<Fleet>(viewFleet([]));
+export const fleet = signal<Fleet>(viewFleet([], lineOfLab));
 /// Rises when a host has news.
 export const changes = signal(0);
 
@@ -52,7 +53,8 @@ function sumUp(): void {
   sumIsDue = false;
   summedAt = performance.now();
   batch(() => {
-    fleet.value = viewFleet(order.peek().flatMap((name) => views.get(name)?.peek() ?? []));
+    const all = order.peek().flatMap((name) => views.get(name)?.peek() ?? []);
+    fleet.value = viewFleet(all, lineOfLab);
     changes.value += 1;
   });
 }
@@ -89,6 +91,7 @@ function takePortionSoon(): void {
 
 export function takeHosts(document: Hosts): void {
   pending.clear();
+  lineOfLab = document.line ?? [];
   batch(() => {
     for (const host of document.hosts) put(host);
     takeOverview(
@@ -109,6 +112,11 @@ export function takeHost(host: Host): void {
 export function takeChange({ name, patch }: ChangeEvent): void {
   const before = pending.get(name) ?? hostView(name).peek().host;
   takeHost(immutableJSONPatch(before, patch) as Host);
+}
+
+export function takeLine(line: readonly LabStanding[]): void {
+  lineOfLab = line;
+  sumUpSoon();
 }
 
 export function takeSummary(event: SummaryEvent): void {

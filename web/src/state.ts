@@ -1,5 +1,5 @@
 // From a document of the API to what is shown of it: pure functions, each called once when a host has news.
-import type { Device, Host, Lease, Process, Standing } from "./api";
+import type { Device, Host, LabStanding, Lease, Process, Standing } from "./api";
 
 export type DeviceState =
   | "free"
@@ -33,6 +33,9 @@ export interface WaiterView {
   readonly waiter: Standing;
   /// On which it waits.
   readonly hosts: readonly string[];
+  /// In the line of the lab. 1: no earlier request could start on a host that it names. null: it is not in this line, or
+  /// the line is not known.
+  readonly place: number | null;
 }
 
 export interface HostView {
@@ -98,7 +101,9 @@ export function viewHost(host: Host): HostView {
     host,
     devices,
     counts,
-    waiters: host.queue?.waiters.map((waiter) => ({ host: host.name, waiter, hosts: [host.name] })) ?? [],
+    waiters:
+      host.queue?.waiters.map((waiter) => ({ host: host.name, waiter, hosts: [host.name], place: null })) ??
+      [],
     stale: host.state === "down" || host.snapshot?.stale_reason != null,
   };
 }
@@ -135,18 +140,37 @@ function startsSooner(one: Standing, other: Standing): boolean {
   return at === otherAt ? one.position < other.position : at < otherAt;
 }
 
-/// Each request once: by the key, and with the host, that lab_queue of src/berth/core/lab_queue.h has for it. Who waits
-/// longest is first; on one host that is the order of the queue.
-function waitersOf(views: readonly HostView[]): WaiterView[] {
-  const waiters = new Map<string, WaiterView>();
-  for (const view of views.flatMap((each) => each.waiters)) {
-    const { asked_at, user, id } = view.waiter;
-    const key = asked_at ? [asked_at, user].join("\n") : [view.host, id].join("\n\n");
-    const known = waiters.get(key);
-    const nearest = known && !startsSooner(view.waiter, known.waiter) ? known : view;
-    waiters.set(key, { ...nearest, hosts: [...(known?.hosts ?? []), view.host] });
+interface Ranked {
+  readonly view: WaiterView;
+  /// Of itself in the line of the lab, or of the last one before it in the queue of its host; 0: of none.
+  readonly rank: number;
+}
+
+/// Each request once: by the key, with the host and in the order that lab_queue of src/berth/core/lab_queue.h has for it.
+/// Of those whom the line of the lab does not order, who waits longest is first; on one host that is the order of the
+/// queue.
+function waitersOf(views: readonly HostView[], line: readonly LabStanding[]): WaiterView[] {
+  const spots = new Map(line.map(({ asked_at, place }, i) => [asked_at, { rank: i + 1, place }]));
+  const waiters = new Map<string, Ranked>();
+  for (const { waiters: onHost } of views) {
+    let rank = 0;
+    for (const view of onHost) {
+      const { asked_at, user, id } = view.waiter;
+      const spot = asked_at ? spots.get(asked_at) : undefined;
+      rank = spot?.rank ?? rank;
+      const key = asked_at ? [asked_at, user].join("\n") : [view.host, id].join("\n\n");
+      const known = waiters.get(key);
+      const isNearest = !known || startsSooner(view.waiter, known.view.waiter);
+      const nearest = isNearest ? { view: { ...view, place: spot?.place ?? null }, rank } : known;
+      const hosts = [...(known?.view.hosts ?? []), view.host];
+      waiters.set(key, { view: { ...nearest.view, hosts }, rank: nearest.rank });
+    }
   }
-  return [...waiters.values()].sort((a, b) => (a.waiter.since_s ?? 0) - (b.waiter.since_s ?? 0));
+  const isOutside = (each: Ranked) => Number(each.view.place === null);
+  const since = (each: Ranked) => each.view.waiter.since_s ?? 0;
+  return [...waiters.values()]
+    .sort((a, b) => a.rank - b.rank || isOutside(a) - isOutside(b) || since(a) - since(b))
+    .map((each) => each.view);
 }
 
 /// null: not known.
@@ -286,13 +310,13 @@ function tallyModels(views: readonly HostView[]): ModelView[] {
 
 /// Of a machine that is down nothing is free, idle or without a lease now; its leases and its queue live, for all one
 /// knows, and are counted as the server counts them.
-export function viewFleet(all: readonly HostView[]): Fleet {
+export function viewFleet(all: readonly HostView[], line: readonly LabStanding[]): Fleet {
   const views = all.filter((view) => view.host.state === "up");
   const counts = new Map<DeviceState, number>();
   for (const view of views)
     for (const [state, count] of view.counts) counts.set(state, (counts.get(state) ?? 0) + count);
   const models = tallyModels(all);
-  const waiters = waitersOf(all);
+  const waiters = waitersOf(all, line);
   return {
     counts,
     devices: models.reduce((sum, model) => sum + model.devices, 0),

@@ -66,10 +66,15 @@ void publish_hosts(const std::vector<PostedHost>& posted, const render::HostsHea
 
   const Part summary = make_part(fmt::format("event: summary\nid: {}\ndata: {}\n", head.number,
                                              render::hosts_summary_json(head, roll->hosts, totals)));
+  std::optional<Frame> line;
+  if (head.line_number != 0)
+    line = Frame{head.line_number,
+                 {make_part(fmt::format("event: line\ndata: {}\n", render::lab_line_json(head.line)))}};
   const auto stream = [&](std::string_view path, Frame PostedHost::* frame) {
     std::vector<Frame> frames;
-    frames.reserve(posted.size() + 1);
+    frames.reserve(posted.size() + 2);
     for (const PostedHost& each : posted) frames.push_back(each.*frame);
+    if (line) frames.push_back(*line);
     std::ranges::sort(frames, {}, &Frame::number);
     frames.push_back({head.number, {summary}});
     published.streams[std::string(path)] = std::move(frames);

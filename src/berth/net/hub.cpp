@@ -104,6 +104,12 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     });
   }
 
+  void take_line(std::vector<LabStanding> line) {
+    line_ = std::move(line);
+    line_number_ = ++number_;
+    gather();
+  }
+
  private:
   /// The first time all at once, and then spread over the interval, so that work and traffic are even.
   void begin(const std::vector<std::shared_ptr<Polled>>& fresh) {
@@ -283,7 +289,12 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     wanted.polls = polls_;
     wanted.posted.reserve(polled_.size());
     for (const auto& each : polled_) wanted.posted.push_back(each->posted);
-    wanted.head = {++number_, std::time(nullptr), every_.count(), true};
+    wanted.head = {.number = ++number_,
+                   .time_s = std::time(nullptr),
+                   .every_s = every_.count(),
+                   .is_hub = true,
+                   .line = line_,
+                   .line_number = line_number_};
     // A watcher goes on after a reload that left its machine out.
     if (std::ranges::any_of(polled_, [](const auto& each) { return !each->agent.peer; })) wanted.own = own_;
     return wanted;
@@ -328,6 +339,8 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   std::shared_ptr<ClientSharing> sharing_;
   std::vector<std::shared_ptr<Polled>> polled_;
   std::shared_ptr<const Published> own_;
+  std::vector<LabStanding> line_;
+  std::uint64_t line_number_ = 0;  ///< of the event that tells it; 0: nobody has told it
   // std::random_device asks for glibc 2.36. Nothing secret hangs on it.
   std::minstd_rand random_{static_cast<std::minstd_rand::result_type>(
       std::chrono::steady_clock::now().time_since_epoch().count())};
@@ -347,6 +360,10 @@ void Hub::ask_host(const Call& call, Reply reply) {
 
 void Hub::ask_usage(const Call& call, const Reply& reply) {
   body_->services().ask_usage(body_->agents(), call, reply);
+}
+
+void Hub::take_line(std::vector<LabStanding> line) {
+  body_->take_line(std::move(line));
 }
 
 void Hub::take_own(std::shared_ptr<const Published> own) {

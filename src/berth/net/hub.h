@@ -9,6 +9,7 @@
 
 #include "berth/agent/agents.h"
 #include "berth/agent/answer.h"
+#include "berth/core/lab_line.h"
 
 namespace berth::serve {
 
@@ -33,6 +34,8 @@ class Hub {
   void apply(Rounds rounds);
   /// Takes what was published of this machine, for the agent "self". May be called in any thread.
   void take_own(std::shared_ptr<const Published> own);
+  /// Takes the line of the lab, as it is now. In the loop's thread.
+  void take_line(std::vector<LabStanding> line);
   /// The questions that the hub passes on to agents: /api/v1/hosts/NAME/history, and /api/v1/usage of all. In
   /// the loop's thread.
   void ask_host(const Call& call, Reply reply);

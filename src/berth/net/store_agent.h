@@ -4,9 +4,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "berth/agent/store_place.h"
 #include "berth/core/error.h"
+#include "berth/core/lab_line.h"
 
 namespace berth::serve {
 
@@ -19,6 +21,9 @@ class StoreAgent {
   StoreAgent(boost::asio::io_context& loop, std::function<void(const std::string&)> log);
   ~StoreAgent();
 
+  /// Tells the line of the lab whenever it has changed, at most once a second: the first ones who stand in
+  /// the own line of a host. Empty also while the store does not answer. To be called once, before start().
+  void show_line_to(std::function<void(std::vector<LabStanding>)> show);
   /// Starts the agent of the store. Error: `failure` if its socket cannot be made. To be called once, before
   /// the loop runs.
   Result<void> start(StorePlace place);

@@ -28,11 +28,13 @@ Json totals_json(const Totals& totals) {
 }
 
 Json head_json(const HostsHead& head) {
-  Json json{
-      {"number", head.number}, {"time_s", head.time_s}, {"every_s", head.every_s}, {"hub", head.is_hub}};
-  // Absent of a hub, which does not know it.
-  for (const LabStanding& each : head.line)
-    json["line"].push_back({{"asked_at", printable(each.asked_at)}, {"place", each.place}});
+  return {{"number", head.number}, {"time_s", head.time_s}, {"every_s", head.every_s}, {"hub", head.is_hub}};
+}
+
+Json line_json(std::span<const LabStanding> line) {
+  Json json = Json::array();
+  for (const LabStanding& each : line)
+    json.push_back({{"asked_at", printable(each.asked_at)}, {"place", each.place}});
   return json;
 }
 
@@ -86,6 +88,8 @@ std::string host_change_json(std::string_view before, std::string_view after) {
 std::pair<std::string, std::string> around_hosts(const HostsHead& head, const Totals& totals) {
   Json start{{"kind", "berth-hosts"}, {"version", 1}};
   start.update(head_json(head));
+  // Absent where no store is asked.
+  if (!head.line.empty()) start["line"] = line_json(head.line);
   std::string text = line_of(start);
   text.pop_back();
   return {text + ",\"hosts\":[", "],\"summary\":" + line_of(totals_json(totals)) + "}\n"};
@@ -107,6 +111,10 @@ std::string hosts_summary_json(const HostsHead& head, const Hosts& hosts, const 
   for (const auto& host : hosts) json["hosts"].push_back(host->name);
   json["summary"] = totals_json(totals);
   return dumped(std::move(json), Layout::line);
+}
+
+std::string lab_line_json(std::span<const LabStanding> line) {
+  return dumped({{"line", line_json(line)}}, Layout::line);
 }
 
 std::string hub_health_json(const HubHealth& health, const Hosts& hosts) {

@@ -60,7 +60,7 @@ function Waiter({ view }: { view: WaiterView }) {
         </span>
       </span>
       <span class="wish">
-        {wishOf(view)} <Moment word="starts about" at={waiter.starts_at_s} />
+        {wishOf(view)} <Moment word="starts about" at={waiter.starts_at_s} /> <LabPlace view={view} />
       </span>
       <span class="why" title={reasonOf(view)}>
         {reasonOf(view)}
@@ -72,5 +72,18 @@ function Waiter({ view }: { view: WaiterView }) {
         </span>
       )}
     </li>
+  );
+}
+
+const kMeaningOfPlace =
+  "The place in the line of the lab. 1: no earlier request could start on a host that this one names";
+
+/// As the column LAB of `berth queue --anywhere`.
+function LabPlace({ view: { place } }: { view: WaiterView }) {
+  if (place === null) return null;
+  return (
+    <span class="lab" title={kMeaningOfPlace}>
+      lab no. {place}
+    </span>
   );
 }
