@@ -10,6 +10,7 @@ nothing is leased, and nothing is left in the store."""
 import argparse
 import collections
 import contextlib
+import dataclasses
 import heapq
 import itertools
 import os
@@ -35,22 +36,69 @@ from lab import BUILD, DEADLINE_S
 
 HOSTS = ("gpu1", "gpu2", "gpu3")
 GPUS = 2
-AT_ONCE = 12
 NEIGHBOURS_AT_ONCE = 2
 # Hang guard: how long nothing may end once all faults are over.
 PATIENCE_S = 180
 MARK = "CHAOS_REQUEST"
 # Nobody loses patience with who is stopped for so long: an ssh must answer within 20 s.
-SHORT_STOP_S = 6
+HARMLESS_STOP_S = 6
 # A host waits 30 s for the word of a request, and the lab 60 s for one that is to join.
 LONG_STOP_S = (31, 75)
-# How long a grant is waited for, and about how long a request needs from there to its start.
-LONGEST_AIM_S = 0.5
+# About how long a request needs from its grant to its start.
 STEPS_OF_START_S = 0.03
+NEAR_SSH = BUILD / "chaos_near_ssh"
+
+
+@dataclasses.dataclass(frozen=True)
+class Pace:
+    """How often things happen to requests. `parts`: the most that are killed or stopped at the same time."""
+
+    at_once: int
+    starts_a_second: float
+    kills_a_second: float
+    stops_a_second: float
+    parts: int
+    longest_ms: int  # that a command runs
+    longest_aim_s: float  # how long a grant is waited for
+    longest_stop_s: float  # but for the few that are long for a reason
+
+
+# An ssh is a tenth of a second of a processor.
+BY_SSH = Pace(
+    at_once=12,
+    starts_a_second=6,
+    kills_a_second=0.5,
+    stops_a_second=0.5,
+    parts=1,
+    longest_ms=8000,
+    longest_aim_s=0.5,
+    longest_stop_s=HARMLESS_STOP_S,
+)
+NEAR = Pace(
+    at_once=24,
+    starts_a_second=40,
+    kills_a_second=8,
+    stops_a_second=2,
+    parts=5,
+    longest_ms=1000,
+    longest_aim_s=0.1,
+    longest_stop_s=0.5,
+)
+
+
+class NearMachines(Machines):
+    """Hosts that are called without ssh (near_ssh.c): in a minute many times as many requests come and are killed."""
+
+    def ssh_words(self) -> list:
+        return [NEAR_SSH, self.folder]
+
+    def open(self, host) -> None:
+        variables = (f"{name}={value}\0" for name, value in host.lab.env.items())
+        (host.folder / "environ").write_text("".join(variables))
 
 
 class LabChaos:
-    def __init__(self, folder: pathlib.Path, seed: int, members: int):
+    def __init__(self, folder: pathlib.Path, seed: int, members: int, is_near: bool = False):
         self.folder = folder
         self.random = random.Random(seed)
         self.began = time.monotonic()
@@ -64,7 +112,8 @@ class LabChaos:
         self.ended = threading.Event()
         self.trace = (folder / "trace").open("w")
         (folder / "errors").mkdir()
-        self.machines = Machines(folder, passed=MARK)
+        self.pace = NEAR if is_near else BY_SSH
+        self.machines = (NearMachines if is_near else Machines)(folder, passed=MARK)
         self.etcd = Etcd(folder) if members == 1 else EtcdOfMembers(folder, members)
         self.desks: list[Desk] = []
         self.busy: set = set()  # agents and members that are down or stopped now
@@ -112,10 +161,10 @@ class LabChaos:
         """How often what happens in a second, about."""
         of_members = 0.05 * len(self.etcd.members)  # with three the store is there all the same
         return {
-            self.start: 6,
+            self.start: self.pace.starts_a_second,
             self.start_neighbour: 0.3,
-            self.kill_a_part: 0.5,
-            self.stop_a_part: 0.5,
+            self.kill_parts: self.pace.kills_a_second,
+            self.stop_parts: self.pace.stops_a_second,
             self.kill_an_agent: 0.05,
             self.stop_an_agent: 0.05,
             self.kill_a_member: of_members,
@@ -182,13 +231,15 @@ class LabChaos:
 
     def start(self) -> None:
         desk = self.agent()
-        if len(self.waiting) >= AT_ONCE or desk is None:
+        if len(self.waiting) >= self.pace.at_once or desk is None:
             return
         name = f"r{next(self.numbers)}"
         few = self.random.sample(HOSTS, self.random.randint(1, len(HOSTS)))
         hosts = self.random.choice([HOSTS, HOSTS, few])
         # Some are there for so long that much happens meanwhile.
-        life_ms = int(self.random.choice([200, 200, 500, 2000, 8000]) * self.random.random())
+        longest = self.pace.longest_ms
+        lives_ms = [longest / 40, longest / 40, longest / 16, longest / 4, longest]
+        life_ms = int(self.random.choice(lives_ms) * self.random.random())
         form = self.random.choice(["plain", "plain", "plain", "fork", "daemon", "exec"])
         words = ["run", "--anywhere", "--hosts", ",".join(hosts), "-n", self.random.choice([1, 1, 2]), "--"]
         env = self.machines.env | desk.env()
@@ -242,7 +293,7 @@ class LabChaos:
     def kind_of(pid: int, words: list, request: Request) -> str:
         if pid == request.process.pid:
             return "client"
-        if words[:1] == ["ssh"]:
+        if words[:1] in (["ssh"], [str(NEAR_SSH)]):
             return "ssh"
         if words[1:2] == ["__envoy"]:
             # What it has forked is the command, which has not been executed yet.
@@ -254,7 +305,7 @@ class LabChaos:
         if self.random.random() < 0.5:
             return None
         before = self.granted()
-        end = time.monotonic() + LONGEST_AIM_S
+        end = time.monotonic() + self.pace.longest_aim_s
         while time.monotonic() < end:
             for path in self.granted() - before:
                 if request := self.owner_of(path):
@@ -276,39 +327,38 @@ class LabChaos:
                     return each
         return None
 
-    def part(self, weights: dict):
-        """One of them, of a kind drawn before."""
+    def some_parts(self, weights: dict) -> list:
+        """[(kind, pid, request, host)] of some, each of a kind drawn before."""
         aimed = self.aim()
         parts = self.parts()
-        (kind,) = self.random.choices(list(weights), list(weights.values()))
-        if aimed and any(request is aimed for _, request, _ in parts[kind]):
-            parts[kind] = [each for each in parts[kind] if each[1] is aimed]
-        if not parts[kind]:
-            return kind, 0, None, ""
-        return kind, *self.random.choice(parts[kind])
+        found = []
+        for kind in self.random.choices(
+            list(weights), list(weights.values()), k=self.random.randint(1, self.pace.parts)
+        ):
+            of_aimed = [each for each in parts[kind] if each[1] is aimed]
+            if of_kind := of_aimed or parts[kind]:
+                found.append((kind, *self.random.choice(of_kind)))
+                parts[kind].remove(found[-1][1:])
+        return found
 
-    def kill_a_part(self) -> None:
-        kind, pid, request, host = self.part({"client": 4, "ssh": 2, "envoy": 2, "job": 3})
-        if request is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-            self.note(f"{kind} killed", f"{request.name} {pid} {host}")
-            if kind in ("ssh", "envoy"):
-                request.cut_off.add(host)
-            else:
-                request.killed.add(kind)
+    def kill_parts(self) -> None:
+        for kind, pid, request, host in self.some_parts({"client": 4, "ssh": 2, "envoy": 2, "job": 3}):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                self.note(f"{kind} killed", f"{request.name} {pid} {host}")
+                if kind in ("ssh", "envoy"):
+                    request.cut_off.add(host)
+                else:
+                    request.killed.add(kind)
 
-    def stop_a_part(self) -> None:
-        kind, pid, request, host = self.part({"client": 4, "ssh": 1, "envoy": 2, "job": 2})
-        if request is None:
-            return
-        seconds = self.stop_s(0.07 if kind == "client" else 0)
-        request.was_stopped_for_long |= seconds > SHORT_STOP_S
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGSTOP)
-            self.note(f"{kind} stopped", f"{request.name} {pid} {host} for {seconds:.1f} s")
-            self.after(seconds, self.continue_part, pid)
+    def stop_parts(self) -> None:
+        for kind, pid, request, host in self.some_parts({"client": 4, "ssh": 1, "envoy": 2, "job": 2}):
+            seconds = self.stop_s(0.07 / self.pace.parts**2 if kind == "client" else 0)
+            request.was_stopped_for_long |= seconds > HARMLESS_STOP_S
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+                self.note(f"{kind} stopped", f"{request.name} {pid} {host} for {seconds:.1f} s")
+                self.after(seconds, self.continue_part, pid)
 
     @staticmethod
     def continue_part(pid: int) -> None:
@@ -319,7 +369,7 @@ class LabChaos:
         """`long`: how many of all are longer than what others have patience for."""
         if self.random.random() < long:
             return self.random.uniform(*LONG_STOP_S)
-        return self.random.choice([0.3, SHORT_STOP_S]) * self.random.random()
+        return self.random.choice([0.3, self.pace.longest_stop_s]) * self.random.random()
 
     # Agents
 
@@ -506,10 +556,10 @@ def summary(done: dict, faults: list) -> str:
 
 
 def run_lab_chaos(
-    folder: pathlib.Path, seed: int, members: int, seconds: float, spared: tuple = ()
+    folder: pathlib.Path, seed: int, members: int, seconds: float, spared: tuple = (), is_near: bool = False
 ) -> LabChaos:
     """`spared`: what does not happen, as LabChaos.rates() names it."""
-    chaos = LabChaos(folder, seed, members)
+    chaos = LabChaos(folder, seed, members, is_near)
     try:
         chaos.open()
         chaos.run(seconds, spared)
@@ -526,6 +576,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="of the first round; each round has the next one")
     parser.add_argument("--members", type=int, choices=[1, 3], help="of etcd; unless given, 1 and 3 in turn")
     parser.add_argument("--round", type=float, default=120, help="seconds that faults are made in a round")
+    parser.add_argument(
+        "--near", action="store_true", help="without ssh between, and so with many more kills"
+    )
     options = parser.parse_args()
     if ETCD is None or SSHD is None:
         parser.error("needs etcd-server and openssh-server: ./dev setup")
@@ -535,7 +588,7 @@ def main() -> int:
     while rounds == 0 or time.monotonic() < end:
         members = options.members or (3 if seed % 2 else 1)
         folder = pathlib.Path(tempfile.mkdtemp(prefix="chaos-"))
-        chaos = run_lab_chaos(folder, seed, members, options.round)
+        chaos = run_lab_chaos(folder, seed, members, options.round, is_near=options.near)
         done.update(chaos.done)
         faults += chaos.faults
         print(f"seed {seed}, etcd of {members}, {len(chaos.desks)} desks:", flush=True)
@@ -545,6 +598,7 @@ def main() -> int:
         if chaos.faults:
             print(f"seed {seed}: what it has left: {folder}", flush=True)
             again = f"--minutes 0 --round {options.round} --seed {seed} --members {members}"
+            again += " --near" * options.near
             print(f"seed {seed}: again: ./dev chaos --lab {again}", flush=True)
         else:
             shutil.rmtree(folder)

@@ -37,8 +37,8 @@ class SshHost:
 
     name: str
     lab: Lab
-    port: int
     folder: pathlib.Path
+    port: int = 0
     sshd: subprocess.Popen | None = None
 
     def start(self) -> None:
@@ -139,8 +139,12 @@ class Machines:
             "TZ": "UTC",
             "TERM": "xterm",
             "BERTH_SITE_FILE": str(self.site),
-            "BERTH_SSH": f"ssh -F {self.ssh_config}",
+            "BERTH_SSH": " ".join(map(str, self.ssh_words())),
         }
+
+    def ssh_words(self) -> list:
+        """What is called for each connection; the last word is of no other machines."""
+        return ["ssh", "-F", self.ssh_config]
 
     def name(self, host: str, port: int, more: str = "") -> None:
         """What ssh knows of a host."""
@@ -163,21 +167,25 @@ class Machines:
             (found / "berth").chmod(0o755)
         lab.env["PATH"] = f"{found}:{lab.env['PATH']}"
         lab.env |= env
-        variables = " ".join(f'"{key}={value}"' for key, value in lab.env.items())
-        port = free_port()
-        authorized = folder / "authorized_keys"
+        host = SshHost(name, lab, folder)
+        self.hosts.append(host)
+        self.open(host)
+        return host
+
+    def open(self, host: SshHost) -> None:
+        """Who is called by ssh HOST from now on comes to it."""
+        variables = " ".join(f'"{key}={value}"' for key, value in host.lab.env.items())
+        host.port = free_port()
+        authorized = host.folder / "authorized_keys"
         authorized.write_text(self.user_key.with_suffix(".pub").read_text())
-        (folder / "sshd_config").write_text(
-            f"ListenAddress 127.0.0.1:{port}\nHostKey {self.host_key}\nAuthorizedKeysFile {authorized}\n"
-            f"PidFile {folder}/sshd.pid\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n"
+        (host.folder / "sshd_config").write_text(
+            f"ListenAddress 127.0.0.1:{host.port}\nHostKey {self.host_key}\nAuthorizedKeysFile {authorized}\n"
+            f"PidFile {host.folder}/sshd.pid\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n"
             f"KbdInteractiveAuthentication no\nPermitRootLogin yes\nPermitUserEnvironment no\nUseDNS no\n"
             f"PrintMotd no\nMaxStartups 200\nMaxSessions 200\n{self.accepts}SetEnv {variables}\n"
         )
-        host = SshHost(name, lab, port, folder)
-        self.hosts.append(host)
-        self.name(name, port)
+        self.name(host.name, host.port)
         host.start()
-        return host
 
     def add_silent(self, name: str) -> None:
         """A host that takes a connection and never says a word."""
@@ -250,9 +258,9 @@ class Machines:
 
     def own_ssh(self) -> list[int]:
         """Every ssh that was started from this desk and still lives."""
-        found = []
+        found, own = [], str(self.ssh_words()[-1])
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
-            if str(self.ssh_config) in words_of(int(entry.name)):
+            if own in words_of(int(entry.name)):
                 found.append(int(entry.name))
         return found
 
