@@ -23,6 +23,7 @@ from setting import Bench
 HOSTS = (1, 4)
 ROUND_TRIPS, WATCHES = 3, 10  # what we hold ourselves to
 LENGTHS = (10, 100, 1000)
+SLURM_NODES = 10
 SLURM_LENGTHS = (10, 100)
 ALL_REAL = 10  # so many are processes, each with its ssh
 SPARE = 2
@@ -227,15 +228,15 @@ class Line(ProcessQueue):
 
 
 def of_slurm(bench: Bench, length: int, stack: contextlib.ExitStack) -> JobQueue:
-    """Two nodes with a GPU each, one of which stays busy."""
+    """So many nodes with a GPU each, of which all but one stay busy."""
     machine = stack.enter_context(Machine(bench, f"lab-slurm-{length}", devices=1))
-    server = stack.enter_context(servers(machine, 1, 2)).slurm()
+    server = stack.enter_context(servers(machine, 1, SLURM_NODES)).slurm()
     queue = JobQueue(server, [bench.program("handover"), "stamp"], machine.directory)
     stack.callback(queue.end)
     busy_one = machine.directory / "busy.sh"
     busy_one.write_text("#!/bin/sh\nexec sleep 10000\n")
     busy_one.chmod(0o755)
-    server.submit(busy_one, 1)
+    server.submit(busy_one, SLURM_NODES - 1)
     queue.start_holder()
     queue.start(length)
     return queue
@@ -257,7 +258,7 @@ def hand_over_at(bench: Bench, length: int) -> Table:
     ours = Figure("berth run --anywhere", OURS, "berth run --anywhere -- COMMAND",
                   note="the holder's envoy and its command are killed on the host")  # fmt: skip
     slurm = Figure(
-        "Slurm", PEER, "sbatch --gres=gpu:1 JOB", note="two nodes; sched/builtin, without its pauses"
+        "Slurm", PEER, "sbatch --gres=gpu:1 JOB", note=f"{SLURM_NODES} nodes, all but one of which stay busy; sched/builtin, without its pauses"
     )
     rounds = bench.times(ROUNDS)
     with contextlib.ExitStack() as stack:
