@@ -258,7 +258,10 @@ def hand_over_at(bench: Bench, length: int) -> Table:
     ours = Figure("berth run --anywhere", OURS, "berth run --anywhere -- COMMAND",
                   note="the holder's envoy and its command are killed on the host")  # fmt: skip
     slurm = Figure(
-        "Slurm", PEER, "sbatch --gres=gpu:1 JOB", note=f"{SLURM_NODES} nodes, all but one of which stay busy; sched/builtin, without its pauses"
+        "Slurm",
+        PEER,
+        "sbatch --gres=gpu:1 JOB",
+        note=f"{SLURM_NODES} nodes, all but one of which stay busy; sched/builtin, without its pauses",
     )
     rounds = bench.times(ROUNDS)
     with contextlib.ExitStack() as stack:

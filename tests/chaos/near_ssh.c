@@ -1,7 +1,9 @@
-// Stands in for ssh and sshd where a connection costs too much: the hosts are this machine. As with them, whoever is
-// called has a session and an environment of its own, outlives its caller, and sees the end of it at its streams alone.
+// Stands in for ssh and sshd where a connection costs too much: the hosts are this machine. As with them,
+// whoever is called has a session and an environment of its own, outlives its caller, and sees the end of it
+// at its streams alone.
 //
-// near_ssh FOLDER OPTION… HOST COMMAND     FOLDER/HOST/environ: what a command there sees, as /proc/PID/environ has it
+// near_ssh FOLDER OPTION… HOST COMMAND     FOLDER/HOST/environ: what a command there sees, as
+// /proc/PID/environ has it
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -33,7 +35,8 @@ static void call(const char* folder, const char* host, const char* command) {
   const ssize_t length = read(file, text, sizeof text - 1);
   if (length < 0) fail(path);
   int count = 0;
-  for (char* at = text; at < text + length && count < kMostVariables; at += strlen(at) + 1) variables[count++] = at;
+  for (char* at = text; at < text + length && count < kMostVariables; at += strlen(at) + 1)
+    variables[count++] = at;
   char passed[256];
   if (getenv(kPassed) != NULL) {
     snprintf(passed, sizeof passed, "%s=%s", kPassed, getenv(kPassed));
@@ -81,7 +84,8 @@ int main(int count, char** words) {
   while (ends[1].fd >= 0 || ends[2].fd >= 0) {
     if (poll(ends, 3, -1) < 0 && errno != EINTR) fail("poll");
     for (int stream = 0; stream < 3; ++stream) {
-      if (ends[stream].fd < 0 || ends[stream].revents == 0 || pass_on(ends[stream].fd, others[stream])) continue;
+      if (ends[stream].fd < 0 || ends[stream].revents == 0 || pass_on(ends[stream].fd, others[stream]))
+        continue;
       close(stream == 0 ? others[0] : ends[stream].fd);
       ends[stream].fd = -1;
     }

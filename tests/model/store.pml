@@ -281,6 +281,9 @@ inline let_go(r, h) {
 #ifndef BREAK_STAND_NO_MORE
   told[r] = told[r] & ~bit(h);
 #endif
+#ifndef BREAK_PASSED_FOR_EVER
+  skipped[r] = skipped[r] & ~bit(h);
+#endif
   joined[r] = joined[r] & ~bit(h); entered[r] = entered[r] & ~bit(h)
 }
 
@@ -419,7 +422,7 @@ inline say_no() { no_word = no_word | bit(me); forget_guest(me) }
     (is_guest && (kt(me) == 0 -> !is_known_started && may_have_ticket && may_be_new : wants_start[me] == 0 && (kt(me) & 15) != wanted(me)))
 /* It was told yes for this host, and the store knows nothing of it. */
 #define yes_host(r) (right[r] != 0 -> right[r] - 1 : (yes_word[r] != 0 -> yes_word[r] - 1 : (at(r, 0) >= TOLD -> 0 : 1)))
-#ifdef BREAK_FORGET_RUNNING
+#if defined(BREAK_FORGET_RUNNING) || defined(BREAK_RUNNING_GETS_TICKET)
 #define start_again_due false
 #else
 #define start_again_due (is_guest && has(told_yes, me) && ks(me) == 0)
@@ -710,7 +713,11 @@ active proctype Network()
 }
 
 /* When nothing moves any more, the store knows who runs, whose agent is there. */
+#ifdef BREAK_RUNNING_GETS_TICKET
+#define is_counted(r) true
+#else
 #define is_counted(r) (life[r] != RUNS || !has(guests, r) || start[id(r)] != 0)
+#endif
 /* When nothing moves any more, nobody waits who is awake and has a GPU that is free, or is his. */
 #define could_start(r, host) (has(hosts[r], host) && (holder[host] == 0 || holder[host] == (r) + 1))
 #define waits_rightly(r) (life[r] != WAITS || has(stopped, r) || !(could_start(r, 0) || could_start(r, 1)))

@@ -162,6 +162,7 @@ lab() { # REQUESTS HOMES NAMES WINDOW: as the macros of store.pml
 }
 two=$(lab 2 2 15 1)     # one of each machine, and either could start on both hosts
 wide=$(lab 2 2 15 2)    # and both may join at once
+wide_one=$(lab 2 2 13 2) # of which one could start on one host only
 three=$(lab 3 2 45 1)   # {0} {0,1} {1}: the second, of another machine, shares a host with each
 twins=$(lab 2 0 15 1)\ -DTWIN\ -DLONG=3 # two processes with one mark, whose command never ends
 for_good=-DLONG=3
@@ -171,7 +172,7 @@ world quick 'store, answer lost'             $two -DLOST=1
 world long  'store, write made late'         $two -DLATE=1
 world quick 'store, request killed'          $two -DKILLS=1
 world long  'store, killed, write made late' $two -DKILLS=1 -DLATE=1
-world long  'store, request stopped'         $wide -DSTOPS=1
+world long  'store, request stopped'         $wide_one -DSTOPS=1
 world long  'store, agent killed'            $two -DAGENT_KILLS=1
 world long  'store, agent and request killed' $two -DAGENT_KILLS=1 -DKILLS=1
 world long  'store, machine lost'            $two -DCRASHES=1
@@ -214,6 +215,7 @@ variant quick 'store, the missed are waited for'   stuck $two -DCRASHES=1 -DBREA
 variant quick 'store, the missed keep the window'  stuck $two -DCRASHES=1 -DBREAK_DEAD_KEEP_WINDOW
 variant quick 'store, a silent watch is trusted'   stuck $two -DMUTES=1 -DBREAK_TRUST_WATCH
 variant quick 'store, a yes is kept'               stuck $two -DLOSSES=1 -DBREAK_KEEP_THE_YES
+variant long  'store, passed over for ever'         stuck $wide_one -DSTOPS=1 -DBREAK_PASSED_FOR_EVER
 variant quick 'store, in line once only'           stuck $two $for_good -DGIVE_UPS=1 -DBREAK_STAND_NO_MORE
 
 seen quick 'store, yes is said again'              $two -DLOST=1 -DSEEN=AGAIN

@@ -17,16 +17,15 @@
 
 #include "berth/core/lab_host.h"
 #include "berth/core/lab_line.h"
-#include "berth/core/limits.h"
 #include "berth/core/printable.h"
 #include "berth/core/record.h"
-#include "berth/net/askers.h"
 #include "berth/net/keep_going.h"
 #include "berth/net/store_guests.h"
+#include "berth/net/store_limits.h"
 #include "berth/net/store_presence.h"
 #include "berth/net/store_reading.h"
+#include "berth/net/store_telling.h"
 #include "berth/render/lab_store.h"
-#include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 
 namespace berth::serve {
@@ -49,20 +48,12 @@ constexpr auto kJoining = 60s;
 /// Who is to let a host go and does not say that he has done so, knows the word not: he is of a Berth of
 /// before.
 constexpr auto kClosing = 10s;
-/// Until it is told that the name service has not said whose limits apply.
-constexpr auto kNames = 3s;
-constexpr auto kBetweenLooksAtNames = 5ms;
-constexpr auto kLongestBetweenLooksAtNames = 1s;
 /// Where the watch says nothing: for what hangs on the time alone.
 constexpr auto kRound = 5s;
 constexpr auto kIdleRound = 10s;
 /// For which what was read is kept up to date after the last one who waited here.
 constexpr auto kKept = 60s;
 constexpr auto kAfterFault = 1s;
-/// Of the line as people see it, in one answer: all of a long line would be more than may be sent at once.
-constexpr std::size_t kMostStanding = 500;
-constexpr auto kBetweenShows = 1s;
-
 bool is_mark(std::string_view text) {
   return text.size() >= 16 && text.size() <= 64 && std::ranges::all_of(text, [](char each) {
            return (each >= '0' && each <= '9') || (each >= 'a' && each <= 'f');
@@ -76,11 +67,11 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   Body(asio::io_context& loop, std::function<void(const std::string&)> log)
       : loop_(loop), log_(std::move(log)), bell_(loop) {}
 
-  void show_line_to(std::function<void(std::vector<LabStanding>)> show) { show_ = std::move(show); }
+  void show_line_to(StoreTelling::Show show) { show_ = std::move(show); }
 
   Result<void> start(StorePlace place) {
     place_ = std::move(place);
-    has_limits_ = has_lab_limit(place_.limits);
+    limits_ = std::make_shared<StoreLimits>(loop_, place_.limits);
     std::function<void()> rung = [self = weak_from_this()] {
       if (const auto body = self.lock()) body->hear_news();
     };
@@ -94,6 +85,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
         [self = weak_from_this()](const Guest& guest) {
           if (const auto body = self.lock()) body->forget(guest);
         });
+    telling_ = std::make_unique<StoreTelling>(store_, guests_, place_.name, std::move(show_));
     BERTH_DO(guests_->admit_at(place_.socket));
     store_->start();
     keep_going(loop_, shared_from_this(), rounds);
@@ -112,13 +104,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       } else {
         self->is_lost(again.error().message);
       }
-      // As this round has found it.
-      for (const Guest& each : self->guests_->all()) {
-        if (std::exchange(each->wants_status, false)) self->tell_status(each);
-        if (each->wants_line && self->has_line_to_tell())
-          self->tell_line(each, *std::exchange(each->wants_line, {}));
-      }
-      self->show_line();
+      self->telling_->tell(self->fault_, [&] { return self->order_now(); });
       if (again && (*again || self->is_rung_)) continue;
       self->bell_.expires_at(self->next_round(again.has_value()));
       co_await self->bell_.async_wait(kAwait);
@@ -130,7 +116,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (!is_well || !presence_->is_there()) return now + kAfterFault;
     Instant next = std::min(presence_->renewal(), now + (somebody_waits() ? kRound : kIdleRound));
     if (!has_swept_) next = std::min(next, sweep_at_);
-    if (show_) next = std::min(next, next_show());
+    if (telling_->shows()) next = std::min(next, telling_->next_show());
     return std::max(next, now);
   }
 
@@ -144,8 +130,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   void hear_news() {
-    // Of one piece of news after another, the first one says when to show.
-    const bool is_to_show = show_ && !std::exchange(has_news_, true);
+    const bool is_to_show = telling_->is_first_news();
     if (is_to_show || somebody_waits()) ring();
   }
 
@@ -176,7 +161,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
         std::ranges::any_of(guests_->all(), &StoreGuest::only_looks, &Guest::operator*);
     const Instant now = std::chrono::steady_clock::now();
     const bool has_to_sweep = !has_swept_ && now >= sweep_at_;
-    if (somebody_looks || has_to_sweep || show_ || somebody_waits()) {
+    if (somebody_looks || has_to_sweep || telling_->shows() || somebody_waits()) {
       needed_ = now;
     } else {
       if (now > needed_ + kKept) store_->forget();
@@ -237,39 +222,13 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
 
   // --- the limits of users over the lab
 
-  bool is_ready(const StoreGuest& guest) const {
-    return guest.waits() && (!has_limits_ || guest.knows_limit || !guest.told_yes.empty());
-  }
-
-  std::optional<UserLimits> limits_now(const StoreGuest& guest) const {
-    if (!guest.asker) return std::nullopt;
-    const sys::DayMinute now = sys::local_minute();
-    return limits_of(place_.limits, *guest.asker, {now.day_of_week, now.minute});
-  }
+  bool is_ready(const StoreGuest& guest) const { return guest.waits() && limits_->are_known_for(guest); }
 
   void limit_all() {
     const std::vector<Guest> guests = guests_->all();
-    for (const Guest& each : guests) {
-      const auto limits = each->waits() ? limits_now(*each) : std::nullopt;
-      if (!limits || !each->told_yes.empty()) continue;
-      if (const auto why = never_in_lab(*limits, each->wanted.gpus)) {
-        dismiss(each, *why);
-        continue;
-      }
-      const auto& most = limits->now.lab_gpus;
-      each->knows_limit = true;
-      each->wanted.most = most ? std::optional(static_cast<unsigned>(most->most)) : std::nullopt;
-    }
-  }
-
-  /// `taken`: what its user has of the lab, and what the user's earlier requests ask for.
-  std::optional<std::string> why_over_limit(const StoreGuest& guest, const GpusByUser& has,
-                                            std::uint64_t taken) const {
-    const auto limits = limits_now(guest);
-    if (!limits) return std::nullopt;
-    const auto found = has.in_all.find(guest.wanted.uid);
-    const std::uint64_t held = found == has.in_all.end() ? 0 : found->second;
-    return over_lab_limit(*limits, guest.wanted.gpus, held, taken - std::min(taken, held));
+    for (const Guest& each : guests)
+      if (each->waits())
+        if (const auto why = limits_->apply_to(*each)) dismiss(each, *why);
   }
 
   /// It keeps its place, and lets the hosts go: none is to hold GPUs for it.
@@ -284,21 +243,11 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (std::exchange(guest->told_limit, why) != why) send(guest, "limit " + printable(why));
   }
 
-  static Turn learn_names(std::shared_ptr<Body> self, Guest guest) {
-    const Instant asked_at = std::chrono::steady_clock::now();
-    Timer pause(self->loop_);
-    std::chrono::milliseconds length = kBetweenLooksAtNames;
-    while (!guest->is_gone) {
-      guest->asker = self->askers_.find(guest->who.uid);
-      if (guest->asker) break;
-      if (std::chrono::steady_clock::now() - asked_at > kNames)
-        self->tell_limit(guest,
-                         "the name service of this machine has not said yet which limits apply to you");
-      pause.expires_after(length);
-      co_await pause.async_wait(kAwait);
-      length = std::min<std::chrono::milliseconds>(2 * length, kLongestBetweenLooksAtNames);
-    }
-    self->ring();
+  void learn_limits(const Guest& guest) {
+    std::function<void()> told_late = [self = shared_from_this(), guest] {
+      self->tell_limit(guest, "the name service of this machine has not said yet which limits apply to you");
+    };
+    limits_->learn(guest, std::move(told_late), [self = shared_from_this()] { self->ring(); });
   }
 
   static void pass_over_unjoined(StoreGuest& guest) {
@@ -315,7 +264,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   Promised<void> put_unread() {
     const std::vector<Guest> guests = guests_->all();
     for (const Guest& each : guests) {
-      if (!is_ready(*each) || !each->start_on.empty()) continue;
+      if (!is_ready(*each) || !each->start_on.empty() || !each->told_yes.empty()) continue;
       const auto put = co_await put_ticket(each, 0);
       if (!put) co_return std::unexpected(put.error());
     }
@@ -393,7 +342,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     put.puts.push_back({start, render::lab_start_json(guest->start_at(guest->told_yes))});
     if (order != 0) put.removed = {ticket};
     // Whoever adds up at this moment what its user has adds up anew.
-    if (has_limits_)
+    if (limits_->any())
       put.puts.push_back({key_of(kLabUsers, std::to_string(guest->wanted.uid)), guest->wanted.id});
     const auto done = co_await change_for(std::move(put));
     if (!done) co_return std::unexpected(done.error());
@@ -449,7 +398,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       co_return false;
     }
     const auto why =
-        guest->wanted.most ? why_over_limit(*guest, store_->now().gpus_by_user(), 0) : std::nullopt;
+        guest->wanted.most ? limits_->why_over(*guest, store_->now().gpus_by_user(), 0) : std::nullopt;
     if (why) {
       guest->start_on.clear();
       hold_back(guest, *why);
@@ -497,7 +446,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       const std::size_t place = openings.place(each->wanted.id);
       std::erase_if(each->closing, [&](const auto& host) { return now - host.second > kClosing; });
       if (const auto taken = openings.taken_of_limit(each->wanted.id)) {
-        if (const auto why = why_over_limit(*each, has, *taken)) hold_back(each, *why);
+        if (const auto why = limits_->why_over(*each, has, *taken)) hold_back(each, *why);
       } else {
         tell_limit(each, "");
       }
@@ -547,6 +496,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       guest->opened.try_emplace(name, std::chrono::steady_clock::now());
     } else if (word == "closed" && is_of_it) {
       let_go(*guest, name);
+      // It may have been passed over there, before it has said that it had joined.
+      if (std::ranges::find(wanted.hosts, name) == wanted.hosts.end()) wanted.hosts.push_back(name);
       guest->given_back.insert(name);
       guest->opened.erase(name);
       guest->closing.erase(name);
@@ -597,61 +548,14 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
                      .hosts = std::move(hosts),
                      .joined = {}};
     removals_.erase(id);
-    if (has_limits_) asio::co_spawn(loop_, learn_names(shared_from_this(), guest), asio::detached);
+    learn_limits(guest);
     if (!fault_.empty() && !std::exchange(guest->told_silent, true))
       send(guest, "silent " + printable(fault_));
-  }
-
-  void tell_status(const Guest& guest) {
-    send(guest, "store " + url_of(store_->member()));
-    send(guest, "name " + place_.name);
-    if (!fault_.empty()) send(guest, "silent " + printable(fault_));
-    for (const auto& [home, version] : store_->now().alive())
-      send(guest, fmt::format("alive {} {}", printable(home), printable(version)));
-    send(guest, fmt::format("waiting {}", store_->now().line().size()));
-    send(guest, "end");
   }
 
   LabOrder order_now() {
     const auto absent = absent_homes(std::chrono::steady_clock::now());
     return LabOpenings(store_->now().line(), absent, who_has_what()).order();
-  }
-
-  /// Who is passed over changes with the time, too.
-  Instant next_show() const { return shown_at_ + (has_news_ ? kBetweenShows : kRound); }
-
-  void show_line() {
-    const Instant now = std::chrono::steady_clock::now();
-    if (!show_ || !has_line_to_tell() || now < next_show()) return;
-    shown_at_ = now;
-    has_news_ = false;
-    std::vector<LabStanding> line;
-    if (fault_.empty()) line = order_now().standing;
-    if (line.size() > kMostStanding) line.resize(kMostStanding);
-    for (LabStanding& each : line) each.asked_at = each.asked_at.substr(0, kLongestAskedAt);
-    if (std::exchange(shown_, line) != line) show_(std::move(line));
-  }
-
-  /// False: a part of it has been read so far.
-  bool has_line_to_tell() const { return !fault_.empty() || store_->now().is_whole(); }
-
-  void tell_line(const Guest& guest, std::size_t from) {
-    if (!fault_.empty()) {
-      send(guest, "silent " + printable(fault_));
-    } else {
-      const LabOrder order = order_now();
-      const std::size_t begin = std::min(from, order.standing.size());
-      const std::size_t end = std::min(order.standing.size(), begin + kMostStanding);
-      for (std::size_t i = begin; i < end; ++i) {
-        const LabStanding& each = order.standing[i];
-        // Whoever may write to etcd can write more there than an agent does.
-        const std::string asked_at = printable(each.asked_at.substr(0, kLongestAskedAt));
-        send(guest, fmt::format("stands {} {}", each.place, asked_at));
-      }
-      send(guest, fmt::format("outside {}", order.outside));
-      if (end < order.standing.size()) send(guest, fmt::format("more {}", end));
-    }
-    send(guest, "end");
   }
 
   void dismiss(const Guest& guest, std::string_view why) {
@@ -677,19 +581,16 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   asio::io_context& loop_;
   std::function<void(const std::string&)> log_;
   StorePlace place_;
-  bool has_limits_ = false;  ///< the site limits what a user may have of the lab
+  std::shared_ptr<StoreLimits> limits_;
   std::shared_ptr<StoreGuests> guests_;
   Timer bell_;  ///< rings for a round
   bool is_rung_ = false;
   std::shared_ptr<StoreReading> store_;
   std::unique_ptr<StorePresence> presence_;
-  std::string fault_;  ///< why the store does not answer; "": it does
-  Instant needed_{};   ///< what the store has, by somebody here
-  Askers askers_;
-  std::function<void(std::vector<LabStanding>)> show_{};
-  std::vector<LabStanding> shown_;
-  Instant shown_at_{};
-  bool has_news_ = true;                         ///< that was not shown yet
+  StoreTelling::Show show_;
+  std::unique_ptr<StoreTelling> telling_;
+  std::string fault_;                            ///< why the store does not answer; "": it does
+  Instant needed_{};                             ///< what the store has, by somebody here
   std::set<std::string, std::less<>> removals_;  ///< ids of tickets whose waiters have gone
   std::map<std::string, Instant, std::less<>> silent_since_;
   bool has_swept_ = false;  ///< once is enough where nobody waits

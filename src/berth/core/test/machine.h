@@ -94,7 +94,7 @@ inline Ticket lease(std::uint64_t id, const std::string& uuid) {
 }
 
 /// Waits for so many of these GPUs.
-inline Ticket wants(std::uint64_t id, unsigned count, std::vector<unsigned> devices) {
+inline Ticket wants(std::uint64_t id, unsigned count, const std::vector<unsigned>& devices) {
   Ticket ticket;
   ticket.id = TicketId{id};
   ticket.count = count;
