@@ -251,6 +251,17 @@ def test_what_the_command_started_keeps_the_lease_and_is_named(make_lab):
     assert free(lab)
 
 
+@pytest.mark.parametrize("form", ["with the command", "after it"])
+def test_what_goes_on_in_a_child_again_and_again_keeps_the_lease(make_lab, build, tmp_path, form):
+    """Each of them may have ended, and its child may not be there yet, when all processes are looked at."""
+    lab = make_lab("1xH100")
+    over = tmp_path / "over"
+    hopping = f"{build}/run_hopping 700 {over} >/dev/null 2>&1"
+    command = f"exec {hopping}" if form == "with the command" else f"{hopping} & sleep 0.1"
+    assert lab.berth("run", "--", "sh", "-c", command).status == 0
+    assert over.exists()
+
+
 def test_who_releases_the_lease_of_what_was_left_behind_ends_that(make_lab):
     lab = make_lab("1xH100")
     job = lab.start_berth("run", "--", "bash", "-c", FORGETS)

@@ -220,7 +220,7 @@ class Run {
     auto until = grace;
     auto used = std::chrono::steady_clock::now();
     bool told = false;
-    while (sys::JobProcess::has_leftovers() && !left_behind(others).empty()) {
+    while (is_something_left(others)) {
       const auto next =
           until == grace ? std::min(grace, std::chrono::steady_clock::now() + kLookAgain) : until;
       const auto event =
@@ -272,6 +272,17 @@ class Run {
   std::chrono::seconds next_recheck() const {
     if (!idle_leftovers_s_) return kRecheck;
     return std::clamp(std::chrono::seconds(*idle_leftovers_s_), 1s, kRecheck);
+  }
+
+  // A look at all processes is no moment. While it lasts, one of them may start another and end: the one is
+  // then seen as ended, and the other not yet. But the one, or an ancestor of it that has ended as well, was
+  // our child.
+  static bool is_something_left(const std::vector<pid_t>& others) {
+    while (sys::JobProcess::collect_children().are_left) {
+      if (!left_behind(others).empty()) return true;
+      if (!sys::JobProcess::collect_children().have_ended) return false;
+    }
+    return false;
   }
 
   // Jobs that were submitted in this lease are ours only by descent: they have leases of their own.

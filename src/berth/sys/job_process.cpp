@@ -272,11 +272,12 @@ std::optional<JobProcess::Event> JobProcess::wait_for_leftovers(std::chrono::ste
   }
 }
 
-bool JobProcess::has_leftovers() {
+JobProcess::Children JobProcess::collect_children() {
+  Children children;
   pid_t one = 0;
-  while ((one = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
-  }
-  return one == 0;
+  while ((one = ::waitpid(-1, nullptr, WNOHANG)) > 0) children.have_ended = true;
+  children.are_left = one == 0;
+  return children;
 }
 
 void end_like(const JobEnding& ending) {

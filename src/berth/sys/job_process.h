@@ -100,8 +100,12 @@ class JobProcess {
   /// The last sender of SIGTERM to this process. nullopt: nobody.
   const std::optional<Sender>& asked_by() const { return asked_by_; }
 
-  /// Whether any child is left. Collects those that have ended.
-  static bool has_leftovers();
+  struct Children {
+    bool have_ended = false;  ///< one or more, since they were collected last
+    bool are_left = false;
+  };
+  /// Collects those of our children that have ended.
+  static Children collect_children();
 
  private:
   JobProcess(pid_t pid, const sigset_t& mask_before) : pid_(pid), mask_before_(mask_before) {}
