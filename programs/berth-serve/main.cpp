@@ -67,6 +67,12 @@ void apply_site_file(serve::StorePlace& place) {
   place.limits = files->policy.limits;
 }
 
+/// Whoever has a name in the store removes what others have left there under it. So a hub is not called what
+/// an agent on the same machine is called.
+std::string default_name_in_store(const serve::Settings& settings) {
+  return serve::own_hostname() + (settings.hub.is_hub ? "-hub" : "");
+}
+
 /// nullopt: help was asked for, and given.
 Result<std::optional<Wanted>> read_settings(std::span<char*> words) {
   Wanted wanted;
@@ -80,7 +86,7 @@ Result<std::optional<Wanted>> read_settings(std::span<char*> words) {
   }
   BERTH_DO(cli::read_serve_file(config_file, syntax));
   BERTH_DO(serve::check(settings));
-  BERTH_LET(wanted.store, serve::store_place(settings.store, serve::own_hostname()));
+  BERTH_LET(wanted.store, serve::store_place(settings.store, default_name_in_store(settings)));
   if (wanted.store) apply_site_file(*wanted.store);
   if (settings.hub.is_hub) {
     BERTH_LET(auto agents, serve::read_agents(settings.hub));

@@ -109,14 +109,7 @@ def test_as_json_the_line_is_told_beside_the_hosts(line):
 def hub(line):
     """A hub of both hosts, which has the store too."""
     agents = [f"{host.name}=http://127.0.0.1:{Agent(host.lab).port}" for host in line.hosts]
-    store = (
-        "--store",
-        line.etcd.url,
-        "--store-name",
-        "hub",
-        "--store-socket",
-        line.folder / "hub-store.sock",
-    )
+    store = ("--store", line.etcd.url, "--store-socket", line.folder / "hub-store.sock")
     return Hub(line.hosts[0].lab, *agents, options=store)
 
 
@@ -132,8 +125,14 @@ def test_a_hub_with_the_store_tells_the_line_and_what_becomes_of_it(line, hub):
     third.kill()
     assert [each["place"] for each in events.next("line")["line"]] == [1, 1]
     eventually(lambda: told() == ALL_THREE[:2])
+    # While the store is away all keep their places.
     line.etcd.kill()
-    assert events.next("line") == {"line": []}
+    eventually(lambda: line.run("store", "status", env=line.desks[0].env()).returncode == 1)
+    assert told() == ALL_THREE[:2]
+    line.etcd.start()
+    for job in line.running:
+        job.kill()
+    assert next(each for _, _, each in events.all() if each == {"line": []})
     eventually(lambda: told() == [])
 
 

@@ -164,6 +164,12 @@ def test_who_waits_in_the_line_of_the_lab_stands_in_its_order(make_fleet, open_p
     fleet.fleet.line = ["desk1:zoe", "desk1:yan"]
     fleet.look()
     expect(waiting.locator("b")).to_have_text(["zoe", "yan"])
+    # Of a long line a hub tells the first ones only.
+    fleet.fleet.line = ["desk1:yan", *(f"desk2:{number}" for number in range(499))]
+    fleet.look()
+    expect(labs).to_have_text(["lab no. 1"])
+    everybody = page.get_by_role("region", name="Waiting").locator("b")
+    expect(everybody.last).to_have_text("zoe")
     fleet.fleet.line = []
     fleet.look()
     expect(labs).to_have_count(0)

@@ -140,6 +140,9 @@ function startsSooner(one: Standing, other: Standing): boolean {
   return at === otherAt ? one.position < other.position : at < otherAt;
 }
 
+/// A hub tells so many of the line of the lab. Whoever came through it and is not among them is behind them.
+const kMostOfLine = 500;
+
 interface Ranked {
   readonly view: WaiterView;
   /// Of itself in the line of the lab, or of the last one before it in the queue of its host; 0: of none.
@@ -147,17 +150,19 @@ interface Ranked {
 }
 
 /// Each request once: by the key, with the host and in the order that lab_queue of src/berth/core/lab_queue.h has for it.
-/// Of those whom the line of the lab does not order, who waits longest is first; on one host that is the order of the
-/// queue.
+/// If the line of the lab is not known, who waits longest is first.
 function waitersOf(views: readonly HostView[], line: readonly LabStanding[]): WaiterView[] {
-  const spots = new Map(line.map(({ asked_at, place }, i) => [asked_at, { rank: i + 1, place }]));
+  const spots = new Map<string, { rank: number; place: number }>();
+  for (const { asked_at, place } of line)
+    if (!spots.has(asked_at)) spots.set(asked_at, { rank: spots.size + 1, place });
+  const isCut = line.length >= kMostOfLine;
   const waiters = new Map<string, Ranked>();
   for (const { waiters: onHost } of views) {
     let rank = 0;
     for (const view of onHost) {
       const { asked_at, user, id } = view.waiter;
       const spot = asked_at ? spots.get(asked_at) : undefined;
-      rank = spot?.rank ?? rank;
+      rank = spot?.rank ?? (asked_at && isCut ? line.length + 1 : rank);
       const key = asked_at ? [asked_at, user].join("\n") : [view.host, id].join("\n\n");
       const known = waiters.get(key);
       const isNearest = !known || startsSooner(view.waiter, known.view.waiter);
@@ -168,8 +173,9 @@ function waitersOf(views: readonly HostView[], line: readonly LabStanding[]): Wa
   }
   const isOutside = (each: Ranked) => Number(each.view.place === null);
   const since = (each: Ranked) => each.view.waiter.since_s ?? 0;
+  const order = line.length > 0 ? isOutside : since;
   return [...waiters.values()]
-    .sort((a, b) => a.rank - b.rank || isOutside(a) - isOutside(b) || since(a) - since(b))
+    .sort((a, b) => a.rank - b.rank || order(a) - order(b))
     .map((each) => each.view);
 }
 

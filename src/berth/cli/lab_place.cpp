@@ -103,7 +103,8 @@ void LabPlace::come_back() {
   const auto now = std::chrono::steady_clock::now();
   if (now < next_try_) return;
   next_try_ = now + kBetweenTries;
-  auto link = StoreLink::open(path_);
+  // The command whose streams we pass on waits for nothing here.
+  auto link = StoreLink::open(path_, 0s);
   if (!link) return;
   link_ = *std::move(link);
   say_all();
@@ -111,8 +112,9 @@ void LabPlace::come_back() {
 
 void LabPlace::say_all() {
   if (hosts_.empty()) return;
-  link_->send(fmt::format("wait {} {} {} {}", mark_, lane_, fmt::join(hosts_, ","), gpus_));
-  if (!runs_on_.empty()) return link_->send("runs " + runs_on_);
+  const std::string place = fmt::format("wait {} {} {} {}", mark_, lane_, fmt::join(hosts_, ","), gpus_);
+  if (!runs_on_.empty()) return link_->send(fmt::format("{} {}", place, runs_on_));
+  link_->send(place);
   for (const std::string& host : joined_) link_->send("joined " + host);
   for (const std::string& host : let_go_) link_->send("closed " + host);
   if (!start_on_.empty()) link_->send("start " + start_on_);

@@ -102,9 +102,10 @@ std::vector<Option> store_options(serve::StoreSettings& store) {
   options.push_back(text_option(
       kStore, "store-socket", "PATH",
       "where `berth run --anywhere` reaches this agent (default /run/berth-serve/store.sock)", store.socket));
-  options.push_back(text_option(kStore, "store-name", "NAME",
-                                "what this machine is called in the store (default: its hostname)",
-                                store.name));
+  options.push_back(text_option(
+      kStore, "store-name", "NAME",
+      "what this machine is called in the store (default: its hostname; a hub: its hostname and -hub)",
+      store.name));
   return options;
 }
 

@@ -27,13 +27,16 @@ constexpr auto kPatienceWithAgent = 10s;
 
 }  // namespace
 
-Result<StoreLink> StoreLink::open(const std::string& socket) {
+Result<StoreLink> StoreLink::open(const std::string& socket, std::chrono::seconds patience) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (socket.size() >= sizeof(address.sun_path))
     return fail(ErrorCode::usage, fmt::format("{}: the path is too long for a socket", socket));
   std::memcpy(address.sun_path, socket.c_str(), socket.size() + 1);
-  sys::Descriptor descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sys::Descriptor descriptor(
+      ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (patience == 0s ? SOCK_NONBLOCK : 0), 0));
+  const timeval time{patience.count(), 0};
+  ::setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
   if (!descriptor ||
       ::connect(descriptor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     const Error error = sys::system_error(errno, fmt::format("asking the agent at {}", socket));

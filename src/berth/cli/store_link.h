@@ -19,8 +19,10 @@ using AgentWords = std::vector<std::string>;
 /// Only `open` blocks.
 class StoreLink {
  public:
-  /// Error: `failure` if no agent is there, with what to do.
-  static Result<StoreLink> open(const std::string& socket);
+  /// An agent that has too many connections to take is waited for as long as `patience`. Error: `failure` if
+  /// no agent is there, with what to do.
+  static Result<StoreLink> open(const std::string& socket,
+                                std::chrono::seconds patience = std::chrono::seconds(10));
 
   int descriptor() const { return socket_.get(); }
   /// The events that it waits for, as for poll.

@@ -19,6 +19,15 @@ unsigned lane_of(unsigned gpus, const LineRules& rules) {
   return rules.backfill ? gpus : 0;
 }
 
+std::string id_of(std::string_view home, std::string_view mark) {
+  return fmt::format("{}-{}", home, mark);
+}
+
+std::string_view home_of(std::string_view id) {
+  const std::size_t hyphen = id.rfind('-');
+  return hyphen == std::string_view::npos ? "" : id.substr(0, hyphen);
+}
+
 std::string asked_at_of(std::string_view machine, std::int64_t pid) {
   return fmt::format("{}:{}", machine, pid);
 }

@@ -31,6 +31,11 @@ std::string asked_at_of(std::string_view machine, std::int64_t pid);
 /// What others say of it is cut to this length: it is shown to people.
 inline constexpr std::size_t kLongestAskedAt = 80;
 
+/// The id of a ticket: the machine on which it was asked for, and the digits that it has drawn.
+std::string id_of(std::string_view home, std::string_view mark);
+/// The machine of this id, whose own name may have hyphens. "": it is no id.
+std::string_view home_of(std::string_view id);
+
 /// A request in the lab's line.
 struct LabTicket {
   std::string id;

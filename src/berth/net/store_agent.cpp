@@ -217,7 +217,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     for (const std::string& id : store_->now().line().of_home(place_.name))
       if (is_left(id)) removals_.insert(id);
     for (const auto& [id, text] : store_->now().starts())
-      if (id.starts_with(place_.name + "-") && is_left(id)) removals_.insert(id);
+      if (home_of(id) == place_.name && is_left(id)) removals_.insert(id);
   }
 
   // --- the limits of users over the lab
@@ -294,10 +294,13 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     co_return done;
   }
 
-  /// Its turn is given once: it keeps that of its ticket, also where the store was wiped.
+  /// Its turn is given once: it keeps that of its ticket or its start, also where the store was wiped.
   void give_turn(LabTicket& wanted, const std::optional<LabTicket>& found) const {
+    const auto started = store_->now().starts().find(wanted.id);
     if (found)
       wanted.turn = found->turn;
+    else if (started != store_->now().starts().end())
+      wanted.turn = started->second.turn;
     else if (!wanted.turn && place_.order == TurnOrder::fair)
       wanted.turn = next_turn(wanted.uid, store_->now().turns());
   }
@@ -486,10 +489,11 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       guest->wants_status = true;
     } else if (word == "line" && number_from_text<std::size_t>(name)) {
       guest->wants_line = number_from_text<std::size_t>(name);
-    } else if (word == "wait" && words.size() >= 4 && words.size() <= 5 && wanted.id.empty() &&
+    } else if (word == "wait" && words.size() >= 4 && words.size() <= 6 && wanted.id.empty() &&
                is_mark(name)) {
       // A Berth of before does not say how many GPUs it wants: its lane says so, where there are lanes.
       take_place(guest, name, words[2], words.size() == 4 ? words[2] : words[4], split_words(words[3], ','));
+      if (words.size() == 6 && is_asked(*guest, words[5])) guest->told_yes = words[5];
     } else if (word == "joined" && is_of_it) {
       for (std::vector<std::string>* names : {&wanted.hosts, &wanted.joined})
         if (std::ranges::find(*names, name) == names->end()) names->push_back(name);
@@ -507,8 +511,6 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       std::erase(wanted.hosts, name);
     } else if (word == "start" && is_of_it) {
       guest->start_on = name;
-    } else if (word == "runs" && is_of_it) {
-      guest->told_yes = name;
     } else {
       return dismiss(guest, "it was asked what this version does not know");
     }
@@ -527,7 +529,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     const auto lane = number_from_text<unsigned>(lane_text);
     const auto gpus = number_from_text<unsigned>(gpus_text);
     if (!lane || !gpus) return dismiss(guest, "this is no number of GPUs");
-    const std::string id = fmt::format("{}-{}", place_.name, mark);
+    const std::string id = id_of(place_.name, mark);
     if (hosts.size() > kMostHostsOfRequest)
       return dismiss(guest,
                      fmt::format("a request may name {} hosts at most; name fewer with --hosts or --host",

@@ -22,7 +22,7 @@ class StoreAgent {
   ~StoreAgent();
 
   /// Tells the line of the lab whenever it has changed, at most once a second: the first ones who stand in
-  /// the own line of a host. Empty also while the store does not answer. To be called once, before start().
+  /// the own line of a host. To be called once, before start().
   void show_line_to(std::function<void(std::vector<LabStanding>)> show);
   /// Starts the agent of the store. Error: `failure` if its socket cannot be made. To be called once, before
   /// the loop runs.

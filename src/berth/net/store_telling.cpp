@@ -45,11 +45,11 @@ void StoreTelling::tell(const std::string& fault, const std::function<LabOrder()
       guests_->send(each, "silent " + printable(fault));
     guests_->send(each, "end");
   }
-  if (!shows() || !has_line(fault) || now < next_show()) return;
+  // While the store does not answer, all keep their places.
+  if (!shows() || !fault.empty() || !has_line(fault) || now < next_show()) return;
   shown_at_ = now;
   has_news_ = false;
-  std::vector<LabStanding> line;
-  if (fault.empty()) line = order().standing;
+  std::vector<LabStanding> line = order().standing;
   if (line.size() > kMostStanding) line.resize(kMostStanding);
   for (LabStanding& each : line) each.asked_at = asked_at_of(each);
   if (std::exchange(shown_, line) != line) show_(std::move(line));

@@ -49,6 +49,12 @@ std::size_t lab_place(const std::vector<LabTicket>& tickets, const std::string& 
   return LabOpenings(line, none).place(id);
 }
 
+TEST_CASE("an id says its machine, also where the name of one begins like that of another") {
+  CHECK(home_of(id_of("gpu", "0a1b")) == "gpu");
+  CHECK(home_of(id_of("gpu-1", "0a1b")) == "gpu-1");
+  CHECK(home_of("0a1b") == "");
+}
+
 TEST_CASE("the first of the lab may join all hosts, whenever its home's clock says it came") {
   const std::vector<LabTicket> line{asks("z", 1, {"a", "b"}), asks("a", 2, {"a", "b"})};
   CHECK(hosts_to_join(line, "z", {}) == Hosts{"a", "b"});
