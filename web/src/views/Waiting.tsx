@@ -55,12 +55,13 @@ function Waiter({ view }: { view: WaiterView }) {
             {placeOf(view)}
           </span>
         )}
+        <LabPlace view={view} />
         <span class="end">
           <Age since={waiter.since_s} />
         </span>
       </span>
       <span class="wish">
-        {wishOf(view)} <Moment word="starts about" at={waiter.starts_at_s} /> <LabPlace view={view} />
+        {wishOf(view)} <Moment word="starts about" at={waiter.starts_at_s} />
       </span>
       <span class="why" title={reasonOf(view)}>
         {reasonOf(view)}
