@@ -77,7 +77,9 @@ def test_the_files_of_jobs_stay_private(holder):
 def test_a_runner_with_lower_hard_limits_runs_the_job_and_says_so(holder):
     lab = holder("ulimit -n 400")
     number = submit_in(lab, "ulimit -Sn 500", "--", "bash", "-c", "ulimit -n")
-    told, had = ended(lab, number).splitlines()
+    text = ended(lab, number)
+    assert len(text.splitlines()) == 2, text
+    told, had = text.splitlines()
     assert had == "400"
     assert told.startswith(
         "berth: the limit on open files (ulimit -n) is 400, not 500 as in the shell that submitted the job: "
