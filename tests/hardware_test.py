@@ -268,6 +268,32 @@ def test_without_a_python_it_says_so(unpacked, lab, python, why):
     assert (answer.status, answer.out) == (69, "") and why in answer.err
 
 
+def test_a_python_without_its_library_is_named(unpacked, lab, tmp_path):
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\ncase $* in *ctypes*) exit 1 ;; esac\nexec {PYTHON} "$@"\n')
+    python.chmod(0o755)
+    answer = unpacked.run(lab, env={"PYTHON": python})
+    assert (answer.status, answer.out) == (69, "")
+    assert answer.err.startswith(f"{python} has no module ctypes: ")
+
+
+def test_without_nvidia_smi_the_other_rows_are_seen(unpacked, lab):
+    unpacked.run(lab, "--only", "smi,times", *UNHURRIED, env={"PATH": "/usr/bin:/bin"})
+    assert unpacked.outcomes() == {"smi": "not shown", "times": "seen"}
+    assert unpacked.came("smi") == "there is no nvidia-smi" and "there is no nvidia-smi" in unpacked.came(
+        "times"
+    )
+
+
+def test_a_result_that_cannot_be_written_ends_it(unpacked, lab):
+    results = unpacked.top.parent / "closed/results.json"
+    results.parent.mkdir()
+    results.with_name("results.json.new").mkdir()
+    answer = unpacked.run(lab, "--json", results)
+    assert answer.status == 1
+    assert answer.err == f"the checks end here: [Errno 21] Is a directory: '{results}.new'\n"
+
+
 def inside(archive_folder, text):
     """What the packed Python says of itself."""
     words = [PYTHON, "-B", "-c", f"import check, json; print(json.dumps({text}))"]

@@ -28,6 +28,7 @@ input()
 # How long the first stays between choosing and occupying once the second has come: without the lock the second would
 # choose the same GPU within some hundredths of a second.
 DRAWN_OUT_S = 0.5
+INSTALL_S = 600  # a hang guard: pip unpacks wheels of 100 MB, and compiles what is in them
 
 
 @pytest.fixture
@@ -183,7 +184,8 @@ def test_an_original_that_was_installed_first_is_named_at_import_and_the_advice_
     assert "both nvgpu 0.10.0 and berth-gpu-dropin are installed here" in answer.err
     advice = re.search(r"(pip uninstall .*)$", answer.err, re.M).group(1)
     done = desk.shell(
-        f"PATH={environment.folder / 'bin'}:$PATH PIP_NO_INDEX=1; export PIP_NO_INDEX; {advice}"
+        f"PATH={environment.folder / 'bin'}:$PATH PIP_NO_INDEX=1; export PIP_NO_INDEX; {advice}",
+        timeout=INSTALL_S,
     )
     assert done.status == 0, done.err
     assert imported(desk, environment) == dataclasses.replace(answer, err="")
@@ -231,7 +233,8 @@ def test_another_project_named_berth_that_was_installed_first_is_named_and_the_a
     done = desk.shell(
         f"PATH={environment.folder / 'bin'}:$PATH PIP_NO_INDEX=1; export PIP_NO_INDEX; "
         + advice.removesuffix(".")
-        + str(environment.berth)
+        + str(environment.berth),
+        timeout=INSTALL_S,
     )
     assert done.status == 0, done.err
     assert imported(desk, environment, "berth") == dataclasses.replace(answer, err="")

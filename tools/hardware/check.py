@@ -34,7 +34,7 @@ ENDING_S = 2.0  # for what a check has left to end
 
 Check = collections.namedtuple("Check", "seconds rows function subject", defaults=[machine.Machine])
 CHECKS = {
-    "start": Check(30, ["wake", "lost", "cgroup", "module", "reload"], rows.start),
+    "start": Check(30, ["wake", "cgroup", "module", "reload", "lost"], rows.start),
     "symbols": Check(15, ["symbols"], rows.symbols),
     "memory": Check(15, ["memory"], rows.memory),
     "integrated": Check(20, ["integrated"], rows.integrated),
@@ -100,6 +100,8 @@ def run_check(name, cut):
         outcome, why = rows.NOT_SHOWN, str(error)
     except driver.Failed as error:
         outcome, why = (rows.NOT_SHOWN if error.shows_nothing else rows.OTHERWISE), str(error)
+    except FileNotFoundError as error:
+        outcome, why = rows.NOT_SHOWN, "there is no " + str(error.filename)
     except Exception as error:  # it is one result among others, and not the end of the run
         outcome, why = rows.OTHERWISE, "%s: %s" % (type(error).__name__, error)
     for row in left[:]:
@@ -221,13 +223,17 @@ class Results:
 
     def write(self):
         fresh = self.path.with_name(self.path.name + ".new")
-        fresh.write_text(json.dumps(self.facts, indent=2) + "\n")
-        os.replace(fresh, self.path)
+        try:
+            fresh.write_text(json.dumps(self.facts, indent=2) + "\n")
+            os.replace(fresh, self.path)
+        finally:
+            with contextlib.suppress(OSError):
+                fresh.unlink()
 
     def add(self, row, outcome, came):
-        print("%-10s %-11s %s" % (outcome, row, came), flush=True)
         self.facts["rows"].append({"row": row, "outcome": outcome, "came": came})
         self.write()
+        print("%-10s %-11s %s" % (outcome, row, came), flush=True)
 
     def complete(self):
         self.facts["complete"] = True
@@ -375,15 +381,17 @@ def run_whole(options):
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="berth-hardware-"))
+    folder = None
     try:
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="berth-hardware-"))
         return Run(options, folder).whole()
     except OSError as error:
         print("the checks end here: %s" % error, file=sys.stderr)
         return 1
     finally:
         end_all()
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def run_part(options):

@@ -22,6 +22,7 @@ def lease(machine):
     uuid = machine.nvml.uuid(handle)
     words = [machine.berth, "run", "--devices", uuid, "--no-wait", "--quiet", "--"]
     holder = machine.hold(handle, before=words)
+    by_driver = holder.pid in machine.nvml.process_list(handle).processes
     shown = machine.listed(uuid)
     ours = [process for process in shown["processes"] if process["pid"] == holder.pid]
     beside = machine.run(machine.berth, "run", "--devices", uuid, "--no-wait", "--", "true")
@@ -32,14 +33,15 @@ def lease(machine):
         faults.append("with the mask %s CUDA shows %s" % (holder.mask, listed(holder.uuids)))
     if len(shown["leases"]) != 1:
         faults.append("the GPU has %d leases" % len(shown["leases"]))
-    if [process["lease"] for process in ours] != shown["leases"]:
+    if by_driver and [process["lease"] for process in ours] != shown["leases"]:
         faults.append("berth list shows the process %s" % ("of no lease" if ours else "not at all"))
     if beside.returncode != NOT_NOW:
         faults.append("a second request ends with %d" % beside.returncode)
     if status != 0 or after:
         faults.append("the job ends with %d and leaves %d leases" % (status, len(after)))
-    good = "the mask %s shows CUDA the GPU of the lease, its process is listed as the lease's, a second request is refused"
-    yield "lease", seen_if(not faults), "; ".join(faults) or good % holder.mask
+    listed_as = "is listed as the lease's" if by_driver else "is not listed by the driver"
+    good = "the mask %s shows CUDA the GPU of the lease, its process %s, a second request is refused"
+    yield "lease", seen_if(not faults), "; ".join(faults) or good % (holder.mask, listed_as)
 
 
 def handover(machine):
@@ -66,13 +68,13 @@ def times(machine):
         "berth list": [machine.berth, "list"],
         "nvidia-smi --query-gpu": ["nvidia-smi", *query],
     }
-    took, failed = {name: [] for name in contestants}, {}
+    took, failed, absent = {name: [] for name in contestants}, {}, set()
     for _ in range(ROUNDS):
         for name, words in contestants.items():
             try:
                 ms, done = machine.timed(*words)
-            except OSError as error:
-                failed[name] = error.strerror
+            except FileNotFoundError:
+                absent.add(name)
                 continue
             took[name].append(ms)
             if done.returncode != 0:
@@ -81,9 +83,13 @@ def times(machine):
                     last_line(done.stderr) or last_line(done.stdout),
                 )
     told = [
-        "%s %d ms" % (name, statistics.median(all_of)) for name, all_of in took.items() if name not in failed
+        "%s %d ms" % (name, statistics.median(took[name]))
+        for name in contestants
+        if name not in failed and name not in absent
     ]
-    told += ["%s %s" % item for item in failed.items()]
+    told += ["%s %s" % item for item in failed.items()] + [
+        "there is no %s" % name.split()[0] for name in absent
+    ]
     yield "times", seen_if(not failed), "medians of %d: %s" % (ROUNDS, listed(told))
 
 

@@ -76,10 +76,6 @@ def start(machine):
     else:
         yield "wake", NOT_SHOWN, "persistence mode is on; " + told
 
-    if machine.refused.get(driver.GPU_IS_LOST):
-        yield from lost_rows(machine)
-    else:
-        yield "lost", NOT_SHOWN, "no GPU is lost"
     hidden = {index: code for code in REFUSALS for index in machine.refused.get(code, ())}
     told = listed("GPU %d answers %d" % item for item in hidden.items())
     if hidden:
@@ -88,6 +84,10 @@ def start(machine):
         yield "cgroup", NOT_SHOWN, "each GPU that is counted can be looked up"
     yield from module_row(nvml)
     yield "reload", NOT_SHOWN, "needs a container, and `systemctl daemon-reload` on its host"
+    if machine.refused.get(driver.GPU_IS_LOST):
+        yield from lost_rows(machine)
+    else:
+        yield "lost", NOT_SHOWN, "no GPU is lost"
 
 
 def lost_rows(machine):
