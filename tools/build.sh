@@ -6,6 +6,12 @@ use_ccache() {
   export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 }
 
+# Where warnings are to be errors, a build that does not take them so is configured again.
+is_configured() {
+  [[ -f build/$1/build.ninja ]] &&
+    { [[ -z ${BERTH_WERROR-} ]] || grep -q "^BERTH_WERROR:.*=$BERTH_WERROR\$" "build/$1/CMakeCache.txt"; }
+}
+
 # build [PRESET [TARGET…]]: quiet when all is well.
 build() {
   local preset=${1:-release}
@@ -16,7 +22,7 @@ build() {
     use_ccache
   fi
   {
-    { [[ -f build/$preset/build.ninja ]] || cmake --preset "$preset"; } &&
+    { is_configured "$preset" || cmake --preset "$preset"; } &&
       cmake --build --preset "$preset" ${1:+--target "$@"}
   } >"$log" 2>&1 || {
     grep -E -A 12 'error:|^FAILED|CMake Error' "$log" | head -n 80 >&2 || tail -n 40 "$log" >&2

@@ -33,7 +33,7 @@ lint_python() { .venv/bin/ruff check -q . && .venv/bin/ruff format -q --check .;
 
 # What a layer compiled at once does not tell: that each source includes what it uses, and the warnings that are off where
 # headers are precompiled. Not a part of the whole, for it is a build of its own.
-lint_each() { build each; }
+lint_each() { BERTH_WERROR=ON build each; }
 
 cmd_lint() {
   setup_to_test

@@ -48,7 +48,7 @@ unit_tests() {
 program_tests() {
   local name=$1 preset=$2
   shift 2
-  BERTH_BUILD=$PWD/build/$preset step "$name" without_aslr timeout -k 10 900 .venv/bin/python -m pytest "${suite:-tests}" -q -rs \
+  BERTH_BUILD=$PWD/build/$preset step "$name" without_aslr timeout -k 10 "${longest_s:-900}" .venv/bin/python -m pytest "${suite:-tests}" -q -rs \
     -n "$((2 * $(nproc)))" --dist loadfile \
     --junitxml="build/results/$name.xml" "$@" || true
   [[ -f build/results/$name.xml ]] || printf 'failed 1\n' >"build/results/$name.count"
@@ -128,13 +128,15 @@ make_container_base() {
     mv build/containers/base.tar.new build/containers/base.tar && rm -rf "$folder"
 }
 
-# What ./dev package leaves, used as its users would. Not a part of the whole: it compiles half an hour.
+# What ./dev package leaves, and what the README installs from the sources, used as its users would. Not a part of the
+# whole: it compiles half an hour and more.
 run_part_wheels() {
   check build-release build release || return 0
   # The programs for another kind of processor run by qemu.
-  setup_packages qemu-user-static libc6-arm64-cross
+  setup_packages qemu-user-static libc6-arm64-cross debootstrap
   check package-all ./dev package || return 0
-  program_tests program-wheels release -m wheels
+  # One of them compiles Berth.
+  longest_s=7200 program_tests program-wheels release -m wheels
 }
 
 # The whole, in two lanes: tests of the program wait most of the time, and beside them whatever computes is built and
@@ -170,6 +172,7 @@ cmd_test() {
   done
   setup_to_test
   begin_report
+  export BERTH_WERROR=ON
   trap 'trap - INT TERM; kill 0' INT TERM
   if ((${#parts[@]})); then
     for part in "${parts[@]}"; do "run_part_$part"; done

@@ -19,10 +19,11 @@ where       a condition: an expression such as "name~A100 and free>=20G and (uti
 order       which of those that fit: "auto", "index", "random", "best-fit", "worst-fit", "coolest", "least-power",
             "most-capable", "topology", or a function of a `Device` by whose result they are sorted
 memory      a share: this much memory on a device that others may share; "20GiB", or bytes
+            from 1 MiB up
 shared      company is welcome, whether or not memory is promised
 devices     only among these: indices, UUIDs, or both in a list; exclude: none of these
 name        the model's name has this in it
-free, total at least this much memory; "20G", or bytes
+free, total at least this much memory; "20G", or bytes from 1 MiB up
 util, mem_util, power, temp
             at most so many percent, percent, watts, degrees Celsius
 processes   up to so many processes of others may already be there (0)

@@ -258,9 +258,12 @@ def submit(
     if requeue:
         options.append("--requeue")
     options += [f"--notify={target}" for target in ([notify] if isinstance(notify, str) else notify)]
-    for key, value in (("at", at), ("where", where), ("memory", memory), ("free", free), ("note", note)):
+    for key, value in (("at", at), ("where", where), ("note", note)):
         if value is not None:
             options.append(f"--{key}={value}")
+    for key, value in (("memory", memory), ("free", free)):
+        if value is not None:
+            options.append(f"--{key}={_request.size(key, value)}")
     if anywhere:
         options.append("--anywhere")
         if anywhere is not True:

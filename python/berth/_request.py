@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Order = Union[str, Callable[[_berth.Device], Any]]
 
 _FILTERS = ("name", "free", "total", "util", "mem_util", "power", "temp")
+_SIZES = ("free", "total")
 
 
 def number(argument: str, value: object, least: int) -> int:
@@ -46,6 +47,20 @@ def _text(argument: str, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise TypeError(f"{argument} must be a str or an int, not {value!r}")
     return str(value)
+
+
+_LEAST_BYTES = 1 << 20
+
+
+def size(argument: str, value: object) -> str:
+    """`value` as Berth reads sizes: a text has its unit, an int is bytes. Nobody means so few bytes as 20."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        if 0 < value < _LEAST_BYTES:
+            raise Usage(
+                f'{argument}: {value} of what? write "{value}G" or "{value}M", or a number of bytes from {_LEAST_BYTES} up'
+            )
+        return f"{value}B"
+    return _text(argument, value)
 
 
 def _selectors(argument: str, value: Selectors) -> list[str]:
@@ -81,7 +96,8 @@ def _filter(made: _berth.Request, filters: dict[str, Any]) -> None:
         if value is None:
             continue
         if name in _FILTERS:
-            _named(name, made.filter, name, _text(name, value))
+            read = size if name in _SIZES else _text
+            _named(name, made.filter, name, read(name, value))
         elif name in ("devices", "exclude"):
             named = _selectors(name, value)
             if name == "devices" and not named:
@@ -110,7 +126,7 @@ def request(
     made.shared = bool(shared)
     _filter(made, dict(filters))
     if memory is not None:
-        _named("memory", made.promise, _text("memory", memory))
+        _named("memory", made.promise, size("memory", memory))
     if time is not None:
         made.time_s = time_s(time)
     if isinstance(where, str):

@@ -41,7 +41,7 @@ def test_help_names_every_command_and_every_command_has_help(lab):
         (["lease"], "unknown command 'lease', did you mean run or claim?; there are list, pick, "),
         (["status"], "unknown command 'status', did you mean list?; there are list, pick, "),
         (["sleep", "3"], "unknown command 'sleep' (to run that program: berth run -- sleep); there are "),
-        (["run", "--gpus", "2", "--", "true"], "unknown option '--gpus', did you mean --count?; "),
+        (["run", "--gpus", "2", "--", "true"], "--gpus is Slurm's: write -n 2"),
         (["run", "-g", "2", "--", "true"], "unknown option '-g', did you mean --count?; "),
         (["pick", "--mem=20G"], "unknown option '--mem=20G', did you mean --memory?; "),
         (["why", "--devices", "3-0"], "--devices 3-0: a range goes from the lower index to the higher: 0-3"),

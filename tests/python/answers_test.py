@@ -88,6 +88,7 @@ def test_pick_answers_what_the_program_answers(eight):
         ("where='index>3 and free>=20G'", "(4,)"),
         ("name='H100', free='20G', total=1 << 30, util=5, mem_util='5%', power=900, temp=90", "(0,)"),
         ("memory='20GiB', order='index'", "(0,)"),
+        ("memory=20 << 30, free=1 << 20, order='index'", "(0,)"),
         ("shared=True, order='index'", "(0,)"),
         ("processes=1, order='index'", "(0,)"),
         ("order='random', seed=1, n=8", "(0, 1, 2, 3, 4, 5, 6, 7)"),

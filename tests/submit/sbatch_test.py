@@ -1,5 +1,9 @@
 """`berth sbatch`: scripts that were written for Slurm."""
 
+import contextlib
+import os
+import shutil
+
 import pytest
 from jobs import eventually
 from submitted import fill, job, log, told
@@ -43,7 +47,7 @@ def test_a_script_for_slurm_runs_as_it_says(make_lab):
     assert lab.berth("wait", number).status == 0
     tasks = told(lab, number)
     assert [task["index"] for task in tasks] == [0, 2]
-    assert tasks[0]["request"] == ["--count=1", "--name=H100", "--time=3600s"]
+    assert tasks[0]["request"] == ["--count=1", "--name=H100", "--time=1h"]
     output = (folder / f"night-{number}_2.out").read_text()
     assert output == f"now {number} {number} 2 night 4\n{folder} {number}.2\n"
     assert f"what the job prints is in night-{number}_2.out" in log(lab, f"{number}.2")
@@ -140,3 +144,109 @@ def test_a_file_that_is_no_script_is_refused(lab):
     assert "#!/bin/bash" in lab.berth("sbatch", file).err
     answer = lab.berth("sbatch", lab.directory / "missing")
     assert answer.status != 0 and "missing" in answer.err
+
+
+def without_slurm(lab) -> dict:
+    """The environment of a machine on which Slurm is not installed."""
+    folder = lab.directory / "programs"
+    folder.mkdir(exist_ok=True)
+    for name in ("sh", "env", "true"):
+        with contextlib.suppress(FileExistsError):
+            (folder / name).symlink_to(shutil.which(name))
+    return {"PATH": str(folder)}
+
+
+def test_a_script_that_calls_srun_is_refused_at_submit_where_there_is_none(lab):
+    file = script(lab, "--gpus=1", body="true && srun -n 1 python train.py")
+    answer = lab.berth("sbatch", file, env=without_slurm(lab))
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith(f"berth: {file}, line 3: srun would fail, because this machine has no Slurm")
+    assert told(lab) == []
+
+
+def test_a_script_that_says_what_srun_is_runs_with_and_without_slurm(lab):
+    body = 'command -v srun >/dev/null || srun() { "$@"; }\nsrun echo ran'
+    number = sbatch(lab, script(lab, "--gpus=1", body=body), env=without_slurm(lab))
+    assert lab.berth("wait", number).status == 0
+    assert log(lab, number) == "ran\n"
+    programs = lab.directory / "programs"
+    (programs / "srun").write_text('#!/bin/sh\necho "by Slurm: $*"\n')
+    (programs / "srun").chmod(0o755)
+    number = sbatch(lab, script(lab, "--gpus=1", body="srun echo ran"), env={"PATH": programs})
+    assert lab.berth("wait", number).status == 0
+    assert log(lab, number) == "by Slurm: echo ran\n"
+
+
+def test_a_job_knows_its_part_as_a_task_of_slurm_does(lab):
+    body = 'echo "$SLURM_NTASKS $SLURM_PROCID $SLURM_GPUS_ON_NODE $SLURM_JOB_NODELIST"'
+    stale = {
+        "SLURM_NTASKS": "8",
+        "SLURM_PROCID": "3",
+        "SLURM_GPUS_ON_NODE": "4",
+        "SLURM_JOB_NODELIST": "a[1-2]",
+    }
+    number = sbatch(lab, "--export=NONE", script(lab, "--gpus=2", body=body), env=stale)
+    assert lab.berth("wait", number).status == 0
+    assert log(lab, number) == f"1 0 2 {os.uname().nodename}\n"
+
+
+def test_what_means_nothing_here_is_taken_and_told(lab):
+    options = (
+        "--cpus-per-gpu=4",
+        "--kill-on-invalid-dep=yes",
+        "--gpu-freq=high",
+        "--deadline=2030-01-01",
+        "-v",
+    )
+    answer = lab.berth("sbatch", "--gpus=1", *options, script(lab))
+    assert answer.status == 0
+    for name in ("cpus-per-gpu", "kill-on-invalid-dep", "gpu-freq", "deadline", "verbose"):
+        assert f"--{name} is not kept: " in answer.err
+
+
+@pytest.mark.parametrize(
+    "words, answer",
+    [
+        (["run", "--gres=gpu:1", "--", "true"], "--gres is Slurm's: write -n 1"),
+        (["submit", "--gres", "gpu:a100:2", "--", "true"], "--gres is Slurm's: write -n 2 --name=a100"),
+        (["run", "-G", "2", "true"], "-G is Slurm's: write -n 2"),
+        (["run", "--gpus=2", "--", "true"], "--gpus is Slurm's: write -n 2"),
+        (["submit", "-t", "30", "--", "true"], "-t is Slurm's: write --time=30m"),
+        (["submit", "-t2:00:00", "--", "true"], "-t is Slurm's: write --time=2h"),
+        (["submit", "--dependency=afterok:7", "--", "true"], "--dependency is Slurm's: write --after-ok=7"),
+        (["run", "--dependency=afterok:7", "--", "true"], "--dependency is Slurm's: write berth submit --after-ok=7"),
+        (["submit", "--output=x.log", "--", "true"], "--output is Slurm's: `berth sbatch` takes it"),
+        (["each", "-p", "gpu", "commands"], "-p is Slurm's: leave it out; one machine has no partitions"),
+        (["run", "--n", "2", "--", "true"], "unknown option '--n', did you mean --count?; `berth run --help` lists them"),
+        (["list", "--gres=gpu:1"], "unknown option '--gres=gpu:1'; `berth list --help` lists them"),
+    ],
+)  # fmt: skip
+def test_words_of_slurm_are_answered_with_ours(lab, words, answer):
+    asked = lab.berth(*words)
+    assert (asked.status, asked.err.splitlines()[0]) == (2, f"berth: {answer}")
+
+
+@pytest.mark.parametrize(
+    "name, mode, text, verb, hint",
+    [
+        ("plain.sh", 0o644, "#!/bin/bash\ntrue\n", "submit",
+         "plain.sh is here but is not executable and has no #BERTH line: berth submit -- bash plain.sh 7"),
+        ("plain.sh", 0o644, "true\n", "run", "plain.sh is here but is not executable: berth run -- bash plain.sh 7"),
+        ("./train", 0o644, "#!/usr/bin/env python3\n", "run",
+         "./train is here but is not executable: berth run -- python3 ./train 7"),
+        ("train.py", 0o644, "import os\n", "submit",
+         "train.py is here but is not executable and has no #BERTH line: berth submit -- python3 train.py 7"),
+        ("job.sbatch", 0o644, "#!/bin/bash\n#SBATCH --gpus=1\n", "submit",
+         "job.sbatch is here and has lines for sbatch: berth sbatch job.sbatch 7"),
+        ("there.sh", 0o755, "#!/bin/sh\n", "submit", "there.sh is here: berth submit -- ./there.sh 7"),
+    ],
+)  # fmt: skip
+def test_a_script_that_is_here_and_cannot_be_started_is_named_with_the_line_that_can(
+    lab, name, mode, text, verb, hint
+):
+    (lab.directory / name).write_text(text)
+    (lab.directory / name).chmod(mode)
+    answer = lab.berth(verb, name, "7", cwd=lab.directory)
+    assert answer.status in (126, 127)
+    assert answer.err.endswith(f"; {hint}\n")
+    assert told(lab) == []

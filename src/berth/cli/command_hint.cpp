@@ -1,8 +1,17 @@
 #include "berth/cli/command_hint.h"
 
-#include <fmt/format.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "berth/core/printable.h"
+#include "berth/core/text_match.h"
+#include "berth/sys/descriptor.h"
 
 #include "berth/sys/file.h"
 
@@ -38,18 +47,64 @@ bool is_script_with_crlf(const std::string& path) {
   return end != std::string::npos && (*text)[end - 1] == '\r';
 }
 
+struct FileHere {
+  bool is_executable = false;
+  std::string start;
+};
+
+std::optional<FileHere> file_here(const std::string& name) {
+  constexpr std::size_t kEnough = 1U << 14U;
+  struct stat status{};
+  if (::stat(name.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  const sys::Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) return std::nullopt;
+  return FileHere{::access(name.c_str(), X_OK) == 0, sys::read_start(file.get(), kEnough).value_or("")};
+}
+
+// The program that its first line names, else what its name suggests.
+std::string interpreter_of(std::string_view name, std::string_view text) {
+  const std::string_view line = trimmed(text.substr(0, text.find('\n')));
+  if (line.starts_with("#!")) {
+    std::string_view program = trimmed(line.substr(2));
+    const std::size_t space = program.find(' ');
+    const bool by_env = program.substr(0, space).ends_with("/env");
+    if (by_env && space != std::string_view::npos) program = trimmed(program.substr(space));
+    program = program.substr(0, program.find(' '));
+    return printable(program.substr(program.rfind('/') + 1));
+  }
+  return name.ends_with(".py") ? "python3" : "bash";
+}
+
+std::string hint_of_file(const std::vector<std::string>& words, std::string_view verb) {
+  const std::string& name = words.front();
+  const auto file = file_here(name);
+  if (!file) return "";
+  const std::string typed = printable(fmt::format("{}", fmt::join(words, " ")));
+  const std::string told = printable(name);
+  if (file->is_executable) {
+    if (name.find('/') != std::string::npos) return "";
+    return fmt::format("; {} is here: berth {} -- ./{}", told, verb, typed);
+  }
+  if (file->start.find("\n#SBATCH ") != std::string::npos)
+    return fmt::format("; {} is here and has lines for sbatch: berth sbatch {}", told, typed);
+  return fmt::format("; {} is here but is not executable{}: berth {} -- {} {}", told,
+                     verb == "submit" ? " and has no #BERTH line" : "", verb,
+                     interpreter_of(name, file->start), typed);
+}
+
 }  // namespace
 
-std::string command_hint(const std::vector<std::string>& words) {
+std::string command_hint(const std::vector<std::string>& words, std::string_view verb) {
   const std::string& first = words.front();
   if (is_assignment(first)) {
-    return fmt::format("; to set a variable for the command: berth run -- env {}", fmt::join(words, " "));
+    return fmt::format("; to set a variable for the command: berth {} -- env {}", verb,
+                       fmt::join(words, " "));
   }
   if (first.find('/') != std::string::npos && is_script_with_crlf(first))
     return fmt::format("; its lines end as Windows has them: sed -i 's/\\r$//' {}", first);
   if (first.find_first_of(" \t\n|&;<>()$`*") != std::string::npos)
-    return fmt::format("; a line for the shell is written so: berth run -- sh -c {}", in_quotes(first));
-  return "";
+    return fmt::format("; a line for the shell is written so: berth {} -- sh -c {}", verb, in_quotes(first));
+  return hint_of_file(words, verb);
 }
 
 }  // namespace berth::cli

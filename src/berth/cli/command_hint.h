@@ -1,11 +1,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace berth::cli {
 
-/// A hint for a command that could not be started: how to write what the user probably meant, "; …", or "".
-std::string command_hint(const std::vector<std::string>& words);
+/// A hint for a command that could not be started by `berth VERB`: how to write what the user probably meant,
+/// "; …", or "".
+std::string command_hint(const std::vector<std::string>& words, std::string_view verb);
 
 }  // namespace berth::cli

@@ -74,11 +74,11 @@ void stop(const sys::Child& look) {
 
 }  // namespace
 
-Result<std::optional<std::chrono::seconds>> time_of_first_look() {
+Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless) {
   const std::string_view set = variable("BERTH_VERIFY");
   if (set.empty()) return kFirst;
   if (set == "never") return std::nullopt;
-  const auto seconds = seconds_from_text(set);
+  const auto seconds = seconds_from_text(set, unitless);
   if (!seconds) return std::unexpected(context(seconds.error(), "BERTH_VERIFY (a time, or never)"));
   return std::chrono::seconds(*seconds);
 }

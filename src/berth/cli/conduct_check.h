@@ -7,6 +7,7 @@
 
 #include "berth/core/error.h"
 #include "berth/core/ledger.h"
+#include "berth/core/units.h"
 #include "berth/source/source.h"
 #include "berth/sys/child.h"
 #include "berth/sys/descriptor.h"
@@ -15,7 +16,7 @@ namespace berth::cli {
 
 /// When `run` first looks whether its command uses only the devices of its lease: after BERTH_VERIFY, else
 /// after a minute. nullopt: never. Error: `usage`.
-Result<std::optional<std::chrono::seconds>> time_of_first_look();
+Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless = Unitless::refused);
 
 /// Looks twice, while a command runs, whether it computes on the devices that were leased for it. If it does
 /// not, says so once. Each look is a process of its own, and we never wait for it, because the driver may

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
+#include "berth/core/units.h"
+
 namespace berth::cli {
 
 void add_job_request(Syntax& syntax, JobRequest& request, std::vector<std::string>& given) {
@@ -31,12 +36,34 @@ Result<void> settle(JobRequest& request) {
   return settle(request.far);
 }
 
+namespace {
+
+struct UnitOfOld {
+  std::string_view option;
+  std::string_view unit;
+};
+constexpr auto kUnitsOfOld = std::to_array<UnitOfOld>(
+    {{"--time=", "s"}, {"--yield=", "s"}, {"--memory=", "B"}, {"--free=", "B"}, {"--total=", "B"}});
+
+// An earlier Berth took numbers without a unit, and stored them as they were typed: --time=7200.
+std::string with_unit(std::string word) {
+  const auto* const found = std::ranges::find_if(
+      kUnitsOfOld, [&word](const UnitOfOld& each) { return word.starts_with(each.option); });
+  if (found == kUnitsOfOld.end()) return word;
+  const auto quantity = quantity_from_text(std::string_view(word).substr(found->option.size()));
+  if (quantity && quantity->unit.empty()) word += found->unit;
+  return word;
+}
+
+}  // namespace
+
 Result<JobRequest> read_job_request(const std::vector<std::string>& given) {
   JobRequest request;
   Syntax syntax;
   std::vector<std::string> again;
   add_job_request(syntax, request, again);
-  std::vector<std::string> copies = given;
+  std::vector<std::string> copies;
+  for (const std::string& word : given) copies.push_back(with_unit(word));
   std::vector<char*> words;
   for (std::string& word : copies) words.push_back(word.data());
   BERTH_DO(parse(syntax, "berth submit", words));

@@ -97,7 +97,8 @@ class TaskRun {
     if (is_far && job.has_script) BERTH_DO(bring_script(options));
     options.lease.unwatched = true;
     options.lease.note = note_of(job, options.lease.note);
-    BERTH_LET(options.first_look, time_of_first_look());
+    // What it is set to was stored with the job, by an earlier Berth for example.
+    BERTH_LET(options.first_look, time_of_first_look(Unitless::is_base));
     RunHooks& hooks = options.hooks;
     if (job.umask) ::umask(*job.umask);
     if (!is_far) {

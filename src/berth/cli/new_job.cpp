@@ -235,7 +235,8 @@ std::vector<std::string> environment_of_job(const Job& job) {
   // Of a job that submits others; outside of one they may be Slurm's own.
   if (job.slurm || !variable("BERTH_JOB").empty()) {
     for (const char* name : {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NAME", "SLURM_ARRAY_JOB_ID",
-                             "SLURM_ARRAY_TASK_ID", "SLURM_SUBMIT_DIR", "SLURM_CPUS_PER_TASK"})
+                             "SLURM_ARRAY_TASK_ID", "SLURM_SUBMIT_DIR", "SLURM_CPUS_PER_TASK",
+                             "SLURM_JOB_NODELIST", "SLURM_GPUS_ON_NODE", "SLURM_NTASKS", "SLURM_PROCID"})
       left_out.insert(name);
   }
   std::vector<std::string> kept;

@@ -137,7 +137,7 @@ class Run {
   }
 
   int not_started(const sys::NotStarted& failure) const {
-    tell(failure.message + command_hint(options_.command));
+    tell(failure.message + command_hint(options_.command, "run"));
     if (options_.hooks.after_end) options_.hooks.after_end({failure.exit_status, 0});
     if (options_.hooks.at_last) options_.hooks.at_last();
     return failure.exit_status;

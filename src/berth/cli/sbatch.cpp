@@ -21,6 +21,9 @@
 #include "berth/core/job_script.h"
 #include "berth/core/printable.h"
 #include "berth/core/slurm.h"
+#include "berth/core/slurm_options.h"
+#include "berth/sys/file.h"
+#include "berth/sys/job_process.h"
 
 namespace berth::cli {
 namespace {
@@ -29,8 +32,8 @@ constexpr std::string_view kSbatchAbout =
     "Submits a script with #SBATCH lines as `berth submit` would a script with #BERTH lines, and prints "
     "`Submitted batch job N`. Without FILE, or for -, it reads the script from the input. Options on the "
     "command line count more than those of the script. The job also gets SLURM_JOB_ID, SLURM_JOB_NAME, "
-    "SLURM_SUBMIT_DIR, SLURM_CPUS_PER_TASK and, as a task of an array, SLURM_ARRAY_JOB_ID and "
-    "SLURM_ARRAY_TASK_ID.\n"
+    "SLURM_SUBMIT_DIR, SLURM_JOB_NODELIST, SLURM_GPUS_ON_NODE, SLURM_NTASKS, SLURM_PROCID, "
+    "SLURM_CPUS_PER_TASK and, as a task of an array, SLURM_ARRAY_JOB_ID and SLURM_ARRAY_TASK_ID.\n"
     "\n"
     "    berth sbatch train.sh\n"
     "    berth sbatch --gres=gpu:2 --time=2:00:00 train.sh\n"
@@ -40,64 +43,17 @@ constexpr std::string_view kSbatchAbout =
     "one "
     "machine is named and not kept; what cannot be done is refused.";
 
-constexpr std::string_view kNotKept = "Accepted, but not kept";
-constexpr std::string_view kRefused = "Refused";
-
-struct SlurmOption {
-  std::string_view group;
-  char letter;
-  std::string_view name;
-  std::string_view value;
-  std::string_view help;  ///< of one that is refused, what to do instead
-};
-
-constexpr auto kSlurmOptions = std::to_array<SlurmOption>({
-    {kJobGroup, 'J', "job-name", "NAME", "what it is called (default: the name of the script)"},
-    {kJobGroup, 'a', "array", "LIST", "a task for each index: 0-9, 1,4,7, 0-99:10, 0-99%4"},
-    {kJobGroup, 0, "gres", "gpu[:TYPE]:N", "so many GPUs"},
-    {kJobGroup, 'G', "gpus", "[TYPE:]N", "the same"},
-    {kJobGroup, 0, "gpus-per-node", "[TYPE:]N", "the same"},
-    {kJobGroup, 0, "gpus-per-task", "[TYPE:]N", "the same"},
-    {kJobGroup, 't', "time", "TIME", "it takes at most so long: minutes, H:M:S, D-H:M:S; then it is ended"},
-    {kJobGroup, 'o', "output", "FILE", "where its output goes; %j, %A, %a, %x and %u are replaced"},
-    {kJobGroup, 'e', "error", "FILE", "where its errors go (default: with its output)"},
-    {kJobGroup, 'd', "dependency", "LIST", "afterok:12, afterany:12:13, after:12"},
-    {kJobGroup, 'b', "begin", "TIME", "not before then: 22:00, now+2hours"},
-    {kJobGroup, 'D', "chdir", "FOLDER", "where it runs (default: here)"},
-    {kJobGroup, 0, "export", "LIST", "variables that it gets: ALL, NONE, or names and NAME=VALUE"},
-    {kJobGroup, 0, "mail-user", "ADDRESS", "who gets mails about it (default: you)"},
-    {kJobGroup, 0, "mail-type", "LIST", "of what: BEGIN, END, FAIL, TIME_LIMIT, ALL, NONE"},
-    {kJobGroup, 0, "requeue", "", "run it again when it was cut off by a reboot or kill -9"},
-    {kJobGroup, 0, "no-requeue", "", "do not (the default)"},
-    {kJobGroup, 0, "comment", "TEXT", "shown to others beside the lease"},
-    {kJobGroup, 0, "wrap", "COMMAND", "a command in place of a script"},
-    {kJobGroup, 'N', "nodes", "N", "1"},
-    {kJobGroup, 'n', "ntasks", "N", "1"},
-    {kJobGroup, 0, "ntasks-per-node", "N", "1"},
-    {kJobGroup, 'W', "wait", "", "return when it is over, and end as it ended"},
-    {kJobGroup, 0, "parsable", "", "print the number of the job only"},
-    {kNotKept, 'c', "cpus-per-task", "N", "only told to the job"},
-    {kNotKept, 0, "mem", "SIZE", "Berth sets no limit of the machine's memory"},
-    {kNotKept, 0, "mem-per-cpu", "SIZE", "likewise"},
-    {kNotKept, 0, "mem-per-gpu", "SIZE", "likewise"},
-    {kNotKept, 'p', "partition", "NAME", "one machine has no partitions"},
-    {kNotKept, 'A', "account", "NAME", "Berth keeps no accounts"},
-    {kNotKept, 'q', "qos", "NAME", "Berth has no classes of service"},
-    {kRefused, 'C', "constraint", "LIST", "name the model of the GPU: --gres=gpu:h100:1"},
-    {kRefused, 'w', "nodelist", "LIST", "submit on the machine that is meant, or by berth submit --anywhere"},
-    {kRefused, 'x', "exclude", "LIST", "submit on the machine that is meant, or by berth submit --anywhere"},
-    {kRefused, 0, "exclusive", "[WHAT]", "ask for all GPUs of the machine by --gres=gpu:N"},
-    {kRefused, 'H', "hold", "", "submit it when it may run, or with --begin"},
-    {kRefused, 0, "signal", "SIGNAL", "at the end of its time a job gets SIGTERM, and SIGKILL 30 s later"},
-    {kRefused, 'i', "input", "FILE", "redirect the input in the script: exec < FILE"},
-    {kRefused, 0, "open-mode", "MODE",
-     "the file of the output is written anew; with >> in the script it grows"},
-    {kRefused, 0, "reservation", "NAME", "Berth has no reservations; --begin sets a time"},
-    {kRefused, 0, "priority", "N", "the queue has no priorities; berth submit --yield lets others go first"},
-    {kRefused, 0, "nice", "[N]", "the queue has no priorities; berth submit --yield lets others go first"},
-    {kRefused, 'L', "licenses", "LIST", "Berth keeps GPUs only"},
-    {kRefused, 0, "test-only", "", "berth why shows which GPUs would be granted, and berth queue who waits"},
-});
+std::string_view group_of(SlurmUse use) {
+  switch (use) {
+    case SlurmUse::kept:
+      return kJobGroup;
+    case SlurmUse::not_kept:
+      return "Accepted, but not kept";
+    case SlurmUse::refused:
+      return "Refused";
+  }
+  return "";
+}
 
 using Values = std::map<std::string, std::string, std::less<>>;
 
@@ -106,15 +62,15 @@ Syntax slurm_syntax(Values& values) {
   syntax.arguments = "[FILE [ARG...]]";
   syntax.about = kSbatchAbout;
   syntax.options_end_at_first_word = true;
-  for (const SlurmOption& each : kSlurmOptions) {
-    syntax.options.push_back({each.group,
+  for (const SlurmOption& each : slurm_options()) {
+    syntax.options.push_back({group_of(each.use),
                               each.letter,
                               each.name,
                               each.value,
                               each.help,
                               {},
                               [&each, &values](std::string_view value) -> Result<void> {
-                                if (each.group == kRefused)
+                                if (each.use == SlurmUse::refused)
                                   return fail(ErrorCode::usage,
                                               fmt::format("Berth cannot do this: {}", each.help));
                                 values.insert_or_assign(std::string(each.name), std::string(value));
@@ -166,8 +122,8 @@ bool is_kept_anyway(std::string_view name) {
          std::ranges::find(kNames, name) != kNames.end();
 }
 
-Result<std::vector<std::string>> environment_of(const Values& values, const Job& job) {
-  std::vector<std::string> environment = environment_of_job(job);
+Result<std::vector<std::string>> environment_of(const Values& values, const Submission& submission) {
+  std::vector<std::string> environment = environment_of_job(submission.job);
   if (const auto found = values.find("export"); found != values.end()) {
     const SlurmExport wish = export_from_slurm(found->second);
     if (!wish.all)
@@ -179,9 +135,26 @@ Result<std::vector<std::string>> environment_of(const Values& values, const Job&
   }
   BERTH_LET(const std::string here, current_folder());
   set_variable(environment, "SLURM_SUBMIT_DIR=" + here);
+  set_variable(environment, "SLURM_JOB_NODELIST=" + sys::host_name());
+  set_variable(environment,
+               fmt::format("SLURM_GPUS_ON_NODE={}", submission.request.lease.request.request.count));
+  set_variable(environment, "SLURM_NTASKS=1");
+  set_variable(environment, "SLURM_PROCID=0");
   if (const auto found = values.find("cpus-per-task"); found != values.end())
     set_variable(environment, "SLURM_CPUS_PER_TASK=" + found->second);
   return environment;
+}
+
+// Where Slurm is installed, srun is its own affair.
+Result<void> check_srun(std::string_view name, std::string_view script) {
+  const unsigned line = line_with_srun(script);
+  if (line == 0 || !sys::cannot_start({"srun"})) return {};
+  return fail(
+      ErrorCode::usage,
+      fmt::format("{}, line {}: srun would fail, because this machine has no Slurm; Berth runs the script "
+                  "as one task: leave out srun and its options, or write above the line: "
+                  "srun() {{ \"$@\"; }}",
+                  printable(name), line));
 }
 
 class Sbatch : public Command {
@@ -191,8 +164,9 @@ class Sbatch : public Command {
   Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
     const std::string file = words.empty() ? "-" : words.front();
     BERTH_LET(const std::string script, script_of(file, words));
-    BERTH_LET(const Values in_script,
-              values_in_script(file == "-" ? "the script on the input" : file, script));
+    const std::string told = file == "-" ? "the script on the input" : file;
+    BERTH_LET(const Values in_script, values_in_script(told, script));
+    BERTH_DO(check_srun(told, script));
     Values values = typed_;
     values.insert(in_script.begin(), in_script.end());
     if (!values.contains("job-name")) values.emplace("job-name", default_name(file, values));
@@ -208,7 +182,7 @@ class Sbatch : public Command {
     if (const auto found = values.find("chdir"); found != values.end()) {
       BERTH_LET(job.folder, folder_to_run_in(found->second));
     }
-    BERTH_LET(const auto variables, environment_of(values, job));
+    BERTH_LET(const auto variables, environment_of(values, submission));
     BERTH_DO(check_possible_here(environment, submission));
     BERTH_LET(KeptJob kept, keep_job(job, script, variables));
 
@@ -227,7 +201,7 @@ class Sbatch : public Command {
       return fmt::format("#!/bin/sh\n{}\n", found->second);
     }
     BERTH_LET(auto text, script_text(file, true));
-    return *std::move(text);
+    return std::move(text).value_or("");
   }
 
   std::string default_name(const std::string& file, const Values& values) const {

@@ -29,7 +29,7 @@ Option text_option(std::string_view group, std::string_view name, std::string_vi
 Option seconds_option(std::string_view group, std::string_view name, std::string_view help,
                       std::int64_t& seconds) {
   return {group, 0, name, "SECS", help, {}, [&seconds](std::string_view value) -> Result<void> {
-            BERTH_LET(const auto given, seconds_from_text(value));
+            BERTH_LET(const auto given, seconds_from_text(value, Unitless::is_base));
             if (given < 1 || given > 3600) return fail(ErrorCode::usage, "must be from 1s to 1h");
             seconds = given;
             return {};

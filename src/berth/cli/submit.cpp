@@ -74,6 +74,8 @@ Option jobs_option(std::string_view name, std::string_view help, std::vector<std
 Result<std::int64_t> moment_from_text(std::string_view text) {
   const std::int64_t now = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
   const std::size_t colon = text.find(':');
+  if (const auto number = number_from_text<int>(text); number && *number >= 0 && *number <= 23)
+    return fail(ErrorCode::usage, fmt::format("{0} of what? write {0}:00 or {0}h", *number));
   if (colon == std::string_view::npos) {
     BERTH_LET(const auto seconds, seconds_from_text(text));
     BERTH_DO(check_time(seconds));
@@ -189,7 +191,7 @@ class Submit : public Command {
       // Two hours in line are a bad way to learn of a misspelt word. What another host has is not known here.
       const auto missing = submission.request.far.hosts.anywhere ? std::nullopt : sys::cannot_start(words);
       if (missing)
-        return Output{.err = as_lines({missing->message + command_hint(words)}),
+        return Output{.err = as_lines({missing->message + command_hint(words, "submit")}),
                       .status = missing->exit_status};
     }
     BERTH_DO(settle(submission));

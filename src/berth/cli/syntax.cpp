@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "berth/core/printable.h"
+#include "berth/core/slurm_options.h"
 #include "berth/render/explain.h"
 
 namespace berth::cli {
@@ -69,8 +70,8 @@ struct OptionHabit {
 };
 // What people bring from other tools.
 constexpr auto kOptionHabits = std::to_array<OptionHabit>({{"-g", "--count"},
+                                                           {"--n", "--count"},
                                                            {"--gpu", "--count"},
-                                                           {"--gpus", "--count"},
                                                            {"--num-gpus", "--count"},
                                                            {"--mem", "--memory"},
                                                            {"--vram", "--memory"},
@@ -85,19 +86,39 @@ std::string_view meant_by(std::string_view word, std::span<const std::string_vie
   return nearest(name, known);
 }
 
-std::unexpected<Error> unknown_option(const Syntax& syntax, std::string_view command, std::string_view word) {
+/// `following`: what stands after it, if it may be its value.
+std::unexpected<Error> unknown_option(const Syntax& syntax, std::string_view command, std::string_view word,
+                                      std::string_view following) {
   std::vector<std::string> known;
   for (const Option& each : syntax.options) known.push_back(spelled(each));
   const std::vector<std::string_view> views(known.begin(), known.end());
   const std::string_view meant = meant_by(word, views);
+  const std::size_t equals = word.find('=');
+  const bool is_habit =
+      std::ranges::find(kOptionHabits, word.substr(0, equals), &OptionHabit::word) != kOptionHabits.end();
+  // Where GPUs are asked for, people also bring the words of Slurm.
+  if (!is_habit && std::ranges::find(views, "--count") != views.end()) {
+    const std::string_view value = equals == std::string_view::npos ? following : word.substr(equals + 1);
+    if (const auto ours = ours_for_slurm(word.substr(0, equals), value, views))
+      return fail(ErrorCode::usage, *ours);
+  }
   return fail(ErrorCode::usage,
               fmt::format("unknown option '{}'{}; `{} --help` lists them", printable(word),
                           meant.empty() ? std::string() : fmt::format(", did you mean {}?", meant), command));
 }
 
+std::string_view word_at(std::span<char*> arguments, int place) {
+  const auto at = static_cast<std::size_t>(place);
+  return at < arguments.size() && arguments[at] != nullptr ? std::string_view(arguments[at]) : "";
+}
+
+std::string_view value_in(std::string_view word) {
+  return word.starts_with('-') ? "" : word;
+}
+
 /// The error that getopt means by '?' or ':'. `word` is what it choked on.
 std::unexpected<Error> refused(const Syntax& syntax, std::string_view command, int code,
-                               std::string_view word) {
+                               std::string_view word, std::span<char*> arguments) {
   const Option* each = optopt == 0 ? nullptr : option_of(syntax, optopt);
   if (code == ':' && each != nullptr) {
     return fail(ErrorCode::usage,
@@ -107,9 +128,12 @@ std::unexpected<Error> refused(const Syntax& syntax, std::string_view command, i
   }
   if (each != nullptr) return fail(ErrorCode::usage, fmt::format("{} takes no value", spelled(*each)));
   if (optopt != 0 && optopt < kFirstLong && !word.starts_with("--")) {
-    return unknown_option(syntax, command, fmt::format("-{}", static_cast<char>(optopt)));
+    const std::string letter = fmt::format("-{}", static_cast<char>(optopt));
+    const std::string_view next = word_at(arguments, optind);
+    return unknown_option(syntax, command, letter,
+                          next.starts_with(letter) ? next.substr(2) : value_in(next));
   }
-  return unknown_option(syntax, command, word);
+  return unknown_option(syntax, command, word, value_in(word_at(arguments, optind)));
 }
 
 Result<void> apply(const Option& each, std::string_view value) {
@@ -163,10 +187,10 @@ Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::span<c
                                  tables.longs.data(), nullptr);
     if (code == -1) break;
     const std::string_view word = last_word(arguments);
-    if (code == '?' || code == ':') return refused(syntax, command, code, word);
+    if (code == '?' || code == ':') return refused(syntax, command, code, word, arguments);
     const Option* each = code == 'h' ? nullptr : option_of(syntax, code);
     if (!is_whole_name(word, each == nullptr ? kHelp : each->name))
-      return unknown_option(syntax, command, word);
+      return unknown_option(syntax, command, word, "");
     if (each == nullptr) return Parsed{.help = true, .words = {}};
     take_optional_value(*each, arguments);
     if (auto result = apply(*each, optarg == nullptr ? "" : optarg); !result) {

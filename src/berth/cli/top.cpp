@@ -141,7 +141,7 @@ class Top : public Command {
                               "look every SECS seconds (default 2)",
                               {},
                               [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(const auto seconds, seconds_from_text(value));
+                                BERTH_LET(const auto seconds, seconds_from_text(value, Unitless::is_base));
                                 if (seconds < 1 || seconds > kLongestPauseS)
                                   return fail(ErrorCode::usage, "must be 1 to 3600 seconds");
                                 looker_.every_s = seconds;

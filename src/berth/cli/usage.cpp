@@ -14,6 +14,7 @@
 #include "berth/cli/serve_program.h"
 #include "berth/cli/usage_options.h"
 #include "berth/core/printable.h"
+#include "berth/core/units.h"
 #include "berth/core/usage.h"
 #include "berth/render/usage.h"
 
@@ -45,7 +46,6 @@ class Usage : public Command {
     UsageBy by{};
     if (!read_value(options_.by, by)) return fail(ErrorCode::usage, "--by is user, device or job");
     BERTH_LET(const auto meant, hosts_meant(options_.anywhere));
-    // What is wrong with the time each host says in the same words; there it is read.
     const auto documents =
         documents_of(meant, {"usage", "--json", "--since=" + options_.since, "--by=" + options_.by});
     std::vector<std::pair<std::string, berth::Usage>> told;
@@ -87,7 +87,17 @@ Syntax usage_syntax(UsageOptions& options) {
   Syntax syntax;
   syntax.about = kUsageAbout;
   syntax.options = {
-      text("since", "TIME", "from so long ago: 24h, 7d (default), 30d", options.since),
+      {"Options",
+       0,
+       "since",
+       "TIME",
+       "from so long ago: 24h, 7d (default), 30d",
+       {},
+       [&options](std::string_view value) -> Result<void> {
+         BERTH_DO(seconds_from_text(value));
+         options.since = value;
+         return {};
+       }},
       {"Options",
        0,
        "by",

@@ -34,8 +34,9 @@ void add_watch_options(Syntax& syntax, WatchOptions& options, std::string_view s
                             "again every SECS seconds (default 2)",
                             {},
                             [&options](std::string_view value) -> Result<void> {
-                              const auto seconds =
-                                  value.empty() ? kDefaultIntervalSeconds : seconds_from_text(value);
+                              const auto seconds = value.empty()
+                                                       ? kDefaultIntervalSeconds
+                                                       : seconds_from_text(value, Unitless::is_base);
                               if (!seconds) return std::unexpected(seconds.error());
                               if (*seconds < 1) return fail(ErrorCode::usage, "must be a second or more");
                               options.interval_s = *seconds;

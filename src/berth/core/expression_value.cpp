@@ -38,7 +38,7 @@ std::optional<FieldValue> memory_value(std::string_view text, const Quantity& qu
   if (quantity.unit == "%") return FieldValue{quantity.value, true};
   // "free>=20" would be 20 bytes, which nobody means.
   if (quantity.unit.empty() && quantity.value > 0 && quantity.value < kMebibyte) return std::nullopt;
-  const Result<std::uint64_t> bytes = bytes_from_text(text);
+  const Result<std::uint64_t> bytes = bytes_from_text(text, Unitless::is_base);
   if (!bytes) return std::nullopt;
   return FieldValue{static_cast<double>(*bytes), false};
 }

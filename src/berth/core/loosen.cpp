@@ -93,7 +93,7 @@ void lower_promise(Suggestions& suggestions, const Request& request, const Scene
   std::ranges::sort(rooms, std::greater<>());
   const std::string text =
       round_number(FieldKind::bytes, static_cast<double>(rooms[request.count - 1]), true);
-  looser.promise_bytes = bytes_from_text(text).value_or(0);
+  looser.promise_bytes = bytes_from_text(text, Unitless::is_base).value_or(0);
   if (looser.promise_bytes == 0 || looser.promise_bytes >= request.promise_bytes) return;
   std::string change = fmt::format("{} of memory instead of {}", bytes_for_people(looser.promise_bytes),
                                    bytes_for_people(request.promise_bytes));

@@ -12,6 +12,8 @@
 
 #include "berth/core/printable.h"
 #include "berth/core/record.h"
+#include "berth/core/slurm_options.h"
+#include "berth/core/units.h"
 
 namespace berth {
 namespace {
@@ -131,7 +133,7 @@ Result<void> add_array(SlurmWish& wish, std::string_view value) {
 Result<void> add_time(SlurmWish& wish, std::string_view value) {
   const auto seconds = seconds_from_slurm(value);
   if (!seconds) return refused("time", value, seconds.error().message);
-  if (*seconds != 0) wish.options.push_back(fmt::format("--time={}s", *seconds));
+  if (*seconds != 0) wish.options.push_back("--time=" + time_for_people(*seconds));
   return {};
 }
 
@@ -182,7 +184,7 @@ Result<void> add_begin(SlurmWish& wish, std::string_view value) {
     const auto count = small_number(span.substr(0, digits));
     const auto* const unit = std::ranges::find(kSpanUnits, span.substr(digits), &SpanUnit::name);
     if (count && unit != kSpanUnits.end()) {
-      if (*count != 0) wish.options.push_back(fmt::format("--at={}s", *count * unit->seconds));
+      if (*count != 0) wish.options.push_back("--at=" + time_for_people(*count * unit->seconds));
       return {};
     }
   } else if (value.size() == 5 && value[2] == ':') {
@@ -227,19 +229,6 @@ Result<void> check_one(std::string_view name, std::string_view value, std::strin
   return refused(name, value, why);
 }
 
-struct NotKept {
-  std::string_view name;
-  std::string_view why;
-};
-constexpr auto kNotKept =
-    std::to_array<NotKept>({{"cpus-per-task", "Berth sets no limit of CPUs"},
-                            {"mem", "Berth sets no limit of the machine's memory"},
-                            {"mem-per-cpu", "Berth sets no limit of the machine's memory"},
-                            {"mem-per-gpu", "Berth sets no limit of the machine's memory"},
-                            {"partition", "one machine has no partitions"},
-                            {"account", "Berth keeps no accounts"},
-                            {"qos", "Berth has no classes of service"}});
-
 Result<void> add_other(SlurmWish& wish, std::string_view name, std::string_view value) {
   if (name == "array") return add_array(wish, value);
   if (name == "time") return add_time(wish, value);
@@ -252,8 +241,9 @@ Result<void> add_other(SlurmWish& wish, std::string_view name, std::string_view 
   if (name == "ntasks" || name == "ntasks-per-node")
     return check_one(name, value,
                      "Berth starts a script once; ask for 1, and start more in it, for example by torchrun");
-  if (const auto* const found = std::ranges::find(kNotKept, name, &NotKept::name); found != kNotKept.end())
-    wish.not_kept.push_back(fmt::format("--{} is not kept: {}", name, found->why));
+  const auto found = std::ranges::find(slurm_options(), name, &SlurmOption::name);
+  if (found != slurm_options().end() && found->use == SlurmUse::not_kept)
+    wish.not_kept.push_back(fmt::format("--{} is not kept: {}", name, found->help));
   return {};
 }
 

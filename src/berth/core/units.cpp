@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
@@ -42,9 +43,11 @@ std::uint64_t rounded(double amount) {
 
 /// The whole number of base units that `text` stands for. nullopt: no number, no such unit, or too large.
 template <std::size_t N>
-std::optional<std::uint64_t> scaled(std::string_view text, const std::array<Unit, N>& units) {
+std::optional<std::uint64_t> scaled(std::string_view text, const std::array<Unit, N>& units,
+                                    Unitless unitless) {
   const std::optional<Quantity> quantity = quantity_from_text(text);
   if (!quantity) return std::nullopt;
+  if (quantity->unit.empty() && unitless == Unitless::refused && quantity->value > 0) return std::nullopt;
   for (const Unit& unit : units) {
     if (!same_text(unit.name, quantity->unit)) continue;
     const double amount = quantity->value * unit.scale;
@@ -74,6 +77,63 @@ std::size_t end_of_first_part(std::string_view text) {
   return text.size();
 }
 
+using LikelyUnits = std::pair<std::string_view, std::string_view>;
+
+std::unexpected<Error> unit_is_missing(std::string_view number, LikelyUnits units) {
+  return fail(ErrorCode::usage, fmt::format("{0} of what? write {0}{1} or {0}{2}", printable(number),
+                                            units.first, units.second));
+}
+
+LikelyUnits size_units_for(double number) {
+  if (number >= kMi) return {"B", "K"};
+  return number >= kKi ? LikelyUnits{"M", "K"} : LikelyUnits{"G", "M"};
+}
+
+LikelyUnits time_units_for(double number) {
+  constexpr double kHoursOfDay = 24;
+  return number > kHoursOfDay ? LikelyUnits{"s", "m"} : LikelyUnits{"h", "m"};
+}
+
+constexpr std::uint64_t kMostSeconds = std::numeric_limits<std::int64_t>::max();
+
+std::unexpected<Error> no_time(std::string_view text) {
+  return fail(ErrorCode::usage, fmt::format("\"{}\" is not a time: expected a number and s, m, h or d, like "
+                                            "30s, 4h or 1h30m, or hours:minutes:seconds, like 4:00:00",
+                                            printable(text)));
+}
+
+/// A number of a clock's time. nullopt: it has other characters, fewer digits than `least`, or more than
+/// `most`.
+std::optional<std::int64_t> clock_number(std::string_view text, std::size_t least, std::size_t most) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_whole = error == std::errc() && end == text.data() + text.size() && text.front() != '-';
+  return is_whole && text.size() >= least && text.size() <= most ? std::optional(number) : std::nullopt;
+}
+
+/// "H:MM:SS" or "D-HH:MM:SS".
+Result<std::int64_t> seconds_of_clock(std::string_view text) {
+  constexpr std::size_t kMostDigits = 6;
+  constexpr std::int64_t kDayHours = 24;
+  const std::size_t dash = text.find('-');
+  const bool has_days = dash != std::string_view::npos;
+  const std::string_view clock = has_days ? text.substr(dash + 1) : text;
+  const auto days = has_days ? clock_number(text.substr(0, dash), 1, kMostDigits) : 0;
+  const std::size_t first = std::min(clock.find(':'), clock.size());
+  const std::size_t last = clock.rfind(':');
+  const auto hours = clock_number(clock.substr(0, first), has_days ? 2 : 1, has_days ? 2 : kMostDigits);
+  const auto seconds =
+      last == std::string_view::npos ? std::nullopt : clock_number(clock.substr(last + 1), 2, 2);
+  if (!days || !hours || !seconds || *seconds > 59 || (has_days && *hours >= kDayHours)) return no_time(text);
+  if (first == last && !has_days)
+    return fail(ErrorCode::usage,
+                fmt::format("{0}:{1:02} of what? write {0}h{1}m or {0}m{1}s", *hours, *seconds));
+  const auto minutes =
+      first == last ? std::nullopt : clock_number(clock.substr(first + 1, last - first - 1), 2, 2);
+  if (!minutes || *minutes > 59) return no_time(text);
+  return ((*days * kDayHours + *hours) * 60 + *minutes) * 60 + *seconds;
+}
+
 }  // namespace
 
 std::optional<Quantity> quantity_from_text(std::string_view text) {
@@ -89,8 +149,10 @@ std::optional<Quantity> quantity_from_text(std::string_view text) {
   return quantity;
 }
 
-Result<std::uint64_t> bytes_from_text(std::string_view text) {
-  if (const auto bytes = scaled(text, kByteUnits)) return *bytes;
+Result<std::uint64_t> bytes_from_text(std::string_view text, Unitless unitless) {
+  if (const auto bytes = scaled(text, kByteUnits, unitless)) return *bytes;
+  if (const auto quantity = quantity_from_text(text); quantity && quantity->unit.empty())
+    return unit_is_missing(trimmed(text), size_units_for(quantity->value));
   return fail(
       ErrorCode::usage,
       fmt::format("\"{}\" is not an amount of memory: expected a number and K, M, G or T (powers of 1024) "
@@ -98,27 +160,20 @@ Result<std::uint64_t> bytes_from_text(std::string_view text) {
                   printable(text)));
 }
 
-namespace {
-
-constexpr std::uint64_t kMostSeconds = std::numeric_limits<std::int64_t>::max();
-
-std::unexpected<Error> no_time(std::string_view text) {
-  return fail(ErrorCode::usage,
-              fmt::format("\"{}\" is not a time: expected a number and s, m, h or d, like 30s, 4h or 1h30m",
-                          printable(text)));
-}
-
-}  // namespace
-
-Result<std::int64_t> seconds_from_text(std::string_view text) {
+Result<std::int64_t> seconds_from_text(std::string_view text, Unitless unitless) {
+  if (text.find(':') != std::string_view::npos) return seconds_of_clock(trimmed(text));
   std::uint64_t sum = 0;
   std::string_view rest = text;
   do {
     const std::string_view part = rest.substr(0, end_of_first_part(rest));
     rest.remove_prefix(part.size());
-    const auto seconds = scaled(part, kTimeUnits);
     // Of "1h30" nobody knows what the 30 are.
-    const bool has_unit = part.size() == text.size() || is_letter(trimmed(part).back());
+    const bool is_all = part.size() == text.size();
+    const auto seconds = scaled(part, kTimeUnits, unitless);
+    if (const auto quantity = quantity_from_text(part);
+        is_all && !seconds && quantity && quantity->unit.empty())
+      return unit_is_missing(trimmed(text), time_units_for(quantity->value));
+    const bool has_unit = is_all || is_letter(trimmed(part).back());
     if (!seconds || !has_unit || *seconds > kMostSeconds - sum) return no_time(text);
     sum += *seconds;
   } while (!rest.empty());

@@ -18,12 +18,18 @@ struct Quantity {
 /// nullopt: the text does not begin with a digit, or its unit is more than one word.
 std::optional<Quantity> quantity_from_text(std::string_view text);
 
-/// "20G", "512MiB", "1.5 GB", "1048576": bytes. K, M, G, T alone and with iB are powers of 1024, with B
-/// powers of 1000. Error: `usage`, with what is allowed.
-Result<std::uint64_t> bytes_from_text(std::string_view text);
+/// What a number without a unit is. One person means hours by "2", another minutes: theirs is refused, with
+/// the likeliest meanings. A program that wrote one meant bytes or seconds: an earlier Berth did, in what it
+/// stored.
+enum class Unitless { refused, is_base };
 
-/// "30s", "10m", "4h", "2d", "90": seconds. Error: `usage`.
-Result<std::int64_t> seconds_from_text(std::string_view text);
+/// "20G", "512MiB", "1.5 GB", "0": bytes. K, M, G, T alone and with iB are powers of 1024, with B powers of
+/// 1000. Error: `usage`, with what is allowed.
+Result<std::uint64_t> bytes_from_text(std::string_view text, Unitless unitless = Unitless::refused);
+
+/// "30s", "10m", "4h", "2d", "1h30m", "2:30:00", "1-12:00:00", "0": seconds. Error: `usage`; also for "2:30",
+/// which is hours to one reader and minutes to another.
+Result<std::int64_t> seconds_from_text(std::string_view text, Unitless unitless = Unitless::refused);
 
 /// "11.2 GiB", "512 MiB": for people.
 std::string bytes_for_people(std::uint64_t bytes);

@@ -20,7 +20,7 @@ constexpr std::size_t kMostJobs = 1'000'000;
 using JobCells = std::vector<std::string_view>;
 
 Result<Moment> job_length(std::string_view text) {
-  BERTH_LET(const auto seconds, seconds_from_text(text));
+  BERTH_LET(const auto seconds, seconds_from_text(text, Unitless::is_base));
   if (seconds < 1 || seconds > kLongestJob)
     return fail(ErrorCode::failure, fmt::format("\"{}\" must be from 1 s to 3650 d", text));
   return seconds;
@@ -68,7 +68,7 @@ Result<void> read_arrival(std::string_view text, LineJob& job) {
     job.arrival = *date;
     return {};
   }
-  const auto seconds = seconds_from_text(text);
+  const auto seconds = seconds_from_text(text, Unitless::is_base);
   if (!seconds || *seconds > kLatestArrival) {
     return fail(
         ErrorCode::failure,

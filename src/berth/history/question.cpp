@@ -26,7 +26,8 @@ Result<void> check_names(const Parameters& parameters, std::initializer_list<std
 Result<void> read_since(const Parameters& parameters, std::int64_t& since_s) {
   const auto given = parameters.find("since");
   if (given == parameters.end()) return {};
-  const auto seconds = seconds_from_text(given->second);
+  // Programs ask this too, and write seconds.
+  const auto seconds = seconds_from_text(given->second, Unitless::is_base);
   if (!seconds) return std::unexpected(context(seconds.error(), "since"));
   if (*seconds < 1 || *seconds > kAccountsKept)
     return fail(ErrorCode::usage, "since: must be from 1s to 400d, like 24h or 7d");

@@ -11,7 +11,9 @@
 #include <map>
 
 #include "berth/core/output_cut.h"
+#include "berth/core/printable.h"
 #include "berth/core/request.h"
+#include "berth/core/text_match.h"
 #include "berth/core/turn_order.h"
 #include "berth/core/units.h"
 #include "berth/lease/toml.h"
@@ -45,8 +47,17 @@ Result<std::string> text_of(const Page& page, const toml::node& node, std::strin
   return text->get();
 }
 
+/// A time or a size. The commonest slip is a number alone.
+Result<std::string> amount_of(const Page& page, const toml::node& node, std::string_view key,
+                              std::string_view example) {
+  if (node.is_number())
+    return wrong(page, node,
+                 fmt::format("{0} must be a text in quotes, with its unit: {0} = \"{1}\"", key, example));
+  return text_of(page, node, key);
+}
+
 Result<void> read_tolerance(Page& page, std::string_view key, const toml::node& node) {
-  BERTH_LET(const auto text, text_of(page, node, key));
+  BERTH_LET(const auto text, amount_of(page, node, key, "512M"));
   const auto bytes = bytes_from_text(text);
   if (!bytes) return wrong(page, node, fmt::format("{}: {}", key, bytes.error().message));
   if (page.only_narrow && *bytes > page.policy.hidden_tolerance_bytes) {
@@ -61,7 +72,7 @@ Result<void> read_tolerance(Page& page, std::string_view key, const toml::node& 
 // A time, or "forever", which a user may only shorten.
 Result<void> read_span(Page& page, std::string_view key, const toml::node& node,
                        std::optional<std::int64_t>& span) {
-  BERTH_LET(const auto text, text_of(page, node, key));
+  BERTH_LET(const auto text, amount_of(page, node, key, "2h"));
   std::optional<std::int64_t> seconds;
   if (text != "forever") {
     const auto parsed = seconds_from_text(text);
@@ -92,7 +103,7 @@ Result<void> read_idle_leases(Page& page, std::string_view key, const toml::node
 // A time of some seconds, which a user may only shorten.
 Result<std::int64_t> read_seconds(const Page& page, std::string_view key, const toml::node& node,
                                   std::optional<std::int64_t> now_s) {
-  BERTH_LET(const auto text, text_of(page, node, key));
+  BERTH_LET(const auto text, amount_of(page, node, key, "2h"));
   const auto seconds = seconds_from_text(text);
   if (!seconds) return wrong(page, node, fmt::format("{}: {}", key, seconds.error().message));
   if (!check_time(*seconds))
@@ -131,9 +142,10 @@ Result<void> read_time_grace(Page& page, std::string_view key, const toml::node&
 }
 
 Result<void> read_job_output(Page& page, std::string_view key, const toml::node& node) {
-  BERTH_LET(const auto text, text_of(page, node, key));
+  BERTH_LET(const auto text, amount_of(page, node, key, "100M"));
   const auto bytes = bytes_from_text(text);
-  if (!bytes || *bytes < kLeastOutput)
+  if (!bytes) return wrong(page, node, fmt::format("{}: {}", key, bytes.error().message));
+  if (*bytes < kLeastOutput)
     return wrong(
         page, node,
         fmt::format("{} must be a size from {} up, such as \"100M\"", key, bytes_for_people(kLeastOutput)));
@@ -578,6 +590,26 @@ Result<void> read_into(SiteFiles& files, const std::string& path, bool only_narr
   return {};
 }
 
+/// `default_wait = 2h` is no TOML, and its parser speaks of digits. nullopt: the line is wrong in another
+/// way.
+std::optional<std::string> time_without_quotes(std::string_view text, unsigned number) {
+  for (; number > 1; --number) text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
+  std::string_view line = text.substr(0, text.find('\n'));
+  line = trimmed(line.substr(0, line.find('#')));
+  const std::size_t equals = line.find('=');
+  if (equals == std::string_view::npos) return std::nullopt;
+  const std::string_view key = trimmed(line.substr(0, equals));
+  const std::string_view value = trimmed(line.substr(equals + 1));
+  const bool is_time = seconds_from_text(value).has_value();
+  const bool is_word = value == "forever";
+  if (!is_time && !is_word && !bytes_from_text(value)) return std::nullopt;
+  return fmt::format("{}: {} needs quotes: {} = \"{}\"", printable(line),
+                     is_time   ? "a time"
+                     : is_word ? "a word"
+                               : "a size",
+                     printable(key), printable(value));
+}
+
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -612,6 +644,9 @@ Result<SitePolicy> apply_site_text(SitePolicy policy, std::string_view text, std
                                    bool only_narrow) {
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
+    if (const auto told = time_without_quotes(text, parsed.error().source().begin.line))
+      return fail(ErrorCode::failure,
+                  fmt::format("{}:{}: {}", path, parsed.error().source().begin.line, *told));
     return fail(ErrorCode::failure, fmt::format("{}:{}: {}", path, parsed.error().source().begin.line,
                                                 parsed.error().description()));
   }

@@ -9,16 +9,9 @@ namespace berth::units_test {
 namespace {
 
 TEST_CASE("amounts of memory are read in powers of 1024, and of 1000 with a B") {
-  const std::map<std::string, std::uint64_t> rows{{"20G", 20ULL << 30},
-                                                  {"512MiB", 512ULL << 20},
-                                                  {"1.5 GB", 1'500'000'000},
-                                                  {"1048576", 1'048'576},
-                                                  {"0", 0},
-                                                  {"0.5k", 512},
-                                                  {"2Ti", 2ULL << 40},
-                                                  {" 3 gib ", 3ULL << 30},
-                                                  {"10MB", 10'000'000},
-                                                  {"7B", 7}};
+  const std::map<std::string, std::uint64_t> rows{
+      {"20G", 20ULL << 30}, {"512MiB", 512ULL << 20}, {"1.5 GB", 1'500'000'000}, {"0", 0}, {"0.5k", 512},
+      {"2Ti", 2ULL << 40},  {" 3 gib ", 3ULL << 30},  {"10MB", 10'000'000},      {"7B", 7}};
   for (const auto& [text, bytes] : rows) CHECK_MESSAGE(bytes_from_text(text) == bytes, text);
 }
 
@@ -35,13 +28,39 @@ TEST_CASE("what is no amount of memory is refused with what is allowed") {
         "(powers of 1000), like 20G");
 }
 
+TEST_CASE("of a number without a unit people are asked what they mean, and programs are not") {
+  const std::map<std::string, std::string> sizes{{"20", "20G or 20M"},
+                                                 {" 1.5 ", "1.5G or 1.5M"},
+                                                 {"8192", "8192M or 8192K"},
+                                                 {"1048576", "1048576B or 1048576K"}};
+  for (const auto& [text, meanings] : sizes) {
+    const auto bytes = bytes_from_text(text);
+    REQUIRE_FALSE(bytes);
+    CHECK(bytes.error().code == ErrorCode::usage);
+    CHECK(bytes.error().message.ends_with(" of what? write " + meanings));
+  }
+  const std::map<std::string, std::string> times{
+      {"2", "2h or 2m"}, {"24", "24h or 24m"}, {"90", "90s or 90m"}, {"2:30", "2h30m or 2m30s"}};
+  for (const auto& [text, meanings] : times)
+    CHECK(seconds_from_text(text).error().message == text + " of what? write " + meanings);
+
+  CHECK(bytes_from_text("20", Unitless::is_base) == 20);
+  CHECK(seconds_from_text("7200", Unitless::is_base) == 7200);
+  CHECK_FALSE(seconds_from_text("2:30", Unitless::is_base));
+}
+
 TEST_CASE("times are read in seconds, minutes, hours and days") {
   const std::map<std::string, std::int64_t> rows{
-      {"90", 90},       {"30s", 30},          {"10m", 600},      {"10 min", 600},
-      {"4h", 4 * 3600}, {"1.5h", 5400},       {"2d", 172800},    {"0", 0},
-      {"1h30m", 5400},  {"1 h 30 min", 5400}, {"5minutes", 300}, {"2 days 1hour", 176400}};
+      {"30s", 30},       {"10m", 600},         {"10 min", 600},        {"0:00:07", 7},
+      {"2:30:00", 9000}, {"36:00:00", 129600}, {"1-12:00:01", 129601}, {"0-00:05:00", 300},
+      {"4h", 4 * 3600},  {"1.5h", 5400},       {"2d", 172800},         {"0", 0},
+      {"1h30m", 5400},   {"1 h 30 min", 5400}, {"5minutes", 300},      {"2 days 1hour", 176400}};
   for (const auto& [text, seconds] : rows) CHECK_MESSAGE(seconds_from_text(text) == seconds, text);
-  for (const std::string text : {"", "h", "-4h", "4w", "4h30", "h30m", "30 4h", "9e9d9e9d", "soon"})
+  for (const std::string text : {"",           "h",        "-4h",           "4w",         "4h30",
+                                 "h30m",       "30 4h",    "9e9d9e9d",      "soon",       ":",
+                                 "1:",         ":30",      "1:2:3",         "1:60:00",    "1:00:60",
+                                 "1:00:00:00", "-1:00:00", "1--1:00:00",    "1-24:00:00", "1-1:00:00",
+                                 "1-12",       "1-12:30",  "1234567:00:00", "1h:00:00",   "1:00:00h"})
     CHECK_MESSAGE(!seconds_from_text(text), text);
 }
 

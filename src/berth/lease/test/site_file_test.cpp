@@ -110,13 +110,14 @@ TEST_CASE("what is malformed is named with file and line, and never skipped") {
   };
   for (const Row& row :
        {Row{"commands = \"some\"", "f:1: commands must be \"full\", \"program\" or \"none\""},
-        Row{"hidden_tolerance = 512", "f:1: hidden_tolerance must be a text in quotes"},
+        Row{"hidden_tolerance = 512",
+            "f:1: hidden_tolerance must be a text in quotes, with its unit: hidden_tolerance = \"512M\""},
         Row{"ignored_users = \"gdm\"", "f:1: ignored_users must be a list of texts in quotes"},
         Row{"ignored_users = [\"gdm\",\n 3]", "f:2: an entry of ignored_users must be a text in quotes"},
         Row{"job_output = \"1K\"", "f:1: job_output must be a size from 1 MiB up, such as \"100M\""},
         Row{"tenant_gpus = 0", "f:1: tenant_gpus must be a number from 1 to 1024"},
         Row{"tenant_gpus = \"2\"", "f:1: tenant_gpus must be a number from 1 to 1024"},
-        Row{"time = 3600", "f:1: time must be a text in quotes"},
+        Row{"time = 3600", "f:1: time must be a text in quotes, with its unit: time = \"2h\""},
         Row{"time = \"0\"", "f:1: time must be at least 1s and at most 365d"},
         Row{"time = \"1000000000h\"", "f:1: time must be at least 1s and at most 365d"},
         Row{"time_grace = \"366d\"", "f:1: time_grace must be at least 1s and at most 365d"},
