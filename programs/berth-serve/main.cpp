@@ -197,6 +197,7 @@ class Program {
         server_.publish(std::move(published));
       }
     });
+    watcher_->set_interval(wanted.every());
     watcher_->look();
     for (const std::string& spot : leasing::blind_spots(store::choose_lease_directory()))
       cli::write_error(fmt::format("berth: {}\n", spot));

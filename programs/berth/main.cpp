@@ -5,6 +5,7 @@
 int main(int argc, char** argv) {
   using namespace berth::cli;
   keep_standard_descriptors();
+  survive_limit_on_file_sizes();
   const std::span<char*> words(argv + 1, argc > 0 ? static_cast<std::size_t>(argc - 1) : 0);
   const auto invocation = read_invocation(words);
   if (!invocation) return report(std::unexpected(invocation.error()));

@@ -81,7 +81,11 @@ std::string find_scenario(const char* argument, std::string& path) {
     const int error = errno;
     Machine machine;
     const std::string wrong = parse_machine(argument, machine);
-    if (wrong == "not a machine") return std::string(argument) + ": " + strerror(error);
+    if (wrong == "not a machine") {
+      const bool is_path = std::string_view(argument).find_first_of("/.") != std::string_view::npos;
+      return std::string(argument) + ": " + strerror(error) +
+             (is_path ? "" : "; a machine is written like 8xH100");
+    }
     if (!wrong.empty()) return std::string(argument) + ": " + wrong;
     return machine_file(machine.name, machine.text, path);
   }

@@ -83,7 +83,7 @@ def test_nothing_and_for_ever_need_no_unit(make_lab):
         ('default_wait = "600"', 'default_wait: 600 of what? write 600s or 600m, or "forever"'),
         ("default_wait = 2h", 'default_wait = 2h: a time needs quotes: default_wait = "2h"'),
         ("time = 1-00:00:00 # a day", 'time = 1-00:00:00: a time needs quotes: time = "1-00:00:00"'),
-        ("default_wait = forever", 'default_wait = forever: a word needs quotes: default_wait = "forever"'),
+        ("default_wait = forever", 'default_wait = forever: a text needs quotes: default_wait = "forever"'),
         ("job_output = 2G", 'job_output = 2G: a size needs quotes: job_output = "2G"'),
         ("time = 7200", 'time must be a text in quotes, with its unit: time = "2h"'),
         ('hidden_tolerance = "512"', "hidden_tolerance: 512 of what? write 512G or 512M"),

@@ -88,7 +88,6 @@ class Machine:
             "USER": USER,
             "PATH": f"{BUILD}:/usr/local/bin:/usr/bin:/bin",
             "LC_ALL": "C.UTF-8",
-            "BERTH_SITE_FILE": "/etc/berth.toml",
         }
         clean = ["env", "-i", *(f"{name}={value}" for name, value in env.items())]
         become = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--init-groups", "--inh-caps=-all"]

@@ -2,6 +2,8 @@
 
 import getpass
 import json
+import struct
+import subprocess
 import time
 
 import pytest
@@ -43,6 +45,7 @@ def test_who_waits_for_his_own_limit_keeps_nothing_from_others(limited):
     holder(lab, "-n", "2")
     waiting = waiter(lab, "-n", "2")
     eventually(lambda: json.loads(lab.berth("queue", "--json").out)["waiters"][0]["held_back"])
+    assert "your limit is 2 GPUs at the same time" in lab.berth("queue").out
     # Another user, as far as the rules go: without the limit.
     (lab.directory / "other.toml").write_text("")
     other = Job(lab, "-n", "2", env={"BERTH_SITE_FILE": lab.directory / "other.toml"})
@@ -71,7 +74,8 @@ def test_who_waits_for_his_own_limit_is_told_no_start(limited):
     holder(lab, "-n", "2", "--time", "2h")
     waiting = waiter(lab)
     line = waiting.err.line()
-    assert "over your limit" in line
+    assert "your limit is 2 GPUs at the same time (limits.gpus in the site file), and you have 2" in line
+    assert "conditions" not in line
     assert "to start about" not in line
 
 
@@ -211,17 +215,47 @@ def test_the_longest_time_of_a_user_is_refused_told_and_the_default(limited):
     lease.ends()
 
 
-def zone_where_it_is(hour: int, minute: int = 30, second: int = 0) -> dict[str, str]:
-    """A time zone in which it is that time now, by the clock of this machine."""
+ZONED = """#!/bin/sh
+exec unshare --mount sh -c 'mount --bind "$ZONE" /etc/localtime && exec "$0" "$@"' {program} "$@"
+"""
+
+
+@pytest.fixture
+def zoned(limited):
+    """As `limited`, on a machine whose clock shows what `zone_where_it_is` says."""
+    if subprocess.run(
+        ["unshare", "--mount", "test", "-e", "/etc/localtime"], stderr=subprocess.DEVNULL
+    ).returncode:
+        pytest.skip("needs the right to mount, and a time zone of the machine")
+
+    def make(site: str) -> Lab:
+        lab = limited(site)
+        script = lab.directory / "berth"
+        script.write_text(ZONED.format(program=lab.program))
+        script.chmod(0o755)
+        lab.program = script
+        return lab
+
+    return make
+
+
+def zone_where_it_is(lab: Lab, hour: int, minute: int = 30, second: int = 0) -> dict[str, str]:
+    """The machine's time zone is one in which it is that time now."""
     now = time.gmtime()
-    west = (now.tm_hour - hour) * 3600 + (now.tm_min - minute) * 60 + now.tm_sec - second
-    west %= 24 * 3600
-    return {"TZ": f"XYZ{west // 3600}:{west // 60 % 60:02}:{west % 60:02}"}
+    east = (hour - now.tm_hour) * 3600 + (minute - now.tm_min) * 60 + second - now.tm_sec
+    file = lab.directory / f"zone{hour}-{minute}-{second}"
+    counts = struct.pack(">6l", 0, 0, 0, 0, 1, 4)
+    block = b"TZif2" + bytes(15) + counts + struct.pack(">lBB", east, 0, 0) + b"XYZ\0"
+    # East of Greenwich is negative in the rule for all times after the table.
+    west = abs(east)
+    rule = f"<XYZ>{'-' if east > 0 else ''}{west // 3600}:{west // 60 % 60:02}:{west % 60:02}"
+    file.write_bytes(block * 2 + f"\n{rule}\n".encode())
+    return {"ZONE": str(file)}
 
 
-def test_limits_hold_in_their_hours_and_what_others_allow_waits_for_them(limited):
-    lab = limited('[limits]\ngpus = 4\n[[limits.hours]]\nwhen = "08:00-18:00"\ngpus = 1\ntime = "1h"\n')
-    by_day, at_night = zone_where_it_is(12), zone_where_it_is(3)
+def test_limits_hold_in_their_hours_and_what_others_allow_waits_for_them(zoned):
+    lab = zoned('[limits]\ngpus = 4\n[[limits.hours]]\nwhen = "08:00-18:00"\ngpus = 1\ntime = "1h"\n')
+    by_day, at_night = zone_where_it_is(lab, 12), zone_where_it_is(lab, 3)
     why = "your limit is 1 GPU at the same time (limits.gpus for 08:00-18:00 in the site file)"
     refused = lab.berth("run", "--no-wait", "-n", "4", "--", "true", env=by_day)
     assert refused.status == NOT_NOW
@@ -234,17 +268,25 @@ def test_limits_hold_in_their_hours_and_what_others_allow_waits_for_them(limited
     assert lab.berth("run", "--no-wait", "--time", "2h", "--", "true", env=at_night).status == 0
 
 
-def test_who_waits_for_other_hours_keeps_nothing_from_others_until_they_come(limited):
-    lab = limited('[[limits.hours]]\nwhen = "08:00-18:00"\ngpus = 0\n')
-    waiting = waiter(lab, env=zone_where_it_is(12))
+def test_the_hours_are_those_of_the_machine_whatever_the_user_calls_his_own(zoned):
+    lab = zoned('[[limits.hours]]\nwhen = "08:00-18:00"\ngpus = 0\n')
+    by_day, at_night = zone_where_it_is(lab, 12), zone_where_it_is(lab, 3)
+    for zone in ("UTC", "XYZ8", "XYZ-8", "XYZ12", ":/nowhere"):
+        assert lab.berth("run", "--no-wait", "--", "true", env=by_day | {"TZ": zone}).status == NOT_NOW
+        assert lab.berth("run", "--no-wait", "--", "true", env=at_night | {"TZ": zone}).status == 0
+
+
+def test_who_waits_for_other_hours_keeps_nothing_from_others_until_they_come(zoned):
+    lab = zoned('[[limits.hours]]\nwhen = "08:00-18:00"\ngpus = 0\n')
+    waiting = waiter(lab, env=zone_where_it_is(lab, 12))
     eventually(lambda: json.loads(lab.berth("queue", "--json").out)["waiters"][0]["held_back"])
-    assert Job(lab, "-n", "4", env=zone_where_it_is(3)).starts() == "0,1,2,3"
+    assert Job(lab, "-n", "4", env=zone_where_it_is(lab, 3)).starts() == "0,1,2,3"
     assert not waiting.has_started()
 
 
-def test_who_waits_for_other_hours_starts_when_they_come(limited):
-    lab = limited('[[limits.hours]]\nwhen = "08:00-18:00"\ngpus = 0\n')
+def test_who_waits_for_other_hours_starts_when_they_come(zoned):
+    lab = zoned('[[limits.hours]]\nwhen = "08:00-18:00"\ngpus = 0\n')
     end = time.time() + 4
-    job = Job(lab, env=zone_where_it_is(17, 59, 56))
+    job = Job(lab, env=zone_where_it_is(lab, 17, 59, 56))
     assert job.starts() in "0123"
     assert time.time() >= end - 1

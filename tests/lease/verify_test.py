@@ -119,7 +119,7 @@ def test_a_claim_is_verified_by_what_its_shell_starts(lab):
     "words, status, message",
     [
         ([], 2, "which lease? "),
-        (["nonsense"], 2, "'nonsense' is no lease's id"),
+        (["nonsense"], 2, "'nonsense' is not the id of a lease"),
         (["00aa"], 1, "no live lease has the id 00aa; "),
         (["1", "2"], 2, "one lease at a time"),
     ],

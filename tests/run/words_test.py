@@ -126,7 +126,7 @@ def test_init_of_a_simulated_machine_leaves_the_real_one_alone(lab):
 
 def test_a_key_that_is_not_known_stops_grants_and_not_looks(lab):
     (lab.directory / "site.toml").write_text("hiden_tolerance = '1G'\n")
-    wrong = "site.toml:1: unknown key 'hiden_tolerance'; allowed: commands, hidden_tolerance, "
+    wrong = "site.toml:1: unknown key 'hiden_tolerance', did you mean hidden_tolerance?"
     for look in ("list", "queue", "why"):
         answer = lab.berth(look)
         assert answer.status == 0

@@ -16,6 +16,7 @@ from agent import Agent, curl
 from jobs import eventually, holder, waiter
 from lab import DEADLINE_S
 from openapi_spec_validator import validate
+from probing import probes
 from schemas import FOLDER, OPENAPI, check_described, checked_document, described_answer
 
 
@@ -239,6 +240,18 @@ def test_sigterm_ends_it_cleanly_also_its_streams(agent):
     assert not agent.socket.exists()
 
 
+def test_between_two_looks_that_are_far_apart_the_driver_is_closed(lab):
+    """Else no GPU can be reset while an agent runs."""
+    often = Agent(lab, "--every", "1")
+    assert eventually(lambda: probes(lab))
+    often.process.terminate()
+    often.process.wait(DEADLINE_S)
+    eventually(lambda: not probes(lab))
+    agent = Agent(lab, "--every", "3600")
+    assert len(agent.json("/api/v1/snapshot")["devices"]) == 8
+    eventually(lambda: not probes(lab))
+
+
 def test_sighup_reads_the_file_again_and_a_bad_one_changes_nothing(lab):
     file = lab.directory / "serve.toml"
     file.write_text("every = 1\n")
@@ -247,7 +260,8 @@ def test_sighup_reads_the_file_again_and_a_bad_one_changes_nothing(lab):
     file.write_text("evry = 1\n")
     agent.process.send_signal(signal.SIGHUP)
     assert (
-        f"went on with the old settings: {file}:1: unknown key 'evry'; allowed: listen, " in agent.err.line()
+        f"went on with the old settings: {file}:1: unknown key 'evry', did you mean every?"
+        in agent.err.line()
     )
     file.write_text(f'socket = "{other}"\n')
     agent.process.send_signal(signal.SIGHUP)

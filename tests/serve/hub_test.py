@@ -145,7 +145,7 @@ def test_no_bad_agent_is_more_than_a_row_with_its_error(lab, agent, document, fa
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(good)}\r\n\r\n".encode()
     worlds = {
         "bytes": (saying(b"\0\xff" * 50 + b"\r\n\r\n"), "what it answers is no HTTP"),
-        "page": (answering("<html>"), "its answer: it is no JSON"),
+        "page": (answering("<html>"), "its answer: it is not JSON"),
         "other": (answering('{"kind": "dog"}'), 'document.kind must be "berth-hosts"'),
         "later": (answering(later), "document.version is 2, and this Berth reads 1"),
         "deep": (answering("[" * 100_000), "nested too deep"),
@@ -372,7 +372,7 @@ def test_the_token_is_shown_and_never_told(lab, make_lab, tmp_path):
 
 
 BAD_FILES = {
-    "unknown key": ("a.toml", '[[agent]]\nurl = "self"\nurk = 1\n', "a.toml:3: unknown key 'urk' in [[agent]]; allowed: name, url, token-file,"),
+    "unknown key": ("a.toml", '[[agent]]\nurl = "self"\nurk = 1\n', "a.toml:3: unknown key 'urk' in [[agent]], did you mean url?"),
     "unknown head": ("a.toml", "insecure = true\n", "a.toml:1: unknown key 'insecure'; allowed: token-file, ca-file"),
     "no url": ("a.toml", '\n[[agent]]\nname = "x"\n', 'a.toml:2: [[agent]] needs url = "https://node01:8420", or "self"'),
     "no table": ("a.toml", "agent = 3\n", "a.toml:1: agents are a list of tables: [[agent]]"),
@@ -487,7 +487,7 @@ def test_berth_list_says_why_a_hub_cannot_be_asked(lab, fake, tmp_path):
         (["http://127.0.0.1:1"], 1, "nobody listens at http://127.0.0.1:1"),
         (["http://192.0.2.1"], 2, "plain HTTP over the network"),
         (["node01"], 2, "must be a URL like"),
-        ([fake(answering("<html>")).url], 1, "it is no JSON"),
+        ([fake(answering("<html>")).url], 1, "it is not JSON"),
     ):
         answer = lab.berth("list", "--hub", *words)
         assert (answer.status, answer.out) == (status, "")

@@ -1,6 +1,7 @@
 """Drivers that are missing, broken, hanging or crashing: each ends in a message that says what to do."""
 
 import json
+import re
 
 import pytest
 from probing import LISTING, end_probes, probes
@@ -95,6 +96,17 @@ def test_what_is_old_is_shown_and_nothing_is_granted_by_it(hung):
     answer = hung.berth("run", "--no-wait", "--", "true")
     assert answer.status != 0
     assert "driver not responding since" in answer.err
+
+
+def test_a_request_that_hangs_on_the_driver_is_not_called_impossible_for_ever(hung):
+    for words in (["run", "-n", "4", "--no-wait", "--", "true"], ["why", "-n", "4"]):
+        answer = hung.berth(*words, env=DEADLINE)
+        said = " ".join((answer.out + answer.err).split())
+        # At the second look nothing is known of any.
+        assert re.search(
+            r"does not respond about [24] GPUs; `dmesg \| grep -i xid` shows what it reported", said
+        )
+        assert "never" not in said.lower()
 
 
 def test_once_it_has_ended_the_driver_is_asked_again(hung):

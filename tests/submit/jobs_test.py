@@ -44,7 +44,7 @@ def test_a_job_runs_with_a_gpu_in_the_folder_and_environment_of_its_submit(lab, 
     assert (found["name"], found["state"], found["exit_status"]) == ("train", "ended", 3)
     assert found["devices"] == ["0"] and found["starts"] == 1
     table = lab.berth("jobs").out.splitlines()
-    assert table[0].split() == "JOB NAME STATE SUBMITTED START END GPU EXIT COMMAND".split()
+    assert table[0].split() == "JOB NAME STATE SUBMITTED START END TIME GPU EXIT COMMAND".split()
     assert table[1].split()[:3] == ["1", "train", "failed"]
 
 
@@ -519,12 +519,33 @@ def test_a_disk_that_fills_up_while_a_job_runs_keeps_how_it_ended(lab, small_hom
 def test_two_machines_with_one_home_have_jobs_of_their_own(lab):
     if subprocess.run(["unshare", "--uts", "true"], stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("needs the right to have another host name")
-    there = ["unshare", "--uts", "sh", "-c", 'hostname other; exec "$@"', "sh", lab.program]
+    (lab.directory / "machine-id").write_text(f"{'5' * 32}\n")
+    another = f'hostname other; [ ! -e /etc/machine-id ] || mount --bind {lab.directory}/machine-id /etc/machine-id; exec "$@"'
+    there = ["unshare", "--uts", "--mount", "sh", "-ec", another, "sh", lab.program]
     submit(lab, "--job-name", "here", "--", "true")
     assert lab.run(*there, "submit", "--job-name", "there", "--", "true").out == "1\n"
     assert lab.run(*there, "wait", "1").status == 0
     assert [found["name"] for found in lab.run(*there, "jobs", "--json").json["jobs"]] == ["there"]
     assert [found["name"] for found in told(lab)] == ["here"]
+
+
+def test_a_machine_that_gets_another_name_keeps_its_jobs_and_their_numbers(lab):
+    """Not where it has no machine-id, as in many containers: nobody could tell it from another machine."""
+    machine_id = pathlib.Path("/etc/machine-id")
+    if not machine_id.exists() or len(machine_id.read_text()) < 8:
+        pytest.skip("needs a machine-id")
+    if subprocess.run(["unshare", "--uts", "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("needs the right to have another host name")
+    renamed = ["unshare", "--uts", "sh", "-c", 'hostname other; exec "$@"', "sh", lab.program]
+    assert submit(lab, "--job-name", "before", "--", "true") == "1"
+    lab.berth("wait", "1")
+    assert lab.run(*renamed, "submit", "--job-name", "after", "--", "true").out == "2\n"
+    assert lab.run(*renamed, "wait", "2").status == 0
+    assert [found["name"] for found in lab.run(*renamed, "jobs", "--json").json["jobs"]] == [
+        "before",
+        "after",
+    ]
+    assert [found["name"] for found in told(lab)] == ["before", "after"]
 
 
 def test_one_that_cannot_begin_now_waits_says_why_and_tries_again(lab, tmp_path):

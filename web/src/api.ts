@@ -92,6 +92,7 @@ export interface OwnJob {
   state: "waiting" | "running" | "ended" | "cancelled" | "interrupted";
   in_line: boolean;
   words: string[];
+  command: string;
   folder: string;
   submitted_s: number;
   started_s: number | null;

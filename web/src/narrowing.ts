@@ -74,7 +74,7 @@ export function isJobShown({ host, user, number, name }: JobView): boolean {
 }
 
 export function isOwnJobShown(job: OwnJob): boolean {
-  const text = [`job ${job.id}`, job.name, job.words.join(" "), stateOf(job)].join("\n");
+  const text = [`job ${job.id}`, job.name, job.command, stateOf(job)].join("\n");
   return words.value.length === 0 || hasWords(text.toLowerCase());
 }
 

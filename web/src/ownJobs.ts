@@ -35,8 +35,8 @@ export function endOf({ signal: by, exit_status }: OwnJob): string {
   return by !== null ? `signal ${by}` : `exit status ${exit_status ?? "–"}`;
 }
 
-export function titleOf({ name, words }: OwnJob): string {
-  return name ?? words.join(" ");
+export function titleOf({ name, command }: OwnJob): string {
+  return name ?? command;
 }
 
 /// The last thing that has happened to it.

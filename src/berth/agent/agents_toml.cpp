@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <vector>
 
 #include "berth/agent/agents.h"
 #include "berth/lease/toml.h"
+#include "berth/lease/toml_words.h"
 
 namespace berth::serve {
 namespace {
@@ -33,12 +35,13 @@ constexpr std::array kTextKeys{
     TextKey{"cert-file", [](AgentEntry& e) -> std::string& { return e.access.cert_file; }, true},
     TextKey{"key-file", [](AgentEntry& e) -> std::string& { return e.access.key_file; }, true}};
 
-std::string allowed_in(const AgentTable& table) {
-  std::string names;
+std::vector<std::string_view> known_in(const AgentTable& table) {
+  std::vector<std::string_view> names;
   for (const TextKey& key : kTextKeys) {
-    if (!table.is_head || key.in_head) names += fmt::format("{}{}", names.empty() ? "" : ", ", key.name);
+    if (!table.is_head || key.in_head) names.push_back(key.name);
   }
-  return names + (table.is_head ? ", [[agent]]" : ", insecure");
+  names.push_back(table.is_head ? "[[agent]]" : "insecure");
+  return names;
 }
 
 Result<void> read_key(const AgentTable& table, std::string_view key, const toml::node& node) {
@@ -57,8 +60,7 @@ Result<void> read_key(const AgentTable& table, std::string_view key, const toml:
     return {};
   }
   return wrong_value(table, node,
-                     fmt::format("unknown key '{}'{}; allowed: {}", key, table.is_head ? "" : " in [[agent]]",
-                                 allowed_in(table)));
+                     leasing::unknown_key(key, table.is_head ? "" : "[[agent]]", known_in(table)));
 }
 
 Result<AgentEntry> read_agent(std::string_view path, const toml::node& node, const AgentAccess& access) {
@@ -79,9 +81,12 @@ Result<AgentEntry> read_agent(std::string_view path, const toml::node& node, con
 Result<std::vector<AgentEntry>> agents_from_toml(std::string_view path, std::string_view text,
                                                  const AgentAccess& access) {
   const toml::parse_result parsed = toml::parse(text);
-  if (!parsed)
-    return fail(ErrorCode::failure, fmt::format("{}:{}: {}", path, parsed.error().source().begin.line,
-                                                parsed.error().description()));
+  if (!parsed) {
+    const std::size_t line = parsed.error().source().begin.line;
+    return fail(ErrorCode::failure,
+                fmt::format("{}:{}: {}", path, line,
+                            leasing::words_of_bad_line(text, line, parsed.error().description())));
+  }
   AgentEntry head{"", "", "", access};
   head.access.insecure = false;
   const toml::array* list = nullptr;

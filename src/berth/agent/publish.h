@@ -16,7 +16,7 @@ namespace berth::serve {
 struct Telling {
   std::string hostname;
   std::int64_t now_s = 0;
-  std::int32_t utc_offset_s = 0;
+  render::UtcOffset utc_offset_s = render::always_utc;
   std::int64_t every_s = 1;
   IdleTimes idle;  ///< of the leases, as far as the agent has watched them
   render::LeaseCounts counts;

@@ -17,6 +17,8 @@
 namespace berth::serve {
 namespace {
 
+constexpr std::chrono::seconds kLetsGo{30};
+
 /// Signals are for the thread that serves.
 void block_signals() {
   sigset_t all{};
@@ -70,12 +72,9 @@ void Watcher::look() {
   const auto world = look_at_machine();
   Telling telling;
   telling.hostname = hostname_;
-  const std::time_t now = std::time(nullptr);
-  telling.now_s = now;
+  telling.now_s = std::time(nullptr);
   telling.every_s = every_.load().count();
-  std::tm local{};
-  if (::localtime_r(&now, &local) != nullptr)
-    telling.utc_offset_s = static_cast<std::int32_t>(local.tm_gmtoff);
+  telling.utc_offset_s = sys::utc_offset_s;
   if (world) {
     counter_.see(world->ledger);
     idle_.look(world->ledger, world->facts);
@@ -85,6 +84,8 @@ void Watcher::look() {
   telling.warnings = warnings_;
   telling.history = remember_(world, every_.load());
   publish_(std::make_shared<const Published>(publish(world, telling, number_ += 2)));
+  // While it is open, no GPU can be reset, and MIG mode not be changed.
+  if (every_.load() >= kLetsGo) probe_.reset();
 }
 
 void Watcher::go_on(std::chrono::seconds every) {

@@ -28,7 +28,7 @@ class Watcher {
   /// Each look is given to both functions, in that thread.
   Watcher(source::ProbeOptions options, Remember remember, Publish publish);
 
-  /// One look, in this thread.
+  /// One look, in this thread. If the next one is not soon, the driver is closed until then.
   void look();
   /// Goes on looking until the process ends, because a look that hangs could not be ended. To be called once.
   void go_on(std::chrono::seconds every);

@@ -9,6 +9,7 @@
 #include "berth/core/printable.h"
 #include "berth/core/units.h"
 #include "berth/render/explain.h"
+#include "berth/sys/clock.h"
 
 namespace berth::api {
 namespace {
@@ -23,10 +24,8 @@ std::string waited_in_words(std::chrono::milliseconds waited) {
 render::Style plain_style() {
   render::Style style;
   style.width = render::kUnlimited;
-  const std::time_t now = std::time(nullptr);
-  style.now_s = now;
-  std::tm local{};
-  if (::localtime_r(&now, &local) != nullptr) style.utc_offset_s = static_cast<std::int32_t>(local.tm_gmtoff);
+  style.now_s = std::time(nullptr);
+  style.utc_offset_s = sys::utc_offset_s;
   return style;
 }
 

@@ -91,7 +91,7 @@ class Adopt : public Command {
     for (const auto& [pid, lease] : world.facts.process_leases) {
       if (tree.contains(pid))
         return fail(ErrorCode::failure,
-                    fmt::format("process {} has the lease {} already", pid, to_text(lease)));
+                    fmt::format("process {} has the lease {} already", pid, short_name(world.ledger, lease)));
     }
     for (const Device& device : world.facts.snapshot.devices) {
       // The driver may list what is on an instance for its GPU, too.
@@ -116,9 +116,9 @@ class Adopt : public Command {
       return Output{.out = render::claim_json(
                         {lease.ticket(), lease.devices(), variables,
                          said_end_at_s(lease.ticket(), lease.world().facts.booted_at_s).value_or(0)})};
-    return Output{.out = fmt::format("lease {}: GPU {} for process {} ({}) until it ends\n",
-                                     to_text(lease.ticket().id), lease.labels(), pid_,
-                                     render::short_command(sys::process_command(pid_)))};
+    return Output{.out =
+                      fmt::format("lease {}: GPU {} for process {} ({}) until it ends\n", lease.short_name(),
+                                  lease.labels(), pid_, render::short_command(sys::process_command(pid_)))};
   }
 
   LeaseOptions options_;

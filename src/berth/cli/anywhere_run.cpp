@@ -537,9 +537,8 @@ class Caller {
     const RunOptions& run = options_.run;
     if (!run.verbose && (run.quiet || ::isatty(STDERR_FILENO) != 1)) return;
     const std::string labels = fmt::format("{}", fmt::join(labels_at(host), ","));
-    constexpr std::size_t kShown = 6;
-    const std::string id = to_text(grants_[host]->id);
-    tell(fmt::format("{}: GPU {} (lease {})", hosts_[host].name, labels, id.substr(id.size() - kShown)));
+    tell(fmt::format("{}: GPU {} (lease {})", hosts_[host].name, labels,
+                     short_name(Ledger{}, grants_[host]->id)));
   }
 
   const AnywhereRun& options_;

@@ -80,6 +80,9 @@ class Claim : public Command {
     shell_ = shell_kind(caller_);
     // Nothing would be set, and the lease would be there.
     if (!json_ && ::isatty(STDOUT_FILENO) == 1) return fail(ErrorCode::usage, line_to_type(environment));
+    // VS Code starts a shell to read what ~/.bashrc sets, and ends it: its windows would keep the number of a
+    // GPU that is somebody else's by then.
+    if (!json_ && !variable("VSCODE_RESOLVING_ENVIRONMENT").empty()) return Output{};
     if (!process_) process_ = caller_;
     const auto owner = sys::process_owner(*process_);
     if (owner && *owner != ::geteuid() && ::geteuid() != 0)
@@ -117,18 +120,18 @@ class Claim : public Command {
     if (!lease) return std::unexpected(lease.error());
     Output answer = answer_for(session.place(), *lease);
     Kept kept{std::move(*lease), std::move(answer), process_};
-    if (!wish_.targets.empty()) kept.tell_others = teller(kept.lease.ticket().id);
+    if (!wish_.targets.empty()) kept.tell_others = teller(kept.lease);
     kept.clears_variables = !json_ && shell_ != ShellKind::other && *process_ == caller_;
     return kept;
   }
 
   // The keeper has neither the folder of the caller nor its error stream.
-  std::function<void(NoticeEvent, const std::string&)> teller(TicketId lease) const {
+  std::function<void(NoticeEvent, const std::string&)> teller(const leasing::HeldLease& lease) const {
     auto environment = own_environment();
     if (const auto folder = current_folder())
       environment.push_back(fmt::format("{}={}", kNotifyFolder, *folder));
     environment.push_back(fmt::format("{}={}", kNotifyTerminal, *process_));
-    std::string subject = fmt::format("lease {}", to_text(lease));
+    std::string subject = fmt::format("lease {}", lease.short_name());
     if (!lease_.note.empty()) subject += fmt::format(" ({})", lease_.note);
     return [wish = wish_, environment, subject](NoticeEvent event, const std::string& words) {
       send_notices(wish, {event, "", "", subject, words}, environment, nullptr);
@@ -154,14 +157,17 @@ class Claim : public Command {
     const Ticket* first = place.beside ? find_ticket(lease.world().ledger, place.beside->id) : nullptr;
     const bool is_beside = first != nullptr && first->phase == TicketPhase::granted;
     const bool has_lost_first = place.beside && !is_beside;
-    if (is_beside) answer.err += as_lines({beside_in_words(*place.beside, lease)});
+    const std::string words = got_in_words(is_beside ? first : nullptr, lease);
     if (json_) {
       answer.out = render::claim_json({ticket, lease.devices(), mask.variables,
                                        said_end_at_s(ticket, lease.world().facts.booted_at_s).value_or(0)});
+      if (is_beside) answer.err += as_lines({words});
       return answer;
     }
-    ClaimScript script{
-        to_text(ticket.id), {}, place.ticket_of(ticket.id), ::getpid(), std::string(kKeeperName)};
+    // In a script, or in ~/.bashrc of a shell without a terminal, a first claim has nothing to remark.
+    if (is_beside || ::isatty(STDERR_FILENO) == 1) answer.err += as_lines({words});
+    ClaimScript script{to_text(ticket.id),         lease.short_name(), {},
+                       place.ticket_of(ticket.id), ::getpid(),         std::string(kKeeperName)};
     const auto of_environment = [](const std::string& name) -> std::optional<std::string> {
       const char* value = std::getenv(name.c_str());
       return value == nullptr ? std::nullopt : std::optional<std::string>(value);
@@ -186,15 +192,19 @@ class Claim : public Command {
     return mask;
   }
 
-  static std::string beside_in_words(const Ticket& first, const leasing::HeldLease& lease) {
-    const Snapshot& snapshot = lease.world().facts.snapshot;
-    const Ledger& ledger = lease.world().ledger;
-    const Ticket& ticket = lease.ticket();
-    return fmt::format(
-        "GPU {} (lease {}) beside GPU {} (lease {}), which is held as before. For a part of that one: berth "
-        "claim --inside; for more time: berth extend {} TIME",
-        device_labels(ticket.devices, snapshot), short_name(ledger, ticket.id),
-        device_labels(first.devices, snapshot), short_name(ledger, first.id), short_name(ledger, first.id));
+  // `first`: the lease that its shell had before and still has; or null.
+  std::string got_in_words(const Ticket* first, const leasing::HeldLease& lease) const {
+    const leasing::World& world = lease.world();
+    const std::string who = *process_ == caller_ ? "this shell" : fmt::format("process {}", *process_);
+    const auto end_s = said_end_at_s(lease.ticket(), world.facts.booted_at_s);
+    std::string text = fmt::format("{} now uses GPU {} (lease {})", who, lease.labels(), lease.short_name());
+    if (end_s)
+      text += fmt::format(" until {}", render::clock_time(*end_s, Environment::style_of(STDERR_FILENO)));
+    if (first != nullptr)
+      text += fmt::format("; you still hold GPU {} (lease {})",
+                          device_labels(first->devices, world.facts.snapshot),
+                          short_name(world.ledger, first->id));
+    return text;
   }
 
   LeaseOptions lease_;

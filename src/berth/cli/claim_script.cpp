@@ -64,7 +64,7 @@ std::string is_as_claimed(ShellKind shell, const ClaimedVariable& variable) {
 
 std::string what_happened(const ClaimScript& claim) {
   const ClaimedVariable& mask = claim.variables.front();
-  return fmt::format("berth: the lease {} has ended: {} is {}", claim.lease, mask.name,
+  return fmt::format("berth: the lease {} has ended: {} is {}", claim.name, mask.name,
                      mask.before ? fmt::format("{} again", *mask.before) : "cleared");
 }
 

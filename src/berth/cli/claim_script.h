@@ -22,6 +22,7 @@ struct ClaimedVariable {
 /// What a shell has to do for a claim, and how the shell finds out that the lease has ended.
 struct ClaimScript {
   std::string lease;                       ///< its id
+  std::string name;                        ///< the id as people are told it
   std::vector<ClaimedVariable> variables;  ///< the mask first, BERTH_LEASE last
   std::string ticket;                      ///< path of its ticket, which is removed with the lease
   pid_t keeper = 0;

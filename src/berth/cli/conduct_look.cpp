@@ -17,7 +17,7 @@ Result<ConductLook> look_at_conduct(Environment& environment, const std::vector<
   BERTH_LET(auto world, session.look(everything.request));
   const Ticket* lease = find_ticket(world.ledger, named.ticket.id);
   if (lease == nullptr)
-    return fail(ErrorCode::failure, fmt::format("the lease {} has just ended", to_text(named.ticket.id)));
+    return fail(ErrorCode::failure, fmt::format("the lease {} has just ended", named.name));
   return ConductLook{*lease, short_name(world.ledger, lease->id), std::move(world)};
 }
 

@@ -14,7 +14,9 @@
 #include "berth/cli/logout_warning.h"
 #include "berth/cli/originals.h"
 #include "berth/cli/question.h"
+#include "berth/core/device_memory.h"
 #include "berth/core/job_mask.h"
+#include "berth/core/selector.h"
 #include "berth/core/units.h"
 #include "berth/lease/directory_health.h"
 #include "berth/lease/left_behind.h"
@@ -106,7 +108,8 @@ void check_devices(const Snapshot& snapshot, Findings& findings) {
   for (const Device& device : snapshot.devices) {
     const std::string name = "GPU " + label(device);
     const std::string reset =
-        fmt::format("{} {}", vendor_of(device).reset_command, index_in_vendor(device, snapshot));
+        fmt::format("{} {} (first stop `berth serve` if it runs here: it keeps the driver open)",
+                    vendor_of(device).reset_command, index_in_vendor(device, snapshot));
     if (device.state != DeviceState::ok) {
       findings.push_back(
           {Level::fail, name,
@@ -122,6 +125,24 @@ void check_devices(const Snapshot& snapshot, Findings& findings) {
       findings.push_back({Level::warn, name, "faulty memory waits to be put out of use",
                           "reset it when it is free: " + reset});
     }
+  }
+}
+
+/// A GPU of which nobody can say that it is idle is never granted, and nothing else tells its admin.
+void check_what_is_told(const Snapshot& snapshot, Findings& findings) {
+  for (const Device& device : snapshot.devices) {
+    if (device.state != DeviceState::ok || is_split(device)) continue;
+    const bool lists = device.processes.has_value();
+    const bool measures = device.memory.kind == MemoryKind::unified || memory_in_use(device.memory);
+    if (lists && measures) continue;
+    findings.push_back(
+        {Level::fail, "GPU " + label(device),
+         fmt::format(
+             "the driver does not tell {}, so nobody can say that it is idle, and it is never granted",
+             lists ? "its memory in use" : "which processes use it"),
+         lists ? "often a newer driver tells it. A GPU that uses the machine's memory, of a kind that this "
+                 "Berth does not know, looks so too: try a newer Berth"
+               : "often a newer driver tells it; inside a virtual machine, ask whoever runs the host"});
   }
 }
 
@@ -239,11 +260,11 @@ void check_left_behind(Findings& findings) {
       names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", holder.pid, holder.command);
     findings.push_back(
         {Level::warn, "leases",
-         fmt::format("the command of lease {} has ended, and what it started still holds it: {}", to_text(id),
-                     names),
+         fmt::format("the command of lease {} has ended, and what it started still holds it: {}",
+                     short_name(books->ledger, id), names),
          fmt::format("berth release {} ends both; an ssh-agent or tmux that is to stay is "
                      "started outside of the lease",
-                     to_text(id))});
+                     short_name(books->ledger, id))});
   }
 }
 
@@ -340,7 +361,18 @@ void check_names(const Allowances& limits, Findings& findings) {
   }
 }
 
-void check_site_files(Findings& findings) {
+/// A selector that is misspelt, or that is of a card that was taken out.
+void check_excluded(const SitePolicy& policy, const Snapshot& snapshot, Findings& findings) {
+  for (const ExcludedDevice& each : policy.excluded) {
+    if (!devices_named(each.selector, snapshot).empty()) continue;
+    findings.push_back(
+        {Level::warn, "site file",
+         fmt::format("[[excluded]] names device {}, and this machine has no such GPU", each.selector),
+         "that rule excludes nothing: `berth list` shows the index of each GPU"});
+  }
+}
+
+void check_site_files(const Result<Snapshot>& read, Findings& findings) {
   const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
   if (!files) {
     findings.push_back(
@@ -358,6 +390,7 @@ void check_site_files(Findings& findings) {
                       ""});
   check_names(files->policy.limits.always, findings);
   for (const HourlyAllowances& each : files->policy.limits.hours) check_names(each.limits, findings);
+  if (read) check_excluded(files->policy, *read, findings);
 }
 
 void check_logout(Findings& findings) {
@@ -399,6 +432,7 @@ class Doctor : public Command {
     check_versions(read, findings);
     if (read) {
       check_devices(*read, findings);
+      check_what_is_told(*read, findings);
       check_persistence(*read, findings);
       check_compute_mode(*read, findings);
       check_numbering(*read, findings);
@@ -407,7 +441,7 @@ class Doctor : public Command {
     check_permissions(here.empty() ? vendors() : here, findings);
     check_lease_directory(findings);
     check_left_behind(findings);
-    check_site_files(findings);
+    check_site_files(read, findings);
     check_logout(findings);
     std::error_code ignored;
     std::ranges::copy(distributions_beside_ours(std::filesystem::canonical("/proc/self/exe", ignored)),

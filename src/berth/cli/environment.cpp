@@ -17,6 +17,7 @@
 #include "berth/core/record.h"
 #include "berth/lease/probe.h"
 #include "berth/render/explain.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/system_error.h"
 #include "berth/sys/tick.h"
 
@@ -83,10 +84,8 @@ render::Style Environment::style_of(int descriptor) {
   const bool terminal = ::isatty(descriptor) == 1;
   style.width = terminal ? terminal_width(descriptor) : render::kUnlimited;
   style.colour = terminal && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
-  const std::time_t now = std::time(nullptr);
-  style.now_s = now;
-  std::tm local{};
-  if (::localtime_r(&now, &local) != nullptr) style.utc_offset_s = static_cast<std::int32_t>(local.tm_gmtoff);
+  style.now_s = std::time(nullptr);
+  style.utc_offset_s = sys::utc_offset_s;
   return style;
 }
 
@@ -109,6 +108,16 @@ void keep_standard_descriptors() {
       ::close(file);
     }
   }
+}
+
+void survive_limit_on_file_sizes() {
+  struct sigaction handling{};
+  if (::sigaction(SIGXFSZ, nullptr, &handling) != 0 || handling.sa_handler != SIG_DFL) return;
+  // A handler and not SIG_IGN, which a command that we become or start would inherit.
+  handling = {};
+  handling.sa_handler = [](int) {};
+  handling.sa_flags = SA_RESTART;
+  ::sigaction(SIGXFSZ, &handling, nullptr);
 }
 
 namespace {

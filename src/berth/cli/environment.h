@@ -48,6 +48,10 @@ source::ProbeOptions probe_options();
 /// number, and the answer would be written into that file.
 void keep_standard_descriptors();
 
+/// A write beyond RLIMIT_FSIZE is an error from now on, and does not end this process. What it starts is as
+/// it was.
+void survive_limit_on_file_sizes();
+
 /// All of `text`, or an Error: `failure`. A reader that has gone away is an error and not a signal.
 Result<void> write_all(int descriptor, std::string_view text);
 

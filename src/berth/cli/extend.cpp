@@ -17,6 +17,7 @@
 #include "berth/lease/session.h"
 #include "berth/lease/site_file.h"
 #include "berth/render/text.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 
 namespace berth::cli {
@@ -40,20 +41,19 @@ std::optional<Limit> longest_for_caller(const NamedLease& lease, const SitePolic
   return longest_lease(policy.most_time_s, leasing::limits_now(options));
 }
 
-Result<std::int64_t> longer_time(const Ticket& lease, std::int64_t more_s,
+Result<std::int64_t> longer_time(const Ticket& lease, std::string_view name, std::int64_t more_s,
                                  const std::optional<Limit>& longest) {
   if (!lease.time_s)
-    return fail(
-        ErrorCode::failure,
-        fmt::format("the lease {} has no time limit, so there is nothing to extend", to_text(lease.id)));
+    return fail(ErrorCode::failure,
+                fmt::format("the lease {} has no time limit, so there is nothing to extend", name));
   const std::int64_t time_s = *lease.time_s + more_s;
   const std::int64_t most_s = longest ? longest->most : kLongestTimeS;
   if (time_s <= most_s) return time_s;
   return fail(
       ErrorCode::impossible,
       fmt::format("the lease {} has {}, and with {} more it would have {}: a lease {} lasts {} at most{}",
-                  to_text(lease.id), time_for_people(*lease.time_s), time_for_people(more_s),
-                  time_for_people(time_s), longest ? "here" : "with a time", time_for_people(most_s),
+                  name, time_for_people(*lease.time_s), time_for_people(more_s), time_for_people(time_s),
+                  longest ? "here" : "with a time", time_for_people(most_s),
                   longest ? fmt::format(" ({} in the site file)", longest->rule) : ""));
 }
 
@@ -77,7 +77,7 @@ Result<void> delays_nobody(const leasing::Session& session, const Ticket& lease,
                           waiter == nullptr ? "somebody" : name_of(*waiter),
                           render::clock_time(world->facts.booted_at_s + delayed->start,
                                              Environment::style_of(STDERR_FILENO)),
-                          to_text(lease.id)));
+                          short_name(world->ledger, lease.id)));
 }
 
 class Extend : public Command {
@@ -101,15 +101,22 @@ class Extend : public Command {
     BERTH_LET(auto lease, find_named_lease({words.begin(), words.end() - 1}));
     if (::geteuid() != 0 && ::geteuid() != lease.ticket.uid)
       return fail(ErrorCode::failure,
-                  fmt::format("the lease {} is of {}: only its owner and root may extend it",
-                              to_text(lease.ticket.id), sys::user_name(lease.ticket.uid)));
+                  fmt::format("the lease {} is of {}: only its owner and root may extend it", lease.name,
+                              sys::user_name(lease.ticket.uid)));
     const auto longest = longest_for_caller(lease, files.policy);
-    BERTH_LET(const auto time_s, longer_time(lease.ticket, more_s, longest));
+    BERTH_LET(const auto time_s, longer_time(lease.ticket, lease.name, more_s, longest));
     BERTH_LET(const auto session, open_session_at(std::move(lease.place), environment, options_));
     if (::geteuid() == lease.ticket.uid) BERTH_DO(delays_nobody(session, lease.ticket, time_s));
-    BERTH_DO(session.place().store->extend(
-        lease.ticket.id, [&](const Ticket& ticket) { return longer_time(ticket, more_s, longest); }));
-    return Output{};
+    Ticket extended = lease.ticket;
+    BERTH_DO(session.place().store->extend(extended.id, [&](const Ticket& ticket) {
+      extended = ticket;
+      auto longer = longer_time(ticket, lease.name, more_s, longest);
+      if (longer) extended.time_s = *longer;
+      return longer;
+    }));
+    const auto end_s = said_end_at_s(extended, sys::booted_at_s());
+    return Output{.out = fmt::format("the lease {} now ends at {}\n", lease.name,
+                                     render::clock_time(end_s.value_or(0), Environment::style_of(1)))};
   }
 
  private:

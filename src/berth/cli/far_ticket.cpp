@@ -23,9 +23,15 @@ Result<FarTicket> find_far_ticket(const std::vector<LabHost>& hosts, std::string
         ErrorCode::failure,
         fmt::format("no lease and no request on these hosts has the id {}{}", word,
                     silent.empty() ? "" : fmt::format("; not known of {}, which do not answer", silent)));
+  // Of all hosts together: the same short name may stand on two.
+  Ledger together;
+  for (const FarTicket& each : found) {
+    if (const auto id = ticket_id_from_text(each.id)) together.tickets.emplace_back().id = *id;
+  }
   std::string all;
-  for (const FarTicket& each : found)
-    all += fmt::format("{}{} on {}", all.empty() ? "" : ", ", each.id, each.host.name);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    all += fmt::format("{}{} on {}", all.empty() ? "" : ", ", short_name(together, together.tickets[i].id),
+                       found[i].host.name);
   return fail(ErrorCode::usage, fmt::format("{} could be {}; give more digits, or --host", word, all));
 }
 

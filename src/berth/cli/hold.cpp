@@ -116,8 +116,8 @@ std::string tell_who_released(const sys::Descriptor& signals, Kept& kept) {
   const auto who = who_released(call, sender_of(signals));
   if (!who) return "was released";
   if (kept.told && (call.uid != ::geteuid() || !call.because.empty()))
-    tell_on_terminal(*kept.told, fmt::format("the lease {} was released by {}{}",
-                                             to_text(kept.lease.ticket().id), *who, what_is_left(kept)));
+    tell_on_terminal(*kept.told, fmt::format("the lease {} was released by {}{}", kept.lease.short_name(),
+                                             *who, what_is_left(kept)));
   return fmt::format("was released by {}", *who);
 }
 
@@ -127,17 +127,16 @@ std::string time_is_over(const LeaseClock& clock) {
 
 // True: the time of the lease is over.
 bool heed(LeaseClock& clock, const Kept& kept) {
-  const TicketId lease = kept.lease.ticket().id;
   const TimeStep step = clock.step();
   if (step == TimeStep::warn) {
-    if (kept.told) tell_on_terminal(*kept.told, warning_of(clock, lease));
+    if (kept.told) tell_on_terminal(*kept.told, warning_of(clock));
     const auto left = std::chrono::ceil<std::chrono::seconds>(clock.left().value_or(0ms));
     tell_others(kept, NoticeEvent::time,
                 fmt::format("its time is over in {}", duration_for_people(left.count())));
   }
   if (step != TimeStep::ask) return false;
   if (kept.told)
-    tell_on_terminal(*kept.told, fmt::format("the lease {} has ended: {}{}", to_text(lease),
+    tell_on_terminal(*kept.told, fmt::format("the lease {} has ended: {}{}", kept.lease.short_name(),
                                              time_is_over(clock), what_is_left(kept)));
   return true;
 }

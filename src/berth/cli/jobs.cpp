@@ -89,6 +89,9 @@ class JobList : public Command {
     BERTH_DO(settle(anywhere_));
     if (anywhere_.anywhere) return jobs_of_hosts(words);
     BERTH_LET(const auto spool, open_spool());
+    // A program reads all of it each time.
+    reads_all_ = words.empty() && states_.empty() && !watch_.json && ::isatty(STDOUT_FILENO) == 1;
+    told_s_ = reads_all_ ? last_told_s(spool) : 0;
     return show(watch_, [&](render::Layout layout) { return look(spool, words, layout); });
   }
 
@@ -124,10 +127,15 @@ class JobList : public Command {
         output.err += as_lines({started.error().message});
     }
     keep_states(tasks, states_);
+    if (watch_.json) {
+      output.out = render::jobs_json(tasks, layout);
+      return output;
+    }
+    say_behind_whom(tasks);
     const render::Style style = Environment::style_of(1);
-    output.out = watch_.json       ? render::jobs_json(tasks, layout)
-                 : states_.empty() ? render::jobs_table(tasks, style)
-                                   : render::jobs_table(tasks, style, none_is_so());
+    output.out = states_.empty() ? render::jobs_table(tasks, style, render::kNoJobs, told_s_)
+                                 : render::jobs_table(tasks, style, none_is_so());
+    if (reads_all_) note_told(spool);
     return output;
   }
 
@@ -145,6 +153,8 @@ class JobList : public Command {
   WatchOptions watch_;
   std::vector<std::string> states_;
   AnywhereOptions anywhere_;
+  bool reads_all_ = false;   ///< somebody reads the table of all jobs
+  std::int64_t told_s_ = 0;  ///< when somebody did so before
 };
 
 std::string told_hosts(const std::vector<LabHost>& hosts) {
@@ -240,8 +250,12 @@ class JobLog : public OnJobs {
     if (follow_ && tasks.size() > 1)
       return fail(ErrorCode::usage, fmt::format("{} is an array: berth log -f {}", jobs.front().number,
                                                 to_text(tasks.front())));
+    const auto has_log = [&](TaskId id) { return ::access(spool.output_path(id).c_str(), F_OK) == 0; };
+    if (tasks.size() > 1 && std::ranges::none_of(tasks, has_log))
+      tell(fmt::format("no task of job {0} has begun, so there is no log yet; berth jobs {0} shows them",
+                       jobs.front().number));
     for (const TaskId id : tasks) {
-      if (tasks.size() > 1 && ::access(spool.output_path(id).c_str(), F_OK) != 0) continue;
+      if (tasks.size() > 1 && !has_log(id)) continue;
       if (tasks.size() > 1) BERTH_DO(write_log(fmt::format("==> {} <==\n", to_text(id))));
       BERTH_DO(print(spool, id));
     }
@@ -258,9 +272,23 @@ class JobLog : public OnJobs {
       if (!file) file = sys::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
       if (!file && errno != ENOENT) return sys::fail_errno("opening " + path);
       if (file) BERTH_DO(copy(file.get()));
-      if (!follow_ || is_over(standing)) return {};
-      sleep_a_moment();
+      if (follow_ && !is_over(standing)) {
+        sleep_a_moment();
+        continue;
+      }
+      if (standing.starts == 0) tell(never_began(id, standing));
+      return {};
     }
+  }
+
+  static std::string never_began(TaskId id, const TaskStanding& standing) {
+    const std::string why = standing.reason.empty() ? "" : ": " + printable(standing.reason);
+    if (is_over(standing))
+      return fmt::format("job {} was {} before it began, so it has no log{}", to_text(id),
+                         render::standing_word(standing), why);
+    return fmt::format(
+        "job {0} has not begun, so it has no log yet: it is {1}{2}; berth log -f {0} waits for it",
+        to_text(id), render::standing_word(standing), why);
   }
 
   static Result<void> copy(int file) {

@@ -61,11 +61,11 @@ TimeStep LeaseClock::step() {
   return step;
 }
 
-std::string warning_of(const LeaseClock& clock, TicketId lease) {
+std::string warning_of(const LeaseClock& clock) {
   const auto left = std::chrono::ceil<std::chrono::seconds>(warning_before(clock.time()));
   return fmt::format("the lease ends in {}: its time limit is {}; to extend it: berth extend {} TIME",
                      duration_for_people(left.count()), time_for_people(clock.time().count()),
-                     to_text(lease));
+                     clock.lease_name());
 }
 
 }  // namespace berth::cli

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "berth/core/job_time.h"
@@ -28,6 +29,7 @@ class LeaseClock {
   /// Whether SIGTERM was due already.
   bool is_over() const { return job_ && job_->asked; }
   std::chrono::seconds time() const;
+  std::string lease_name() const { return lease_.short_name(); }
   std::chrono::seconds grace() const { return std::chrono::duration_cast<std::chrono::seconds>(job_->grace); }
 
  private:
@@ -41,6 +43,6 @@ class LeaseClock {
 };
 
 /// The warning to the user before a lease ends.
-std::string warning_of(const LeaseClock& clock, TicketId lease);
+std::string warning_of(const LeaseClock& clock);
 
 }  // namespace berth::cli

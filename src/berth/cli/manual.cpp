@@ -81,7 +81,7 @@ how long after its start
 looks whether the command keeps to its lease: a time, or never
 .TP
 .B BERTH_SITE_FILE
-the site file, in place of /etc/berth.toml
+the site file, in place of /etc/berth.toml; it has to be there
 .TP
 .B BERTH_SSH
 the ssh of

@@ -9,25 +9,30 @@
 namespace berth::cli {
 namespace {
 
-Result<Ticket> look_for(store::LeaseStore& store, std::string_view name) {
+struct FoundTicket {
+  Ticket ticket;
+  std::string name;
+};
+
+Result<FoundTicket> look_for(store::LeaseStore& store, std::string_view name) {
   BERTH_LET(auto books, store.look());
   leasing::name_users(books.ledger);
   BERTH_LET(const auto ticket, ticket_named(books.ledger, name));
-  return *ticket;
+  return FoundTicket{*ticket, short_name(books.ledger, ticket->id)};
 }
 
 Result<NamedLease> find_ticket_named(std::string_view name) {
   if (const std::size_t slash = name.rfind('/'); slash != std::string_view::npos)
     name.remove_prefix(slash + 1);
   BERTH_LET(auto place, find_place());
-  auto ticket = look_for(*place.store, name);
-  while (!ticket && !place.around.empty()) {
+  auto found = look_for(*place.store, name);
+  while (!found && !place.around.empty()) {
     static_cast<leasing::Level&>(place) = std::move(place.around.back());
     place.around.pop_back();
-    ticket = look_for(*place.store, name);
+    found = look_for(*place.store, name);
   }
-  if (!ticket) return std::unexpected(ticket.error());
-  return NamedLease{std::move(place), std::move(*ticket)};
+  if (!found) return std::unexpected(found.error());
+  return NamedLease{std::move(place), std::move(found->ticket), std::move(found->name)};
 }
 
 }  // namespace
@@ -38,9 +43,9 @@ Result<NamedLease> find_named_lease(const std::vector<std::string>& words) {
   if (name.empty()) return fail(ErrorCode::usage, "which lease? `berth list` has their ids");
   BERTH_LET(auto found, find_ticket_named(name));
   if (found.ticket.phase == TicketPhase::waiting)
-    return fail(ErrorCode::failure,
-                fmt::format("{0} waits and holds nothing; berth cancel {0} takes it out of the queue",
-                            to_text(found.ticket.id)));
+    return fail(
+        ErrorCode::failure,
+        fmt::format("{0} waits and holds nothing; berth cancel {0} takes it out of the queue", found.name));
   return found;
 }
 
@@ -49,9 +54,9 @@ Result<NamedLease> find_named_request(const std::vector<std::string>& words) {
     return fail(ErrorCode::usage, "which request? one at a time; `berth queue` has their ids");
   BERTH_LET(auto found, find_ticket_named(words.front()));
   if (found.ticket.phase == TicketPhase::granted)
-    return fail(ErrorCode::failure,
-                fmt::format("{0} waits no more, it has its GPUs; berth release {0} ends the lease",
-                            to_text(found.ticket.id)));
+    return fail(
+        ErrorCode::failure,
+        fmt::format("{0} waits no more, it has its GPUs; berth release {0} ends the lease", found.name));
   return found;
 }
 

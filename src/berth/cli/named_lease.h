@@ -12,6 +12,7 @@ namespace berth::cli {
 struct NamedLease {
   leasing::Place place;
   Ticket ticket;
+  std::string name;  ///< its short name
 };
 
 /// The lease that the word means: its id, or the last digits of it, or a value of BERTH_LEASE. Without a

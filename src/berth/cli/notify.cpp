@@ -145,8 +145,9 @@ class NotifyCommand : public Command {
                           ? send_by(sending_of(target, text))
                           : Result<void>(sys::fail_errno(fmt::format("going to {}", folder)));
     if (sent) return Output{};
-    const std::string reason = fmt::format("the notice to {} about its {} was not sent: {}", told_target(to),
-                                           text.event, sent.error().message);
+    const std::string reason =
+        fmt::format("the notice to {} about its {} was not sent: {}", told_target(to),
+                    text.event == to_text(NoticeEvent::fail) ? "failure" : text.event, sent.error().message);
     if (terminal) sys::write_to_terminal_of(*terminal, fmt::format("berth: {}", printable(reason)));
     if (words.empty()) return fail(ErrorCode::failure, reason);
     const std::size_t slash = words.front().rfind('/');

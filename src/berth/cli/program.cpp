@@ -8,6 +8,7 @@
 #include "berth/api/berth.h"
 #include "berth/cli/simulation.h"
 #include "berth/core/printable.h"
+#include "berth/core/text_match.h"
 #include "berth/sys/job_process.h"
 
 namespace berth::cli {
@@ -77,12 +78,12 @@ Error clearer(Error error, const Row& row, std::span<char* const> words) {
 std::unexpected<Error> unknown_command(std::string_view name) {
   const auto names = command_names();
   const auto habit = std::ranges::find(kHabits, name, &Habit::word);
-  const std::string_view meant = habit != kHabits.end() ? habit->meant : nearest(name, names);
+  const std::string_view meant = habit != kHabits.end() ? habit->meant : nearest_word(name, names);
   std::string help = meant.empty() ? "" : fmt::format(", did you mean {}?", meant);
   if (meant.empty() && !sys::cannot_start({std::string(name)}))
     help = fmt::format(" (to run that program: berth run -- {})", printable(name));
-  return fail(ErrorCode::usage, fmt::format("unknown command '{}'{}; there are {}", printable(name), help,
-                                            fmt::join(names, ", ")));
+  return fail(ErrorCode::usage,
+              fmt::format("unknown command '{}'{}; `berth help` lists the commands", printable(name), help));
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ std::string note_release(const NamedLease& named, const std::string& because) {
   const auto noted = named.place.store->note_release(named.ticket.id, call, kNoteWithin);
   if (!noted && !because.empty())
     tell(fmt::format("the reason cannot be handed over: {}", noted.error().message));
-  return fmt::format("berth: the lease {} was released by {}", to_text(named.ticket.id), in_words(call));
+  return fmt::format("berth: the lease {} was released by {}", named.name, in_words(call));
 }
 
 /// Asks whoever has it, and tells what became of that.
@@ -68,9 +68,8 @@ Result<Output> end_ticket(const NamedLease& named, std::int64_t wait_s, std::str
   const Ticket& ticket = named.ticket;
   BERTH_DO(leasing::ask_to_release(*named.place.store, ticket, std::chrono::seconds(wait_s), words));
   const std::string command = render::short_command(ticket.command);
-  return Output{.out =
-                    fmt::format("{} {} of {}{}\n", what_happened, to_text(ticket.id), printable(ticket.user),
-                                command.empty() ? "" : fmt::format(": {}", command))};
+  return Output{.out = fmt::format("{} {} of {}{}\n", what_happened, named.name, printable(ticket.user),
+                                   command.empty() ? "" : fmt::format(": {}", command))};
 }
 
 // A host is listened to for little longer.

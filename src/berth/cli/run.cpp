@@ -247,7 +247,7 @@ class Run {
         tell(fmt::format(
             "the command has ended, but processes that it started still hold the lease: {}; to end them "
             "and the lease: berth release {}",
-            leasing::in_words(left), to_text(lease.ticket().id)));
+            leasing::in_words(left), short_name_));
       }
       until = std::chrono::steady_clock::now() + next_recheck();
     }

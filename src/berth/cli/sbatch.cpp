@@ -2,6 +2,7 @@
 // script and the command line say is told apart by its name alone, as in Slurm: the command line counts.
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -200,6 +201,8 @@ class Sbatch : public Command {
       if (!words.empty()) return fail(ErrorCode::usage, "--wrap and a script exclude each other");
       return fmt::format("#!/bin/sh\n{}\n", found->second);
     }
+    if (words.empty() && ::isatty(STDIN_FILENO) == 1)
+      return fail(ErrorCode::usage, "which script? berth sbatch FILE");
     BERTH_LET(auto text, script_text(file, true));
     return std::move(text).value_or("");
   }

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "berth/cli/serve_options.h"
 #include "berth/lease/toml.h"
+#include "berth/lease/toml_words.h"
 #include "berth/sys/file.h"
 #include "berth/sys/system_error.h"
 
@@ -14,10 +16,10 @@ namespace {
 
 constexpr std::size_t kLongestFile = 1 << 20;
 
-std::string allowed_keys(const Syntax& syntax) {
-  std::string names;
+std::vector<std::string_view> known_keys(const Syntax& syntax) {
+  std::vector<std::string_view> names;
   for (const Option& each : syntax.options) {
-    if (each.name != "config") names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
+    if (each.name != "config") names.push_back(each.name);
   }
   return names;
 }
@@ -64,12 +66,15 @@ Result<void> read_serve_file(const std::string& path, const Syntax& syntax) {
   const auto wrong = [&](const toml::source_region& where, std::string_view what) {
     return fail(ErrorCode::failure, fmt::format("{}:{}: {}", path, where.begin.line, what));
   };
-  if (!parsed) return wrong(parsed.error().source(), parsed.error().description());
+  if (!parsed) {
+    const toml::source_region& where = parsed.error().source();
+    return wrong(where, leasing::words_of_bad_line(text, where.begin.line, parsed.error().description()));
+  }
   for (const auto& [key, value] : parsed.table()) {
     const auto option = std::ranges::find(syntax.options, key.str(), &Option::name);
     if (option == syntax.options.end() || option->name == "config") {
       return wrong(value.source(),
-                   fmt::format("unknown key '{}'; allowed: {}", key.str(), allowed_keys(syntax)));
+                   leasing::unknown_key(key.str(), "", known_keys(syntax), "`berth serve --help`"));
     }
     if (auto result = set(*option, value); !result)
       return wrong(value.source(), fmt::format("{}: {}", key.str(), result.error().message));

@@ -200,10 +200,19 @@ class Submit : public Command {
     submission.job.words = words;
     const std::vector<std::string> variables = environment_of_job(submission.job);
     BERTH_LET(auto kept, keep_job(std::move(submission.job), script.value_or(""), variables));
-    return Output{.out = fmt::format("{}\n", kept.number), .err = std::move(kept.told)};
+    return Output{.out = submitted_in_words(kept.number), .err = std::move(kept.told)};
   }
 
  private:
+  // Scripts read the number alone.
+  static std::string submitted_in_words(std::uint64_t number) {
+    if (::isatty(STDOUT_FILENO) != 1) return fmt::format("{}\n", number);
+    return fmt::format(
+        "submitted job {0}: `berth jobs` shows it, `berth log -f {0}` what it prints, and `berth cancel {0}` "
+        "ends it\n",
+        number);
+  }
+
   // nullopt: the first word is a command. What is a script is kept as it is now: it may be edited while the
   // job waits.
   static Result<std::optional<std::string>> script_of(const std::vector<std::string>& words) {
@@ -269,6 +278,8 @@ Result<std::optional<std::string>> script_text(const std::string& name, bool mus
       return fail(ErrorCode::usage, told + " is longer than 1 MiB");
     }
   }
+  if (input && text.empty())
+    return fail(ErrorCode::usage, "which script? The input is empty: name a file, as in berth sbatch FILE");
   if (!text.starts_with("#!")) {
     if (!must_be_script) return std::nullopt;
     return fail(ErrorCode::usage, fmt::format("{} begins with the program that runs it: #!/bin/bash",

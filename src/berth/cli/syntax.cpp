@@ -8,10 +8,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 
 #include "berth/core/printable.h"
 #include "berth/core/slurm_options.h"
+#include "berth/core/text_match.h"
 #include "berth/render/explain.h"
 
 namespace berth::cli {
@@ -83,7 +83,7 @@ std::string_view meant_by(std::string_view word, std::span<const std::string_vie
   const auto habit = std::ranges::find(kOptionHabits, name, &OptionHabit::word);
   if (habit != kOptionHabits.end() && std::ranges::find(known, habit->meant) != known.end())
     return habit->meant;
-  return nearest(name, known);
+  return nearest_word(name, known);
 }
 
 /// `following`: what stands after it, if it may be its value.
@@ -261,30 +261,6 @@ Result<unsigned> number_at_least(std::string_view text, unsigned least) {
     return fail(ErrorCode::usage, fmt::format("must be a whole number, {} or more", least));
   }
   return value;
-}
-
-std::string_view nearest(std::string_view text, std::span<const std::string_view> known) {
-  std::string_view best;
-  std::size_t best_distance = 3;  // further off is another word, not a slip
-  for (const std::string_view candidate : known) {
-    // Levenshtein's distance, one row at a time.
-    std::vector<std::size_t> row(candidate.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= text.size(); ++i) {
-      std::size_t diagonal = row[0];
-      row[0] = i;
-      for (std::size_t j = 1; j <= candidate.size(); ++j) {
-        const std::size_t change = diagonal + (text[i - 1] == candidate[j - 1] ? 0 : 1);
-        diagonal = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-      }
-    }
-    if (row.back() < best_distance) {
-      best_distance = row.back();
-      best = candidate;
-    }
-  }
-  return best;
 }
 
 }  // namespace berth::cli

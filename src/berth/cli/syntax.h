@@ -59,7 +59,4 @@ std::function<Result<void>(std::string_view)> store_text(std::string& text);
 /// A whole number from `least` up. Error: `usage`.
 Result<unsigned> number_at_least(std::string_view text, unsigned least);
 
-/// The entry of `known` that the user probably meant, or "".
-std::string_view nearest(std::string_view text, std::span<const std::string_view> known);
-
 }  // namespace berth::cli

@@ -279,8 +279,7 @@ Result<ToolResult> TenantTools::release(const Arguments& arguments) const {
     };
     if (std::ranges::any_of(standings, has)) return show_words({"release", to_text(lease.ticket.id)});
   }
-  return fail(ErrorCode::failure,
-              fmt::format("no job of this session has the lease {}", to_text(lease.ticket.id)));
+  return fail(ErrorCode::failure, fmt::format("no job of this session has the lease {}", lease.name));
 }
 
 std::optional<ToolResult> TenantTools::due(const ParkedCall& call) const {

@@ -11,8 +11,7 @@
 
 namespace berth::cli {
 
-TimedEnd::TimedEnd(leasing::HeldLease& lease, std::chrono::seconds grace)
-    : lease_(lease.ticket().id), clock_(lease, grace) {
+TimedEnd::TimedEnd(leasing::HeldLease& lease, std::chrono::seconds grace) : clock_(lease, grace) {
   set_timer();
 }
 
@@ -29,7 +28,7 @@ TimedEnd::Moment TimedEnd::next() const {
 
 std::optional<std::int64_t> TimedEnd::go_on(const std::function<std::vector<pid_t>()>& job) {
   const TimeStep step = clock_.step();
-  if (step == TimeStep::warn) tell(warning_of(clock_, lease_));
+  if (step == TimeStep::warn) tell(warning_of(clock_));
   if (step == TimeStep::ask) ask(job());
   if (step == TimeStep::kill) {
     for (const pid_t pid : job()) ::kill(pid, SIGKILL);

@@ -39,7 +39,6 @@ class TimedEnd {
   void ask(const std::vector<pid_t>& job) const;
   void set_timer();
 
-  TicketId lease_;
   std::string why_;  ///< why it ends, if not because its time is over
   std::optional<pid_t> shell_;
   LeaseClock clock_;

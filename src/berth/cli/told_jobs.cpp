@@ -10,6 +10,11 @@
 #include <fmt/format.h>
 
 #include "berth/cli/question.h"
+#include "berth/core/plan.h"
+#include "berth/core/standing.h"
+#include "berth/lease/look.h"
+#include "berth/lease/place.h"
+#include "berth/render/waiting.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/system_error.h"
 
@@ -46,12 +51,17 @@ void add_told(const store::JobSpool& spool, NumberedJob job, bool arrays_as_one,
     if (!job.job.notify.targets.empty()) {
       if (const auto whole = spool.standing({job.number, {}})) all.not_told = whole->not_told;
     }
+    for (const TaskStanding& each : *standings) all.last_s = std::max(all.last_s, each.last_s);
     tasks.push_back({{job.number, {}}, std::move(job.job), std::move(all), "", counts_of(*standings)});
     return;
   }
   for (std::size_t i = 0; i < ids.size(); ++i)
     tasks.push_back({ids[i], i + 1 < ids.size() ? job.job : std::move(job.job), std::move((*standings)[i]),
                      spool.output_path(ids[i])});
+}
+
+std::string mark_of_told(const store::JobSpool& spool) {
+  return spool.path() + "/told";
 }
 
 }  // namespace
@@ -108,6 +118,42 @@ Option state_option(std::vector<std::string>& states) {
             states.emplace_back(value == kInLineAsked ? std::string_view(kInLine) : value);
             return {};
           }};
+}
+
+void say_behind_whom(std::vector<render::ToldTask>& tasks) {
+  const auto stands = [](const render::ToldTask& task) {
+    return task.standing.in_line && task.standing.reason.empty();
+  };
+  if (std::ranges::none_of(tasks, stands)) return;
+  const auto place = leasing::find_place({});
+  auto books = place ? place->store->look() : std::unexpected(place.error());
+  if (!books) return;
+  leasing::name_users(books->ledger);
+  for (render::ToldTask& task : tasks) {
+    if (!stands(task)) continue;
+    const auto is_its = [&](const Ticket& ticket) {
+      return ticket.phase == TicketPhase::waiting && ticket.pid == task.standing.pid &&
+             ticket.pid_start_ticks == task.standing.pid_start_ticks;
+    };
+    const auto ticket = std::ranges::find_if(books->ledger.tickets, is_its);
+    if (ticket == books->ledger.tickets.end()) continue;
+    const auto before = rivals_before(*ticket, books->ledger);
+    Standing standing{.ticket = *ticket, .position = before.size() + 1};
+    if (!before.empty()) standing.behind = *before.back();
+    task.standing.reason = before.empty() ? "first in line; `berth queue` says for which GPUs it waits"
+                                          : in_one_line(render::told(standing, Snapshot{}, render::Style{}));
+  }
+}
+
+std::int64_t last_told_s(const store::JobSpool& spool) {
+  struct stat status{};
+  return ::stat(mark_of_told(spool).c_str(), &status) == 0 ? status.st_mtime : 0;
+}
+
+void note_told(const store::JobSpool& spool) {
+  const sys::Descriptor file(
+      ::open(mark_of_told(spool).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file) ::futimens(file.get(), nullptr);
 }
 
 void keep_states(std::vector<render::ToldTask>& tasks, const std::vector<std::string>& states) {

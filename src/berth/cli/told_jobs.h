@@ -17,6 +17,13 @@ Result<std::vector<NumberedJob>> all_jobs(const store::JobSpool& spool, std::str
 /// read.
 Result<std::vector<render::ToldTask>> all_told(const store::JobSpool& spool, std::string& told);
 
+/// Says of each task that stands in the queue, and has no reason yet, behind whom it stands there.
+void say_behind_whom(std::vector<render::ToldTask>& tasks);
+
+/// When the user last read the table of all jobs on a terminal, since the epoch; 0: never.
+std::int64_t last_told_s(const store::JobSpool& spool);
+void note_told(const store::JobSpool& spool);
+
 /// Each task of these jobs as it is shown. `told` says in whole lines what could not be read.
 std::vector<render::ToldTask> told_tasks(const store::JobSpool& spool, std::vector<NumberedJob> jobs,
                                          std::string& told);

@@ -207,12 +207,12 @@ Result<void> see_how_it_stands(State& state) {
   if (behind(state) != nullptr && !before.empty()) standing.behind = *before.back();
   standing.ticket.held_back = is_held_back(state);
   standing.starts_at_s.reset();
+  standing.fills_gap_until_s.reset();
   if (standing.ticket.held_back) return {};
   // If there are tickets ahead that were not read, nobody can say when this one starts.
   if (state.ledger.unread > 0) return {};
   const auto starts = expected_starts(state.ledger, state.facts, state.judged_at, state.passed_over);
-  if (const auto mine = starts.find(standing.ticket.id); mine != starts.end())
-    standing.starts_at_s = state.facts.booted_at_s + mine->second;
+  note_start(standing, before, starts, state.facts.booted_at_s);
   return {};
 }
 

@@ -163,7 +163,8 @@ std::string describe(const Process& process, const Culprit& culprit) {
 
 Objection no_outsider(const Case& subject) {
   if (!subject.device.processes)
-    return because("its processes are not available: nobody can say that it is idle");
+    return because(
+        "its processes are not available, so nobody can say that it is idle: `berth doctor` says more");
   Failure failure;
   std::string described;
   for (const Process& process : *subject.device.processes) {
@@ -188,7 +189,9 @@ Objection no_hidden_holder(const Case& subject) {
   // The machine's own memory is in use by everything: the list of processes is all there is to go by.
   if (device.memory.kind == MemoryKind::unified) return std::nullopt;
   const Reading<Unexplained> unexplained = unexplained_memory(device);
-  if (!unexplained) return because("its memory in use is not available: nobody can say that it is idle");
+  if (!unexplained)
+    return because(
+        "its memory in use is not available, so nobody can say that it is idle: `berth doctor` says more");
   const std::uint64_t tolerated = subject.facts.policy.hidden_tolerance_bytes;
   if (unexplained->bytes <= tolerated) return std::nullopt;
   const auto [found, limit] = bytes_side_by_side(unexplained->bytes, tolerated);

@@ -86,19 +86,10 @@ const Field* find_field(std::string_view name) {
 }
 
 std::string_view nearest_field_name(std::string_view name) {
-  std::string_view nearest;
-  unsigned least = 3;
-  const auto consider = [&](std::string_view known) {
-    const unsigned distance = spelling_distance(name, known);
-    // A word whose every letter is wrong is not a misspelling of "cc".
-    if (distance < least && distance * 2 <= known.size()) {
-      least = distance;
-      nearest = known;
-    }
-  };
-  for (const Field& field : fields()) consider(field.name);
-  for (const Alias& alias : kAliases) consider(alias.alias);
-  return nearest;
+  std::vector<std::string_view> known;
+  for (const Field& field : fields()) known.push_back(field.name);
+  for (const Alias& alias : kAliases) known.push_back(alias.alias);
+  return nearest_word(name, known);
 }
 
 std::string field_names() {

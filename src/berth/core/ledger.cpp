@@ -77,8 +77,8 @@ Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text) 
                       text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
   if (!shaped)
     return fail(ErrorCode::usage,
-                fmt::format("'{}' is no lease's id: that is {} hexadecimal digits, or the last few of them",
-                            printable(text), kIdDigits));
+                fmt::format("'{}' is not the id of a lease; `berth list` shows the ids, such as 29d000",
+                            printable(text)));
   std::vector<const Ticket*> named;
   for (const Ticket& ticket : ledger.tickets) {
     if (to_text(ticket.id).ends_with(text)) named.push_back(&ticket);
@@ -88,7 +88,7 @@ Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text) 
                 fmt::format("no live lease has the id {}; `berth list` shows the live leases", text));
   if (named.size() == 1) return named.front();
   std::string ids;
-  for (const Ticket* ticket : named) ids += (ids.empty() ? "" : ", ") + to_text(ticket->id);
+  for (const Ticket* ticket : named) ids += (ids.empty() ? "" : ", ") + short_name(ledger, ticket->id);
   return fail(ErrorCode::usage, fmt::format("{} could be {}; give more digits", text, ids));
 }
 

@@ -53,8 +53,8 @@ using Decide = std::function<std::vector<Turn>(const Line&)>;
 /// Called with the number of jobs that have got their devices so far.
 using Progress = std::function<void(std::size_t started)>;
 
-/// Replays under these rules. Looks whenever a job comes or ends, and when a job has taken as long as was
-/// assumed.
+/// Replays under these rules. Looks whenever a job comes or ends, when a job has taken as long as was
+/// assumed, and from then on whenever its going on opens a gap.
 Replay replay(const Workload& workload, const LineRules& rules, const Progress& tell = {});
 /// Replays with another way to decide. REQUIRES: it lets a job start whenever all devices are free. The rules
 /// say when a job is expected to end.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <vector>
 
 #include "berth/core/replay.h"
@@ -45,11 +46,13 @@ class Replaying {
  private:
   void go_on_to(Moment moment);
   Moment next_moment() const;
+  Moment next_shift() const;
 
   const Workload& workload_;
   const LineRules& rules_;
   const Progress& tell_;
   std::vector<Running> running_;
+  std::multiset<Moment> waiting_lengths_;  ///< how long the jobs that wait are taken to last
   Moment now_ = 0;
   std::size_t free_ = 0;
   std::size_t next_ = 0;  ///< to come

@@ -7,9 +7,6 @@ namespace {
 
 // Who is past what it said is being ended.
 constexpr Moment kEndingSoon = 60;
-// What has gone on for long goes on for longer still: run times have no typical size. Of those tried on
-// published ones, this factor makes the line wait least where half say how long they take and half do not.
-constexpr Moment kLonger = 3;
 
 using Places = std::vector<std::size_t>;
 

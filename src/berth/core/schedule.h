@@ -108,9 +108,13 @@ std::vector<Hold> holds_of(const Line& line, const Wish& wish, const Turn& turn,
 /// Whether two holds have the same device at the same time.
 bool meet(const Hold& a, const Hold& b);
 
+// What has gone on for long goes on for longer still: run times have no typical size. Of those tried on
+// published ones, this factor makes the line wait least where half say how long they take and half do not.
+inline constexpr Moment kLonger = 3;
+
 /// When a lease that began at `since` with the time limit `length` is expected to end; later than `now`. If
 /// its time limit is over, it ends soon. If it has none and has lasted longer than is assumed, it is expected
-/// to last three times as long as it has lasted so far.
+/// to go on for kLonger times as long as it has lasted so far.
 Moment expected_end(Moment since, std::optional<Moment> length, Moment now, const LineRules& rules);
 
 }  // namespace berth

@@ -25,8 +25,19 @@ Request request_of(const Ticket& ticket, const Snapshot& snapshot) {
 std::vector<Verdict> verdicts_on(const Ticket& ticket, const Ledger& ledger, const Facts& facts) {
   Facts of_ticket = facts;
   of_ticket.masks.clear();  // ours is not its owner's
-  const auto verdicts = judge(request_of(ticket, facts.snapshot), ledger, of_ticket);
-  return verdicts.value_or(std::vector<Verdict>{});
+  const bool is_mine = ticket.uid == facts.asker_uid;
+  if (!is_mine) {
+    const auto known = facts.limits_of_waiters.find(ticket.uid);
+    of_ticket.limits.reset();
+    if (known != facts.limits_of_waiters.end()) of_ticket.limits = known->second;
+  }
+  auto verdicts =
+      judge(request_of(ticket, facts.snapshot), ledger, of_ticket).value_or(std::vector<Verdict>{});
+  for (Verdict& verdict : verdicts) {
+    if (verdict.failed == Clause::within_limit && !is_mine)
+      verdict.reason = "its user is at a limit of the site file";
+  }
+  return verdicts;
 }
 
 /// Whether it is free, or in the way is only what leases and the queue tell.
@@ -49,16 +60,16 @@ std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const 
     if (!is_stopped && !ticket->held_back) in_the_way.push_back(ticket);
     if (!is_wanted) continue;
     Standing standing{.ticket = *ticket, .stopped = is_stopped};
-    const Ticket* behind = nullptr;
+    std::vector<const Ticket*> rivals;
     for (std::size_t i = 0; i < before; ++i) {
-      if (!are_rivals(*in_the_way[i], *ticket)) continue;
-      ++standing.position;
-      behind = in_the_way[i];
+      if (are_rivals(*in_the_way[i], *ticket)) rivals.push_back(in_the_way[i]);
     }
+    standing.position += rivals.size();
+    const Ticket* behind = rivals.empty() ? nullptr : rivals.back();
     if (behind != nullptr) standing.behind = *behind;
-    if (behind == nullptr && !standing.stopped) standing.verdicts = verdicts_on(*ticket, ledger, facts);
-    if (const auto start = starts.find(ticket->id); start != starts.end())
-      standing.starts_at_s = facts.booted_at_s + start->second;
+    note_start(standing, rivals, starts, facts.booted_at_s);
+    if ((behind == nullptr || ticket->held_back) && !standing.stopped)
+      standing.verdicts = verdicts_on(*ticket, ledger, facts);
     queue.push_back(std::move(standing));
   }
   return queue;
@@ -87,6 +98,20 @@ std::optional<std::int64_t> expected_start(Ticket newcomer, const std::vector<Ve
   const auto starts = expected_starts(with_it, facts, now, stopped);
   const auto mine = starts.find(newcomer.id);
   return mine == starts.end() ? std::nullopt : std::optional(facts.booted_at_s + mine->second);
+}
+
+void note_start(Standing& standing, const std::vector<const Ticket*>& before,
+                const std::map<TicketId, Moment>& starts, std::int64_t booted_at_s) {
+  const auto mine = starts.find(standing.ticket.id);
+  if (mine == starts.end()) return;
+  standing.starts_at_s = booted_at_s + mine->second;
+  Moment gap_ends = kNever;
+  for (const Ticket* rival : before) {
+    const auto other = starts.find(rival->id);
+    if (other != starts.end() && other->second > mine->second) gap_ends = std::min(gap_ends, other->second);
+  }
+  if (gap_ends == kNever) return;
+  standing.fills_gap_until_s = booted_at_s + gap_ends;
 }
 
 std::string in_one_line(const Standing& standing) {

@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,8 +26,11 @@ struct Standing {
   /// About when the request starts if each job with a time limit takes all of it, in seconds since the epoch.
   /// nullopt: a job that it waits for has no time limit, or the request is too far back in the queue.
   std::optional<std::int64_t> starts_at_s{};
+  /// It is to start before a rival that came earlier, since it fits into the gap before this one's reserved
+  /// start: that start, in seconds since the epoch.
+  std::optional<std::int64_t> fills_gap_until_s{};
   /// Why the request is not granted what it asks for. In a listing of the queue, only the first of its rivals
-  /// has verdicts.
+  /// and those that are held back have verdicts.
   std::vector<Verdict> verdicts{};
   /// The same in words, from the render layer: "1 of 4 free; GPU 3 leased alice 2 h", "behind bob
   /// (train.py)".
@@ -51,6 +56,11 @@ std::optional<Standing> standing_behind(const Ticket& newcomer, const Ledger& le
 std::optional<std::int64_t> expected_start(Ticket newcomer, const std::vector<Verdict>& verdicts,
                                            const Ledger& ledger, const Facts& facts,
                                            const std::set<TicketId>& stopped, Moment now);
+
+/// Notes in the standing when it starts, and whether it fills a gap before one of these rivals that came
+/// earlier. `starts`: as expected_starts.
+void note_start(Standing& standing, const std::vector<const Ticket*>& before,
+                const std::map<TicketId, Moment>& starts, std::int64_t booted_at_s);
 
 /// How a wait goes, in one line: "first in line for 5 min; 1 of 4 free; GPU 3 leased alice 2 h", or "no. 3 in
 /// line for 5 min, behind bob (train.py)".

@@ -1,5 +1,7 @@
 #include "berth/core/text_match.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -63,6 +65,26 @@ unsigned spelling_distance(std::string_view a, std::string_view b) {
     above.swap(row);
   }
   return above[b.size()];
+}
+
+std::string_view nearest_word(std::string_view word, std::span<const std::string_view> known) {
+  std::string_view nearest;
+  unsigned least = 3;  // further off is another word, not a slip
+  for (const std::string_view one : known) {
+    const unsigned distance = spelling_distance(word, one);
+    // A word whose every letter is wrong is not a misspelling of "cc".
+    if (distance >= least || distance * 2 > one.size()) continue;
+    least = distance;
+    nearest = one;
+  }
+  return nearest;
+}
+
+std::string instead_of(std::string_view word, std::span<const std::string_view> known) {
+  constexpr std::size_t kFew = 8;
+  const std::string_view meant = nearest_word(word, known);
+  if (!meant.empty()) return fmt::format(", did you mean {}?", meant);
+  return known.size() > kFew ? "" : fmt::format("; allowed: {}", fmt::join(known, ", "));
 }
 
 }  // namespace berth

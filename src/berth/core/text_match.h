@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,5 +21,12 @@ std::string_view trimmed(std::string_view text);
 /// How many single letters must be added, removed, changed or swapped with their neighbour to turn one text
 /// into the other. "Did you mean" goes by this number.
 unsigned spelling_distance(std::string_view a, std::string_view b);
+
+/// The known word that a misspelled one means; "" if none is near.
+std::string_view nearest_word(std::string_view word, std::span<const std::string_view> known);
+
+/// What to write instead of an unknown word: ", did you mean list?", or "; allowed: device, reason" if none
+/// is near and there are few. Nobody reads a long list in a message: "".
+std::string instead_of(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace berth

@@ -83,7 +83,9 @@ struct Facts {
       locked_by_originals;           ///< UUIDs that an original gpu_scheduler has locked, and nobody leased
   std::uint32_t asker_uid = 0;       ///< the asking user
   std::optional<UserLimits> limits;  ///< of the asking user; nullopt: none
-  std::int64_t booted_at_s = 0;      ///< when the boot clock began, in seconds since the epoch; 0: not known
+  /// Of the users of tickets that are held back, by uid. Empty where nobody asks for the whole queue.
+  std::map<std::uint32_t, UserLimits> limits_of_waiters{};
+  std::int64_t booted_at_s = 0;  ///< when the boot clock began, in seconds since the epoch; 0: not known
 };
 
 /// The same as expressions take it: null if the host does not tell.

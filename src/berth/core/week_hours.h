@@ -8,7 +8,7 @@
 
 namespace berth {
 
-/// A minute of the week, by the wall clock in the time zone of the asking user.
+/// A minute of the week, by the wall clock in the time zone of the machine.
 struct WeekMinute {
   unsigned day = 0;     ///< 0: Monday
   unsigned minute = 0;  ///< of the day, below 1,440

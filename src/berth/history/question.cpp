@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "berth/core/record.h"
+#include "berth/core/text_match.h"
 #include "berth/core/units.h"
 #include "berth/history/thinning.h"
 
@@ -17,8 +18,7 @@ constexpr std::int64_t kMostPoints = 2000;
 Result<void> check_names(const Parameters& parameters, std::initializer_list<std::string_view> allowed) {
   for (const auto& [name, value] : parameters) {
     if (std::ranges::find(allowed, name) != allowed.end()) continue;
-    return fail(ErrorCode::usage,
-                fmt::format("unknown parameter '{}'; allowed: {}", name, fmt::join(allowed, ", ")));
+    return fail(ErrorCode::usage, fmt::format("unknown parameter '{}'{}", name, instead_of(name, allowed)));
   }
   return {};
 }

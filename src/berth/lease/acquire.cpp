@@ -337,6 +337,10 @@ std::string HeldLease::labels() const {
   return device_labels(ticket().devices, world_.facts.snapshot);
 }
 
+std::string HeldLease::short_name() const {
+  return berth::short_name(world_.ledger, ticket().id);
+}
+
 Result<Acquired> acquire_in_turn(const SourceAccess& source, store::LeaseStore& store, const Request& request,
                                  const LookOptions& options, const TicketWords& words,
                                  const Patience& patience, const OnWait& on_wait) {

@@ -41,6 +41,8 @@ class HeldLease {
   std::vector<const Device*> devices() const;
   /// Their labels, with commas.
   std::string labels() const;
+  /// Of the ticket, as people are told it.
+  std::string short_name() const;
   /// The machine as it was when they were granted.
   const World& world() const { return world_; }
   /// What the user should know about the choice, one sentence each.

@@ -62,6 +62,24 @@ void note_originals(World& world) {
   std::erase_if(locked, [&](const std::string& uuid) { return !leases_on(world.ledger, uuid).empty(); });
 }
 
+WeekMinute minute_for(const SiteLimits& limits) {
+  if (limits.hours.empty()) return {};
+  const sys::DayMinute now = sys::machine_minute();
+  return {now.day_of_week, now.minute};
+}
+
+// Of whom others pass over, so that the queue can say whether a limit is why.
+void note_limits_of_waiters(const LookOptions& options, World& world) {
+  const SiteLimits& limits = options.policy.limits;
+  if (!options.asker || limits.empty() || options.books != store::Extent::everything) return;
+  std::map<std::uint32_t, UserLimits>& known = world.facts.limits_of_waiters;
+  for (const Ticket& ticket : world.ledger.tickets) {
+    if (!ticket.held_back || known.contains(ticket.uid)) continue;
+    const Asker waiter{ticket.uid, ticket.user, sys::group_names_of(ticket.uid)};
+    known.emplace(ticket.uid, limits_of(limits, waiter, minute_for(limits)));
+  }
+}
+
 }  // namespace
 
 Asker asker_here() {
@@ -71,8 +89,7 @@ Asker asker_here() {
 
 std::optional<UserLimits> limits_now(const LookOptions& options) {
   if (!options.asker) return std::nullopt;
-  const sys::DayMinute now = sys::local_minute();
-  return limits_of(options.policy.limits, *options.asker, {now.day_of_week, now.minute});
+  return limits_of(options.policy.limits, *options.asker, minute_for(options.policy.limits));
 }
 
 void name_users(Ledger& ledger) {
@@ -139,6 +156,7 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   facts.within = options.within;
   facts.asker_uid = ::geteuid();
   facts.limits = limits_now(options);
+  note_limits_of_waiters(options, world);
   facts.masks = resolve_masks(options.masks, snapshot);
   set_aside(options.adopted, snapshot);
   facts.snapshot = std::move(snapshot);

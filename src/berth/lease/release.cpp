@@ -61,6 +61,11 @@ std::string in_words(const std::vector<pid_t>& pids) {
   return text;
 }
 
+std::string short_name_in(store::LeaseStore& store, TicketId id) {
+  const auto books = store.look();
+  return short_name(books ? books->ledger : Ledger{}, id);
+}
+
 std::vector<pid_t> holders_of(store::LeaseStore& store, TicketId lease) {
   const auto file = store.file_of(lease);
   return file ? sys::processes_that_can_write(*file) : std::vector<pid_t>{};
@@ -69,7 +74,7 @@ std::vector<pid_t> holders_of(store::LeaseStore& store, TicketId lease) {
 Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::chrono::milliseconds patience,
                             std::string_view words) {
   const bool waits = lease.phase == TicketPhase::waiting;
-  const std::string id = fmt::format("{} {}", waits ? "request" : "lease", to_text(lease.id));
+  const std::string id = fmt::format("{} {}", waits ? "request" : "lease", short_name_in(store, lease.id));
   if (::geteuid() != 0 && ::geteuid() != lease.uid)
     return fail(ErrorCode::failure, fmt::format("the {} is of {}: only its owner and root may end it", id,
                                                 sys::user_name(lease.uid)));

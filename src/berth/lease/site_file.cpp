@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <initializer_list>
 #include <map>
 
 #include "berth/core/output_cut.h"
@@ -17,6 +18,7 @@
 #include "berth/core/turn_order.h"
 #include "berth/core/units.h"
 #include "berth/lease/toml.h"
+#include "berth/lease/toml_words.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"
 #include "berth/sys/system_error.h"
@@ -219,8 +221,9 @@ Result<void> read_exclusion(Page& page, const toml::node& node) {
   for (const auto& [key, value] : *entry) {
     const bool is_device = key.str() == "device";
     if (!is_device && key.str() != "reason") {
-      return wrong(page, value,
-                   fmt::format("unknown key '{}' in [[excluded]]; allowed: device, reason", key.str()));
+      return wrong(
+          page, value,
+          unknown_key(key.str(), "[[excluded]]", std::array<std::string_view, 2>{"device", "reason"}));
     }
     // An index is naturally written without quotes.
     const auto* number = value.as_integer();
@@ -299,7 +302,13 @@ struct CountedAllowance {
 constexpr CountedAllowance kCountedAllowances[] = {{"gpus", &Allowance::gpus, "GPUs"},
                                                    {"lab_gpus", &Allowance::lab_gpus, "GPUs"},
                                                    {"waiting", &Allowance::waiting, "requests"}};
-constexpr std::string_view kAllowanceKeys = "gpus, lab_gpus, waiting, time";
+
+/// Those of an allowance, and those that a table has besides.
+std::vector<std::string_view> allowance_keys(std::initializer_list<std::string_view> besides) {
+  std::vector<std::string_view> keys{"gpus", "lab_gpus", "waiting", "time"};
+  keys.insert(keys.end(), besides);
+  return keys;
+}
 
 /// False: an allowance has no such key.
 Result<bool> read_allowance_key(const Page& page, std::string_view key, std::string_view name,
@@ -326,9 +335,7 @@ Result<Allowance> read_allowance(const Page& page, std::string_view key, const t
   }
   for (const auto& [name, value] : *table) {
     BERTH_LET(const bool is_read, read_allowance_key(page, key, name.str(), value, allowance));
-    if (!is_read)
-      return wrong(page, value,
-                   fmt::format("unknown key '{}' in {}; allowed: {}", name.str(), key, kAllowanceKeys));
+    if (!is_read) return wrong(page, value, unknown_key(name.str(), key, allowance_keys({})));
   }
   return allowance;
 }
@@ -371,8 +378,7 @@ Result<HourlyAllowances> read_hourly_limits(const Page& page, const toml::table&
     BERTH_LET(const bool is_read, read_limit_key(page, "limits.hours", name.str(), value, hourly.limits));
     if (!is_read)
       return wrong(page, value,
-                   fmt::format("unknown key '{}' in [[limits.hours]]; allowed: when, {}, users, groups",
-                               name.str(), kAllowanceKeys));
+                   unknown_key(name.str(), "[[limits.hours]]", allowance_keys({"when", "users", "groups"})));
   }
   return hourly;
 }
@@ -402,8 +408,7 @@ Result<void> read_limits(Page& page, std::string_view key, const toml::node& nod
     BERTH_LET(const bool is_read, read_limit_key(page, "limits", name.str(), value, limits.always));
     if (!is_read)
       return wrong(page, value,
-                   fmt::format("unknown key '{}' in [limits]; allowed: {}, users, groups, hours", name.str(),
-                               kAllowanceKeys));
+                   unknown_key(name.str(), "[limits]", allowance_keys({"users", "groups", "hours"})));
   }
   return {};
 }
@@ -414,7 +419,8 @@ Result<LabHost> read_host_table(const Page& page, const toml::table& table) {
   for (const auto& [key, value] : table) {
     const bool is_name = key.str() == "name";
     if (!is_name && key.str() != "program")
-      return wrong(page, value, fmt::format("unknown key '{}' in hosts; allowed: name, program", key.str()));
+      return wrong(page, value,
+                   unknown_key(key.str(), "hosts", std::array<std::string_view, 2>{"name", "program"}));
     BERTH_LET(auto text, text_of(page, value, key.str()));
     if (const auto fit = is_name ? check_host_name(text) : check_host_program(text); !fit)
       return wrong(page, value, fit.error().message);
@@ -460,9 +466,9 @@ Result<HubPlace> read_hub_table(const Page& page, const toml::table& table) {
     }
     const auto text = texts.find(key.str());
     if (text == texts.end())
-      return wrong(
-          page, value,
-          fmt::format("unknown key '{}' in hub; allowed: url, token_file, ca_file, insecure", key.str()));
+      return wrong(page, value,
+                   unknown_key(key.str(), "hub",
+                               std::array<std::string_view, 4>{"url", "token_file", "ca_file", "insecure"}));
     BERTH_LET(*text->second, text_of(page, value, key.str()));
   }
   return hub;
@@ -580,34 +586,15 @@ Result<std::optional<std::string>> read_file(const std::string& path) {
   return *std::move(text);
 }
 
-Result<void> read_into(SiteFiles& files, const std::string& path, bool only_narrow) {
-  if (path.empty()) return {};
+/// False: there is no such file.
+Result<bool> read_into(SiteFiles& files, const std::string& path, bool only_narrow) {
+  if (path.empty()) return false;
   BERTH_LET(const auto text, read_file(path));
-  if (!text) return {};
+  if (!text) return false;
   BERTH_LET(auto policy, apply_site_text(files.policy, *text, path, only_narrow));
   files.policy = std::move(policy);
   files.read.push_back(path);
-  return {};
-}
-
-/// `default_wait = 2h` is no TOML, and its parser speaks of digits. nullopt: the line is wrong in another
-/// way.
-std::optional<std::string> time_without_quotes(std::string_view text, unsigned number) {
-  for (; number > 1; --number) text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
-  std::string_view line = text.substr(0, text.find('\n'));
-  line = trimmed(line.substr(0, line.find('#')));
-  const std::size_t equals = line.find('=');
-  if (equals == std::string_view::npos) return std::nullopt;
-  const std::string_view key = trimmed(line.substr(0, equals));
-  const std::string_view value = trimmed(line.substr(equals + 1));
-  const bool is_time = seconds_from_text(value).has_value();
-  const bool is_word = value == "forever";
-  if (!is_time && !is_word && !bytes_from_text(value)) return std::nullopt;
-  return fmt::format("{}: {} needs quotes: {} = \"{}\"", printable(line),
-                     is_time   ? "a time"
-                     : is_word ? "a word"
-                               : "a size",
-                     printable(key), printable(value));
+  return true;
 }
 
 std::string variable(const char* name) {
@@ -620,7 +607,8 @@ std::string variable(const char* name) {
 SiteFilePaths standard_site_file_paths() {
   SiteFilePaths paths;
   paths.site = variable("BERTH_SITE_FILE");
-  if (paths.site.empty()) paths.site = "/etc/berth.toml";
+  paths.site_is_named = !paths.site.empty();
+  if (!paths.site_is_named) paths.site = "/etc/berth.toml";
   const std::string configuration = variable("XDG_CONFIG_HOME");
   const std::string home = variable("HOME");
   if (configuration.starts_with('/')) {
@@ -633,10 +621,14 @@ SiteFilePaths standard_site_file_paths() {
 
 Result<SiteFiles> read_site_files(const SiteFilePaths& paths) {
   SiteFiles files;
-  if (auto result = read_into(files, paths.site, false); !result) {
-    return std::unexpected(result.error());
-  }
+  BERTH_LET(const bool is_there, read_into(files, paths.site, false));
   BERTH_DO(read_into(files, paths.user, true));
+  // A misspelled path must not put all rules out of force without a word.
+  if (paths.site_is_named && !is_there)
+    files.policy.not_understood.push_back(
+        fmt::format("BERTH_SITE_FILE={} names a file that is not there: correct the path, or unset "
+                    "BERTH_SITE_FILE; /dev/null is a file without rules",
+                    paths.site));
   return files;
 }
 
@@ -644,11 +636,9 @@ Result<SitePolicy> apply_site_text(SitePolicy policy, std::string_view text, std
                                    bool only_narrow) {
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
-    if (const auto told = time_without_quotes(text, parsed.error().source().begin.line))
-      return fail(ErrorCode::failure,
-                  fmt::format("{}:{}: {}", path, parsed.error().source().begin.line, *told));
-    return fail(ErrorCode::failure, fmt::format("{}:{}: {}", path, parsed.error().source().begin.line,
-                                                parsed.error().description()));
+    const std::size_t line = parsed.error().source().begin.line;
+    return fail(ErrorCode::failure, fmt::format("{}:{}: {}", path, line,
+                                                words_of_bad_line(text, line, parsed.error().description())));
   }
   Page page{path, only_narrow, policy};
   const auto hub = parsed.table()["hub"];
@@ -657,12 +647,9 @@ Result<SitePolicy> apply_site_text(SitePolicy policy, std::string_view text, std
   for (const auto& [key, value] : parsed.table()) {
     const auto found = std::ranges::find(kKeys, key.str(), &Key::name);
     if (found == kKeys.end()) {
-      std::string allowed;
-      for (const Key& each : kKeys) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", each.name);
-      policy.not_understood.push_back(
-          wrong(page, value, fmt::format("unknown key '{}'; allowed: {}", key.str(), allowed))
-              .error()
-              .message);
+      std::vector<std::string_view> known;
+      for (const Key& each : kKeys) known.push_back(each.name);
+      policy.not_understood.push_back(wrong(page, value, unknown_key(key.str(), "", known)).error().message);
       continue;
     }
     BERTH_DO(found->read(page, key.str(), value));

@@ -13,8 +13,9 @@ namespace berth::leasing {
 /// The files that a policy may come from. The user's file may only make the rules of the site's file
 /// stricter.
 struct SiteFilePaths {
-  std::string site;  ///< "" for none
-  std::string user;  ///< "" for none
+  std::string site;            ///< "" for none
+  std::string user;            ///< "" for none
+  bool site_is_named = false;  ///< by BERTH_SITE_FILE: then it has to be there
 };
 
 /// $BERTH_SITE_FILE, else /etc/berth.toml; and berth.toml under $XDG_CONFIG_HOME, else ~/.config.
@@ -27,9 +28,9 @@ struct SiteFiles {
 };
 
 /// Error: `failure` if a file is malformed or cannot be read; the message has the file, the line and what is
-/// allowed. A missing file is no error, nor is an unknown key: see
-/// SitePolicy::not_understood. What is no regular file, or longer than 1 MiB, is not read; /dev/null is
-/// empty.
+/// allowed. An unknown key is no error, nor is a file that is named and missing: see
+/// SitePolicy::not_understood. Another file may be missing. What is no regular file, or longer than 1 MiB, is
+/// not read; /dev/null is empty.
 Result<SiteFiles> read_site_files(const SiteFilePaths& paths);
 
 /// `policy` with the rules of `text` added. `path` is for messages. `only_narrow`: an entry that would allow

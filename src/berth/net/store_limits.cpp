@@ -67,7 +67,7 @@ std::optional<std::string> StoreLimits::why_over(const StoreGuest& guest, const 
 
 std::optional<UserLimits> StoreLimits::now_for(const StoreGuest& guest) const {
   if (!guest.asker) return std::nullopt;
-  const sys::DayMinute now = sys::local_minute();
+  const sys::DayMinute now = limits_.hours.empty() ? sys::DayMinute{} : sys::machine_minute();
   return limits_of(limits_, *guest.asker, {now.day_of_week, now.minute});
 }
 

@@ -9,6 +9,7 @@
 #include "berth/core/device_memory.h"
 #include "berth/core/record.h"
 #include "berth/core/units.h"
+#include "berth/core/vendor.h"
 #include "berth/render/waiting.h"
 
 namespace berth::render {
@@ -134,6 +135,38 @@ std::string left_for_shares(const Verdict& verdict, const Device& device) {
   if (left_for_a_share(verdict).empty() || !lendable) return "";
   return fmt::format("; {} of {} are left for shares", bytes_for_people(*verdict.free_bytes),
                      bytes_for_people(*lendable));
+}
+
+/// Devices of which only an answer of the driver is missing: nobody knows whether they could serve the
+/// request.
+std::size_t silent_devices(const Why& why) {
+  const auto devices = devices_of(why.verdicts, why.snapshot);
+  return static_cast<std::size_t>(std::ranges::count_if(devices, [](const Device* device) {
+    return device != nullptr && device->state == DeviceState::unresponsive;
+  }));
+}
+
+bool hangs_on_driver(const Why& why) {
+  const std::size_t silent = silent_devices(why);
+  return silent > 0 && why.possible < why.request.count && why.possible + silent >= why.request.count;
+}
+
+std::string about_silent_devices(const Why& why) {
+  const Device& first = why.snapshot.devices.front();
+  return fmt::format("the driver does not respond about {}; `dmesg | grep -i {}` shows what it reported",
+                     counted(silent_devices(why), "GPU"), vendor_of(first).log_pattern);
+}
+
+/// How to get at the GPUs that a mask hides. "": none are hidden, or enough are free.
+std::string remedy_for_mask(const Why& why, const Style& style) {
+  const auto hidden = std::ranges::find(why.verdicts, Clause::in_mask, &Verdict::failed);
+  if (hidden == why.verdicts.end() || free_devices(why) >= why.request.count) return "";
+  const Device* device = find_device(why.snapshot, hidden->uuid);
+  if (device == nullptr) return "";
+  return wrapped(fmt::format("To use the GPUs outside the mask: unset {}, or --mask ignore.",
+                             vendor_of(*device).mask_variable),
+                 style.width, 0) +
+         "\n";
 }
 
 std::string in_line(const Why& why, const Style& style) {
@@ -366,6 +399,10 @@ std::string explanation(const Why& why, const Style& style) {
   const std::size_t free = free_devices(why);
   if (free >= why.request.count) {
     text += fmt::format("Can be had now: {} free, {} wanted.\n", free, why.request.count);
+  } else if (hangs_on_driver(why)) {
+    text += wrapped(fmt::format("Not now: {} wanted, and {}.", why.request.count, about_silent_devices(why)),
+                    style.width, 0) +
+            "\n";
   } else if (why.possible < why.request.count) {
     text += fmt::format("Never possible on this machine: {} wanted, {} could serve the request.\n",
                         why.request.count, none_or_number(why.possible));
@@ -377,7 +414,7 @@ std::string explanation(const Why& why, const Style& style) {
       text +=
           fmt::format("If you asked now, it would start about {}.\n", clock_time(*why.starts_at_s, style));
   }
-  return text + looser_lines(why, style);
+  return text + remedy_for_mask(why, style) + looser_lines(why, style);
 }
 
 std::string refusal(const Why& why, const Style& style) {
@@ -386,6 +423,8 @@ std::string refusal(const Why& why, const Style& style) {
   if (why.possible < why.request.count && limited != why.verdicts.end()) {
     text =
         fmt::format("this can never be satisfied ({}): {}\n", request_in_words(why.request), limited->reason);
+  } else if (hangs_on_driver(why)) {
+    text = fmt::format("not now ({}): {}\n", request_in_words(why.request), about_silent_devices(why));
   } else if (why.possible < why.request.count) {
     text = fmt::format("this machine can never satisfy the request ({}): it has {}{}\n",
                        request_in_words(why.request), counted(why.verdicts.size(), "GPU"), only_so_many(why));
@@ -393,7 +432,8 @@ std::string refusal(const Why& why, const Style& style) {
     text = fmt::format("not now: {} wanted, {} free{}\n", request_in_words(why.request),
                        none_or_number(free_devices(why)), why.standing ? in_line(why, style) : "");
   }
-  return text + verdict_lines(why.verdicts, why.snapshot, style) + looser_lines(why, style);
+  return text + verdict_lines(why.verdicts, why.snapshot, style) + remedy_for_mask(why, style) +
+         looser_lines(why, style);
 }
 
 }  // namespace berth::render

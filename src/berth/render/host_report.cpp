@@ -302,6 +302,7 @@ void read_queue(const JsonReader& json, HostReport& report) {
     waiter.position = each.maybe<std::size_t>("position").value_or(1);
     if (!each.is_null("behind")) waiter.behind = known.called(read_id(each, "behind"));
     waiter.starts_at_s = each.maybe<std::int64_t>("starts_at_s");
+    waiter.fills_gap_until_s = each.maybe<std::int64_t>("fills_gap_until_s");
     waiter.stopped = each.flag("stopped");
     waiter.ticket.held_back = each.flag("held_back");
     waiter.reason = each.text("reason");
@@ -347,7 +348,7 @@ Result<Json> parse(std::string_view document, DocumentBounds bounds = {}) {
                 fmt::format("it tells of more than {} things, or of {} values, and was not read",
                             bounds.objects, bounds.values));
   Json json = Json::parse(document, nullptr, false);
-  if (json.is_discarded()) return fail(ErrorCode::failure, "it is no JSON");
+  if (json.is_discarded()) return fail(ErrorCode::failure, "it is not JSON");
   return json;
 }
 

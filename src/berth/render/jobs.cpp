@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "berth/core/units.h"
@@ -39,9 +40,18 @@ std::string time_or_none(const std::optional<std::int64_t>& at_s, const Style& s
   return at_s ? clock_time(*at_s, style) : std::string(kUnknown);
 }
 
+// How long it has run, the last time.
+std::string lasted(const TaskStanding& standing, const Style& style) {
+  if (!standing.started_s) return std::string(kUnknown);
+  const bool runs = standing.phase == TaskPhase::running;
+  if (!runs && !standing.ended_s) return std::string(kUnknown);
+  const std::int64_t until_s = runs ? style.now_s : *standing.ended_s;
+  return duration_for_people(std::max<std::int64_t>(0, until_s - *standing.started_s));
+}
+
 constexpr std::size_t kShown = 200;
-constexpr std::size_t kFieldsOfTask = 26;
-constexpr std::size_t kColumns = 9;
+constexpr std::size_t kFieldsOfTask = 27;
+constexpr std::size_t kColumns = 10;
 
 // In a pipe, too, people look for a line a job; JSON has all of it.
 std::string command_line(const std::vector<std::string>& words) {
@@ -51,6 +61,7 @@ std::string command_line(const std::vector<std::string>& words) {
 // Of a task that which it runs. What another host tells of its jobs may be anything.
 std::string command_of(const ToldTask& task) {
   const Job& job = task.job;
+  if (!task.command.empty()) return cut(printable(task.command), kShown);
   if (!job.lines_of.empty()) {
     const std::string file = job.lines_of == "-" ? "standard input" : job.lines_of;
     return cut(printable(task.id.index ? fmt::format("line {} of {}", *task.id.index, file)
@@ -97,6 +108,7 @@ Json task_json(const ToldTask& task) {
   add("state", to_text(standing.phase));
   add("in_line", standing.in_line);
   add("words", task.job.words);
+  add("command", command_of(task));
   add("folder", task.job.folder);
   add("request", task.job.request);
   add("submitted_s", task.job.submitted_s);
@@ -161,6 +173,7 @@ ToldTask task_from(const JsonReader& json) {
   standing.not_told = json.text("not_told");
   standing.cut_bytes = json.number<std::uint64_t>("output_cut_bytes");
   task.output_path = json.text("output");
+  task.command = json.text("command");
   if (const auto counts = json.maybe_object("tasks")) task.counts = counts_from(*counts);
   return task;
 }
@@ -178,25 +191,62 @@ std::string jobs_document(const std::vector<ToldTask>& tasks, const std::vector<
   return dumped(std::move(json), layout);
 }
 
-// What a table has no room for, a line each.
-std::string reasons_of(const std::vector<ToldTask>& tasks, const Style& style) {
-  std::string reasons;
+/// A remark, and the jobs that it is about.
+struct JobRemark {
+  std::string text;
+  std::vector<std::string> ids;
+};
+
+// A thousand jobs that wait for the same share a line.
+void add_remark(std::vector<JobRemark>& remarks, const std::string& id, std::string text) {
+  const auto same = std::ranges::find(remarks, text, &JobRemark::text);
+  if (same == remarks.end())
+    remarks.push_back({std::move(text), {id}});
+  else
+    same->ids.push_back(id);
+}
+
+std::string numbers_of(const std::vector<std::uint64_t>& jobs) {
+  return fmt::format("{} {}", jobs.size() == 1 ? "job" : "jobs", fmt::join(jobs, ", "));
+}
+
+// Why a job that is not in the queue waits, as far as it says so itself.
+std::string waits_for(const ToldTask& task, const Style& style) {
+  const Job& job = task.job;
+  if (job.not_before_s.value_or(0) > style.now_s)
+    return fmt::format("starts at {} at the earliest", clock_time(*job.not_before_s, style));
+  std::vector<std::uint64_t> before = job.after;
+  before.insert(before.end(), job.after_ok.begin(), job.after_ok.end());
+  return before.empty() ? "" : fmt::format("comes after {}", numbers_of(before));
+}
+
+void remark_on(const ToldTask& task, const Style& style, std::vector<JobRemark>& remarks) {
+  const TaskStanding& standing = task.standing;
+  const std::string id =
+      task.host.empty() ? to_text(task.id) : fmt::format("{} on {}", to_text(task.id), printable(task.host));
+  const bool waits = standing.phase == TaskPhase::waiting && !standing.in_line;
+  if (auto why = waits ? waits_for(task, style) : ""; !why.empty()) add_remark(remarks, id, std::move(why));
+  if (!standing.reason.empty()) add_remark(remarks, id, printable(standing.reason));
+  if (!standing.not_told.empty()) add_remark(remarks, id, printable(standing.not_told));
+  if (standing.cut_bytes != 0)
+    add_remark(remarks, id,
+               fmt::format("{} of its output were cut out of the middle; `berth log {}` has the rest",
+                           bytes_for_people(standing.cut_bytes), to_text(task.id)));
+}
+
+// What a table has no room for, a line each. Of what was over at `told_s` the user has read it.
+std::string reasons_of(const std::vector<ToldTask>& tasks, const Style& style, std::int64_t told_s) {
+  std::vector<JobRemark> remarks;
   for (const ToldTask& task : tasks) {
     const TaskStanding& standing = task.standing;
-    const std::string id = task.host.empty()
-                               ? to_text(task.id)
-                               : fmt::format("{} on {}", to_text(task.id), printable(task.host));
-    if (standing.phase == TaskPhase::waiting && task.job.not_before_s.value_or(0) > style.now_s)
-      reasons += fmt::format("job {}: starts at {} at the earliest\n", id,
-                             clock_time(*task.job.not_before_s, style));
-    if (!standing.reason.empty()) reasons += fmt::format("job {}: {}\n", id, printable(standing.reason));
-    if (!standing.not_told.empty()) reasons += fmt::format("job {}: {}\n", id, printable(standing.not_told));
-    if (standing.cut_bytes != 0)
-      reasons +=
-          fmt::format("job {}: {} of its output were cut out of the middle; `berth log {}` has the rest\n",
-                      id, bytes_for_people(standing.cut_bytes), to_text(task.id));
+    const bool was_told = is_over(standing) && standing.last_s != 0 && standing.last_s < told_s;
+    if (!was_told) remark_on(task, style, remarks);
   }
-  return reasons;
+  std::string lines;
+  for (const JobRemark& remark : remarks)
+    lines += fmt::format("{} {}: {}\n", remark.ids.size() == 1 ? "job" : "jobs", label_list(remark.ids),
+                         remark.text);
+  return lines;
 }
 
 }  // namespace
@@ -235,6 +285,7 @@ std::vector<Column> job_columns() {
           {"SUBMITTED", Align::left, 0, 1},
           {"START"},
           {"END"},
+          {"TIME", Align::right, 0, 2},
           {"GPU"},
           {"EXIT"},
           {"COMMAND", Align::left, 12}};
@@ -254,18 +305,20 @@ Row job_row(const ToldTask& task, const Style& style) {
   add(clock_time(task.job.submitted_s, style));
   add(time_or_none(standing.started_s, style));
   add(time_or_none(standing.ended_s, style));
+  add(lasted(standing, style));
   add(standing.devices.empty() ? std::string(kUnknown) : label_list(standing.devices));
   add(ending_of(standing));
   add(command_of(task));
   return row;
 }
 
-std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style, std::string_view if_none) {
+std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style, std::string_view if_none,
+                       std::int64_t told_s) {
   if (tasks.empty()) return std::string(if_none);
   std::vector<Row> rows;
   rows.reserve(tasks.size());
   for (const ToldTask& task : tasks) rows.push_back(job_row(task, style));
-  const std::string reasons = reasons_of(tasks, style);
+  const std::string reasons = reasons_of(tasks, style, told_s);
   std::string text = table(job_columns(), std::move(rows), style);
   return reasons.empty() ? text : text + "\n" + reasons;
 }
@@ -282,7 +335,7 @@ std::string jobs_table(const JobsOfHosts& jobs, const Style& style, std::string_
     }
     text = table(std::move(columns), std::move(rows), style);
   }
-  std::string notes = reasons_of(jobs.tasks, style);
+  std::string notes = reasons_of(jobs.tasks, style, 0);
   for (const UntoldHost& each : jobs.missing)
     notes +=
         wrapped(fmt::format("{}: {}", printable(each.host), printable(each.reason)), style.width, 2) + "\n";

@@ -20,6 +20,7 @@ struct ToldTask {
   std::string output_path;             ///< of the file with its output; "" for an array
   std::optional<TaskCounts> counts{};  ///< of an array
   std::string host{};                  ///< the host on which it was submitted; "": this one
+  std::string command{};               ///< as another host tells it; "": that of the job
 };
 
 /// A host that has not told its jobs.
@@ -38,9 +39,12 @@ struct JobsOfHosts {
 std::vector<Column> job_columns();
 Row job_row(const ToldTask& task, const Style& style);
 
-/// `if_none`: what it says if there are no tasks.
+inline constexpr std::string_view kNoJobs = "no jobs; `berth submit -- COMMAND` makes one\n";
+
+/// `if_none`: what it says if there are no tasks. `told_s`: when the user last read it, since the epoch; the
+/// remarks on what was over by then are left out.
 std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style,
-                       std::string_view if_none = "no jobs; `berth submit -- COMMAND` makes one\n");
+                       std::string_view if_none = kNoJobs, std::int64_t told_s = 0);
 std::string jobs_table(const JobsOfHosts& jobs, const Style& style,
                        std::string_view if_none = "no jobs on these hosts\n");
 /// docs/schema/jobs.json.

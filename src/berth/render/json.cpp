@@ -85,6 +85,7 @@ std::string queue_json(const std::vector<Standing>& waiters, const std::vector<U
     row["starts_at_s"] = nullable(waiter.starts_at_s);
     row["stopped"] = waiter.stopped;
     row["held_back"] = waiter.ticket.held_back;
+    row["fills_gap_until_s"] = nullable(waiter.fills_gap_until_s);
     row["reason"] = waiter.reason;
     json["waiters"].push_back(std::move(row));
   }

@@ -191,7 +191,7 @@ ClientMessage read_request(const Json& id, const std::string& method, const Json
 ClientMessage read_client_line(std::string_view line, std::span<const Tool> tools,
                                const ServerWords& server) {
   const Json message = Json::parse(line, nullptr, false);
-  if (message.is_discarded()) return ClientAnswer{error_line(nullptr, kParseError, "this is no JSON")};
+  if (message.is_discarded()) return ClientAnswer{error_line(nullptr, kParseError, "the line is not JSON")};
   if (!message.is_object())
     return ClientAnswer{error_line(nullptr, kInvalidRequest, "a message must be one object")};
   const std::string method = text_of(message, "method");

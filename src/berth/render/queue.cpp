@@ -49,7 +49,8 @@ Row waiter_row(const Standing& waiter, const Ledger& ledger, bool foresees, cons
           text_cell(ticket.user),
           {std::to_string(ticket.pid)},
           {waited(ticket, style)},
-          {waiter.behind ? short_name(ledger, waiter.behind->id) : std::string(kUnknown)},
+          {waiter.behind && !waiter.fills_gap_until_s ? short_name(ledger, waiter.behind->id)
+                                                      : std::string(kUnknown)},
           text_cell(ticket.request),
           {short_noted_command(ticket)},
           {waiter.reason, Tone::waiting}};

@@ -90,8 +90,11 @@ std::string cut(std::string_view text, std::size_t width) {
 std::string clock_time(std::int64_t at_s, const Style& style) {
   if (at_s == 0) return "";
   using namespace std::chrono;
-  const auto local = sys_seconds(seconds(at_s + style.utc_offset_s));
-  const auto today = floor<days>(sys_seconds(seconds(style.now_s + style.utc_offset_s)));
+  const auto local_at = [&](std::int64_t moment_s) {
+    return sys_seconds(seconds(moment_s + style.utc_offset_s(moment_s)));
+  };
+  const auto local = local_at(at_s);
+  const auto today = floor<days>(local_at(style.now_s));
   const auto day = floor<days>(local);
   const year_month_day date(day);
   const hh_mm_ss time(local - day);

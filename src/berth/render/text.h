@@ -12,13 +12,20 @@ namespace berth::render {
 /// So wide that nothing is cut or wrapped, for output that does not go to a terminal.
 inline constexpr unsigned kUnlimited = 100'000;
 
+/// How far a clock is ahead of UTC at this moment, in seconds. It changes where daylight saving begins or
+/// ends.
+using UtcOffset = std::int32_t (*)(std::int64_t at_s);
+inline std::int32_t always_utc(std::int64_t) {
+  return 0;
+}
+
 /// Everything about the reader that a rendering depends on. The caller passes it in; the code here does not
 /// ask the machine.
 struct Style {
   unsigned width = 80;  ///< columns
   bool colour = false;
-  std::int64_t now_s = 0;         ///< seconds since the epoch
-  std::int32_t utc_offset_s = 0;  ///< of the reader's clock
+  std::int64_t now_s = 0;               ///< seconds since the epoch
+  UtcOffset utc_offset_s = always_utc;  ///< of the reader's clock
 };
 
 /// Columns that the text takes on a terminal: wide characters two, combining ones none. Bytes that are no

@@ -380,7 +380,7 @@ Row cut_to(Row parts, std::size_t width) {
 }
 
 std::string clock_with_seconds(const Style& style) {
-  const std::int64_t of_day = ((style.now_s + style.utc_offset_s) % 86'400 + 86'400) % 86'400;
+  const std::int64_t of_day = ((style.now_s + style.utc_offset_s(style.now_s)) % 86'400 + 86'400) % 86'400;
   return fmt::format("{:02}:{:02}:{:02}", of_day / 3600, of_day / 60 % 60, of_day % 60);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "berth/core/printable.h"
 #include "berth/core/units.h"
 #include "berth/render/explain.h"
 
@@ -54,9 +55,14 @@ std::string reason(const Standing& standing, const Snapshot& snapshot, const Sty
   const auto with_missing = [&](std::string_view why) {
     return missing.empty() ? std::string(why) : fmt::format("{}; {}", missing, why);
   };
-  if (standing.ticket.held_back)
-    return with_missing(
-        "its own conditions are not met, or its user is at a limit, so later requests may start before it");
+  if (standing.ticket.held_back) {
+    const auto limited = std::ranges::find(standing.verdicts, Clause::within_limit, &Verdict::failed);
+    if (limited != standing.verdicts.end())
+      return fmt::format("{}; later requests may start before it", printable(limited->reason));
+    return with_missing("its own conditions are not met, so later requests may start before it");
+  }
+  if (standing.fills_gap_until_s)
+    return fmt::format("fills a gap until {}", clock_time(*standing.fills_gap_until_s, style));
   if (standing.behind) {
     const std::string command = short_command(standing.behind->command);
     return fmt::format("behind {}{}", printable(standing.behind->user),

@@ -171,9 +171,10 @@ Result<void> DirectoryStore::rewrite(TicketId lease, GateLimit limit, const Rewr
   const std::string name = to_text(lease);
   const auto read = read_ticket_file(directory_->leases.get(), name, TicketPhase::granted, lease.value);
   const auto* ticket = std::get_if<Ticket>(&read);
-  if (ticket == nullptr) return fail(ErrorCode::failure, fmt::format("the lease {} has ended", name));
+  if (ticket == nullptr)
+    return fail(ErrorCode::failure, fmt::format("the lease {} has ended", short_name({}, lease)));
   BERTH_LET(const auto file, sys::open_prepared(directory_->leases.get(), name, O_RDWR));
-  if (!file) return fail(ErrorCode::failure, fmt::format("the lease {} has ended", name));
+  if (!file) return fail(ErrorCode::failure, fmt::format("the lease {} has ended", short_name({}, lease)));
   BERTH_LET(const auto text, sys::read_start(file.get(), kTicketMaxBytes));
   BERTH_LET(const auto longer, rewritten(*ticket, text));
   return sys::write_start(file.get(), longer);

@@ -47,11 +47,27 @@ constexpr std::chrono::milliseconds kPatience = 10s;
 constexpr off_t kReserved = 4096;
 constexpr std::uint64_t kNoRoom = 64 << 10;
 
-std::string machine_name() {
+// The folder of this machine in the folder of all machines: "gpu1-0a1b2c3d", by its name and its machine-id.
+// A machine that was given another name keeps the folder that it has.
+std::string machine_folder(const std::string& parent) {
   const auto id = sys::read_whole("/etc/machine-id");
-  std::string text = sys::host_name();
-  if (id && id->size() >= 8) text += "-" + id->substr(0, 8);
-  return text;
+  if (!id || id->size() < 8) return fmt::format("{}/{}", parent, sys::host_name());
+  const std::string ending = "-" + id->substr(0, 8);
+  std::string path = fmt::format("{}/{}{}", parent, sys::host_name(), ending);
+  const auto folder = sys::open_directory(AT_FDCWD, parent);
+  if (::access(path.c_str(), F_OK) == 0 || !folder || !*folder) return path;
+  std::int64_t latest_s = -1;
+  const auto entries = sys::list_directory(folder->get());
+  for (const sys::DirectoryEntry& entry : entries ? *entries : std::vector<sys::DirectoryEntry>{}) {
+    struct stat status{};
+    const std::string other = fmt::format("{}/{}", parent, entry.name);
+    if (!entry.name.ends_with(ending) || ::lstat(other.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
+        status.st_uid != ::geteuid() || status.st_mtime <= latest_s)
+      continue;
+    latest_s = status.st_mtime;
+    path = other;
+  }
+  return path;
 }
 
 // The nearest folder that is there decides: the rest is made in it.
@@ -162,8 +178,8 @@ Result<std::string> JobSpool::standard_path() {
                   "there is no home folder to keep jobs in: neither HOME nor XDG_STATE_HOME is set");
     state += "/.local/state";
   }
-  if (is_on_network(state)) return fmt::format("/var/tmp/berth-jobs-{}/{}", ::geteuid(), machine_name());
-  return fmt::format("{}/berth/jobs/{}", state, machine_name());
+  if (is_on_network(state)) return machine_folder(fmt::format("/var/tmp/berth-jobs-{}", ::geteuid()));
+  return machine_folder(state + "/berth/jobs");
 }
 
 Result<JobSpool> JobSpool::make(const std::string& path) {

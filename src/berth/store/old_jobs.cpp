@@ -16,6 +16,8 @@ namespace berth::store {
 namespace {
 
 constexpr std::int64_t kDayS = 24 * 3600;
+// 2026: no job has ended before there was a Berth, so a clock that said so had not been set.
+constexpr std::int64_t kFirstYearS = 1'767'225'600;
 
 // The file's time says when it was last done. One from the future counts as old: the clock was set.
 bool is_due(const std::string& mark) {
@@ -29,11 +31,12 @@ void set_done(const std::string& mark) {
   if (file) ::futimens(file.get(), nullptr);
 }
 
-// A machine without a battery starts in 1970 and learns the time later: of this boot its own clock counts.
+// A machine without a battery starts in 1970 and learns the time later: of this boot its own clock counts. Of
+// an earlier boot nobody knows how old such a job is, so it stays.
 bool is_older(const TaskStanding& task, std::chrono::seconds age, const std::string& boot) {
   if (task.last_boot.empty()) return true;
   if (task.last_boot == boot) return sys::since_boot() - std::chrono::milliseconds(task.last_boot_ms) > age;
-  return std::time(nullptr) - task.last_s > age.count();
+  return task.last_s >= kFirstYearS && std::time(nullptr) - task.last_s > age.count();
 }
 
 enum class Stage { unknown, not_over, over, old };

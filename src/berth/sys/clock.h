@@ -23,11 +23,16 @@ std::int64_t booted_at_s();
 /// "14:02" today, "2026-03-01 14:02" on another day; in the time zone of the user.
 std::string wall_text(std::int64_t seconds_since_epoch);
 
-/// The present minute of the week in the time zone of the user.
+/// How far the clock of the user is ahead of UTC at that moment, in seconds.
+std::int32_t utc_offset_s(std::int64_t seconds_since_epoch);
+
+/// The present minute of the week in the time zone of the machine, whatever the user's TZ says.
 struct DayMinute {
   unsigned day_of_week = 0;  ///< 0: Monday
   unsigned minute = 0;       ///< of the day
+
+  bool operator==(const DayMinute&) const = default;
 };
-DayMinute local_minute();
+DayMinute machine_minute();
 
 }  // namespace berth::sys

@@ -82,10 +82,13 @@ Result<std::string> read_whole(const std::string& path) {
 }
 
 Result<void> write_start(int file, std::string_view text) {
-  const ssize_t written = ::pwrite(file, text.data(), text.size(), 0);
-  if (written < 0) return fail_errno("writing");
-  if (static_cast<std::size_t>(written) != text.size())
-    return std::unexpected(system_error(ENOSPC, "writing"));
+  // A full disk and a limit on file sizes both take a part first, and say at the rest what they are.
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t written = ::pwrite(file, text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (written < 0) return fail_errno("writing");
+    if (written == 0) return std::unexpected(system_error(ENOSPC, "writing"));
+    done += static_cast<std::size_t>(written);
+  }
   return {};
 }
 

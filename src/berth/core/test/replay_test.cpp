@@ -53,6 +53,14 @@ TEST_CASE("a reservation that slips because somebody goes on opens its hole when
   CHECK(starts_of(workload) == Starts{0, 10 * kHour, kHour});
 }
 
+TEST_CASE("a job that goes on past what was assumed opens a gap when the job that waits fits into it") {
+  // Of two devices one is taken for 100 s. From second 10 on it is expected to go on for three times as long
+  // as it has lasted. The second job wants both, and the third says 60 s: it fits once the first has lasted
+  // 20 s.
+  const Workload workload{2, {job(0, 1, 100), job(1, 2, 10, 10), job(2, 1, 60, 60)}};
+  CHECK(starts_of(workload, {.assumed_s = 10}) == Starts{0, 100, 20});
+}
+
 TEST_CASE("who waited how long, by size and by user, and what stood idle meanwhile") {
   Workload workload{2, {job(0, 1, 100, 100), job(0, 2, 100, 100), job(0, 1, 100, 100)}};
   workload.jobs[2].user = "bob";
@@ -130,8 +138,8 @@ std::vector<Grant> second_by_second(const Workload& workload, const LineRules& r
 TEST_CASE("it grants what a line grants that is looked at every second") {
   rc::check([] {
     const Workload workload = any_workload();
-    // Nobody takes longer than is assumed of him: then what is expected would slip from second to second.
-    const LineRules rules{.assumed_s = *rc::gen::inRange<Moment>(60, 200),
+    // Of some that take longer than is assumed, what is expected slips from second to second.
+    const LineRules rules{.assumed_s = *rc::gen::inRange<Moment>(1, 100),
                           .backfill = *rc::gen::arbitrary<bool>()};
     RC_ASSERT(replay(workload, rules).grants == second_by_second(workload, rules));
   });

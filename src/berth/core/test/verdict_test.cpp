@@ -126,7 +126,7 @@ TEST_CASE("each clause fails with its numbers") {
          f.process_leases = {{99, TicketId{7}}};
        }},
       {"an unknown list of processes", Clause::no_outsider,
-       "its processes are not available: nobody can say that it is idle",
+       "its processes are not available, so nobody can say that it is idle: `berth doctor` says more",
        [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].processes.reset(); }},
       {"memory that nobody owns up to", Clause::no_hidden_holder,
        "hidden holder: 3 GiB in use beyond the listed processes, 512 MiB tolerated",
@@ -149,7 +149,7 @@ TEST_CASE("each clause fails with its numbers") {
          r.allowed_processes = 1;
        }},
       {"unknown memory in use", Clause::no_hidden_holder,
-       "its memory in use is not available: nobody can say that it is idle",
+       "its memory in use is not available, so nobody can say that it is idle: `berth doctor` says more",
        [](Request&, Ledger&, Facts& f) {
          f.snapshot.devices[0].memory.used_bytes.reset();
          f.snapshot.devices[0].memory.free_bytes.reset();

@@ -94,13 +94,38 @@ TEST_CASE("a key that is not known is kept with file and line, beside all that i
   REQUIRE(policy);
   CHECK(policy->default_wait_s == 3600);
   CHECK(policy->not_understood ==
-        std::vector<std::string>{
-            "f:2: unknown key 'tolerance'; allowed: commands, hidden_tolerance, "
-            "default_wait, idle_leftovers, idle_leases, order, backfill, assumed_time, time, time_grace, "
-            "job_output, "
-            "keep_jobs, tenant_gpus, tenant_time, "
-            "limits, hosts, hub, store, host_name, labels, excluded, ignored_programs, ignored_users, "
-            "gpu_scheduler_locks"});
+        std::vector<std::string>{"f:2: unknown key 'tolerance'; docs/manual.md lists the keys"});
+}
+
+TEST_CASE("for a misspelt key the right one is named, and nothing else") {
+  const auto policy = apply_site_text({}, "default_wiat = \"1h\"", "f", false);
+  REQUIRE(policy);
+  CHECK(policy->not_understood ==
+        std::vector<std::string>{"f:1: unknown key 'default_wiat', did you mean default_wait?"});
+  CHECK(apply_site_text({}, "[limits]\nwiating = 2", "f", false).error().message ==
+        "f:2: unknown key 'wiating' in [limits], did you mean waiting?");
+}
+
+TEST_CASE("a text without its quotes is shown with them") {
+  const auto fault = [](const char* text) { return apply_site_text({}, text, "f", false).error().message; };
+  CHECK(fault("# rules\ndefault_wait = 2h  # long\n") ==
+        "f:2: default_wait = 2h: a time needs quotes: default_wait = \"2h\"");
+  CHECK(fault("order=fair") == "f:1: order = fair: a text needs quotes: order = \"fair\"");
+  CHECK(fault("job_output = 100M\r\n") ==
+        "f:1: job_output = 100M: a size needs quotes: job_output = \"100M\"");
+  for (const char* other : {"default_wait = \"2h", "{broken}", "[limits", "hosts = [1, ]]"})
+    CHECK_FALSE(fault(other).contains("needs quotes"));
+}
+
+TEST_CASE("a file that BERTH_SITE_FILE names and that is not there stops what grants") {
+  const auto files = read_site_files({.site = "/nowhere/site.toml", .user = "", .site_is_named = true});
+  REQUIRE(files);
+  REQUIRE(files->policy.not_understood.size() == 1);
+  CHECK(files->policy.not_understood.front().starts_with(
+      "BERTH_SITE_FILE=/nowhere/site.toml names a file that is not there: "));
+  CHECK(read_site_files({.site = "/nowhere/site.toml", .user = ""})->policy.not_understood.empty());
+  CHECK(read_site_files({.site = "/dev/null", .user = "", .site_is_named = true})
+            ->policy.not_understood.empty());
 }
 
 TEST_CASE("what is malformed is named with file and line, and never skipped") {

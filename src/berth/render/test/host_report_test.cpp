@@ -76,6 +76,7 @@ HostReport busy_machine() {
   waiter.stopped = true;
   waiter.ticket.held_back = true;
   waiter.starts_at_s = 1'795'272'200;
+  waiter.fills_gap_until_s = 1'795'279'400;
   waiter.ticket.devices.clear();
   report.waiters = {waiter};
   report.ledger.tickets.push_back(waiter.ticket);
@@ -123,6 +124,7 @@ TEST_CASE("what was read of a machine is written as it was") {
   CHECK(read->waiters.front().stopped);
   CHECK(read->waiters.front().ticket.held_back);
   CHECK(read->waiters.front().starts_at_s == 1'795'272'200);
+  CHECK(read->waiters.front().fills_gap_until_s == 1'795'279'400);
   CHECK(read->ledger.tickets.front().time_s == 7200);
   CHECK(read->ledger.tickets.front().job_pid == 5);
   CHECK(read->ledger.tickets.front().slurm_job == 12);
@@ -174,8 +176,8 @@ TEST_CASE("keys of a later version are left out, and what is missing or wrong is
   const Host host{"node01", std::nullopt, "", 1, std::make_shared<const HostReport>(busy_machine())};
   const std::string document = document_of(host);
   CHECK(fault_of(replaced(document, "\"number\"", "\"new\":[1,{}],\"number\"")).empty());
-  CHECK(fault_of("<html>").find("it is no JSON") != std::string::npos);
-  CHECK(fault_of(document.substr(0, document.size() / 2)).find("it is no JSON") != std::string::npos);
+  CHECK(fault_of("<html>").find("it is not JSON") != std::string::npos);
+  CHECK(fault_of(document.substr(0, document.size() / 2)).find("it is not JSON") != std::string::npos);
   CHECK(fault_of("[]").find("document must be an object") != std::string::npos);
   CHECK(fault_of("{}").find("document.kind is missing") != std::string::npos);
   CHECK(fault_of(std::string(100'000, '[')).find("nested too deep") != std::string::npos);

@@ -39,7 +39,10 @@ TEST_CASE("jobs that another host tells are read as they were written, with the 
   array.output_path.clear();
   array.counts =
       TaskCounts{.waiting = 1, .running = 2, .done = 3, .failed = 4, .cancelled = 5, .interrupted = 6};
-  JobsOfHosts jobs{{a_task(), array}, {}};
+  ToldTask lines = a_task();
+  lines.id = {14, {}};
+  lines.job.lines_of = "/home/ada/commands.txt";
+  JobsOfHosts jobs{{a_task(), array, lines}, {}};
   const auto read = jobs_from_json(jobs_json(jobs.tasks, Layout::line), "gpu1");
   REQUIRE(read);
   for (ToldTask& each : jobs.tasks) each.host = "gpu1";
@@ -62,6 +65,34 @@ TEST_CASE("a task is shown with what it runs") {
   CHECK(table().contains("line 7 of /home/ada/commands.txt"));
   task.id.index.reset();
   CHECK(table().contains("the lines of /home/ada/commands.txt"));
+}
+
+TEST_CASE(
+    "what a table has no room for is said once for all jobs of which it is true, and once to a reader") {
+  ToldTask task = a_task();
+  task.standing = {.phase = TaskPhase::waiting};
+  task.job.not_before_s.reset();
+  std::vector<ToldTask> tasks;
+  for (const std::uint64_t number : {12, 13, 14, 16}) {
+    task.id = {number, {}};
+    tasks.push_back(task);
+  }
+  CHECK(jobs_table(tasks, Style{.width = 200}).contains("\njobs 12-14,16: comes after jobs 3, 4, 5\n"));
+  ToldTask over = a_task();
+  over.standing.last_s = 1'700'000'300;
+  CHECK(jobs_table(std::vector{over}, Style{}, kNoJobs, 1'700'000'300).contains("job 12.7: no room\n"));
+  CHECK_FALSE(jobs_table(std::vector{over}, Style{}, kNoJobs, 1'700'000'301).contains("no room"));
+  // What waits has not been told once and for all.
+  CHECK(jobs_table(tasks, Style{}, kNoJobs, 1'700'000'301).contains("comes after"));
+}
+
+TEST_CASE("how long a job ran is shown, and of one that runs how long it has") {
+  ToldTask task = a_task();
+  CHECK(jobs_table(std::vector{task}, Style{.width = 200}).contains(" 1 min  0,3:1 "));
+  task.standing = {.phase = TaskPhase::running, .started_s = 1'700'000'200};
+  CHECK(jobs_table(std::vector{task}, Style{.width = 200, .now_s = 1'700'007'400}).contains(" 2 h  -"));
+  task.standing.started_s.reset();
+  CHECK_FALSE(jobs_table(std::vector{task}, Style{.width = 200, .now_s = 1'700'007'400}).contains(" h "));
 }
 
 TEST_CASE("what is no document about jobs is refused, whatever it is") {

@@ -44,9 +44,21 @@ TEST_CASE("a time is told in the reader's zone, with the day where it is another
   CHECK(clock_time(kNow - 86400, utc) == "20 Nov 12:48");
   CHECK(clock_time(kNow - 400LL * 86400, utc) == "2025-10-17");
   CHECK(clock_time(0, utc).empty());
-  const Style tokyo{.now_s = kNow, .utc_offset_s = 9 * 3600};
+  const Style tokyo{.now_s = kNow, .utc_offset_s = [](std::int64_t) -> std::int32_t { return 9 * 3600; }};
   CHECK(clock_time(kNow, tokyo) == "21:48");
   CHECK(clock_time(kNow - 22 * 3600, tokyo) == "20 Nov 23:48");
+}
+
+TEST_CASE("a time on the other side of a change of daylight saving has the offset of its own moment") {
+  // Of Berlin: 2026-10-25 01:00 UTC.
+  constexpr std::int64_t kChange = 1'792'890'000;
+  const UtcOffset berlin = [](std::int64_t at_s) -> std::int32_t { return at_s < kChange ? 7200 : 3600; };
+  const Style before{.now_s = kChange - 3600, .utc_offset_s = berlin};
+  CHECK(clock_time(kChange - 7200, before) == "01:00");
+  CHECK(clock_time(kChange + 7200, before) == "04:00");
+  const Style after{.now_s = kChange + 36'000, .utc_offset_s = berlin};
+  CHECK(clock_time(kChange - 7200, after) == "01:00");
+  CHECK(clock_time(kChange - 5 * 3600, after) == "24 Oct 22:00");
 }
 
 TEST_CASE("how long something lasts is never negative, though a clock was set back") {

@@ -1,0 +1,51 @@
+#include "berth/lease/toml_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "berth/core/printable.h"
+#include "berth/core/text_match.h"
+#include "berth/core/units.h"
+
+namespace berth::leasing {
+namespace {
+
+std::string_view line_of(std::string_view text, std::size_t line) {
+  for (; line > 1 && !text.empty(); --line)
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  return text.substr(0, text.find('\n'));
+}
+
+bool is_bare_text(std::string_view value) {
+  const auto fits = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           std::string_view("-_:./+%~@").contains(c);
+  };
+  return !value.empty() && std::ranges::all_of(value, fits);
+}
+
+}  // namespace
+
+std::string words_of_bad_line(std::string_view text, std::size_t line, std::string_view said) {
+  std::string_view statement = line_of(text, line);
+  statement = trimmed(statement.substr(0, statement.find('#')));
+  const std::size_t sign = statement.find('=');
+  if (sign == std::string_view::npos) return std::string(said);
+  const std::string_view key = trimmed(statement.substr(0, sign));
+  const std::string_view value = trimmed(statement.substr(sign + 1));
+  if (!is_bare_text(key) || !is_bare_text(value)) return std::string(said);
+  const std::string_view kind = seconds_from_text(value) ? "a time"
+                                : bytes_from_text(value) ? "a size"
+                                                         : "a text";
+  return fmt::format("{} = {}: {} needs quotes: {} = \"{}\"", key, value, kind, key, value);
+}
+
+std::string unknown_key(std::string_view key, std::string_view where, std::span<const std::string_view> known,
+                        std::string_view list) {
+  const std::string instead = instead_of(key, known);
+  return fmt::format("unknown key '{}'{}{}{}", printable(key), where.empty() ? "" : " in ", where,
+                     instead.empty() ? fmt::format("; {} lists the keys", list) : instead);
+}
+
+}  // namespace berth::leasing
