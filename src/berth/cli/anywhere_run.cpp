@@ -477,7 +477,7 @@ class Caller {
         return;
       }
       // From here on a signal is for the command, wherever that is.
-      signals_.emplace();
+      signals_.emplace(terminal_);
       channel->send(lab::encode(lab::CallerWord::yes));
     } else if (word.kind == Word::Kind::let_go) {
       disconnect(word.host);
@@ -491,11 +491,12 @@ class Caller {
 
   // Before the command has begun, a signal ends the wait.
   void heed_signals() {
-    const auto number = signals_ ? signals_->next() : std::nullopt;
-    if (!number || *number == SIGWINCH) return;
+    const auto signal = signals_ ? signals_->next() : std::nullopt;
+    if (!signal || signal->number == SIGWINCH || signal->number == SIGCONT) return;
+    if (signal->number == SIGTSTP) return SignalReader::stop();
     report_.end();
     for (auto& channel : channels_) channel.reset();
-    sys::end_like({0, *number});
+    sys::end_like({0, signal->number});
   }
 
   Result<int> serve() {

@@ -16,6 +16,7 @@
 #include "berth/core/printable.h"
 #include "berth/sys/quiet_write.h"
 #include "berth/sys/system_error.h"
+#include "berth/sys/terminal.h"
 
 namespace berth::lab {
 namespace {
@@ -49,8 +50,11 @@ Result<Pipe> make_terminal() {
   sys::Descriptor theirs(::ioctl(ours.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!theirs) return sys::fail_errno("making a terminal for ssh");
   termios modes{};
-  // ssh asks for these at the host, and so they are the ones of the user's own terminal.
-  if (::tcgetattr(STDIN_FILENO, &modes) == 0) ::tcsetattr(theirs.get(), TCSANOW, &modes);
+  // ssh asks for these at the host, and so they are the ones of the user's own terminal. While a shell edits
+  // its line there, it has those of the shell: a job in the background gets what a terminal has from the
+  // start.
+  if (sys::is_in_foreground_of(STDIN_FILENO) && ::tcgetattr(STDIN_FILENO, &modes) == 0)
+    ::tcsetattr(theirs.get(), TCSANOW, &modes);
   winsize size{};
   if (::ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0) ::ioctl(ours.get(), TIOCSWINSZ, &size);
   return Pipe{std::move(ours), std::move(theirs)};
