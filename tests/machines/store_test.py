@@ -550,12 +550,33 @@ def test_the_status_says_who_is_there(lab):
     assert "waiting   0\n" in answer.stdout
 
 
-def test_without_an_agent_it_says_what_to_start(lab):
+def without_agent(lab):
+    """The first desk, while no agent runs there."""
     desk = lab.desks[0]
     desk.agent.kill()
     desk.agent.wait(timeout=DEADLINE_S)
-    answer = lab.anywhere("--", "true", env=desk.env())
+    return desk
+
+
+def test_without_an_agent_it_says_what_to_start(lab):
+    answer = lab.anywhere("--", "true", env=without_agent(lab).env())
     assert answer.returncode == 1
+    assert "this request waits for the agent of this machine, 30 s at most" in answer.stderr
+    assert "is `berth serve --store URL` running here?" in answer.stderr
+
+
+def test_one_that_comes_while_the_agent_starts_again_waits_for_it_and_starts(lab):
+    desk = without_agent(lab)
+    job = desk.start("--", "echo", "done")
+    assert "waits for the agent" in job.stderr.readline()
+    desk.start_agent()
+    out, err = job.communicate(timeout=PATIENCE_S)
+    assert (job.returncode, out) == (0, "done\n"), err
+
+
+def test_without_an_agent_one_that_does_not_want_to_wait_does_not(lab):
+    answer = lab.anywhere("--no-wait", "--", "true", env=without_agent(lab).env())
+    assert answer.returncode == 75
     assert "is `berth serve --store URL` running here?" in answer.stderr
 
 
