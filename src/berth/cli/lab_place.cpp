@@ -69,6 +69,9 @@ LabPlace::News LabPlace::heed() {
     if (word == "open") {
       news.opened.push_back(rest);
       let_go_.erase(rest);
+    } else if (word == "answer") {
+      // One that was left meanwhile is none of the agent's any more.
+      if (std::ranges::find(hosts_, rest) != hosts_.end()) link_->send("here " + rest);
     } else if (word == "close") {
       news.closed.push_back(rest);
     } else if (word == "limit") {
