@@ -114,11 +114,11 @@ def as_seen_by_the_kernel(uid):
         os.seteuid(0)
 
 
-def place_of(desk, mark, host="gpu1", uid=0):
+def place_of(desk, mark, host="gpu1", uid=0, lane=1):
     """A place in the line, by hand: the lines that the agent says."""
     asker = socket.socket(socket.AF_UNIX)
     asker.settimeout(DEADLINE_S)
     with as_seen_by_the_kernel(uid) if uid else contextlib.nullcontext():
         asker.connect(str(desk.socket))
-    asker.sendall(f"wait {mark} 1 {host}\n".encode())
+    asker.sendall(f"wait {mark} {lane} {host}\n".encode())
     return asker, asker.makefile("r")

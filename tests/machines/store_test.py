@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import threading
 import urllib.error
 from base64 import b64encode
@@ -550,13 +551,75 @@ def test_the_status_says_who_is_there(lab):
     assert "waiting   0\n" in answer.stdout
 
 
-def test_without_an_agent_it_says_what_to_start(lab):
+def without_agent(lab):
+    """The first desk, while no agent runs there."""
     desk = lab.desks[0]
     desk.agent.kill()
     desk.agent.wait(timeout=DEADLINE_S)
-    answer = lab.anywhere("--", "true", env=desk.env())
+    return desk
+
+
+def test_without_an_agent_it_says_what_to_start(lab):
+    answer = lab.anywhere("--", "true", env=without_agent(lab).env())
     assert answer.returncode == 1
+    assert "this request waits for the agent of this machine, 30 s at most" in answer.stderr
     assert "is `berth serve --store URL` running here?" in answer.stderr
+
+
+def test_one_that_comes_while_the_agent_starts_again_waits_for_it_and_starts(lab):
+    desk = without_agent(lab)
+    job = desk.start("--", "echo", "done")
+    assert "waits for the agent" in job.stderr.readline()
+    desk.start_agent()
+    out, err = job.communicate(timeout=PATIENCE_S)
+    assert (job.returncode, out) == (0, "done\n"), err
+
+
+def test_without_an_agent_one_that_does_not_want_to_wait_does_not(lab):
+    answer = lab.anywhere("--no-wait", "--", "true", env=without_agent(lab).env())
+    assert answer.returncode == 75
+    assert "is `berth serve --store URL` running here?" in answer.stderr
+
+
+# Requests that say nothing
+
+
+def test_many_connections_that_say_nothing_hold_up_nobody(lab):
+    # Of several lanes, and more than a window of each: with a time for each of them it would not start in time.
+    silent = [place_of(lab.desks[0], f"{number:032x}", lane=number % 3 + 1) for number in range(40)]
+    eventually(lambda: len(lab.etcd.keys("ticket")) == 40)
+    answer = lab.anywhere("--", "echo", "done", hosts="gpu1", env=lab.desks[1].env())
+    assert (answer.returncode, answer.stdout) == (0, "done\n"), answer.stderr
+    for asker, _ in silent:
+        asker.close()
+
+
+def test_one_that_answers_is_waited_for(lab):
+    asker, lines = place_of(lab.desks[0], "ab" * 16)
+    assert any(line == "answer gpu1\n" for line in iter(lines.readline, ""))
+    asker.sendall(b"here gpu1\n")
+    job = lab.desks[1].start("--", "echo", "done", hosts="gpu1")
+    # Longer than an answer is waited for.
+    with pytest.raises(subprocess.TimeoutExpired):
+        job.wait(timeout=6)
+    asker.sendall(b"joined gpu1\n")
+    out, err = job.communicate(timeout=PATIENCE_S)
+    assert (job.returncode, out) == (0, "done\n"), err
+    asker.close()
+
+
+def test_a_stopped_one_is_passed_and_starts_when_it_goes_on(lab):
+    holder = busy(lab.hosts[0])
+    stopped = [lab.desks[0].waits("--", "true", hosts="gpu1") for _ in range(9)]
+    eventually(lambda: joined(lab) == [0] + [1] * 8)
+    last = stopped[-1]
+    last.send_signal(signal.SIGSTOP)
+    job = lab.desks[1].waits("--", "true", hosts="gpu1")
+    holder.kill()
+    assert job.wait(timeout=PATIENCE_S) == 0
+    assert last.poll() is None
+    last.send_signal(signal.SIGCONT)
+    assert last.wait(timeout=PATIENCE_S) == 0
 
 
 GARBAGE = {

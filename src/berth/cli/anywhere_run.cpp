@@ -241,6 +241,7 @@ class Caller {
     place_ = *std::move(place);
     is_told_ = false;
     limit_.clear();
+    absence_.clear();
     silence_.clear();
     placed_at_ = Clock::now();
     if (wait_) until_ = placed_at_ + *wait_;
@@ -252,6 +253,7 @@ class Caller {
       for (const std::size_t i : hosts_named(name)) open_host(i);
     for (const std::string& name : news.closed)
       for (const std::size_t i : hosts_named(name)) close_host(i);
+    if (news.absent) tell_absence(*news.absent);
     if (news.silent) tell_silence(*news.silent);
     if (news.limit) tell_limit(*news.limit);
     if (news.yes) start_on(*news.yes);
@@ -300,6 +302,15 @@ class Caller {
     tell(fmt::format("this request waits, because {}", why));
   }
 
+  void tell_absence(const std::string& why) {
+    absence_ = why;
+    if (options_.run.quiet || wait_ == 0ms) return;
+    report_.end();
+    tell(why.empty()
+             ? "the agent is there now"
+             : fmt::format("this request waits for the agent of this machine, 30 s at most: {}", why));
+  }
+
   void tell_silence(const std::string& why) {
     silence_ = why;
     if (options_.run.quiet) return;
@@ -324,7 +335,9 @@ class Caller {
         no_wait ? "earlier requests wait for it in the line of the lab"
                 : "earlier requests waited for it in the line of the lab until the time was over";
     if (!limit_.empty()) reason = limit_;
-    if (!silence_.empty())
+    if (!absence_.empty())
+      reason = absence_;
+    else if (!silence_.empty())
       reason = fmt::format("the store of the lab does not answer: {}", silence_);
     else if (!is_told_)
       reason = "the store of the lab does not answer";
@@ -477,7 +490,7 @@ class Caller {
         return;
       }
       // From here on a signal is for the command, wherever that is.
-      signals_.emplace();
+      signals_.emplace(terminal_);
       channel->send(lab::encode(lab::CallerWord::yes));
     } else if (word.kind == Word::Kind::let_go) {
       disconnect(word.host);
@@ -491,11 +504,12 @@ class Caller {
 
   // Before the command has begun, a signal ends the wait.
   void heed_signals() {
-    const auto number = signals_ ? signals_->next() : std::nullopt;
-    if (!number || *number == SIGWINCH) return;
+    const auto signal = signals_ ? signals_->next() : std::nullopt;
+    if (!signal || signal->number == SIGWINCH || signal->number == SIGCONT) return;
+    if (signal->number == SIGTSTP) return SignalReader::stop();
     report_.end();
     for (auto& channel : channels_) channel.reset();
-    sys::end_like({0, *number});
+    sys::end_like({0, signal->number});
   }
 
   Result<int> serve() {
@@ -563,6 +577,7 @@ class Caller {
   std::optional<LabPlace> place_{};
   std::optional<std::size_t> asking_{};  ///< the host for which the store is asked whether to start
   bool is_told_ = false;                 ///< which hosts are open to it
+  std::string absence_{};                ///< why the agent was not reached yet; "": it was
   std::string silence_{};                ///< why the store does not answer; "": it does
   std::string limit_{};                  ///< why its user may not start it now; "": the user may
   std::optional<std::chrono::milliseconds> wait_{};  ///< for each place; nullopt: no limit is said

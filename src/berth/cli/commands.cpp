@@ -42,6 +42,7 @@ std::unique_ptr<Command> make_help();
 std::unique_ptr<Command> make_probe();
 std::unique_ptr<Command> make_lease_helper();
 std::unique_ptr<Command> make_envoy();
+std::unique_ptr<Command> make_terminal_keeper();
 std::unique_ptr<Command> make_conduct();
 std::unique_ptr<Command> make_leases();
 std::unique_ptr<Command> make_job_runner();
@@ -90,6 +91,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"__probe", "", "", false, make_probe},
     {"__lease", "", "", true, make_lease_helper},
     {"__envoy", "", "", true, make_envoy},
+    {"__terminal", "", "", false, make_terminal_keeper},
     {"__conduct", "", "", true, make_conduct},
     {"__leases", "", "", false, make_leases},
     {"__jobs", "", "", false, make_job_runner},

@@ -134,6 +134,7 @@ class Envoy : public Command {
   Syntax syntax() override { return {}; }
 
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+    link_.begin();
     // Whoever cannot be told has gone.
     if (!link_.say(lab::encode(lab::EnvoyHello{std::string(version())}))) return Output{};
     auto status = answer(environment);

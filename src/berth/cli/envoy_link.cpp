@@ -170,7 +170,8 @@ void begin_thread(Work work) {
 
 }  // namespace
 
-EnvoyLink::EnvoyLink() : terminal_(::isatty(STDIN_FILENO) == 1 && ::tcgetattr(STDIN_FILENO, &modes_) == 0) {
+void EnvoyLink::begin() {
+  terminal_ = ::isatty(STDIN_FILENO) == 1 && ::tcgetattr(STDIN_FILENO, &modes_) == 0;
   if (!terminal_) return;
   termios raw = modes_;
   ::cfmakeraw(&raw);

@@ -17,10 +17,10 @@ namespace berth::cli {
 /// the command is to begin, they become the command's.
 class EnvoyLink {
  public:
-  /// From here on a terminal passes every byte as it is, and the error stream there is silent.
-  EnvoyLink();
-
-  bool is_terminal() const { return terminal_; }
+  /// From here on a terminal passes every byte as it is, and the error stream there is silent. To be called
+  /// once, before the rest. Not by a constructor: this process may have to start itself again before it
+  /// speaks, and would then take these modes for the user's.
+  void begin();
 
   /// Writes the whole record. Error: the caller has gone, or reads nothing for half a minute.
   Result<void> say(std::string_view record) const;
@@ -44,7 +44,7 @@ class EnvoyLink {
 
  private:
   termios modes_{};  ///< the terminal's, as the command finds them
-  bool terminal_;
+  bool terminal_ = false;
   sys::Descriptor own_errors_;  ///< with a terminal: the error stream, while it is silent
   std::string heard_;
 };

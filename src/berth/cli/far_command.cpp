@@ -26,6 +26,11 @@ constexpr std::size_t kMostWaiting = 256U << 10U;
 // Streams that nothing comes of for so long after the end of the command are not waited for: something that
 // it left behind has them, or another ssh that shares the connection.
 constexpr auto kSilence = 1s;
+// A shell that brings its job into the foreground tells it nothing.
+constexpr auto kLookForForeground = 200ms;
+// The keys of a terminal whose user has changed nothing.
+constexpr std::string_view kInterruptKey = "\x03";
+constexpr std::string_view kQuitKey = "\x1c";
 
 }  // namespace
 
@@ -51,7 +56,6 @@ void FarCommand::Sink::write_rest() {
 
 Result<sys::JobEnding> FarCommand::serve() {
   std::signal(SIGPIPE, SIG_IGN);
-  if (terminal_) own_terminal_.pass_everything();
   take_output();
   while (!has_all_come()) {
     wait();
@@ -75,10 +79,12 @@ bool FarCommand::has_all_come() const {
 }
 
 void FarCommand::wait() {
-  const bool reads = !input_has_ended_ && channel_.unsent() < kMostWaiting;
+  has_input_ = has_input();
+  const bool reads = has_input_ && !input_has_ended_ && channel_.unsent() < kMostWaiting;
+  const bool writes = !out_.waiting.empty() && !own_terminal_.holds_back_output();
   std::vector<pollfd> others{{signals_.descriptor(), POLLIN, 0},
                              {reads ? STDIN_FILENO : -1, POLLIN, 0},
-                             {out_.waiting.empty() ? -1 : out_.descriptor, POLLOUT, 0},
+                             {writes ? out_.descriptor : -1, POLLOUT, 0},
                              {err_.waiting.empty() ? -1 : err_.descriptor, POLLOUT, 0}};
   if (place_ != nullptr) place_->add_to(others);
   lab::Deadline until;
@@ -87,6 +93,7 @@ void FarCommand::wait() {
   };
   if (finder_.end() || channel_.has_ended()) at_latest(heard_at_ + kSilence);
   if (look_) at_latest(look_());
+  if (!has_input_) at_latest(std::chrono::steady_clock::now() + kLookForForeground);
   if (place_ != nullptr)
     if (const auto next = place_->next_deadline()) at_latest(*next);
   const bool is_full = std::max(out_.waiting.size(), err_.waiting.size()) >= kMostWaiting;
@@ -97,7 +104,21 @@ void FarCommand::wait() {
   if (place_ != nullptr && place_->heed().ended) place_ = nullptr;
 }
 
+bool FarCommand::has_input() {
+  const bool is_ours = own_terminal_.take_if_ours();
+  // Of the changes of the window until now nobody was told.
+  if (is_ours && !has_input_) fit_window();
+  return is_ours;
+}
+
+void FarCommand::fit_window() const {
+  winsize size{};
+  if (::ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0) channel_.resize(size.ws_row, size.ws_col);
+}
+
 void FarCommand::read_input() {
+  // It may have been stopped since it looked, and go on in the background.
+  if (!has_input()) return;
   std::array<char, 65536> piece;
   const ssize_t got = ::read(STDIN_FILENO, piece.data(), piece.size());
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
@@ -125,17 +146,31 @@ void FarCommand::take_output() {
 
 void FarCommand::pass_signals() {
   if (channel_.unsent() == 0) signal_waits_ = false;
-  while (const auto number = signals_.next()) {
-    if (*number == SIGWINCH) {
-      winsize size{};
-      if (::ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0) channel_.resize(size.ws_row, size.ws_col);
-    } else if (terminal_ || signal_waits_) {
-      // The command loses its terminal or its caller, which ends it.
-      end_by(*number);
-    } else {
-      channel_.send(lab::encode(lab::Frame{lab::FrameKind::signal, std::to_string(*number)}));
-      signal_waits_ = true;
-    }
+  while (const auto signal = signals_.next()) pass_on(*signal);
+}
+
+void FarCommand::pass_on(const SignalReader::Signal& signal) {
+  switch (signal.number) {
+    case SIGWINCH:
+      return fit_window();
+    case SIGTSTP:
+      own_terminal_.give_back();
+      SignalReader::stop();
+      return own_terminal_.has_been_away();
+    case SIGCONT:
+      return own_terminal_.has_been_away();
+    default:
+      break;
+  }
+  if (terminal_ && signal.is_of_terminal && (signal.number == SIGINT || signal.number == SIGQUIT)) {
+    // Typed when the terminal had just become ours, and did not pass every key yet.
+    channel_.send(signal.number == SIGINT ? kInterruptKey : kQuitKey);
+  } else if (terminal_ || signal_waits_) {
+    // The command loses its terminal or its caller, which ends it.
+    end_by(signal.number);
+  } else {
+    channel_.send(lab::encode(lab::Frame{lab::FrameKind::signal, std::to_string(signal.number)}));
+    signal_waits_ = true;
   }
 }
 

@@ -28,7 +28,8 @@ class FarCommand {
         terminal_(terminal),
         finder_(token),
         look_(std::move(look)),
-        place_(place) {}
+        place_(place),
+        own_terminal_(terminal) {}
 
   /// Serves the command until it has ended. Does not return if this process is told to end and cannot pass
   /// that on. Error: the connection is lost.
@@ -46,9 +47,12 @@ class FarCommand {
   };
 
   void wait();
+  bool has_input();
+  void fit_window() const;
   void read_input();
   void take_output();
   void pass_signals();
+  void pass_on(const SignalReader::Signal& signal);
   bool has_all_come() const;
   [[noreturn]] void end_by(int signal);
 
@@ -60,6 +64,7 @@ class FarCommand {
   LabPlace* place_;  ///< null: none, or the agent does not know those who run
   OwnTerminal own_terminal_;
   Sink out_{1}, err_{2};
+  bool has_input_ = false;  ///< what comes on standard input is for us
   bool input_has_ended_ = false;
   bool signal_waits_ = false;  ///< a signal was sent, and may not have left yet
   std::chrono::steady_clock::time_point heard_at_ = std::chrono::steady_clock::now();

@@ -1,6 +1,7 @@
 #include "berth/cli/lab_place.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <utility>
 
@@ -15,6 +16,13 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kBetweenTries = 1s;
+// An agent that is started again is there by then. A request that has no place yet does not wait for ever for
+// one that is not to come.
+constexpr auto kPatienceForFirst = 30s;
+
+bool is_of_a_restart(const Error& error) {
+  return error.os_error == ECONNREFUSED || error.os_error == ENOENT;
+}
 
 }  // namespace
 
@@ -25,8 +33,13 @@ Result<LabPlace> LabPlace::take(std::string socket, unsigned lane, unsigned gpus
   const std::size_t digits = secret.find('-') + 1;
   LabPlace place(std::move(socket), secret.substr(digits, secret.size() - digits - 1), lane, gpus,
                  std::move(hosts));
-  BERTH_LET(auto link, StoreLink::open(place.path_));
-  place.link_ = std::move(link);
+  auto link = StoreLink::open(place.path_);
+  if (!link && !is_of_a_restart(link.error())) return std::unexpected(link.error());
+  if (!link) {
+    place.awaits_first_ = {std::move(link).error(), std::chrono::steady_clock::now() + kPatienceForFirst};
+    return place;
+  }
+  place.link_ = *std::move(link);
   place.say_all();
   return place;
 }
@@ -43,7 +56,12 @@ std::optional<std::chrono::steady_clock::time_point> LabPlace::next_deadline() c
 LabPlace::News LabPlace::heed() {
   News news;
   if (!link_) come_back();
-  if (!link_) return news;
+  if (!link_) {
+    tell_absence(news);
+    return news;
+  }
+  if (awaits_first_) news.absent = "";
+  awaits_first_.reset();
   link_->attend();
   while (const auto words = link_->next()) {
     const std::string& word = words->front();
@@ -51,6 +69,9 @@ LabPlace::News LabPlace::heed() {
     if (word == "open") {
       news.opened.push_back(rest);
       let_go_.erase(rest);
+    } else if (word == "answer") {
+      // One that was left meanwhile is none of the agent's any more.
+      if (std::ranges::find(hosts_, rest) != hosts_.end()) link_->send("here " + rest);
     } else if (word == "close") {
       news.closed.push_back(rest);
     } else if (word == "limit") {
@@ -73,6 +94,12 @@ LabPlace::News LabPlace::heed() {
   link_.reset();
   next_try_ = std::chrono::steady_clock::now() + kBetweenTries;
   return news;
+}
+
+void LabPlace::tell_absence(News& news) {
+  if (!awaits_first_) return;
+  if (!std::exchange(awaits_first_->is_told, true)) news.absent = awaits_first_->why.message;
+  if (std::chrono::steady_clock::now() >= awaits_first_->until) news.ended = awaits_first_->why;
 }
 
 void LabPlace::joined(const std::string& host) {

@@ -18,7 +18,7 @@ namespace berth::cli {
 class LabPlace {
  public:
   /// `lane` and `gpus`: of the request (berth/core/lab_line.h). `hosts`: that could start it, without users.
-  /// Error: as of StoreLink::open.
+  /// An agent that does not run at this moment is waited for, 30 s at most. Error: as of StoreLink::open.
   static Result<LabPlace> take(std::string socket, unsigned lane, unsigned gpus,
                                std::vector<std::string> hosts);
 
@@ -31,6 +31,7 @@ class LabPlace {
     std::optional<std::string> yes;   ///< the command may start there, and nowhere else
     std::optional<std::size_t> place;
     std::optional<Error> ended;         ///< why it has no place
+    std::optional<std::string> absent;  ///< why the agent was not reached yet; "": it was
     std::optional<std::string> silent;  ///< why the store does not answer; "": it answers again
     std::optional<std::string> limit;   ///< why its user may not start it now; "": the user may again
   };
@@ -54,7 +55,15 @@ class LabPlace {
         lane_(lane),
         gpus_(gpus),
         hosts_(std::move(hosts)) {}
+  /// The agent that was not there at first.
+  struct Awaited {
+    Error why;
+    std::chrono::steady_clock::time_point until;
+    bool is_told = false;
+  };
+
   void come_back();
+  void tell_absence(News& news);
   void say_all();
 
   std::string path_, mark_;
@@ -63,6 +72,7 @@ class LabPlace {
   std::set<std::string> joined_;
   std::set<std::string> let_go_;  ///< and not opened since
   std::string start_on_, runs_on_;
+  std::optional<Awaited> awaits_first_;
   std::optional<StoreLink> link_;  ///< none: the agent has ended
   std::chrono::steady_clock::time_point next_try_{};
 };

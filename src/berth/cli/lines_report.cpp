@@ -5,6 +5,7 @@
 
 #include "berth/cli/environment.h"
 #include "berth/cli/question.h"
+#include "berth/cli/wait_report.h"
 #include "berth/core/printable.h"
 #include "berth/render/text.h"
 
@@ -41,6 +42,7 @@ void LinesReport::show(std::size_t host, const Standing& standing) {
   stands_[host] = stands;
   begin();
   if (!terminal_) return tell(fmt::format("{}: {}", hosts_[host], stands));
+  if (!may_draw()) return;
   const auto width = Environment::style_of(STDERR_FILENO).width;
   mention(fmt::format("{}{}", render::kClearLine, render::cut(all_lines(), width - 1)));
 }
@@ -48,13 +50,13 @@ void LinesReport::show(std::size_t host, const Standing& standing) {
 void LinesReport::drop(std::size_t host, const std::string& why) {
   stands_[host].clear();
   if (quiet_) return;
-  if (terminal_ && begun_) mention(render::kClearLine);
+  if (terminal_ && begun_ && may_draw()) mention(render::kClearLine);
   // The rest is told if no host is left.
   tell(fmt::format("{} is left out: {}", hosts_[host], why.substr(0, why.find('\n'))));
 }
 
 void LinesReport::end() {
-  if (begun_ && terminal_) mention(render::kClearLine);
+  if (begun_ && terminal_ && may_draw()) mention(render::kClearLine);
 }
 
 }  // namespace berth::cli

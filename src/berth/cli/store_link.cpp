@@ -39,11 +39,11 @@ Result<StoreLink> StoreLink::open(const std::string& socket, std::chrono::second
   ::setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
   if (!descriptor ||
       ::connect(descriptor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    const Error error = sys::system_error(errno, fmt::format("asking the agent at {}", socket));
-    return fail(
-        ErrorCode::failure,
-        fmt::format("{}; the site file has store = \"{}\": is `berth serve --store URL` running here?",
-                    error.message, socket));
+    Error error = sys::system_error(errno, fmt::format("asking the agent at {}", socket));
+    error.code = ErrorCode::failure;
+    error.message +=
+        fmt::format("; the site file has store = \"{}\": is `berth serve --store URL` running here?", socket);
+    return std::unexpected(std::move(error));
   }
   ::fcntl(descriptor.get(), F_SETFL, O_NONBLOCK);
   return StoreLink(std::move(descriptor));

@@ -8,13 +8,13 @@
 #include "berth/core/vendor.h"
 #include "berth/lease/place.h"
 #include "berth/render/waiting.h"
+#include "berth/sys/terminal.h"
 
 namespace berth::cli {
 
 // A job in the background that drew its line would hide what is typed, and so would each of its kind.
 bool may_draw() {
-  const pid_t group = ::tcgetpgrp(STDERR_FILENO);
-  return group < 0 || group == ::getpgrp();
+  return sys::is_in_foreground_of(STDERR_FILENO);
 }
 
 namespace {

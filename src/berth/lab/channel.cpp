@@ -11,11 +11,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <random>
 #include <utility>
 
 #include "berth/core/printable.h"
 #include "berth/sys/quiet_write.h"
 #include "berth/sys/system_error.h"
+#include "berth/sys/terminal.h"
 
 namespace berth::lab {
 namespace {
@@ -30,6 +32,10 @@ constexpr std::size_t kMostErrors = 64U << 10U;
 constexpr std::size_t kPiece = 64U << 10U;
 // In which an ssh whose streams are closed ends by itself.
 constexpr auto kPatienceForEnd = 2s;
+// Many that an ssh server has turned away at the same moment do not come back at the same moment.
+constexpr unsigned kTriesAgain = 3;
+constexpr std::chrono::duration<int, std::milli> kSoonest = 200ms;
+constexpr std::chrono::duration<int, std::milli> kLatest = 2s;
 
 struct Pipe {
   sys::Descriptor read, write;
@@ -49,8 +55,11 @@ Result<Pipe> make_terminal() {
   sys::Descriptor theirs(::ioctl(ours.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!theirs) return sys::fail_errno("making a terminal for ssh");
   termios modes{};
-  // ssh asks for these at the host, and so they are the ones of the user's own terminal.
-  if (::tcgetattr(STDIN_FILENO, &modes) == 0) ::tcsetattr(theirs.get(), TCSANOW, &modes);
+  // ssh asks for these at the host, and so they are the ones of the user's own terminal. While a shell edits
+  // its line there, it has those of the shell: a job in the background gets what a terminal has from the
+  // start.
+  if (sys::is_in_foreground_of(STDIN_FILENO) && ::tcgetattr(STDIN_FILENO, &modes) == 0)
+    ::tcsetattr(theirs.get(), TCSANOW, &modes);
   winsize size{};
   if (::ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0) ::ioctl(ours.get(), TIOCSWINSZ, &size);
   return Pipe{std::move(ours), std::move(theirs)};
@@ -63,27 +72,35 @@ void never_block(const sys::Descriptor& descriptor) {
 }  // namespace
 
 Result<Channel> Channel::open(LabHost host, const SshProgram& ssh, bool terminal) {
-  sys::Command command = ssh_command(ssh, host, terminal);
+  Channel channel(std::move(host), ssh, terminal);
+  BERTH_DO(channel.start());
+  return channel;
+}
+
+Result<void> Channel::start() {
+  sys::Command command = ssh_command(program_, host_, terminal_);
   BERTH_LET(auto errors, make_pipe());
-  BERTH_LET(auto out, terminal ? make_terminal() : make_pipe());
+  BERTH_LET(auto out, terminal_ ? make_terminal() : make_pipe());
   Pipe in;
-  if (!terminal) {
+  if (!terminal_) {
     BERTH_LET(in, make_pipe());
   }
   // Of a terminal both ends are "out": ours is read and written.
-  command.input = terminal ? out.write.get() : in.read.get();
+  command.input = terminal_ ? out.write.get() : in.read.get();
   command.output = out.write.get();
   command.error = errors.write.get();
-  command.controls_terminal = terminal;
+  command.controls_terminal = terminal_;
   BERTH_LET(auto child, sys::Child::spawn(command));
-  Channel channel(std::move(host), std::move(child));
-  channel.terminal_ = terminal;
-  channel.to_ = std::move(in.write);
-  channel.from_ = std::move(out.read);
-  channel.errors_from_ = std::move(errors.read);
-  for (const auto* each : {&channel.to_, &channel.from_, &channel.errors_from_})
+  ssh_.emplace(std::move(child));
+  ending_.reset();
+  to_ = std::move(in.write);
+  from_ = std::move(out.read);
+  errors_from_ = std::move(errors.read);
+  for (const auto* each : {&to_, &from_, &errors_from_})
     if (*each) never_block(*each);
-  return channel;
+  opened_at_ = std::chrono::steady_clock::now();
+  ++tries_;
+  return {};
 }
 
 void Channel::let_go() {
@@ -92,7 +109,8 @@ void Channel::let_go() {
   to_.close();
   // The end of its terminal ends ssh. One that has no envoy at its other end yet may be connecting for ever.
   if (terminal_) from_.close();
-  if (!greeted_) ssh_.kill(SIGTERM);
+  if (!greeted_) ssh_->kill(SIGTERM);
+  next_try_.reset();
 }
 
 std::optional<Result<EnvoyMessage>> Channel::next_message() {
@@ -113,21 +131,49 @@ std::optional<Result<EnvoyMessage>> Channel::next_message() {
   }
   auto message = decode_envoy_message(std::string_view(output_).substr(0, length));
   output_.erase(0, length);
+  answered_ = greeted_;
   greeted_ = true;
   return message;
 }
 
-Error Channel::why_ended() {
-  to_.close();
-  auto ending = ssh_.wait(std::chrono::duration_cast<std::chrono::milliseconds>(kPatienceForEnd));
-  if (!ending) {
-    ssh_.kill(SIGTERM);
-    ending = ssh_.wait(std::chrono::duration_cast<std::chrono::milliseconds>(kPatienceForEnd));
+const sys::Ending& Channel::await_end() {
+  if (ending_) return *ending_;
+  constexpr auto kPatience = std::chrono::duration_cast<std::chrono::milliseconds>(kPatienceForEnd);
+  ending_ = ssh_->wait(kPatience);
+  if (!ending_) {
+    ssh_->kill(SIGTERM);
+    ending_ = ssh_->wait(kPatience).value_or(sys::Ending{});
   }
   // Whoever shares the connection may keep this open, so its end is not waited for.
   read_into(errors_from_, errors_);
-  if (!greeted_)
-    return why_no_envoy(host_, ending.value_or(sys::Ending{}), terminal_ ? errors_ + output_ : errors_);
+  return *ending_;
+}
+
+// Its streams have ended. Before the greeting nothing has begun at the other end.
+void Channel::take_end() {
+  to_.close();
+  if (greeted_ || let_go_ || tries_ > kTriesAgain) return;
+  const sys::Ending& ending = await_end();
+  if (!is_turned_away(ending, errors_)) return;
+  std::random_device random;
+  next_try_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(std::uniform_int_distribution<int>(
+                                                     kSoonest.count(), kLatest.count())(random));
+}
+
+void Channel::try_again() {
+  if (!next_try_ || std::chrono::steady_clock::now() < *next_try_) return;
+  next_try_.reset();
+  errors_.clear();
+  output_.clear();
+  if (const auto started = start(); !started) errors_ = started.error().message;
+}
+
+Error Channel::why_ended() {
+  to_.close();
+  const sys::Ending& ending = await_end();
+  if (!greeted_) return why_no_envoy(host_, ending, errors_, output_);
+  // An envoy ends like this when its input ends, and ours has not ended.
+  if (!answered_ && !let_go_ && ending == sys::Ending{}) return why_no_input(host_);
   const std::string said = printable(last_line(errors_));
   return {ErrorCode::failure,
           said.empty() ? "the connection is lost" : fmt::format("the connection is lost ({})", said)};
@@ -155,7 +201,10 @@ void Channel::attend(std::span<const pollfd> polled) {
       if (!read_into(errors_from_, errors_)) errors_from_.close();
     } else if (each.fd == from_.get()) {
       if ((each.revents & POLLOUT) != 0) write_some();
-      if ((each.revents & ~POLLOUT) != 0 && !read_into(from_, output_)) from_.close();
+      if ((each.revents & ~POLLOUT) != 0 && !read_into(from_, output_)) {
+        from_.close();
+        take_end();
+      }
     } else if (each.fd == to_.get()) {
       write_some();
     }
@@ -202,6 +251,8 @@ void wait_on(const Channels& channels, std::vector<pollfd>& others, Deadline unt
   std::vector<std::size_t> ends;  // where in `polled` those of each channel end
   for (const auto& channel : channels) {
     if (channel) channel->add_to(polled, true);
+    if (channel && channel->next_try())
+      until = std::min(until.value_or(*channel->next_try()), *channel->next_try());
     ends.push_back(polled.size());
   }
   poll_until(polled, until);
@@ -209,6 +260,8 @@ void wait_on(const Channels& channels, std::vector<pollfd>& others, Deadline unt
   std::copy_n(polled.begin(), begin, others.begin());
   for (std::size_t i = 0; i < channels.size(); begin = ends[i++])
     if (channels[i]) channels[i]->attend(std::span(polled).subspan(begin, ends[i] - begin));
+  for (const auto& channel : channels)
+    if (channel) channel->try_again();
 }
 
 void wait_on(Channel& channel, std::vector<pollfd>& others, Deadline until, bool wants_output) {

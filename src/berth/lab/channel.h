@@ -27,10 +27,11 @@ class Channel {
   /// Closes ssh's input, so that the envoy and ssh end. It does not kill ssh, because others may share its
   /// connection.
   ~Channel() {
-    if (!greeted_) ssh_.kill(SIGTERM);
+    if (!greeted_ && ssh_) ssh_->kill(SIGTERM);
   }
 
-  /// `terminal`: the command there gets a terminal. Error: ssh cannot be started.
+  /// `terminal`: the command there gets a terminal. Error: ssh cannot be started. If the host's ssh server
+  /// takes no more connections at this moment, ssh is started again after a while, three times at most.
   static Result<Channel> open(LabHost host, const SshProgram& ssh, bool terminal);
 
   const LabHost& host() const { return host_; }
@@ -49,8 +50,12 @@ class Channel {
   /// What has come on the streams after the messages.
   std::string take_output() { return std::exchange(output_, ""); }
   std::string take_errors() { return std::exchange(errors_, ""); }
-  /// ssh has ended, or is about to.
-  bool has_ended() const { return !from_; }
+  /// ssh has ended, or is about to, and is not started again.
+  bool has_ended() const { return !from_ && !next_try_; }
+  /// When it is to be started again.
+  std::optional<std::chrono::steady_clock::time_point> next_try() const { return next_try_; }
+  /// Starts it again if it is time.
+  void try_again();
   bool errors_have_ended() const { return !errors_from_; }
   bool has_greeted() const { return greeted_; }
   /// Why ssh has ended. REQUIRES: has_ended(). Takes a moment if ssh does not end by itself.
@@ -65,18 +70,27 @@ class Channel {
   void attend(std::span<const pollfd> polled);
 
  private:
-  Channel(LabHost host, sys::Child ssh) : host_(std::move(host)), ssh_(std::move(ssh)) {}
+  Channel(LabHost host, SshProgram program, bool terminal)
+      : host_(std::move(host)), program_(std::move(program)), terminal_(terminal) {}
+  Result<void> start();
+  const sys::Ending& await_end();
+  void take_end();
   void write_some();
   static bool read_into(sys::Descriptor& from, std::string& text);
 
   LabHost host_;
-  sys::Child ssh_;
+  SshProgram program_;
+  bool terminal_;
+  std::optional<sys::Child> ssh_;
+  std::optional<sys::Ending> ending_;
   sys::Descriptor to_;    ///< ssh's standard input; of a terminal, none: from_ is both
   sys::Descriptor from_;  ///< its standard output, or our side of its terminal
   sys::Descriptor errors_from_;
-  bool terminal_ = false;
   bool greeted_ = false;
+  bool answered_ = false;  ///< the envoy has said more than its hello
   bool let_go_ = false;
+  unsigned tries_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> next_try_;
   std::string to_send_, output_, errors_;
   std::chrono::steady_clock::time_point opened_at_ = std::chrono::steady_clock::now();
 };

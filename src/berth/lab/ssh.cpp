@@ -13,6 +13,9 @@ constexpr int kOwnError = 255;
 constexpr int kNoSuchCommand = 127;
 constexpr int kUsage = 2;
 
+// What ssh calls the first that both sides say.
+constexpr std::string_view kTurnedAway = "exchange_identification";
+
 struct Symptom {
   std::string_view said;     ///< by ssh
   std::string_view meaning;  ///< {0} is the host
@@ -36,6 +39,10 @@ constexpr std::array kSymptoms{
     Symptom{"Connection refused", "it runs no ssh server on this port"},
     Symptom{"timed out", "it does not answer on the network"},
     Symptom{"No route to host", "it does not answer on the network"},
+    Symptom{kTurnedAway,
+            "its ssh server closed each of four connections at once. Try again later; if this happens often, "
+            "ask its "
+            "admin to raise MaxStartups in sshd_config"},
 };
 
 std::string meaning_of(const LabHost& host, std::string_view errors) {
@@ -97,8 +104,23 @@ std::string_view last_line(std::string_view text) {
   return text.substr(text.rfind('\n') + 1);
 }
 
-Error why_no_envoy(const LabHost& host, const sys::Ending& ending, std::string_view errors) {
-  const std::string said = printable(last_line(errors));
+bool is_turned_away(const sys::Ending& ending, std::string_view errors) {
+  return ending == sys::Ending{.exit_status = kOwnError} && errors.contains(kTurnedAway) &&
+         !errors.contains("timed out");
+}
+
+Error why_no_input(const LabHost& host) {
+  return {ErrorCode::failure,
+          fmt::format("ssh passes nothing on to it. Look for StdinNull or ForkAfterAuthentication in "
+                      "~/.ssh/config, and set it to no for Host {}",
+                      host.name)};
+}
+
+Error why_no_envoy(const LabHost& host, const sys::Ending& ending, std::string_view errors,
+                   std::string_view output) {
+  std::string said = printable(last_line(errors));
+  // A login shell that lets nobody in says so there.
+  if (said.empty()) said = printable(last_line(output));
   const std::string quoted = said.empty() ? "" : fmt::format(" ({})", said);
   if (ending.signal == 0 && ending.exit_status == kOwnError)
     return {ErrorCode::failure, meaning_of(host, errors) + quoted};
@@ -111,8 +133,8 @@ Error why_no_envoy(const LabHost& host, const sys::Ending& ending, std::string_v
   if (ending.signal == 0 && ending.exit_status == kUsage)
     return {ErrorCode::failure,
             fmt::format("its Berth is too old for --anywhere. Install the version that is here{}", quoted)};
-  return {ErrorCode::failure,
-          fmt::format("{} there ended with {}{}", host.program, sys::to_text(ending), quoted)};
+  return {ErrorCode::failure, fmt::format("{0} there ended with {1}{2}. Try: ssh {3} {0} version",
+                                          host.program, sys::to_text(ending), quoted, host.name)};
 }
 
 }  // namespace berth::lab

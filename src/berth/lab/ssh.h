@@ -28,8 +28,17 @@ sys::Command ssh_command(const SshProgram& ssh, const LabHost& host, bool termin
 /// change.
 sys::Command ssh_call(const SshProgram& ssh, const LabHost& host, std::string_view words);
 
-/// Why ssh ended before the envoy said anything, and what to do. `errors`: the text of ssh's error stream.
-Error why_no_envoy(const LabHost& host, const sys::Ending& ending, std::string_view errors);
+/// Whether the host's ssh server has closed the connection before it said who it is: it takes no more at this
+/// moment (MaxStartups). `errors`: the text of ssh's error stream.
+bool is_turned_away(const sys::Ending& ending, std::string_view errors);
+
+/// Why ssh ended before the envoy said anything, and what to do. `errors` and `output`: the text of its
+/// streams.
+Error why_no_envoy(const LabHost& host, const sys::Ending& ending, std::string_view errors,
+                   std::string_view output);
+
+/// Why an envoy that has greeted has heard nothing of us, and what to do.
+Error why_no_input(const LabHost& host);
 
 /// The last line that is not empty.
 std::string_view last_line(std::string_view text);

@@ -19,6 +19,7 @@
 #include "berth/core/lab_line.h"
 #include "berth/core/printable.h"
 #include "berth/core/record.h"
+#include "berth/net/join_patience.h"
 #include "berth/net/keep_going.h"
 #include "berth/net/store_guests.h"
 #include "berth/net/store_limits.h"
@@ -43,8 +44,6 @@ constexpr auto kSilence = 30s;
 constexpr auto kComingBack = 30s;
 /// etcd may make a change for so long after it was asked for and has not answered.
 constexpr auto kLateChange = 10s;
-/// Who may join a host and does not, because he is stopped, is waited for no longer than this.
-constexpr auto kJoining = 60s;
 /// Who is to let a host go and does not say that he has done so, knows the word not: he is of a Berth of
 /// before.
 constexpr auto kClosing = 10s;
@@ -117,6 +116,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     Instant next = std::min(presence_->renewal(), now + (somebody_waits() ? kRound : kIdleRound));
     if (!has_swept_) next = std::min(next, sweep_at_);
     if (telling_->shows()) next = std::min(next, telling_->next_show());
+    next = std::min(next, patience_.next(guests_->all()));
     return std::max(next, now);
   }
 
@@ -183,7 +183,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     const std::vector<Guest> guests = guests_->all();
     for (const Guest& each : guests) {
       if (!is_ready(*each)) continue;
-      pass_over_unjoined(*each);
+      patience_.pass_over(*each, std::chrono::steady_clock::now());
       const auto done = co_await settle(each);
       if (!done) co_return std::unexpected(done.error());
       changed = changed || *done;
@@ -248,15 +248,6 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       self->tell_limit(guest, "the name service of this machine has not said yet which limits apply to you");
     };
     limits_->learn(guest, std::move(told_late), [self = shared_from_this()] { self->ring(); });
-  }
-
-  static void pass_over_unjoined(StoreGuest& guest) {
-    const Instant now = std::chrono::steady_clock::now();
-    std::erase_if(guest.wanted.hosts, [&](const std::string& host) {
-      const auto opened = guest.opened.find(host);
-      return opened != guest.opened.end() && now - opened->second > kJoining &&
-             std::ranges::find(guest.wanted.joined, host) == guest.wanted.joined.end();
-    });
   }
 
   /// Whoever has come is put there before all is read: then what was read tells of all that are earlier, and
@@ -454,8 +445,10 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
         tell_limit(each, "");
       }
       for (const std::string& host : openings.hosts_to_join(each->wanted.id))
-        if (!each->closing.contains(host) && each->opened.emplace(host, now).second)
+        if (!each->closing.contains(host) && each->opened.emplace(host, now).second) {
           send(each, "open " + host);
+          send(each, "answer " + host);
+        }
       // Last, so that who does not want to wait knows that no other host is open to him now.
       if (std::exchange(each->told_place, place) != place) send(each, fmt::format("place {}", place));
     }
@@ -494,16 +487,19 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       // A Berth of before does not say how many GPUs it wants: its lane says so, where there are lanes.
       take_place(guest, name, words[2], words.size() == 4 ? words[2] : words[4], split_words(words[3], ','));
       if (words.size() == 6 && is_asked(*guest, words[5])) guest->told_yes = words[5];
+    } else if (word == "here" && is_of_it) {
+      guest->answered.insert(name);
+      want_again(wanted, name);
     } else if (word == "joined" && is_of_it) {
-      for (std::vector<std::string>* names : {&wanted.hosts, &wanted.joined})
-        if (std::ranges::find(*names, name) == names->end()) names->push_back(name);
+      want_again(wanted, name);
+      if (std::ranges::find(wanted.joined, name) == wanted.joined.end()) wanted.joined.push_back(name);
       guest->opened.try_emplace(name, std::chrono::steady_clock::now());
     } else if (word == "closed" && is_of_it) {
       let_go(*guest, name);
-      // It may have been passed over there, before it has said that it had joined.
-      if (std::ranges::find(wanted.hosts, name) == wanted.hosts.end()) wanted.hosts.push_back(name);
+      want_again(wanted, name);
       guest->given_back.insert(name);
       guest->opened.erase(name);
+      guest->answered.erase(name);
       guest->closing.erase(name);
     } else if (word == "left" && is_of_it) {
       let_go(*guest, name);
@@ -515,6 +511,11 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       return dismiss(guest, "it was asked what this version does not know");
     }
     ring();
+  }
+
+  /// It may have been passed over there.
+  static void want_again(LabTicket& wanted, const std::string& host) {
+    if (std::ranges::find(wanted.hosts, host) == wanted.hosts.end()) wanted.hosts.push_back(host);
   }
 
   /// Nothing has started there: a yes that it was told, or is about to be told, was not passed on.
@@ -589,6 +590,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   bool is_rung_ = false;
   std::shared_ptr<StoreReading> store_;
   std::unique_ptr<StorePresence> presence_;
+  JoinPatience patience_;
   StoreTelling::Show show_;
   std::unique_ptr<StoreTelling> telling_;
   std::string fault_;                            ///< why the store does not answer; "": it does

@@ -36,6 +36,7 @@ struct StoreGuest {
   std::string told_yes{};                           ///< the host on which it starts or runs; "": none yet
   std::set<std::string, std::less<>> given_back{};  ///< hosts that it has let go: a start there is none
   ByHost<Instant> opened{};                         ///< since when it may join them
+  std::set<std::string, std::less<>> answered{};    ///< of those, the hosts that it has said to hear of
   ByHost<Instant> closing{};                        ///< since when it is to let them go
   std::optional<Asker> asker{};  ///< whose limits apply; none: nobody asks, or it is not known yet
   bool knows_limit = false;      ///< its ticket says what its user may have of the lab

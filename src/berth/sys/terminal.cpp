@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
@@ -17,6 +18,16 @@ void write_to_terminal_of(pid_t process, std::string_view line) {
   if (!terminal || ::isatty(terminal.get()) == 0) return;
   const std::string text = fmt::format("{}\r\n", line);
   [[maybe_unused]] const ssize_t written = ::write(terminal.get(), text.data(), text.size());
+}
+
+bool is_in_foreground_of(int terminal) {
+  const pid_t group = ::tcgetpgrp(terminal);
+  return group < 0 || group == ::getpgrp();
+}
+
+bool are_same(const termios& one, const termios& other) {
+  return one.c_iflag == other.c_iflag && one.c_oflag == other.c_oflag && one.c_lflag == other.c_lflag &&
+         std::ranges::equal(one.c_cc, other.c_cc);
 }
 
 }  // namespace berth::sys

@@ -35,13 +35,26 @@ TEST_CASE("why no envoy speaks is told with what to do") {
        {Case{255, "Host key verification failed.\r\n", "ssh gpu1 true once"},
         Case{255, "alice@gpu1: Permission denied (publickey).\n", "ssh-copy-id gpu1"},
         Case{255, "ssh: connect to host gpu1 port 22: Connection timed out", "on the network"},
-        Case{255, "kex_exchange_identification: read: reset", "Try: ssh gpu1 true"},
+        Case{255, "kex_exchange_identification: read: reset", "raise MaxStartups"},
+        Case{255, "it says something new", "Try: ssh gpu1 true"},
         Case{127, "sh: 1: berth: not found\n", "Install Berth there"},
         Case{2, "berth: unknown command '__envoy'", "too old"}, Case{9, "", "exit status 9"}}) {
-    const Error error = why_no_envoy({"gpu1"}, {each.status, 0}, each.errors);
+    const Error error = why_no_envoy({"gpu1"}, {each.status, 0}, each.errors, "");
     CAPTURE(error.message);
     CHECK(error.message.find(each.told) != std::string::npos);
   }
+  const Error shut = why_no_envoy({"gpu1"}, {1, 0}, "", "This account is not available.\n");
+  CHECK(shut.message.find("exit status 1 (This account is not available.)") != std::string::npos);
+}
+
+TEST_CASE("a server that turns away is asked again, and one that is not there or lets nobody in is not") {
+  CHECK(is_turned_away({255, 0}, "kex_exchange_identification: Connection closed by remote host"));
+  CHECK(is_turned_away({255, 0}, "ssh_exchange_identification: read: Connection reset by peer"));
+  CHECK_FALSE(is_turned_away({255, 0}, "kex_exchange_identification: read: Connection timed out"));
+  CHECK_FALSE(is_turned_away({255, 0}, "ssh: connect to host gpu1 port 22: Connection refused"));
+  CHECK_FALSE(is_turned_away({255, 0}, "alice@gpu1: Permission denied (publickey)."));
+  // What a program there prints and ends with is no matter of the connection.
+  CHECK_FALSE(is_turned_away({1, 0}, "kex_exchange_identification: Connection closed by remote host"));
 }
 
 TEST_CASE("a command elsewhere gets the caller's variables, but for those of this machine and this login") {
