@@ -25,3 +25,22 @@ def test_a_question_for_the_help_of_a_command_starts_nothing(help_word):
 def test_an_unknown_command_is_no_question_for_help():
     answer = dev("tset", "--help")
     assert (answer.returncode, answer.stdout) == (2, "")
+
+
+def heard(patience_s, log, *command):
+    """How `while_heard` ends with a command that writes to the log."""
+    script = 'source tools/test.sh; log=$2; while_heard "$@" >"$log" 2>&1'
+    words = ["bash", "-c", script, "bash", str(patience_s), log, *command]
+    return subprocess.run(words, cwd=ROOT, timeout=DEADLINE_S).returncode
+
+
+def test_a_step_ends_as_its_command_does(tmp_path):
+    assert heard(DEADLINE_S, tmp_path / "log", "bash", "-c", "echo said; exit 3") == 3
+    assert (tmp_path / "log").read_text() == "said\n"
+
+
+def test_a_step_that_is_silent_ends_with_all_that_it_has_started(tmp_path):
+    begun = "sleep 1000 & echo $! >" + str(tmp_path / "begun") + "; wait"
+    assert heard(1, tmp_path / "log", "bash", "-c", begun) != 0
+    assert (tmp_path / "log").read_text().startswith("\nnothing was heard for 1 s\n")
+    assert not pathlib.Path("/proc", (tmp_path / "begun").read_text().strip()).exists()

@@ -113,11 +113,14 @@ def test_every_row_is_run_and_nothing_is_left(unpacked, make_lab):
     lab = make_lab('call_log = true\n[[device]]\nmodel = "H100"\ncount = 2\n')
     answer = unpacked.run(lab, *UNHURRIED)
     assert (answer.status, answer.err) == (0, "")
-    first, machine, program, *lines, last = answer.out.splitlines()
+    said, _, table = answer.out.partition("\n\n| Row | GPU, driver | Result |\n|---|---|---|\n")
+    first, machine, program, *lines = said.splitlines()
     assert first == f"{len(lines)} rows in about a minute, in 457 s at most"
-    assert machine == "driver 550.163.01, 2 x NVIDIA H100 80GB HBM3"
+    assert machine == "2 × NVIDIA H100 80GB HBM3, 550.163.01"
     assert program.startswith("berth ") and f"(the program of {BUILD}, of " in program
+    *shown, _, last = table.splitlines()
     assert last == f"written: {unpacked.results}"
+    assert [row.split("`")[1] for row in shown] == [row for row in unpacked.outcomes() if row in SHOWN]
     expected = {**dict.fromkeys(HIDDEN, "not shown"), **dict.fromkeys(SHOWN, "seen")}
     assert unpacked.outcomes() == expected, answer.out
     assert [line[:10].strip() for line in lines] == list(unpacked.outcomes().values())
@@ -132,9 +135,8 @@ def test_any_python_runs_it(unpacked, make_lab):
         pytest.skip("needs another version of Python")
     lab = make_lab("2xH100")
     for python in {others[0], others[-1]}:
-        answer = unpacked.run(
-            lab, "--only", "start,memory,processes,lease", *UNHURRIED, env={"PYTHON": python}
-        )
+        env = {"PYTHON": python, "PYTHONIOENCODING": "ascii"}
+        answer = unpacked.run(lab, "--only", "start,memory,processes,lease", *UNHURRIED, env=env)
         assert (answer.status, answer.err) == (0, "")
         outcomes = unpacked.outcomes()
         assert "otherwise" not in outcomes.values() and outcomes["lease"] == outcomes["entries"] == "seen"
@@ -194,7 +196,7 @@ def test_a_call_that_hangs_stops_nothing(unpacked, make_lab):
 def test_a_driver_that_never_starts_ends_the_run(unpacked, make_lab):
     lab = make_lab(hanging("nvmlInit*"))
     answer = unpacked.run(lab, "--bound", HUNG_S, env=SOON)
-    assert answer.status == 0 and "driver that hangs, no GPU" in answer.out
+    assert answer.status == 0 and f"the driver does not start within {HUNG_S} s\n" in answer.out
     assert {"the driver does not start"} == {
         row["came"] for row in json.loads(unpacked.results.read_text())["rows"] if row["row"] != "hang"
     }

@@ -1,15 +1,15 @@
 """Takes what `./dev hardware` has seen over into docs/hardware.md: a row of its first table for each row that a machine has shown."""
 
 import argparse
-import collections
 import json
 import pathlib
 import re
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "hardware"))
+import table
+
 PAGE = pathlib.Path(__file__).parents[1] / "docs/hardware.md"
-HEAD = "| Row | GPU, driver | Result |\n|---|---|---|\n"
-SHOWN = {"seen": "", "otherwise": "**otherwise**: "}
 
 
 class Refused(Exception):
@@ -33,30 +33,6 @@ def read_results(path):
     return results
 
 
-def cell(text):
-    """Of a table: in one line, and without its bars."""
-    return re.sub(r"\s+", " ", str(text)).replace("|", "\\|").strip()
-
-
-def machine(results):
-    gpus = collections.Counter(results["gpus"])
-    names = ", ".join(f"{number} × {name}" for name, number in gpus.items())
-    return cell(f"{names}, {results['driver']}")
-
-
-def rows_of(results, known):
-    """The rows that the machine has shown, by row and machine."""
-    found = {}
-    for row in results["rows"]:
-        if row["row"] not in known:
-            raise Refused(
-                f"docs/hardware.md has no row {row['row']}: take the file over with the Berth that wrote it"
-            )
-        if row["outcome"] in SHOWN:
-            found[f"`{row['row']}`", machine(results)] = SHOWN[row["outcome"]] + cell(row["came"])
-    return found
-
-
 def assumed(page):
     """The rows of the second table."""
     return re.findall(r"^\| `(\w+)` \|", page.partition("\n## Assumed")[2], re.M)
@@ -64,20 +40,25 @@ def assumed(page):
 
 def take(page, results):
     """The page with these rows, in the order of its second table. A row of the same machine is replaced."""
-    before, head, rest = page.partition(HEAD)
+    before, head, rest = page.partition(table.HEAD)
     if not head:
         raise Refused("docs/hardware.md has no table of what was seen")
     lines = rest.split("\n")
     end = next(number for number, line in enumerate(lines) if not line.startswith("| "))
-    shown = {}
+    seen = {}
     for line in lines[:end]:
         row, where, result = re.split(r" (?<!\\)\| ", line[2:].removesuffix(" |"), maxsplit=2)
-        shown[row, where] = result
+        seen[row, where] = result
     known = assumed(page)
-    shown.update(rows_of(results, known))
-    ordered = sorted(shown, key=lambda key: (known.index(key[0].strip("`")), key[1]))
-    table = "".join(f"| {row} | {where} | {shown[row, where]} |\n" for row, where in ordered)
-    return before + head + table + "\n".join(lines[end:])
+    unknown = [row["row"] for row in results["rows"] if row["row"] not in known]
+    if unknown:
+        raise Refused(
+            f"docs/hardware.md has no row {unknown[0]}: take the file over with the Berth that wrote it"
+        )
+    seen.update(table.shown(results))
+    place = {f"`{row}`": number for number, row in enumerate(known)}
+    ordered = sorted(seen, key=lambda key: (place.get(key[0], len(place)), key[1]))
+    return before + head + "".join(table.line(*key, seen[key]) for key in ordered) + "\n".join(lines[end:])
 
 
 def main():
@@ -98,9 +79,7 @@ def main():
     chosen.into.write_text(fresh)
     if not results.get("complete"):
         print("the run was cut off: these are the rows up to there")
-    print(
-        f"{chosen.into}: {sum(row['outcome'] in SHOWN for row in results['rows'])} rows of {machine(results)}"
-    )
+    print(f"{chosen.into}: {len(table.shown(results))} rows of {table.where(results)}")
     return 0
 
 

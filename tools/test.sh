@@ -43,13 +43,36 @@ unit_tests() {
   cp "$log" "build/results/unit-$preset.doctest"
 }
 
+# while_heard SECONDS LOG COMMAND…: ends a command, and all that it has started, that adds nothing to its log for so long. How long
+# the whole takes is the machine's affair.
+while_heard() {
+  local patience=$1 log=$2 command
+  shift 2
+  # With a process group of its own.
+  set -m
+  "$@" &
+  command=$!
+  set +m
+  while kill -0 "$command" 2>/dev/null; do
+    if (($(date +%s) - $(stat -c %Y "$log") > patience)); then
+      printf '\nnothing was heard for %d s\n' "$patience"
+      kill -- "-$command"
+      sleep 10
+      kill -KILL -- "-$command" 2>/dev/null
+      break
+    fi
+    sleep 0.2
+  done
+  wait "$command"
+}
+
 # program_tests NAME PRESET [PYTEST ARGUMENT…]: the black box. What a sanitized build cannot do (be loaded by a
 # foreign program, be counted) is marked release_only. Its tests wait most of the time, so two go on a processor.
 program_tests() {
   local name=$1 preset=$2
   shift 2
-  BERTH_BUILD=$PWD/build/$preset step "$name" without_aslr timeout -k 10 "${longest_s:-900}" .venv/bin/python -m pytest "${suite:-tests}" -q -rs \
-    -n "$((2 * $(nproc)))" --dist loadfile \
+  BERTH_BUILD=$PWD/build/$preset step "$name" while_heard "${longest_s:-900}" "build/log/$name.log" without_aslr \
+    .venv/bin/python -m pytest "${suite:-tests}" -q -rs -n "$((2 * $(nproc)))" --dist loadfile \
     --junitxml="build/results/$name.xml" "$@" || true
   [[ -f build/results/$name.xml ]] || printf 'failed 1\n' >"build/results/$name.count"
 }

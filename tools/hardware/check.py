@@ -27,6 +27,7 @@ import driver
 import leases
 import machine
 import rows
+import table
 
 HERE = pathlib.Path(__file__).resolve().parent
 ABOUT_S = 30  # for the driver to start and to show its GPUs
@@ -236,8 +237,15 @@ class Results:
         print("%-10s %-11s %s" % (outcome, row, came), flush=True)
 
     def complete(self):
+        """What was seen is also told as a table to paste."""
         self.facts["complete"] = True
         self.write()
+        print(
+            "\n"
+            + table.HEAD
+            + "".join(table.line(*key, text) for key, text in table.shown(self.facts).items())
+        )
+        print("written: %s" % self.path)
 
 
 class Run:
@@ -306,21 +314,16 @@ class Run:
         told = json.loads(about.out) if about.status == 0 else {"driver": None, "gpus": []}
         facts = self.facts(told["driver"], told["gpus"])
         results = Results(self.options.json, facts)
-        print("driver %s, %s" % (facts["driver"] or "that hangs", in_words(facts["gpus"])))
+        print(
+            table.where(facts) if facts["driver"] else "the driver does not start within %d s" % about.seconds
+        )
         print(
             "%s (%s), Python %s" % (facts["program"], facts["packed"] or "not packed", facts["python"]),
             flush=True,
         )
         self.checks(about.status is None, results)
         results.complete()
-        print("written: %s" % self.options.json)
         return 0
-
-
-def in_words(gpus):
-    """ "2 × NVIDIA H100, 1 × NVIDIA T4"."""
-    counts = collections.Counter(gpus)
-    return ", ".join("%d x %s" % (number, name) for name, number in counts.items()) or "no GPU"
 
 
 def names_of_checks(text):
@@ -381,6 +384,7 @@ def run_whole(options):
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
+    sys.stdout.reconfigure(errors="replace")  # a terminal need not know all letters
     folder = None
     try:
         folder = pathlib.Path(tempfile.mkdtemp(prefix="berth-hardware-"))
