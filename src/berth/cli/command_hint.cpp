@@ -61,7 +61,7 @@ std::optional<FileHere> file_here(const std::string& name) {
   return FileHere{::access(name.c_str(), X_OK) == 0, sys::read_start(file.get(), kEnough).value_or("")};
 }
 
-// The program that its first line names, else what its name suggests.
+// The program that its first line names, else what its name suggests. "": it is no script.
 std::string interpreter_of(std::string_view name, std::string_view text) {
   const std::string_view line = trimmed(text.substr(0, text.find('\n')));
   if (line.starts_with("#!")) {
@@ -72,7 +72,8 @@ std::string interpreter_of(std::string_view name, std::string_view text) {
     program = program.substr(0, program.find(' '));
     return printable(program.substr(program.rfind('/') + 1));
   }
-  return name.ends_with(".py") ? "python3" : "bash";
+  if (name.ends_with(".py")) return "python3";
+  return name.ends_with(".sh") || name.ends_with(".bash") ? "bash" : "";
 }
 
 std::string hint_of_file(const std::vector<std::string>& words, std::string_view verb) {
@@ -85,11 +86,12 @@ std::string hint_of_file(const std::vector<std::string>& words, std::string_view
     if (name.find('/') != std::string::npos) return "";
     return fmt::format("; {} is here: berth {} -- ./{}", told, verb, typed);
   }
+  const std::string interpreter = interpreter_of(name, file->start);
+  if (interpreter.empty()) return "";
   if (file->start.find("\n#SBATCH ") != std::string::npos)
     return fmt::format("; {} is here and has lines for sbatch: berth sbatch {}", told, typed);
   return fmt::format("; {} is here but is not executable{}: berth {} -- {} {}", told,
-                     verb == "submit" ? " and has no #BERTH line" : "", verb,
-                     interpreter_of(name, file->start), typed);
+                     verb == "submit" ? " and has no #BERTH line" : "", verb, interpreter, typed);
 }
 
 }  // namespace
