@@ -87,19 +87,20 @@ def unpacked(archive, tmp_path):
 
 
 def other_pythons():
-    """Of other versions than the system's: those on the PATH, and pyenv's."""
+    """Of other versions than the system's, the oldest first: those on the PATH, and pyenv's."""
     names = [shutil.which(f"python3.{minor}") for minor in range(8, 16)]
     if shutil.which("pyenv"):
         root = subprocess.run(["pyenv", "root"], capture_output=True, text=True).stdout.strip()
         names += map(str, pathlib.Path(root).glob("versions/3.*/bin/python3"))
     found = {}
     for name in filter(None, [PYTHON, *names]):
-        words = [name, "-c", "import sys; print('%d.%d' % sys.version_info[:2], sys.executable)"]
+        words = [name, "-c", "import sys; print(*sys.version_info[:2], sys.executable)"]
         said = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S).stdout.split()
-        if said and tuple(map(int, said[0].split("."))) >= (3, 8):
-            found.setdefault(said[0], said[1])
-    _, *others = found.values()
-    return others
+        version = tuple(map(int, said[:2]))
+        if version >= (3, 8):
+            found.setdefault(version, said[2])
+    _, *others = found.items()
+    return [python for _, python in sorted(others)]
 
 
 def changing_calls(lab):
