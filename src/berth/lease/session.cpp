@@ -98,10 +98,19 @@ Result<Explained> explained(const Request& request, World world, std::vector<Ver
                    possible, std::move(looser), std::move(standing)};
 }
 
+// All devices are lost or do not answer: that says nothing about the request, which may be granted tomorrow.
+bool no_device_works(const Snapshot& snapshot) {
+  return !snapshot.devices.empty() && std::ranges::none_of(snapshot.devices, [](const Device& device) {
+    return device.state == DeviceState::ok;
+  });
+}
+
 Refusal refusal_of(Explained explained, std::optional<std::chrono::milliseconds> waited) {
   Refusal refusal{std::move(explained), ErrorCode::not_now, waited};
   if (waited) refusal.code = ErrorCode::timed_out;
   if (refusal.possible < refusal.request.count) refusal.code = ErrorCode::impossible;
+  if (refusal.code == ErrorCode::impossible && no_device_works(refusal.world.facts.snapshot))
+    refusal.code = ErrorCode::no_driver;
   return refusal;
 }
 
