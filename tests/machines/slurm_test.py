@@ -161,6 +161,40 @@ def test_the_lease_is_the_users_of_the_job(open_lab, as_user):
     assert allotted(lab) == [(12, MALLORY, 1)]
 
 
+# Tries to take away every file of a lease directory, and every part of it.
+REMOVES_ALL = """
+import contextlib, os, sys
+for folder, parts, files in os.walk(sys.argv[1], topdown=False):
+    for name in [*files, *parts]:
+        for call in (os.unlink, os.rmdir, lambda path: os.rename(path, path + ".gone")):
+            with contextlib.suppress(OSError):
+                call(f"{folder}/{name}")
+"""
+
+
+@pytest.mark.parametrize("first", ["nobody", "ada"])
+def test_before_init_the_user_of_a_job_cannot_take_the_leases_of_others_away(open_lab, as_user, first):
+    """Whoever owns the lease directory could: it is root's from the first prolog on, whoever has made it."""
+    lab = open_lab
+    shared = lab.directory / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    lab.leases = shared / "leases"
+    lab.env["BERTH_DIR"] = str(lab.leases)
+    if first == "ada":
+        assert lab.run(*as_user(ADA), lab.program, "run", "--", "true", cwd="/").status == 0
+        assert lab.leases.stat().st_uid == ADA
+    assert lab.berth("prolog", env=of_job(12, "0", ADA, SLURM_JOB_GID="20001")).status == 0
+    job = lab.start(
+        *as_user(MALLORY), lab.program, "run", "--", "sh", "-c", "echo ready; exec sleep 1000", cwd="/"
+    )
+    ready(job)
+    lab.run(*as_user(ADA), sys.executable, "-c", REMOVES_ALL, lab.leases, cwd="/")
+    left = lab.berth("list", "--json").json["leases"]
+    assert [each["uid"] for each in left if each["uid"] == MALLORY] == [MALLORY]
+    assert {path.stat().st_uid for path in (lab.leases, *lab.leases.iterdir()) if path.is_dir()} == {0}
+
+
 # Under a real slurmd --------------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,10 @@
 """Two users with jobs: they take turns."""
 
+import ctypes
 import os
 import pathlib
+import shutil
+import socket
 import subprocess
 
 import pytest
@@ -52,6 +55,98 @@ def test_two_users_with_many_jobs_each_alternate(open_lab, as_user):
         pathlib.Path(f"{order}.{number}").touch()
     for end in range(1, len(users) + 1):
         assert abs(users[:end].count(ALICE) - users[:end].count(BOB)) <= 1, users
+
+
+@pytest.fixture
+def network(open_lab, as_user):
+    """A folder on a file system that is none of this machine: of a FUSE without a server the kernel tells other users
+    its type, and nothing more."""
+    folder = open_lab.directory / "network"
+    folder.mkdir()
+    libc = ctypes.CDLL(None, use_errno=True)
+    try:
+        device = os.open("/dev/fuse", os.O_RDWR)
+    except OSError:
+        pytest.skip("needs /dev/fuse")
+    options = f"fd={device},rootmode=40755,user_id=0,group_id=0".encode()
+    if libc.mount(b"berth", os.fsencode(folder), b"fuse", 0, options) != 0:
+        pytest.skip("needs the right to mount")
+    yield folder
+    libc.umount2(os.fsencode(folder), 2)
+    os.close(device)
+
+
+@pytest.fixture
+def victim():
+    """A user whose folder in /var/tmp nobody has made yet; what the test leaves there goes."""
+    uid = 1_000_000 + os.getpid()
+    yield uid
+    for path in pathlib.Path("/var/tmp").glob(f"berth-jobs-{uid}*"):
+        path.unlink() if path.is_symlink() else shutil.rmtree(path)
+
+
+def as_folder(path):
+    path.mkdir()
+    path.chmod(0o777)
+
+
+def as_link(path):
+    path.symlink_to("/tmp")
+
+
+def with_a_folder_inside(path):
+    as_folder(path)
+    for name in ("x", socket.gethostname()):
+        as_folder(path / name)
+
+
+@pytest.mark.parametrize("takes", [None, as_folder, as_link, with_a_folder_inside])
+def test_whoever_takes_the_folder_of_jobs_first_moves_and_blocks_nothing(open_lab, network, victim, takes):
+    lab = open_lab
+    plain = pathlib.Path(f"/var/tmp/berth-jobs-{victim}")
+    if takes:
+        takes(plain)
+        os.chown(plain, BOB, BOB, follow_symlinks=False)
+        for path in () if plain.is_symlink() else plain.iterdir():
+            os.chown(path, BOB, BOB)
+    user = {"user": victim, "group": victim, "extra_groups": [], "cwd": "/"}
+    env = {"XDG_STATE_HOME": str(network), "HOME": "/nowhere"}
+
+    def submitted() -> str:
+        answer = lab.berth("submit", "--", "true", env=env, **user)
+        assert answer.status == 0, answer.err
+        return answer.out
+
+    def told() -> list:
+        return [job["job"] for job in lab.berth("jobs", "--json", env=env, **user).json["jobs"]]
+
+    assert submitted() == "1\n"
+    # Whatever the other does with the name from now on.
+    if takes:
+        plain.rename(f"{plain}.gone")
+    assert told() == [1]
+    if takes:
+        as_folder(plain)
+        os.chown(plain, BOB, BOB)
+    assert submitted() == "2\n"
+    assert told() == [1, 2]
+
+
+def test_a_state_folder_that_others_could_replace_is_refused(open_lab, as_user):
+    lab = open_lab
+    home = lab.directory / "home-of-alice"
+    home.mkdir()
+    home.chmod(0o777)
+    os.chown(home, ALICE, ALICE)
+    user = {"user": ALICE, "group": ALICE, "extra_groups": [], "cwd": "/"}
+    for env in ({"HOME": str(home)}, {"XDG_STATE_HOME": str(home)}):
+        refused = lab.berth("submit", "--", "true", env=env, **user)
+        assert refused.status == 1
+        assert f"others may write in {home} (mode 777)" in refused.err
+        assert "set XDG_STATE_HOME to a folder that only you may change" in refused.err
+    assert list(home.iterdir()) == []
+    home.chmod(0o755)
+    assert lab.berth("submit", "--", "true", env={"HOME": str(home)}, **user).status == 0
 
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup/systemd")

@@ -17,6 +17,7 @@
 #include "berth/lease/release.h"
 #include "berth/lease/site_file.h"
 #include "berth/render/explain.h"
+#include "berth/store/site_directory.h"
 #include "berth/sys/other_user.h"
 
 namespace berth::cli {
@@ -116,6 +117,8 @@ class Prolog : public Command {
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
     BERTH_LET(const auto job, slurm_job_here());
     if (job.gpus.empty()) return Output{};
+    // Whoever owns the lease directory could delete the leases of others.
+    if (::geteuid() == 0) BERTH_DO(store::make_directory_of_root(store::choose_lease_directory()));
     BERTH_DO(sys::become_user(job.uid, job.gid));
     Request& request = lease_.request.request;
     BERTH_LET(request.devices, devices_of_slurm(job.gpus, listed_));

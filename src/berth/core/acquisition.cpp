@@ -8,6 +8,7 @@
 #include "berth/core/device_memory.h"
 #include "berth/core/limits.h"
 #include "berth/core/lineup.h"
+#include "berth/core/units.h"
 
 namespace berth::acquisition {
 namespace {
@@ -23,6 +24,9 @@ constexpr milliseconds kBetweenAttempts = 3ms;
 constexpr milliseconds kDrainingTick = 250ms;
 constexpr milliseconds kReadingTick = 2s;
 constexpr milliseconds kOriginalsTick = 2s;
+// A driver that fails for all works again for all, mostly soon: until then nobody passes. One that fails for
+// a single request (its container lost its access) shall not keep the others waiting.
+constexpr milliseconds kKeepsOthersWaiting = 60s;
 // How long nothing must have happened before the last look that comes before a long sleep.
 constexpr milliseconds kSettleTime = 20ms;
 // After an event that a look did not explain, the locks mostly end within a moment: the next job need not
@@ -56,8 +60,13 @@ bool is_last_attempt(const State& state) {
   return state.attempt >= kAttempts;
 }
 
+// While the driver fails, a session that was loaded before may fail for ever: by an old library, for example.
+bool asks_driver_anew(const State& state) {
+  return state.wants_new_session || state.hindered_since.has_value();
+}
+
 Action look(const State& state) {
-  return Look{state.ask_for_locks};
+  return Look{state.ask_for_locks, asks_driver_anew(state)};
 }
 
 Action look_once_more(State& state) {
@@ -141,6 +150,7 @@ Action sleep_until_released(State& state, milliseconds left) {
   const auto is_mine = [&](const std::string& uuid) { return is_candidate(mine, uuid); };
   SleepUntilReleased sleep{mine.candidates, leases_of(state.ledger, is_mine), {}, {}, asked_to_yield(state)};
   state.is_pausing = !state.settled;
+  state.session_is_old = true;
   if (state.is_pausing) {
     // An outsider that has exited and is still listed would end each such moment.
     sleep.period = std::min(left, state.pause);
@@ -161,6 +171,7 @@ bool watches_original(const State& state, const Behind& me) {
 // that the one right before it is stopped.
 Action sleep_behind(State& state, const Behind& me, milliseconds now, milliseconds left) {
   state.settled = false;
+  state.session_is_old = false;  // it ends with this sleep
   milliseconds period = state.far_back ? state.patience.far_tick : state.patience.tick;
   // As for the first in line: the locks may end a moment after the event.
   state.is_pausing = state.looks_after_ring > 0;
@@ -189,11 +200,25 @@ Action refuse_by_facts_of_now(State& state) {
   return look_anew(state);
 }
 
+// No event tells that a driver works again.
+Action sleep_until_driver_works(const State& state, milliseconds left) {
+  const milliseconds period = std::min(left, state.far_back ? state.patience.far_tick : state.patience.tick);
+  if (!state.joined_at) return Pause{period};
+  return SleepUntilReleased{state.standing.ticket.candidates, {}, {}, period};
+}
+
+Action give_up_hindered(const State& state) {
+  const std::string waited = duration_for_people(state.standing.waited.count());
+  return Fail{{ErrorCode::timed_out, fmt::format("gave up after {}: {}", waited, state.standing.hindrance)}};
+}
+
 Action sleep(State& state, milliseconds now) {
   const milliseconds waited = now - state.joined_at.value_or(now);
   state.standing.waited = std::chrono::duration_cast<std::chrono::seconds>(waited);
   const milliseconds left = state.patience.limit ? *state.patience.limit - now : milliseconds::max();
+  if (left <= 0ms && state.hindered_since) return give_up_hindered(state);
   if (left <= 0ms) return refuse_by_facts_of_now(state);
+  if (state.hindered_since) return sleep_until_driver_works(state, left);
   if (const Behind* me = behind(state)) return sleep_behind(state, *me, now, left);
   return sleep_until_released(state, left);
 }
@@ -225,28 +250,69 @@ Action give_up_for_ever(State& state, Error reason) {
   return ask_names(state);
 }
 
+// Whoever has a place in line would lose it for what is mostly over in a moment.
+bool has_place_in_line(const State& state) {
+  return state.patience.wait && (state.joined_at || state.patience.stands_again);
+}
+
+Action wait_for_driver(State& state, milliseconds now, std::string why) {
+  // It needs no driver before its turn.
+  if (behind(state) != nullptr) return sleep(state, now);
+  if (!state.hindered_since) state.hindered_since = now;
+  state.standing.hindrance = std::move(why);
+  state.settled = state.is_pausing = state.facts_are_old = state.only_the_order = false;
+  const bool lets_pass = now - *state.hindered_since >= kKeepsOthersWaiting;
+  if (lets_pass && state.joined_at && !is_held_back(state)) return Decide{};
+  return sleep(state, now);
+}
+
+void driver_works(State& state) {
+  if (asks_driver_anew(state)) state.session_is_old = false;
+  state.wants_new_session = false;
+  state.hindered_since.reset();
+  state.standing.hindrance.clear();
+}
+
+// Whether it is a matter of the driver, or of all its devices, that the request cannot be satisfied.
+bool is_bad_day(const State& state, const Snapshot& snapshot) {
+  const auto is_mine = [&](const Device& device) {
+    return !state.joined_at || is_candidate(state.standing.ticket, device.uuid);
+  };
+  const auto is_silent = [&](const Device& device) {
+    return is_mine(device) && device.state == DeviceState::unresponsive;
+  };
+  const auto works = [&](const Device& device) { return is_mine(device) && device.state == DeviceState::ok; };
+  return std::ranges::any_of(snapshot.devices, is_silent) || std::ranges::none_of(snapshot.devices, works);
+}
+
 // What happened, one by one.
 
 Action on(State& state, milliseconds, Begun) {
   return look(state);
 }
 
-Action on(State& state, milliseconds, Looked seen) {
+Action on(State& state, milliseconds now, Looked seen) {
+  const auto possible = check_possible(state.request, seen.facts);
+  const bool allowed = !seen.facts.limits || !is_never_allowed(*seen.facts.limits, state.request);
+  if (!possible && allowed && has_place_in_line(state) && is_bad_day(state, seen.facts.snapshot))
+    return wait_for_driver(state, now, possible.error().message);
+  driver_works(state);
   state.facts = std::move(seen.facts);
   state.ledger = std::move(seen.ledger);
   state.noted = std::move(seen.noted);
   state.only_the_order = false;
   auto& locked = state.facts.foreign_locks;
   locked.insert(locked.end(), state.refused.begin(), state.refused.end());
-  if (const auto possible = check_possible(state.request, state.facts); !possible)
-    return give_up_for_ever(state, possible.error());
+  if (!possible) return give_up_for_ever(state, possible.error());
   if (state.joined_at) return Decide{};
   auto could_use = candidates(state.request, state.facts);
   if (!could_use) return Fail{could_use.error()};
   return Join{*std::move(could_use)};
 }
 
-Action on(State&, milliseconds, LookFailed failed) {
+Action on(State& state, milliseconds now, LookFailed failed) {
+  if (failed.by_driver && has_place_in_line(state))
+    return wait_for_driver(state, now, std::move(failed.error.message));
   return Fail{std::move(failed.error)};
 }
 
@@ -279,7 +345,7 @@ Action on(State& state, milliseconds now, const LeftGate& left) {
 }
 
 Action on(State& state, milliseconds, Paused) {
-  return look_once_more(state);
+  return state.hindered_since ? look_anew(state) : look_once_more(state);
 }
 
 Action on(State& state, milliseconds now, const Named& names) {
@@ -375,6 +441,7 @@ Action on(State& state, milliseconds now, const Ticked& tick) {
 
 Action on(State& state, milliseconds now, Woken woken) {
   state.may_free_others = true;
+  if (state.hindered_since) return look_anew(state);
   if (behind(state) != nullptr) {
     if (woken == Woken::rung) {
       state.looks_after_ring = kLooksAfterRing;
@@ -456,6 +523,9 @@ Decision decide_by(State& state, std::int64_t lease_changes) {
   if (granted != nullptr) {
     state.facts_are_old =
         may_have_ended_on(granted->choice, state.noted, NotedLeases{state.judged, lease_changes});
+    // The driver may have been replaced while it slept: nobody starts with one that an old session still has.
+    state.wants_new_session = state.session_is_old;
+    state.facts_are_old = state.facts_are_old || state.wants_new_session;
     if (!state.facts_are_old) return take_choice(granted->choice, state);
   } else {
     const bool is_old = !same_leases(state.judged, state.ledger) || hides_a_lock(state);
@@ -487,6 +557,10 @@ Judgement decide(State state, InGate gate) {
   state.judged = std::move(gate.ledger);
   state.judged_at = gate.boot;
   state.passed_over = std::move(gate.stopped);
+  if (state.hindered_since) {
+    state.plan = Blocked{{}, true};
+    return {std::move(state), Stay{true}};
+  }
   auto planned = plan(state.judged, state.facts, state.request, gate.me, state.passed_over, gate.boot);
   if (!planned) return {std::move(state), std::unexpected(planned.error())};
   state.plan = *std::move(planned);

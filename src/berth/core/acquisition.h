@@ -26,7 +26,7 @@ namespace berth {
 struct Patience {
   bool wait = false;                               ///< false: now or not at all
   std::optional<std::chrono::milliseconds> limit;  ///< from the request's begin on; nullopt: for ever
-  bool stands_again = false;                  ///< it had a lease and gave way: so it may wait for any time
+  bool stands_again = false;  ///< it had a lease and gave way, or had a place: so it may wait for any time
   std::chrono::milliseconds tick{5000};       ///< how often to look for changes that no event tells of
   std::chrono::milliseconds far_tick{30000};  ///< the same for a request with many before it
 };
@@ -63,9 +63,14 @@ struct State {
   bool gives_up = false;
   bool looked_last = false;  ///< the time is up, and the reasons for the refusal have just been read
   bool far_back = false;
-  bool settled = false;                     ///< nothing had happened for a moment before the last look
-  bool is_pausing = false;                  ///< asleep for that moment only
-  int looks_after_ring = 0;                 ///< how many are still to come, each after such a moment
+  /// Set: the driver does not work for it, or no device that it waits for does; since when. The reason is in
+  /// `standing`.
+  std::optional<std::chrono::milliseconds> hindered_since{};
+  bool session_is_old = false;     ///< the driver was loaded before the last sleep, and may be another by now
+  bool wants_new_session = false;  ///< a device could be granted, if a driver loaded anew agrees
+  bool settled = false;            ///< nothing had happened for a moment before the last look
+  bool is_pausing = false;         ///< asleep for that moment only
+  int looks_after_ring = 0;        ///< how many are still to come, each after such a moment
   std::chrono::milliseconds ring_pause{0};  ///< grows if it is rung without need, since anybody may ring
   std::chrono::milliseconds deaf_until{0};
   bool may_free_others = false;  ///< the event that woke it may have given another request its turn
@@ -87,6 +92,7 @@ struct Looked {
 };
 struct LookFailed {
   Error error;
+  bool by_driver = false;  ///< and not by what Berth itself keeps
 };
 /// The result of a decision.
 struct LeftGate {
@@ -126,6 +132,7 @@ struct Event {
 struct Look {
   bool locks = false;  ///< also find out who has locked a device without a ticket, which takes the kernel
                        ///< some time
+  bool fresh = false;  ///< load the driver anew first: what a command that starts now would meet
 
   bool operator==(const Look&) const = default;
 };

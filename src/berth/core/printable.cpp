@@ -105,6 +105,19 @@ std::string printable(std::string_view text, std::span<const std::string_view> o
   return clean;
 }
 
+std::string in_quotes(std::string_view text) {
+  std::string quoted = "\"";
+  std::size_t backslashes = 0;
+  for (const char c : printable(text)) {
+    // Each of these stands for itself only with another before it.
+    if (c == '"') quoted.append(backslashes + 1, '\\');
+    backslashes = c == '\\' ? backslashes + 1 : 0;
+    quoted += c;
+  }
+  quoted.append(backslashes, '\\');
+  return quoted + "\"";
+}
+
 std::string printable_lines(std::string_view text) {
   constexpr std::array<std::string_view, 1> kLineEnd{"\n"};
   return printable(text, kLineEnd);

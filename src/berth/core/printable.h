@@ -25,6 +25,9 @@ CodePoint code_point_at(std::string_view text, std::size_t at);
 /// because we wrote them ourselves; each begins with a control character.
 std::string printable(std::string_view text, std::span<const std::string_view> own = {});
 
+/// The same between quotes, which no quote of the text can end.
+std::string in_quotes(std::string_view text);
+
 /// The same for a text of several lines.
 std::string printable_lines(std::string_view text);
 

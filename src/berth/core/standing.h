@@ -35,6 +35,8 @@ struct Standing {
   /// The same in words, from the render layer: "1 of 4 free; GPU 3 leased alice 2 h", "behind bob
   /// (train.py)".
   std::string reason{};
+  /// Why nothing can be granted to it on this machine now, as the driver said; "" while the driver works.
+  std::string hindrance{};
 
   bool operator==(const Standing&) const = default;
 };

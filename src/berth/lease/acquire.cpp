@@ -16,6 +16,23 @@ namespace {
 
 using namespace acquisition;
 
+// Whether it was the driver that failed, of all that a look asks.
+class NotingSource : public source::Source {
+ public:
+  explicit NotingSource(source::Source& asked) : asked_(asked) {}
+
+  Result<Snapshot> read(ReadingSet readings) override {
+    auto snapshot = asked_.read(readings);
+    failed_ = !snapshot;
+    return snapshot;
+  }
+  bool failed() const { return failed_; }
+
+ private:
+  source::Source& asked_;
+  bool failed_ = false;
+};
+
 // Does what `next` says, and tells it what came of it.
 class Asking {
  public:
@@ -55,18 +72,23 @@ class Asking {
 
   Done perform(const Look& wanted) {
     options_.books = wanted.locks ? store::Extent::leases_and_locks : store::Extent::leases;
-    auto seen = look_and_note();
-    if (!seen) return LookFailed{seen.error()};
+    if (wanted.fresh) source_.close();
+    const auto opened = source_.open();
+    if (!opened) return LookFailed{opened.error(), true};
+    NotingSource source(**opened);
+    auto seen = look_and_note(source);
+    if (!seen) return LookFailed{seen.error(), source.failed()};
     return *std::move(seen);
   }
 
-  Result<Looked> look_and_note() {
-    BERTH_LET(const auto source, source_.open());
+  Result<Looked> look_and_note(source::Source& source) {
     changes_ = store_.lease_changes();
     const std::int64_t changes = may_be_given_away() ? changes_ : 0;
     BERTH_LET(auto before, store_.look(store::Extent::leases));
-    BERTH_LET(world_, look(*source, store_, state_.request, options_));
-    BERTH_DO(read_topology_for(state_.request, *source, world_));
+    BERTH_LET(world_, look(source, store_, state_.request, options_));
+    // A machine on which the request makes no sense any more is for the pure step to judge.
+    if (const auto read = read_topology_for(state_.request, source, world_); !read && !own_)
+      return std::unexpected(read.error());
     return Looked{std::move(world_.facts), std::move(world_.ledger), {std::move(before.ledger), changes}};
   }
 
@@ -120,6 +142,7 @@ class Asking {
   }
 
   Done perform(const Pause& pause) {
+    if (state_.hindered_since) tell();
     std::this_thread::sleep_for(pause.period);
     return Paused{};
   }
@@ -206,6 +229,7 @@ class Asking {
   Done begin_again(const std::string& lost) {
     own_->release();
     own_.reset();
+    state_.patience.stands_again = true;
     state_ = begin(std::move(state_.request), state_.patience);
     state_.refused.insert(lost);
     return What(Begun{});

@@ -98,10 +98,19 @@ Result<Explained> explained(const Request& request, World world, std::vector<Ver
                    possible, std::move(looser), std::move(standing)};
 }
 
+// All devices are lost or do not answer: that says nothing about the request, which may be granted tomorrow.
+bool no_device_works(const Snapshot& snapshot) {
+  return !snapshot.devices.empty() && std::ranges::none_of(snapshot.devices, [](const Device& device) {
+    return device.state == DeviceState::ok;
+  });
+}
+
 Refusal refusal_of(Explained explained, std::optional<std::chrono::milliseconds> waited) {
   Refusal refusal{std::move(explained), ErrorCode::not_now, waited};
   if (waited) refusal.code = ErrorCode::timed_out;
   if (refusal.possible < refusal.request.count) refusal.code = ErrorCode::impossible;
+  if (refusal.code == ErrorCode::impossible && no_device_works(refusal.world.facts.snapshot))
+    refusal.code = ErrorCode::no_driver;
   return refusal;
 }
 
@@ -135,6 +144,10 @@ std::unexpected<Error> would_wait_for_itself(std::string_view what_it_has) {
 
 std::vector<std::string> notes_on(const World& world) {
   std::vector<std::string> notes = notes_on_answer(world.facts, {}, {});
+  if (!world.saw_all_locks)
+    notes.emplace_back(
+        "some process has so many file locks that Berth has not read them all (/proc/locks): a GPU that "
+        "somebody has locked without a lease may be shown as free");
   for (const std::string& key : world.facts.policy.not_understood)
     notes.push_back(fmt::format("{}; nothing is granted until it is corrected", key));
   for (const OddTicket& odd : world.ledger.odd) {

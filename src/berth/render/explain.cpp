@@ -55,7 +55,7 @@ std::string culprit_in_words(const Culprit& culprit, bool holder, const Style& s
   if (!command.empty()) text += ", " + command;
   if (culprit.pid != 0 && !holder) text += fmt::format(" (pid {})", culprit.pid);
   if (culprit.since_s != 0) text += ", " + since(culprit.since_s, style);
-  if (!culprit.note.empty()) text += fmt::format(" \"{}\"", printable(culprit.note));
+  if (!culprit.note.empty()) text += " " + in_quotes(culprit.note);
   return text;
 }
 
@@ -224,7 +224,7 @@ std::string short_command(std::string_view command) {
 std::string noted_command(const Ticket& ticket) {
   const std::string command = printable(ticket.command);
   if (ticket.note.empty()) return command;
-  return fmt::format("\"{}\"{}{}", printable(ticket.note), command.empty() ? "" : " ", command);
+  return fmt::format("{}{}{}", in_quotes(ticket.note), command.empty() ? "" : " ", command);
 }
 
 std::string label_list(const std::vector<std::string>& labels) {

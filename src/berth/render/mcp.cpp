@@ -55,6 +55,11 @@ const Json& part_of(const Json& object, std::string_view key) {
   return found == object.end() || !found->is_object() ? none : *found;
 }
 
+bool is_object_or_missing(const Json& object, std::string_view key) {
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() || found->is_object();
+}
+
 Json server_info(std::string_view version) {
   return {{"name", "berth"}, {"title", "Berth: the GPUs of this machine"}, {"version", version}};
 }
@@ -152,6 +157,8 @@ ClientMessage read_call(const Json& id, const Json& params, std::span<const Tool
   if (tool == tools.end())
     return ClientAnswer{error_line(id, kInvalidParams, fmt::format("there is no tool '{}'", name))};
   ToolCall call{.id = id.dump(), .tool = name, .arguments = {}};
+  if (!is_object_or_missing(params, "arguments"))
+    return ClientAnswer{error_line(id, kInvalidParams, "'arguments' must be an object")};
   const std::string wrong = read_arguments(call, *tool, part_of(params, "arguments"));
   if (!wrong.empty()) return ClientAnswer{tool_answer(call.id, {.text = wrong, .failed = true})};
   return call;
@@ -207,6 +214,8 @@ ClientMessage read_client_line(std::string_view line, std::span<const Tool> tool
   // An answer to something that we never asked.
   if (method.empty() && (message.contains("result") || message.contains("error"))) return ClientAnswer{};
   if (method.empty()) return ClientAnswer{error_line(*id, kInvalidRequest, "a request must have a method")};
+  if (!is_object_or_missing(message, "params"))
+    return ClientAnswer{error_line(*id, kInvalidParams, "'params' must be an object")};
   return read_request(*id, method, part_of(message, "params"), tools, server);
 }
 

@@ -48,6 +48,8 @@ std::string what_is_missing(const std::vector<Verdict>& verdicts, std::uint64_t 
 
 std::string reason(const Standing& standing, const Snapshot& snapshot, const Style& style) {
   if (standing.stopped) return "stopped: the others pass it over until it goes on";
+  if (!standing.hindrance.empty())
+    return fmt::format("it keeps its place until its GPUs can be used again: {}", standing.hindrance);
   const std::string missing =
       standing.verdicts.empty()
           ? std::string()

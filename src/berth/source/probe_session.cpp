@@ -11,9 +11,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 
 #include "berth/source/probe/protocol.h"
 #include "berth/sys/clock.h"
+#include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::source {
@@ -85,8 +87,16 @@ ProbeSession::Outcome ProbeSession::ask(const ReadRequest& request) {
     if (take_text()) note_sign_of_life();
     if (is_whole_record(answer_)) return Outcome::whole;
     if (closed || answer_.size() > kLongestAnswer) return Outcome::ended;
-    if (sys::monotonic_now() - last_sign_ > patience()) return Outcome::silent;
+    if (sys::monotonic_now() - last_sign_ > patience()) return stopped_or_silent();
   }
+}
+
+/// One that somebody has stopped says nothing about the driver. It ends, so that another can be asked.
+ProbeSession::Outcome ProbeSession::stopped_or_silent() {
+  const auto stat = sys::process_stat(child_.pid());
+  if (!stat || !stat->stopped()) return Outcome::silent;
+  child_.kill(SIGKILL);
+  return Outcome::ended;
 }
 
 /// Takes what has come of the answer. True if something has.

@@ -19,7 +19,7 @@ class ProbeSession {
   enum class Outcome {
     whole,   ///< the answer is complete
     silent,  ///< nothing came until the deadline
-    ended,   ///< the probe has ended, or is ending
+    ended,   ///< the probe has ended, or is ending: also one that was found stopped
   };
   /// Sends a request and collects its answer. REQUIRES: the answer to the last request has come.
   Outcome ask(const ReadRequest& request);
@@ -46,6 +46,7 @@ class ProbeSession {
         life_(std::move(life)) {}
   void look_up_every(std::chrono::microseconds period);
   bool take_text();
+  Outcome stopped_or_silent();
   void note_sign_of_life();
   std::chrono::milliseconds patience() const;
 

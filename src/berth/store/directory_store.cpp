@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <map>
 #include <ratio>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -28,17 +29,27 @@ namespace {
 constexpr int kRemovals = 16;
 constexpr const char* kInside = "inside";
 
+// Then a ticket explains every lock that there can be.
+bool are_all_leased_whole(const std::vector<sys::DirectoryEntry>& files, const LeaseDirectory& directory) {
+  const auto scan = scan_leases(directory);
+  if (!scan) return false;
+  std::set<std::string> leased;
+  for (const Ticket& ticket : scan->ledger.tickets) {
+    if (ticket.shared) continue;
+    for (const std::string& uuid : ticket.devices) leased.insert(device_file_name(uuid));
+  }
+  return std::ranges::all_of(files, [&](const auto& file) { return leased.contains(file.name); });
+}
+
 // The kernel lets an RCU grace period pass before it shows its locks, about 10 ms: not asked where there is
-// no device file to lock.
-std::vector<sys::HeldFlock> flocks_on_file_system_of(const LeaseDirectory& directory) {
-  struct stat status{};
-  if (::fstat(directory.root.get(), &status) != 0) return {};
+// no device file to lock, or where each of them is leased whole.
+sys::HeldFlocks flocks_without_gate(const LeaseDirectory& directory) {
   const auto files = sys::list_directory(directory.devices.get());
-  if (!files || files->empty()) return {};
-  std::vector<sys::HeldFlock> held = sys::held_flocks();
-  std::erase_if(held, [&](const sys::HeldFlock& lock) {
-    return lock.file.device != status.st_dev || lock.file.inode == status.st_ino;
-  });
+  if (!files || files->empty() || are_all_leased_whole(*files, directory)) return {};
+  sys::HeldFlocks held = sys::held_flocks_on(directory.root.get());
+  const auto gate = sys::identity_of(directory.root.get(), ".");
+  std::erase_if(held.locks,
+                [&](const sys::HeldFlock& lock) { return gate && lock.file.inode == gate->inode; });
   return held;
 }
 
@@ -98,12 +109,11 @@ Result<Books> DirectoryStore::look(Extent extent) {
   if (!directory_) return Books{};
   // Locks first: one that is given up meanwhile then counts as nobody's too much, not one that is taken
   // meanwhile.
-  const auto held =
-      extent == Extent::leases ? std::vector<sys::HeldFlock>{} : flocks_on_file_system_of(*directory_);
+  const auto held = extent == Extent::leases ? sys::HeldFlocks{} : flocks_without_gate(*directory_);
   BERTH_LET(auto scan, extent == Extent::everything ? scan_directory(*directory_) : scan_leases(*directory_));
   remains_ = std::move(scan.remains);
-  Books books{std::move(scan.ledger), {}};
-  books.foreign_locks = foreign_among(held, *directory_, books.ledger);
+  Books books{std::move(scan.ledger), {}, held.all};
+  books.foreign_locks = foreign_among(held.locks, *directory_, books.ledger);
   return books;
 }
 

@@ -52,8 +52,8 @@ Fault in_directory(Fault fault, const std::shared_ptr<const LeaseDirectory>& dir
 // 0: the kernel does not name him, as in another pid namespace.
 pid_t who_is_in_gate(const LeaseDirectory& directory) {
   const auto gate = sys::identity_of(directory.root.get(), ".");
-  for (const sys::HeldFlock& lock : sys::held_flocks()) {
-    if (gate && lock.file == *gate) return lock.taker;
+  for (const sys::HeldFlock& lock : sys::held_flocks_on(directory.root.get()).locks) {
+    if (gate && lock.file.inode == gate->inode) return lock.taker;
   }
   return 0;
 }

@@ -22,6 +22,7 @@
 #include "berth/core/printable.h"
 #include "berth/core/record.h"
 #include "berth/store/lease_directory.h"
+#include "berth/store/own_folder.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
@@ -178,16 +179,23 @@ Result<std::string> JobSpool::standard_path() {
                   "there is no home folder to keep jobs in: neither HOME nor XDG_STATE_HOME is set");
     state += "/.local/state";
   }
-  if (is_on_network(state)) return machine_folder(fmt::format("/var/tmp/berth-jobs-{}", ::geteuid()));
+  if (is_on_network(state)) {
+    BERTH_LET(const auto own, own_folder_in("/var/tmp", fmt::format("berth-jobs-{}", ::geteuid())));
+    return machine_folder(own);
+  }
   return machine_folder(state + "/berth/jobs");
 }
 
 Result<JobSpool> JobSpool::make(const std::string& path) {
+  BERTH_DO(is_safe_from_others(path));
   BERTH_DO(make_folders(path));
   return open(path);
 }
 
 Result<JobSpool> JobSpool::open(const std::string& path) {
+  BERTH_LET(const bool is_there, is_safe_from_others(path));
+  // What comes to be there now may be somebody else's.
+  if (!is_there) return JobSpool(path, {});
   sys::Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder && errno == ENOENT) return JobSpool(path, {});
   if (!folder) return sys::fail_errno("opening the jobs in " + path);

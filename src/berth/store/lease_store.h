@@ -105,6 +105,7 @@ struct ForeignLock {
 struct Books {
   Ledger ledger;
   std::vector<ForeignLock> foreign_locks;
+  bool saw_all_locks = true;  ///< false: the kernel has too many locks, so some may be missing
 };
 
 /// How much of the ledger is read.

@@ -38,6 +38,27 @@ Result<bool> give_to_root(int file, const struct stat& status, mode_t mode) {
   return true;
 }
 
+// Which of the directory and its parts were not root's, by their paths. The directory comes first: once it is
+// root's, nobody else can put anything in the place of a part.
+// `modes_too`: also those of root's whose mode is another than that of /run/berth.
+Result<std::vector<std::string>> give_parts_to_root(const std::string& path, bool modes_too) {
+  std::vector<std::string> mended;
+  BERTH_LET(const auto directory, sys::open_directory(AT_FDCWD, path));
+  if (!directory) return mended;
+  for (const char* part : {".", "devices", "queue", "leases", "inside"}) {
+    const std::string name = part == std::string_view(".") ? path : fmt::format("{}/{}", path, part);
+    const auto opened = sys::open_directory(directory.get(), part);
+    if (!opened) return std::unexpected(context(opened.error(), name));
+    struct stat status{};
+    if (!*opened || ::fstat(opened->get(), &status) != 0) continue;
+    if (status.st_uid == 0 && !modes_too) continue;
+    const auto was_others = give_to_root(opened->get(), status, kDirectoryMode);
+    if (!was_others) return std::unexpected(context(was_others.error(), name));
+    if (*was_others) mended.push_back(name);
+  }
+  return mended;
+}
+
 Result<void> make_if_missing(const std::string& path) {
   if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return sys::fail_errno("making " + path);
   return {};
@@ -60,17 +81,9 @@ class Site {
  private:
   Result<void> directory() {
     const bool is_there = ::access(path_.c_str(), F_OK) == 0;
-    for (const char* part : {"", "/devices", "/queue", "/leases", "/inside"}) {
-      const std::string path = path_ + part;
-      BERTH_LET(const auto opened, sys::open_directory(AT_FDCWD, path));
-      struct stat status{};
-      if (!opened || ::fstat(opened.get(), &status) != 0) continue;
-      const auto mended = give_to_root(opened.get(), status, kDirectoryMode);
-      if (!mended) return std::unexpected(context(mended.error(), path));
-      if (*mended)
-        site_.done.push_back(
-            fmt::format("{} is root's now, and nobody can remove others' files there", path));
-    }
+    BERTH_LET(const auto mended, give_parts_to_root(path_, true));
+    for (const std::string& path : mended)
+      site_.done.push_back(fmt::format("{} is root's now, and nobody can remove others' files there", path));
     BERTH_LET(auto made, LeaseDirectory::make({path_, DirectoryOrigin::site}));
     directory_ = std::move(made);
     if (!is_there) site_.done.push_back(fmt::format("made {}", path_));
@@ -198,6 +211,12 @@ class Site {
 Result<SiteDirectory> make_site_directory(const std::string& root, const std::vector<std::string>& uuids,
                                           bool force) {
   return Site(root).make(uuids, force);
+}
+
+Result<void> make_directory_of_root(const DirectoryChoice& choice) {
+  BERTH_DO(give_parts_to_root(choice.path, false));
+  BERTH_DO(LeaseDirectory::make(choice));
+  return {};
 }
 
 }  // namespace berth::store

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "berth/core/error.h"
+#include "berth/store/lease_directory.h"
 
 namespace berth::store {
 
@@ -19,5 +20,10 @@ struct SiteDirectory {
 /// which users of the new directory would not see; not with `force`. REQUIRES: we are root.
 Result<SiteDirectory> make_site_directory(const std::string& root, const std::vector<std::string>& uuids,
                                           bool force);
+
+/// The same for a machine on which nobody has called `berth init`, and only as far as safety asks for it: the
+/// lease directory in use is root's from now on, so that nobody can remove other users' tickets there. It is
+/// made if it is missing. REQUIRES: we are root.
+Result<void> make_directory_of_root(const DirectoryChoice& choice);
 
 }  // namespace berth::store

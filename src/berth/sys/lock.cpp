@@ -6,11 +6,14 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <limits>
 #include <optional>
+
+#include <fmt/format.h>
 
 #include "berth/sys/newer_calls.h"
 #include "berth/sys/system_error.h"
@@ -23,6 +26,11 @@ using namespace std::chrono_literals;
 
 constexpr auto kSlow = 1s;
 constexpr auto kLookUp = 100ms;
+// For each page of them the kernel walks all those before it, and keeps every other locker out meanwhile: so
+// many cost it some 50 ms, ten times as many 5 s. They are the locks of all users on all files.
+constexpr std::size_t kMostOfLocks = 1 << 20;
+// While others lock and unlock all the time, each page may have to wait for them.
+constexpr auto kLongestLookAtLocks = 1s;
 
 struct flock byte_lock(short type, off_t first, off_t count) {
   struct flock lock{};
@@ -93,6 +101,27 @@ void for_each_lock(std::string_view proc_locks, const OnLock& on_lock) {
     lock.file = *file;
     on_lock(lock);
   }
+}
+
+struct LocksText {
+  std::string text;
+  bool whole = false;
+};
+
+LocksText read_proc_locks() {
+  LocksText read;
+  const Descriptor file(::open("/proc/locks", O_RDONLY | O_CLOEXEC));
+  std::array<char, 1 << 16> buffer;
+  const auto until = std::chrono::steady_clock::now() + kLongestLookAtLocks;
+  while (file && std::chrono::steady_clock::now() < until && read.text.size() < kMostOfLocks) {
+    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+    read.whole = got == 0;
+    if (got <= 0) break;
+    read.text.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  // What is cut off in the middle of a line would tell of another file.
+  read.text.erase(read.text.rfind('\n') + 1);
+  return read;
 }
 
 }  // namespace
@@ -196,16 +225,32 @@ std::optional<std::unordered_set<std::uint64_t>> inodes_with_write_locks() {
   struct stat status{};
   if (!own || ::fstat(own.get(), &status) != 0 || !try_lock_bytes(own.get(), 0, 1).value_or(false))
     return std::nullopt;
-  const auto text = read_whole("/proc/locks");
-  if (!text) return std::nullopt;
-  auto inodes = parse_write_locks(*text);
+  const LocksText read = read_proc_locks();
+  if (!read.whole) return std::nullopt;
+  auto inodes = parse_write_locks(read.text);
   if (!inodes.contains(status.st_ino)) return std::nullopt;
   return inodes;
 }
 
-std::vector<HeldFlock> held_flocks() {
-  const auto text = read_whole("/proc/locks");
-  return text ? parse_flocks(*text) : std::vector<HeldFlock>{};
+std::optional<dev_t> device_in_locks(int directory) {
+  // A lock of our own, on a file without a name: of that the kernel tells whoever asks about the descriptor.
+  const auto own = make_unnamed(directory, 0600);
+  if (!own || !try_flock(own->get(), LockMode::exclusive).value_or(false)) return std::nullopt;
+  const auto text = read_whole(fmt::format("/proc/self/fdinfo/{}", own->get()));
+  const auto locks = text ? parse_flocks(*text) : std::vector<HeldFlock>();
+  return locks.empty() ? std::nullopt : std::optional(locks.front().file.device);
+}
+
+HeldFlocks held_flocks_on(int directory) {
+  struct stat status{};
+  if (::fstat(directory, &status) != 0) return {};
+  // On btrfs a file of another subvolume may have the same number as one of ours: it is told apart by
+  // nothing.
+  const dev_t device = device_in_locks(directory).value_or(status.st_dev);
+  const LocksText read = read_proc_locks();
+  HeldFlocks held{parse_flocks(read.text), read.whole || read.text.empty()};
+  std::erase_if(held.locks, [&](const HeldFlock& lock) { return lock.file.device != device; });
+  return held;
 }
 
 }  // namespace berth::sys

@@ -66,13 +66,22 @@ struct HeldFlock {
   LockMode mode = LockMode::exclusive;
   pid_t taker = 0;  ///< who took it; may have ended while a child still holds it
 };
-/// All flocks of this pid namespace, without waiting ones. Empty if the kernel hides them.
-std::vector<HeldFlock> held_flocks();
+/// Flocks, without waiting ones.
+struct HeldFlocks {
+  std::vector<HeldFlock> locks;
+  bool all = true;  ///< false: the kernel has so many locks that not all of them were read
+};
+/// The flocks of this pid namespace on the file system of this directory. Empty if the kernel hides them.
+HeldFlocks held_flocks_on(int directory);
 /// Pure: from the text of /proc/locks.
 std::vector<HeldFlock> parse_flocks(std::string_view proc_locks);
 
+/// The number of a directory's file system in /proc/locks. On some (btrfs, overlays) stat() says another one.
+/// nullopt: nothing can be made there to find out.
+std::optional<dev_t> device_in_locks(int directory);
+
 /// The inodes, of any file system, on which somebody has a write lock. nullopt: the kernel does not show them
-/// here.
+/// here, or has more locks than are read.
 std::optional<std::unordered_set<std::uint64_t>> inodes_with_write_locks();
 /// Pure: from the text of /proc/locks.
 std::unordered_set<std::uint64_t> parse_write_locks(std::string_view proc_locks);

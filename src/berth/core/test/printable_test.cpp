@@ -51,6 +51,15 @@ TEST_CASE("done twice it changes nothing more, so what passes several hands stay
   }));
 }
 
+TEST_CASE("what stands between quotes ends where it was meant to end") {
+  CHECK(in_quotes("sweep 3") == R"("sweep 3")");
+  CHECK(in_quotes(R"(the "big" one)") == R"("the \"big\" one")");
+  CHECK(in_quotes(R"(a\" free)") == R"("a\\\" free")");
+  CHECK(in_quotes("a\\") == R"("a\\")");
+  CHECK(in_quotes(R"(C:\data)") == R"("C:\data")");
+  CHECK(in_quotes("a\nb") == R"("a\x0ab")");
+}
+
 TEST_CASE("our own sequences stay whole, and what only resembles one does not") {
   constexpr std::array<std::string_view, 2> kOwn{"\n", "\x1b[0m"};
   CHECK(printable("a\n\x1b[0mb\x1b[0", kOwn) == "a\n\x1b[0mb\\x1b[0");

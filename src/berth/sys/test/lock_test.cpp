@@ -8,7 +8,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "berth/sys/process_identity.h"
 
@@ -48,6 +50,36 @@ TEST_CASE("a byte that this process has locked is among those that the kernel sh
   CHECK_FALSE(inodes_with_write_locks()->contains(status.st_ino));
   REQUIRE(try_lock_bytes(file.get(), 0, 2).value());
   CHECK(inodes_with_write_locks()->contains(status.st_ino));
+}
+
+TEST_CASE("a flock is found by the number that /proc/locks has for its file system, whatever stat() says") {
+  const Descriptor folder(::open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto file = make_unnamed(folder.get(), 0600);
+  REQUIRE(file.has_value());
+  REQUIRE(try_flock(file->get(), LockMode::exclusive).value());
+  struct stat status{};
+  REQUIRE(::fstat(file->get(), &status) == 0);
+  const HeldFlocks held = held_flocks_on(folder.get());
+  CHECK(std::ranges::any_of(held.locks, [&](const HeldFlock& lock) {
+    return lock.file.inode == status.st_ino && lock.taker == ::getpid() &&
+           lock.file.device == device_in_locks(folder.get());
+  }));
+}
+
+TEST_CASE("of very many locks no more than a part is read") {
+  constexpr off_t kOfOneFile = 200;
+  const Descriptor folder(::open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  CHECK(held_flocks_on(folder.get()).all);
+  std::vector<Descriptor> files;
+  for (int file = 0; file < 200; ++file) {
+    auto made = make_unnamed(folder.get(), 0600);
+    REQUIRE(made.has_value());
+    // Not side by side: those would be one lock.
+    for (off_t byte = 0; byte < kOfOneFile; ++byte) REQUIRE(try_lock_bytes(made->get(), 2 * byte, 1).value());
+    files.push_back(*std::move(made));
+  }
+  CHECK_FALSE(held_flocks_on(folder.get()).all);
+  CHECK_FALSE(inodes_with_write_locks().has_value());
 }
 
 TEST_CASE("a process's state is read past a name that looks like the rest of the line") {

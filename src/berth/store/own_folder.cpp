@@ -1,0 +1,194 @@
+#include "berth/store/own_folder.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <optional>
+#include <ranges>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "berth/sys/file.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::store {
+namespace {
+
+// As of the kernel.
+constexpr int kMostLinks = 40;
+constexpr mode_t kPermissions = 07777;
+
+/// The parts of a path that are still to be walked, the next one last.
+using Parts = std::vector<std::string>;
+
+void put_before(Parts& parts, std::string_view path) {
+  Parts more;
+  for (const auto part : std::views::split(path, '/')) {
+    if (const std::string_view name(part.begin(), part.end()); !name.empty() && name != ".")
+      more.emplace_back(name);
+  }
+  parts.insert(parts.end(), more.rbegin(), more.rend());
+}
+
+// Many systems give each user such a group, and let it write.
+bool is_group_of_this_user_alone(gid_t id) {
+  std::array<char, 1 << 14> room{};
+  passwd user{};
+  passwd* known = nullptr;
+  if (::getpwuid_r(::geteuid(), &user, room.data(), room.size(), &known) != 0 || known == nullptr)
+    return false;
+  std::vector<char> more(std::size_t{1} << 16U);
+  group entry{};
+  group* found = nullptr;
+  if (::getgrgid_r(id, &entry, more.data(), more.size(), &found) != 0 || found == nullptr) return false;
+  if (known->pw_gid != id || std::string_view(found->gr_name) != known->pw_name) return false;
+  for (char** member = found->gr_mem; *member != nullptr; ++member) {
+    if (std::string_view(*member) != known->pw_name) return false;
+  }
+  return true;
+}
+
+std::unexpected<Error> unsafe(const std::string& path, const std::string& what) {
+  return fail(
+      ErrorCode::failure,
+      fmt::format("{}, and could put something else in the place of {}: set XDG_STATE_HOME to a folder "
+                  "that only you may change",
+                  what, path));
+}
+
+/// Walks a path as the kernel does, and asks at each step who else could change it.
+class Walk {
+ public:
+  explicit Walk(const std::string& path) : path_(path) { put_before(parts_, path); }
+
+  Result<bool> go() {
+    struct stat root{};
+    if (::stat("/", &root) != 0) return sys::fail_errno("examining /");
+    // Where other users are those of another namespace, root has no number of its own.
+    root_ = root.st_uid;
+    while (!parts_.empty()) {
+      const std::string part = std::move(parts_.back());
+      parts_.pop_back();
+      if (part == "..") {
+        at_.erase(std::min(at_.rfind('/'), at_.size()));
+        is_closed_ = false;
+        continue;
+      }
+      BERTH_LET(const bool is_there, enter(at_ + "/" + part));
+      if (!is_there) return false;
+    }
+    return true;
+  }
+
+ private:
+  Result<bool> enter(const std::string& next) {
+    struct stat status{};
+    if (::lstat(next.c_str(), &status) != 0) {
+      if (errno == ENOENT) return false;
+      return sys::fail_errno("examining " + next);
+    }
+    if (status.st_uid != ::geteuid() && status.st_uid != 0 && status.st_uid != root_)
+      return unsafe(
+          path_, fmt::format("{} belongs to {}, who is another user", next, sys::user_name(status.st_uid)));
+    if (S_ISLNK(status.st_mode)) return follow(next);
+    if (!S_ISDIR(status.st_mode)) return fail(ErrorCode::failure, next + " is not a folder");
+    if (!is_closed_ && others_may_change(status))
+      return unsafe(path_,
+                    fmt::format("others may write in {} (mode {:o})", next, status.st_mode & kPermissions));
+    // Where nobody else can go in, it does not matter what he might do below.
+    const bool is_mine = status.st_uid == ::geteuid();
+    is_closed_ = is_closed_ || (is_mine && (status.st_mode & (S_IXGRP | S_IXOTH)) == 0);
+    at_ = next;
+    return true;
+  }
+
+  static bool others_may_change(const struct stat& status) {
+    if ((status.st_mode & S_ISVTX) != 0) return false;
+    if ((status.st_mode & S_IWOTH) != 0) return true;
+    return (status.st_mode & S_IWGRP) != 0 && status.st_gid != 0 &&
+           !is_group_of_this_user_alone(status.st_gid);
+  }
+
+  Result<bool> follow(const std::string& link) {
+    std::array<char, PATH_MAX> target{};
+    const ssize_t length = ::readlink(link.c_str(), target.data(), target.size());
+    if (length < 0) return sys::fail_errno("reading the link " + link);
+    if (++links_ > kMostLinks) return fail(ErrorCode::failure, link + ": too many links");
+    const std::string_view text(target.data(), static_cast<std::size_t>(length));
+    if (text.starts_with('/')) {
+      at_.clear();
+      is_closed_ = false;
+    }
+    put_before(parts_, text);
+    return true;
+  }
+
+  const std::string& path_;
+  Parts parts_;
+  std::string at_;          ///< where the walk is; "": the root
+  bool is_closed_ = false;  ///< nobody else can come to where it is
+  uid_t root_ = 0;
+  int links_ = 0;
+};
+
+bool is_mine(const std::string& path) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return false;
+  // To where a link of theirs leads is for its user to say.
+  return S_ISLNK(status.st_mode) || S_ISDIR(status.st_mode);
+}
+
+bool is_empty(const std::string& path) {
+  const auto folder = sys::open_directory(AT_FDCWD, path);
+  const auto entries = folder && *folder ? sys::list_directory(folder->get()) : std::unexpected(Error{});
+  return !entries || entries->empty();
+}
+
+// nullopt: there is none. Of several, made by two processes at the same moment, the one in use.
+Result<std::optional<std::string>> find_mine(const std::string& shared, const std::string& beginning) {
+  BERTH_LET(const auto folder, sys::open_directory(AT_FDCWD, shared));
+  if (!folder) return std::nullopt;
+  BERTH_LET(const auto entries, sys::list_directory(folder.get()));
+  std::vector<std::string> found;
+  for (const sys::DirectoryEntry& entry : entries) {
+    std::string path = fmt::format("{}/{}", shared, entry.name);
+    if (entry.name.starts_with(beginning) && is_mine(path)) found.push_back(std::move(path));
+  }
+  if (found.empty()) return std::nullopt;
+  std::ranges::sort(found);
+  const auto used = std::ranges::find_if_not(found, is_empty);
+  return used == found.end() ? found.front() : *used;
+}
+
+}  // namespace
+
+Result<bool> is_safe_from_others(const std::string& path) {
+  return Walk(path).go();
+}
+
+Result<std::string> own_folder_in(const std::string& shared, const std::string& name) {
+  const std::string plain = fmt::format("{}/{}", shared, name);
+  if (is_mine(plain)) return plain;
+  const std::string beginning = name + ".";
+  BERTH_LET(auto found, find_mine(shared, beginning));
+  if (found) return *std::move(found);
+  struct stat status{};
+  if (::lstat(plain.c_str(), &status) != 0) return plain;
+  std::string made = fmt::format("{}/{}XXXXXX", shared, beginning);
+  if (::mkdtemp(made.data()) == nullptr) return sys::fail_errno("making a folder in " + shared);
+  BERTH_LET(found, find_mine(shared, beginning));
+  if (found && *found != made) ::rmdir(made.c_str());
+  return found.value_or(made);
+}
+
+}  // namespace berth::store

@@ -1,0 +1,82 @@
+"""A driver that fails while requests wait: they wait on, and nobody starts with a driver that does not work."""
+
+import os
+import pathlib
+import signal
+
+import pytest
+from jobs import Job, eventually, holder, queue, waiter
+from lab import Lab
+
+ONE = '[[device]]\nmodel = "H100"\n'
+KEEPS = "it keeps its place until its GPUs can be used again"
+# A command that cannot use CUDA says so, in place of its GPU.
+WITH_CUDA = 'python3 -c \'import ctypes; print("cuda", ctypes.CDLL("libcuda.so.1").cuInit(0), flush=True)\'; read || true'
+
+
+@pytest.fixture
+def one(make_lab) -> Lab:
+    return make_lab(ONE)
+
+
+@pytest.mark.parametrize(
+    "bad, words",
+    [
+        ("init_result = 18\n" + ONE, "driver and library versions differ"),
+        ("init_result = 9\n" + ONE, "its kernel module is not loaded"),
+        ("init_result = 15\n" + ONE, "GPU is lost"),
+        ("init_result = 999\n" + ONE, "does not start"),
+        (ONE + "lost = true\n", "can ever satisfy the request"),
+    ],
+    ids=["upgraded", "unloaded", "lost", "unknown", "all-lost"],
+)
+def test_while_the_driver_fails_nobody_starts_and_nobody_loses_his_place(one, bad, words):
+    """The first one's probe has loaded the driver that worked, and knows nothing of the one that a command meets."""
+    holding = holder(one)
+    jobs = [waiter(one, then=WITH_CUDA).says("line") for _ in range(3)]
+    one.change(bad)
+    holding.ends()
+    line = jobs[0].err.line()
+    assert KEEPS in line and words in line, line
+    refused = one.berth("run", "--", "true")
+    assert refused.status == 69
+    assert queue(one) == [job.pid for job in jobs]
+    assert not any(job.has_started() for job in jobs)
+    one.change(ONE)
+    for job in jobs:
+        assert job.starts() == "0"
+        assert job.out.line() == "cuda 0\n"
+        assert job.ends() == 0
+    # It was told once.
+    assert KEEPS not in jobs[0].err.rest()
+
+
+def test_a_wait_that_runs_out_while_the_driver_fails_says_so(one):
+    holding = holder(one)
+    job = waiter(one, "--wait", "4s")
+    one.change("init_result = 18\n" + ONE)
+    holding.ends()
+    job.says(KEEPS)
+    assert job.process.wait(30) == 124
+    assert "gave up after 4 s: the NVIDIA driver was upgraded" in job.err.rest()
+    assert queue(one) == []
+
+
+def probe_of(job: Job) -> int | None:
+    """The process that asks the driver for it."""
+    children = pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
+    found = [int(pid) for pid in children if b"__probe" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return found[0] if found else None
+
+
+def test_a_probe_that_somebody_stops_is_no_driver_that_hangs(one):
+    holding = holder(one)
+    first = waiter(one, env={"BERTH_DRIVER_DEADLINE_MS": 300}).says("first in line")
+    second = waiter(one).says("behind")
+    os.kill(eventually(lambda: probe_of(first)), signal.SIGSTOP)
+    holding.ends()
+    assert first.starts() == "0"
+    assert not list(one.leases.glob("stuck-probe*"))
+    assert first.ends() == 0
+    assert second.starts() == "0"
+    assert second.ends() == 0
