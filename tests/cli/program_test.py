@@ -169,9 +169,10 @@ def test_the_manual_page_has_every_option_and_is_sound_roff(lab):
 
 
 def test_a_message_is_folded_between_words_on_a_terminal_and_nowhere_else(lab):
-    whole = lab.berth("lease").err
+    words = ["run", "--wait", "1h30" + "x" * 40 + " y" * 30, "--", "true"]
+    whole = lab.berth(*words).err
     assert whole.count("\n") == 1 and len(whole) > 160
-    status, shown = on_terminal(lab, "lease")
+    status, shown = on_terminal(lab, *words)
     assert status == 2
     assert all(len(line) <= 80 for line in shown.splitlines())
     assert shown.replace("\n", " ") == whole.replace("\n", " ")

@@ -82,13 +82,18 @@ def test_jobs_says_why_each_one_waits_and_how_long_each_one_ran(make_lab):
     first = holder(lab, "-n", "1")
     in_line = submit(lab, "--", "true")
     eventually(lambda: job(lab, in_line)["in_line"])
+    same = submit(lab, "--", "true")
     later = [submit(lab, "--after", in_line, "--", "true") for _ in range(3)]
     said = lab.berth("jobs").out
     assert f"job {in_line}: first in line; `berth queue` says for which GPUs it waits\n" in said
+    assert (
+        f"job {same}: an earlier job of yours asks for the same, and one at a time stands in the queue\n"
+        in said
+    )
     # What is true of several jobs is one line.
     assert f"jobs {later[0]}-{later[-1]}: comes after job {in_line}\n" in said
     first.ends()
-    lab.berth("wait", in_line, *later)
+    lab.berth("wait", in_line, same, *later)
     header, row = lab.berth("jobs", in_line).out.splitlines()[:2]
     assert re.search(r"END +TIME +GPU", header)
     assert re.search(r" \d+ (ms|s) +0 +0 +true$", row), row

@@ -27,7 +27,7 @@ def test_its_devices_become_its_lease(make_lab):
     answer = lab.berth("adopt", job.pid)
     assert (answer.status, answer.err) == (0, "")
     assert re.fullmatch(
-        rf"lease {only_lease(lab)}: GPU 0,2 for process {job.pid} \(\S+\) until it ends\n", answer.out
+        rf"lease {only_lease(lab)[-6:]}: GPU 0,2 for process {job.pid} \(\S+\) until it ends\n", answer.out
     )
     assert states(lab) == ["not_leased", None, "not_leased"]
     listing = lab.berth("list", "--json").json

@@ -216,6 +216,7 @@ def test_the_longest_time_of_a_user_is_refused_told_and_the_default(limited):
 
 
 ZONED = """#!/bin/sh
+test -n "$ZONE" || exec {program} "$@"
 exec unshare --mount sh -c 'mount --bind "$ZONE" /etc/localtime && exec "$0" "$@"' {program} "$@"
 """
 

@@ -177,7 +177,7 @@ def test_a_lease_is_extended_and_its_holder_finds_it(lab):
 
 
 def test_a_claim_is_extended_too(lab):
-    script = f'eval "$({lab.program} claim --time 2s)"; {lab.program} extend 1h; echo ready; read line'
+    script = f'eval "$({lab.program} claim --time 2s)"; {lab.program} extend 1h >&2; echo ready; read line'
     shell = ready(lab.start("bash", "-c", script, stdin=subprocess.PIPE))
     lease = only_lease(lab)
     assert fields(lab)["time"] == "3602"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "berth/core/units.h"
@@ -210,22 +211,30 @@ std::string numbers_of(const std::vector<std::uint64_t>& jobs) {
   return fmt::format("{} {}", jobs.size() == 1 ? "job" : "jobs", fmt::join(jobs, ", "));
 }
 
-// Why a job that is not in the queue waits, as far as it says so itself.
-std::string waits_for(const ToldTask& task, const Style& style) {
+/// The host of each job that stands in the queue, and what it asks for.
+using Requests = std::set<std::pair<std::string, std::vector<std::string>>>;
+
+// Why a job that is not in the queue waits.
+std::string waits_for(const ToldTask& task, const Requests& in_line, const Style& style) {
   const Job& job = task.job;
   if (job.not_before_s.value_or(0) > style.now_s)
     return fmt::format("starts at {} at the earliest", clock_time(*job.not_before_s, style));
   std::vector<std::uint64_t> before = job.after;
   before.insert(before.end(), job.after_ok.begin(), job.after_ok.end());
-  return before.empty() ? "" : fmt::format("comes after {}", numbers_of(before));
+  if (!before.empty()) return fmt::format("comes after {}", numbers_of(before));
+  return in_line.contains({task.host, job.request})
+             ? "an earlier job of yours asks for the same, and one at a time stands in the queue"
+             : "";
 }
 
-void remark_on(const ToldTask& task, const Style& style, std::vector<JobRemark>& remarks) {
+void remark_on(const ToldTask& task, const Requests& in_line, const Style& style,
+               std::vector<JobRemark>& remarks) {
   const TaskStanding& standing = task.standing;
   const std::string id =
       task.host.empty() ? to_text(task.id) : fmt::format("{} on {}", to_text(task.id), printable(task.host));
   const bool waits = standing.phase == TaskPhase::waiting && !standing.in_line;
-  if (auto why = waits ? waits_for(task, style) : ""; !why.empty()) add_remark(remarks, id, std::move(why));
+  if (auto why = waits ? waits_for(task, in_line, style) : ""; !why.empty())
+    add_remark(remarks, id, std::move(why));
   if (!standing.reason.empty()) add_remark(remarks, id, printable(standing.reason));
   if (!standing.not_told.empty()) add_remark(remarks, id, printable(standing.not_told));
   if (standing.cut_bytes != 0)
@@ -237,10 +246,14 @@ void remark_on(const ToldTask& task, const Style& style, std::vector<JobRemark>&
 // What a table has no room for, a line each. Of what was over at `told_s` the user has read it.
 std::string reasons_of(const std::vector<ToldTask>& tasks, const Style& style, std::int64_t told_s) {
   std::vector<JobRemark> remarks;
+  Requests in_line;
+  for (const ToldTask& task : tasks) {
+    if (task.standing.in_line) in_line.emplace(task.host, task.job.request);
+  }
   for (const ToldTask& task : tasks) {
     const TaskStanding& standing = task.standing;
     const bool was_told = is_over(standing) && standing.last_s != 0 && standing.last_s < told_s;
-    if (!was_told) remark_on(task, style, remarks);
+    if (!was_told) remark_on(task, in_line, style, remarks);
   }
   std::string lines;
   for (const JobRemark& remark : remarks)

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -24,36 +25,44 @@ std::chrono::nanoseconds read_clock(clockid_t id) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
+constexpr std::int64_t kDayS = 24 * 3600;
+constexpr std::int64_t kWeekS = 7 * kDayS;
+
+/// Seconds of a week that begins on Monday; the first day of the epoch was a Thursday.
+std::int64_t second_of_week(std::int64_t seconds_since_epoch) {
+  return ((seconds_since_epoch + 3 * kDayS) % kWeekS + kWeekS) % kWeekS;
+}
+
 // The C library takes the zone from TZ alone, and to change TZ is not safe beside other threads. So a process
-// without TZ is asked. nullopt: there is no such program.
-std::optional<DayMinute> minute_without_tz() {
+// without TZ is asked. Gives how far the machine's clock is ahead of UTC; nullopt: there is no such program.
+std::optional<std::int64_t> offset_without_tz() {
   constexpr std::chrono::seconds kPatience{5};
   const Descriptor out = memory_file("berth-date");
   if (!out) return std::nullopt;
   for (const char* program : {"/usr/bin/date", "/bin/date", "/run/current-system/sw/bin/date"}) {
     if (::access(program, X_OK) != 0) continue;
     auto date = Child::spawn({.program = program,
-                              .arguments = {"+%u %H %M"},
+                              .arguments = {"+%s %u %H %M %S"},
                               .output = out.get(),
                               .environment = std::vector<std::string>{}});
     if (!date || !date->wait(kPatience)) continue;
-    const auto said = read_start(out.get(), 16);
-    unsigned day = 0;
-    unsigned hour = 0;
-    unsigned minute = 0;
-    if (said && std::sscanf(said->c_str(), "%1u %2u %2u", &day, &hour, &minute) == 3)
-      return DayMinute{(day + 6) % 7, hour * 60 + minute};
+    const auto said = read_start(out.get(), 64);
+    std::int64_t at = 0;
+    std::array<unsigned, 4> local{};  // day of the week, hour, minute, second
+    if (said && std::sscanf(said->c_str(), "%20" SCNd64 " %1u %2u %2u %2u", &at, &local[0], &local[1],
+                            &local[2], &local[3]) == 5)
+      return (local[0] - 1) * kDayS + local[1] * 3600 + local[2] * 60 + local[3] - second_of_week(at);
   }
   return std::nullopt;
 }
 
 // An agent asks for each guest of a long line, and the answer is the same for a minute.
-std::optional<DayMinute> minute_without_tz_at(std::time_t minutes_since_epoch) {
+std::optional<std::int64_t> offset_without_tz_at(std::time_t minutes_since_epoch) {
   static std::mutex mutex;
   static std::time_t asked_at = -1;
-  static std::optional<DayMinute> answer;
+  static std::optional<std::int64_t> answer;
   const std::scoped_lock lock(mutex);
-  if (asked_at != minutes_since_epoch) answer = minute_without_tz();
+  if (asked_at != minutes_since_epoch) answer = offset_without_tz();
   asked_at = minutes_since_epoch;
   return answer;
 }
@@ -101,7 +110,10 @@ std::int32_t utc_offset_s(std::int64_t seconds_since_epoch) {
 DayMinute machine_minute() {
   const std::time_t now = std::time(nullptr);
   if (std::getenv("TZ") != nullptr) {
-    if (const auto minute = minute_without_tz_at(now / 60)) return *minute;
+    if (const auto offset = offset_without_tz_at(now / 60)) {
+      const std::int64_t second = second_of_week(now + *offset);
+      return {static_cast<unsigned>(second / kDayS), static_cast<unsigned>(second % kDayS / 60)};
+    }
   }
   std::tm parts{};
   localtime_r(&now, &parts);

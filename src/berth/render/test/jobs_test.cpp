@@ -70,7 +70,7 @@ TEST_CASE("a task is shown with what it runs") {
 TEST_CASE(
     "what a table has no room for is said once for all jobs of which it is true, and once to a reader") {
   ToldTask task = a_task();
-  task.standing = {.phase = TaskPhase::waiting};
+  task.standing = {};
   task.job.not_before_s.reset();
   std::vector<ToldTask> tasks;
   for (const std::uint64_t number : {12, 13, 14, 16}) {
@@ -89,7 +89,9 @@ TEST_CASE(
 TEST_CASE("how long a job ran is shown, and of one that runs how long it has") {
   ToldTask task = a_task();
   CHECK(jobs_table(std::vector{task}, Style{.width = 200}).contains(" 1 min  0,3:1 "));
-  task.standing = {.phase = TaskPhase::running, .started_s = 1'700'000'200};
+  task.standing = {};
+  task.standing.phase = TaskPhase::running;
+  task.standing.started_s = 1'700'000'200;
   CHECK(jobs_table(std::vector{task}, Style{.width = 200, .now_s = 1'700'007'400}).contains(" 2 h  -"));
   task.standing.started_s.reset();
   CHECK_FALSE(jobs_table(std::vector{task}, Style{.width = 200, .now_s = 1'700'007'400}).contains(" h "));
