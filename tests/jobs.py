@@ -11,6 +11,18 @@ import time
 from lab import DEADLINE_S, Lab
 
 
+# Its first thread ends, another one goes on: /proc then calls the process a zombie.
+FIRST_THREAD_ENDS = """
+import ctypes, os, pathlib, sys, threading, time
+def go_on():
+    while pathlib.Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z": time.sleep(0.001)
+    print(os.getpid(), flush=True)
+    time.sleep(1000)
+threading.Thread(target=go_on).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
 def eventually(condition, seconds: float = DEADLINE_S):
     """The first true value of condition(); fails past the deadline, which is a hang guard."""
     end = time.monotonic() + seconds

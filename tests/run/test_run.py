@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from jobs import eventually
+from jobs import FIRST_THREAD_ENDS, eventually
 from lab import DEADLINE_S, Lab
 from lease_jobs import holder, ready
 
@@ -260,6 +260,38 @@ def test_what_goes_on_in_a_child_again_and_again_keeps_the_lease(make_lab, build
     command = f"exec {hopping}" if form == "with the command" else f"{hopping} & sleep 0.1"
     assert lab.berth("run", "--", "sh", "-c", command).status == 0
     assert over.exists()
+
+
+def test_what_goes_on_without_its_first_thread_keeps_the_lease(make_lab):
+    lab = make_lab("1xH100")
+    started = f"setsid {sys.executable} -c '{FIRST_THREAD_ENDS}' 2>&- & read; exit 7"
+    job = lab.start_berth("run", "--", "bash", "-c", started, stdin=subprocess.PIPE)
+    pid = int(job.stdout.readline())
+    assert state(pid) == "Z"
+    job.stdin.close()
+    assert f"processes that it started still hold the lease: {pid} (" in job.stderr.readline()
+    assert not free(lab)
+    (lease,) = leases(lab)
+    assert lab.berth("release", lease.name).status == 0
+    job.stdin = None
+    assert job.wait(DEADLINE_S) == 7
+    assert free(lab)
+
+
+IGNORES_SIGTERM = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+
+
+def test_the_lease_of_one_without_its_first_thread_outlives_berth(make_lab):
+    lab = make_lab("1xH100")
+    job = lab.start_berth("run", "--", sys.executable, "-c", IGNORES_SIGTERM + FIRST_THREAD_ENDS)
+    pid = int(job.stdout.readline())
+    job.kill()
+    job.wait()
+    (lease,) = leases(lab)
+    answer = lab.berth("release", "--wait", "0s", lease.name)
+    assert (answer.status, f"{pid} (" in answer.err) == (124, True)
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: free(lab))
 
 
 def test_who_releases_the_lease_of_what_was_left_behind_ends_that(make_lab):
