@@ -39,6 +39,28 @@ def state(pid) -> str:
     return "gone"
 
 
+def command_of(job) -> int:
+    """The pid of the job's command. A probe that is ending is a child too."""
+
+    def commands() -> list[int]:
+        return [child for child in children_of(job.pid) if name_of(child) not in ("exe", "gone")]
+
+    (command,) = eventually(commands)
+    return command
+
+
+def name_of(pid) -> str:
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    return "gone"
+
+
+def children_of(pid: int) -> list[int]:
+    """Of its first thread. The kernel leaves some out while others end."""
+    path = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in path.read_text().split()]
+
+
 def close_input(process: subprocess.Popen) -> None:
     process.stdin.close()
     process.stdin = None  # communicate() would flush it

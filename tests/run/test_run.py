@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from jobs import FIRST_THREAD_ENDS, eventually
+from jobs import FIRST_THREAD_ENDS, command_of, eventually, name_of
 from lab import DEADLINE_S, Lab
 from lease_jobs import holder, ready
 
@@ -50,26 +50,6 @@ def free(lab: Lab) -> bool:
 def state(pid) -> str:
     with contextlib.suppress(OSError):
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    return "gone"
-
-
-def command_of(job) -> int:
-    """The pid of the job's command. A probe that is ending is a child too."""
-    path = pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children")
-
-    def commands() -> list[int]:
-        # The kernel leaves some out while others end.
-        return [
-            child for child in map(int, path.read_text().split()) if name_of(child) not in ("exe", "gone")
-        ]
-
-    (command,) = eventually(commands)
-    return command
-
-
-def name_of(pid) -> str:
-    with contextlib.suppress(OSError):
-        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
     return "gone"
 
 
@@ -494,6 +474,60 @@ def test_ctrl_c_reaches_the_command_once(lab):
     assert terminal.end() == -signal.SIGKILL
     assert terminal.text.count("SIGINT") == 1
     assert terminal.text.count("SIGTERM") == 1
+
+
+class Session:
+    """A program that leads the session of a terminal, which closes: `ssh -t`, a window that runs it."""
+
+    def __init__(self, lab: Lab, *command):
+        self.pid, self.descriptor = pty.fork()
+        if self.pid == 0:
+            os.execve(str(command[0]), [str(word) for word in command], lab.env)
+
+    def closes(self) -> int:
+        os.close(self.descriptor)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+TELLS_ITS_START = "import os, sys; os.open(sys.argv[1], os.O_CREAT); os.execvp(sys.argv[2], sys.argv[2:])"
+
+
+@pytest.mark.parametrize("berth", [False, True])
+def test_a_terminal_that_closes_ends_the_job_as_without_berth(make_lab, tmp_path, berth):
+    lab = make_lab("1xH100")
+    begun = tmp_path / "begun"
+    command = [sys.executable, "-c", TELLS_ITS_START, begun, "sleep", "1000"]
+    session = Session(lab, *([lab.program, "run", "--", *command] if berth else command))
+    eventually(begun.exists)
+    assert session.closes() == -signal.SIGHUP
+    if berth:
+        assert leases(lab) == [] and free(lab)
+
+
+def test_what_the_command_started_ends_too_when_the_terminal_closes(make_lab, tmp_path):
+    lab = make_lab("1xH100")
+    begun = tmp_path / "begun"
+    script = f"sleep 1000 & echo $! >{begun}.new; mv {begun}.new {begun}; wait"
+    session = Session(lab, lab.program, "run", "--", "bash", "-c", script)
+    eventually(begun.exists)
+    assert session.closes() == -signal.SIGHUP
+    assert state(begun.read_text().strip()) in ("gone", "Z")
+    assert free(lab)
+
+
+def test_nohup_keeps_its_meaning(make_lab, tmp_path):
+    lab = make_lab("1xH100")
+    begun, goes_on = tmp_path / "begun", tmp_path / "goes on"
+    os.mkfifo(goes_on)
+    script = f"trap '' HUP; touch {begun}; read <{str(goes_on)!r}; exit 7"
+    session = Session(lab, lab.program, "run", "--", "bash", "-c", script)
+    eventually(begun.exists)
+    os.close(session.descriptor)
+    # Opened once the command, or nobody, reads it.
+    with open(goes_on, "w") as file:
+        assert len(leases(lab)) == 1
+        file.write("on\n")
+    assert os.waitstatus_to_exitcode(os.waitpid(session.pid, 0)[1]) == 7
 
 
 def test_ctrl_z_stops_the_job_for_the_shell_and_fg_goes_on(lab):

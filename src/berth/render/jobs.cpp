@@ -40,7 +40,7 @@ std::string time_or_none(const std::optional<std::int64_t>& at_s, const Style& s
 }
 
 constexpr std::size_t kShown = 200;
-constexpr std::size_t kFieldsOfTask = 26;
+constexpr std::size_t kFieldsOfTask = 27;
 constexpr std::size_t kColumns = 9;
 
 // In a pipe, too, people look for a line a job; JSON has all of it.
@@ -110,6 +110,7 @@ Json task_json(const ToldTask& task) {
   add("output", text_or_null(task.output_path));
   add("output_cut_bytes", standing.cut_bytes);
   add("not_told", text_or_null(standing.not_told));
+  add("left_behind", text_or_null(task.left_behind));
   add("after", task.job.after);
   add("after_ok", task.job.after_ok);
   add("not_before_s", nullable(task.job.not_before_s));
@@ -161,6 +162,7 @@ ToldTask task_from(const JsonReader& json) {
   standing.not_told = json.text("not_told");
   standing.cut_bytes = json.number<std::uint64_t>("output_cut_bytes");
   task.output_path = json.text("output");
+  task.left_behind = json.text("left_behind");
   if (const auto counts = json.maybe_object("tasks")) task.counts = counts_from(*counts);
   return task;
 }
@@ -191,6 +193,8 @@ std::string reasons_of(const std::vector<ToldTask>& tasks, const Style& style) {
                              clock_time(*task.job.not_before_s, style));
     if (!standing.reason.empty()) reasons += fmt::format("job {}: {}\n", id, printable(standing.reason));
     if (!standing.not_told.empty()) reasons += fmt::format("job {}: {}\n", id, printable(standing.not_told));
+    if (!task.left_behind.empty())
+      reasons += fmt::format("job {}: {}\n", id, left_in_words(task.id, printable(task.left_behind)));
     if (standing.cut_bytes != 0)
       reasons +=
           fmt::format("job {}: {} of its output were cut out of the middle; `berth log {}` has the rest\n",
@@ -220,6 +224,13 @@ std::string progress_line(const TaskCounts& counts, std::size_t all, std::size_t
   TaskCounts rest = counts;
   rest.done = well;
   return fmt::format("{}: {}", text, counts_in_words(rest));
+}
+
+std::string left_in_words(TaskId id, std::string_view processes) {
+  return fmt::format(
+      "has ended, and processes that it started still have its GPUs: {}; to end them: berth "
+      "cancel {}",
+      processes, to_text(id));
 }
 
 std::string_view standing_word(const TaskStanding& standing) {
