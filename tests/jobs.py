@@ -11,6 +11,18 @@ import time
 from lab import DEADLINE_S, Lab
 
 
+# Its first thread ends, another one goes on: /proc then calls the process a zombie.
+FIRST_THREAD_ENDS = """
+import ctypes, os, pathlib, sys, threading, time
+def go_on():
+    while pathlib.Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z": time.sleep(0.001)
+    print(os.getpid(), flush=True)
+    time.sleep(1000)
+threading.Thread(target=go_on).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
 def eventually(condition, seconds: float = DEADLINE_S):
     """The first true value of condition(); fails past the deadline, which is a hang guard."""
     end = time.monotonic() + seconds
@@ -25,6 +37,28 @@ def state(pid) -> str:
     with contextlib.suppress(OSError):
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     return "gone"
+
+
+def command_of(job) -> int:
+    """The pid of the job's command. A probe that is ending is a child too."""
+
+    def commands() -> list[int]:
+        return [child for child in children_of(job.pid) if name_of(child) not in ("exe", "gone")]
+
+    (command,) = eventually(commands)
+    return command
+
+
+def name_of(pid) -> str:
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    return "gone"
+
+
+def children_of(pid: int) -> list[int]:
+    """Of its first thread. The kernel leaves some out while others end."""
+    path = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in path.read_text().split()]
 
 
 def close_input(process: subprocess.Popen) -> None:

@@ -43,8 +43,10 @@ std::uint64_t start_time(std::int64_t pid) {
   const std::size_t close_at = stat.rfind(')');
   if (close_at == std::string::npos || close_at + 2 >= stat.size()) return 0;
   const char* field = stat.c_str() + close_at + 2;
-  if (*field == 'Z' || *field == 'X') return 0;
-  for (int skip = 3; skip < 22 && field != nullptr; ++skip) {
+  const bool first_thread_ended = *field == 'Z' || *field == 'X';
+  for (int number = 3; number < 22 && field != nullptr; ++number) {
+    // How many threads there are: the others may go on without the first.
+    if (number == 20 && first_thread_ended && std::strtoull(field, nullptr, 10) <= 1) return 0;
     field = std::strchr(field, ' ');
     if (field != nullptr) ++field;
   }

@@ -5,8 +5,10 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 
 import pytest
+from jobs import children_of, command_of, eventually
 from lease_jobs import holder, leases, only_lease, ready, waiter, waiting
 from lab import DEADLINE_S
 
@@ -96,13 +98,84 @@ def test_a_job_that_does_not_answer_is_named_with_its_pids(lab):
     lease = only_lease(lab)
     answer = lab.berth("release", lease, "--wait", "0s")
     assert (answer.status, answer.out) == (124, "")
+    command = command_of(job)
     assert (
-        f"the lease {lease[-6:]} has not ended yet: it got SIGTERM, and these processes still hold it: "
+        f"the lease {lease[-6:]} has not ended yet: it got SIGTERM, and these processes still hold it: {command} ("
         in answer.err
     )
-    assert f"{job.pid} (" in answer.err
+    assert f"to end them without asking: kill -KILL {command}" in answer.err
     assert leases(lab) == [lease]
     os.killpg(job.pid, signal.SIGKILL)
+
+
+# Tells each SIGTERM that it gets in a file of its name, and goes on; the first one ends who is called "ends…".
+COUNTS = """
+import os, signal, sys, time
+name = sys.argv[1]
+def told(*_):
+    with open(name, "a") as file: file.write("SIGTERM\\n")
+    if os.path.basename(name).startswith("ends"): os._exit(0)
+signal.signal(signal.SIGTERM, told)
+print("ready", flush=True)
+while True: time.sleep(1000)
+"""
+
+
+def counting(lab, *names) -> tuple[str, list]:
+    """A command line that starts such processes, and their files."""
+    files = [lab.directory / name for name in names]
+    script = lab.directory / "counts.py"
+    script.write_text(COUNTS)
+    return " ".join(f"{sys.executable} {script} {file} &" for file in files), files
+
+
+def test_what_the_command_leaves_when_it_dies_by_the_signal_ends_by_the_same_call(make_lab):
+    """As `conda run` does, or `sh -c` with more than one command."""
+    lab = make_lab("1xH100")
+    job = lab.start_berth("run", "--", "bash", "-c", "setsid sleep 1000 & echo ready; wait")
+    ready(job)
+    assert lab.berth("release", only_lease(lab)).status == 0
+    assert job.wait(DEADLINE_S) == -signal.SIGTERM
+    assert lab.berth("run", "--no-wait", "--", "true").status == 0
+
+
+@pytest.mark.parametrize("how", ["release", "SIGTERM"])
+def test_nobody_gets_the_signal_twice_and_what_is_left_is_named(make_lab, how):
+    lab = make_lab("1xH100")
+    start, (ends, stays) = counting(lab, "ends", "stays")
+    # Its trap does not end it: the rest is asked without it.
+    job = lab.start_berth(
+        "run", "--", "bash", "-c", f"trap 'echo asked' TERM; {start} while :; do wait; done"
+    )
+    for _ in range(2):
+        ready(job)
+    lease = only_lease(lab)
+    command = command_of(job)
+    if how == "SIGTERM":
+        job.send_signal(signal.SIGTERM)
+    else:
+        # Until all have been asked: the command has five seconds.
+        answer = lab.berth("release", "--wait", "8s", lease)
+        assert f"{command} (bash" in answer.err and str(job.pid) not in answer.err
+    for file in (ends, stays):
+        eventually(file.exists)
+    (stayed,) = eventually(lambda: len(left := children_of(command)) == 1 and left)
+    os.kill(command, signal.SIGKILL)
+    assert "still hold the lease: " in (line := job.stderr.readline())
+    assert f"they got SIGTERM; to end them and the lease: kill -KILL {stayed}\n" in line
+    os.kill(stayed, signal.SIGKILL)
+    out, _ = job.communicate(timeout=DEADLINE_S)
+    assert (job.returncode, out) == (-signal.SIGKILL, "asked\n")
+    assert [file.read_text() for file in (ends, stays)] == ["SIGTERM\n"] * 2
+
+
+def test_what_an_exec_command_leaves_is_asked_when_it_has_ended(make_lab):
+    lab = make_lab("1xH100")
+    job = lab.start_berth("run", "--exec", "--", "bash", "-c", "sleep 1000 & echo ready; wait")
+    ready(job)
+    assert lab.berth("release", only_lease(lab)).status == 0
+    assert job.wait(DEADLINE_S) == -signal.SIGTERM
+    assert lab.berth("run", "-n", "8", "--no-wait", "--", "true").status == 0
 
 
 def test_a_stopped_holder_goes_on_and_ends(lab):

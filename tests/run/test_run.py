@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from jobs import eventually
+from jobs import FIRST_THREAD_ENDS, command_of, eventually, name_of
 from lab import DEADLINE_S, Lab
 from lease_jobs import holder, ready
 
@@ -50,26 +50,6 @@ def free(lab: Lab) -> bool:
 def state(pid) -> str:
     with contextlib.suppress(OSError):
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    return "gone"
-
-
-def command_of(job) -> int:
-    """The pid of the job's command. A probe that is ending is a child too."""
-    path = pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children")
-
-    def commands() -> list[int]:
-        # The kernel leaves some out while others end.
-        return [
-            child for child in map(int, path.read_text().split()) if name_of(child) not in ("exe", "gone")
-        ]
-
-    (command,) = eventually(commands)
-    return command
-
-
-def name_of(pid) -> str:
-    with contextlib.suppress(OSError):
-        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
     return "gone"
 
 
@@ -260,6 +240,38 @@ def test_what_goes_on_in_a_child_again_and_again_keeps_the_lease(make_lab, build
     command = f"exec {hopping}" if form == "with the command" else f"{hopping} & sleep 0.1"
     assert lab.berth("run", "--", "sh", "-c", command).status == 0
     assert over.exists()
+
+
+def test_what_goes_on_without_its_first_thread_keeps_the_lease(make_lab):
+    lab = make_lab("1xH100")
+    started = f"setsid {sys.executable} -c '{FIRST_THREAD_ENDS}' 2>&- & read; exit 7"
+    job = lab.start_berth("run", "--", "bash", "-c", started, stdin=subprocess.PIPE)
+    pid = int(job.stdout.readline())
+    assert state(pid) == "Z"
+    job.stdin.close()
+    assert f"processes that it started still hold the lease: {pid} (" in job.stderr.readline()
+    assert not free(lab)
+    (lease,) = leases(lab)
+    assert lab.berth("release", lease.name).status == 0
+    job.stdin = None
+    assert job.wait(DEADLINE_S) == 7
+    assert free(lab)
+
+
+IGNORES_SIGTERM = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+
+
+def test_the_lease_of_one_without_its_first_thread_outlives_berth(make_lab):
+    lab = make_lab("1xH100")
+    job = lab.start_berth("run", "--", sys.executable, "-c", IGNORES_SIGTERM + FIRST_THREAD_ENDS)
+    pid = int(job.stdout.readline())
+    job.kill()
+    job.wait()
+    (lease,) = leases(lab)
+    answer = lab.berth("release", "--wait", "0s", lease.name)
+    assert (answer.status, f"{pid} (" in answer.err) == (124, True)
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: free(lab))
 
 
 def test_who_releases_the_lease_of_what_was_left_behind_ends_that(make_lab):
@@ -462,6 +474,60 @@ def test_ctrl_c_reaches_the_command_once(lab):
     assert terminal.end() == -signal.SIGKILL
     assert terminal.text.count("SIGINT") == 1
     assert terminal.text.count("SIGTERM") == 1
+
+
+class Session:
+    """A program that leads the session of a terminal, which closes: `ssh -t`, a window that runs it."""
+
+    def __init__(self, lab: Lab, *command):
+        self.pid, self.descriptor = pty.fork()
+        if self.pid == 0:
+            os.execve(str(command[0]), [str(word) for word in command], lab.env)
+
+    def closes(self) -> int:
+        os.close(self.descriptor)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+TELLS_ITS_START = "import os, sys; os.open(sys.argv[1], os.O_CREAT); os.execvp(sys.argv[2], sys.argv[2:])"
+
+
+@pytest.mark.parametrize("berth", [False, True])
+def test_a_terminal_that_closes_ends_the_job_as_without_berth(make_lab, tmp_path, berth):
+    lab = make_lab("1xH100")
+    begun = tmp_path / "begun"
+    command = [sys.executable, "-c", TELLS_ITS_START, begun, "sleep", "1000"]
+    session = Session(lab, *([lab.program, "run", "--", *command] if berth else command))
+    eventually(begun.exists)
+    assert session.closes() == -signal.SIGHUP
+    if berth:
+        assert leases(lab) == [] and free(lab)
+
+
+def test_what_the_command_started_ends_too_when_the_terminal_closes(make_lab, tmp_path):
+    lab = make_lab("1xH100")
+    begun = tmp_path / "begun"
+    script = f"sleep 1000 & echo $! >{begun}.new; mv {begun}.new {begun}; wait"
+    session = Session(lab, lab.program, "run", "--", "bash", "-c", script)
+    eventually(begun.exists)
+    assert session.closes() == -signal.SIGHUP
+    assert state(begun.read_text().strip()) in ("gone", "Z")
+    assert free(lab)
+
+
+def test_nohup_keeps_its_meaning(make_lab, tmp_path):
+    lab = make_lab("1xH100")
+    begun, goes_on = tmp_path / "begun", tmp_path / "goes on"
+    os.mkfifo(goes_on)
+    script = f"trap '' HUP; touch {begun}; read <{str(goes_on)!r}; exit 7"
+    session = Session(lab, lab.program, "run", "--", "bash", "-c", script)
+    eventually(begun.exists)
+    os.close(session.descriptor)
+    # Opened once the command, or nobody, reads it.
+    with open(goes_on, "w") as file:
+        assert len(leases(lab)) == 1
+        file.write("on\n")
+    assert os.waitstatus_to_exitcode(os.waitpid(session.pid, 0)[1]) == 7
 
 
 def test_ctrl_z_stops_the_job_for_the_shell_and_fg_goes_on(lab):

@@ -1,13 +1,15 @@
 """--time: how long a lease lasts at most, who ends its job, and how."""
 
+import os
 import pathlib
 import re
 import signal
 import subprocess
+import sys
 
 import pytest
 from clock import Clock
-from jobs import eventually
+from jobs import FIRST_THREAD_ENDS, eventually
 from lab import DEADLINE_S
 from lease_jobs import alive, holder, leases, only_lease, ready
 
@@ -95,6 +97,16 @@ def test_children_in_a_group_and_session_of_their_own_end_too(lab):
     child = int(job.stdout.readline())
     assert ended(job)[0] == -signal.SIGTERM
     assert not alive(child)
+    assert leases(lab) == []
+
+
+@pytest.mark.parametrize("how", ["runs", "is stopped"])
+def test_a_command_without_its_first_thread_ends_at_the_time(lab, how):
+    job = timed(lab, f"exec {sys.executable} -c '{FIRST_THREAD_ENDS}'", time="2s", grace="1h")
+    pid = int(job.stdout.readline())
+    if how == "is stopped":
+        os.kill(pid, signal.SIGSTOP)
+    assert ended(job)[0] == -signal.SIGTERM
     assert leases(lab) == []
 
 

@@ -84,6 +84,17 @@ def test_ctrl_c_ends_what_runs_and_the_same_command_goes_on(make_lab):
     assert ran(lab) == ["a", "b", "b", "c"]
 
 
+def test_ctrl_c_ends_what_the_lines_have_started_too(make_lab):
+    lab = make_lab("1xH100")
+    file = commands(lab, f"{mark(lab, 'a')}; sleep 1000; true")
+    each = lab.start_berth("each", file)
+    eventually(lambda: ran(lab) == ["a"])
+    each.send_signal(signal.SIGINT)
+    each.communicate(timeout=DEADLINE_S)
+    assert each.returncode == -signal.SIGINT
+    assert lab.berth("run", "--no-wait", "--", "true").status == 0
+
+
 def test_killed_itself_it_is_shown_again_by_the_same_command(make_lab):
     lab = make_lab("1xH100")
     go = lab.directory / "go"

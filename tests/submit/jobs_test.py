@@ -255,7 +255,68 @@ def test_one_that_does_not_end_is_named(lab):
     number = submit(lab, "--", "sh", "-c", "trap '' TERM; echo on; while :; do sleep 0.05; done")
     eventually(lambda: log(lab, number) == "on\n")
     answer = lab.berth("cancel", "--wait", "1s", number)
-    assert answer.status == 124 and "still runs: " in answer.err and "__job" in answer.err
+    assert answer.status == 124 and f"this still runs: {processes(lab)['job'][0]} (sh -c" in answer.err
+    assert "it gets SIGKILL 30 s after SIGTERM" in answer.err
+
+
+# A script that leaves what it has started when it gets SIGTERM, as most scripts do.
+LEAVES = "echo on; sleep 1000; echo done"
+# And one whose child ignores SIGTERM.
+LEAVES_DEAF = "(trap '' TERM; echo on; while :; do sleep 0.05; done); echo done"
+
+
+def test_what_a_script_has_started_ends_with_it(make_lab):
+    lab = make_lab("1xH100")
+    number = submit(lab, "--", "sh", "-c", LEAVES)
+    eventually(lambda: log(lab, number) == "on\n")
+    assert lab.berth("cancel", number).out == f"cancelled job {number}\n"
+    assert processes(lab)["job"] == [] and log(lab, number) == "on\n"
+    assert lab.berth("run", "--no-wait", "--", "true").status == 0
+
+
+@pytest.mark.parametrize("run", ["lives", "is dead"])
+def test_what_ignores_sigterm_is_killed_after_the_grace_and_cancelled_is_said_then(lab, run):
+    site = lab.directory / "site.toml"
+    site.write_text('time_grace = "1s"\n')
+    env = {"BERTH_SITE_FILE": site}
+    number = submit(lab, "--", "sh", "-c", LEAVES_DEAF, env=env)
+    eventually(lambda: log(lab, number) == "on\n")
+    if run == "is dead":
+        kill(lab, "run")
+    answer = lab.berth("cancel", "--wait", "0s", number, env=env)
+    assert answer.status == 124 and "this still runs: " in answer.err
+    assert lab.berth("forget", number).status == 1
+    assert lab.berth("cancel", "--wait", f"{DEADLINE_S}s", number, env=env).out == f"cancelled job {number}\n"
+    assert processes(lab)["job"] == []
+    assert job(lab, number)["state"] == "cancelled"
+
+
+def test_what_a_job_that_has_ended_left_behind_is_told_of_and_cancelled(lab, tmp_path):
+    told_of = tmp_path / "told"
+    number = submit(
+        lab, "--notify", f"cmd:echo $BERTH_EVENT $BERTH_MESSAGE >>{told_of}", "--", "sh", "-c",
+        "(trap '' TERM HUP; echo on; while :; do sleep 0.05; done) & sleep 0.1; exit 3",
+    )  # fmt: skip
+    assert lab.berth("wait", number).status == 3
+    (left, *_) = processes(lab)["job"]
+    words = f"has ended, and processes that it started still have its GPUs: {left} (sh -c"
+    assert f"job {number}: {words}" in lab.berth("jobs").out
+    assert job(lab, number)["left_behind"].startswith(f"{left} (sh -c")
+    eventually(lambda: f"left {words}" in told_of.read_text())
+    answer = lab.berth("forget", number)
+    assert answer.status == 1 and words in answer.err
+    os.kill(left, signal.SIGKILL)
+    eventually(lambda: job(lab, number)["left_behind"] is None)
+    assert lab.berth("forget", number).status == 0
+
+
+def test_what_a_job_that_has_ended_left_behind_can_be_cancelled(make_lab):
+    lab = make_lab("1xH100")
+    number = submit(lab, "--", "sh", "-c", "setsid sleep 1000 & exit 0")
+    assert lab.berth("wait", number).status == 0
+    assert lab.berth("cancel", number).out == f"ended what job {number} had left behind\n"
+    assert job(lab, number)["state"] == "ended"
+    assert lab.berth("run", "--no-wait", "--", "true").status == 0
 
 
 def test_what_is_over_or_was_never_there_is_no_job_to_cancel(lab):
@@ -514,6 +575,23 @@ def test_a_disk_that_fills_up_while_a_job_runs_keeps_how_it_ended(lab, small_hom
     number = submit(lab, "--", "sh", "-c", f"cat /dev/zero > {small_home}/filler 2>/dev/null; exit 7")
     assert lab.berth("wait", number).status == 7
     assert job(lab, number)["reason"] == "when it ended, the disk that its output is on was full"
+
+
+@pytest.mark.parametrize("array", [[], ["--array", "1-20"]])
+def test_on_a_full_disk_jobs_that_wait_and_run_are_cancelled_and_forgotten(lab, small_home, array):
+    number = submit(lab, "-n", "8", *array, "--", "sleep", "1000")
+    wait_for(lab, f"{number}.1" if array else number, "running")
+    waits = submit(lab, "-n", "8", "--", "true")
+    with contextlib.suppress(OSError), (small_home / "filler").open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    for each in (waits, number):
+        answer = lab.berth("cancel", each)
+        assert (answer.status, answer.out) == (0, f"cancelled job {each}\n"), answer.err
+    assert processes(lab)["job"] == []
+    for each in (waits, number):
+        assert lab.berth("forget", each).status == 0
+    assert told(lab) == []
 
 
 def test_two_machines_with_one_home_have_jobs_of_their_own(lab):

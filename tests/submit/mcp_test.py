@@ -254,6 +254,81 @@ def test_when_the_session_ends_what_waits_is_cancelled_and_what_runs_ends_after_
     eventually(lambda: not processes(lab)["runner"])
 
 
+def session(lab, *options, **more) -> subprocess.Popen:
+    return subprocess.Popen(
+        [lab.program, "mcp", *options],
+        env={**lab.env, **more}, cwd=lab.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def test_what_a_session_has_left_gets_sigkill_after_the_grace_of_the_site(make_lab):
+    lab = make_lab("1xH100")
+    site = lab.directory / "site.toml"
+    site.write_text('time_grace = "1s"\n')
+    program = session(lab, "--grace", "1s", BERTH_SITE_FILE=str(site))
+    call(program, 1, "submit", command="(trap '' TERM; echo on; while :; do sleep 0.05; done); echo done")
+    eventually(lambda: log(lab, "2") == "on\n")
+    program.stdin.close()
+    assert program.wait(DEADLINE_S) == 0
+    wait_for(lab, "2", "cancelled")
+    eventually(lambda: not processes(lab)["job"] and not processes(lab)["runner"])
+    assert lab.berth("run", "--no-wait", "--", "true").status == 0
+
+
+def test_what_a_session_that_has_ended_still_has_counts_for_the_next(make_lab):
+    lab = make_lab("4xH100")
+    first = session(lab, "--gpus", "2", "--grace", "1h")
+    for number in range(2):
+        call(first, number, "submit", command="exec sleep 1000")
+    wait_for(lab, "3", "running")
+    first.stdin.close()
+    assert first.wait(DEADLINE_S) == 0
+    second = session(lab, "--gpus", "2")
+    call(second, 1, "submit", command="exec sleep 1000")
+    # A job of nobody's, that the runner sends into the line after it.
+    own = submit(lab, "--job-name", "own", "--", "true")
+    assert lab.berth("wait", own).status == 0
+    assert (found := job(lab, "5"))["state"] == "waiting" and not found["in_line"]
+    lab.berth("cancel", "2")
+    wait_for(lab, "5", "running")
+    second.stdin.close()
+    assert second.wait(DEADLINE_S) == 0
+
+
+@pytest.mark.parametrize("tool", ["cancel", "notifications/cancelled"])
+def test_what_a_command_has_started_ends_with_it(make_lab, tool):
+    lab = make_lab("1xH100")
+    program = session(lab)
+    send(
+        program,
+        {
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "run", "arguments": {"command": "echo on; sleep 1000; echo done"}},
+        },
+    )
+    eventually(lambda: job_is_there(lab) and log(lab, "2") == "on\n")
+    if tool == "cancel":
+        assert "cancelled job 2" in call_cancel(program)
+    else:
+        send(program, {"method": tool, "params": {"requestId": 1}})
+        wait_for(lab, "2", "cancelled")
+    eventually(lambda: lab.berth("run", "--no-wait", "--", "true").status == 0)
+    program.stdin.close()
+    assert program.wait(DEADLINE_S) == 0
+
+
+def job_is_there(lab) -> bool:
+    return lab.berth("jobs", "2").status == 0
+
+
+def call_cancel(program) -> str:
+    send(program, {"id": 2, "method": "tools/call", "params": {"name": "cancel", "arguments": {"job": "2"}}})
+    # The call that runs the job ends as well, in whichever order.
+    answers = {answer["id"]: answer for answer in (answer_of(program), answer_of(program))}
+    return answers[2]["result"]["content"][0]["text"]
+
+
 def test_when_the_runner_is_killed_too_what_a_session_leaves_is_ended_all_the_same(make_lab):
     lab = make_lab("1xH100")
     program = subprocess.Popen(

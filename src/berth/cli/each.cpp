@@ -20,6 +20,7 @@
 #include "berth/cli/new_job.h"
 #include "berth/cli/progress.h"
 #include "berth/cli/question.h"
+#include "berth/core/job_end.h"
 #include "berth/core/printable.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/system_error.h"
@@ -51,8 +52,8 @@ constexpr std::string_view kEachAbout =
 
 constexpr std::size_t kLongestText = 16 << 20;
 constexpr std::string_view kInput = "-";
-// How long what runs has to end after Ctrl-C.
-constexpr std::chrono::milliseconds kEndWithin = 30s;
+// How long the kernel may take to end what got SIGKILL.
+constexpr std::chrono::milliseconds kDiesWithin = 30s;
 
 Result<std::string> text_of_file(const std::string& name) {
   const bool input = name == kInput;
@@ -224,8 +225,8 @@ class Each : public Command {
 
   static void cancel(const store::JobSpool& spool, const NumberedJob& job) {
     tell(fmt::format("ending job {}; the same command goes on where this one ends", job.number));
-    if (const auto cancelled = cancel_job(spool, job, kEndWithin); !cancelled)
-      tell(cancelled.error().message);
+    const auto patience = kTimeForOwnRest + time_grace_here() + kDiesWithin;
+    if (const auto cancelled = cancel_job(spool, job, patience); !cancelled) tell(cancelled.error().message);
   }
 
   static Output outcome(const NumberedJob& job, const TaskCounts& counts, Progress& progress) {

@@ -134,7 +134,7 @@ bool heed(LeaseClock& clock, const Kept& kept) {
     tell_others(kept, NoticeEvent::time,
                 fmt::format("its time is over in {}", duration_for_people(left.count())));
   }
-  if (step != TimeStep::ask) return false;
+  if (step != TimeStep::over) return false;
   if (kept.told)
     tell_on_terminal(*kept.told, fmt::format("the lease {} has ended: {}{}", kept.lease.short_name(),
                                              time_is_over(clock), what_is_left(kept)));
@@ -169,7 +169,7 @@ void tell_status(const sys::Descriptor& told, int status) {
 Result<Output> keep(Ends ends, const std::function<Result<Kept>()>& take, const sys::Descriptor& told) {
   BERTH_LET(auto kept, take());
   // From the grant on, as the user counts.
-  LeaseClock clock(kept.lease, 0s);
+  LeaseClock clock(kept.lease);
   ends.clock = sys::Descriptor(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC));
   if (!ends.clock) return sys::fail_errno("starting the clock of the lease");
   BERTH_LET(auto signals, catch_signals());

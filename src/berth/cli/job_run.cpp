@@ -114,6 +114,7 @@ class TaskRun {
     };
     hooks.before_yes = [this](const std::vector<std::string>& devices) { return before_start(devices); };
     hooks.after_end = [this](const sys::JobEnding& ending) { after_end(ending); };
+    hooks.left_behind = [this](const std::string& processes) { tell_of_left(spool_, id_, job_, processes); };
     hooks.at_last = [this] { tell_runner(); };
     BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
     const std::uint64_t most = files.policy.job_output_bytes;

@@ -24,6 +24,7 @@
 #include "berth/cli/job_request.h"
 #include "berth/cli/named_job.h"
 #include "berth/cli/notify.h"
+#include "berth/core/job_end.h"
 #include "berth/lease/site_file.h"
 #include "berth/store/old_jobs.h"
 #include "berth/sys/child.h"
@@ -52,14 +53,14 @@ constexpr std::size_t kBrokenJobs = 3;
 constexpr std::chrono::milliseconds kStrayPeriod = 5s;
 // Nothing tells of the end of a tenant.
 constexpr std::chrono::milliseconds kTenantPeriod = 1s;
-// What does not end by SIGTERM when its tenant has gone gets SIGKILL.
-constexpr std::chrono::milliseconds kStubbornTime = 30s;
 constexpr std::string_view kTenantLeft = "the program that it was submitted for has ended";
 // Old jobs are forgotten once a day; a runner that lives for long asks now and then whether it is.
 constexpr std::chrono::hours kForgetPeriod{1};
 
-Task known_as(const TaskStanding& standing) {
-  if (is_over(standing)) return Task::over;
+// What a job has left behind is of interest where it is to be ended.
+Task known_as(const TaskStanding& standing, std::uint64_t tenant) {
+  if (is_over(standing))
+    return standing.left_behind && (tenant != 0 || standing.asked_to_end) ? Task::left : Task::over;
   if (standing.phase == TaskPhase::running) return Task::running;
   return standing.in_line ? Task::in_line : Task::waiting;
 }
@@ -151,10 +152,11 @@ class JobRunner {
     if (!standings) return drop(number);
     KnownJob* place = known(number);
     // Whoever ran it may have been killed before it could tell.
-    if (std::ranges::all_of(*standings, is_over)) {
-      tell_of_end(spool_, number, **job);
+    if (std::ranges::all_of(*standings, is_over)) tell_of_end(spool_, number, **job);
+    if (std::ranges::all_of(*standings, [&](const TaskStanding& standing) {
+          return known_as(standing, (*job)->tenant) == Task::over;
+        }))
       return drop(number);
-    }
     if (place == nullptr) {
       const auto next = std::ranges::lower_bound(jobs_, number, {}, &KnownJob::number);
       place = &*jobs_.insert(next, {.number = number,
@@ -200,7 +202,7 @@ class JobRunner {
 
   void note(KnownJob& job, std::size_t place, const TaskStanding& standing) {
     const TaskId id = id_of(job, place);
-    Task task = known_as(standing);
+    Task task = known_as(standing, job.tenant);
     const auto live = std::ranges::find(live_, id, &LiveTask::id);
     const bool has_process = live != live_.end();
     // Our child has not come to say so yet.
@@ -215,17 +217,28 @@ class JobRunner {
     if (task == Task::waiting || task == Task::over || has_process) return;
     LiveTask found{.id = id};
     const auto stat = sys::process_stat(static_cast<pid_t>(standing.pid));
-    if (standing.boot == boot_ && stat && stat->start_ticks == standing.pid_start_ticks)
+    if (standing.boot == boot_ && stat && stat->start_ticks == standing.pid_start_ticks && !stat->ended())
       found.ended = sys::process_exit(static_cast<pid_t>(standing.pid));
-    if (found.ended)
+    if (found.ended) {
       live_.push_back(std::move(found));
-    else
+    } else {
       strays_.insert(id);
+      if (standing.asked_to_end) end_stray(id, standing);
+    }
+  }
+
+  // Its `berth run` would have done it.
+  void end_stray(TaskId id, const TaskStanding& standing) {
+    asked_strays_.insert(id);
+    const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(sys::since_boot()) -
+                       std::chrono::milliseconds(standing.last_boot_ms);
+    if (standing.last_boot != boot_ || since < kTimeForOwnRest + time_grace_here()) return;
+    for (const pid_t left : spool_.holders(id)) ::kill(left, SIGKILL);
   }
 
   // Of some jobs what runs as well: who else would tell that it was cut off, or run it again?
   bool has_work() const {
-    return std::ranges::any_of(jobs_, [this](const KnownJob& job) {
+    return !asked_strays_.empty() || std::ranges::any_of(jobs_, [this](const KnownJob& job) {
       return attended_.contains(job.number) || std::ranges::any_of(job.tasks, [](Task task) {
                return task == Task::waiting || task == Task::in_line;
              });
@@ -268,6 +281,7 @@ class JobRunner {
       const NumberedJob job{place->first, place->second};
       const auto there = spool_.has_tenant(job.job.tenant);
       if (!there || *there) continue;
+      if (KnownJob* known_job = known(job.number)) known_job->tenant_gone = true;
       const auto since = Clock::now() - left_.try_emplace(job.job.tenant, Clock::now()).first->second;
       end_of_tenant(job, since - std::chrono::seconds(job.job.tenant_grace_s));
     }
@@ -281,19 +295,13 @@ class JobRunner {
     const auto has = [&](Task task) {
       return std::ranges::find(known_job->tasks, task) != known_job->tasks.end();
     };
-    if (late >= Clock::duration(0) || !has(Task::running)) {
+    if (late >= Clock::duration(0) || !(has(Task::running) || has(Task::left))) {
       if (ended_.insert(job.number).second) cancel(job);
     } else {
       for (std::size_t i = 0; i < known_job->tasks.size(); ++i) {
         if (known_job->tasks[i] == Task::in_line)
           return cancel({job.number, job.job, id_of(*known_job, i).index});
       }
-    }
-    known_job = known(job.number);
-    if (known_job == nullptr || late < kStubbornTime) return;
-    for (std::size_t i = 0; i < known_job->tasks.size(); ++i) {
-      if (known_job->tasks[i] != Task::running) continue;
-      for (const pid_t left : spool_.holders(id_of(*known_job, i))) ::kill(left, SIGKILL);
     }
   }
 
@@ -400,6 +408,7 @@ class JobRunner {
     }
     for (const TaskId id : ended) heed_end(id);
     if (ready[0].revents != 0) heed_bell();
+    asked_strays_.clear();
     for (const TaskId id : std::exchange(strays_, {})) read(id);
     return true;
   }
@@ -419,7 +428,8 @@ class JobRunner {
     KnownJob* job = known(id.job);
     const auto standing = spool_.standing(id);
     // It has ended without having come to start, and nobody said that it should.
-    if (job != nullptr && standing && known_as(*standing) == Task::waiting) put_off(id, job->rivals, "");
+    if (job != nullptr && standing && known_as(*standing, job->tenant) == Task::waiting)
+      put_off(id, job->rivals, "");
   }
 
   void heed_bell() {
@@ -455,6 +465,7 @@ class JobRunner {
   std::set<std::uint64_t> attended_;
   std::vector<LiveTask> live_;
   std::set<TaskId> strays_;                ///< they have a lock, and no process of whose end we would be told
+  std::set<TaskId> asked_strays_;          ///< of these, those that are to end
   std::map<std::uint64_t, Pause> pauses_;  ///< of jobs that could not get in line
   std::map<std::string, Failures> failures_;  ///< by what they ask for
   Clock::time_point next_forget_{};

@@ -22,6 +22,7 @@
 #include "berth/core/lab_host.h"
 #include "berth/core/printable.h"
 #include "berth/core/units.h"
+#include "berth/lease/release.h"
 #include "berth/render/explain.h"
 #include "berth/sys/system_error.h"
 
@@ -347,6 +348,19 @@ class Retry : public OnJobs {
   }
 };
 
+Result<void> check_nothing_is_left(const store::JobSpool& spool, const NumberedJob& job,
+                                   const std::vector<TaskStanding>& standings) {
+  const std::vector<TaskId> tasks = job.tasks();
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (!standings[i].left_behind) continue;
+    const std::vector<pid_t> left = spool.left_of(tasks[i], standings[i]);
+    if (!left.empty())
+      return fail(ErrorCode::failure, fmt::format("job {} {}", to_text(tasks[i]),
+                                                  render::left_in_words(tasks[i], leasing::in_words(left))));
+  }
+  return {};
+}
+
 class Forget : public OnJobs {
  public:
   Forget() : OnJobs(kForgetAbout, "forget which job?") {}
@@ -360,6 +374,7 @@ class Forget : public OnJobs {
       if (!std::ranges::all_of(standings, is_over))
         return fail(ErrorCode::failure, fmt::format("job {0} is {1}; berth cancel {0} ends it", job.number,
                                                     render::standing_word(standing_of_all(standings))));
+      BERTH_DO(check_nothing_is_left(spool, job, standings));
     }
     for (const NumberedJob& job : jobs) BERTH_DO(spool.forget(job.number));
     return Output{};

@@ -11,16 +11,13 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr std::chrono::seconds kKillAgain{1};
 // The wall clock can be set, and the monotonic one stands still while the machine sleeps.
 constexpr auto kReadClock = &sys::since_boot;
 
 }  // namespace
 
-LeaseClock::LeaseClock(leasing::HeldLease& lease, std::chrono::seconds grace)
-    : lease_(lease), granted_(kReadClock()) {
-  if (const auto time_s = lease.ticket().time_s)
-    job_ = JobTime{.time = std::chrono::seconds(*time_s), .grace = grace};
+LeaseClock::LeaseClock(leasing::HeldLease& lease) : lease_(lease), granted_(kReadClock()) {
+  if (const auto time_s = lease.ticket().time_s) job_ = JobTime{.time = std::chrono::seconds(*time_s)};
 }
 
 milliseconds LeaseClock::since_grant() const {
@@ -28,7 +25,7 @@ milliseconds LeaseClock::since_grant() const {
 }
 
 std::optional<milliseconds> LeaseClock::left() const {
-  if (!job_) return std::nullopt;
+  if (!job_ || is_over_) return std::nullopt;
   return std::max(next_due(*job_) - since_grant(), milliseconds(0));
 }
 
@@ -36,13 +33,7 @@ std::chrono::seconds LeaseClock::time() const {
   return std::chrono::duration_cast<std::chrono::seconds>(job_->time);
 }
 
-void LeaseClock::end_now(std::chrono::seconds grace) {
-  gives_way_ = true;
-  job_ = JobTime{.time = since_grant(), .grace = grace, .warned = true};
-}
-
 bool LeaseClock::was_extended() {
-  if (gives_way_) return false;
   const auto time_s = lease_.time_s();
   if (!time_s || std::chrono::seconds(*time_s) == job_->time) return false;
   job_->time = std::chrono::seconds(*time_s);
@@ -51,13 +42,11 @@ bool LeaseClock::was_extended() {
 }
 
 TimeStep LeaseClock::step() {
-  if (!job_) return TimeStep::none;
+  if (!job_ || is_over_) return TimeStep::none;
   const TimeStep step = due(*job_, since_grant());
-  if (step == TimeStep::none) return step;
-  if (step != TimeStep::kill && was_extended()) return TimeStep::none;
+  if (step == TimeStep::none || was_extended()) return TimeStep::none;
   if (step == TimeStep::warn) job_->warned = true;
-  if (step == TimeStep::ask) job_->asked = since_grant();
-  if (step == TimeStep::kill) job_->asked = since_grant() + kKillAgain - job_->grace;
+  if (step == TimeStep::over) is_over_ = true;
   return step;
 }
 

@@ -8,8 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "berth/cli/job_runner.h"
 #include "berth/core/printable.h"
+#include "berth/core/units.h"
 #include "berth/lease/release.h"
+#include "berth/lease/site_file.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/process_identity.h"
 
@@ -20,17 +23,22 @@ constexpr int kMomentMs = 100;
 // How long a process takes at most that finds its task cancelled when it is about to join the line.
 constexpr std::chrono::seconds kSeesItsEnd{2};
 
-// Its `berth run` knows what to do with all that it has started. Where that was killed the rest is asked
-// itself.
-void ask_to_end(const store::JobSpool& spool, TaskId id, const TaskStanding& standing) {
+bool runs_task(const TaskStanding& standing) {
   const auto pid = static_cast<pid_t>(standing.pid);
   const auto stat = pid != 0 && standing.boot == store::boot_id() ? sys::process_stat(pid) : std::nullopt;
-  if (stat && stat->start_ticks == standing.pid_start_ticks && !stat->ended()) {
-    sys::ask_to_end(pid);
+  return stat && stat->start_ticks == standing.pid_start_ticks && !stat->ended();
+}
+
+// Its `berth run` knows what to do with all that it has started. Where that was killed, the rest is asked
+// here, and the runner ends what does not heed it.
+void ask_to_end(const store::JobSpool& spool, TaskId id, const TaskStanding& standing) {
+  if (runs_task(standing)) {
+    sys::ask_to_cancel(static_cast<pid_t>(standing.pid));
     return;
   }
-  if (is_over(standing)) return;
+  if (is_gone(standing)) return;
   for (const pid_t left : spool.holders(id)) sys::ask_to_end(left);
+  [[maybe_unused]] const auto runner = ensure_runner(spool, id);
 }
 
 // A process that was sent into the line just before its task was cancelled has the lock until it sees that.
@@ -55,9 +63,39 @@ Result<void> say_why(const store::JobSpool& spool, const std::vector<TaskId>& ta
   return {};
 }
 
-std::string who_is_left(const store::JobSpool& spool, TaskId id) {
-  const std::vector<pid_t> left = spool.holders(id);
-  return left.empty() ? "by a process that cannot be seen from here" : leasing::in_words(left);
+std::string who_is_left(const store::JobSpool& spool, TaskId id, const TaskStanding& standing) {
+  std::vector<pid_t> left = spool.left_of(id, standing);
+  if (left.empty()) left = spool.holders(id);
+  return left.empty() ? "a process that cannot be seen from here" : leasing::in_words(left);
+}
+
+// A process that is just about to end, once its command has, has left nothing.
+bool something_is_left(const store::JobSpool& spool, const std::vector<TaskId>& tasks,
+                       const std::vector<TaskStanding>& standings) {
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (standings[i].left_behind && !spool.left_of(tasks[i], standings[i]).empty()) return true;
+  }
+  return false;
+}
+
+Result<void> wait_until_gone(const store::JobSpool& spool, const NumberedJob& job,
+                             std::vector<TaskStanding>& standings, std::chrono::milliseconds patience) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (!std::ranges::all_of(standings, is_gone)) {
+    if (std::chrono::steady_clock::now() >= until) {
+      const auto left = std::ranges::find_if_not(standings, is_gone);
+      const TaskId id = job.tasks()[static_cast<std::size_t>(left - standings.begin())];
+      return fail(
+          ErrorCode::timed_out,
+          fmt::format("job {} was asked to end (SIGTERM), and this still runs: {}; it gets SIGKILL {} "
+                      "after SIGTERM (time_grace)",
+                      to_text(id), who_is_left(spool, id, *left),
+                      duration_for_people(time_grace_here().count())));
+    }
+    sleep_a_moment();
+    BERTH_LET(standings, standings_of(spool, job));
+  }
+  return {};
 }
 
 }  // namespace
@@ -125,19 +163,25 @@ Result<std::size_t> retry_job(const store::JobSpool& spool, const NumberedJob& j
   return count;
 }
 
+std::chrono::seconds time_grace_here() {
+  const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
+  return std::chrono::seconds(files ? files->policy.time_grace_s : SitePolicy().time_grace_s);
+}
+
 Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& job,
                                std::chrono::milliseconds patience, std::string_view reason) {
   const std::string name = to_text(TaskId{job.number, job.index});
+  const std::vector<TaskId> tasks = job.tasks();
   BERTH_LET(auto standings, standings_of(spool, job));
-  if (std::ranges::all_of(standings, is_over))
+  const bool was_over = std::ranges::all_of(standings, is_over);
+  if (was_over && !something_is_left(spool, tasks, standings))
     return fail(ErrorCode::failure,
                 fmt::format("job {} is over already ({})", name, to_text(standing_of_all(standings).phase)));
   TaskEvent event;
   event.step = TaskStep::cancelled;
   event.reason = reason;
   // Of an array as a whole first: then no task of it starts any more.
-  BERTH_DO(spool.append({job.number, job.index}, event));
-  const std::vector<TaskId> tasks = job.tasks();
+  if (!was_over) BERTH_DO(spool.append({job.number, job.index}, event));
   const std::vector<TaskStanding> before = standings;
   // Those with a process before that was written find it, or are found here.
   BERTH_LET(standings, standings_of(spool, job));
@@ -147,21 +191,12 @@ Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& 
     ask_to_end(spool, tasks[i], standings[i]);
   }
   spool.ring({job.number, job.index});
-  const auto until = std::chrono::steady_clock::now() + patience;
-  while (!std::ranges::all_of(standings, is_over)) {
-    if (std::chrono::steady_clock::now() >= until) {
-      const auto left = std::ranges::find_if_not(standings, is_over);
-      const TaskId id = tasks[static_cast<std::size_t>(left - standings.begin())];
-      return fail(ErrorCode::timed_out, fmt::format("job {} was asked to end (SIGTERM), and still runs: {}",
-                                                    to_text(id), who_is_left(spool, id)));
-    }
-    sleep_a_moment();
-    BERTH_LET(standings, standings_of(spool, job));
-  }
+  BERTH_DO(wait_until_gone(spool, job, standings, patience));
   BERTH_DO(say_why(spool, tasks, before, standings, event));
-  return standing_of_all(standings).phase == TaskPhase::ended
-             ? fmt::format("job {} has ended by itself meanwhile", name)
-             : fmt::format("cancelled job {}", name);
+  const bool has_ended = standing_of_all(standings).phase == TaskPhase::ended;
+  if (has_ended && was_over) return fmt::format("ended what job {} had left behind", name);
+  return has_ended ? fmt::format("job {} has ended by itself meanwhile", name)
+                   : fmt::format("cancelled job {}", name);
 }
 
 }  // namespace berth::cli

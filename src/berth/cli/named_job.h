@@ -31,15 +31,19 @@ Result<std::vector<NumberedJob>> named_jobs(const store::JobSpool& spool,
 /// The job of this user that the word means. nullopt: the word is no job's number, or there is no such job.
 Result<std::optional<NumberedJob>> job_named(const store::JobSpool& spool, std::string_view word);
 
-/// Cancels a job, or one task of it: if it waits, it never runs; if it runs, it is asked to end (SIGTERM).
-/// Returns when it is over, with what happened in words. Error: `failure` if it is over already; `timed_out`
-/// if it still runs after `patience`. `reason`: is shown with the job later; "": its user has cancelled it.
+/// Cancels a job, or one task of it: if it waits, it never runs; if it runs, or has left something behind, it
+/// is ended as core/job_end.h says. Returns when nothing of it lives any more, with what happened in words.
+/// Error: `failure` if that was so already; `timed_out` if something of it still lives after `patience`; its
+/// end goes on. `reason`: is shown with the job later; "": its user has cancelled it.
 Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& job,
                                std::chrono::milliseconds patience, std::string_view reason = "");
 
 /// Makes the tasks wait again that are over and have not ended well. Gives how many they are. Error:
 /// `failure` if a process of such a task still lives.
 Result<std::size_t> retry_job(const store::JobSpool& spool, const NumberedJob& job);
+
+/// Between SIGTERM and SIGKILL, as the site says.
+std::chrono::seconds time_grace_here();
 
 /// How jobs have ended.
 struct JobsEnd {

@@ -21,6 +21,7 @@
 #include "berth/core/printable.h"
 #include "berth/core/record.h"
 #include "berth/core/units.h"
+#include "berth/render/jobs.h"
 #include "berth/render/notice.h"
 #include "berth/sys/child.h"
 #include "berth/sys/file.h"
@@ -188,21 +189,23 @@ void add_notify_options(Syntax& syntax, std::string_view group, NoticeWish& wish
          wish.targets.emplace_back(value);
          return {};
        }});
-  syntax.options.push_back({group,
-                            0,
-                            "notify-on",
-                            "LIST",
-                            "when to tell: start, end, fail, time (nearly over); default end,fail,time",
-                            {},
-                            [&wish](std::string_view value) -> Result<void> {
-                              wish.events.clear();
-                              for (const std::string_view part : parts_of(value)) {
-                                if (part != "start" && part != "end" && part != "fail" && part != "time")
-                                  return fail(ErrorCode::usage, "must be some of start,end,fail,time");
-                                wish.events.emplace_back(part);
-                              }
-                              return {};
-                            }});
+  syntax.options.push_back(
+      {group,
+       0,
+       "notify-on",
+       "LIST",
+       "when to tell: start, end, fail, time (nearly over), left (ended, and something of it still has "
+       "its GPU); default all but start",
+       {},
+       [&wish](std::string_view value) -> Result<void> {
+         wish.events.clear();
+         for (const std::string_view part : parts_of(value)) {
+           if (!is_notice_event(part))
+             return fail(ErrorCode::usage, "must be some of start,end,fail,time,left");
+           wish.events.emplace_back(part);
+         }
+         return {};
+       }});
 }
 
 std::vector<std::string> own_environment() {
@@ -271,6 +274,14 @@ void tell_of_start(const store::JobSpool& spool, std::uint64_t number, const Job
               {NoticeEvent::start, std::to_string(number), job.name, subject_of({number, {}}, job),
                "started on GPU " + where},
               number);
+}
+
+void tell_of_left(const store::JobSpool& spool, TaskId id, const Job& job, const std::string& processes) {
+  if (!job.notify.wants(NoticeEvent::left) || !spool.claim(id.job, "told-left")) return;
+  send_of_job(spool, job,
+              {NoticeEvent::left, std::to_string(id.job), job.name, subject_of(id, job),
+               render::left_in_words(id, processes)},
+              id.job);
 }
 
 std::unique_ptr<Command> make_notify() {

@@ -41,6 +41,9 @@ std::vector<std::string> own_environment();
 void tell_of_end(const store::JobSpool& spool, std::uint64_t number, const Job& job);
 void tell_of_start(const store::JobSpool& spool, std::uint64_t number, const Job& job,
                    const std::string& where);
+/// Sends the notice that a task has ended and these processes, in words, still have its GPUs; once for each
+/// job.
+void tell_of_left(const store::JobSpool& spool, TaskId id, const Job& job, const std::string& processes);
 /// "its time is over in 5 min, then it gets SIGTERM".
 std::string time_in_words(std::int64_t left_s);
 /// "job 12 (train)".

@@ -19,9 +19,10 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kReleaseAbout =
-    "Asks the process that holds the lease to end (SIGTERM): `berth run` passes the signal on to its "
-    "command, and the keeper of a claim ends the lease. Returns when the lease has ended. If it does "
-    "not end in time, this names the processes that still hold it, and exits with status 124. Only "
+    "Asks the process that holds the lease to end (SIGTERM): `berth run` asks its command, and then what "
+    "the command has started; the keeper of a claim ends the lease. Returns when the lease has ended. If it "
+    "does not end in time, this names the processes that still hold it, with the `kill` that ends them, and "
+    "exits with status 124. Only "
     "the owner and root may release a lease. Whoever has the lease reads who asked, and why if you say "
     "--because: on the terminal, and in the last line of `berth run`.\n"
     "\n"
@@ -34,7 +35,8 @@ constexpr std::string_view kCancelAbout =
     "already, use `berth release`. A request of `--anywhere` ends on all hosts.\n"
     "\n"
     "With the number of a job, as `berth jobs` shows it, it cancels the job: a waiting job never "
-    "runs, and a running job gets SIGTERM.";
+    "runs. A running job gets SIGTERM, first its command and then what that has started, and SIGKILL 30 s "
+    "later (`time_grace` of the site). The same ends what a job that is over has left behind.";
 
 Option wait_option(std::int64_t& wait_s) {
   return {"Options",

@@ -17,11 +17,11 @@
 
 #include "berth/cli/command_hint.h"
 #include "berth/cli/conduct_check.h"
+#include "berth/cli/end_of_job.h"
 #include "berth/cli/giving_way.h"
 #include "berth/cli/job_runner.h"
 #include "berth/cli/question.h"
 #include "berth/cli/release_call.h"
-#include "berth/cli/timed_end.h"
 #include "berth/core/job_mask.h"
 #include "berth/core/printable.h"
 #include "berth/core/text_match.h"
@@ -79,7 +79,6 @@ class Run {
     LeaseOptions request = options_.lease;
     request.stands_again = std::exchange(gave_way_, false);
     released_by_.reset();
-    heeded_.reset();
     // It outlives the lease.
     std::optional<sys::HeldTermination> held;
     BERTH_LET(auto lease, take_lease(session, request, words));
@@ -149,10 +148,10 @@ class Run {
                    const sys::HeldTermination& held) {
     // Where a script has replaced itself by us, its children are ours, and hold nothing.
     std::vector<pid_t> others = sys::own_children();
-    TimedEnd end(lease, time_grace_);
+    EndOfJob end(lease, time_grace_);
     auto job = sys::JobProcess::start(command, held);
     if (!job) return not_started(job.error());
-    if (options_.shell) end.job_is_shell(job->pid());
+    end.command_is(job->pid(), options_.shell);
     lease.end_watch();
     GivingWay way(session, lease);
     ConductCheck check(lease.ticket().id, options_.lease.request.source, options_.first_look,
@@ -166,16 +165,17 @@ class Run {
     };
     while (
         !(ending = job->wait(earlier(earlier(check.next(), next_look()), earlier(end.next(), way.next()))))) {
-      note_release(*job, lease);
-      give_way(way, lease, end);
+      heed_call(*job, lease, end, all_of_job);
+      give_way(way, lease, end, all_of_job);
       if (const auto sentence = check.go_on()) tell(*sentence);
       go_on(end, all_of_job);
     }
     check.end();
     if (options_.hooks.after_end) options_.hooks.after_end(*ending);
     others.insert(others.end(), check.ended().begin(), check.ended().end());
+    end.command_has_ended([&] { return left_behind(others); });
     // It may have been asked and have ended at once.
-    note_release(*job, lease);
+    heed_call(*job, lease, end, [&] { return left_behind(others); });
     if (wait_for_leftovers(*job, lease, others, end, way)) lease.release();
     if (released_by_) tell(fmt::format("the lease {} was released by {}", short_name_, *released_by_));
     if (options_.hooks.at_last) options_.hooks.at_last();
@@ -183,27 +183,37 @@ class Run {
     return ending->exit_status;
   }
 
-  void go_on(TimedEnd& end, const std::function<std::vector<pid_t>()>& job) const {
+  void go_on(EndOfJob& end, const EndOfJob::Processes& job) const {
     const auto left_s = end.go_on(job);
     if (left_s && options_.hooks.time_is_short) options_.hooks.time_is_short(*left_s);
   }
 
-  TimedEnd::Moment next_look() const {
-    return options_.hooks.look ? TimedEnd::Moment(options_.hooks.look()) : std::nullopt;
+  EndOfJob::Moment next_look() const {
+    return options_.hooks.look ? EndOfJob::Moment(options_.hooks.look()) : std::nullopt;
   }
 
-  void give_way(GivingWay& way, leasing::HeldLease& lease, TimedEnd& end) {
+  void give_way(GivingWay& way, leasing::HeldLease& lease, EndOfJob& end, const EndOfJob::Processes& job) {
     const auto why = way.asked();
     if (!why) return;
     gave_way_ = true;
     if (options_.hooks.gives_way) options_.hooks.gives_way(*why);
-    end.end_now(*why, std::chrono::seconds(*lease.ticket().yield_s));
+    end.yield(*why, std::chrono::seconds(*lease.ticket().yield_s), job);
   }
 
-  void note_release(const sys::JobProcess& job, leasing::HeldLease& lease) {
-    if (!job.asked_by() || job.asked_by() == heeded_) return;
-    heeded_ = job.asked_by();
-    const auto who = who_released(lease.release_call(), job.asked_by());
+  // Whoever has asked by SIGTERM that the job end.
+  void heed_call(sys::JobProcess& job, leasing::HeldLease& lease, EndOfJob& end,
+                 const EndOfJob::Processes& processes) {
+    const auto call = job.take_call();
+    if (!call) return;
+    note_release(*call, lease);
+    if (call->is_cancel)
+      end.cancel(processes);
+    else
+      end.release(processes);
+  }
+
+  void note_release(const sys::EndCall& call, leasing::HeldLease& lease) {
+    const auto who = who_released(lease.release_call(), call.sender);
     released_by_ = who;
     if (!who) return;
     // In a log the line at the end is enough; who sits there may still save something.
@@ -214,44 +224,55 @@ class Run {
   // True: the lease is to end. False: what is left behind goes on holding it. `others`: children of ours that
   // are none of the command's.
   bool wait_for_leftovers(sys::JobProcess& job, leasing::HeldLease& lease, const std::vector<pid_t>& others,
-                          TimedEnd& end, GivingWay& way) {
+                          EndOfJob& end, GivingWay& way) {
+    const auto rest = [&] { return left_behind(others); };
     // A moment, not a span: the orphans of a job that goes on end again and again.
-    const auto grace = std::chrono::steady_clock::now() + kGrace;
+    auto grace = std::chrono::steady_clock::now() + kGrace;
     auto until = grace;
     auto used = std::chrono::steady_clock::now();
-    bool told = false;
+    std::string told;
     while (is_something_left(others)) {
       const auto next =
           until == grace ? std::min(grace, std::chrono::steady_clock::now() + kLookAgain) : until;
       const auto event =
           job.wait_for_leftovers(*earlier(earlier(next, next_look()), earlier(end.next(), way.next())));
-      give_way(way, lease, end);
-      go_on(end, [&] { return left_behind(others); });
+      give_way(way, lease, end, rest);
+      go_on(end, rest);
       if (event == sys::JobProcess::Event::asked_to_leave) return false;
       if (event == sys::JobProcess::Event::child_ended || event == sys::JobProcess::Event::rung) continue;
-      if (!event && std::chrono::steady_clock::now() < until) continue;
-      const std::vector<pid_t> left = left_behind(others);
       if (event == sys::JobProcess::Event::asked_to_end) {
-        note_release(job, lease);
-        for (const pid_t pid : left) sys::ask_to_end(pid);
+        heed_call(job, lease, end, rest);
+        until = grace = std::chrono::steady_clock::now() + kGrace;
         continue;
       }
+      if (std::chrono::steady_clock::now() < until) continue;
+      const std::vector<pid_t> left = rest();
       // What was about to become a runner of jobs is one by now.
       if (left.empty()) continue;
       if (const auto reason = why_to_end(left, lease, used)) {
         tell(fmt::format("{}: {}", *reason, leasing::in_words(left)));
         return true;
       }
-      if (!end.is_over() && !std::exchange(told, true)) {
-        ::prctl(PR_SET_NAME, leasing::kLeftBehindName);
-        tell(fmt::format(
-            "the command has ended, but processes that it started still hold the lease: {}; to end them "
-            "and the lease: berth release {}",
-            leasing::in_words(left), short_name_));
-      }
+      if (!end.will_kill()) tell_what_is_left(left, how_to_end(left, end), told);
       until = std::chrono::steady_clock::now() + next_recheck();
     }
     return true;
+  }
+
+  std::string how_to_end(const std::vector<pid_t>& left, const EndOfJob& end) const {
+    if (end.has_only_asked())
+      return fmt::format("they got SIGTERM; to end them and the lease: {}", leasing::kill_line(left));
+    return fmt::format("to end them and the lease: berth release {}", short_name_);
+  }
+
+  // Once, and once more where it got SIGTERM meanwhile. `told`: the advice that was given last.
+  void tell_what_is_left(const std::vector<pid_t>& left, const std::string& advice, std::string& told) const {
+    const std::string kind = advice.substr(0, advice.find(':'));
+    if (std::exchange(told, kind) == kind) return;
+    ::prctl(PR_SET_NAME, leasing::kLeftBehindName);
+    tell(fmt::format("the command has ended, but processes that it started still hold the lease: {}; {}",
+                     leasing::in_words(left), advice));
+    if (options_.hooks.left_behind) options_.hooks.left_behind(leasing::in_words(left));
   }
 
   // nullopt: the lease lasts. `used`: when something of what is left behind was last seen to compute.
@@ -317,7 +338,6 @@ class Run {
   const RunOptions& options_;
   std::string short_name_;                        ///< of the lease
   bool gave_way_ = false;                         ///< the job was ended for somebody who waits
-  std::optional<sys::Sender> heeded_;             ///< whose SIGTERM was looked into
   std::optional<std::string> released_by_;        ///< who, and why
   std::optional<std::int64_t> idle_leftovers_s_;  ///< of the site
   std::chrono::seconds time_grace_{};             ///< likewise

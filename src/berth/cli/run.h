@@ -25,6 +25,9 @@ struct RunHooks {
   std::function<void(const sys::JobEnding&)> after_end;
   /// The command is ended for a waiter; the sentence says for whom.
   std::function<void(const std::string&)> gives_way;
+  /// The command has ended some time ago, and these processes that it started, in words, still hold the
+  /// lease.
+  std::function<void(const std::string&)> left_behind;
   /// Everything is done, and this process is about to end.
   std::function<void()> at_last;
   /// The time of the lease is over in this many seconds.

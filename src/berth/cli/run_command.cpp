@@ -142,6 +142,10 @@ class RunCommand : public Command {
     hooks.time_is_short = [tell_of](std::int64_t left_s) {
       tell_of(NoticeEvent::time, time_in_words(left_s));
     };
+    hooks.left_behind = [tell_of](const std::string& processes) {
+      tell_of(NoticeEvent::left,
+              fmt::format("has ended, and processes that it started still hold its lease: {}", processes));
+    };
     hooks.after_end = [tell_of](const sys::JobEnding& ending) {
       TaskStanding standing;
       standing.phase = TaskPhase::ended;

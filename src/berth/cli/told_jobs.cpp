@@ -14,6 +14,7 @@
 #include "berth/core/standing.h"
 #include "berth/lease/look.h"
 #include "berth/lease/place.h"
+#include "berth/lease/release.h"
 #include "berth/render/waiting.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/system_error.h"
@@ -37,6 +38,11 @@ void each_job(const store::JobSpool& spool, const std::vector<std::uint64_t>& nu
   }
 }
 
+// A process that is just about to end, once its command has, has nothing to be told of.
+std::string words_of_left(const store::JobSpool& spool, TaskId id, const TaskStanding& standing) {
+  return standing.left_behind ? leasing::in_words(spool.left_of(id, standing)) : "";
+}
+
 void add_told(const store::JobSpool& spool, NumberedJob job, bool arrays_as_one,
               std::vector<render::ToldTask>& tasks, std::string& told) {
   auto standings = standings_of(spool, job);
@@ -52,12 +58,24 @@ void add_told(const store::JobSpool& spool, NumberedJob job, bool arrays_as_one,
       if (const auto whole = spool.standing({job.number, {}})) all.not_told = whole->not_told;
     }
     for (const TaskStanding& each : *standings) all.last_s = std::max(all.last_s, each.last_s);
-    tasks.push_back({{job.number, {}}, std::move(job.job), std::move(all), "", counts_of(*standings)});
+    std::string left;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const std::string words = words_of_left(spool, ids[i], (*standings)[i]);
+      if (!words.empty()) left += (left.empty() ? "" : ", ") + words;
+    }
+    tasks.push_back(
+        {{job.number, {}}, std::move(job.job), std::move(all), "", counts_of(*standings), std::move(left)});
     return;
   }
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    tasks.push_back({ids[i], i + 1 < ids.size() ? job.job : std::move(job.job), std::move((*standings)[i]),
-                     spool.output_path(ids[i])});
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    std::string left = words_of_left(spool, ids[i], (*standings)[i]);
+    tasks.push_back({ids[i],
+                     i + 1 < ids.size() ? job.job : std::move(job.job),
+                     std::move((*standings)[i]),
+                     spool.output_path(ids[i]),
+                     {},
+                     std::move(left)});
+  }
 }
 
 std::string mark_of_told(const store::JobSpool& spool) {

@@ -173,6 +173,7 @@ TaskStanding standing_of(std::span<const TaskEvent> events, bool held) {
   TaskStanding task;
   for (const TaskEvent& event : events) take_event(task, event);
   task.in_line = task.phase == TaskPhase::waiting && held;
+  task.left_behind = held && is_over(task) && task.starts > 0;
   if (task.phase != TaskPhase::running || held) return task;
   if (!task.asked_to_end && task.rerun) {
     wait_again_excused(task);
@@ -215,6 +216,7 @@ TaskStanding standing_of_all(std::span<const TaskStanding> tasks) {
               : counts.cancelled != 0   ? TaskPhase::cancelled
                                         : TaskPhase::ended;
   for (const TaskStanding& task : tasks) {
+    all.left_behind = all.left_behind || task.left_behind;
     all.in_line = all.in_line || (task.in_line && all.phase == TaskPhase::waiting);
     all.starts += task.starts;
     all.cut_bytes += task.cut_bytes;
@@ -236,6 +238,10 @@ bool is_over(const TaskStanding& task) {
   return task.phase != TaskPhase::waiting && task.phase != TaskPhase::running;
 }
 
+bool is_gone(const TaskStanding& task) {
+  return is_over(task) && !task.left_behind;
+}
+
 int exit_status_of(const TaskStanding& task) {
   if (task.phase != TaskPhase::ended) return 1;
   return task.signal ? 128 + *task.signal : task.exit_status.value_or(1);
@@ -255,11 +261,26 @@ bool is_busy(KnownJob::Task task) {
   return task == KnownJob::Task::in_line || task == KnownJob::Task::running;
 }
 
-std::map<std::uint64_t, std::size_t> gpus_of_tenants(const std::vector<KnownJob>& jobs) {
-  std::map<std::uint64_t, std::size_t> gpus;
+bool has_gpus(KnownJob::Task task) {
+  return is_busy(task) || task == KnownJob::Task::left;
+}
+
+/// What the jobs of tenants have now.
+struct GpusOfTenants {
+  std::map<std::uint64_t, std::size_t> of_living;
+  std::size_t of_gone = 0;
+
+  bool may_have(const KnownJob& job) {
+    return job.tenant == 0 || of_living[job.tenant] + of_gone + job.gpus <= job.tenant_gpus;
+  }
+};
+
+GpusOfTenants gpus_of_tenants(const std::vector<KnownJob>& jobs) {
+  GpusOfTenants gpus;
   for (const KnownJob& job : jobs) {
-    if (job.tenant != 0)
-      gpus[job.tenant] += job.gpus * static_cast<std::size_t>(std::ranges::count_if(job.tasks, is_busy));
+    if (job.tenant == 0) continue;
+    std::size_t& its = job.tenant_gone ? gpus.of_gone : gpus.of_living[job.tenant];
+    its += job.gpus * static_cast<std::size_t>(std::ranges::count_if(job.tasks, has_gpus));
   }
   return gpus;
 }
@@ -279,10 +300,10 @@ std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs) {
     if (job.held_back || job.put_off) continue;
     if (job.at_once != 0 && std::cmp_greater_equal(std::ranges::count_if(job.tasks, is_busy), job.at_once))
       continue;
-    if (job.tenant != 0 && gpus[job.tenant] + job.gpus > job.tenant_gpus) continue;
+    if (!gpus.may_have(job)) continue;
     const auto first = std::ranges::find(job.tasks, Task::waiting);
     if (first == job.tasks.end() || !served.insert(job.rivals).second) continue;
-    if (job.tenant != 0) gpus[job.tenant] += job.gpus;
+    if (job.tenant != 0) gpus.of_living[job.tenant] += job.gpus;
     chosen.push_back({place, static_cast<std::size_t>(first - job.tasks.begin())});
   }
   return chosen;

@@ -179,6 +179,7 @@ struct TaskStanding {
   std::string reason;           ///< why it was put off, or ended without having started
   std::string not_told;         ///< why a notice about it could not be sent
   std::uint64_t cut_bytes = 0;  ///< how many bytes of its output are missing in the file
+  bool left_behind = false;     ///< it is over, and processes of it still have its lock, and so its GPUs
   /// When its last event was, by the wall clock and by the clock of a boot; "" for the boot: never.
   std::int64_t last_s = 0;
   std::string last_boot;
@@ -209,6 +210,8 @@ TaskCounts counts_of(std::span<const TaskStanding> tasks);
 
 /// Whether nothing more will happen to it unless a user asks.
 bool is_over(const TaskStanding& task);
+/// Whether it is over, and nothing of it lives any more.
+bool is_gone(const TaskStanding& task);
 /// The exit status for a command that waited for it: its own status, 128 plus the signal as in shells, or 1
 /// if it did not end by itself.
 int exit_status_of(const TaskStanding& task);
@@ -218,7 +221,8 @@ bool is_to_be_retried(const Job& job, const TaskStanding& task);
 
 /// What a runner knows of a job, in order of their numbers.
 struct KnownJob {
-  enum class Task : std::uint8_t { waiting, in_line, running, over };
+  /// `left`: it is over, and what it has left behind still has its GPUs.
+  enum class Task : std::uint8_t { waiting, in_line, running, left, over };
 
   std::uint64_t number = 0;
   std::string rivals;
@@ -230,12 +234,14 @@ struct KnownJob {
   std::uint64_t tenant = 0;         ///< as Job::tenant
   unsigned tenant_gpus = 0;         ///< as Job::tenant_gpus
   unsigned gpus = 1;                ///< how many each task gets
+  bool tenant_gone = false;         ///< that program has ended
 };
 
 /// The tasks that are to join the queue now: of jobs that are rivals of each other one task at a time, the
 /// oldest first. So a thousand jobs of a user are one request in the queue of the machine, and a request that
-/// comes meanwhile is next but one. Tenants get no more than they may have. Gives for each task the place of
-/// the job in `jobs`, and the place of the task in the job.
+/// comes meanwhile is next but one. Tenants get no more than they may have; what tenants that have ended
+/// still have counts for all others. Gives for each task the place of the job in `jobs`, and the place of the
+/// task in the job.
 struct TaskToStart {
   std::size_t job = 0;
   std::size_t task = 0;

@@ -12,12 +12,10 @@ milliseconds warning_before(milliseconds time) {
 
 TimeStep due(const JobTime& job, milliseconds since) {
   if (since < next_due(job)) return TimeStep::none;
-  if (job.asked) return TimeStep::kill;
-  return since >= job.time ? TimeStep::ask : TimeStep::warn;
+  return since >= job.time ? TimeStep::over : TimeStep::warn;
 }
 
 milliseconds next_due(const JobTime& job) {
-  if (job.asked) return *job.asked + job.grace;
   return job.warned ? job.time : job.time - warning_before(job.time);
 }
 

@@ -1,25 +1,21 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
 
 namespace berth {
 
-/// The steps in which a job ends when the time of its lease is over, by a clock that counts from the grant
-/// and that nobody can set.
+/// The steps to the end of a lease that has a time limit, by a clock that counts from the grant and that
+/// nobody can set.
 enum class TimeStep {
   none,  ///< nothing is due
   warn,  ///< its user is warned that it will end
-  ask,   ///< SIGTERM to all its processes
-  kill,  ///< SIGKILL to processes that still live
+  over,  ///< its time is over
 };
 
-/// How far the holder of a job has come with its end.
+/// How far the time of a lease has come.
 struct JobTime {
-  std::chrono::milliseconds time{};   ///< of the lease, from its grant on
-  std::chrono::milliseconds grace{};  ///< between SIGTERM and SIGKILL
+  std::chrono::milliseconds time{};  ///< of the lease, from its grant on
   bool warned = false;
-  std::optional<std::chrono::milliseconds> asked{};  ///< when it was
 
   bool operator==(const JobTime&) const = default;
 };

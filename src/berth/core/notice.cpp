@@ -10,7 +10,7 @@
 namespace berth {
 namespace {
 
-constexpr std::array<std::string_view, 4> kEvents{"start", "end", "fail", "time"};
+constexpr std::array<std::string_view, 5> kEvents{"start", "end", "fail", "time", "left"};
 constexpr std::array<std::string_view, 5> kWays{"cmd", "mail", "ntfy", "slack", "json"};
 
 bool is_url(std::string_view text) {
@@ -30,6 +30,10 @@ bool is_address(std::string_view text) {
 
 std::string_view to_text(NoticeEvent event) {
   return kEvents.at(static_cast<std::size_t>(event));
+}
+
+bool is_notice_event(std::string_view text) {
+  return std::ranges::find(kEvents, text) != kEvents.end();
 }
 
 Result<NoticeTarget> notice_target_from_text(std::string_view text) {

@@ -14,8 +14,10 @@ enum class NoticeEvent {
   end,   ///< with status 0
   fail,  ///< it ended otherwise, was cut off, or can never begin
   time,  ///< its time is over soon
+  left,  ///< it has ended, and what it started still has its GPUs
 };
 std::string_view to_text(NoticeEvent event);
+bool is_notice_event(std::string_view text);
 
 /// How a notice is sent.
 enum class NoticeWay { command, mail, ntfy, slack, json };

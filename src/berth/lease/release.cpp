@@ -6,11 +6,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "berth/core/job_end.h"
 #include "berth/core/printable.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/terminal.h"
 
@@ -44,6 +50,70 @@ bool is_berth(pid_t pid) {
   return sys::process_name(pid).starts_with("berth");
 }
 
+/// The processes that hold a lease, as they are asked to end.
+class AskedHolders {
+ public:
+  AskedHolders(store::LeaseStore& store, const Ticket& lease, std::string_view words)
+      : store_(store), lease_(lease), words_(words) {
+    const std::vector<pid_t> all = holders_of(store, lease.id);
+    heads_ = to_ask(lease, all);
+    berth_sees_to_it_ = heads_.size() == 1 && is_berth(heads_.front());
+    for (const pid_t pid : all) {
+      exits_.push_back(sys::process_exit(pid));
+      ready_.push_back({exits_.back().get(), POLLIN, 0});
+    }
+  }
+
+  void take(const EndEvent& event) {
+    const EndStep step = next_step(end_, event, now());
+    end_ = step.next;
+    if (step.action == EndAction::ask_command) ask(heads_);
+    if (step.action == EndAction::ask_rest && (!berth_sees_to_it_ || !lives(heads_.front())))
+      ask(holders_of(store_, lease_.id));
+  }
+
+  // Until one of them has ended, a moment at most.
+  void wait() {
+    ::poll(ready_.data(), ready_.size(), static_cast<int>(kLookAgain.count()));
+    std::erase_if(ready_, [](const pollfd& exit) { return exit.revents != 0; });
+    if (std::ranges::any_of(heads_, lives)) return take(TimePasses{});
+    if (!std::exchange(heads_are_gone_, true)) take(CommandGone{});
+  }
+
+ private:
+  static std::chrono::milliseconds now() {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(sys::since_boot());
+  }
+
+  static bool lives(pid_t pid) {
+    const auto stat = sys::process_stat(pid);
+    return stat && !stat->ended();
+  }
+
+  void ask(const std::vector<pid_t>& pids) {
+    for (const pid_t pid : pids) {
+      const auto stat = sys::process_stat(pid);
+      if (!stat || !asked_.emplace(pid, stat->start_ticks).second) continue;
+      if (!words_.empty() && !is_berth(pid)) sys::write_to_terminal_of(pid, words_);
+      if (lease_.phase == TicketPhase::waiting)
+        sys::ask_to_cancel(pid);
+      else
+        sys::ask_to_end(pid);
+    }
+  }
+
+  store::LeaseStore& store_;
+  const Ticket& lease_;
+  std::string_view words_;
+  std::vector<pid_t> heads_;  ///< whom to ask first
+  bool heads_are_gone_ = false;
+  bool berth_sees_to_it_ = false;
+  JobEnd end_;
+  std::set<std::pair<pid_t, std::uint64_t>> asked_;
+  std::vector<sys::Descriptor> exits_;
+  std::vector<pollfd> ready_;
+};
+
 Result<bool> still_held(store::LeaseStore& store, TicketId lease) {
   BERTH_LET(const auto books, store.look());
   return find_ticket(books.ledger, lease) != nullptr;
@@ -66,6 +136,10 @@ std::string short_name_in(store::LeaseStore& store, TicketId id) {
   return short_name(books ? books->ledger : Ledger{}, id);
 }
 
+std::string kill_line(const std::vector<pid_t>& pids) {
+  return fmt::format("kill -KILL {}", fmt::join(pids, " "));
+}
+
 std::vector<pid_t> holders_of(store::LeaseStore& store, TicketId lease) {
   const auto file = store.file_of(lease);
   return file ? sys::processes_that_can_write(*file) : std::vector<pid_t>{};
@@ -78,29 +152,16 @@ Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::
   if (::geteuid() != 0 && ::geteuid() != lease.uid)
     return fail(ErrorCode::failure, fmt::format("the {} is of {}: only its owner and root may end it", id,
                                                 sys::user_name(lease.uid)));
-  const std::vector<pid_t> holders = holders_of(store, lease.id);
-  std::vector<sys::Descriptor> exits;
-  std::vector<pollfd> ready;
-  for (const pid_t pid : holders) {
-    exits.push_back(sys::process_exit(pid));
-    ready.push_back({exits.back().get(), POLLIN, 0});
-  }
-  for (const pid_t pid : to_ask(lease, holders)) {
-    if (!words.empty() && !is_berth(pid)) sys::write_to_terminal_of(pid, words);
-    if (waits)
-      sys::ask_to_cancel(pid);
-    else
-      sys::ask_to_end(pid);
-  }
+  AskedHolders holders(store, lease, words);
+  holders.take(ReleaseWish{});
   const auto until = Clock::now() + patience;
   for (;;) {
     BERTH_LET(const auto held, still_held(store, lease.id));
     if (!held) return {};
     if (Clock::now() >= until) break;
-    ::poll(ready.data(), ready.size(), static_cast<int>(kLookAgain.count()));
-    std::erase_if(ready, [](const pollfd& exit) { return exit.revents != 0; });
+    holders.wait();
   }
-  const std::vector<pid_t> left = holders_of(store, lease.id);
+  std::vector<pid_t> left = holders_of(store, lease.id);
   // The last of them may have ended in this moment.
   BERTH_LET(const auto held, still_held(store, lease.id));
   if (!held) return {};
@@ -108,9 +169,12 @@ Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::
     return fail(ErrorCode::failure,
                 fmt::format("the {} is held by a process that cannot be seen from here; process {} took it",
                             id, lease.pid));
+  // `berth run` only waits for them.
+  if (std::ranges::any_of(left, std::not_fn(is_berth))) std::erase_if(left, is_berth);
   return fail(ErrorCode::timed_out,
-              fmt::format("the {} has not ended yet: it got SIGTERM, and these processes still hold it: {}",
-                          id, in_words(left)));
+              fmt::format("the {} has not ended yet: it got SIGTERM, and these processes still hold it: {}; "
+                          "to end them without asking: {}",
+                          id, in_words(left), kill_line(left)));
 }
 
 }  // namespace berth::leasing

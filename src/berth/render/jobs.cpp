@@ -123,6 +123,7 @@ Json task_json(const ToldTask& task) {
   add("output", text_or_null(task.output_path));
   add("output_cut_bytes", standing.cut_bytes);
   add("not_told", text_or_null(standing.not_told));
+  add("left_behind", text_or_null(task.left_behind));
   add("after", task.job.after);
   add("after_ok", task.job.after_ok);
   add("not_before_s", nullable(task.job.not_before_s));
@@ -175,6 +176,7 @@ ToldTask task_from(const JsonReader& json) {
   standing.cut_bytes = json.number<std::uint64_t>("output_cut_bytes");
   task.output_path = json.text("output");
   task.command = json.text("command");
+  task.left_behind = json.text("left_behind");
   if (const auto counts = json.maybe_object("tasks")) task.counts = counts_from(*counts);
   return task;
 }
@@ -227,11 +229,15 @@ std::string waits_for(const ToldTask& task, const Requests& in_line, const Style
              : "";
 }
 
+std::string name_with_host(const ToldTask& task) {
+  return task.host.empty() ? to_text(task.id)
+                           : fmt::format("{} on {}", to_text(task.id), printable(task.host));
+}
+
 void remark_on(const ToldTask& task, const Requests& in_line, const Style& style,
                std::vector<JobRemark>& remarks) {
   const TaskStanding& standing = task.standing;
-  const std::string id =
-      task.host.empty() ? to_text(task.id) : fmt::format("{} on {}", to_text(task.id), printable(task.host));
+  const std::string id = name_with_host(task);
   const bool waits = standing.phase == TaskPhase::waiting && !standing.in_line;
   if (auto why = waits ? waits_for(task, in_line, style) : ""; !why.empty())
     add_remark(remarks, id, std::move(why));
@@ -252,6 +258,8 @@ std::string reasons_of(const std::vector<ToldTask>& tasks, const Style& style, s
   }
   for (const ToldTask& task : tasks) {
     const TaskStanding& standing = task.standing;
+    if (!task.left_behind.empty())
+      add_remark(remarks, name_with_host(task), left_in_words(task.id, printable(task.left_behind)));
     const bool was_told = is_over(standing) && standing.last_s != 0 && standing.last_s < told_s;
     if (!was_told) remark_on(task, in_line, style, remarks);
   }
@@ -283,6 +291,13 @@ std::string progress_line(const TaskCounts& counts, std::size_t all, std::size_t
   TaskCounts rest = counts;
   rest.done = well;
   return fmt::format("{}: {}", text, counts_in_words(rest));
+}
+
+std::string left_in_words(TaskId id, std::string_view processes) {
+  return fmt::format(
+      "has ended, and processes that it started still have its GPUs: {}; to end them: berth "
+      "cancel {}",
+      processes, to_text(id));
 }
 
 std::string_view standing_word(const TaskStanding& standing) {

@@ -19,6 +19,7 @@ struct ToldTask {
   TaskStanding standing;
   std::string output_path;             ///< of the file with its output; "" for an array
   std::optional<TaskCounts> counts{};  ///< of an array
+  std::string left_behind{};           ///< processes, in words, that still have the GPUs of one that is over
   std::string host{};                  ///< the host on which it was submitted; "": this one
   std::string command{};               ///< as another host tells it; "": that of the job
 };
@@ -61,6 +62,10 @@ std::string ended_line(TaskId id, const TaskStanding& standing, std::string_view
 /// "[#####.....] 14/40: 8 running, 12 done, 2 failed, 18 waiting". `all`: how many tasks there are. `done`:
 /// how many of them had ended well before these.
 std::string progress_line(const TaskCounts& counts, std::size_t all, std::size_t done);
+
+/// "has ended, and processes that it started still have its GPUs: 712 (sccache); to end them: berth cancel
+/// 12". `processes`: in words.
+std::string left_in_words(TaskId id, std::string_view processes);
 
 /// The state of a task in a word or two: "waiting", "in line", "running", "failed" …
 std::string_view standing_word(const TaskStanding& standing);

@@ -44,7 +44,7 @@ constexpr const char* kBell = "bell";
 constexpr const char* kScript = "script";
 // Others who submit hold it for some milliseconds, a slow disk's fsync included.
 constexpr std::chrono::milliseconds kPatience = 10s;
-// Room that is taken before a task starts, so that a disk that fills up while it runs can keep how it ended.
+// So that a disk that fills up while a job waits or runs can keep that it was cancelled, and how it ended.
 constexpr off_t kReserved = 4096;
 constexpr std::uint64_t kNoRoom = 64 << 10;
 
@@ -111,6 +111,13 @@ Result<void> write_out(int file, std::string_view text) {
     if (written < 0) return sys::fail_errno("writing");
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+  return {};
+}
+
+// Room that a disk which fills up later keeps for what is appended.
+Result<void> reserve(int file) {
+  if (::fallocate(file, FALLOC_FL_KEEP_SIZE, 0, kReserved) != 0 && errno != EOPNOTSUPP)
+    return sys::fail_errno("writing");
   return {};
 }
 
@@ -228,6 +235,9 @@ Result<void> JobSpool::fill_draft(const Job& job, const std::vector<std::string>
   BERTH_LET(const auto draft, sys::open_directory(folder_.get(), kDraft));
   BERTH_DO(write_new(draft.get(), "job", encode_job(job)));
   BERTH_DO(write_new(draft.get(), "environment", joined(environment)));
+  const sys::Descriptor state(::openat(draft.get(), "state", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!state) return sys::fail_errno("making a file");
+  BERTH_DO(reserve(state.get()));
   if (job.has_script || !job.lines_of.empty()) BERTH_DO(write_new(draft.get(), kScript, script, 0700));
   if (::fsync(draft.get()) != 0) return sys::fail_errno("writing");
   return {};
@@ -356,7 +366,7 @@ Result<std::vector<TaskStanding>> JobSpool::standings(std::uint64_t number, cons
   std::vector<TaskStanding> found;
   for (const unsigned index : indices) {
     TaskStanding& standing = found.emplace_back();
-    if (found.size() <= before.size() && is_over(before[found.size() - 1])) {
+    if (found.size() <= before.size() && is_gone(before[found.size() - 1])) {
       standing = before[found.size() - 1];
       continue;
     }
@@ -370,20 +380,26 @@ Result<std::vector<TaskStanding>> JobSpool::standings(std::uint64_t number, cons
 
 Result<TaskStanding> JobSpool::own_standing(TaskId id) const {
   BERTH_LET(const auto text, read_file(folder_.get(), file_of(id, "state")));
-  if (!text) return TaskStanding();
+  if (!text || text->empty()) return TaskStanding();
   const std::vector<TaskEvent> events = decode_events(*text);
   const TaskStanding unheld = standing_of(events, false);
-  // What ended without a word may have a process: only then the lock says more than the events.
-  if (unheld.phase == TaskPhase::ended || (is_over(unheld) && unheld.starts == 0)) return unheld;
-  BERTH_LET(const auto file, sys::open_prepared(folder_.get(), file_of({id.job, {}}, "job"), O_RDONLY));
-  if (!file) return unheld;
-  BERTH_LET(const bool held, sys::is_byte_locked(file.get(), byte_of(id)));
+  if (is_over(unheld) && unheld.starts == 0) return unheld;
+  // No lock outlives the machine.
+  static const std::string boot = boot_id();
+  if (unheld.phase == TaskPhase::ended && unheld.last_boot != boot) return unheld;
+  BERTH_LET(const bool held, is_held(id));
   if (!held) {
     // It may have ended between the two looks: what it wrote before it let go counts.
     BERTH_LET(const auto again, read_file(folder_.get(), file_of(id, "state")));
     return standing_of(again ? decode_events(*again) : events, false);
   }
   return standing_of(events, true);
+}
+
+Result<bool> JobSpool::is_held(TaskId id) const {
+  BERTH_LET(const auto file, sys::open_prepared(folder_.get(), file_of({id.job, {}}, "job"), O_RDONLY));
+  if (!file) return false;
+  return sys::is_byte_locked(file.get(), byte_of(id));
 }
 
 Result<Tenant> JobSpool::move_in() const {
@@ -420,6 +436,12 @@ bool JobSpool::claim(std::uint64_t number, const std::string& word) const {
       sys::Descriptor(::openat(folder_.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)));
 }
 
+std::vector<pid_t> JobSpool::left_of(TaskId id, const TaskStanding& standing) const {
+  std::vector<pid_t> left = holders(id);
+  std::erase(left, static_cast<pid_t>(standing.pid));
+  return left;
+}
+
 std::vector<pid_t> JobSpool::holders(TaskId id) const {
   const auto file = sys::identity_of(folder_.get(), file_of({id.job, {}}, "job"));
   return file ? sys::processes_that_lock(*file, byte_of(id)) : std::vector<pid_t>();
@@ -449,9 +471,7 @@ Result<void> JobSpool::append(TaskId id, std::vector<TaskEvent> events, bool dur
     if (!file) return sys::fail_errno("opening it");
     struct stat status{};
     if (::fstat(file.get(), &status) != 0) return sys::fail_errno("examining it");
-    if (status.st_size == 0 && ::fallocate(file.get(), FALLOC_FL_KEEP_SIZE, 0, kReserved) != 0 &&
-        errno != EOPNOTSUPP)
-      return sys::fail_errno("writing");
+    if (status.st_size == 0) BERTH_DO(reserve(file.get()));
     std::string text;
     for (const TaskEvent& event : events) text += encode_event(event);
     char last = '\n';

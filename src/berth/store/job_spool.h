@@ -64,7 +64,7 @@ class JobSpool {
   /// The state of a task now. A task of a removed job counts as waiting.
   Result<TaskStanding> standing(TaskId id) const;
   /// The states of all tasks of a job, in the order of `tasks_of`. Reads no files of tasks without events.
-  /// `before`: an earlier answer; tasks that were over then are not read again.
+  /// `before`: an earlier answer; tasks of which nothing was left then are not read again.
   Result<std::vector<TaskStanding>> standings(std::uint64_t number, const Job& job,
                                               const std::vector<TaskStanding>& before = {}) const;
   /// Whether the array as a whole was cancelled.
@@ -74,6 +74,8 @@ class JobSpool {
 
   /// The processes that share the lock of the task, as far as we may know: all its living processes.
   std::vector<pid_t> holders(TaskId id) const;
+  /// Of these, those that its command has started: without the process that runs the task.
+  std::vector<pid_t> left_of(TaskId id, const TaskStanding& standing) const;
   /// Takes the lock of the task, for all processes that share the descriptor. Empty: another process has it.
   Result<sys::Descriptor> hold(TaskId id) const;
   /// Appends an event; fills in the time and the boot. `durable`: the event is on the disk when this returns.
@@ -111,6 +113,7 @@ class JobSpool {
   Result<void> fill_draft(const Job& job, const std::vector<std::string>& environment,
                           std::string_view script) const;
   Result<TaskStanding> own_standing(TaskId id) const;
+  Result<bool> is_held(TaskId id) const;
 
   std::string path_;
   sys::Descriptor folder_;

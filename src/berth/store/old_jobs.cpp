@@ -45,7 +45,7 @@ Stage stage_of(const JobSpool& spool, std::uint64_t number, const Job& job, std:
                const std::string& boot) {
   auto standings = spool.standings(number, job);
   if (!standings) return Stage::unknown;
-  if (!std::ranges::all_of(*standings, is_over)) return Stage::not_over;
+  if (!std::ranges::all_of(*standings, is_gone)) return Stage::not_over;
   // What happened to an array as a whole.
   if (auto whole = spool.standing({number, {}})) standings->push_back(*std::move(whole));
   const auto older = [&](const TaskStanding& task) { return is_older(task, age, boot); };

@@ -55,6 +55,26 @@ bool is_for_us_alone(const siginfo_t& info, pid_t command) {
   return info.si_code != SI_KERNEL && info.si_pid != command;
 }
 
+// The kernel tells nobody else that the terminal has closed.
+bool is_hang_up_of_leader(int signal, const siginfo_t& info) {
+  return signal == SIGHUP && info.si_code == SI_KERNEL && ::getsid(0) == ::getpid();
+}
+
+EndCall call_of(const siginfo_t& info) {
+  return {.sender = {info.si_uid, info.si_pid}, .is_cancel = is_cancel(info)};
+}
+
+// As the kernel does for a leader that ends. We are one of them, and hold the signal back.
+void hang_up_group() {
+  ::kill(0, SIGHUP);
+  ::kill(0, SIGCONT);
+  sigset_t own;
+  ::sigemptyset(&own);
+  ::sigaddset(&own, SIGHUP);
+  const timespec at_once{};
+  ::sigtimedwait(&own, nullptr, &at_once);
+}
+
 // What Ctrl-Z sends, and what stops a job in the background that reads from or writes to the terminal.
 bool is_of_the_terminal(int stop_signal) {
   return stop_signal == SIGTSTP || stop_signal == SIGTTIN || stop_signal == SIGTTOU;
@@ -201,7 +221,10 @@ std::expected<JobProcess, NotStarted> JobProcess::start(const JobCommand& comman
 }
 
 JobProcess::JobProcess(JobProcess&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), mask_before_(other.mask_before_), asked_by_(other.asked_by_) {}
+    : pid_(std::exchange(other.pid_, -1)),
+      mask_before_(other.mask_before_),
+      hung_up_(other.hung_up_),
+      call_(other.call_) {}
 
 JobProcess::~JobProcess() {
   if (pid_ > 0) ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
@@ -211,6 +234,7 @@ std::optional<JobEnding> JobProcess::collect() {
   int status = 0;
   for (pid_t one = 0; (one = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
     if (one != pid_) continue;
+    if (hung_up_ && !WIFSTOPPED(status)) hang_up_group();
     if (WIFEXITED(status)) return JobEnding{WEXITSTATUS(status), 0};
     if (WIFSIGNALED(status)) return JobEnding{0, WTERMSIG(status)};
     // The shell that started us shall see its job stopped. Whoever stops the command by SIGSTOP continues it
@@ -223,16 +247,6 @@ std::optional<JobEnding> JobProcess::collect() {
   return std::nullopt;
 }
 
-// The command and what it has started: what is stopped hears no signal, and a command that waits for a
-// stopped child does not end.
-void JobProcess::go_on_with_all() const {
-  std::vector<pid_t> all = process_descendants(pid_);
-  all.push_back(pid_);
-  for (const pid_t pid : all) {
-    if (const auto stat = process_stat(pid); stat && stat->stopped()) ::kill(pid, SIGCONT);
-  }
-}
-
 std::optional<JobEnding> JobProcess::wait(std::optional<std::chrono::steady_clock::time_point> until) {
   const sigset_t set = signals_to_hold();
   for (;;) {
@@ -242,13 +256,15 @@ std::optional<JobEnding> JobProcess::wait(std::optional<std::chrono::steady_cloc
     siginfo_t info{};
     const int signal = ::sigtimedwait(&set, &info, left ? &*left : nullptr);
     if (signal > 0 && (info.si_code == SI_TIMER || is_of_a_bell(signal, info))) return collect();
-    if (signal > 0 && signal != SIGCHLD && is_for_us_alone(info, pid_)) {
+    if (is_hang_up_of_leader(signal, info)) {
+      hung_up_ = true;
+      ::kill(pid_, SIGHUP);
+      ::kill(pid_, SIGCONT);
+    } else if (signal == SIGTERM && is_for_us_alone(info, pid_)) {
+      call_ = call_of(info);
+      return collect();
+    } else if (signal > 0 && signal != SIGCHLD && is_for_us_alone(info, pid_)) {
       ::kill(pid_, signal);
-      if (signal == SIGTERM) {
-        go_on_with_all();
-        asked_by_ = {info.si_uid, info.si_pid};
-        return collect();
-      }
     }
     if (signal == SIGCHLD && info.si_pid != pid_) return collect();
   }
@@ -265,7 +281,7 @@ std::optional<JobProcess::Event> JobProcess::wait_for_leftovers(std::chrono::ste
     if (is_of_a_bell(signal, info)) return Event::rung;
     if (signal == SIGTSTP) stop_with_command();
     if (signal == SIGTERM) {
-      asked_by_ = {info.si_uid, info.si_pid};
+      call_ = call_of(info);
       return Event::asked_to_end;
     }
     if (signal == SIGINT || signal == SIGHUP || signal == SIGQUIT) return Event::asked_to_leave;

@@ -57,6 +57,12 @@ struct Sender {
   bool operator==(const Sender&) const = default;
 };
 
+/// Somebody has asked this process by SIGTERM to end its job.
+struct EndCall {
+  Sender sender;
+  bool is_cancel = false;  ///< by `ask_to_cancel`
+};
+
 /// Holds SIGTERM back from this process. One that came meanwhile arrives at the end of this object.
 class HeldTermination {
  public:
@@ -72,11 +78,14 @@ class HeldTermination {
 };
 
 /// A running command whose parent this process stays. While it lives, this process passes its own signals on
-/// to the command, except those that the terminal has sent to both. If the terminal stops the command, this
-/// process stops too, if there is a shell that can continue it.
+/// to the command, except SIGTERM and those that the terminal has sent to both. A terminal that closes tells
+/// only the leader of its session: if that is this process, the command gets SIGHUP, and what is left of its
+/// group gets it when the command has ended, as if the command were the leader. If the terminal stops the
+/// command, this process stops too, if there is a shell that can continue it.
 class JobProcess {
  public:
-  /// The command does not inherit what `held` holds back: a SIGTERM that came meanwhile is passed on to it.
+  /// The command does not inherit what `held` holds back: a SIGTERM that came meanwhile is told by
+  /// take_call().
   static std::expected<JobProcess, NotStarted> start(const JobCommand& command, const HeldTermination& held);
 
   JobProcess(JobProcess&& other) noexcept;
@@ -92,13 +101,13 @@ class JobProcess {
   /// After `wait`: waits until a descendant ends or a signal comes. nullopt: it is `until`.
   enum class Event {
     child_ended,
-    asked_to_end,    ///< SIGTERM: the whole job is to end
+    asked_to_end,    ///< SIGTERM: the whole job is to end; take_call() says by whom
     asked_to_leave,  ///< from the terminal: Ctrl-C, or the terminal has closed
     rung,            ///< a Bell
   };
   std::optional<Event> wait_for_leftovers(std::chrono::steady_clock::time_point until);
-  /// The last sender of SIGTERM to this process. nullopt: nobody.
-  const std::optional<Sender>& asked_by() const { return asked_by_; }
+  /// Who has asked since the last call of this that the job end. nullopt: nobody.
+  std::optional<EndCall> take_call() { return std::exchange(call_, std::nullopt); }
 
   struct Children {
     bool have_ended = false;  ///< one or more, since they were collected last
@@ -110,11 +119,11 @@ class JobProcess {
  private:
   JobProcess(pid_t pid, const sigset_t& mask_before) : pid_(pid), mask_before_(mask_before) {}
   std::optional<JobEnding> collect();
-  void go_on_with_all() const;
 
   pid_t pid_;
   sigset_t mask_before_;
-  std::optional<Sender> asked_by_{};
+  bool hung_up_ = false;  ///< the terminal whose session this process leads has closed
+  std::optional<EndCall> call_{};
 };
 
 /// Ends this process as the command ended: same exit status, or killed by the same signal (without a second

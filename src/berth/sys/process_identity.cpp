@@ -22,6 +22,7 @@ namespace {
 // The value of the SIGTERM that cancels a request; any that nobody else sends.
 constexpr int kCancelled = 0x6274;
 constexpr int kParentField = 4;
+constexpr int kThreadsField = 20;
 constexpr int kStartField = 22;
 
 std::string proc_path(pid_t pid, std::string_view what) {
@@ -49,15 +50,68 @@ bool tells_lock(std::string_view info, off_t byte) {
   return false;
 }
 
+std::optional<ProcessStat> stat_in(const std::string& path) {
+  // The kernel gives the line whole in one reading; fields up to the last that is wanted fit amply.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 512> line;
+  const ssize_t got = file ? ::read(file.get(), line.data(), line.size()) : -1;
+  if (got < 0) return std::nullopt;
+  return parse_process_stat({line.data(), static_cast<std::size_t>(got)});
+}
+
+/// A thread of a process, and its state.
+struct Thread {
+  std::string id;
+  char state = '?';
+};
+
+// Those that have not ended.
+std::vector<Thread> living_threads(pid_t pid) {
+  const Descriptor folder(::open(proc_path(pid, "task").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto entries = list_directory(folder.get());
+  std::vector<Thread> living;
+  for (const DirectoryEntry& entry : entries ? *entries : std::vector<DirectoryEntry>()) {
+    const auto stat = stat_in(proc_path(pid, fmt::format("task/{}/stat", entry.name)));
+    if (stat && !stat->first_thread_ended()) living.push_back({entry.name, stat->state});
+  }
+  return living;
+}
+
+// Where /proc shows what all threads of a process share. Once the first thread has ended, the files of the
+// process itself show nothing, or are root's.
+std::string path_of_shared(pid_t pid, std::string_view what) {
+  const auto stat = stat_in(proc_path(pid, "stat"));
+  if (!stat || !stat->first_thread_ended()) return proc_path(pid, what);
+  const std::vector<Thread> living = living_threads(pid);
+  if (living.empty()) return proc_path(pid, what);
+  return proc_path(pid, fmt::format("task/{}/{}", living.front().id, what));
+}
+
+/// The open files of a process.
+struct OpenFiles {
+  Descriptor folder;
+  std::vector<DirectoryEntry> entries;
+};
+
+// nullopt: we may not know.
+std::optional<OpenFiles> open_files(pid_t pid) {
+  OpenFiles files{Descriptor(::open(path_of_shared(pid, "fd").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
+                  {}};
+  if (!files.folder) return std::nullopt;
+  auto entries = list_directory(files.folder.get());
+  if (!entries) return std::nullopt;
+  files.entries = *std::move(entries);
+  return files;
+}
+
 bool shares_lock(pid_t pid, const FileIdentity& file, off_t byte) {
-  const Descriptor descriptors(::open(proc_path(pid, "fd").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const auto entries = list_directory(descriptors.get());
-  if (!entries) return false;
-  return std::ranges::any_of(*entries, [&](const DirectoryEntry& entry) {
+  const auto files = open_files(pid);
+  if (!files) return false;
+  return std::ranges::any_of(files->entries, [&](const DirectoryEntry& entry) {
     struct stat status{};
-    if (::fstatat(descriptors.get(), entry.name.c_str(), &status, 0) != 0 || identity_of(status) != file)
+    if (::fstatat(files->folder.get(), entry.name.c_str(), &status, 0) != 0 || identity_of(status) != file)
       return false;
-    const auto info = read_whole(proc_path(pid, "fdinfo/" + entry.name));
+    const auto info = read_whole(path_of_shared(pid, "fdinfo/" + entry.name));
     return info && tells_lock(*info, byte);
   });
 }
@@ -74,6 +128,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   for (int field = 3; field <= kStartField && !rest.empty(); ++field) {
     const std::string_view word = rest.substr(0, rest.find(' '));
     if (field == kParentField) std::from_chars(word.data(), word.data() + word.size(), stat.parent);
+    if (field == kThreadsField) std::from_chars(word.data(), word.data() + word.size(), stat.threads);
     if (field == kStartField) {
       std::from_chars(word.data(), word.data() + word.size(), stat.start_ticks);
       return stat;
@@ -84,12 +139,12 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
 }
 
 std::optional<ProcessStat> process_stat(pid_t pid) {
-  // The kernel gives the line whole in one reading; fields up to the last that is wanted fit amply.
-  const Descriptor file(::open(proc_path(pid, "stat").c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 512> line;
-  const ssize_t got = file ? ::read(file.get(), line.data(), line.size()) : -1;
-  if (got < 0) return std::nullopt;
-  return parse_process_stat({line.data(), static_cast<std::size_t>(got)});
+  auto stat = stat_in(proc_path(pid, "stat"));
+  if (!stat || !stat->first_thread_ended() || stat->ended()) return stat;
+  const std::vector<Thread> living = living_threads(pid);
+  const auto runs = std::ranges::find_if(living, [](const Thread& each) { return each.state != 'T'; });
+  if (!living.empty()) stat->state = runs != living.end() ? runs->state : 'T';
+  return stat;
 }
 
 std::optional<uid_t> process_owner(pid_t pid) {
@@ -107,17 +162,15 @@ std::optional<uid_t> process_owner(pid_t pid) {
 }
 
 std::optional<bool> process_can_write(pid_t pid, const FileIdentity& file) {
-  const Descriptor descriptors(::open(proc_path(pid, "fd").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!descriptors) return std::nullopt;
-  const auto entries = list_directory(descriptors.get());
-  if (!entries) return std::nullopt;
-  return std::ranges::any_of(*entries, [&](const DirectoryEntry& entry) {
+  const auto files = open_files(pid);
+  if (!files) return std::nullopt;
+  return std::ranges::any_of(files->entries, [&](const DirectoryEntry& entry) {
     struct stat status{};
-    if (::fstatat(descriptors.get(), entry.name.c_str(), &status, 0) != 0 || identity_of(status) != file)
+    if (::fstatat(files->folder.get(), entry.name.c_str(), &status, 0) != 0 || identity_of(status) != file)
       return false;
     // The link's own mode says what the descriptor is open for.
     struct stat link{};
-    return ::fstatat(descriptors.get(), entry.name.c_str(), &link, AT_SYMLINK_NOFOLLOW) == 0 &&
+    return ::fstatat(files->folder.get(), entry.name.c_str(), &link, AT_SYMLINK_NOFOLLOW) == 0 &&
            (link.st_mode & S_IWUSR) != 0;
   });
 }
@@ -162,7 +215,7 @@ Descriptor process_exit(pid_t pid) {
 }
 
 std::optional<std::string> process_variable(pid_t pid, std::string_view name) {
-  const auto text = read_whole(proc_path(pid, "environ"));
+  const auto text = read_whole(path_of_shared(pid, "environ"));
   if (!text) return std::nullopt;
   for (std::string_view rest = *text; !rest.empty();) {
     const std::string_view entry = rest.substr(0, rest.find('\0'));
@@ -180,7 +233,7 @@ std::string process_name(pid_t pid) {
 }
 
 std::string process_command(pid_t pid) {
-  auto text = read_whole(proc_path(pid, "cmdline")).value_or("");
+  auto text = read_whole(path_of_shared(pid, "cmdline")).value_or("");
   while (!text.empty() && text.back() == '\0') text.pop_back();
   std::ranges::replace(text, '\0', ' ');
   return text.empty() ? process_name(pid) : text;

@@ -20,14 +20,18 @@ namespace berth::sys {
 struct ProcessStat {
   char state = '?';  ///< 'T' stopped, 'Z' ended and not collected …
   pid_t parent = 0;
+  std::uint64_t threads = 0;  ///< how many have not ended, and the first one
   std::uint64_t start_ticks = 0;
 
   bool stopped() const { return state == 'T' || state == 't'; }
-  bool ended() const { return state == 'Z' || state == 'X'; }
+  /// The process is over: all its threads are. The first thread may end while others compute.
+  bool ended() const { return first_thread_ended() && threads <= 1; }
+  bool first_thread_ended() const { return state == 'Z' || state == 'X'; }
 };
-/// nullopt: no such process, or it may not be seen.
+/// If the first thread has ended and others have not, `state` is that of one of the others; it is 'T' only if
+/// all of them are stopped. nullopt: no such process, or it may not be seen.
 std::optional<ProcessStat> process_stat(pid_t pid);
-/// Pure: from the text of /proc/PID/stat.
+/// Pure: from the text of /proc/PID/stat, which is about the first thread.
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
 
 /// The user for whom it acts: its effective uid. nullopt: there is no such process, or we may not see it.

@@ -28,4 +28,9 @@ void WakeTimer::set(std::chrono::nanoseconds after) {
   ::timer_settime(*timer_, 0, &times, nullptr);
 }
 
+void WakeTimer::stop() {
+  const itimerspec never{};
+  if (timer_) ::timer_settime(*timer_, 0, &never, nullptr);
+}
+
 }  // namespace berth::sys

@@ -18,6 +18,7 @@ class WakeTimer {
   /// Replaces the time that was set before. The signal comes again every second until the next call, because
   /// this process may be stopped again before it has done what is due.
   void set(std::chrono::nanoseconds after);
+  void stop();
 
  private:
   std::optional<timer_t> timer_;

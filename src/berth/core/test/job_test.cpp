@@ -218,6 +218,30 @@ TEST_CASE("the jobs of a tenant have no more GPUs at once than it may have") {
   CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{3, 0}, {5, 0}, {6, 0}});
 }
 
+TEST_CASE("what tenants that have ended still have counts for the others") {
+  const auto job = [](std::uint64_t number, std::uint64_t tenant, Task task, bool gone) {
+    return KnownJob{.number = number,
+                    .rivals = std::to_string(number),
+                    .tasks = {task},
+                    .tenant = tenant,
+                    .tenant_gpus = 3,
+                    .tenant_gone = gone};
+  };
+  std::vector<KnownJob> jobs{job(1, 7, Task::running, true), job(2, 7, Task::left, true),
+                             job(3, 8, Task::waiting, false), job(4, 8, Task::waiting, false),
+                             job(5, 0, Task::waiting, false)};
+  CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{2, 0}, {4, 0}});
+  jobs[1].tasks = {Task::over};
+  CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{2, 0}, {3, 0}, {4, 0}});
+}
+
+TEST_CASE("a task that is over has left something behind as long as its lock is held") {
+  const std::vector<TaskEvent> events{event(TaskStep::started), ended(0)};
+  CHECK(standing_of(events, true).left_behind);
+  CHECK_FALSE(is_gone(standing_of(events, true)));
+  CHECK(is_gone(standing_of(events, false)));
+}
+
 TEST_CASE("one that was cancelled says why, however it ended") {
   TaskEvent cancelled = event(TaskStep::cancelled);
   cancelled.reason = "its tenant has gone";

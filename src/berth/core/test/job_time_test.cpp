@@ -15,8 +15,8 @@ TEST_CASE("a user is warned a tenth of the time before its end, and five minutes
   CHECK(warning_before(24h * 365) == 5min);
 }
 
-TEST_CASE("a job is warned, asked to end and killed, each when it is due") {
-  JobTime job{.time = 2h, .grace = 30s};
+TEST_CASE("a job is warned and its time is over, each when it is due") {
+  JobTime job{.time = 2h};
   CHECK(next_due(job) == 2h - 5min);
   CHECK(due(job, 2h - 5min - 1ms) == TimeStep::none);
   CHECK(due(job, 2h - 5min) == TimeStep::warn);
@@ -24,19 +24,15 @@ TEST_CASE("a job is warned, asked to end and killed, each when it is due") {
   job.warned = true;
   CHECK(next_due(job) == 2h);
   CHECK(due(job, 2h - 1ms) == TimeStep::none);
-  CHECK(due(job, 2h) == TimeStep::ask);
-  job.asked = 2h + 1s;
-  CHECK(next_due(job) == 2h + 31s);
-  CHECK(due(job, 2h + 30s) == TimeStep::none);
-  CHECK(due(job, 2h + 31s) == TimeStep::kill);
+  CHECK(due(job, 2h) == TimeStep::over);
 }
 
-TEST_CASE("one that slept over the warning is asked to end at once") {
-  CHECK(due({.time = 2h, .grace = 30s}, 3h) == TimeStep::ask);
+TEST_CASE("the time of one that slept over the warning is over at once") {
+  CHECK(due({.time = 2h}, 3h) == TimeStep::over);
 }
 
 TEST_CASE("an extension begins anew: warning and end come later") {
-  JobTime job{.time = 2h, .grace = 30s, .warned = true};
+  JobTime job{.time = 2h, .warned = true};
   job.time = 4h;
   job.warned = false;
   CHECK(due(job, 2h) == TimeStep::none);

@@ -30,6 +30,7 @@ ToldTask a_task() {
   task.standing.not_told = "no mail";
   task.standing.cut_bytes = 4096;
   task.output_path = "/home/ada/12.7";
+  task.left_behind = "712 (sccache)";
   return task;
 }
 

@@ -6,16 +6,33 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "berth/sys/process_identity.h"
 
 namespace berth::sys::lock_test {
 namespace {
+
+// The bound is a guard against hanging.
+template <class Condition>
+void eventually(Condition condition) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!condition()) {
+    REQUIRE(std::chrono::steady_clock::now() < until);
+    ::usleep(1000);
+  }
+}
 
 TEST_CASE("flocks are read from /proc/locks, those who wait for one are not") {
   const auto held = parse_flocks(
@@ -92,6 +109,64 @@ TEST_CASE("a process's state is read past a name that looks like the rest of the
   CHECK(stat->start_ticks == 987654);
   CHECK_FALSE(parse_process_stat("").has_value());
   CHECK_FALSE(parse_process_stat("4711 (sh) S 1").has_value());
+}
+
+TEST_CASE("a process is over when all its threads are, not when its first one is") {
+  const auto stat_of = [](std::string_view state, int threads) {
+    return parse_process_stat(
+        fmt::format("4711 (a) {} 17 1 1 0 1 1 1 1 1 1 1 1 1 1 20 0 {} 0 987 1 1 1\n", state, threads));
+  };
+  CHECK(stat_of("Z", 1)->ended());
+  CHECK(stat_of("X", 0)->ended());
+  CHECK_FALSE(stat_of("Z", 2)->ended());
+  CHECK_FALSE(stat_of("S", 1)->ended());
+}
+
+/// A process whose first thread has ended, while another one waits for ever.
+class WithoutFirstThread {
+ public:
+  WithoutFirstThread() : pid_(::fork()) {
+    if (pid_ == 0) {
+      // Not that of the tests, which tells of a crash.
+      ::signal(SIGTERM, SIG_DFL);
+      std::thread([] {
+        for (;;) ::pause();
+      }).detach();
+      ::syscall(SYS_exit, 0);
+    }
+    eventually([this] { return read_whole(fmt::format("/proc/{}/stat", pid_))->contains(") Z "); });
+  }
+  ~WithoutFirstThread() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  WithoutFirstThread(const WithoutFirstThread&) = delete;
+  WithoutFirstThread& operator=(const WithoutFirstThread&) = delete;
+
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+};
+
+TEST_CASE(
+    "a process without its first thread lives, is stopped when all its others are, and shows its files") {
+  const Descriptor file(static_cast<int>(::syscall(SYS_memfd_create, "test", MFD_CLOEXEC)));
+  struct stat status{};
+  REQUIRE(::fstat(file.get(), &status) == 0);
+  const WithoutFirstThread process;
+  CHECK_FALSE(process_stat(process.pid())->ended());
+  CHECK(process_descendants(::getpid()) == std::vector{process.pid()});
+  CHECK(process_can_write(process.pid(), identity_of(status)) == true);
+  CHECK_FALSE(process_command(process.pid()).empty());
+  CHECK(process_variable(process.pid(), "PATH") == process_variable(::getpid(), "PATH"));
+
+  CHECK_FALSE(process_stat(process.pid())->stopped());
+  ::kill(process.pid(), SIGSTOP);
+  eventually([&] { return process_stat(process.pid())->stopped(); });
+  CHECK(ask_to_end(process.pid()));
+  eventually([&] { return process_stat(process.pid())->ended(); });
+  CHECK(process_descendants(::getpid()).empty());
 }
 
 TEST_CASE("this process is known to itself") {
