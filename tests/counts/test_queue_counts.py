@@ -20,7 +20,7 @@ from lab import Lab
 pytestmark = pytest.mark.release_only
 
 # Calls that may come at any moment.
-A_TICK = 4
+A_TICK = 8
 # File operations of one look by the first in line: an end that is seen in two events makes two looks.
 LOOK = 30
 # A waiter looks up every few seconds. Of so many releases at least one falls between two ticks.

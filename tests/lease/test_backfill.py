@@ -4,7 +4,7 @@ import json
 import signal
 
 import pytest
-from jobs import Job, eventually, holder, queue, waiter
+from jobs import Job, eventually, holder, queue, waiter, where_no_bell_is_heard
 from lab import Lab
 
 
@@ -91,6 +91,19 @@ def test_a_release_that_the_first_cannot_use_wakes_who_can(make_lab):
     assert small[2].starts() == "1"
     first.ends()
     small[2].ends()
+    assert both.starts() == "0,1"
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_a_release_that_the_first_cannot_use_brings_the_turn_of_one_whom_no_bell_reaches(make_lab, end):
+    lab = make_lab("2xH100")
+    first, second = on(lab, 0), on(lab, 1)
+    both = waiter(lab, "-n", "2").says("first in line")
+    small = waiter(lab, *SHORT, within=where_no_bell_is_heard()).says("behind")
+    second.signal(end)
+    assert small.starts() == "1"
+    small.ends()
+    first.ends()
     assert both.starts() == "0,1"
 
 

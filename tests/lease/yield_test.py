@@ -4,7 +4,7 @@ import json
 import signal
 import socket
 
-from jobs import Job, eventually, holder, state, waiter
+from jobs import Job, eventually, holder, state, waiter, where_no_bell_is_heard
 
 GOES_ON = "trap 'echo asked; kill $!; exit 7' TERM; sleep 1000 & wait"
 STUBBORN = "trap '' TERM; sleep 1000 & wait; wait; wait"
@@ -98,6 +98,31 @@ def test_one_that_ignores_sigterm_is_killed_after_its_grace(make_lab):
     person.ends()
 
 
+def test_it_ends_also_for_somebody_whose_ring_it_cannot_hear(make_lab):
+    lab = make_lab("1xH100")
+    sweep = yielding(lab)
+    person = Job(lab, within=where_no_bell_is_heard())
+    assert person.starts() == "0"
+    assert sweep.process.wait(20) == 7
+    person.ends()
+
+
+def test_it_ends_also_where_somebody_else_has_its_bell(make_lab):
+    lab = make_lab("1xH100")
+    first = holder(lab)
+    sweep = waiter(lab, "--yield", then=GOES_ON)
+    (waits,) = json.loads(lab.berth("queue", "--json").out)["waiters"]
+    where = lab.leases.stat()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as taken:
+        taken.bind(f"\0berth/{where.st_dev}:{where.st_ino}/{waits['id']}")
+        first.ends()
+        assert sweep.starts() == "0"
+        person = Job(lab)
+        assert person.starts() == "0"
+    assert sweep.process.wait(20) == 7
+    person.ends()
+
+
 def test_with_requeue_it_starts_again_when_nobody_else_waits(make_lab):
     lab = make_lab("1xH100")
     sweep = yielding(lab, "--requeue")
@@ -164,6 +189,15 @@ def test_a_job_that_computes_nothing_ends_for_somebody_who_waits_and_is_told_why
     why = "nothing has computed on GPU 0 for 1 s (idle_leases of the site)"
     assert f"{why}: from now on this job ends if another request waits for its GPUs" in said
     assert f"waits for this GPU, and {why}: the job gets SIGTERM now" in said
+    person.ends()
+
+
+def test_a_job_that_computes_nothing_ends_also_for_somebody_whose_ring_it_cannot_hear(make_lab):
+    lab = on_a_site_where_idle_leases_yield(make_lab, IDLE)
+    idle = holder(lab, then=GOES_ON)
+    person = Job(lab, within=where_no_bell_is_heard())
+    assert person.starts() == "0"
+    assert idle.process.wait(20) == 7
     person.ends()
 
 

@@ -190,7 +190,7 @@ lock:
       pick = 0; ahead = 0; passed = 0; live = 0; busy = 0; choice = 0; look_again = 0;
 #ifdef BELLS
       if :: was_rung -> see(RUNG) :: else fi;
-      news = 0; was_rung = 0; went_past = 0; rung = rung & ~mine; bells = bells & ~mine;
+      news = 0; was_rung = 0; went_past = 0; rung = rung & ~mine; bells = bells & ~mine; unhear_ticks;
 #endif
       noted[me] = 0; before[me] = 0; watched_devices[me] = 0; watched_tickets[me] = 0; event = event & ~mine;
       at = 0 }
@@ -262,6 +262,9 @@ sleep:
     :: d_step { has(rung, me) -> rung = rung & ~mine; was_rung = 1; asleep_on[me] = 0; at = 0; has_news } -> goto look
 #ifndef BREAK_FORGET_PASSED /* the tick sees that one whom it went past goes on */
     :: d_step { (went_past & ~stopped & waiting) != 0 -> asleep_on[me] = 0; at = 0; has_news } -> goto look
+#endif
+#ifdef TICKS
+    :: d_step { has(ticked, me) -> ticked = ticked & ~mine; asleep_on[me] = 0; at = 0 } -> goto look
 #endif
     :: d_step { was_rung && look_again && closing_now == 0 -> look_again = 0; was_rung = 0; asleep_on[me] = 0; at = 0 } -> goto look
 #endif
@@ -371,7 +374,7 @@ release: /* ---- end of the lease by its own hand. */
       armed = 0;
 #endif
 #ifdef BELLS
-      news = 0; was_rung = 0; leases_read = 0; went_past = 0; rung = rung & ~mine; bells = bells & ~mine;
+      news = 0; was_rung = 0; leases_read = 0; went_past = 0; rung = rung & ~mine; bells = bells & ~mine; unhear_ticks;
 #endif
       noted[me] = 0; before[me] = 0; asleep_on[me] = 0;
       watched_devices[me] = 0; watched_tickets[me] = 0; event = event & ~mine

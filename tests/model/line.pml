@@ -1,6 +1,8 @@
 /* The line with backfill: who starts in front of an earlier rival, and who is rung. Only with BELLS:
  *   SHORT     a set of jobs that end before any reservation begins: they may have what is kept
  *   STRANGERS two leases of nobody here: one of device 0 that stays, one of device 1 that ends at any time
+ *   UNHEARD   no bell is heard, as from another network namespace
+ *   TICKS     so often, when nothing else moves, all that sleep behind a rival look by themselves
  * Jobs join in the order of their numbers, so that the order of ids is that of the tickets. */
 
 #ifdef BELLS
@@ -8,6 +10,16 @@ hidden byte w, taken, reserved, avail, r, got, others_waiting;
 
 byte rung;   /* jobs with an unread datagram */
 byte bells;  /* jobs whose bell is bound */
+#ifdef TICKS
+byte ticks = TICKS;
+byte ticked; /* jobs whose timer has fired */
+#endif
+
+#ifdef TICKS
+#define unhear_ticks ticked = ticked & ~mine
+#else
+#define unhear_ticks skip
+#endif
 
 /* The devices that ticket t may have beside these waiters, if they are enough for it; else none. It goes through them in
  * order: who finds enough starts; the first of his rivals who does not has a reservation. */
@@ -61,6 +73,12 @@ inline check_reservation(t, pick, passed, leases)
   assert(fifo)
 }
 
+#ifdef UNHEARD
+#define ring_one(r) skip
+#else
+#define ring_one(r) rung = rung | bit(r)
+#endif
+
 /* Rings whoever starts by what was read of the line without the gate. If it seems to be the ringer's own turn, which it has
  * just found that it is not, he counts as if he did not wait. */
 inline ring_who_starts(waiters, leases)
@@ -73,7 +91,7 @@ inline ring_who_starts(waiters, leases)
      if
      :: r != me && has(others_waiting & bells, r) ->
         left_by_the_line(r, others_waiting, leases, got);
-        if :: got != 0 -> rung = rung | bit(r) :: else fi
+        if :: got != 0 -> ring_one(r) :: else fi
      :: else
      fi;
      r++

@@ -110,11 +110,15 @@ world long  'gap, kill and stop'           $gap $(faults 1 1)
 world quick 'two gaps, no fault'           $two_gaps $(faults 0 0)
 world quick 'long behind, no fault'        $long_behind $(faults 0 0)
 world quick 'no gap, kill and stop'        $no_gap $(faults 1 1)
+world quick 'gap, no bell heard, kill'     $gap -DUNHEARD -DTICKS=2 $(faults 1 0)
+world long  'gap, no bell heard, stop'     $gap -DUNHEARD -DTICKS=2 $(faults 0 1)
+world long  'two gaps, no bell heard'      $two_gaps -DUNHEARD -DTICKS=2 $(faults 0 0)
 no_endless_run quick 'every bell ends, kill' $gap $(faults 1 0)
 no_endless_run long  'every bell ends, stop' $gap $(faults 0 1)
 
 variant quick 'ring nobody'                stuck     $gap -DBREAK_RING_NOBODY $(faults 0 0)
 variant quick 'deaf to bells'              stuck     $gap -DBREAK_DEAF $(faults 0 0)
+variant quick 'no bell heard, no tick'     stuck     $gap -DUNHEARD $(faults 0 0)
 variant quick 'the stopped are not rung'    stuck     $gap -DBREAK_RING_NO_STOPPED $(faults 0 1)
 variant long  'no look when the stopped goes on' stuck     $long_behind -DHEAD_TICK -DBREAK_FORGET_PASSED $(faults 0 1)
 variant quick 'bell before the look'       stuck     $gap -DBREAK_RING_BEFORE_LOOK $(faults 0 0)
@@ -139,12 +143,14 @@ world quick 'two yield for two, kill'      $(yields 2 2 1,1 0 1)
 world quick 'two yield for one, kill'      $(yields 2 1 2 0 1)
 world quick 'a yielder waits'              $(yields 2 2 1,1 1 0)
 world quick 'too few yield'                $(yields 2 2 3,1 0 0)
+world quick 'no yielder hears, kill'       $(yields 2 2 1,1 0 1) -DUNHEARD -DTICKS=3
 
 variant quick 'yield to one who yields'    few    $(yields 2 1 1 1 0) -DBREAK_YIELD_TO_YIELDER
 variant quick 'two yield for one'          few    $one_of_two -DBREAK_ANYBODY
 variant quick 'yield after one look'       few    $one_of_two -DBREAK_ONE_LOOK
 variant quick 'seen twice, before a grant and after' few $one_of_two -DBREAK_SEEN_TWICE
 variant quick 'yield where that is not enough' few $(yields 2 1 3 0 0) -DBREAK_HALF
+variant quick 'no yielder hears, no tick'  stuck  $one_of_two -DUNHEARD
 variant quick 'no yielder is rung'         stuck  $one_of_two -DBREAK_RING_NOBODY
 variant quick 'bell of a yielder bound, no look' stuck $one_of_two -DBREAK_BELL_UNBOUND
 

@@ -137,6 +137,12 @@ active proctype Forger()
 active proctype Judge()
 {
   byte t;
+#if defined(BELLS) && defined(TICKS)
+  do /* time passes, and those that sleep look by themselves */
+  :: timeout && ticks > 0 -> d_step { ticks--; ticked = bit(JOBS) - 1 }
+  :: ticks == 0 -> break
+  od;
+#endif
   timeout -> d_step {
     t = 0;
     do

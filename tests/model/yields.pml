@@ -6,6 +6,8 @@
  *   WAITERS    requests that come in the order of their numbers; each wants NEED[i] devices, whichever, and keeps them
  *   YIELDING   a set of waiters that yield themselves
  *   KILLS      so many holders and waiters are killed, each at any step
+ *   UNHEARD    no bell is heard, as from another network namespace
+ *   TICKS      so often, when nothing else moves, all holders look by themselves
  * The processes of the waiters have their numbers after those of the yielders. */
 
 #ifndef KILLS
@@ -161,7 +163,7 @@ look: /* under the gate */
     :: has(granted, me) -> goto done
     :: !has(granted, me)
     fi;
-#ifndef BREAK_RING_NOBODY
+#if !defined(BREAK_RING_NOBODY) && !defined(UNHEARD)
     if :: d_step { !yields -> rung = rung | bells } :: yields fi; /* then it sleeps; an event since its look wakes it */
 #endif
     !has(asleep, me) -> goto look;
@@ -187,5 +189,12 @@ active proctype Killer()
 /* When nothing moves any more, nobody waits for whom leases would have to end. */
 active proctype Judge()
 {
+#ifdef TICKS
+  byte ticks = TICKS;
+  do
+  :: timeout && ticks > 0 -> d_step { ticks--; rung = rung | bells }
+  :: ticks == 0 -> break
+  od;
+#endif
   timeout -> d_step { who_yields(0, waiting, held, ending, granted, taken); stuck = (chosen == 0); chosen = 0; assert(stuck) }
 }

@@ -75,7 +75,7 @@ Result<void> delays_nobody(const leasing::Session& session, const Ticket& lease,
               fmt::format("{} waits and is to start about {}, and more time would delay that: the lease {} "
                           "ends at its time. Save your work before, and ask for GPUs again",
                           waiter == nullptr ? "somebody" : name_of(*waiter),
-                          render::clock_time(world->facts.booted_at_s + delayed->start,
+                          render::clock_time(world->facts.booted_at_s + delayed->start_s,
                                              Environment::style_of(STDERR_FILENO)),
                           short_name(world->ledger, lease.id)));
 }

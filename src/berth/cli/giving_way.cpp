@@ -20,6 +20,11 @@ constexpr std::chrono::milliseconds kLongestDeaf = 5s;
 // Somebody else may just have ended for the same one, and the driver still lists what has exited: a second
 // look after this time has to say the same.
 constexpr auto kSettleTime = 300ms;
+// A bell is not heard from another network namespace, nor by whose name somebody else has taken. The same
+// times as for those that wait (Patience).
+constexpr std::chrono::milliseconds kTick = 5s;
+constexpr std::chrono::milliseconds kCrowdTick = 30s;
+constexpr std::size_t kCrowd = 12;
 
 }  // namespace
 
@@ -40,8 +45,9 @@ void GivingWay::listen(std::string why) {
 std::optional<std::chrono::steady_clock::time_point> GivingWay::next() const {
   if (ends_) return std::nullopt;
   const auto idle = idle_.next();
-  if (!rung_ || bell_ == nullptr) return idle;
-  return idle ? std::min(*idle, deaf_until_) : deaf_until_;
+  if (bell_ == nullptr) return idle;
+  const auto own = rung_ ? deaf_until_ : next_tick_;
+  return idle ? std::min(*idle, own) : own;
 }
 
 void GivingWay::heed_idleness() {
@@ -57,9 +63,10 @@ std::optional<std::string> GivingWay::asked() {
   if (ends_) return std::nullopt;
   heed_idleness();
   if (bell_ == nullptr) return std::nullopt;
-  rung_ |= bell_->has_rung();
+  rung_ |= bell_->has_rung() || has_to_look();
   if (!rung_ || Clock::now() < deaf_until_) return std::nullopt;
   auto sentence = look();
+  next_tick_ = Clock::now() + until_next_tick();
   ends_ = sentence && seems_asked_;
   seems_asked_ = rung_ = sentence.has_value();
   if (ends_) lease_.tell_that_it_ends();
@@ -70,6 +77,22 @@ std::optional<std::string> GivingWay::asked() {
     listen_less_often();
   }
   return std::nullopt;
+}
+
+// Most of the time nobody waits, or nobody who could end a job: then the driver is not asked.
+bool GivingWay::has_to_look() {
+  if (Clock::now() < next_tick_) return false;
+  next_tick_ = Clock::now() + until_next_tick();
+  store::LeaseStore& store = *session_.place().store;
+  if (store.waiting_at_most() == 0) return false;
+  const auto books = store.look();
+  return books && std::ranges::any_of(books->ledger.tickets, [](const Ticket& ticket) {
+           return ticket.phase == TicketPhase::waiting && !ticket.yield_s && !ticket.held_back;
+         });
+}
+
+std::chrono::milliseconds GivingWay::until_next_tick() const {
+  return session_.place().store->waiting_at_most() > kCrowd ? kCrowdTick : kTick;
 }
 
 void GivingWay::listen_less_often() {

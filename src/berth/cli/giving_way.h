@@ -31,6 +31,8 @@ class GivingWay {
 
   void listen(std::string why);
   void heed_idleness();
+  bool has_to_look();
+  std::chrono::milliseconds until_next_tick() const;
   std::optional<std::string> look();
   void listen_less_often();
 
@@ -44,6 +46,7 @@ class GivingWay {
   bool seems_asked_ = false;  ///< by the last look
   bool ends_ = false;
   Clock::time_point deaf_until_{};
+  Clock::time_point next_tick_{};  ///< when it looks though nobody has rung
   std::chrono::milliseconds pause_{};
 };
 

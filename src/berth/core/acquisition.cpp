@@ -77,6 +77,7 @@ Action look_once_more(State& state) {
 // Something has happened, or may have: what was tried before says nothing now.
 Action look_anew(State& state) {
   state.attempt = 1;
+  state.by_tick = false;
   state.ask_for_locks = false;
   state.refused.clear();
   return look(state);
@@ -325,6 +326,24 @@ Action after_conflict(State& state, const Conflict& conflict) {
   return look(state);
 }
 
+// Whether it would be my turn if nothing but leases kept a device from me. What else does only the driver
+// knows.
+bool may_be_my_turn(const State& state) {
+  const TicketId me = state.standing.ticket.id;
+  Line line = lineup_of(state.judged, state.facts, state.judged_at, state.passed_over).line;
+  std::erase_if(line.holds, [](const Hold& hold) { return hold.owner == TicketId{}; });
+  const std::vector<Turn> turns = schedule(line, state.facts.policy.line);
+  const auto mine = std::ranges::find(line.wishes, me, &Wish::id) - line.wishes.begin();
+  return mine < std::ssize(turns) && std::holds_alternative<StartsNow>(turns[static_cast<std::size_t>(mine)]);
+}
+
+// A decision by old facts. Who was woken may also find that it is somebody else's turn, and rings him.
+bool needs_new_facts(const State& state, bool by_tick) {
+  if (behind(state) == nullptr) return true;
+  if (!lets_others_pass(state) || !is_any_unleased(state.judged, state.facts.snapshot)) return false;
+  return !by_tick || may_be_my_turn(state);
+}
+
 Action on(State& state, milliseconds now, const LeftGate& left) {
   if (!state.joined_at) state.joined_at = now;
   state.far_back = left.far_back;
@@ -335,9 +354,7 @@ Action on(State& state, milliseconds now, const LeftGate& left) {
   } else if (state.only_the_order) {
     // The rival no longer waits. Another one may be in front of us now: to sleep behind that one we need not
     // ask the driver.
-    const bool may_free_others =
-        lets_others_pass(state) && is_any_unleased(state.judged, state.facts.snapshot);
-    if (behind(state) == nullptr || may_free_others) return look_anew(state);
+    if (needs_new_facts(state, std::exchange(state.by_tick, false))) return look_anew(state);
   } else if (state.facts_are_old) {
     return look_once_more(state);
   }
@@ -429,13 +446,15 @@ Action on(State& state, milliseconds now, const Ticked& tick) {
   if (is_in_fair_order(state) && looks_for_itself) state.may_free_others = true;
   if (state.is_pausing || (has_to_look && looks_for_itself)) return look_anew(state);
   if (me != nullptr && watches_original(state, *me)) return look_anew(state);
-  const bool may_be_my_turn = tick.leases_changed && !tick.far_back && lets_others_pass(state);
-  if (!may_be_my_turn && (me == nullptr || !is_passed_over(me->rival)) &&
-      std::ranges::all_of(state.passed_over, is_passed_over)) {
-    if (now >= state.deaf_until + state.patience.tick) state.ring_pause = 0ms;
-    return sleep(state, now);
-  }
+  const bool is_order_new =
+      (me != nullptr && is_passed_over(me->rival)) || !std::ranges::all_of(state.passed_over, is_passed_over);
+  // A bell may not have been heard: what it would have told is seen here.
+  const bool is_news_lost =
+      lets_others_pass(state) && (tick.leases_changed || is_any_unleased(state.ledger, state.facts.snapshot));
+  if (now >= state.deaf_until + state.patience.tick) state.ring_pause = 0ms;
+  if (!is_order_new && !is_news_lost) return sleep(state, now);
   state.only_the_order = true;
+  state.by_tick = !is_order_new;
   return Decide{};
 }
 
@@ -497,7 +516,7 @@ bool hides_a_lock(State& state) {
 }
 
 Take take_choice(const Choice& choice, const State& state) {
-  Take take{choice.uuids, {}};
+  Take take{choice.uuids, {}, state.judged_at};
   for (const std::string& uuid : choice.uuids) {
     const Device* device = find_device(state.facts.snapshot, uuid);
     take.locks.push_back({uuid, !state.request.shared, state.request.promise_bytes, 0});

@@ -58,6 +58,7 @@ struct State {
   bool ask_for_locks = false;
   std::set<std::string> refused;  ///< UUIDs that seemed free but could not be locked, until something happens
   bool only_the_order = false;    ///< the next decision is only behind which rival to sleep, by old facts
+  bool by_tick = false;           ///< likewise, and only whether it is my own turn
   std::optional<TicketId>
       kept_waiting{};  ///< a rival that could have started at the last tick, and to which it yields
   bool gives_up = false;
@@ -108,7 +109,7 @@ struct Ticked {
   std::set<TicketId> passed_over;  ///< those of the watched tickets that are stopped, or held back by their
                                    ///< own conditions
   bool far_back = false;
-  bool leases_changed = false;  ///< since the last look
+  bool leases_changed = false;  ///< since the last look or decision; also if one has ended without a word
 };
 /// The result of ReadLine.
 struct LineRead {

@@ -22,6 +22,9 @@ struct DeviceLock {
 struct Take {
   std::vector<std::string> devices;  ///< the devices that the ticket will name
   std::vector<DeviceLock> locks;     ///< all or none are taken; with a MIG instance, its GPU too
+  /// When this was decided, in milliseconds of the boot clock: the time of the lease counts from then.
+  /// nullopt: from when it is written.
+  std::optional<std::int64_t> decided_ms{};
 
   bool operator==(const Take&) const = default;
 };

@@ -28,8 +28,11 @@ std::optional<Delayed> delayed_by_extension(const Ledger& ledger, const Facts& f
     const auto start = start_of(before[at], now);
     const auto later = start_of(after[at], now);
     // What yields has nothing reserved that it could count on.
-    if (start && !line.wishes[at].yields && (!later || *later > *start))
-      return Delayed{line.wishes[at].id, *start};
+    if (!start || line.wishes[at].yields || (later && *later <= *start)) continue;
+    // As the queue tells it. Not known where somebody before it has no time limit.
+    const auto told = expected_starts(ledger, facts, now, passed_over);
+    const auto mine = told.find(line.wishes[at].id);
+    return Delayed{line.wishes[at].id, mine == told.end() ? *start / kSecond : mine->second};
   }
   return std::nullopt;
 }

@@ -11,7 +11,7 @@ namespace berth {
 /// A waiting request that would start later.
 struct Delayed {
   TicketId waiter;
-  Moment start = 0;  ///< its reserved start now
+  std::int64_t start_s = 0;  ///< about when it starts now, in seconds of the boot clock
 
   bool operator==(const Delayed&) const = default;
 };

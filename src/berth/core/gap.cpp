@@ -13,12 +13,13 @@ namespace berth {
 
 Gap::Gap(const Ticket& mine, const Ledger& ledger, const Facts& facts, const std::set<TicketId>& passed_over,
          Moment now)
-    : mine_(mine), rules_(facts.policy.line), lineup_(lineup_of(ledger, facts, now, passed_over, &mine)) {
+    : mine_(mine), policy_(facts.policy), lineup_(lineup_of(ledger, facts, now, passed_over, &mine)) {
   const Line& line = lineup_.line;
-  const std::vector<Turn> turns =
-      rules_.backfill ? schedule(line, rules_) : std::vector<Turn>(line.wishes.size(), WaitsBehind{});
+  const std::vector<Turn> turns = policy_.line.backfill
+                                      ? schedule(line, policy_.line)
+                                      : std::vector<Turn>(line.wishes.size(), WaitsBehind{});
   for (std::size_t at = 0; at < turns.size(); ++at) {
-    for (const Hold& hold : holds_of(line, line.wishes[at], turns[at], rules_))
+    for (const Hold& hold : holds_of(line, line.wishes[at], turns[at], policy_.line))
       kept_.push_back({hold, line.wishes[at].id});
   }
 }
@@ -40,8 +41,9 @@ std::vector<TicketId> Gap::owners(const Verdict& verdict) const {
 
 std::vector<const Gap::Kept*> Gap::in_the_way_of(const Verdict& verdict) const {
   const auto at = std::ranges::find(lineup_.uuids, verdict.uuid) - lineup_.uuids.begin();
-  const Wish wish{.id = mine_.id, .length = said_length(mine_)};
-  const auto held = holds_of(lineup_.line, wish, StartsNow{{static_cast<std::size_t>(at)}}, rules_).front();
+  const Wish wish{.id = mine_.id, .length = longest_stay(mine_, policy_)};
+  const auto held =
+      holds_of(lineup_.line, wish, StartsNow{{static_cast<std::size_t>(at)}}, policy_.line).front();
   std::vector<const Kept*> found;
   for (const Kept& kept : kept_) {
     if (meet(kept.hold, held)) found.push_back(&kept);

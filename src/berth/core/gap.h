@@ -31,7 +31,7 @@ class Gap {
   std::vector<const Kept*> in_the_way_of(const Verdict& verdict) const;
 
   const Ticket& mine_;
-  const LineRules& rules_;
+  const SitePolicy& policy_;
   Lineup lineup_;
   std::vector<Kept> kept_;
 };

@@ -61,9 +61,12 @@ struct Ticket {
   /// The ticket keeps the fair order, with this number (src/berth/core/turn_order.h). nullopt: it keeps the
   /// order of coming.
   std::optional<std::int64_t> turn{};
-  /// Of a lease: the time of its grant by the boot clock, in seconds. nullopt: the program that wrote the
-  /// ticket does not say it.
+  /// Of a lease: the time of its grant by the boot clock, in whole seconds. nullopt: the program that wrote
+  /// the ticket does not say it.
   std::optional<std::int64_t> granted_boot_s{};
+  /// So many milliseconds of that second had gone. nullopt: the program that wrote the ticket does not say
+  /// it.
+  std::optional<std::int64_t> granted_boot_ms{};
   /// Of a lease that another machine tells of: when its time limit is over, as that machine says, in seconds
   /// since the epoch.
   std::optional<std::int64_t> told_end_s{};

@@ -24,17 +24,21 @@ struct Lineup {
 Lineup lineup_of(const Ledger& ledger, const Facts& facts, Moment now,
                  const std::set<TicketId>& passed_over = {}, const Ticket* before = nullptr);
 
-/// How long it keeps a device, at most, from a request that does not yield, by what its ticket says.
-std::optional<Moment> said_length(const Ticket& ticket);
+/// The queue counts in milliseconds of the boot clock.
+inline constexpr Moment kSecond = 1000;
+
+/// How long it has a device, at most, by what its ticket says: its time limit, and what Berth then needs to
+/// end it.
+std::optional<Moment> longest_stay(const Ticket& ticket, const SitePolicy& policy);
 
 /// The tickets whose turn it is now, except `me`, which has just found that it is not its turn. If it seems
 /// to be the turn of `me`, its own conditions hold it back, and it keeps nothing from others.
 std::vector<TicketId> who_starts(const Ledger& ledger, const Facts& facts, Moment now,
                                  std::set<TicketId> passed_over, TicketId me);
 
-/// About when each waiter starts; as expected_starts of the schedule.
-std::map<TicketId, Moment> expected_starts(const Ledger& ledger, const Facts& facts, Moment now,
-                                           const std::set<TicketId>& passed_over = {});
+/// About when each waiter starts, in seconds of the boot clock; as expected_starts of the schedule.
+std::map<TicketId, std::int64_t> expected_starts(const Ledger& ledger, const Facts& facts, Moment now,
+                                                 const std::set<TicketId>& passed_over = {});
 
 /// Whether there is a device that no lease holds.
 bool is_any_unleased(const Ledger& ledger, const Snapshot& snapshot);

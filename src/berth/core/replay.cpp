@@ -83,8 +83,8 @@ class OneLine : public Replaying {
 Line front_of(const Line& line) {
   const std::size_t most = std::min(line.wishes.size(), line.room_bytes.size());
   const auto begin = line.wishes.begin();
-  return {
-      line.now, line.room_bytes, line.sets, line.holds, {begin, begin + static_cast<std::ptrdiff_t>(most)}};
+  return {line.now,  line.second, line.room_bytes,
+          line.sets, line.holds,  {begin, begin + static_cast<std::ptrdiff_t>(most)}};
 }
 
 double device_seconds(const Workload& workload, const Replay& replay) {

@@ -5,13 +5,17 @@
 namespace berth {
 namespace {
 
-// Who is past what it said is being ended.
+// In seconds. Who is past what it said is being ended.
 constexpr Moment kEndingSoon = 60;
 
 using Places = std::vector<std::size_t>;
 
 Moment after(Moment from, Moment length) {
   return from > kNever - length ? kNever : from + length;
+}
+
+Moment assumed_length(const LineRules& rules, Moment second) {
+  return rules.assumed_s > kNever / second ? kNever : rules.assumed_s * second;
 }
 
 bool are_rivals(const Places& a, const Places& b) {
@@ -24,15 +28,18 @@ bool overlaps(const Hold& hold, Moment from, Moment until) {
   return hold.from < until && from < hold.until;
 }
 
-Moment length_of(const Wish& wish, const LineRules& rules) {
-  return wish.length.value_or(rules.assumed_s);
+Moment length_of(const Line& line, const Wish& wish, const LineRules& rules) {
+  return wish.length.value_or(assumed_length(rules, line.second));
 }
 
 /// What is held of each device, now and later.
 class Timeline {
  public:
-  explicit Timeline(const Line& line) : line_(line), holds_(line.room_bytes.size()) {
-    for (const Hold& hold : line.holds) add(hold);
+  /// With the holds of the line that leave no sooner than this, if somebody asks.
+  Timeline(const Line& line, Leaves least) : line_(line), holds_(line.room_bytes.size()) {
+    for (const Hold& hold : line.holds) {
+      if (hold.leaves <= least) add(hold);
+    }
   }
 
   void add(const Hold& hold) { holds_[hold.device].push_back(hold); }
@@ -112,7 +119,11 @@ class Scheduling {
   Scheduling(const Line& line, const LineRules& rules)
       : line_(line),
         rules_(rules),
-        timeline_(line),
+        timeline_(line, Leaves::anyhow),
+        once_left_(line, Leaves::when_asked),
+        once_asked_(line, Leaves::in_time),
+        some_leave_(
+            std::ranges::any_of(line.holds, [](const Hold& hold) { return hold.leaves != Leaves::in_time; })),
         last_of_set_(line.sets.size()),
         reserved_on_set_(line.sets.size()),
         rival_sets_(line.sets.size()) {
@@ -128,7 +139,7 @@ class Scheduling {
     turns.reserve(line_.wishes.size());
     for (const Wish& wish : line_.wishes) {
       turns.push_back(turn_of(wish));
-      for (const Hold& hold : holds_of(line_, wish, turns.back(), rules_)) timeline_.add(hold);
+      for (const Hold& hold : holds_of(line_, wish, turns.back(), rules_)) add(hold);
       if (!wish.passed_over) last_of_set_[wish.candidates] = turns.size();
     }
     return turns;
@@ -138,11 +149,24 @@ class Scheduling {
   Turn turn_of(const Wish& wish) {
     if (wish.passed_over) return behind(wish);
     if (auto devices = start(wish)) return StartsNow{*std::move(devices)};
-    return !rules_.backfill || has_reserved_rival(wish) ? behind(wish) : reserve(wish);
+    if (!rules_.backfill) return behind(wish);
+    // For whoever could start once others have left, they are asked to, whoever stands before him.
+    if (auto devices = some_leave_ ? places_from(line_.now, wish) : std::nullopt)
+      return reserved(wish, line_.now, *std::move(devices));
+    return has_reserved_rival(wish) ? behind(wish) : reserve(wish);
+  }
+
+  void add(const Hold& hold) {
+    for (Timeline* timeline : {&timeline_, &once_left_, &once_asked_}) timeline->add(hold);
+  }
+
+  Turn reserved(const Wish& wish, Moment from, Places devices) {
+    reserved_on_set_[wish.candidates] = true;
+    return ReservedFrom{from, std::move(devices)};
   }
 
   std::optional<Places> start(const Wish& wish) {
-    const Moment until = after(line_.now, length_of(wish, rules_));
+    const Moment until = after(line_.now, length_of(line_, wish, rules_));
     Places places = timeline_.with_room(wish, line_.now, until);
     if (places.size() < wish.count) return std::nullopt;
     // The tightest hole: what is free for long stays so for those who take long.
@@ -154,19 +178,35 @@ class Scheduling {
   }
 
   Turn reserve(const Wish& wish) {
-    const Moment length = length_of(wish, rules_);
-    for (const Moment from : timeline_.ends_on(wish)) {
-      Places places = timeline_.with_room(wish, from, after(from, length));
-      if (places.size() < wish.count) continue;
-      // Those that are free the latest: the others stay open to whoever takes longer than until then.
-      std::ranges::stable_sort(places, std::ranges::greater{},
-                               [&](std::size_t device) { return timeline_.last_end_before(device, from); });
-      places.resize(wish.count);
-      std::ranges::sort(places);
-      reserved_on_set_[wish.candidates] = true;
-      return ReservedFrom{from, std::move(places)};
+    for (const Moment from : room_for(wish).ends_on(wish)) {
+      if (auto places = places_from(from, wish)) return reserved(wish, from, *std::move(places));
     }
     return behind(wish);
+  }
+
+  /// Nobody ends for one that yields itself.
+  const Timeline& room_for(const Wish& wish) const { return wish.yields ? once_left_ : once_asked_; }
+
+  std::optional<Places> places_from(Moment from, const Wish& wish) const {
+    const Timeline& room = room_for(wish);
+    const Moment until = after(from, length_of(line_, wish, rules_));
+    Places places = room.with_room(wish, from, until);
+    if (places.size() < wish.count) return std::nullopt;
+    const auto still_to_leave = [&](std::size_t device) {
+      if (timeline_.has_room(device, wish, from, until)) return Leaves::in_time;
+      return once_left_.has_room(device, wish, from, until) ? Leaves::anyhow : Leaves::when_asked;
+    };
+    // What is free already, before others take it, then what leaves anyhow. Of these, those that are free the
+    // latest: the others stay open to whoever takes longer than until then.
+    std::ranges::stable_sort(places, std::ranges::greater{},
+                             [&](std::size_t device) { return room.last_end_before(device, from); });
+    std::ranges::stable_partition(
+        places, [&](std::size_t device) { return still_to_leave(device) != Leaves::when_asked; });
+    std::ranges::stable_partition(
+        places, [&](std::size_t device) { return still_to_leave(device) == Leaves::in_time; });
+    places.resize(wish.count);
+    std::ranges::sort(places);
+    return places;
   }
 
   bool has_reserved_rival(const Wish& wish) const {
@@ -184,6 +224,9 @@ class Scheduling {
   const Line& line_;
   const LineRules& rules_;
   Timeline timeline_;
+  Timeline once_left_;   ///< without what leaves anyhow
+  Timeline once_asked_;  ///< without what leaves when it is asked, either
+  bool some_leave_;
   std::vector<std::size_t> last_of_set_;  ///< how many wishes had their turn when it had; 0: none of them yet
   std::vector<bool> reserved_on_set_;
   std::vector<std::vector<std::size_t>> rival_sets_;  ///< those that have a device in common with a set
@@ -192,7 +235,14 @@ class Scheduling {
 /// Gives each in turn the earliest place beside those before it.
 class Foreseeing {
  public:
-  Foreseeing(const Line& line, const LineRules& rules) : line_(line), rules_(rules), timeline_(line) {}
+  Foreseeing(const Line& line, const LineRules& rules)
+      : line_(line), rules_(rules), timeline_(line, Leaves::in_time) {
+    for (Hold hold : line.holds) {
+      if (hold.leaves == Leaves::in_time) continue;
+      hold.until = std::min(hold.until, hold.left_by);
+      timeline_.add(hold);
+    }
+  }
 
   std::vector<std::optional<Moment>> run() {
     std::vector<std::optional<Moment>> starts(line_.wishes.size());
@@ -261,7 +311,7 @@ std::vector<Hold> holds_of(const Line& line, const Wish& wish, const Turn& turn,
   const auto on = [&](const Places& devices, Moment from) {
     std::vector<Hold> holds;
     for (const std::size_t device : devices)
-      holds.push_back({device, from, after(from, length_of(wish, rules)), !wish.shared, wish.bytes});
+      holds.push_back({device, from, after(from, length_of(line, wish, rules)), !wish.shared, wish.bytes});
     return holds;
   };
   if (const auto* now = std::get_if<StartsNow>(&turn)) return on(now->devices, line.now);
@@ -277,13 +327,15 @@ bool meet(const Hold& a, const Hold& b) {
   return a.device == b.device && overlaps(a, b.from, b.until);
 }
 
-Moment expected_end(Moment since, std::optional<Moment> length, Moment now, const LineRules& rules) {
+Moment expected_end(Moment since, std::optional<Moment> length, Moment now, const LineRules& rules,
+                    Moment second) {
   since = std::max<Moment>(since, 0);
-  const Moment end = after(since, length.value_or(rules.assumed_s));
+  const Moment assumed = assumed_length(rules, second);
+  const Moment end = after(since, length.value_or(assumed));
   if (end > now) return end;
-  if (length) return after(now, kEndingSoon);
+  if (length) return after(now, kEndingSoon * second);
   const Moment gone_on = std::min(now - since, kNever / kLonger);
-  return after(now, std::max(rules.assumed_s, kLonger * gone_on));
+  return after(now, std::max(assumed, kLonger * gone_on));
 }
 
 }  // namespace berth

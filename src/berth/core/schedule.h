@@ -13,9 +13,17 @@
 // first that cannot start has a reservation, and a later one may start before it if that does not delay it.
 namespace berth {
 
-/// Seconds of the boot clock, which nobody can set.
+/// Of the boot clock, which nobody can set. The queue counts milliseconds, a replay seconds: Line::second
+/// says which.
 using Moment = std::int64_t;
 inline constexpr Moment kNever = std::numeric_limits<Moment>::max();
+
+/// Whether a hold ends before its time if somebody waits for it.
+enum class Leaves {
+  in_time,     ///< no
+  when_asked,  ///< as soon as a request that does not yield could start by that
+  anyhow,      ///< it is about to end, whoever waits
+};
 
 /// What a lease or a reservation has of a device, or will have.
 struct Hold {
@@ -25,6 +33,8 @@ struct Hold {
   bool whole = true;
   std::uint64_t bytes = 0;  ///< if it is a part
   TicketId owner{};         ///< the lease that has it; none: no lease
+  Leaves leaves = Leaves::in_time;
+  Moment left_by = kNever;  ///< unless in_time: if it is asked now, it has ended by then
 
   bool operator==(const Hold&) const = default;
 };
@@ -37,7 +47,7 @@ struct Wish {
   unsigned count = 1;
   bool shared = false;
   std::uint64_t bytes = 0;             ///< of each device, if a part of it is enough
-  std::optional<Moment> length{};      ///< its time limit, in seconds
+  std::optional<Moment> length{};      ///< its time limit
   bool yields = false;                 ///< it starts when the wishes that do not yield leave it room
   std::optional<std::int64_t> turn{};  ///< as Ticket::turn
   /// It is stopped, or its own conditions hold it back. It counts as if it did not wait, and keeps its place.
@@ -49,6 +59,7 @@ struct Wish {
 /// A line and the devices that it waits for; devices are named by their places.
 struct Line {
   Moment now = 0;
+  Moment second = 1;                             ///< so many moments are a second
   std::vector<std::uint64_t> room_bytes{};       ///< for each device: the memory for parts if nobody has any
   std::vector<std::vector<std::size_t>> sets{};  ///< sets of candidates, each ascending
   std::vector<Hold> holds{};
@@ -80,7 +91,8 @@ struct StartsNow {
 };
 /// No later request delays it.
 struct ReservedFrom {
-  Moment from = 0;
+  Moment from =
+      0;  ///< now: it starts as soon as those that leave have left, and is kept what is free already
   std::vector<std::size_t> devices;
   bool operator==(const ReservedFrom&) const = default;
 };
@@ -93,7 +105,9 @@ using Turn = std::variant<StartsNow, ReservedFrom, WaitsBehind>;
 
 /// The turn of each wish, in the order of the line. Pure. A wish starts if it is not passed over and could
 /// start without delaying a reservation; of two with the same request, the one that came first. As long as no
-/// lease lasts longer than expected, no later wish moves a reservation to a later time.
+/// lease lasts longer than expected, no later wish moves a reservation to a later time. A reservation does
+/// not wait for what leaves: from the moment at which this is all that is missing, its devices are kept for
+/// it.
 std::vector<Turn> schedule(const Line& line, const LineRules& rules);
 
 /// About when each wish starts, in the order of the line, if each job with a time limit takes all of it.
@@ -114,7 +128,8 @@ inline constexpr Moment kLonger = 3;
 
 /// When a lease that began at `since` with the time limit `length` is expected to end; later than `now`. If
 /// its time limit is over, it ends soon. If it has none and has lasted longer than is assumed, it is expected
-/// to go on for kLonger times as long as it has lasted so far.
-Moment expected_end(Moment since, std::optional<Moment> length, Moment now, const LineRules& rules);
+/// to go on for kLonger times as long as it has lasted so far. `second`: as in Line.
+Moment expected_end(Moment since, std::optional<Moment> length, Moment now, const LineRules& rules,
+                    Moment second = 1);
 
 }  // namespace berth

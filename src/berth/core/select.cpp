@@ -4,6 +4,7 @@
 #include <functional>
 #include <tuple>
 
+#include "berth/core/device_memory.h"
 #include "berth/core/selector.h"
 #include "berth/core/topology.h"
 
@@ -26,14 +27,19 @@ std::vector<Option> options_of(const std::vector<Verdict>& verdicts, const Snaps
   return options;
 }
 
-bool by_topology(Order order) {
-  return order == Order::automatic || order == Order::topology;
+/// A share goes where something is in use already: what is left empty serves who wants whole devices.
+bool fills(const Request& request) {
+  return request.order == Order::automatic && request.shared;
+}
+
+bool by_topology(const Request& request) {
+  return request.order == Order::topology || (request.order == Order::automatic && !request.shared);
 }
 
 /// Whether the topology can make a difference. Between two devices it cannot tell which is the less
 /// connected.
 bool topology_decides(const Request& request, std::size_t free_count) {
-  if (!by_topology(request.order) || free_count <= request.count) return false;
+  if (!by_topology(request) || free_count <= request.count) return false;
   return request.count > 1 || free_count > 2;
 }
 
@@ -88,6 +94,16 @@ Reading<std::int64_t> place_in_list(const Device& device, const std::vector<std:
   return std::nullopt;
 }
 
+bool is_empty(const Option& option) {
+  const auto lendable = lendable_memory(*option.device);
+  return option.free_bytes && lendable && *option.free_bytes >= *lendable;
+}
+
+void sort_to_fill(std::vector<Option>& options) {
+  sort_by(options, [](const Option& o) { return signed_reading(o.free_bytes, 1); });
+  std::ranges::stable_partition(options, [](const Option& o) { return !is_empty(o); });
+}
+
 /// Puts the options into the order of the request, the best first.
 void sort_options(std::vector<Option>& options, const Request& request, const Snapshot& snapshot) {
   switch (request.order) {
@@ -111,6 +127,7 @@ void sort_options(std::vector<Option>& options, const Request& request, const Sn
         return place_in_list(*o.device, request.admitted.value_or(request.devices), snapshot);
       });
     case Order::automatic:
+      return fills(request) ? sort_to_fill(options) : void();
     case Order::index:
     case Order::topology:
       return;
@@ -139,7 +156,7 @@ void prefer_whole_gpus(std::vector<Option>& options) {
 }  // namespace
 
 ReadingSet readings_in_case_of_choice(const Request& request) {
-  return by_topology(request.order) ? ReadingKind::known_topology : ReadingSet();
+  return by_topology(request) ? ReadingKind::known_topology : ReadingSet();
 }
 
 ReadingSet readings_to_choose(const Request& request, const std::vector<Verdict>& verdicts) {

@@ -19,10 +19,10 @@ namespace {
 constexpr std::string_view kTicketKind = "berth-ticket";
 constexpr unsigned kTicketVersion = 1;
 
-// What "granted_at=…", "granted_boot=…" and "device=UUID" add to the text at the grant. A UUID with its
-// prefix has 40 or 41 characters. The oldest MIG form has the most: "MIG-GPU-", 36 characters, and the
-// numbers of two instances, "/13/0".
-constexpr std::size_t kGrantBytes = 56;
+// What "granted_at=…", "granted_boot=…", "granted_boot_ms=…" and "device=UUID" add to the text at the grant.
+// A UUID with its prefix has 40 or 41 characters. The oldest MIG form has the most: "MIG-GPU-", 36
+// characters, and the numbers of two instances, "/13/0".
+constexpr std::size_t kGrantBytes = 76;
 constexpr std::size_t kDeviceBytes = std::string_view("device=MIG-GPU-/100/100\n").size() + 36;
 // "time=31536000" and its end of line, eight times.
 constexpr std::size_t kExtensionsBytes = 112;
@@ -65,6 +65,7 @@ void fields_of(TicketType& ticket, Candidates& candidates, Fields& field) {
   if (kReads || ticket.phase == TicketPhase::granted) {
     field.time("granted_at", ticket.since_s);
     field.hint("granted_boot", ticket.granted_boot_s, 0, kLatestSeconds);
+    field.hint("granted_boot_ms", ticket.granted_boot_ms, 0, 999);
     field("device", ticket.devices);
   }
   if (kReads || ticket.release.pid != 0) {

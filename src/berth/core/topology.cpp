@@ -6,27 +6,38 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <compare>
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace berth {
 namespace {
 
 using Set = std::vector<std::size_t>;
+using Sum = std::int64_t;
 
-/// How good a set is: compared part by part, higher is better.
+// More than any pair has. So the sums over 16 devices fit into 32 bits.
+constexpr unsigned kMostNvlinks = 63;
+
+/// How good a set is: higher is better.
 struct Worth {
-  int inside = 0;  ///< sum of scores within the set
-  int stays = 0;   ///< sum of scores within the rest
-  auto operator<=>(const Worth&) const = default;
+  Sum inside = 0;  ///< sum of scores within the set
+  Sum stays = 0;   ///< sum of scores within the rest
+
+  bool operator==(const Worth&) const = default;
+  std::strong_ordering operator<=>(const Worth& other) const {
+    return std::tuple(inside / kNvlinkScore, stays / kNvlinkScore, inside, stays) <=>
+           std::tuple(other.inside / kNvlinkScore, other.stays / kNvlinkScore, other.inside, other.stays);
+  }
 };
 
 /// The sum of all scores from each device to the others, and over all pairs.
 struct Degrees {
-  std::vector<int> of;
-  int all_pairs = 0;
+  std::vector<Sum> of;
+  Sum all_pairs = 0;
 
   explicit Degrees(const PairScores& scores) : of(scores.size()) {
     for (std::size_t a = 0; a < scores.size(); ++a) {
@@ -38,7 +49,7 @@ struct Degrees {
 
   /// A pair is inside the set, inside the rest, or between them; a sum of degrees counts the first twice, the
   /// last once.
-  Worth worth(int inside, int degree_sum) const { return {inside, all_pairs - degree_sum + inside}; }
+  Worth worth(Sum inside, Sum degree_sum) const { return {inside, all_pairs - degree_sum + inside}; }
 };
 
 /// Sums for sets of up to 16 devices given as bits. Device i is bit size − 1 − i, so that among sets of one
@@ -48,7 +59,7 @@ class BitSums {
   explicit BitSums(const PairScores& scores, const Degrees& degrees) : size_(scores.size()) {
     for (std::size_t bit = 0; bit < size_; ++bit) {
       const std::size_t device = size_ - 1 - bit;
-      degree_[bit] = degrees.of[device];
+      degree_[bit] = static_cast<int>(degrees.of[device]);
       for (unsigned part = 1; part < kPart; ++part) {
         const auto low = static_cast<std::size_t>(std::countr_zero(part));
         low_[bit][part] = low_[bit][part & (part - 1)] + score(scores, device, low);
@@ -145,9 +156,9 @@ class GrowingSet {
   const PairScores& scores_;
   const Degrees& degrees_;
   std::vector<bool> in_;
-  std::vector<int> gain_;
-  int inside_ = 0;
-  int degree_sum_ = 0;
+  std::vector<Sum> gain_;
+  Sum inside_ = 0;
+  Sum degree_sum_ = 0;
 };
 
 void grow(GrowingSet& set, std::size_t size, std::size_t count) {
@@ -200,7 +211,8 @@ Set good_of_many(const PairScores& scores, std::size_t count) {
 
 int pair_score(const Link& link) {
   const unsigned steps = std::min((link.level + 9) / 10, 5U);
-  return 60 - 10 * static_cast<int>(steps) + 100 * static_cast<int>(link.nvlinks);
+  return 60 - 10 * static_cast<int>(steps) +
+         kNvlinkScore * static_cast<int>(std::min(link.nvlinks, kMostNvlinks));
 }
 
 PairScores::PairScores(const std::vector<std::string>& uuids, const Topology& topology)

@@ -7,8 +7,11 @@
 
 namespace berth {
 
-/// The score of a pair: 60 for the same board down to 10 for two CPUs, by the interval of its level, plus 100
-/// for each NVLink. A higher score is closer.
+/// What an NVLink adds to the score of a pair: more than all that the levels of all pairs give together.
+inline constexpr int kNvlinkScore = 1 << 17;
+
+/// The score of a pair: 60 for the same board down to 10 for two CPUs, by the interval of its level, plus
+/// kNvlinkScore for each NVLink. A higher score is closer.
 int pair_score(const Link& link);
 
 /// The scores of all pairs of some devices, numbered from 0. Symmetric; the diagonal is 0.
@@ -30,7 +33,8 @@ class PairScores {
 /// Up to this many devices, the best set is found; with more, a good set.
 inline constexpr std::size_t kExactDevices = 16;
 
-/// The `count` devices, ascending, with the highest sum of pair scores among them, then the highest sum among
+/// The `count` devices, ascending, with the most NVLinks among them, then the most among those that stay, so
+/// that pairs stay pairs; then with the highest sum of pair scores among them, then the highest sum among
 /// those that stay, then the lowest numbers (compared one by one). REQUIRES: count <= scores.size().
 std::vector<std::size_t> best_connected(const PairScores& scores, std::size_t count);
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <ranges>
@@ -107,6 +108,7 @@ class Asking {
   }
 
   Done perform(const Decide&) {
+    changes_ = store_.lease_changes();
     auto entered = own_->decide(decision(), limit_at_gate(state_.patience, now()));
     BERTH_LET(const auto decided, as_the_end_of_a_wait(std::move(entered)));
     return left_gate(decided);
@@ -131,7 +133,7 @@ class Asking {
       std::map<TicketId, bool> looked_at;
       std::set<TicketId> stopped = stopped_before(ledger, me, looked_at);
       for (;;) {
-        const Moment boot = sys::seconds_since_boot();
+        const Moment boot = sys::milliseconds_since_boot();
         auto judged = decide(std::move(state_), {ledger, me, stopped, lease_changes(), boot});
         state_ = std::move(judged.state);
         const auto more = stopped_in_the_way(ledger, stopped, looked_at);
@@ -155,7 +157,7 @@ class Asking {
 
   Done perform(const ReadLine& wanted) {
     BERTH_LET(auto books, store_.look(store::Extent::everything));
-    LineRead read{std::move(books.ledger), sys::seconds_since_boot()};
+    LineRead read{std::move(books.ledger), sys::milliseconds_since_boot()};
     if (wanted.stopped) read.stopped = stopped_waiters(read.ledger, *options_.processes);
     return read;
   }
@@ -187,7 +189,7 @@ class Asking {
   }
 
   Ticked look_up(const SleepBehind& sleep) const {
-    Ticked tick{{}, own_->is_far_back(), store_.lease_changes() != changes_};
+    Ticked tick{{}, own_->is_far_back(), has_lease_changed()};
     for (const TicketId id : sleep.watched) {
       const Ticket* ticket = find_ticket(state_.ledger, id);
       const bool passes =
@@ -195,6 +197,14 @@ class Asking {
       if (passes) tick.passed_over.insert(id);
     }
     return tick;
+  }
+
+  // If its holder was killed, nothing but its lock tells it.
+  bool has_lease_changed() const {
+    if (store_.lease_changes() != changes_) return true;
+    return may_be_given_away() && std::ranges::any_of(state_.ledger.tickets, [&](const Ticket& ticket) {
+             return ticket.phase == TicketPhase::granted && store_.has_ended(ticket.id);
+           });
   }
 
   Done perform(const SleepUntilReleased& sleep) {
@@ -330,7 +340,7 @@ class Asking {
   LookOptions options_;
   State state_;
   World world_;               ///< what of the last look is not in the state
-  std::int64_t changes_ = 0;  ///< of the leases, before the last look
+  std::int64_t changes_ = 0;  ///< of the leases, before the last look or decision
   std::unique_ptr<store::OwnTicket> own_;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };

@@ -181,7 +181,7 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   if (options.books == store::Extent::everything)
     world.stopped = stopped_waiters(world.ledger, *options.processes);
   facts.booted_at_s = sys::booted_at_s();
-  world.looked_at = sys::seconds_since_boot();
+  world.looked_at = sys::milliseconds_since_boot();
   return world;
 }
 

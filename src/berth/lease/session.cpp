@@ -300,7 +300,7 @@ Result<Refusal> Session::refuse(const Request& request, Refused refused, const P
   World& world = refused.world;
   if (auto books = place_.store->look()) {
     world.ledger = std::move(books->ledger);
-    world.looked_at = sys::seconds_since_boot();
+    world.looked_at = sys::milliseconds_since_boot();
   }
   std::vector<Verdict> verdicts = std::move(refused.standing.verdicts);
   std::optional<Standing> standing;

@@ -150,6 +150,20 @@ std::int64_t DirectoryStore::lease_changes() {
   return status.st_mtim.tv_sec * std::nano::den + status.st_mtim.tv_nsec;
 }
 
+bool DirectoryStore::has_ended(TicketId lease) {
+  if (!directory_) return true;
+  const auto file = sys::open_prepared(directory_->leases.get(), to_text(lease), O_RDONLY);
+  // What cannot be opened may live.
+  if (!file) return false;
+  return !*file || !sys::is_byte_locked(file->get(), kAliveByte).value_or(true);
+}
+
+std::size_t DirectoryStore::waiting_at_most() {
+  if (!directory_) return 0;
+  const auto names = names_in_queue(*directory_);
+  return names ? names->ids.size() : 0;
+}
+
 Result<void> DirectoryStore::extend(TicketId lease,
                                     const std::function<Result<std::int64_t>(const Ticket&)>& time_of) {
   return rewrite(lease, std::nullopt,

@@ -22,6 +22,8 @@ class DirectoryStore : public LeaseStore {
   Result<Books> look(Extent extent) override;
   Result<Joined> join(const Ticket& draft, const Decide& decide, GateLimit limit) override;
   std::int64_t lease_changes() override;
+  bool has_ended(TicketId lease) override;
+  std::size_t waiting_at_most() override;
   Result<void> extend(TicketId lease,
                       const std::function<Result<std::int64_t>(const Ticket&)>& time_of) override;
   Result<void> set_yield(TicketId lease, std::optional<std::int64_t> yield_s) override;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ratio>
 #include <utility>
 
 #include <fmt/format.h>
@@ -274,7 +275,9 @@ Result<void> DirectoryTicket::become_lease(const Take& take) {
   granted.phase = TicketPhase::granted;
   granted.devices = take.devices;
   granted.since_s = wall_seconds();
-  granted.granted_boot_s = sys::seconds_since_boot();
+  const std::int64_t granted_ms = take.decided_ms.value_or(sys::milliseconds_since_boot());
+  granted.granted_boot_s = granted_ms / std::milli::den;
+  granted.granted_boot_ms = granted_ms % std::milli::den;
   const std::string text = encode_ticket(granted);
   // Of a driver whose UUIDs are longer than any that is known: nobody could read the lease.
   if (text.size() > kTicketMaxBytes)

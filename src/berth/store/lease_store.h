@@ -134,6 +134,12 @@ class LeaseStore {
   /// has never been a lease.
   virtual std::int64_t lease_changes() = 0;
 
+  /// Whether this lease, which was live, has ended, also if nobody has removed its name. Cheap.
+  virtual bool has_ended(TicketId lease) = 0;
+
+  /// How many tickets wait, at most: dead ones may count. Cheap: none is opened.
+  virtual std::size_t waiting_at_most() = 0;
+
   /// Gives a live lease of this user another time limit. Its holder reads it when the time before is over.
   /// `time_of`: gives the new limit; called inside the gate. Error: that of `time_of`; the lease has ended,
   /// or may not be written to.

@@ -31,6 +31,8 @@ class MemoryStore : public LeaseStore {
   Result<Books> look(Extent extent) override;
   Result<Joined> join(const Ticket& draft, const Decide& decide, GateLimit limit) override;
   std::int64_t lease_changes() override { return books_->lease_changes; }
+  bool has_ended(TicketId lease) override { return !books_->tickets.contains(lease); }
+  std::size_t waiting_at_most() override { return books_->tickets.size(); }
   Result<void> extend(TicketId lease,
                       const std::function<Result<std::int64_t>(const Ticket&)>& time_of) override;
   Result<void> set_yield(TicketId lease, std::optional<std::int64_t> yield_s) override;

@@ -76,6 +76,7 @@ TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase 
     ticket->devices.clear();
     ticket->since_s = ticket->joined_s;
     ticket->granted_boot_s.reset();
+    ticket->granted_boot_ms.reset();
   }
   ticket->phase = phase;
   if (opened != nullptr) *opened = std::move(*file);

@@ -79,8 +79,8 @@ std::chrono::nanoseconds since_boot() {
   return read_clock(CLOCK_BOOTTIME);
 }
 
-std::int64_t seconds_since_boot() {
-  return std::chrono::duration_cast<std::chrono::seconds>(since_boot()).count();
+std::int64_t milliseconds_since_boot() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since_boot()).count();
 }
 
 std::int64_t booted_at_s() {

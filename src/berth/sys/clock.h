@@ -15,7 +15,7 @@ std::chrono::nanoseconds wall_now();
 /// Since the machine booted, including the time when it was suspended. Start times in /proc are of this
 /// clock.
 std::chrono::nanoseconds since_boot();
-std::int64_t seconds_since_boot();
+std::int64_t milliseconds_since_boot();
 
 /// When that clock began, in seconds since the epoch. Changes only if somebody sets the wall clock.
 std::int64_t booted_at_s();

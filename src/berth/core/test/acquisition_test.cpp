@@ -49,7 +49,7 @@ TEST_CASE("what can never be satisfied is refused with the verdicts of that look
 TEST_CASE("what is free is taken, whole") {
   Asker asker;
   asker.looks();
-  CHECK(asker.decides() == Decision(Take{{uuid_of(0)}, {{uuid_of(0), true}}}));
+  CHECK(asker.decides() == Decision(Take{{uuid_of(0)}, {{uuid_of(0), true}}, 0}));
   CHECK(asker.tell(LeftGate{Taken{}}) == Action(Grant{}));
 }
 
@@ -61,7 +61,7 @@ TEST_CASE("with a MIG instance a part of its GPU is taken") {
   asker.mine.candidates = {instance.uuid};
   asker.looks();
   CHECK(asker.decides() ==
-        Decision(Take{{instance.uuid}, {{instance.uuid, true}, {instance.mig->parent_uuid, false}}}));
+        Decision(Take{{instance.uuid}, {{instance.uuid, true}, {instance.mig->parent_uuid, false}}, 0}));
 }
 
 TEST_CASE("who does not wait leaves where nothing is free, and says by whom it is held") {
@@ -168,7 +168,7 @@ TEST_CASE("a share is locked in part, with what is promised and what the device 
   Ledger ledger = books({waiter(kMe)});
   ledger.tickets[0].shared = true;
   CHECK(decide(state, {ledger, TicketId{kMe}, {}, 1}).decision ==
-        Decision(Take{{uuid_of(0)}, {{uuid_of(0), false, 10 * kGiB, 40 * kGiB - 512 * kMiB}}}));
+        Decision(Take{{uuid_of(0)}, {{uuid_of(0), false, 10 * kGiB, 40 * kGiB - 512 * kMiB}}, 0}));
 }
 
 TEST_CASE("the fifth try without the lock goes on without that device") {
@@ -183,7 +183,7 @@ TEST_CASE("the fifth try without the lock goes on without that device") {
   REQUIRE(is<Take>(asker.decides()));
   CHECK(asker.tell(LeftGate{Conflict{uuid_of(0)}}) == Action(Look{true}));
   asker.looks();
-  CHECK(asker.decides() == Decision(Take{{uuid_of(1)}, {{uuid_of(1), true}}}));
+  CHECK(asker.decides() == Decision(Take{{uuid_of(1)}, {{uuid_of(1), true}}, 0}));
 }
 
 TEST_CASE("a device that could not be locked counts as locked until something happens") {

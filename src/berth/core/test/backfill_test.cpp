@@ -191,7 +191,10 @@ TEST_CASE("who is rung looks, and again after a moment and after a quiet one") {
   CHECK(asker.tell(Ticked{}) == Action(Look{}));
   asker.now = 1s;
   CHECK(goes_to_sleep() == 5s);
-  CHECK(is<SleepBehind>(asker.tell(Ticked{})));
+  // A device is free: it decides anew, and asks the driver nothing.
+  CHECK(asker.tell(Ticked{}) == Action(Decide{}));
+  CHECK(is<AskNames>(asker.passes_the_gate()));
+  CHECK(goes_to_sleep() == 5s);
 }
 
 TEST_CASE("who is rung for nothing again and again listens less and less often") {
@@ -218,6 +221,7 @@ TEST_CASE("who is rung for nothing again and again listens less and less often")
   asker.goes_on();
   asker.now += 20s;
   asker.tell(Ticked{});
+  asker.goes_on();
   REQUIRE(is<SleepBehind>(asker.action));
   CHECK(std::get<SleepBehind>(asker.action).bell);
   CHECK(asker.state().ring_pause == 0ms);
@@ -235,9 +239,45 @@ TEST_CASE("when the one before it leaves, what was kept for that one is looked a
 
 TEST_CASE("a bell that was lost costs a tick") {
   Asker asker = one_free_and_kept(4000);
-  asker.goes_on();
-  CHECK(asker.tell(Ticked{{}, false, true}) == Action(Decide{}));
+  SUBCASE("if a lease has ended") {
+    asker.leases.push_back(lease_for(2, 1, 7200));
+    asker.goes_on();
+    asker.leases.erase(asker.leases.begin());
+    asker.earlier[0] = wanting(5, 1, 600);
+    asker.earlier[0].candidates = {uuid_of(1)};
+    CHECK(asker.tell(Ticked{{}, false, true}) == Action(Decide{}));
+  }
+  SUBCASE("if one who waited for what is free has left") {
+    asker.goes_on();
+    asker.earlier[0] = wanting(6, 1, 600);
+    asker.earlier[0].candidates = {uuid_of(0)};
+    CHECK(asker.tell(Ticked{}) == Action(Decide{}));
+  }
   CHECK(asker.passes_the_gate() == Action(Look{}));
+  CHECK(asker.goes_on() == Action(Grant{}));
+}
+
+TEST_CASE("whoever has many before it finds its turn at its tick as well") {
+  Asker asker = one_free_and_kept(4000);
+  asker.far_back = true;
+  asker.goes_on();
+  asker.earlier[0].candidates = {uuid_of(0)};
+  CHECK(asker.tell(Ticked{{}, true, true}) == Action(Decide{}));
+  CHECK(asker.passes_the_gate() == Action(Look{}));
+}
+
+TEST_CASE("a tick that finds nothing new asks the driver nothing") {
+  Asker asker = one_free_and_kept(4000);
+  asker.goes_on();
+  for (int tick = 0; tick < 3; ++tick) {
+    CHECK(asker.tell(Ticked{}) == Action(Decide{}));
+    CHECK(is<AskNames>(asker.passes_the_gate()));
+    CHECK(is<SleepBehind>(asker.is_told_the_names()));
+  }
+  asker.leases.push_back(lease_for(2, 1, 3600));
+  asker.tell(Ticked{{}, false, true});
+  CHECK(is<SleepBehind>(asker.goes_on()));
+  CHECK(is<SleepBehind>(asker.tell(Ticked{})));
 }
 
 TEST_CASE("a device that the one before does not wait for is looked after by who does") {

@@ -9,12 +9,13 @@ namespace {
 
 using namespace test;
 
-constexpr Moment kNow = 100'000;
+constexpr Moment kNowS = 100'000;
+constexpr Moment kNow = kNowS * kSecond;
 constexpr std::int64_t kHour = 3600;
 
 Ticket timed_lease(std::uint64_t id, unsigned device, std::int64_t time_s) {
   Ticket ticket = lease(id, uuid_of(device));
-  ticket.granted_boot_s = kNow - 60;
+  ticket.granted_boot_s = kNowS - 60;
   ticket.time_s = time_s;
   return ticket;
 }
@@ -35,14 +36,14 @@ TEST_CASE("an extension that moves back a reservation is told with whose it is")
   CHECK_FALSE(delayed(1, 2 * kHour).has_value());
 
   ledger.tickets.push_back(wants(9, 1, {0, 1}));
-  CHECK(delayed(1, 2 * kHour) == Delayed{TicketId{9}, kNow - 60 + kHour});
+  CHECK(delayed(1, 2 * kHour) == Delayed{TicketId{9}, kNowS - 60 + kHour});
   CHECK_FALSE(delayed(2, 9 * kHour).has_value());
   CHECK_FALSE(delayed(1, 2 * kHour, {TicketId{9}}).has_value());
 
   SUBCASE("one that wants both starts when the later lease ends") {
     ledger.tickets.back().count = 2;
     CHECK_FALSE(delayed(1, 3 * kHour).has_value());
-    CHECK(delayed(1, 4 * kHour) == Delayed{TicketId{9}, kNow - 60 + 3 * kHour});
+    CHECK(delayed(1, 4 * kHour) == Delayed{TicketId{9}, kNowS - 60 + 3 * kHour});
   }
   SUBCASE("of who yields nothing is asked") {
     ledger.tickets.back().yield_s = 30;

@@ -16,8 +16,9 @@ namespace {
 
 using namespace test;
 
-constexpr Moment kNow = 100'000;
-constexpr Moment kHour = 3600;
+constexpr std::int64_t kNowS = 100'000;
+constexpr Moment kNow = kNowS * kSecond;
+constexpr std::int64_t kHour = 3600;
 
 Ticket waiter(std::uint64_t id, std::vector<std::string> candidates, unsigned count) {
   Ticket ticket;
@@ -28,9 +29,9 @@ Ticket waiter(std::uint64_t id, std::vector<std::string> candidates, unsigned co
   return ticket;
 }
 
-Ticket timed_lease(std::uint64_t id, unsigned device, Moment time_s) {
+Ticket timed_lease(std::uint64_t id, unsigned device, std::int64_t time_s) {
   Ticket ticket = lease(id, uuid_of(device));
-  ticket.granted_boot_s = kNow;
+  ticket.granted_boot_s = kNowS;
   ticket.time_s = time_s;
   return ticket;
 }
@@ -78,8 +79,8 @@ Ledger random_books() {
   for (unsigned device = 0; device < 4; ++device) {
     if (*rc::gen::arbitrary<bool>()) continue;
     Ticket held = lease(id++, uuid_of(device));
-    held.granted_boot_s = kNow - *rc::gen::inRange<Moment>(0, kHour);
-    if (*rc::gen::arbitrary<bool>()) held.time_s = *rc::gen::inRange<Moment>(1, 4 * kHour);
+    held.granted_boot_s = kNowS - *rc::gen::inRange<std::int64_t>(0, kHour);
+    if (*rc::gen::arbitrary<bool>()) held.time_s = *rc::gen::inRange<std::int64_t>(1, 4 * kHour);
     ledger.tickets.push_back(std::move(held));
   }
   const auto waiting = *rc::gen::inRange(0, 4);
@@ -91,7 +92,7 @@ Ledger random_books() {
     }
     Ticket ticket = waiter(100 + id++, std::move(uuids), 1);
     ticket.count = *rc::gen::inRange(1U, static_cast<unsigned>(ticket.candidates.size()) + 1);
-    if (*rc::gen::arbitrary<bool>()) ticket.time_s = *rc::gen::inRange<Moment>(1, 4 * kHour);
+    if (*rc::gen::arbitrary<bool>()) ticket.time_s = *rc::gen::inRange<std::int64_t>(1, 4 * kHour);
     if (ticket.count == 1 && *rc::gen::arbitrary<bool>()) {
       ticket.shared = true;
       ticket.promise_bytes = *rc::gen::inRange<std::uint64_t>(1, 80) << 30U;
@@ -104,7 +105,7 @@ Ledger random_books() {
 Request random_request() {
   Request request;
   request.count = *rc::gen::inRange(1U, 4U);
-  if (*rc::gen::arbitrary<bool>()) request.time_s = *rc::gen::inRange<Moment>(1, 4 * kHour);
+  if (*rc::gen::arbitrary<bool>()) request.time_s = *rc::gen::inRange<std::int64_t>(1, 4 * kHour);
   if (*rc::gen::arbitrary<bool>()) {
     request.shared = true;
     request.promise_bytes = *rc::gen::inRange<std::uint64_t>(1, 80) << 30U;

@@ -114,6 +114,24 @@ TEST_CASE("several devices are taken by topology, and one where it hurts least")
   CHECK(chosen(request_for(1, Order::automatic), facts).notes.empty());
 }
 
+TEST_CASE("a share goes where it fits best, and to an empty device last") {
+  Facts facts = machine(6);
+  const auto goes_to = [&](std::uint64_t bytes) {
+    Request request = shared_request(bytes);
+    Ledger ledger;
+    ledger.tickets = {shared_lease(1, uuid_of(0), 20 * kGiB), shared_lease(2, uuid_of(2), 10 * kGiB)};
+    return choose(request, judge(request, ledger, facts).value(), facts.snapshot).uuids;
+  };
+  facts.snapshot.topology = two_boards(6);
+  CHECK(goes_to(10 * kGiB) == uuids_of({0}));
+  CHECK(goes_to(25 * kGiB) == uuids_of({2}));
+  CHECK(goes_to(35 * kGiB) == uuids_of({1}));
+  // A small one that is empty would fit better.
+  facts.snapshot.devices[1].memory.total_bytes = 26 * kGiB;
+  CHECK(goes_to(25 * kGiB) == uuids_of({2}));
+  CHECK(goes_to(25 * kGiB + 10 * kGiB) == uuids_of({3}));
+}
+
 TEST_CASE("the topology is asked for only where it decides, and missed only there") {
   const Facts facts = machine(4);
   const auto wanted = [&](unsigned count, Order order, unsigned devices) {

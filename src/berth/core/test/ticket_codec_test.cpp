@@ -33,6 +33,7 @@ Ticket granted(Ticket ticket) {
   ticket.phase = TicketPhase::granted;
   ticket.since_s = ticket.joined_s + 60;
   ticket.granted_boot_s = 2520;
+  ticket.granted_boot_ms = 417;
   ticket.devices = {"GPU-a", "GPU-c"};
   return ticket;
 }
@@ -54,6 +55,7 @@ TEST_CASE("a ticket's text is as documented") {
         "candidate=GPU-c\n"
         "granted_at=1732189914\n"
         "granted_boot=2520\n"
+        "granted_boot_ms=417\n"
         "device=GPU-a\n"
         "device=GPU-c\n"
         "end\n");
@@ -135,6 +137,7 @@ TEST_CASE("a lease of as many devices as may be asked for fits into its ticket, 
   Ticket lease = ticket;
   lease.phase = TicketPhase::granted;
   lease.granted_boot_s = kLatestSeconds;
+  lease.granted_boot_ms = 999;
   lease.devices.assign(kMostDevices, uuid);
   std::string text = encode_ticket(lease);
   CHECK(text.size() <= kTicketMaxBytes);
@@ -169,7 +172,7 @@ TEST_CASE("a grant adds to the text and changes nothing before, so a half-writte
 TEST_CASE("what a ticket has not is not in its text, and a kept one says for whom") {
   const std::string plain = encode_ticket(example());
   for (const char* key : {"helper_pid", "kept=", "job_pid", "slurm_job", "asked_at", "shared=",
-                          "promise_bytes=", "yield=", "turn=", "granted_at=", "granted_boot=", "device="})
+                          "promise_bytes=", "yield=", "turn=", "granted_at=", "granted_boot", "device="})
     CHECK_FALSE(plain.contains(key));
   Ticket ticket = example();
   ticket.kept = true;
@@ -209,7 +212,7 @@ TEST_CASE("what is no time of a clock makes a ticket malformed") {
 
 TEST_CASE("a ticket without times, as older programs write it, says none and has no end") {
   std::string text = encode_ticket(granted(example()));
-  for (const std::string line : {"time=7200\n", "granted_boot=2520\n"})
+  for (const std::string line : {"time=7200\n", "granted_boot=2520\n", "granted_boot_ms=417\n"})
     text.erase(text.find(line), line.size());
   const auto decoded = decode_ticket(text);
   REQUIRE(decoded.has_value());
@@ -242,6 +245,23 @@ TEST_CASE("times that nobody can mean say nothing, and leave the ticket as good 
     REQUIRE(decoded.has_value());
     CHECK(decoded->granted_boot_s == std::nullopt);
     CHECK(said_end(*decoded) == std::nullopt);
+  }
+}
+
+TEST_CASE("the second of a grant is one line, for who knows no more, and its milliseconds are another") {
+  Ticket lease = granted(example());
+  std::string text = encode_ticket(lease);
+  // What such a program reads, and what it writes.
+  text.erase(text.find("granted_boot_ms=417\n"), 20);
+  CHECK(text.contains("\ngranted_boot=2520\ndevice="));
+  lease.granted_boot_ms.reset();
+  CHECK(decode_ticket(text) == lease);
+  CHECK(encode_ticket(lease) == text);
+  for (const char* forged : {"-1", "1000", "4.5", "", "soon"}) {
+    CAPTURE(forged);
+    std::string odd = text;
+    odd.insert(odd.find("device="), fmt::format("granted_boot_ms={}\n", forged));
+    CHECK(decode_ticket(odd) == lease);
   }
 }
 

@@ -18,9 +18,9 @@ TEST_CASE("a pair scores by the interval of its level and by its NVLinks") {
     unsigned nvlinks;
     int score;
   };
-  for (const Row& row :
-       {Row{0, 0, 60}, Row{10, 0, 50}, Row{20, 0, 40}, Row{30, 0, 30}, Row{40, 0, 20}, Row{50, 0, 10},
-        Row{5, 0, 50}, Row{11, 0, 40}, Row{45, 0, 10}, Row{70, 0, 10}, Row{50, 18, 1810}, Row{10, 2, 250}}) {
+  for (const Row& row : {Row{0, 0, 60}, Row{10, 0, 50}, Row{20, 0, 40}, Row{30, 0, 30}, Row{40, 0, 20},
+                         Row{50, 0, 10}, Row{5, 0, 50}, Row{11, 0, 40}, Row{45, 0, 10}, Row{70, 0, 10},
+                         Row{50, 18, 18 * kNvlinkScore + 10}, Row{10, 2, 2 * kNvlinkScore + 50}}) {
     CHECK(pair_score(Link{row.level, row.nvlinks}) == row.score);
   }
 }
@@ -45,7 +45,8 @@ Set rest_of(const PairScores& scores, const Set& set) {
 Set by_brute_force(const PairScores& scores, std::size_t count) {
   Set best, set;
   const auto worth = [&](const Set& s) {
-    return std::pair(inside(scores, s), inside(scores, rest_of(scores, s)));
+    const int stays = inside(scores, rest_of(scores, s));
+    return std::tuple(inside(scores, s) / kNvlinkScore, stays / kNvlinkScore, inside(scores, s), stays);
   };
   const auto extend = [&](const auto& self, std::size_t from) -> void {
     if (set.size() == count) {
@@ -66,7 +67,8 @@ PairScores random_scores(std::size_t size) {
   PairScores scores(size);
   // Few different values, so that ties are common.
   for (std::size_t a = 0; a < size; ++a) {
-    for (std::size_t b = a + 1; b < size; ++b) scores.set(a, b, *rc::gen::element(10, 20, 20, 50, 260));
+    for (std::size_t b = a + 1; b < size; ++b)
+      scores.set(a, b, *rc::gen::element(10, 20, 20, 50, 2 * kNvlinkScore + 60));
   }
   return scores;
 }
@@ -92,6 +94,21 @@ TEST_CASE("a set is close in itself, leaves the rest close, and has the lowest i
   crossed.set(0, 3, 100);
   crossed.set(1, 2, 100);
   CHECK(best_connected(crossed, 2) == Set{0, 3});
+}
+
+TEST_CASE("pairs stay pairs where a pair and a lone device do") {
+  // Pairs by an NVLink; the first four devices are on one CPU, the others on another. Device 7 is not there.
+  PairScores scores(7);
+  for (std::size_t a = 0; a < 7; ++a) {
+    for (std::size_t b = a + 1; b < 7; ++b)
+      scores.set(a, b, (a / 4 == b / 4 ? 30 : 10) + (a / 2 == b / 2 ? kNvlinkScore : 0));
+  }
+  CHECK(best_connected(scores, 1) == Set{6});
+  CHECK(best_connected(scores, 3) == Set{4, 5, 6});
+  CHECK(best_connected(scores, 4) == Set{0, 1, 2, 3});
+  // Also where the lone one is the farther one.
+  for (const std::size_t near : {4, 5}) scores.set(near, 6, 0);
+  CHECK(best_connected(scores, 3) == Set{0, 1, 6});
 }
 
 TEST_CASE("a single device is the one that others miss least") {

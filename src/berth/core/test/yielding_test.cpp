@@ -13,7 +13,8 @@ namespace {
 
 using namespace test;
 
-constexpr Moment kNow = 100'000;
+constexpr std::int64_t kNowS = 100'000;
+constexpr Moment kNow = kNowS * kSecond;
 
 Ticket yielder(std::uint64_t id, std::vector<unsigned> devices, std::int64_t since_s) {
   Ticket ticket = lease(id, uuid_of(devices.front()));
@@ -21,7 +22,7 @@ Ticket yielder(std::uint64_t id, std::vector<unsigned> devices, std::int64_t sin
   for (const unsigned device : devices) ticket.devices.push_back(uuid_of(device));
   ticket.candidates = ticket.devices;
   ticket.since_s = since_s;
-  ticket.granted_boot_s = kNow - 1000 + since_s;
+  ticket.granted_boot_s = kNowS - 1000 + since_s;
   ticket.yield_s = 30;
   return ticket;
 }
@@ -123,17 +124,39 @@ TEST_CASE("a request that yields stands behind all that do not") {
   CHECK(std::holds_alternative<Granted>(of(TicketId{2})));
 }
 
-TEST_CASE("a request that yields fills what is kept for somebody until it is needed") {
+TEST_CASE("a request that yields fills a gap as others do") {
   Ledger ledger;
   ledger.tickets = {lease(1, uuid_of(0)), wants(2, 2, {0, 1}), wants(3, 1, {0, 1})};
-  ledger.tickets[0].granted_boot_s = kNow;
+  ledger.tickets[0].granted_boot_s = kNowS;
   ledger.tickets[0].time_s = 600;
+  ledger.tickets[2].yield_s = 30;
   const Request request;
   Facts facts = machine(2);
   facts.policy.line.backfill = true;
   CHECK(std::holds_alternative<Behind>(plan(ledger, facts, request, TicketId{3}, {}, kNow).value()));
-  ledger.tickets[2].yield_s = 30;
+  ledger.tickets[2].time_s = 600;
   CHECK(std::holds_alternative<Granted>(plan(ledger, facts, request, TicketId{3}, {}, kNow).value()));
+}
+
+TEST_CASE("what somebody waits to be given by those that yield, others that yield leave alone") {
+  Ledger ledger;
+  ledger.tickets = {yielder(1, {0}, 10), wants(2, 2, {0, 1}), wants(3, 1, {0, 1}), wants(4, 1, {0, 1, 2})};
+  for (const std::size_t yields : {2, 3}) {
+    ledger.tickets[yields].yield_s = 30;
+    ledger.tickets[yields].time_s = 1;
+  }
+  Facts facts = machine(3);
+  facts.policy.line.backfill = true;
+  const auto of = [&](std::uint64_t id) { return plan(ledger, facts, {}, TicketId{id}, {}, kNow).value(); };
+  const auto chosen = [&](std::uint64_t id) { return std::get<Granted>(of(id)).choice.uuids; };
+  CHECK(std::holds_alternative<Behind>(of(3)));
+  CHECK(chosen(4) == std::vector{uuid_of(2)});
+  ledger.tickets[0].ending = true;
+  CHECK(std::holds_alternative<Behind>(of(3)));
+  // What does not yield ends at its time only, and leaves a gap until then.
+  ledger.tickets[0].ending = false;
+  ledger.tickets[0].yield_s.reset();
+  CHECK(chosen(3) == std::vector{uuid_of(1)});
 }
 
 /// Of each that waits and does not yield, in order, whether it starts.

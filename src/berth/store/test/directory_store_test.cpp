@@ -99,6 +99,37 @@ TEST_CASE("a lease says the second of the boot clock at its grant, for its time 
   CHECK(find_ticket(ledger, waiting->ticket().id)->granted_boot_s == std::nullopt);
 }
 
+TEST_CASE("a lease says the moment of its decision") {
+  const Lab lab;
+  const auto joined = lab.open()->join(Ticket{}, [](const Ledger&, TicketId) {
+    return Decision(Take{{"GPU-a"}, {{"GPU-a", true}}, 7'654'321});
+  });
+  REQUIRE(joined);
+  const Ledger ledger = lab.ledger();
+  const Ticket* read = find_ticket(ledger, joined->own->ticket().id);
+  REQUIRE(read != nullptr);
+  CHECK(read->granted_boot_s == 7654);
+  CHECK(read->granted_boot_ms == 321);
+}
+
+TEST_CASE("whoever was killed has ended, though nothing in the directory changes") {
+  const Lab lab;
+  const auto store = lab.open();
+  Forked holder(hold(lab, "GPU-a"));
+  REQUIRE(holder.succeeded());
+  const auto books = store->look();
+  REQUIRE(books);
+  const TicketId lease = books->ledger.tickets.front().id;
+  const std::int64_t changes = store->lease_changes();
+  CHECK_FALSE(store->has_ended(lease));
+  holder.kill();
+  CHECK(store->has_ended(lease));
+  CHECK(store->lease_changes() == changes);
+  CHECK(store->waiting_at_most() == 0);
+  const auto waiting = wait_for(*lab.open(), "GPU-b");
+  CHECK(store->waiting_at_most() == 1);
+}
+
 TEST_CASE("an orderly end leaves no file") {
   const Lab lab;
   take(*lab.open(), "GPU-a").reset();
