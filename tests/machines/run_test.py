@@ -30,7 +30,7 @@ def busy(host):
 def test_it_starts_on_the_one_that_is_free(two):
     gpu1, gpu2 = two.hosts
     busy(gpu1)
-    answer = two.anywhere("--", "sh", "-c", WHERE)
+    answer = two.anywhere("--quiet", "--", "sh", "-c", WHERE)
     assert (answer.returncode, answer.stderr) == (0, "")
     assert where(answer.stdout) == "gpu2"
     eventually(lambda: gpu1.envoys() + gpu2.envoys() == [])

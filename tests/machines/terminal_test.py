@@ -105,7 +105,8 @@ def test_in_the_background_it_leaves_the_terminal_to_the_shell_and_in_the_foregr
 def test_with_its_output_in_a_file_it_goes_on_in_the_background_whatever_is_typed(two, shell):
     (gpu1, _) = two.hosts
     shell.type(f"{ON_GPU1} -- sh -c 'echo begun; exec sleep 1000' > out 2>&1 &\n")
-    eventually(lambda: "begun" in (two.folder / "work/out").read_text())
+    out = two.folder / "work/out"
+    eventually(lambda: out.exists() and "begun" in out.read_text())
     for number in range(3):
         assert shell.says(f"expr {number} + 40") == str(number + 40)
     assert "Running" in shell.jobs()
@@ -258,10 +259,13 @@ def test_in_tmux_lines_begin_at_the_left_and_the_window_and_the_prompt_are_right
     screen.type("clear; printf 'three\\nfour\\n'; sleep 1000\n")
     screen.shows(r"^three\nfour$")
     screen.press("C-c")
-    screen.type("clear; berth run --anywhere --hosts gpu1 -- sh -c 'printf \"five\\nsix\\n\"; read line' &\n")
+    screen.type(
+        'clear; berth run --anywhere --hosts gpu1 -- sh -c \'printf "five\\nsix\\n"; read line; echo en""ded\' &\n'
+    )
     screen.shows(r"^five\nsix$")
     screen.type("\n\nfg\n")
-    screen.shows("^berth run --anywhere.*read line'$")
+    screen.shows("^berth run --anywhere --hosts gpu1 -- sh -c")
     screen.type("\n")
+    screen.shows(r"^ended\n\$$")
     screen.type("clear; echo done\n")
     screen.shows("^done$")

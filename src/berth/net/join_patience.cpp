@@ -7,8 +7,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A request that lives answers from its loop, on this machine.
-constexpr auto kForHere = 2s;
+/// A request that lives answers from its loop, on this machine, however busy that is.
+constexpr auto kForHere = 5s;
 /// Longer than a connection by ssh takes, or than it takes to see that there is none.
 constexpr auto kForJoined = 60s;
 /// For a user of whom it is known that requests do not answer, or do not join.
