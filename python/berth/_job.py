@@ -261,9 +261,9 @@ def submit(
     for key, value in (("at", at), ("where", where), ("note", note)):
         if value is not None:
             options.append(f"--{key}={value}")
-    for key, value in (("memory", memory), ("free", free)):
-        if value is not None:
-            options.append(f"--{key}={_request.size(key, value)}")
+    for key, amount in (("memory", memory), ("free", free)):
+        if amount is not None:
+            options.append(f"--{key}={_request.size(key, amount)}")
     if anywhere:
         options.append("--anywhere")
         if anywhere is not True:
