@@ -78,7 +78,7 @@ def network(open_lab, as_user):
 
 @pytest.fixture
 def victim():
-    """A user whose folder in /var/tmp nobody has made yet; what the test leaves there goes."""
+    """A user whose folder in /var/tmp nobody has made yet. What the test leaves there goes, after all that ran there."""
     uid = 1_000_000 + os.getpid()
     yield uid
     for path in pathlib.Path("/var/tmp").glob(f"berth-jobs-{uid}*"):
@@ -101,7 +101,7 @@ def with_a_folder_inside(path):
 
 
 @pytest.mark.parametrize("takes", [None, as_folder, as_link, with_a_folder_inside])
-def test_whoever_takes_the_folder_of_jobs_first_moves_and_blocks_nothing(open_lab, network, victim, takes):
+def test_whoever_takes_the_folder_of_jobs_first_moves_and_blocks_nothing(victim, open_lab, network, takes):
     lab = open_lab
     plain = pathlib.Path(f"/var/tmp/berth-jobs-{victim}")
     if takes:
