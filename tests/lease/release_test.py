@@ -175,7 +175,7 @@ def test_what_an_exec_command_leaves_is_asked_when_it_has_ended(make_lab):
     ready(job)
     assert lab.berth("release", only_lease(lab)).status == 0
     assert job.wait(DEADLINE_S) == -signal.SIGTERM
-    assert lab.berth("run", "-n", "8", "--no-wait", "--", "true").status == 0
+    assert lab.berth("run", "--no-wait", "--", "true").status == 0
 
 
 def test_a_stopped_holder_goes_on_and_ends(lab):
