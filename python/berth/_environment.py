@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from contextvars import ContextVar
 
@@ -10,6 +11,7 @@ from ._errors import Error, Usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Optional
 
     Variables = dict[str, Optional[str]]
@@ -114,6 +116,24 @@ def surroundings() -> tuple[list[str], list[str]]:
         before.update(layer.before)
     variables = [name if value is None else f"{name}={value}" for name, value in before.items()]
     return variables, [layer.lease_id for layer in beside]
+
+
+# What the drop-ins add to the surroundings of a request, which is no argument of `lease`.
+_added: ContextVar[tuple[list[str], list[str]]] = ContextVar("berth_added", default=([], []))
+
+
+@contextlib.contextmanager
+def adding(variables: list[str], beside: list[str]) -> Iterator[None]:
+    token = _added.set((variables, beside))
+    try:
+        yield
+    finally:
+        _added.reset(token)
+
+
+def added() -> tuple[list[str], list[str]]:
+    """Variables, and leases that are kept while the request waits."""
+    return _added.get()
 
 
 def enter(layer: Layer) -> None:

@@ -79,6 +79,8 @@ class Lease(_berth.Entered):
         variables, beside = _environment.surroundings()
         if self._on_wait is not None:
             beside = []  # it may release them
+        more_variables, kept = _environment.added()
+        variables, beside = variables + more_variables, beside + kept
         return _berth.LeaseWait.start(self._request, self._note, self._wait_ms, self._mask, variables, beside)
 
     def _see(self, wait: _berth.LeaseWait) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from . import _berth
 from ._errors import Usage
 
@@ -35,9 +37,11 @@ _SIZES = ("free", "total")
 
 
 def number(argument: str, value: object, least: int) -> int:
-    """`value`, when it is a whole number of at least `least`."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{argument} must be an int, not {value!r}")
+    """`value`, when it is a whole number of at least `least`: an int, or what says that it is one, as numpy's do."""
+    try:
+        value = operator.index(value)  # type: ignore[call-overload]
+    except TypeError:
+        raise TypeError(f"{argument} must be an int, not {value!r}") from None
     if value < least:
         raise ValueError(f"{argument} must be {least} or more, not {value}")
     return value

@@ -368,7 +368,7 @@ def test_what_an_original_has_locked_is_on_offer_nowhere(make_desk, place):
             "sorted(gpu.cuda_id for gpu in Obtainer().gpus())",
             "gpuselect.gpuselect(devices=1, set_cvd=False)",
             "gpuselect.gpuselect(count=3, name='H100')",
-            "safe_gpu.GPUOwner(2, id)",
+            "safe_gpu.GPUOwner(4, id)",
         )
     assert (available, free, obtained) == (["0", "2", "3", "4"], ["0", "2", "3", "4"], [1, 2, 3, 4])
     assert rows[:2] == [[True, ""], [False, "?"]]
@@ -522,3 +522,108 @@ def test_an_error_of_cuda_at_the_end_of_the_block_keeps_nothing(desk):
     )
     answer = desk.python(code)
     assert answer.out == "CUDA error: an illegal memory access was encountered\n4\n", answer.err
+
+
+# A process is no stranger to its own request -----------------------------------------------------------------
+
+ONE = '[[device]]\nmodel = "3090"\n'
+TENSOR = "import torch; kept = torch.zeros(1, device='cuda:0')\n"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "from gpuselect import gpuselect; gpuselect()",
+        "from safe_gpu import safe_gpu; safe_gpu.claim_gpus()",
+        "from safe_gpu import safe_gpu; owner = safe_gpu.GPUOwner(1, lambda device_no: device_no)",
+        "import berth; lease = berth.lease()",
+        "import subprocess, sys; child = subprocess.Popen([sys.executable, '-c', "
+        + repr(TENSOR + "print(flush=True); input()")
+        + "], stdin=-1, stdout=-1); child.stdout.readline()",
+    ],
+)
+def test_what_the_program_has_already_is_not_in_its_way(make_desk, before):
+    """A tool before, a lease before, or a child that computes."""
+    code = prelude() + before + "\nwith GPUScheduler(1, max_wait_time=60) as ids: print(ids)\n"
+    answer = make_desk(ONE).python(code)
+    assert answer.out.splitlines()[-1:] == ["[0]"], answer.err
+
+
+@pytest.mark.parametrize("tool", ["gpuselect", "berth run"])
+def test_a_tensor_of_the_program_is_not_in_its_way_inside_of_a_lease(make_desk, tool):
+    desk = make_desk(ONE)
+    script = prelude() + TENSOR + "with GPUScheduler(1, max_wait_time=60) as ids: print(ids)\n"
+    (desk.directory / "script.py").write_text(script)
+    answer = desk.run(*tool.split(), "--", "python3", "script.py")
+    assert answer.out == "[0]\n", answer.err
+
+
+def test_a_child_of_a_program_that_has_selected_has_its_part(make_desk):
+    code = (
+        "from gpuselect import gpuselect\nimport subprocess, sys\ngpuselect()\n"
+        "child = 'from gpu_scheduler import GPUScheduler\\nwith GPUScheduler(1) as ids: print(ids, flush=True)'\n"
+        "subprocess.run([sys.executable, '-c', child], check=True)\n"
+    )
+    answer = make_desk(ONE).python(code)
+    assert answer.out == "[0]\n", answer.err
+
+
+def test_who_would_wait_for_his_own_block_is_told(make_desk):
+    code = prelude() + "with GPUScheduler(1):\n    GPUScheduler(1).__enter__()\n"
+    answer = make_desk(ONE).python(code)
+    assert "TimeoutError" in answer.err and "it would wait for itself" in answer.err
+
+
+def test_what_is_a_part_of_a_selection_outlives_the_next_one(make_desk):
+    """gpuselect() again gives back what it had, but not under a block that is inside of it."""
+    code = prelude() + (
+        "from gpuselect import gpuselect\nimport subprocess, json\n"
+        "def leased():\n"
+        "    told = json.loads(subprocess.check_output(['berth', 'list', '--json']))['devices']\n"
+        "    return [device['index'] for device in told if device['leases']]\n"
+        "gpuselect(devices=0)\n"
+        "block = GPUScheduler(1, max_wait_time=60)\n"
+        "block.__enter__()\n"
+        "from berth_dropin import mask; mask.check_effective = lambda: None\n"
+        "gpuselect(devices=1)\nprint(leased())\nblock.__exit__(None, None, None)\nprint(leased())\n"
+    )
+    answer = make_desk('[[device]]\nmodel = "3090"\ncount = 2\n').python(code)
+    assert answer.out == "[0, 1]\n[1]\n", answer.err
+
+
+@pytest.mark.parametrize(
+    "broken", ["sys.executable = None", "sys.executable = sys.argv[0]; sys.frozen = True"]
+)
+def test_a_program_without_an_interpreter_of_its_own_is_not_started_again(make_desk, broken):
+    code = (
+        "import sys; print('started', flush=True); "
+        + broken
+        + "\n"
+        + prelude()
+        + "with GPUScheduler(1) as ids: print(ids)\n"
+    )
+    code += "from gpu_utilities.obtainers.nvml import NvmlGPUInfoObtainer\nprint([gpu.cuda_id for gpu in NvmlGPUInfoObtainer().gpus()])\n"
+    desk = make_desk(ONE)
+    (desk.directory / "frozen.py").write_text("#!/usr/bin/env python3\n" + code)
+    (desk.directory / "frozen.py").chmod(0o755)
+    answer = desk.run(desk.directory / "frozen.py")
+    assert answer.out == "started\n[0]\n[0]\n", answer.err
+
+
+def test_a_fork_that_leaves_the_block_leaves_its_parent_in_there(make_desk):
+    code = prelude() + (
+        "import os\nwith GPUScheduler(1) as ids:\n"
+        "    if (pid := os.fork()) == 0: raise SystemExit\n"
+        "    os.waitpid(pid, 0)\n"
+        "    os.system('berth run --no-wait -- echo taken')\n"
+    )
+    answer = make_desk(ONE).python(code)
+    assert "taken" not in answer.out, answer.err
+
+
+@pytest.mark.parametrize(
+    "finder", ["__import__('gpu_scheduler').find_free_gpus()", "__import__('nvgpu').available_gpus()"]
+)
+def test_a_card_on_which_nothing_may_compute_is_not_offered(make_desk, finder):
+    prohibited = '[[device]]\nmodel = "3090"\ncompute_mode = "prohibited"\n'
+    assert make_desk(prohibited).ask("", finder) == [[]]

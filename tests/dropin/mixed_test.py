@@ -95,11 +95,11 @@ from safe_gpu import lock
 import contextlib, logging
 real = lock.held
 @contextlib.contextmanager
-def held(logger):
+def held(*arguments):
     lock.held = real
     print("granted", flush=True)
     input()
-    with real(logger): yield
+    with real(*arguments): yield
 lock.held = held
 """
     waiting = start("ours", first_look + script)
@@ -132,6 +132,53 @@ def test_what_a_process_of_an_original_uses_is_not_given_to_anybody(start, ask):
     )
     assert process.stdout.readline() == "0\n"
     assert start("ours", ask).stdout.readline() == "1\n"
+
+
+# Ours that lease, each as people start it; a line says which GPU, and CUDA starts only then.
+LEASING = {
+    "gpuselect()": "from gpuselect import gpuselect; got = gpuselect()",
+    "GPUScheduler": "from gpu_scheduler import GPUScheduler; block = GPUScheduler(1); got = block.__enter__()[0]",
+}
+USE = """
+import torch
+print(got, flush=True)
+input()
+kept = torch.zeros(1, device=f"cuda:{got if 'block' in dir() else 0}")
+print("uses", flush=True)
+input()
+"""
+
+
+@pytest.mark.parametrize("ask", LEASING.values(), ids=LEASING)
+@pytest.mark.parametrize("original", ["original", "original before 2"])
+def test_an_original_safe_gpu_waits_until_ours_uses_its_gpu(start, ask, original):
+    # There the file is once an original has been here.
+    first = start(original, CLAIM.format(count=0, waits=False))
+    assert first.stdout.readline() == "\n"
+    first.communicate("\n", timeout=30)
+    ours = start("ours", ask + USE)
+    got = int(ours.stdout.readline())
+    theirs = start(original, CLAIM.format(count=1, waits=False))
+    while "acquiring lock" not in theirs.stderr.readline():
+        assert theirs.poll() is None
+    assert not select.select([theirs.stdout], [], [], DRAWN_OUT_S)[0]
+    ours.stdin.write("\n")
+    ours.stdin.flush()
+    assert ours.stdout.readline() == "uses\n"
+    assert int(theirs.stdout.readline()) == 1 - got
+
+
+def test_the_command_gpuselect_waits_until_an_original_safe_gpu_has_its_gpu(start):
+    one = start("original", CLAIM.format(count=1, waits=True))
+    assert one.stdout.readline() == "chosen\n"
+    ours = start.desk.lab.start("gpuselect", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES")
+    assert not select.select([ours.stdout], [], [], DRAWN_OUT_S)[0]
+    one.stdin.write("\n")
+    one.stdin.flush()
+    assert one.stdout.readline() == "0\n"
+    # It asked for what was idle when it looked, and does not wait.
+    out, said = ours.communicate(timeout=30)
+    assert out == "1\n" or "uses it" in said or ours.returncode == 75
 
 
 def wheel_of(folder, project, version):

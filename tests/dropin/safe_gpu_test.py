@@ -225,8 +225,8 @@ def test_the_lock_is_held_from_the_look_to_the_end_of_the_placeholder(make_desk)
     )
     process = desk.start_python(script, stdin=-1)
     process.stdout.readline()
-    name = "gpu-lock-magic-RaNdOM-This_Name-NEED_BE-THE_SAME-Across_Users"
-    with open(f"/tmp/safe_gpu/{name}", "r+") as file, open(f"/tmp/{name}", "r+") as earlier:
+    places = desk.lab.directory / "home/tmp"
+    with open(places / "safe_gpu/lock", "r+") as file, open(places / "lock", "r+") as earlier:
         for each in (file, earlier):
             with pytest.raises(BlockingIOError):
                 fcntl.lockf(each, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -240,8 +240,8 @@ def test_the_lock_is_held_from_the_look_to_the_end_of_the_placeholder(make_desk)
 def test_the_lock_is_for_all_users_whatever_the_umask(make_desk, tmp_path):
     place = tmp_path / "safe_gpu"
     code = (
-        f"import os; os.umask(0o077)\nfrom safe_gpu import lock\nlock.LOCK_FILENAME = {str(place / 'lock')!r}\n"
-        "import logging\nwith lock.held(logging): pass\n"
+        f"import os; os.umask(0o077)\nfrom safe_gpu import safe_gpu\n"
+        f"safe_gpu.LOCK_FILENAME = {str(place / 'lock')!r}\nsafe_gpu.GPUOwner(placeholder_fn=lambda device_no: 0)\n"
     )
     assert make_desk(LAB).python(code).status == 0
     assert (place.stat().st_mode & 0o7777, (place / "lock").stat().st_mode & 0o7777) == (0o777, 0o666)

@@ -1,5 +1,7 @@
-"""Berth beside an original gpu_scheduler, which holds GPUs by locks of its own: `gpu_scheduler_locks` in the site file."""
+"""Berth beside originals that keep their own copies away by locks: `gpu_scheduler_locks` and `safe_gpu_locks` in the site
+file."""
 
+import fcntl
 import pathlib
 import signal
 import sys
@@ -145,3 +147,119 @@ def test_in_a_contest_an_original_and_berth_never_both_have_it(site):
     original.terminate()
     said = original.communicate(timeout=DEADLINE_S)[0].split()
     assert "held" in said and "both" not in said
+
+
+# safe_gpu: one lock for the whole machine, from a look at the GPUs until CUDA has started on them -------------
+
+
+def used_by(*pids) -> str:
+    """A machine of one GPU for each of these, which is used by it; 0 by nobody."""
+    rows = (
+        '[[device]]\nmodel = "H100"\n'
+        + f"[[device.process]]\npid = {pid}\nghost = {str(pid > 1 << 22).lower()}\nused_mib = 500\n"
+        * (pid > 0)
+        for pid in pids
+    )
+    return "".join(rows)
+
+
+STRANGER = (1 << 22) + 1
+
+
+@pytest.fixture
+def beside_safe_gpu(make_lab):
+    """A machine, and the file of the lock, open."""
+    files = []
+
+    def make(machine: str):
+        lab = make_lab(machine)
+        path = lab.directory / "lock"
+        (lab.directory / "site.toml").write_text(f'safe_gpu_locks = ["{path}"]\n')
+        files.append(path.open("w"))
+        return lab, files[-1]
+
+    yield make
+    for file in files:
+        file.close()
+
+
+def is_locked(file) -> bool:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.lockf(file, fcntl.LOCK_UN)
+    return False
+
+
+def leased(lab) -> list:
+    return [d["index"] for d in lab.berth("list", "--json").json["devices"] if d["leases"]]
+
+
+def test_what_an_original_of_safe_gpu_has_chosen_meanwhile_is_not_granted(beside_safe_gpu):
+    lab, file = beside_safe_gpu(used_by(0, 0))
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    waiting = lab.start_berth("run", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES")
+    eventually(lambda: leased(lab) == [0])
+    lab.change(used_by(STRANGER, 0))
+    fcntl.lockf(file, fcntl.LOCK_UN)
+    assert waiting.communicate(timeout=DEADLINE_S)[0] == "1\n"
+
+
+def test_the_lock_of_safe_gpu_is_held_until_the_job_uses_its_gpu(beside_safe_gpu):
+    lab, file = beside_safe_gpu(used_by(0))
+    job = lab.start_berth("run", "--", "sh", "-c", "echo $$; read x", stdin=-1)
+    pid = int(job.stdout.readline())
+    assert is_locked(file)
+    lab.change(used_by(pid))
+    eventually(lambda: not is_locked(file))
+    job.communicate("\n")
+
+
+def test_the_lock_of_safe_gpu_ends_with_the_lease_and_nobody_waits_with_it(beside_safe_gpu):
+    lab, file = beside_safe_gpu(used_by(0))
+    job = lab.start_berth("run", "--", "sh", "-c", "echo $$; read x", stdin=-1)
+    lab.change(used_by(int(job.stdout.readline())))
+    eventually(lambda: not is_locked(file))
+    waiting = lab.start_berth("run", "--", "sh", "-c", "echo; read x", stdin=-1)
+    eventually(lambda: lab.berth("queue", "--json").json["waiters"])
+    assert not is_locked(file)
+    lab.change(used_by(0))
+    job.communicate("\n")
+    assert waiting.stdout.readline() == "\n"
+    assert is_locked(file)
+    waiting.communicate("\n")
+    assert not is_locked(file)
+
+
+def test_inside_of_a_lease_the_lock_of_safe_gpu_is_in_nobodys_way(beside_safe_gpu):
+    lab, _ = beside_safe_gpu(used_by(0, 0))
+    inside = f"{lab.program} run -- sh -c 'echo $CUDA_VISIBLE_DEVICES'"
+    assert lab.berth("run", "--devices", "1", "--", "sh", "-c", inside).out == "1\n"
+
+
+def test_where_nobody_uses_safe_gpu_no_lock_of_it_is_made(make_lab):
+    lab = make_lab("1xH100")
+    (lab.directory / "site.toml").write_text(f'safe_gpu_locks = ["{lab.directory}/lock"]\n')
+    assert lab.berth("run", "--", "true").status == 0
+    assert not (lab.directory / "lock").exists()
+
+
+# A process is no stranger to its own request -----------------------------------------------------------------
+
+
+def asking(lab, around: tuple = ()):
+    """A shell that computes on the only GPU, and then asks for it."""
+    script = f"echo $$; read x; {lab.program} run --no-wait -- echo mine; echo $?"
+    shell = lab.start(*around, "sh", "-c", script, stdin=-1)
+    lab.change(used_by(int(shell.stdout.readline())))
+    return shell.communicate("\n")[0].split()
+
+
+def test_inside_of_a_lease_whoever_asks_by_berth_run_is_no_stranger(make_lab):
+    lab = make_lab(used_by(0))
+    assert asking(lab, (lab.program, "run", "--")) == ["mine", "0"]
+
+
+def test_outside_of_a_lease_it_is(make_lab):
+    assert asking(make_lab(used_by(0))) == ["75"]

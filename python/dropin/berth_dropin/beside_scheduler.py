@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import berth
 
-from berth_dropin import cards, scheduler_locks
+from berth_dropin import asking, cards, scheduler_locks
+from berth_dropin.asking import Granted
 
 LOCKED = "locked by an original gpu_scheduler"
-
-
-class Lease(NamedTuple):
-    held: berth.Lease
-    locks: list
-
-    def release(self) -> None:
-        scheduler_locks.release(self.locks)
-        self.locks.clear()
-        self.held.release()
 
 
 def _locked() -> set:
@@ -31,12 +22,12 @@ def unlocked(uuids: list[str]) -> list[str]:
     return [uuid for uuid in uuids if uuid not in locked]
 
 
-def lease(count: int, uuids: list[str], **asked: Any) -> Lease:
+def lease(count: int, uuids: list[str], **asked: Any) -> Granted:
     """Of `count` of the boards `uuids`. Whoever is welcome to share a board takes no lock of it: it has only one.
 
     Raises as berth.lease; its NotNow also where an original has locked too many of them."""
     if not scheduler_locks.in_use():
-        return Lease(_taken(count, uuids, asked), [])
+        return asking.lease(count, uuids, **asked)
     gpus = cards.usable()
     locked = scheduler_locks.locked(gpus)
     while True:
@@ -45,21 +36,21 @@ def lease(count: int, uuids: list[str], **asked: Any) -> Lease:
             raise berth.NotNow(
                 f"{count} asked for, the rest are {LOCKED}", berth.why(devices=uuids, mask=False)
             )
-        held = _taken(count, free, asked)
+        granted = asking.lease(count, free, **asked)
+        # What is a part of a lease of ours has that one's locks.
+        if asked.get("shared") or granted.around is not None:
+            return granted
         try:
-            locks = [] if asked.get("shared") else scheduler_locks.hold(held.uuids, gpus)
+            locks = scheduler_locks.hold(granted.held.uuids, gpus)
         except BaseException:
-            held.release()
+            granted.release()
             raise
         if locks is not None:
-            return Lease(held, locks)
+            granted.locks = locks
+            return granted
         # An original came between the look and the lease.
-        held.release()
+        granted.release()
         locked = locked | scheduler_locks.locked(gpus)
-
-
-def _taken(count: int, uuids: list[str], asked: dict) -> berth.Lease:
-    return berth.lease(count, devices=uuids, mask=False, set_environ=False, **asked)
 
 
 def reasons(verdicts) -> list[tuple[berth.Device, str]]:

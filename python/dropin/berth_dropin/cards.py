@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import berth
 
-from berth_dropin import scheduler_locks
+from berth_dropin import own, scheduler_locks
 
 # The questions whose failure takes a card out of any offer, whatever its load. They come before all others
 # that a default request can fail.
@@ -26,15 +26,22 @@ class Look:
             for verdict in berth.why(mask=False)
             if verdict.device.uuid and verdict.device.mig is None
         }
+        self._own_holders = {held.pid for held in own.leases(self.verdicts.values())}
         self.locked = scheduler_locks.locked([gpu for gpu in self.gpus if is_usable(gpu)])
 
     def is_on_offer(self, gpu: berth.Device) -> bool:
         """Whether somebody may be pointed to it: it answers, is whole, and nobody has leased it or locked it by an
-        original gpu_scheduler; nor has the site excluded it, and it is of the lease that this process runs in."""
+        original gpu_scheduler, but this program itself; nor has the site excluded it, and it is of the lease that this process runs in."""
         verdict = self.verdicts.get(gpu.uuid)
-        if not is_usable(gpu) or gpu.uuid in self.locked:
+        if not is_usable(gpu) or gpu.uuid in self.locked or verdict is None:
             return False
-        return verdict is not None and verdict.clause not in NOT_ON_OFFER
+        if verdict.clause == "compute_mode" and "prohibited" in verdict.reason:
+            return False
+        return verdict.clause not in NOT_ON_OFFER or self._is_own_lease(verdict)
+
+    def _is_own_lease(self, verdict) -> bool:
+        holders = {culprit.pid for culprit in verdict.culprits}
+        return verdict.clause == "not_leased" and bool(holders) and holders <= self._own_holders
 
     def on_offer(self) -> list[berth.Device]:
         return [gpu for gpu in self.gpus if self.is_on_offer(gpu)]
@@ -65,6 +72,11 @@ def computing(gpu: berth.Device) -> list[berth.Process]:
     """The processes that compute on it, by pid; [] also where the driver does not tell."""
     listed = [process for process in gpu.processes or () if process.kind != "graphics"]
     return sorted(listed, key=lambda process: process.pid)
+
+
+def strangers(gpu: berth.Device) -> list[berth.Process]:
+    """Of these the ones that are not of this program."""
+    return [process for process in computing(gpu) if not own.is_own(process.pid)]
 
 
 def used_with_reserve(gpu: berth.Device) -> int | None:

@@ -12,21 +12,12 @@ import os
 import subprocess
 import sys
 
+import berth
 from berth import _berth
 
-_ASK = """
-import ctypes
-cuda = ctypes.CDLL("libcuda.so.1")
-count, uuid = ctypes.c_int(), (ctypes.c_ubyte * 16)()
-begun = cuda.cuInit(0)
-if begun != 100:  # CUDA_ERROR_NO_DEVICE: the mask hides them all
-    assert begun == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0
-for i in range(count.value):
-    assert cuda.cuDeviceGetUuid(uuid, i) == 0
-    print(bytes(uuid).hex())
-"""
 # Hang guard: a driver that has to wake its boards takes seconds, one that is stuck never answers.
 _DEADLINE_S = 60
+_CANNOT_TELL = (OSError, subprocess.SubprocessError, berth.Error)
 
 
 def _plain(uuid: str) -> str:
@@ -42,7 +33,8 @@ def _asked(values: tuple) -> tuple[str, ...]:
     it may be able to later."""
     given = {name: value for name, value in zip(_VARIABLES, values) if value is not None}
     answer = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", _ASK],
+        # Not the interpreter: in a frozen program that is the program itself, and an embedded one has none.
+        [_berth.program(), "__cuda-order"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL,
@@ -51,7 +43,7 @@ def _asked(values: tuple) -> tuple[str, ...]:
         text=True,
         env={**{name: value for name, value in os.environ.items() if name not in _VARIABLES}, **given},
     )
-    return tuple(answer.stdout.split())
+    return tuple(map(_plain, answer.stdout.split()))
 
 
 def _of_torch() -> tuple[str, ...] | None:
@@ -78,7 +70,7 @@ def ordinals(gpus) -> dict[int, object] | None:
     if order is None:
         try:
             order = _asked(tuple(os.environ.get(name) for name in _VARIABLES))
-        except (OSError, subprocess.SubprocessError):
+        except _CANNOT_TELL:
             return None
     return _numbered(order, gpus)
 
@@ -87,7 +79,7 @@ def unmasked_ordinals(gpus) -> dict[int, object]:
     """The same for a process that has set nothing, as most others have not. Where CUDA cannot tell, by the bus."""
     try:
         return _numbered(_asked((None, None)), gpus)
-    except (OSError, subprocess.SubprocessError):
+    except _CANNOT_TELL:
         return dict(enumerate(gpus))
 
 

@@ -8,6 +8,7 @@ gpu_scheduler."""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import logging
 import os
@@ -15,7 +16,7 @@ import stat
 import time
 from typing import Optional
 
-from berth_dropin import cuda_order
+from berth_dropin import cuda_order, own
 
 logger = logging.getLogger("gpu_scheduler")
 
@@ -130,6 +131,18 @@ def take(gpu_id: int, lock_dir: str) -> Optional[list[int]]:
     return None
 
 
+def takers(gpu_id: int, lock_dir: str) -> set[int]:
+    """The processes that took the locks of a GPU, as far as the kernel tells."""
+    inodes = set()
+    for directory in _directories(lock_dir):
+        with contextlib.suppress(OSError):
+            inodes.add(str(os.stat(path_in(directory, gpu_id)).st_ino))
+    with open("/proc/locks") as lines:
+        held = [line.split() for line in lines]
+    # "1: FLOCK ADVISORY WRITE 4242 08:01:131 0 EOF"; who only waits has "->" after the number.
+    return {int(words[4]) for words in held if words[1] == "FLOCK" and words[5].rpartition(":")[2] in inodes}
+
+
 def is_held(gpu_id: int, lock_dir: str) -> bool:
     for directory in _directories(lock_dir):
         path = path_in(directory, gpu_id)
@@ -146,6 +159,10 @@ def is_held(gpu_id: int, lock_dir: str) -> bool:
     return False
 
 
+def is_held_by_others(gpu_id: int, lock_dir: str) -> bool:
+    return is_held(gpu_id, lock_dir) and not any(own.is_own(pid) for pid in takers(gpu_id, lock_dir))
+
+
 # For those that know GPUs by UUID ---------------------------------------------------------------------------
 
 
@@ -155,9 +172,9 @@ def in_use() -> bool:
 
 
 def locked(gpus) -> set[str]:
-    """The UUIDs of those that somebody has locked."""
+    """The UUIDs of those that somebody else has locked: not this program."""
     # Seldom is any: only then is CUDA asked which GPU bears which number.
-    ids = [gpu_id for gpu_id in range(len(gpus)) if is_held(gpu_id, DIRECTORY)]
+    ids = [gpu_id for gpu_id in range(len(gpus)) if is_held_by_others(gpu_id, DIRECTORY)]
     numbers = cuda_order.unmasked_ordinals(gpus) if ids else {}
     return {numbers[gpu_id].uuid for gpu_id in ids if gpu_id in numbers}
 

@@ -1,5 +1,5 @@
 """What gpu_scheduler tells of the GPUs. Ids count as PyTorch counts; MiB, W and percent; what a board cannot
-tell is None."""
+tell is 0."""
 
 from __future__ import annotations
 
@@ -28,12 +28,15 @@ def numbered() -> dict:
     return dict(enumerate(gpus)) if by_cuda is None else by_cuda
 
 
-def _mib(amount: Optional[int]) -> Optional[int]:
-    return None if amount is None else amount >> 20
+# As the original, which has 0 for what a board does not tell.
 
 
-def _watts(amount_mw: Optional[int]) -> Optional[float]:
-    return None if amount_mw is None else amount_mw / 1000
+def _mib(amount: Optional[int]) -> int:
+    return (amount or 0) >> 20
+
+
+def _watts(amount_mw: Optional[int]) -> float:
+    return (amount_mw or 0) / 1000
 
 
 def described(gpu_id: int, gpu) -> dict:
@@ -45,7 +48,7 @@ def described(gpu_id: int, gpu) -> dict:
         "memory_free": _mib(gpu.memory.free_bytes),
         "power_draw": _watts(gpu.power_mw),
         "power_limit": _watts(gpu.power_limit_mw),
-        "utilization": gpu.utilization_percent,
+        "utilization": gpu.utilization_percent or 0,
     }
 
 
@@ -100,7 +103,6 @@ def _at_most(value: Optional[float], bound: Optional[float]) -> bool:
 def _passes(info: dict, memory_gb: float, power_w: Optional[float], utilization: Optional[float]) -> bool:
     return (
         not is_banned(info["gpu_id"], info["name"])
-        and info["memory_free"] is not None
         and info["memory_free"] >= memory_gb * 1024
         and _at_most(info["power_draw"], power_w)
         and _at_most(info["utilization"], utilization)
@@ -127,7 +129,8 @@ def free_gpus(memory_gb: float, power_w: Optional[float], utilization: Optional[
     return [
         info
         for info, gpu in ((described(gpu_id, gpu), gpu) for gpu_id, gpu in numbered().items())
-        if _passes(info, memory_gb, power_w, utilization)
+        if gpu.memory.free_bytes is not None
+        and _passes(info, memory_gb, power_w, utilization)
         and look.is_on_offer(gpu)
         and not scheduler_locks.is_held(info["gpu_id"], LOCK_DIR)
     ]

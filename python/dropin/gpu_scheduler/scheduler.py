@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import logging
 import math
+import operator
+import os
+import threading
 import time
 from typing import Optional
 
 import berth
 
-from berth_dropin import scheduler_locks
+from berth_dropin import asking, scheduler_locks
 
 from gpu_scheduler import gpu_info
+from gpu_scheduler.gpu_info import find_free_gpus
 
 logger = logging.getLogger("gpu_scheduler")
 
 # How often a GPU that an original has locked is looked at again: its lock tells nobody when it ends.
 RETRY_S = 2.0
 _ANY_COMPANY = 1 << 20
+# MiB, or watts: in place of numbers that no board reaches, such as math.inf.
+_MORE_THAN_ANY = 1 << 30
 
 
 class GPUScheduler:
@@ -51,9 +57,10 @@ class GPUScheduler:
         self.poll_interval = poll_interval
         self.specific_gpus = specific_gpus
         self.timeout = timeout
-        self.num_gpus = num_gpus
+        self.num_gpus = operator.index(num_gpus)
         self.debug_mode = debug_mode
-        self._lease: Optional[berth.Lease] = None
+        self._lease: Optional[asking.Granted] = None
+        self._holder = 0
         self.gpu_ids: list = []
         self.locks: list = []
         self._place: tuple = ()
@@ -99,10 +106,11 @@ class GPUScheduler:
                 locked = {gpu_id for gpu_id in locked if scheduler_locks.is_held(gpu_id, gpu_info.LOCK_DIR)}
                 continue
             by_uuid = {gpu.uuid: gpu_id for gpu_id, gpu in numbers.items()}
-            ids = sorted(by_uuid[uuid] for uuid in lease.uuids)
-            held_by_others = self._lock(ids)
+            ids = sorted(by_uuid[uuid] for uuid in lease.held.uuids)
+            held_by_others = self._lock(ids, is_part=lease.around is not None)
             if not held_by_others:
-                self._lease, self.gpu_ids = lease, ids
+                self._lease, self.gpu_ids, self._holder = lease, ids, os.getpid()
+                _of_this_thread().append(lease.id)
                 self._announce(ids, numbers)
                 return ids
             lease.release()
@@ -114,6 +122,9 @@ class GPUScheduler:
     def _candidates(self, locked: set) -> dict:
         """Id -> device, of those that this request may ever have."""
         wanted = None if self.specific_gpus is None else set(self.specific_gpus)
+        if find_free_gpus is not gpu_info.find_free_gpus:  # a program has put its own in its place
+            found = {info["gpu_id"] for info in find_free_gpus()}
+            wanted = found if wanted is None else wanted & found
         return {
             gpu_id: gpu
             for gpu_id, gpu in gpu_info.numbered().items()
@@ -122,45 +133,50 @@ class GPUScheduler:
             and (self.debug_mode or not gpu_info.is_banned(gpu_id, gpu.name))
         }
 
-    def _ask(self, numbers: dict, wait: float) -> berth.Lease:
+    def _ask(self, numbers: dict, wait: float) -> asking.Granted:
         if len(numbers) < self.num_gpus:
             raise berth.Impossible(f"{self.num_gpus} asked for, and there are {len(numbers)} to choose among")
-        asked = {"devices": [gpu.uuid for gpu in numbers.values()], "mask": False, "set_environ": False}
+        uuids = [gpu.uuid for gpu in numbers.values()]
         if self.debug_mode:
             company = {"shared": True, "processes": _ANY_COMPANY, "order": "index"}
-            return berth.lease(self.num_gpus, wait=0, note="gpu_scheduler debug", **company, **asked)
+            return asking.lease(self.num_gpus, uuids, wait=0, note=asking.SCHEDULER_DEBUG, **company)
         where = self._thresholds(list(numbers.values()))
-        return berth.lease(
+        return asking.lease(
             self.num_gpus,
+            uuids,
             where=where or None,
             wait=wait,
             on_wait=self._report_wait,
-            note="gpu_scheduler",
-            **asked,
+            note=asking.SCHEDULER,
+            # It would wait for these for ever: only this thread can leave their blocks.
+            beside=tuple(_of_this_thread()),
         )
 
     def _thresholds(self, gpus) -> str:
         """The bounds as an expression. A board that lacks a reading is not judged by it."""
         asked = []
         if self.memory_free_threshold_gb > 0:
-            asked.append((f"free >= {math.ceil(self.memory_free_threshold_gb * 1024)}MiB", []))
-        if self.power_threshold_w is not None:
-            asked.append((f"power <= {self.power_threshold_w}W", _without(gpus, "power_mw")))
+            mib = min(float(self.memory_free_threshold_gb) * 1024, _MORE_THAN_ANY)
+            asked.append((f"free >= {math.ceil(mib)}MiB", []))
+        if self.power_threshold_w is not None and self.power_threshold_w < _MORE_THAN_ANY:
+            asked.append((f"power <= {_decimal(self.power_threshold_w)}W", _without(gpus, "power_mw")))
         if self.utilization_threshold_percent is not None and self.utilization_threshold_percent < 100:
-            bound = self.utilization_threshold_percent
+            bound = _decimal(self.utilization_threshold_percent)
             asked.append((f"util <= {bound}", _without(gpus, "utilization_percent")))
         return " and ".join(
             "(" + " or ".join([condition, *(f'uuid = "{gpu.uuid}"' for gpu in exempt)]) + ")"
             for condition, exempt in asked
         )
 
-    def _lock(self, ids: list) -> set:
-        """Takes the lock files of all; or of none, and returns the ids of those that others hold."""
+    def _lock(self, ids: list, is_part: bool) -> set:
+        """Takes the lock files of all; or of none, and returns the ids of those that others hold. A part of a lease that
+        this program has may find them locked by that one."""
         taken, refused = [], set()
         for gpu_id in ids:
             locks = scheduler_locks.take(gpu_id, gpu_info.LOCK_DIR)
             if locks is None:
-                refused.add(gpu_id)
+                if not is_part or scheduler_locks.is_held_by_others(gpu_id, gpu_info.LOCK_DIR):
+                    refused.add(gpu_id)
             else:
                 taken += locks
         if refused:
@@ -182,7 +198,7 @@ class GPUScheduler:
                 self._prefix(),
                 gpu_id,
                 info["name"],
-                (info["memory_free"] or 0) / 1024,
+                info["memory_free"] / 1024,
                 info["power_draw"],
                 info["utilization"],
             )
@@ -226,13 +242,33 @@ class GPUScheduler:
         self.prev_device = None
 
     def _give_back(self) -> None:
-        scheduler_locks.release(self.locks)
+        # A fork that leaves the block leaves its parent in there.
+        if self._holder in (0, os.getpid()):
+            scheduler_locks.release(self.locks)
+            if self._lease is not None:
+                if self._lease.id in (mine := _of_this_thread()):
+                    mine.remove(self._lease.id)
+                self._lease.release()
+                logger.info("Released GPUs: %s", self.gpu_ids)
+        self._holder = 0
+        self._lease = None
         self.locks = []
-        if self._lease is not None:
-            self._lease.release()
-            logger.info("Released GPUs: %s", self.gpu_ids)
-            self._lease = None
         self.gpu_ids = []
+
+
+_blocks = threading.local()
+
+
+def _of_this_thread() -> list[str]:
+    """The ids of the leases of the blocks that this thread is inside of."""
+    if not hasattr(_blocks, "leases"):
+        _blocks.leases = []
+    return _blocks.leases
+
+
+def _decimal(bound) -> str:
+    """Without an exponent. Readings are at least a thousandth, and a negative bound admits none."""
+    return f"{float(bound):.6f}" if bound >= 0 else "0"
 
 
 def _without(gpus, reading: str) -> list:

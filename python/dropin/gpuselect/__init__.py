@@ -10,7 +10,8 @@ only looks.
 
 from berth_dropin.beside import warn_of_original
 
-from gpuselect.selection import GpuInfo, __filter_gpus, gpuselect, gpustatus  # noqa: F401, as the original has it
+from gpuselect import nvmlgpuselect  # noqa: F401, as the original has it
+from gpuselect.selection import GpuInfo, __filter_gpus, gpuselect, gpustatus  # noqa: F401, likewise
 
 __all__ = ["GpuInfo", "gpuselect", "gpustatus"]
 

@@ -9,7 +9,7 @@ import sys
 
 import berth
 from berth import _berth
-from berth_dropin import beside_scheduler
+from berth_dropin import beside_scheduler, safe_gpu_files
 
 from gpuselect.selection import Question, check, logger, look, request, shortage
 
@@ -78,6 +78,8 @@ def _run(question: Question, command: list[str]) -> None:
         words += ["--shared", "--processes", str(made["processes"])]
     program = _berth.program()
     os.environ["PYTHONUNBUFFERED"] = "1"
+    name, _, files = safe_gpu_files.variable().partition("=")
+    os.environ[name] = files
     os.execv(program, [program, *words, "--", *command])
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import operator
 import os
 import random
 import threading
 from typing import Callable, NamedTuple, Optional, Union
 
 import berth
-from berth_dropin import beside_scheduler, cards, mask
+from berth_dropin import asking, beside_scheduler, cards, mask
 
 from gpuselect import inherited
 from gpuselect.status import GpuInfo, describe, gpustatus
@@ -40,6 +41,7 @@ class Question(NamedTuple):
 
 def check(question: Question) -> Question:
     """The question with its devices in a list and its count made to fit them. Raises on nonsense."""
+    question = question._replace(count=operator.index(question.count))
     if question.count < 1:
         raise Exception("GPU count must be >= 1")
     if question.devices is not None and question.name is not None:
@@ -67,20 +69,21 @@ def _named(question: Question) -> list:
     return []
 
 
-def _filters(question: Question) -> list:
-    """Name and predicate of each filter, in the order in which they are applied."""
+def _filters(question: Question, own: dict[int, int]) -> list:
+    """Name and predicate of each filter, in the order in which they are applied. `own`: how many processes of this
+    program are on a GPU, which do not count."""
     if question.selector is not None:
         return [("Selector", question.selector)]
     return [
         *_named(question),
         ("Utilization", lambda gpu: gpu.util is not None and gpu.util <= question.util),
         ("Memory utilization", lambda gpu: gpu.mem_util is not None and gpu.mem_util <= question.mem_util),
-        ("Processes", lambda gpu: gpu.processes <= question.processes),
+        ("Processes", lambda gpu: gpu.processes - own.get(gpu.device, 0) <= question.processes),
     ]
 
 
-def _filtered(question: Question, infos: list[GpuInfo]) -> list[GpuInfo]:
-    for name, admits in _filters(question):
+def _filtered(question: Question, infos: list[GpuInfo], own: dict[int, int]) -> list[GpuInfo]:
+    for name, admits in _filters(question, own):
         passed = [info for info in infos if admits(info)]
         logger.debug("%s filter matched %d / %d GPUs", name, len(passed), len(infos))
         infos = passed
@@ -98,8 +101,8 @@ def __filter_gpus(
     selector: Optional[Callable[[GpuInfo], bool]],
 ) -> list[GpuInfo]:
     """Of `gpu_info` those that pass, chosen at random down to `count`. The original's own tests ask it."""
-    left = _filtered(Question(count, devices, name, util, mem_util, processes, selector), gpu_info)
-    return left if count > len(left) else random.SystemRandom().sample(left, count)
+    left = _filtered(Question(count, devices, name, util, mem_util, processes, selector), gpu_info, {})
+    return left if count > len(left) else random.sample(left, count)
 
 
 def _admitted(question: Question) -> dict[str, GpuInfo]:
@@ -113,7 +116,8 @@ def _admitted(question: Question) -> dict[str, GpuInfo]:
     infos = {gpu.uuid: describe(gpu) for gpu in gpus if cards.is_usable(gpu)}
     for info in infos.values():
         logger.debug("Device %d: %s", info.device, info)
-    left = _filtered(question, list(infos.values()))
+    own = {gpu.index: len(cards.computing(gpu)) - len(cards.strangers(gpu)) for gpu in gpus}
+    left = _filtered(question, list(infos.values()), own)
     logger.debug("GPUs left after filtering (%d requested): %d", question.count, len(left))
     return {uuid: info for uuid, info in infos.items() if info in left}
 
@@ -129,7 +133,8 @@ def request(question: Question) -> dict:
     company = question.processes
     if question.selector is not None:
         company = max(info.processes for info in admitted.values())
-    made = {"devices": list(admitted), "order": "random"}
+    # As the original's choice: a program that has called random.seed chooses the same again.
+    made = {"devices": list(admitted), "order": "random", "seed": random.getrandbits(31)}
     return made if company == 0 else {**made, "processes": company, "shared": True}
 
 
@@ -143,7 +148,7 @@ def shortage(question: Question, admitted: list[str], refusal: berth.Error) -> S
     return Shortage("; ".join([text, *taken]))
 
 
-_held: Optional[beside_scheduler.Lease] = None
+_held: Optional[asking.Granted] = None
 _holder: Optional[int] = None
 _holding = threading.Lock()
 
@@ -186,7 +191,7 @@ def _replace_lease(question: Question) -> str:
         asked = request(question)
         admitted = asked.pop("devices")
         try:
-            _held = beside_scheduler.lease(question.count, admitted, wait=0, note=inherited.NOTE, **asked)
+            _held = beside_scheduler.lease(question.count, admitted, wait=0, note=asking.GPUSELECT, **asked)
         except (berth.NotNow, berth.Impossible) as refusal:
             raise shortage(question, admitted, refusal) from None
         _holder = os.getpid()

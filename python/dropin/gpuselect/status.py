@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple, Optional
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from berth_dropin import cards
 
@@ -24,31 +25,40 @@ _NOT_THROTTLING = 0x1 | 0x2 | 0x100
 
 
 class GpuInfo(NamedTuple):
-    """A GPU at one instant. What the board cannot tell is None, as the fan speed of one that has no fan."""
+    """A GPU at one instant. What the board cannot tell is None, as the fan speed of one that has no fan. The types are
+    those of the original, with which selectors were written."""
 
     device: int  # index in PCI bus order
     name: str
-    util: Optional[int]  # percent
-    mem_util: Optional[int]  # percent of time with memory traffic
-    mem_free: Optional[int]  # bytes, as the next two
-    mem_used: Optional[int]
-    mem_total: Optional[int]
+    util: int  # percent
+    mem_util: int  # percent of time with memory traffic
+    mem_free: int  # bytes, as the next two
+    mem_used: int
+    mem_total: int
     processes: int  # that compute
-    fan_speed: Optional[int]  # percent
-    effective_power_limt: Optional[int]  # mW
-    performance_state: Optional[int]  # 0 is the fastest
-    power_usage: Optional[int]  # mW
-    temperature: Optional[int]  # °C
-    is_throttling: Optional[int]  # 0 or 1
+    fan_speed: int  # percent
+    effective_power_limt: int  # mW
+    performance_state: int  # 0 is the fastest
+    power_usage: int  # mW
+    temperature: int  # °C
+    is_throttling: int  # 0 or 1
 
 
 class GpuStatus(dict):
-    """A GPU at one instant, as the document has it: a dict. What a GpuInfo has is there as well, by attribute and by
-    position."""
+    """A GPU at one instant, as the document has it: a dict. It is also the tuple that the original gives: a GpuInfo has its
+    fields by attribute and by position, can be unpacked and is hashable."""
 
     def __init__(self, info: GpuInfo):
         super().__init__((key, getattr(info, field)) for key, field in _KEYS.items())
         self._info = info
+
+    # For isinstance; what it is otherwise, json and data frames see.
+    @property
+    def __class__(self) -> type:
+        return GpuInfo
+
+    def __reduce__(self) -> tuple:
+        return GpuStatus, (self._info,)
 
     def __getattr__(self, name: str) -> Any:
         # A copy that is still being made has no info, and must not ask itself for it.
@@ -58,6 +68,20 @@ class GpuStatus(dict):
 
     def __getitem__(self, key: Any) -> Any:
         return self._info[key] if isinstance(key, (int, slice)) else super().__getitem__(key)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._info)
+
+    def __len__(self) -> int:
+        return len(self._info)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is GpuStatus:
+            return self._info == other._info
+        return self._info == other if isinstance(other, tuple) else super().__eq__(other)
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(self._info)
 
 
 def describe(gpu) -> GpuInfo:
@@ -94,6 +118,7 @@ def _visible(gpus: list) -> list:
 
 
 def gpustatus(only_cvd: bool = True) -> list[GpuStatus]:
-    """All GPUs, or with `only_cvd` those that CUDA_VISIBLE_DEVICES names. Raises berth.NoDriver."""
-    gpus = cards.gpus()
+    """All GPUs, or with `only_cvd` those that CUDA_VISIBLE_DEVICES names. One that is lost or split is left out. Raises
+    berth.NoDriver."""
+    gpus = cards.usable()
     return [GpuStatus(describe(gpu)) for gpu in (_visible(gpus) if only_cvd else gpus)]

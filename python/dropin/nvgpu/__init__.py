@@ -9,12 +9,20 @@ It only looks: nothing is held for the caller, and a GPU that somebody leased is
 
 from __future__ import annotations
 
+import berth
 from berth_dropin import cards
 from berth_dropin.beside import warn_of_original
 
 __all__ = ["available_gpus", "gpu_info"]
 
 warn_of_original("nvgpu")
+
+
+def _run_cmd(cmd: list[str]) -> list[str]:
+    """The lines that a command prints, which programs of the original ask for; ours runs none."""
+    import subprocess
+
+    return subprocess.check_output(cmd).decode("UTF-8").split("\n")
 
 
 def _described(gpu) -> dict:
@@ -29,6 +37,14 @@ def _described(gpu) -> dict:
     }
 
 
+def boards() -> list:
+    """All of this machine. Raises berth.NoDriver, also where the driver knows none: nobody can compute there."""
+    found = cards.gpus()
+    if not found:
+        raise berth.NoDriver("the driver knows no GPU on this machine")
+    return found
+
+
 def _known(gpus) -> list:
     return [gpu for gpu in gpus if gpu.memory.total_bytes and gpu.memory.used_bytes is not None]
 
@@ -36,7 +52,7 @@ def _known(gpus) -> list:
 def gpu_info() -> list[dict]:
     """A dict a GPU: index (str), type, uuid, mem_used and mem_total (MiB), mem_used_percent. One that does not
     answer is left out. Raises berth.NoDriver."""
-    return [_described(gpu) for gpu in _known(cards.gpus())]
+    return [_described(gpu) for gpu in _known(boards())]
 
 
 def _priority(gpu, idle: bool) -> tuple:
@@ -46,6 +62,7 @@ def _priority(gpu, idle: bool) -> tuple:
 def available_gpus(max_used_percent: float = 20.0) -> list[str]:
     """Indices of the GPUs whose memory is used to at most `max_used_percent` and that nobody leased: those that
     nobody uses first, of them the most capable, then those with the most free memory. Raises berth.NoDriver."""
+    boards()
     look = cards.Look()
     best_first = sorted(
         _known(look.on_offer()), key=lambda gpu: _priority(gpu, look.is_idle(gpu)), reverse=True

@@ -7,6 +7,9 @@ import socket
 from nvgpu.list_gpus import device_statuses
 
 
+hostname = socket.gethostname()  # a program may set another
+
+
 def machine_status() -> dict:
     """{"hostname": …, "gpus": device_statuses()}. Raises berth.NoDriver."""
-    return {"hostname": socket.gethostname(), "gpus": device_statuses()}
+    return {"hostname": hostname, "gpus": device_statuses()}

@@ -61,6 +61,16 @@ def _what_keeps_it(gpu):
     return "split by MIG" if gpu.mig_enabled else None
 
 
+def _user(process) -> str:
+    """A user that no directory knows has a number at least; "?" is who cannot be told at all."""
+    if process.user:
+        return process.user
+    try:
+        return str(os.stat(f"/proc/{process.pid}").st_uid)
+    except OSError:
+        return "?"
+
+
 def _status(gpu, look: cards.Look) -> dict:
     processes = cards.computing(gpu)
     started = [process.started_at_s for process in processes if process.started_at_s is not None]
@@ -70,7 +80,7 @@ def _status(gpu, look: cards.Look) -> dict:
         "type": gpu.name or "?",
         "is_available": not processes and look.is_on_offer(gpu),
         "pids": ",".join(str(process.pid) for process in processes),
-        "users": ",".join([process.user or "?" for process in processes] or look.lessees(gpu)),
+        "users": ",".join([_user(process) for process in processes] or look.lessees(gpu)),
         "running_since": humanized(time.time() - min(started)) if started else None,
         "utilization": gpu.utilization_percent,
         "memory": Memory(memory.total_bytes, memory.free_bytes, cards.used_with_reserve(gpu)),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.client
 import json
+import netrc
+import os
 import socket
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
@@ -64,15 +68,31 @@ class _SecureHandler(urllib.request.HTTPSHandler):
         return self.do_open(_SecureConnection, request)
 
 
-# An agent is a machine of one's own network: a proxy for the outside has no way to it.
-_direct = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Handler, _SecureHandler)
+def _with_login(url: str) -> tuple[str, str]:
+    """The URL without "user:password@", and what the header Authorization says for these, or for what ~/.netrc ($NETRC)
+    has for the host; "" for nothing."""
+    parts = urllib.parse.urlsplit(url)
+    user, password = parts.username, parts.password or ""
+    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    if user is None:
+        with contextlib.suppress(OSError, netrc.NetrcParseError):
+            found = netrc.netrc(os.environ.get("NETRC")).authenticators(parts.hostname or "")
+            if found is not None:
+                user, password = found[0], found[2] or ""
+    if not user:
+        return bare, ""
+    pair = f"{urllib.parse.unquote(user)}:{urllib.parse.unquote(password)}"
+    return bare, "Basic " + base64.b64encode(pair.encode()).decode()
 
 
 def _fetched(url: str, token) -> dict:
-    request = urllib.request.Request(url)
-    if token:
-        request.add_header("Authorization", f"Bearer {token}")
-    with _direct.open(request, timeout=TIMEOUT_S) as answer:
+    bare, login = _with_login(url)
+    request = urllib.request.Request(bare)
+    if token or login:
+        request.add_header("Authorization", f"Bearer {token}" if token else login)
+    # With the proxies that the environment names, as the original has it; no_proxy names who needs none.
+    opener = urllib.request.build_opener(_Handler, _SecureHandler)
+    with opener.open(request, timeout=TIMEOUT_S) as answer:
         text = answer.read(_MOST_BYTES + 1)
     if len(text) > _MOST_BYTES:
         raise ValueError("too long")

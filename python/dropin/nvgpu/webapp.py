@@ -26,6 +26,10 @@ if os.environ.get("NVGPU_CLUSTER_CFG"):
     app.config.from_envvar("NVGPU_CLUSTER_CFG")
 
 
+_AGENTS_OF_START = app.config["AGENTS"]
+agents = _AGENTS_OF_START  # the list that the pages ask; a program may set another
+
+
 def _given_token() -> str:
     if request.authorization is not None and request.authorization.password:
         return request.authorization.password
@@ -41,8 +45,9 @@ def _admit():
 
 
 def _reports() -> tuple:
-    agents = list(app.config["AGENTS"])
-    return agents, gather_reports(agents, app.config["TOKEN"])
+    # Whichever of the two a program has changed.
+    asked = list(agents if app.config["AGENTS"] is _AGENTS_OF_START else app.config["AGENTS"])
+    return asked, gather_reports(asked, app.config["TOKEN"])
 
 
 def _asks_for_the_original() -> bool:

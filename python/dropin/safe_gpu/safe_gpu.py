@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
+import operator
 import os
 import time
+from collections.abc import Iterable
 from typing import Any, Callable, Optional
 
 import berth
-from berth_dropin import beside_scheduler, cards, mask
+from berth_dropin import asking, beside_scheduler, cards, mask, safe_gpu_files
+from berth_dropin.safe_gpu_files import LOCK_FILENAME
 from berth_dropin.beside import warn_of_original
 
 from safe_gpu import lock
-from safe_gpu.lock import LOCK_FILENAME
 from safe_gpu.placeholders import (
     PyCudaPlaceholder,
     PytorchPlaceholder,
@@ -27,9 +30,12 @@ __all__ = [
     "NvidiasmiError",
     "PyCudaPlaceholder",
     "PytorchPlaceholder",
+    "SafeLock",
+    "SafeUmask",
     "TensorflowPlaceholder",
     "claim_gpus",
     "get_free_gpus",
+    "get_nvidia_smi_value",
     "gpu_owner",
     "is_single_gpu_display_mode",
     "pytorch_placeholder",
@@ -67,10 +73,56 @@ def get_free_gpus() -> list[str]:
     return [str(gpu.index) for gpu in cards.Look().on_offer() if not cards.computing(gpu)]
 
 
+_our_free_gpus = get_free_gpus
+
+
 def is_single_gpu_display_mode() -> bool:
     """Whether the only GPU of this machine also drives the display."""
     gpus = _gpus()
     return len(gpus) == 1 and bool(gpus[0].display_active)
+
+
+# What programs of the original import beside its owners; ours has no use for them.
+
+
+class SafeLock:
+    """A record lock on an open file, for a block."""
+
+    def __init__(self, fd: Any, logger: Any = None):
+        self.logger = logger if logger else logging
+        self._fd = fd
+
+    def __enter__(self) -> None:
+        self.logger.info("acquiring lock")
+        fcntl.lockf(self._fd, fcntl.LOCK_EX)
+        self.logger.info("lock acquired")
+
+    def __exit__(self, *exception: object) -> None:
+        fcntl.lockf(self._fd, fcntl.LOCK_UN)
+        self.logger.info("lock released")
+
+
+class SafeUmask:
+    """A umask for a block."""
+
+    def __init__(self, working_mask: int):
+        self.old_mask: Optional[int] = None
+        self.working_mask = working_mask
+
+    def __enter__(self) -> None:
+        self.old_mask = os.umask(self.working_mask)
+
+    def __exit__(self, *exception: object) -> None:
+        if self.old_mask is not None:
+            os.umask(self.old_mask)
+
+
+def get_nvidia_smi_value(nvidia_smi_lines: Iterable[str], key: str) -> str:
+    """The last word of the first of these lines that has the key; KeyError where none has."""
+    for line in nvidia_smi_lines:
+        if key in line:
+            return line.split()[-1]
+    raise KeyError(f'"{key}" not found in the provided nvidia-smi output')
 
 
 class GPUOwner:
@@ -93,6 +145,7 @@ class GPUOwner:
         *,
         wait: Any = 0,
     ):
+        nb_gpus = operator.index(nb_gpus)
         if nb_gpus < 0:
             raise ValueError(f"nb_gpus must be 0 or more, not {nb_gpus}")
         self.logger = logging if logger is None else logger
@@ -100,7 +153,9 @@ class GPUOwner:
         self.placeholder_fn = PytorchPlaceholder(self.logger) if placeholder_fn is None else placeholder_fn
         self.devices_taken: list[int] = []
         self.placeholders: list = []
-        self._lease: Optional[beside_scheduler.Lease] = None
+        self._lease: Optional[asking.Granted] = None
+        self._visible = ""
+        self._uuids: tuple = ()
         mask.check_effective()
         if is_single_gpu_display_mode():
             self._claim_the_display(nb_gpus)
@@ -115,11 +170,11 @@ class GPUOwner:
 
     def _claim(self, nb_gpus: int, wait: Any) -> None:
         if nb_gpus == 0:
-            with lock.held(self.logger):
+            with lock.held(LOCK_FILENAME, self.logger):
                 mask.put("")
                 self.logger.info("Set CUDA_VISIBLE_DEVICES=")
         elif wait == 0:
-            with lock.held(self.logger):
+            with lock.held(LOCK_FILENAME, self.logger):
                 self._occupy(_leased(nb_gpus, 0))
         else:
             while not self._claim_in_line(nb_gpus, wait):
@@ -128,10 +183,12 @@ class GPUOwner:
     def _claim_in_line(self, nb_gpus: int, wait: Any) -> bool:
         """Stands in Berth's line without the lock of the original, which would keep all others out for so long. So
         an original can come between; then the answer is no."""
-        lease = _leased(nb_gpus, wait)
+        # The lock that Berth would take for us would be in our own way.
+        with safe_gpu_files.held_here():
+            lease = _leased(nb_gpus, wait)
         try:
-            with lock.held(self.logger):
-                if any(cards.computing(gpu) for gpu in cards.gpus() if gpu.uuid in lease.held.uuids):
+            with lock.held(LOCK_FILENAME, self.logger):
+                if any(cards.strangers(gpu) for gpu in cards.gpus() if gpu.uuid in lease.held.uuids):
                     lease.release()
                     return False
                 self._occupy(lease)
@@ -140,17 +197,24 @@ class GPUOwner:
             raise
         return True
 
-    def _occupy(self, lease: beside_scheduler.Lease) -> None:
+    def _occupy(self, lease: asking.Granted) -> None:
         try:
             self._lease = lease
-            self.allocate_gpus(list(lease.held.ids), lease.held.visible_devices)
+            self._visible, self._uuids = lease.held.visible_devices, lease.held.uuids
+            # A subclass may have its own, with this one argument, which the original gives it as texts.
+            self.allocate_gpus([str(index) for index in lease.held.ids])
         except BaseException:
             self._lease = None
             lease.release()
             raise
 
-    def allocate_gpus(self, gpu_device_numbers: list[int], visible_devices: Optional[str] = None) -> None:
-        mask.put(",".join(map(str, gpu_device_numbers)) if visible_devices is None else visible_devices)
+    def allocate_gpus(self, gpu_device_numbers: list) -> None:
+        """Sets the mask to GPUs that are leased, and occupies them."""
+        if self._uuids and os.environ.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID") != "PCI_BUS_ID":
+            # Only names mean the same GPUs in another order, which is the program's.
+            os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(self._uuids)
+        else:
+            mask.put(self._visible or ",".join(map(str, gpu_device_numbers)))
         self.logger.info(f"Set CUDA_VISIBLE_DEVICES={os.environ['CUDA_VISIBLE_DEVICES']}")
         time.sleep(self.debug_sleep)
         for ordinal in range(len(gpu_device_numbers)):
@@ -161,32 +225,36 @@ class GPUOwner:
             except Exception:
                 self.logger.error(_ADVICE)
                 raise
-        self.devices_taken = gpu_device_numbers
+        self.devices_taken.extend(map(int, gpu_device_numbers))
 
     def release_gpus(self) -> None:
         """Lets go of the placeholders, as far as their toolkit can, and of the lease."""
         release = getattr(self.placeholder_fn, "release", None)
         try:
-            for ordinal, placeholder in enumerate(self.placeholders):
-                self.logger.info(f"Releasing placeholder on CUDA device: {ordinal}")
+            for device, placeholder in zip(self.devices_taken, self.placeholders):
+                self.logger.info(f"Releasing placeholder on CUDA device: {device}")
                 if release is not None:
                     release(placeholder)
         finally:
-            self.placeholders = []
             if self._lease is not None:
                 self._lease.release()
                 self._lease = None
 
 
-def _leased(count: int, wait: Any, **company: Any) -> beside_scheduler.Lease:
+def _leased(count: int, wait: Any, **company: Any) -> asking.Granted:
     """Whole boards. Raises RuntimeError when too few are free."""
     boards = [gpu.uuid for gpu in _gpus() if cards.is_usable(gpu)]
+    if get_free_gpus is not _our_free_gpus:  # a program has put its own in its place
+        free = get_free_gpus()
+        boards = [gpu.uuid for gpu in _gpus() if gpu.uuid in boards and str(gpu.index) in free]
     try:
         if len(boards) < count:
             raise berth.Impossible(
                 f"{count} asked for, and this machine has {len(boards)}", _verdicts(boards)
             )
-        return beside_scheduler.lease(count, boards, order="index", wait=wait, note="safe_gpu", **company)
+        return beside_scheduler.lease(
+            count, boards, order="index", wait=wait, note=asking.SAFE_GPU, **company
+        )
     except (berth.NotNow, berth.TimedOut, berth.Impossible) as refusal:
         raise RuntimeError(_too_few(count, refusal)) from None
 

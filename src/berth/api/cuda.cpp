@@ -2,8 +2,10 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <array>
 #include <utility>
 
 namespace berth {
@@ -11,6 +13,7 @@ namespace {
 
 constexpr const char* kLibrary = "libcuda.so.1";
 constexpr int kNotInitialized = 3;  // CUDA_ERROR_NOT_INITIALIZED
+constexpr int kNoDevice = 100;      // CUDA_ERROR_NO_DEVICE: the mask hides them all
 // As much as the driver gives out at the least.
 constexpr std::size_t kBlockBytes = 2 << 20;
 
@@ -89,6 +92,32 @@ bool cuda_is_up() {
   const bool up = device_count != nullptr && device_count(&count) != kNotInitialized;
   ::dlclose(library);
   return up;
+}
+
+Result<std::vector<std::string>> cuda_order() {
+  using Uuid = std::array<unsigned char, 16>;
+  void* library = ::dlopen(kLibrary, RTLD_NOW);
+  if (library == nullptr)
+    return fail(ErrorCode::no_driver, fmt::format("CUDA's driver library cannot be loaded: {}", ::dlerror()));
+  const auto init = reinterpret_cast<int (*)(unsigned)>(::dlsym(library, "cuInit"));
+  const auto count_devices = reinterpret_cast<int (*)(int*)>(::dlsym(library, "cuDeviceGetCount"));
+  const auto uuid_of = reinterpret_cast<int (*)(Uuid*, int)>(::dlsym(library, "cuDeviceGetUuid"));
+  if (init == nullptr || count_devices == nullptr || uuid_of == nullptr)
+    return fail(ErrorCode::no_driver, fmt::format("this {} is too old to say how it counts", kLibrary));
+  std::vector<std::string> order;
+  const int begun = init(0);
+  if (begun == kNoDevice) return order;
+  int count = 0;
+  if (begun != 0 || count_devices(&count) != 0)
+    return fail(ErrorCode::failure, fmt::format("CUDA does not start (error {})", begun));
+  for (int number = 0; number < count; ++number) {
+    Uuid uuid{};
+    if (uuid_of(&uuid, number) != 0) return fail(ErrorCode::failure, "CUDA does not tell a device's UUID");
+    std::string text = fmt::format("{:02x}", fmt::join(uuid, ""));
+    for (const std::size_t dash : {8, 13, 18, 23}) text.insert(dash, "-");
+    order.push_back("GPU-" + text);
+  }
+  return order;
 }
 
 Result<CudaPlaceholder> CudaPlaceholder::take(const std::vector<std::size_t>& ordinals) {

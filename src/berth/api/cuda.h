@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "berth/core/error.h"
@@ -13,6 +14,10 @@ namespace berth {
 /// Whether CUDA is up in this process. If so, CUDA has read CUDA_VISIBLE_DEVICES and does not look at it
 /// again. Asks the driver's library if it is loaded, and never loads it.
 bool cuda_is_up();
+
+/// The UUIDs of the devices in the order in which CUDA numbers them in this process, as "GPU-…". It brings
+/// CUDA up, so a program asks in a process of its own. Error: `no_driver`; `failure`, with CUDA's reason.
+Result<std::vector<std::string>> cuda_order();
 
 /// A primary context and a small block of memory on each of some devices, so that tools that look at
 /// processes instead of leases see that the devices are in use. It brings CUDA up in this process, and CUDA

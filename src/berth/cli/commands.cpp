@@ -43,6 +43,8 @@ std::unique_ptr<Command> make_probe();
 std::unique_ptr<Command> make_lease_helper();
 std::unique_ptr<Command> make_envoy();
 std::unique_ptr<Command> make_terminal_keeper();
+std::unique_ptr<Command> make_until_used();
+std::unique_ptr<Command> make_cuda_order();
 std::unique_ptr<Command> make_conduct();
 std::unique_ptr<Command> make_leases();
 std::unique_ptr<Command> make_job_runner();
@@ -90,6 +92,8 @@ constexpr auto kRows = std::to_array<Row>({
     {"help", "", "explain a command", false, make_help},
     {"__probe", "", "", false, make_probe},
     {"__lease", "", "", true, make_lease_helper},
+    {"__until-used", "", "", false, make_until_used},
+    {"__cuda-order", "", "", false, make_cuda_order},
     {"__envoy", "", "", true, make_envoy},
     {"__terminal", "", "", false, make_terminal_keeper},
     {"__conduct", "", "", true, make_conduct},

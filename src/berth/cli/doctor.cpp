@@ -16,6 +16,7 @@
 #include "berth/cli/question.h"
 #include "berth/core/device_memory.h"
 #include "berth/core/job_mask.h"
+#include "berth/core/original_locks.h"
 #include "berth/core/selector.h"
 #include "berth/core/units.h"
 #include "berth/lease/directory_health.h"
@@ -309,9 +310,10 @@ std::string policy_in_words(const SitePolicy& policy) {
   if (!policy.host.name.empty()) text += fmt::format("; this machine is called {}", policy.host.name);
   if (!policy.host.labels.empty())
     text += fmt::format("; its labels: {}", fmt::join(policy.host.labels, ", "));
-  if (!policy.gpu_scheduler_locks.empty())
-    text += fmt::format("; the locks of originals of gpu_scheduler count: {}",
-                        fmt::join(policy.gpu_scheduler_locks, ", "));
+  for (const OriginalLock& row : kOriginalLocks) {
+    if (const auto& paths = policy.*row.paths; !paths.empty())
+      text += fmt::format("; the locks of originals of {} count: {}", row.program, fmt::join(paths, ", "));
+  }
   if (policy.default_wait_s)
     text += fmt::format("; a wait lasts at most {}", duration_for_people(*policy.default_wait_s));
   if (policy.commands != CommandTelling::full)

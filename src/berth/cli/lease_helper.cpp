@@ -17,6 +17,7 @@
 #include "berth/api/berth.h"
 #include "berth/api/lease_wire.h"
 #include "berth/cli/command.h"
+#include "berth/cli/until_used.h"
 #include "berth/lease/session.h"
 #include "berth/render/explain.h"
 #include "berth/render/waiting.h"
@@ -145,6 +146,7 @@ class LeaseHelper : public Command {
     if (::getppid() != host_) ::_exit(0);
     const Ticket& ticket = lease.ticket();
     const std::vector<int> descriptors = lease.descriptors();
+    keep_locks_until_used(lease);
     BERTH_DO(send(lease.world().facts.snapshot));
     const api::LeaseGranted granted{ticket.id, std::filesystem::absolute(place.store->path()),
                                     place.path_of(ticket.id), ticket.devices,

@@ -7,6 +7,7 @@
 
 #include "berth/api/answers.h"
 #include "berth/cli/environment.h"
+#include "berth/cli/until_used.h"
 #include "berth/cli/wait_report.h"
 #include "berth/core/job_mask.h"
 #include "berth/core/units.h"
@@ -109,7 +110,9 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
   if (!answer) return std::unexpected(answer.error());
   if (const auto* refusal = std::get_if<leasing::Refusal>(&*answer))
     return std::unexpected(api::in_words(*refusal, Environment::style_of(STDERR_FILENO)));
-  return std::get<leasing::HeldLease>(std::move(*answer));
+  auto lease = std::get<leasing::HeldLease>(std::move(*answer));
+  keep_locks_until_used(lease);
+  return lease;
 }
 
 JobMask lease_environment(const leasing::Place& place, const leasing::HeldLease& lease, bool uuids) {

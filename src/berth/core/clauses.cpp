@@ -207,7 +207,9 @@ Objection compute_mode(const Case& subject) {
   if (*mode == ComputeMode::prohibited) return because("compute mode prohibited: nothing may compute on it");
   Failure failure;
   for (const Process& process : subject.device.processes.value_or(std::vector<Process>{})) {
-    if (process.kind != ProcessKind::graphics) failure.culprits.push_back(culprit_of(process, subject.facts));
+    const bool is_own = subject.facts.own_processes.contains(process.pid);
+    if (process.kind != ProcessKind::graphics && !is_own)
+      failure.culprits.push_back(culprit_of(process, subject.facts));
   }
   if (!failure.culprits.empty()) {
     failure.reason =

@@ -15,6 +15,7 @@ struct Shares {
   std::map<TicketId, std::uint64_t> of_leases;
   std::uint64_t of_leases_in_all = 0;
   std::uint64_t of_listed_outsiders = 0;
+  std::uint64_t of_asker = 0;  ///< in no lease on the device; a new lease would have it too
 };
 
 Shares shares_of(const Device& device, const std::vector<const Ticket*>& leases, const Facts& facts) {
@@ -26,6 +27,8 @@ Shares shares_of(const Device& device, const std::vector<const Ticket*>& leases,
       std::uint64_t& of_lease = shares.of_leases[lease->id];
       of_lease = sum_of_bytes(of_lease, used);
       shares.of_leases_in_all = sum_of_bytes(shares.of_leases_in_all, used);
+    } else if (facts.own_processes.contains(process.pid)) {
+      shares.of_asker = sum_of_bytes(shares.of_asker, used);
     } else {
       shares.of_listed_outsiders = sum_of_bytes(shares.of_listed_outsiders, used);
     }
@@ -61,7 +64,7 @@ const Ticket* lease_of(const Process& process, const std::vector<const Ticket*>&
 
 bool is_outsider(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
   return process.kind != ProcessKind::graphics && lease_of(process, leases, facts) == nullptr &&
-         !is_ignored(process, facts.policy);
+         !facts.own_processes.contains(process.pid) && !is_ignored(process, facts.policy);
 }
 
 namespace {
@@ -128,14 +131,15 @@ Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger
   if (memory.kind == MemoryKind::unified) {
     // What the machine says is available lacks already what leases use, but not what they were promised.
     if (!memory.free_bytes) return std::nullopt;
-    return less(*memory.free_bytes, less(promised_or_used, shares.of_leases_in_all));
+    return less(sum_of_bytes(*memory.free_bytes, shares.of_asker),
+                less(promised_or_used, shares.of_leases_in_all));
   }
   const Reading<std::uint64_t> lendable = lendable_memory(device);
   const Reading<std::uint64_t> used = memory_in_use(memory);
   if (!lendable || !used) return std::nullopt;
   // Memory in use that nobody is listed for is not free either: it counts as an outsider's.
-  const std::uint64_t of_outsiders =
-      std::max(shares.of_listed_outsiders, less(*used, shares.of_leases_in_all));
+  const std::uint64_t of_outsiders = std::max(
+      shares.of_listed_outsiders, less(*used, sum_of_bytes(shares.of_leases_in_all, shares.of_asker)));
   return less(*lendable, sum_of_bytes(promised_or_used, of_outsiders));
 }
 

@@ -41,6 +41,8 @@ struct SitePolicy {
   /// Folders in which copies of the original gpu_scheduler lock GPUs, as written; "~/…" is in the home of the
   /// asking user. None: there are no such copies.
   std::vector<std::string> gpu_scheduler_locks;
+  /// Files by which copies of the original safe_gpu keep each other away, as written.
+  std::vector<std::string> safe_gpu_locks;
   SiteLimits limits;
   CommandTelling commands = CommandTelling::full;
   LineRules line;

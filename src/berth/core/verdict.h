@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,6 +78,9 @@ struct Facts {
   /// pid on a device -> a live lease that it belongs to. A pid has several if a shell or program has leased
   /// twice.
   std::multimap<std::uint32_t, TicketId> process_leases;
+  /// pids on a device that are the asking process itself or descend from it; of a request inside a lease also
+  /// the processes that it descends from. They are no outsiders for this request.
+  std::set<std::uint32_t> own_processes{};
   std::vector<std::string> draining;       ///< UUIDs whose last lease has ended and whose memory is not back
   std::vector<std::string> foreign_locks;  ///< UUIDs locked by someone who has no ticket (flock(1))
   std::vector<std::string>

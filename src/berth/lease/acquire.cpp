@@ -7,7 +7,9 @@
 #include <map>
 #include <ranges>
 #include <thread>
+#include <utility>
 
+#include "berth/core/device_memory.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/process_identity.h"
@@ -16,6 +18,9 @@ namespace berth::leasing {
 namespace {
 
 using namespace acquisition;
+
+// Ten starts that nobody sees the end of.
+constexpr auto kSafeGpuPatience = 10 * kUntilUsedAtMost;
 
 // Whether it was the driver that failed, of all that a look asks.
 class NotingSource : public source::Source {
@@ -47,6 +52,7 @@ class Asking {
         options_(options),
         state_(begin(request, patience)) {
     options_.also |= readings_in_case_of_choice(request);
+    if (words.host) options_.requester = words.host;
   }
 
   Result<Acquired> run() {
@@ -222,17 +228,45 @@ class Asking {
   }
 
   Done perform(const Grant&) {
-    source_.close();
-    SchedulerLocks beside;
+    LocksBeside beside;
     // What is inside of a lease has those of that one.
     if (!options_.within) {
-      const auto folders = scheduler_lock_folders(options_.policy.gpu_scheduler_locks);
-      const auto lost = beside.take(folders, own_->ticket().devices, state_.facts.snapshot);
+      BERTH_LET(const auto lost, keep_originals_away(beside));
       if (lost) return begin_again(*lost);
     }
+    source_.close();
     std::vector<std::string> notes = std::get<Granted>(state_.plan).choice.notes;
-    notes.insert(notes.end(), beside.notes().begin(), beside.notes().end());
+    for (const auto* more : {&beside.for_lease.notes(), &beside.until_used.notes()})
+      notes.insert(notes.end(), more->begin(), more->end());
     return Acquired(HeldLease(std::move(own_), world(), std::move(notes), std::move(beside)));
+  }
+
+  /// The UUID of a device that an original has taken since we looked. nullopt: we have its locks now.
+  Result<std::optional<std::string>> keep_originals_away(LocksBeside& beside) {
+    beside.until_used.take(lock_places(options_.policy.safe_gpu_locks), kSafeGpuPatience);
+    if (beside.until_used) {
+      // One that had the lock may have chosen a device of ours meanwhile.
+      BERTH_LET(auto taken, used_by_outsider());
+      if (taken) return taken;
+    }
+    const auto folders = lock_places(options_.policy.gpu_scheduler_locks);
+    return beside.for_lease.take(folders, own_->ticket().devices, state_.facts.snapshot);
+  }
+
+  Result<std::optional<std::string>> used_by_outsider() {
+    BERTH_LET(const auto source, source_.open());
+    BERTH_LET(const World seen, look(*source, store_, state_.request, options_));
+    for (const std::string& uuid : own_->ticket().devices) {
+      const Device* device = find_device(seen.facts.snapshot, uuid);
+      const auto leases = leases_on(seen.ledger, uuid);
+      const auto outsiders = device == nullptr || !device->processes
+                                 ? 0
+                                 : std::ranges::count_if(*device->processes, [&](const Process& process) {
+                                     return is_outsider(process, leases, seen.facts);
+                                   });
+      if (std::cmp_greater(outsiders, state_.request.allowed_processes)) return uuid;
+    }
+    return std::nullopt;
   }
 
   // An original has locked the device since we looked. Until something happens it is asked for no more.
@@ -348,12 +382,12 @@ class Asking {
 }  // namespace
 
 HeldLease::HeldLease(std::unique_ptr<store::OwnTicket> own, World world, std::vector<std::string> notes,
-                     SchedulerLocks beside)
+                     LocksBeside beside)
     : own_(std::move(own)), beside_(std::move(beside)), world_(std::move(world)), notes_(std::move(notes)) {}
 
 // Whoever is handed them ends the last as that of the ticket (src/berth/store/handed_lease.h).
 std::vector<int> HeldLease::descriptors() const {
-  std::vector<int> all = beside_.descriptors();
+  std::vector<int> all = beside_.for_lease.descriptors();
   const std::vector<int> own = own_->descriptors();
   all.insert(all.end(), own.begin(), own.end());
   return all;

@@ -10,6 +10,7 @@
 #include "berth/core/acquisition.h"
 #include "berth/core/standing.h"
 #include "berth/lease/look.h"
+#include "berth/lease/safe_gpu_lock.h"
 #include "berth/lease/scheduler_locks.h"
 #include "berth/store/lease_store.h"
 
@@ -29,12 +30,19 @@ struct TicketWords {
   std::vector<TicketId> beside = {};
 };
 
+/// The locks of original programs that a lease has, by how long it has them
+/// (src/berth/core/original_locks.h).
+struct LocksBeside {
+  SchedulerLocks for_lease;
+  SafeGpuLock until_used;
+};
+
 /// A granted lease. The devices are ours until the last process that shares the lease gives up its part.
 /// Move-only.
 class HeldLease {
  public:
   HeldLease(std::unique_ptr<store::OwnTicket> own, World world, std::vector<std::string> notes,
-            SchedulerLocks beside = {});
+            LocksBeside beside = {});
 
   const Ticket& ticket() const { return own_->ticket(); }
   /// As they were when they were granted, in the order in which the job shall see them.
@@ -49,6 +57,8 @@ class HeldLease {
   const std::vector<std::string>& notes() const { return notes_; }
   /// A process that has a copy of these descriptors holds the lease too. All are close-on-exec.
   std::vector<int> descriptors() const;
+  /// Locks that another process has to keep until the lease is used (src/berth/cli/until_used.h).
+  std::vector<int> until_used() const { return beside_.until_used.descriptors(); }
   /// The time limit of the lease as it is now, since it may have been extended. nullopt: it has none.
   std::optional<std::int64_t> time_s() {
     own_->read_again();
@@ -75,13 +85,14 @@ class HeldLease {
   /// Ends the lease for all processes that share it. Without this call, the end of this object ends only our
   /// part.
   void release() {
-    beside_.release();
+    beside_.for_lease.release();
+    beside_.until_used.release();
     own_->release();
   }
 
  private:
   std::unique_ptr<store::OwnTicket> own_;
-  SchedulerLocks beside_;
+  LocksBeside beside_;
   World world_;
   std::vector<std::string> notes_;
 };

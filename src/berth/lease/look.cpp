@@ -18,6 +18,8 @@
 namespace berth::leasing {
 namespace {
 
+constexpr std::size_t kDeepestTree = 256;
+
 // The parts of a GPU are locked by the leases of its instances, so a lock in part says nothing about it.
 bool is_foreign(const store::ForeignLock& lock, const Device& device) {
   return lock.uuid == store::device_file_name(device.uuid) &&
@@ -54,10 +56,40 @@ void set_aside(const std::set<std::uint32_t>& adopted, Snapshot& snapshot) {
   }
 }
 
+std::vector<std::uint32_t> ancestors_of(std::uint32_t pid, Processes& processes) {
+  std::vector<std::uint32_t> found;
+  for (;;) {
+    const auto stat = processes.stat(pid);
+    // Deeper than any real tree: a /proc that changes while it is walked cannot make this endless.
+    if (!stat || stat->parent <= 0 || found.size() == kDeepestTree) return found;
+    pid = static_cast<std::uint32_t>(stat->parent);
+    found.push_back(pid);
+  }
+}
+
+bool is_among(const std::vector<std::uint32_t>& pids, std::uint32_t pid) {
+  return std::ranges::find(pids, pid) != pids.end();
+}
+
+std::set<std::uint32_t> own_processes(const Snapshot& snapshot, const LookOptions& options) {
+  std::set<std::uint32_t> own;
+  if (!options.requester) return own;
+  const std::uint32_t self = *options.requester;
+  const auto before = options.within ? ancestors_of(self, *options.processes) : std::vector<std::uint32_t>{};
+  for (const Device& device : snapshot.devices) {
+    for (const Process& process : device.processes.value_or(std::vector<Process>{})) {
+      const auto above = ancestors_of(process.pid, *options.processes);
+      if (process.pid == self || is_among(above, self) || is_among(before, process.pid))
+        own.insert(process.pid);
+    }
+  }
+  return own;
+}
+
 // A device that is leased is taken with and without such a lock, which our drop-ins have, too.
 void note_originals(World& world) {
   if (world.facts.policy.gpu_scheduler_locks.empty()) return;
-  const auto folders = scheduler_lock_folders(world.facts.policy.gpu_scheduler_locks);
+  const auto folders = lock_places(world.facts.policy.gpu_scheduler_locks);
   auto& locked = world.facts.locked_by_originals = locked_by_originals(folders, world.facts.snapshot);
   std::erase_if(locked, [&](const std::string& uuid) { return !leases_on(world.ledger, uuid).empty(); });
 }
@@ -159,6 +191,7 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   note_limits_of_waiters(options, world);
   facts.masks = resolve_masks(options.masks, snapshot);
   set_aside(options.adopted, snapshot);
+  facts.own_processes = own_processes(snapshot, options);
   facts.snapshot = std::move(snapshot);
   Attribution attribution = attribute(facts.snapshot, world.ledger, store, *options.processes);
   facts.process_leases = std::move(attribution.leases);

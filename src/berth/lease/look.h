@@ -19,6 +19,9 @@ struct LookOptions {
   std::optional<Asker> asker;  ///< the user to whom the limits of the policy apply; nullopt: no limits apply
   std::optional<std::vector<std::string>>
       within;  ///< only these devices exist: those of the lease that this process is inside of
+  /// The process that asks: neither it nor what descends from it is an outsider, nor, inside a lease, what it
+  /// descends from. nullopt: this machine is only looked at.
+  std::optional<std::uint32_t> requester;
   /// Processes that do not count, nor does their memory, because they are about to get a lease.
   std::set<std::uint32_t> adopted;
   ReadingSet also;  ///< readings beyond those that judging the request needs

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
@@ -133,6 +134,20 @@ std::vector<std::string> notes_on_answer(const Facts& facts, const std::vector<s
   return notes;
 }
 
+// BERTH_SAFE_GPU_LOCKS names files beside those of the site, with colons. Empty: the process that asks holds
+// the lock of safe_gpu itself, and would wait for itself.
+void add_safe_gpu_locks(std::vector<std::string>& files) {
+  const char* value = std::getenv("BERTH_SAFE_GPU_LOCKS");
+  if (value == nullptr) return;
+  std::string_view rest = value;
+  if (rest.empty()) files.clear();
+  while (!rest.empty()) {
+    const std::string_view file = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(file.size() + 1, rest.size()));
+    if (std::ranges::find(files, file) == files.end()) files.emplace_back(file);
+  }
+}
+
 std::unexpected<Error> would_wait_for_itself(std::string_view what_it_has) {
   return fail(ErrorCode::not_now,
               fmt::format("it would wait for itself: it has {}. Release that first (berth release), or ask "
@@ -175,6 +190,8 @@ Result<Session> Session::open_at(Place place, SourceAccess source, MaskUse mask)
   LookOptions options;
   options.policy = std::move(files.policy);
   if (mask == MaskUse::inherit) options.masks = place.masks;
+  options.requester = static_cast<std::uint32_t>(::getpid());
+  add_safe_gpu_locks(options.policy.safe_gpu_locks);
   return Session(std::move(place), std::move(source), std::move(options));
 }
 

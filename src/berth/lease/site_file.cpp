@@ -11,6 +11,7 @@
 #include <initializer_list>
 #include <map>
 
+#include "berth/core/original_locks.h"
 #include "berth/core/output_cut.h"
 #include "berth/core/printable.h"
 #include "berth/core/request.h"
@@ -262,15 +263,17 @@ Result<void> read_users(Page& page, std::string_view key, const toml::node& node
 }
 
 // A user's file may add some: that takes GPUs from nobody.
-Result<void> read_scheduler_locks(Page& page, std::string_view key, const toml::node& node) {
+Result<void> read_original_locks(Page& page, std::string_view key, const toml::node& node) {
   Page anybodys{page.path, false, page.policy};
-  std::vector<std::string>& folders = page.policy.gpu_scheduler_locks;
-  BERTH_DO(read_names(anybodys, key, node, folders));
-  const auto is_place = [](const std::string& folder) {
-    return folder.starts_with('/') || folder.starts_with("~/");
+  const auto* row = std::ranges::find(kOriginalLocks, key, &OriginalLock::key);
+  std::vector<std::string>& paths = page.policy.*row->paths;
+  BERTH_DO(read_names(anybodys, key, node, paths));
+  const auto is_place = [](const std::string& path) {
+    return path.starts_with('/') || path.starts_with("~/");
   };
-  if (std::ranges::all_of(folders, is_place)) return {};
-  return wrong(page, node, fmt::format("{}: a folder begins with / or ~/", key));
+  if (std::ranges::all_of(paths, is_place)) return {};
+  const bool is_folder = row->kind == OriginalLockKind::file_for_each_gpu;
+  return wrong(page, node, fmt::format("{}: a {} begins with / or ~/", key, is_folder ? "folder" : "file"));
 }
 
 Result<void> read_commands(Page& page, std::string_view key, const toml::node& node) {
@@ -558,7 +561,8 @@ constexpr auto kKeys = std::to_array<Key>({{"commands", read_commands},
                                            {"excluded", read_exclusions},
                                            {"ignored_programs", read_programs},
                                            {"ignored_users", read_users},
-                                           {"gpu_scheduler_locks", read_scheduler_locks}});
+                                           {kOriginalLocks[0].key, read_original_locks},
+                                           {kOriginalLocks[1].key, read_original_locks}});
 constexpr std::size_t kLongestFile = 1U << 20U;
 constexpr std::size_t kUsualFile = 1U << 12U;
 

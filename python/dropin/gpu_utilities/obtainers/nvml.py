@@ -11,13 +11,21 @@ from gpu_utilities.utils.bytes import UnitSize
 _QUERY = "name,uuid,index,memory.free,memory.total,memory.reserved"
 
 
+class nvidia_smi:  # noqa: N801
+    """What the original asks. A program that puts its own in this place has that asked."""
+
+    @staticmethod
+    def getInstance() -> Optional[Any]:  # noqa: N802
+        return None
+
+
 class NvmlGPUInfoObtainer(GPUInfoObtainer):
     """Asks the driver, and allocates nothing.
 
     nvsmi: an object to ask instead, with the method `DeviceQuery` of pynvml's nvidia_smi; what it tells is passed on."""
 
     def __init__(self, nvsmi: Optional[Any] = None) -> None:
-        self.nvsmi = nvsmi
+        self.nvsmi = nvidia_smi.getInstance() if nvsmi is None else nvsmi
 
     def gpus_available(self) -> bool:
         if self.nvsmi is not None:

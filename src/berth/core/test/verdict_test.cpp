@@ -28,6 +28,24 @@ TEST_CASE("an idle device is free for a whole request, and tells what a lease co
   CHECK(verdict.free_bytes == 40 * kGiB - 512 * kMiB);
 }
 
+TEST_CASE("the process that asks is no outsider to its own request, and its memory is not in its way") {
+  Facts facts = machine(1);
+  Device& device = facts.snapshot.devices[0];
+  Process process;
+  process.pid = 42;
+  process.kind = ProcessKind::compute;
+  process.used_bytes = 30 * kGiB;
+  device.processes = {process};
+  device.memory.used_bytes = 30 * kGiB;
+  CHECK(judged({}, {}, facts).failed == Clause::no_outsider);
+  facts.own_processes = {42};
+  const Verdict own = judged({}, {}, facts);
+  CHECK(own.free());
+  CHECK(own.free_bytes == 40 * kGiB - 512 * kMiB);
+  device.compute_mode = ComputeMode::exclusive_process;
+  CHECK(judged({}, {}, facts).free());
+}
+
 struct Row {
   std::string why;
   Clause clause;

@@ -198,5 +198,48 @@ TEST_CASE("processes set aside count as if they were not there") {
   CHECK(session.why(devices(1))->verdicts[0].free());
 }
 
+/// A tree: 1 has started 10, and that 20 and 30.
+class Tree : public Processes {
+ public:
+  std::optional<sys::ProcessStat> stat(std::uint32_t pid) override {
+    sys::ProcessStat stat;
+    stat.state = 'S';
+    stat.parent = pid == 1 ? 0 : pid == 10 ? 1 : 10;
+    return stat;
+  }
+  std::optional<std::uint32_t> owner(std::uint32_t) override { return 0; }
+  std::optional<bool> can_write(std::uint32_t, const sys::FileIdentity&) override { return false; }
+  std::optional<std::string> variable(std::uint32_t, const std::string&) override { return ""; }
+};
+
+bool is_free_for(std::uint32_t requester, std::uint32_t user, bool is_inside) {
+  Scene scene(1);
+  Tree tree;
+  Process process;
+  process.pid = user;
+  process.kind = ProcessKind::compute;
+  process.used_bytes = kGiB;
+  scene.source.machine.devices[0].processes = {process};
+  scene.source.machine.devices[0].memory.used_bytes = kGiB;
+  scene.options.processes = &tree;
+  scene.options.requester = requester;
+  if (is_inside) scene.options.within = {scene.source.machine.devices[0].uuid};
+  const auto acquired = scene.acquire();
+  REQUIRE(acquired.has_value());
+  return std::holds_alternative<HeldLease>(*acquired);
+}
+
+TEST_CASE("no process is an outsider to a request of its own or of a process that it descends from") {
+  CHECK(is_free_for(10, 10, false));
+  CHECK(is_free_for(10, 20, false));
+  CHECK(!is_free_for(20, 30, false));
+}
+
+TEST_CASE("what a process descends from is its own only inside of a lease") {
+  CHECK(!is_free_for(20, 10, false));
+  CHECK(is_free_for(20, 10, true));
+  CHECK(!is_free_for(20, 30, true));
+}
+
 }  // namespace
 }  // namespace berth::leasing::session_test

@@ -87,6 +87,11 @@ TEST_CASE("folders of gpu_scheduler's locks are added up, a user's own too") {
   CHECK(both->gpu_scheduler_locks == std::vector<std::string>{"/tmp/gpu_locks", "~/.gpu_locks"});
   CHECK(apply_site_text({}, "gpu_scheduler_locks = [\"locks\"]", "f", false).error().message ==
         "f:1: gpu_scheduler_locks: a folder begins with / or ~/");
+  const auto file = apply_site_text({}, "safe_gpu_locks = [\"/tmp/lock\"]", "f", false);
+  REQUIRE(file);
+  CHECK(file->safe_gpu_locks == std::vector<std::string>{"/tmp/lock"});
+  CHECK(apply_site_text({}, "safe_gpu_locks = [\"lock\"]", "f", false).error().message ==
+        "f:1: safe_gpu_locks: a file begins with / or ~/");
 }
 
 TEST_CASE("a key that is not known is kept with file and line, beside all that is") {

@@ -1,0 +1,29 @@
+// `berth __cuda-order` prints the UUIDs of the GPUs as CUDA numbers them under the mask of its environment.
+// What brings CUDA up can be given no other mask and cannot be forked, so a program asks here.
+#include <fmt/format.h>
+
+#include "berth/api/cuda.h"
+#include "berth/cli/command.h"
+
+namespace berth::cli {
+namespace {
+
+class CudaOrder : public Command {
+ public:
+  Syntax syntax() override { return {}; }
+
+  Result<Output> run(Environment&, const std::vector<std::string>&) override {
+    BERTH_LET(const auto order, cuda_order());
+    Output output;
+    for (const std::string& uuid : order) output.out += uuid + "\n";
+    return output;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_cuda_order() {
+  return std::make_unique<CudaOrder>();
+}
+
+}  // namespace berth::cli
