@@ -27,9 +27,9 @@ std::vector<Verdict> verdicts_on(const Ticket& ticket, const Ledger& ledger, con
   of_ticket.masks.clear();  // ours is not its owner's
   const bool is_mine = ticket.uid == facts.asker_uid;
   if (!is_mine) {
-    const auto known = facts.limits_of_waiters.find(ticket.uid);
     of_ticket.limits.reset();
-    if (known != facts.limits_of_waiters.end()) of_ticket.limits = known->second;
+    if (const auto known = facts.limits_of_waiters.find(ticket.uid); known != facts.limits_of_waiters.end())
+      of_ticket.limits.emplace(known->second);
   }
   auto verdicts =
       judge(request_of(ticket, facts.snapshot), ledger, of_ticket).value_or(std::vector<Verdict>{});
