@@ -25,6 +25,15 @@ bool is_bare_text(std::string_view value) {
   return !value.empty() && std::ranges::all_of(value, fits);
 }
 
+// "2m" is two minutes, and "2M" two MiB.
+std::string_view kind_of(std::string_view value) {
+  const bool is_size = bytes_from_text(value).has_value();
+  const bool is_time = seconds_from_text(value).has_value();
+  const bool is_capital = value.back() >= 'A' && value.back() <= 'Z';
+  if (is_time && !(is_size && is_capital)) return "a time";
+  return is_size ? "a size" : "a text";
+}
+
 }  // namespace
 
 std::string words_of_bad_line(std::string_view text, std::size_t line, std::string_view said) {
@@ -35,9 +44,7 @@ std::string words_of_bad_line(std::string_view text, std::size_t line, std::stri
   const std::string_view key = trimmed(statement.substr(0, sign));
   const std::string_view value = trimmed(statement.substr(sign + 1));
   if (!is_bare_text(key) || !is_bare_text(value)) return std::string(said);
-  const std::string_view kind = seconds_from_text(value) ? "a time"
-                                : bytes_from_text(value) ? "a size"
-                                                         : "a text";
+  const std::string_view kind = kind_of(value);
   return fmt::format("{} = {}: {} needs quotes: {} = \"{}\"", key, value, kind, key, value);
 }
 

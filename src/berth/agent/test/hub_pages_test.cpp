@@ -44,7 +44,7 @@ TEST_CASE("where there is no answer, or none that can be read, the last one stay
   const Result<Response> none = fail(ErrorCode::failure, "nobody listens");
   for (const auto& [answer, words] :
        {std::pair{none, "nobody listens"},
-        std::pair{Result<Response>(Response{.status = 200, .body = "x"}), "no JSON"},
+        std::pair{Result<Response>(Response{.status = 200, .body = "x"}), "not JSON"},
         std::pair{Result<Response>(Response{.status = 401}), "wants a token"},
         std::pair{Result<Response>(Response{.status = 404}), "start `berth serve`"},
         std::pair{Result<Response>(Response{.status = 421}), "addresses only"}}) {

@@ -26,7 +26,10 @@ class FakeProcesses : public Processes {
 
   std::optional<sys::ProcessStat> stat(std::uint32_t pid) override {
     if (!all.contains(pid)) return std::nullopt;
-    return sys::ProcessStat{'S', static_cast<pid_t>(all[pid].parent), all[pid].start};
+    return sys::ProcessStat{.state = 'S',
+                            .parent = static_cast<pid_t>(all[pid].parent),
+                            .threads = 1,
+                            .start_ticks = all[pid].start};
   }
   std::optional<std::uint32_t> owner(std::uint32_t pid) override {
     return all.contains(pid) ? std::optional(all[pid].uid) : std::nullopt;
