@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 
 from . import _berth
 from ._errors import Usage
@@ -38,13 +37,14 @@ _SIZES = ("free", "total")
 
 def number(argument: str, value: object, least: int) -> int:
     """`value`, when it is a whole number of at least `least`: an int, or what says that it is one, as numpy's do."""
-    try:
-        value = operator.index(value)  # type: ignore[call-overload]
-    except TypeError:
-        raise TypeError(f"{argument} must be an int, not {value!r}") from None
-    if value < least:
+    # As operator.index, whose module a program would load for this alone.
+    index = getattr(type(value), "__index__", None)
+    if index is None:
+        raise TypeError(f"{argument} must be an int, not {value!r}")
+    whole: int = index(value)
+    if whole < least:
         raise ValueError(f"{argument} must be {least} or more, not {value}")
-    return value
+    return whole
 
 
 def _text(argument: str, value: object) -> str:

@@ -90,10 +90,10 @@ def test_where_cuda_cannot_tell_the_drivers_numbers_count_and_cuda_is_asked_agai
     setup = SETUP + (
         "from berth_dropin import cuda_order\n"
         "numbers = lambda: [gpu.cuda_id for gpu in NvmlGPUInfoObtainer().gpus()]\n"
-        "def broken(answer=cuda_order._ASK):\n"
-        "    cuda_order._ASK = 'raise SystemExit(1)'\n"
+        "def broken(program=cuda_order._berth.program):\n"
+        "    cuda_order._berth.program = lambda: '/bin/false'\n"
         "    try: return cuda_order.ordinals([]), numbers()\n"
-        "    finally: cuda_order._ASK = answer\n"
+        "    finally: cuda_order._berth.program = program\n"
     )
     env = {"CUDA_VISIBLE_DEVICES": "1"}
     assert make_desk("2xT4").ask(setup, "broken()", "numbers()", env=env) == [[None, [0, 1]], [0]]

@@ -6,7 +6,7 @@ import pathlib
 # What is asked, the exception, and words of its text.
 BAD = [
     ("pick('2')", "TypeError", "n must be an int, not '2'"),
-    ("pick(True)", "TypeError", "n must be an int, not True"),
+    ("pick(1.0)", "TypeError", "n must be an int, not 1.0"),
     ("pick(0)", "ValueError", "n must be 1 or more, not 0"),
     ("pick(where='nam~x')", "Usage", "where: expression, column 1"),
     ("pick(where=3)", "TypeError", "where must be an expression or a function of a device, not 3"),

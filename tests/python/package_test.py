@@ -31,13 +31,22 @@ def test_the_wheel_has_the_package_and_the_program_and_nothing_else():
     (wheel,) = (ENVIRONMENT.parent / "wheel").glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
-        program = next(info for info in archive.infolist() if info.filename.endswith("/scripts/berth"))
-    assert program.external_attr >> 16 & 0o111
+        programs = {
+            info.filename.rsplit("/", 1)[1]: info
+            for info in archive.infolist()
+            if "/scripts/" in info.filename
+        }
+    assert programs.keys() == {"berth", "berth-sim"}
+    assert all(info.external_attr >> 16 & 0o111 for info in programs.values())
+    # The simulated machine, the manual and the completions.
+    beside = {name for name in names if "/data/" in name}
+    assert {"lib", "share"} == {name.split("/data/")[1].split("/")[0] for name in beside}
     folders = ("berth", "hydra_plugins")
     sources = {f"{name}/{path.name}" for name in folders for path in (ROOT / "python" / name).glob("*.*")}
-    (extension,) = (name for name in names if name.endswith(".so"))
+    (extension,) = (name for name in names if name.startswith("berth/") and name.endswith(".so"))
     assert extension.startswith("berth/_berth.")
-    assert set(names) == sources | {extension, "berth/_berth.pyi", program.filename}
+    expected = sources | {extension, "berth/_berth.pyi"} | {info.filename for info in programs.values()}
+    assert set(names) - beside == expected
     assert "berth/py.typed" in names
 
 

@@ -20,10 +20,6 @@ milliseconds end_clock() {
   return std::chrono::duration_cast<milliseconds>(sys::since_boot());
 }
 
-std::string what_it_gets(std::chrono::seconds grace) {
-  return fmt::format("the job gets SIGTERM now, and SIGKILL in {}", duration_for_people(grace.count()));
-}
-
 }  // namespace
 
 EndOfJob::EndOfJob(leasing::HeldLease& lease, std::chrono::seconds grace) : grace_(grace), clock_(lease) {
@@ -61,8 +57,8 @@ std::optional<std::int64_t> EndOfJob::go_on(const Processes& job) {
   const TimeStep step = will_kill() ? TimeStep::none : clock_.step();
   if (step == TimeStep::warn) tell(warning_of(clock_));
   if (step == TimeStep::over) {
-    tell(fmt::format("the time of the lease ({}) is over: {}", time_for_people(clock_.time().count()),
-                     what_it_gets(grace_)));
+    tell(fmt::format("the time of the lease ({}) is over: the job gets SIGTERM now, and SIGKILL in {}",
+                     time_for_people(clock_.time().count()), duration_for_people(grace_.count())));
     hang_up_shell();
     take(TimeWish{grace_}, job);
   } else {
@@ -75,7 +71,8 @@ std::optional<std::int64_t> EndOfJob::go_on(const Processes& job) {
 
 void EndOfJob::yield(const std::string& why, std::chrono::seconds grace, const Processes& job) {
   if (will_kill()) return;
-  tell(fmt::format("{}: {}", why, what_it_gets(grace)));
+  tell(fmt::format("{}: the job gets SIGTERM now, and SIGKILL in {}", why,
+                   duration_for_people(grace.count())));
   hang_up_shell();
   take(TimeWish{grace}, job);
 }

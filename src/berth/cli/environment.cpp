@@ -111,13 +111,13 @@ void keep_standard_descriptors() {
 }
 
 void survive_limit_on_file_sizes() {
-  struct sigaction handling{};
-  if (::sigaction(SIGXFSZ, nullptr, &handling) != 0 || handling.sa_handler != SIG_DFL) return;
   // A handler and not SIG_IGN, which a command that we become or start would inherit.
-  handling = {};
+  struct sigaction handling{};
   handling.sa_handler = [](int) {};
   handling.sa_flags = SA_RESTART;
-  ::sigaction(SIGXFSZ, &handling, nullptr);
+  struct sigaction before{};
+  if (::sigaction(SIGXFSZ, &handling, &before) == 0 && before.sa_handler != SIG_DFL)
+    ::sigaction(SIGXFSZ, &before, nullptr);
 }
 
 namespace {

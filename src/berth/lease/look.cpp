@@ -56,12 +56,13 @@ void set_aside(const std::set<std::uint32_t>& adopted, Snapshot& snapshot) {
   }
 }
 
-std::vector<std::uint32_t> ancestors_of(std::uint32_t pid, Processes& processes) {
+// `since`: in ticks of the kernel; what began before has no ancestor that began then.
+std::vector<std::uint32_t> ancestors_of(std::uint32_t pid, std::uint64_t since, Processes& processes) {
   std::vector<std::uint32_t> found;
   for (;;) {
     const auto stat = processes.stat(pid);
     // Deeper than any real tree: a /proc that changes while it is walked cannot make this endless.
-    if (!stat || stat->parent <= 0 || found.size() == kDeepestTree) return found;
+    if (!stat || stat->start_ticks < since || stat->parent <= 0 || found.size() == kDeepestTree) return found;
     pid = static_cast<std::uint32_t>(stat->parent);
     found.push_back(pid);
   }
@@ -73,12 +74,18 @@ bool is_among(const std::vector<std::uint32_t>& pids, std::uint32_t pid) {
 
 std::set<std::uint32_t> own_processes(const Snapshot& snapshot, const LookOptions& options) {
   std::set<std::uint32_t> own;
-  if (!options.requester) return own;
-  const std::uint32_t self = *options.requester;
-  const auto before = options.within ? ancestors_of(self, *options.processes) : std::vector<std::uint32_t>{};
+  const bool are_some = std::ranges::any_of(
+      snapshot.devices, [](const Device& device) { return device.processes && !device.processes->empty(); });
+  if (!options.requester || !are_some) return own;
+  const std::uint32_t self =
+      *options.requester != kThisProcess ? *options.requester : static_cast<std::uint32_t>(::getpid());
+  const auto stat = options.processes->stat(self);
+  const std::uint64_t began = stat ? stat->start_ticks : 0;
+  const auto before =
+      options.within ? ancestors_of(self, 0, *options.processes) : std::vector<std::uint32_t>{};
   for (const Device& device : snapshot.devices) {
     for (const Process& process : device.processes.value_or(std::vector<Process>{})) {
-      const auto above = ancestors_of(process.pid, *options.processes);
+      const auto above = ancestors_of(process.pid, began, *options.processes);
       if (process.pid == self || is_among(above, self) || is_among(before, process.pid))
         own.insert(process.pid);
     }

@@ -12,6 +12,9 @@
 
 namespace berth::leasing {
 
+/// As LookOptions::requester: the process that looks.
+inline constexpr std::uint32_t kThisProcess = 0;
+
 /// The rules by which `look` looks at the machine.
 struct LookOptions {
   SitePolicy policy;

@@ -190,7 +190,7 @@ Result<Session> Session::open_at(Place place, SourceAccess source, MaskUse mask)
   LookOptions options;
   options.policy = std::move(files.policy);
   if (mask == MaskUse::inherit) options.masks = place.masks;
-  options.requester = static_cast<std::uint32_t>(::getpid());
+  options.requester = kThisProcess;
   add_safe_gpu_locks(options.policy.safe_gpu_locks);
   return Session(std::move(place), std::move(source), std::move(options));
 }
@@ -248,7 +248,13 @@ Result<void> Session::is_not_in_its_own_way(const Request& request, const std::v
 }
 
 Result<World> Session::look(const Request& request, ReadingSet also) const {
+  return look_for(std::nullopt, request, also);
+}
+
+Result<World> Session::look_for(std::optional<std::uint32_t> requester, const Request& request,
+                                ReadingSet also) const {
   LookOptions options = options_;
+  options.requester = requester;
   options.also |= also;
   BERTH_LET(const auto source, source_.open());
   return leasing::look(*source, *place_.store, request, options);
@@ -258,7 +264,7 @@ Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const 
   using Answer = std::variant<Picked, Refusal>;
   BERTH_DO(understands_policy());
   BERTH_LET(const auto request, settled(asked, options_));
-  BERTH_LET(auto world, look(request, readings_in_case_of_choice(request)));
+  BERTH_LET(auto world, look_for(kThisProcess, request, readings_in_case_of_choice(request)));
   BERTH_LET(auto verdicts, judge_behind_the_line(request, world));
   if (std::cmp_less(std::ranges::count_if(verdicts, &Verdict::free), request.count)) {
     BERTH_LET(auto standing, standing_of_newcomer(request, world));
@@ -273,7 +279,7 @@ Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const 
 
 Result<Explained> Session::why(const Request& asked) const {
   BERTH_LET(const auto request, settled(asked, options_));
-  BERTH_LET(auto world, look(request));
+  BERTH_LET(auto world, look_for(kThisProcess, request));
   BERTH_LET(auto verdicts, judge_behind_the_line(request, world));
   BERTH_LET(auto standing, standing_of_newcomer(request, world));
   const auto start = standing ? standing->starts_at_s : start_of_newcomer(request, verdicts, world);
@@ -292,7 +298,7 @@ Result<std::optional<Refusal>> Session::never(const Request& asked) const {
   if (possible) return std::nullopt;
   if (possible.error().code != ErrorCode::impossible) return std::unexpected(possible.error());
   // Why it is not needs more, and may take longer.
-  BERTH_LET(auto world, look(request));
+  BERTH_LET(auto world, look_for(kThisProcess, request));
   BERTH_LET(auto verdicts, judge(request, world.ledger, world.facts));
   BERTH_LET(auto why_not, explained(request, std::move(world), std::move(verdicts), std::nullopt));
   return refusal_of(std::move(why_not), std::nullopt);

@@ -75,7 +75,8 @@ class Session {
   void set_aside(std::set<std::uint32_t> processes) { options_.adopted = std::move(processes); }
 
   /// The machine and the ledger as they are now, with the readings that judging the request needs, and
-  /// `also`. Error: as Source::read; the lease directory is not fit for use.
+  /// `also`. Nobody asks, so each process without a lease is an outsider. Error: as Source::read; the lease
+  /// directory is not fit for use.
   Result<World> look(const Request& request, ReadingSet also = {}) const;
 
   /// Leases nothing: the next process that asks may get the same answer. A topology that cannot be read is no
@@ -96,6 +97,9 @@ class Session {
                                                    const OnWait& on_wait = {}) const;
 
  private:
+  /// `requester`: as in LookOptions.
+  Result<World> look_for(std::optional<std::uint32_t> requester, const Request& request,
+                         ReadingSet also = {}) const;
   Result<void> understands_policy() const;
   Result<void> is_not_in_its_own_way(const Request& request, const std::vector<TicketId>& own) const;
   Result<Refusal> refuse(const Request& request, Refused refused, const Patience& patience) const;
