@@ -298,7 +298,7 @@ def test_without_waiting_it_is_refused_with_the_reasons_of_every_host(two):
     answer = two.anywhere("--no-wait", "--", "true")
     assert answer.returncode == 75
     assert answer.stderr.count("leased by") == 2
-    assert two.anywhere("--wait", "1", "--", "true").returncode == 124
+    assert two.anywhere("--wait", "1s", "--", "true").returncode == 124
 
 
 # Hosts that are not as they should be

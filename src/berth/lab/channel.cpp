@@ -155,7 +155,9 @@ void Channel::take_end() {
   if (greeted_ || let_go_ || tries_ > kTriesAgain) return;
   const sys::Ending& ending = await_end();
   if (!is_turned_away(ending, errors_)) return;
-  std::random_device random;
+  // std::random_device asks for glibc 2.36. Nothing secret hangs on it, only that not all try at one moment.
+  std::minstd_rand random(static_cast<std::minstd_rand::result_type>(
+      std::chrono::steady_clock::now().time_since_epoch().count() + ::getpid()));
   next_try_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(std::uniform_int_distribution<int>(
                                                      kSoonest.count(), kLatest.count())(random));
 }
