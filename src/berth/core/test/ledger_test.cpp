@@ -26,7 +26,7 @@ TEST_CASE("digits that several tickets end in name none of them") {
   const auto named = ticket_named(with({0x1a2b, 0x3c2b}), "2b");
   REQUIRE(!named);
   CHECK(named.error().code == ErrorCode::usage);
-  CHECK(named.error().message == "2b could be 0000000000001a2b, 0000000000003c2b; give more digits");
+  CHECK(named.error().message == "2b could be 001a2b, 003c2b; give more digits");
 }
 
 TEST_CASE("an id of no live ticket is a failure, and what is no id a wrong use") {

@@ -66,7 +66,8 @@ TEST_CASE("what is wrong is told with its line") {
     std::string_view line, fault;
   };
   constexpr std::string_view kNoTime =
-      " is not a time: expected a number and s, m, h or d, like 30s, 4h or 1h30m";
+      " is not a time: expected a number and s, m, h or d, like 30s, 4h or 1h30m, or hours:minutes:seconds, "
+      "like 4:00:00";
   for (const auto& [line, fault] : {
            Case{"5,1,0,,", "duration: \"0\" must be from 1 s to 3650 d"},
            Case{"5,1,1000000000h,,", "duration: \"1000000000h\" must be from 1 s to 3650 d"},
