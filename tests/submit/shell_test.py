@@ -136,7 +136,8 @@ def test_a_job_of_an_older_version_runs_without_them(make_lab):
     lab = make_lab("1xH100")
     first = submit(lab, "--", "sleep", "1000")
     wait_for(lab, first, "running")
-    older = submit(lab, "--", "bash", "-c", "umask; echo ran")
+    # Until then no process has its lock, which is one of the record's file.
+    older = submit(lab, "--after", first, "--", "bash", "-c", "umask; echo ran")
     (record,) = (lab.directory / "home/.local/state/berth/jobs").glob(f"*/{older}/job")
     lines = record.read_text().splitlines(keepends=True)
     kept = [line for line in lines if not line.startswith(("umask=", "nice=", "limit="))]

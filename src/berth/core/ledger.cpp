@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kIdDigits = 16;
 constexpr std::size_t kFewestDigits = 6;
+constexpr std::size_t kBitsOfDigit = 4;
 
 }  // namespace
 
@@ -95,11 +96,11 @@ Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text) 
 std::string short_name(const Ledger& ledger, TicketId id) {
   const std::string whole = to_text(id);
   for (std::size_t digits = kFewestDigits; digits < kIdDigits; ++digits) {
-    std::string name = whole.substr(kIdDigits - digits);
+    const std::uint64_t told = (std::uint64_t{1} << (kBitsOfDigit * digits)) - 1;
     const auto meant = [&](const Ticket& ticket) {
-      return ticket.id != id && to_text(ticket.id).ends_with(name);
+      return ticket.id != id && (ticket.id.value & told) == (id.value & told);
     };
-    if (std::ranges::none_of(ledger.tickets, meant)) return name;
+    if (std::ranges::none_of(ledger.tickets, meant)) return whole.substr(kIdDigits - digits);
   }
   return whole;
 }

@@ -1,8 +1,8 @@
 #include "berth/lease/left_behind.h"
 
+#include <set>
 #include <string_view>
 
-#include "berth/lease/release.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::leasing {
@@ -12,16 +12,24 @@ namespace {
 constexpr std::string_view kPause = "catatonit -P";
 constexpr std::string_view kPausedPodman = "podman pause";
 
-std::vector<pid_t> left_by(store::LeaseStore& store, const Ticket& lease) {
-  const auto taker = static_cast<pid_t>(lease.pid);
-  const auto stat = sys::process_stat(taker);
-  const bool lives = stat && stat->start_ticks == lease.pid_start_ticks && !stat->ended();
-  if (!lives) return holders_of(store, lease.id);
-  // Whoever waits for them is their parent, which everybody may see.
-  if (sys::process_name(taker) != kLeftBehindName) return {};
-  std::vector<pid_t> left = sys::process_descendants(taker);
+bool has_living_holder(const Ticket& lease) {
+  const auto stat = sys::process_stat(static_cast<pid_t>(lease.pid));
+  return stat && stat->start_ticks == lease.pid_start_ticks && !stat->ended();
+}
+
+// Of a lease whose holder lives. Whoever waits for them is their parent, which everybody may see.
+std::vector<pid_t> left_below(pid_t holder) {
+  if (sys::process_name(holder) != kLeftBehindName) return {};
+  std::vector<pid_t> left = sys::process_descendants(holder);
   std::erase_if(left, keeps_namespaces);
   return left;
+}
+
+std::vector<Holder> named(const std::vector<pid_t>& pids) {
+  std::vector<Holder> holders;
+  for (const pid_t pid : pids)
+    holders.push_back({static_cast<std::uint32_t>(pid), sys::process_command(pid)});
+  return holders;
 }
 
 }  // namespace
@@ -31,13 +39,24 @@ bool keeps_namespaces(pid_t pid) {
 }
 
 std::map<TicketId, std::vector<Holder>> left_behind(store::LeaseStore& store, const Ledger& ledger) {
-  std::map<TicketId, std::vector<Holder>> found;
+  std::map<TicketId, std::vector<pid_t>> found;
+  std::map<sys::FileIdentity, TicketId> of_files;
+  std::set<sys::FileIdentity> files;
   for (const Ticket& lease : ledger.tickets) {
     if (lease.phase != TicketPhase::granted || lease.kept) continue;
-    for (const pid_t pid : left_by(store, lease))
-      found[lease.id].push_back({static_cast<std::uint32_t>(pid), sys::process_command(pid)});
+    if (has_living_holder(lease)) {
+      found[lease.id] = left_below(static_cast<pid_t>(lease.pid));
+    } else if (const auto file = store.file_of(lease.id)) {
+      of_files[*file] = lease.id;
+      files.insert(*file);
+    }
   }
-  return found;
+  for (const auto& [file, pids] : sys::writers_of(files)) found[of_files[file]] = pids;
+  std::map<TicketId, std::vector<Holder>> told;
+  for (const auto& [lease, pids] : found) {
+    if (!pids.empty()) told[lease] = named(pids);
+  }
+  return told;
 }
 
 }  // namespace berth::leasing

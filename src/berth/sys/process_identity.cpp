@@ -104,6 +104,25 @@ std::optional<OpenFiles> open_files(pid_t pid) {
   return files;
 }
 
+// Which of the files the process has open for writing. nullopt: we may not know.
+std::optional<std::set<FileIdentity>> written_of(pid_t pid, const std::set<FileIdentity>& wanted) {
+  const auto files = open_files(pid);
+  if (!files) return std::nullopt;
+  std::set<FileIdentity> written;
+  for (const DirectoryEntry& entry : files->entries) {
+    struct stat status{};
+    if (::fstatat(files->folder.get(), entry.name.c_str(), &status, 0) != 0) continue;
+    const FileIdentity file = identity_of(status);
+    // The link's own mode says what the descriptor is open for.
+    struct stat link{};
+    if (wanted.contains(file) &&
+        ::fstatat(files->folder.get(), entry.name.c_str(), &link, AT_SYMLINK_NOFOLLOW) == 0 &&
+        (link.st_mode & S_IWUSR) != 0)
+      written.insert(file);
+  }
+  return written;
+}
+
 bool shares_lock(pid_t pid, const FileIdentity& file, off_t byte) {
   const auto files = open_files(pid);
   if (!files) return false;
@@ -162,29 +181,26 @@ std::optional<uid_t> process_owner(pid_t pid) {
 }
 
 std::optional<bool> process_can_write(pid_t pid, const FileIdentity& file) {
-  const auto files = open_files(pid);
-  if (!files) return std::nullopt;
-  return std::ranges::any_of(files->entries, [&](const DirectoryEntry& entry) {
-    struct stat status{};
-    if (::fstatat(files->folder.get(), entry.name.c_str(), &status, 0) != 0 || identity_of(status) != file)
-      return false;
-    // The link's own mode says what the descriptor is open for.
-    struct stat link{};
-    return ::fstatat(files->folder.get(), entry.name.c_str(), &link, AT_SYMLINK_NOFOLLOW) == 0 &&
-           (link.st_mode & S_IWUSR) != 0;
-  });
+  const auto files = written_of(pid, {file});
+  return files ? std::optional(!files->empty()) : std::nullopt;
+}
+
+std::map<FileIdentity, std::vector<pid_t>> writers_of(const std::set<FileIdentity>& files) {
+  const Descriptor proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto entries = list_directory(proc.get());
+  std::map<FileIdentity, std::vector<pid_t>> found;
+  if (!entries || files.empty()) return found;
+  for (const DirectoryEntry& entry : *entries) {
+    const auto pid = pid_from_name(entry.name);
+    if (!pid || *pid == ::getpid()) continue;
+    for (const FileIdentity& file : written_of(*pid, files).value_or(std::set<FileIdentity>{}))
+      found[file].push_back(*pid);
+  }
+  return found;
 }
 
 std::vector<pid_t> processes_that_can_write(const FileIdentity& file) {
-  const Descriptor proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const auto entries = list_directory(proc.get());
-  if (!entries) return {};
-  std::vector<pid_t> found;
-  for (const DirectoryEntry& entry : *entries) {
-    const auto pid = pid_from_name(entry.name);
-    if (pid && *pid != ::getpid() && process_can_write(*pid, file).value_or(false)) found.push_back(*pid);
-  }
-  return found;
+  return writers_of({file})[file];
 }
 
 std::vector<pid_t> processes_that_lock(const FileIdentity& file, off_t byte) {

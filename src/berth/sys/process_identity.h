@@ -4,7 +4,9 @@
 
 #include <csignal>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +43,10 @@ std::optional<uid_t> process_owner(pid_t pid);
 /// only its owner may open it for writing, but anybody may open it for reading. nullopt: we may not know.
 std::optional<bool> process_can_write(pid_t pid, const FileIdentity& file);
 
-/// All processes but this one that have the file open for writing, as far as we may know.
+/// For each of these files all processes but this one that have it open for writing, as far as we may know;
+/// a file that nobody has is left out. Looks once at each process, however many files there are.
+std::map<FileIdentity, std::vector<pid_t>> writers_of(const std::set<FileIdentity>& files);
+/// Those of one file.
 std::vector<pid_t> processes_that_can_write(const FileIdentity& file);
 
 /// All processes but this one that share the lock on this byte of the file (F_OFD_SETLK), as far as we may
