@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from contextvars import ContextVar
 
@@ -11,7 +10,6 @@ from ._errors import Error, Usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Optional
 
     Variables = dict[str, Optional[str]]
@@ -122,13 +120,17 @@ def surroundings() -> tuple[list[str], list[str]]:
 _added: ContextVar[tuple[list[str], list[str]]] = ContextVar("berth_added", default=([], []))
 
 
-@contextlib.contextmanager
-def adding(variables: list[str], beside: list[str]) -> Iterator[None]:
-    token = _added.set((variables, beside))
-    try:
-        yield
-    finally:
-        _added.reset(token)
+class adding:
+    """Holds within a `with` block. It is a class, since contextlib would be loaded for this alone."""
+
+    def __init__(self, variables: list[str], beside: list[str]) -> None:
+        self._more = (variables, beside)
+
+    def __enter__(self) -> None:
+        self._token = _added.set(self._more)
+
+    def __exit__(self, *_: object) -> None:
+        _added.reset(self._token)
 
 
 def added() -> tuple[list[str], list[str]]:

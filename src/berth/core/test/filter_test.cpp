@@ -9,7 +9,7 @@ TEST_CASE("a filter is short for a condition") {
   const auto text = [](std::string_view name, std::string_view value) { return filter(name, value)->text(); };
   CHECK(text("name", "A100 or T4") == "name ~ \"A100 or T4\"");
   CHECK(text("free", "20G") == "free >= 20G");
-  CHECK(text("total", "1048576B") == "total >= 1048576");
+  CHECK(text("total", "1048576B") == "total >= 1048576B");
   CHECK(text("util", "5%") == "util <= 5");
   CHECK(text("mem_util", "5") == "mem_util <= 5");
   CHECK(text("power", "100W") == "power <= 100");
