@@ -31,6 +31,7 @@
 #include "berth/render/explain.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/system_error.h"
+#include "berth/sys/terminal.h"
 
 namespace berth::cli {
 namespace {
@@ -506,7 +507,7 @@ class Caller {
   void heed_signals() {
     const auto signal = signals_ ? signals_->next() : std::nullopt;
     if (!signal || signal->number == SIGWINCH || signal->number == SIGCONT) return;
-    if (signal->number == SIGTSTP) return SignalReader::stop();
+    if (signal->number == SIGTSTP) return sys::stop_as_by_terminal();
     report_.end();
     for (auto& channel : channels_) channel.reset();
     sys::end_like({0, signal->number});

@@ -15,6 +15,7 @@
 #include "berth/cli/environment.h"
 #include "berth/sys/random_word.h"
 #include "berth/sys/system_error.h"
+#include "berth/sys/terminal.h"
 
 namespace berth::cli {
 namespace {
@@ -155,7 +156,7 @@ void FarCommand::pass_on(const SignalReader::Signal& signal) {
       return fit_window();
     case SIGTSTP:
       own_terminal_.give_back();
-      SignalReader::stop();
+      sys::stop_as_by_terminal();
       return own_terminal_.has_been_away();
     case SIGCONT:
       return own_terminal_.has_been_away();

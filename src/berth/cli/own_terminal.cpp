@@ -80,14 +80,4 @@ std::optional<SignalReader::Signal> SignalReader::next() const {
   return Signal{static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
 }
 
-void SignalReader::stop() {
-  sigset_t stop;
-  ::sigemptyset(&stop);
-  ::sigaddset(&stop, SIGTSTP);
-  // By SIGTSTP and not by SIGSTOP: the kernel ignores it where no shell is left that could continue us.
-  ::raise(SIGTSTP);
-  ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
-  ::sigprocmask(SIG_BLOCK, &stop, nullptr);
-}
-
 }  // namespace berth::cli

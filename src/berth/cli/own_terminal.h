@@ -59,8 +59,6 @@ class SignalReader {
   int descriptor() const { return descriptor_.get(); }
   /// The next one. nullopt: there is none.
   std::optional<Signal> next() const;
-  /// Stops this process, as SIGTSTP does, until somebody continues it.
-  static void stop();
 
  private:
   sys::Descriptor descriptor_;

@@ -20,6 +20,7 @@
 #include "berth/sys/descriptor.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
+#include "berth/sys/terminal.h"
 
 namespace berth::sys {
 namespace {
@@ -78,16 +79,6 @@ void hang_up_group() {
 // What Ctrl-Z sends, and what stops a job in the background that reads from or writes to the terminal.
 bool is_of_the_terminal(int stop_signal) {
   return stop_signal == SIGTSTP || stop_signal == SIGTTIN || stop_signal == SIGTTOU;
-}
-
-// By SIGTSTP and not by SIGSTOP: the kernel ignores it where no shell is left that could continue us.
-void stop_with_command() {
-  sigset_t stop;
-  ::sigemptyset(&stop);
-  ::sigaddset(&stop, SIGTSTP);
-  ::raise(SIGTSTP);
-  ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
-  ::sigprocmask(SIG_BLOCK, &stop, nullptr);
 }
 
 bool is_of_a_bell(int signal, const siginfo_t& info) {
@@ -241,7 +232,7 @@ std::optional<JobEnding> JobProcess::collect() {
     // the same way and knows nothing of us: stopped as well, we would hold the lease for ever.
     const auto command = process_stat(pid_);
     if (!is_of_the_terminal(WSTOPSIG(status)) || !command || !command->stopped()) continue;
-    stop_with_command();
+    stop_as_by_terminal();
     ::kill(pid_, SIGCONT);
   }
   return std::nullopt;
@@ -279,7 +270,7 @@ std::optional<JobProcess::Event> JobProcess::wait_for_leftovers(std::chrono::ste
     const int signal = ::sigtimedwait(&set, &info, &*left);
     if (signal == SIGCHLD) return Event::child_ended;
     if (is_of_a_bell(signal, info)) return Event::rung;
-    if (signal == SIGTSTP) stop_with_command();
+    if (signal == SIGTSTP) stop_as_by_terminal();
     if (signal == SIGTERM) {
       call_ = call_of(info);
       return Event::asked_to_end;

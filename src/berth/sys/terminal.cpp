@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <string>
 
 #include <fmt/format.h>
@@ -28,6 +29,15 @@ bool is_in_foreground_of(int terminal) {
 bool are_same(const termios& one, const termios& other) {
   return one.c_iflag == other.c_iflag && one.c_oflag == other.c_oflag && one.c_lflag == other.c_lflag &&
          std::ranges::equal(one.c_cc, other.c_cc);
+}
+
+void stop_as_by_terminal() {
+  sigset_t stop;
+  ::sigemptyset(&stop);
+  ::sigaddset(&stop, SIGTSTP);
+  ::raise(SIGTSTP);
+  ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
+  ::sigprocmask(SIG_BLOCK, &stop, nullptr);
 }
 
 }  // namespace berth::sys

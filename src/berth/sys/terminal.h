@@ -18,4 +18,9 @@ bool is_in_foreground_of(int terminal);
 /// Whether a terminal with these modes treats keys and output the same.
 bool are_same(const termios& one, const termios& other);
 
+/// Stops this process as Ctrl-Z does. By SIGTSTP and not by SIGSTOP: the kernel ignores it where no shell is
+/// left that could continue us. Returns when somebody continues it. REQUIRES: SIGTSTP is blocked, and stays
+/// so.
+void stop_as_by_terminal();
+
 }  // namespace berth::sys
