@@ -1,7 +1,6 @@
 #include "berth/api/answers.h"
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 
 #include <fmt/format.h>
@@ -12,14 +11,6 @@
 #include "berth/sys/clock.h"
 
 namespace berth::api {
-namespace {
-
-std::string waited_in_words(std::chrono::milliseconds waited) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(waited);
-  return seconds.count() > 0 ? duration_for_people(seconds.count()) : fmt::format("{} ms", waited.count());
-}
-
-}  // namespace
 
 render::Style plain_style() {
   render::Style style;
@@ -67,7 +58,7 @@ Error in_words(const leasing::Refusal& refusal, const render::Style& style) {
                       style);
   while (text.ends_with('\n')) text.pop_back();
   if (refusal.code == ErrorCode::timed_out)
-    text = fmt::format("gave up after {}; {}", waited_in_words(*refusal.waited), text);
+    text = fmt::format("gave up after {}; {}", duration_for_people(*refusal.waited), text);
   return {refusal.code, std::move(text)};
 }
 

@@ -209,7 +209,7 @@ Action sleep_until_driver_works(const State& state, milliseconds left) {
 }
 
 Action give_up_hindered(const State& state) {
-  const std::string waited = duration_for_people(state.standing.waited.count());
+  const std::string waited = duration_for_people(*state.patience.limit);
   return Fail{{ErrorCode::timed_out, fmt::format("gave up after {}: {}", waited, state.standing.hindrance)}};
 }
 

@@ -220,4 +220,9 @@ std::string duration_for_people(std::int64_t seconds) {
   return fmt::format("{} d", seconds / (24 * 60 * 60));
 }
 
+std::string duration_for_people(std::chrono::milliseconds time) {
+  if (std::chrono::abs(time) < std::chrono::seconds(1)) return fmt::format("{} ms", time.count());
+  return duration_for_people(std::chrono::floor<std::chrono::seconds>(time).count());
+}
+
 }  // namespace berth

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -43,5 +44,7 @@ std::string time_for_people(std::int64_t seconds);
 
 /// "12 s", "5 min", "2 h", "3 d": for people. Whole units, rounded down.
 std::string duration_for_people(std::int64_t seconds);
+/// The same; "250 ms" below a second.
+std::string duration_for_people(std::chrono::milliseconds time);
 
 }  // namespace berth

@@ -88,6 +88,8 @@ TEST_CASE("durations are shown in the unit that people think in, rounded down") 
                                                  {60, "1 min"},   {3599, "59 min"},  {2 * 3600, "2 h"},
                                                  {86400, "24 h"}, {3 * 86400, "3 d"}};
   for (const auto& [seconds, text] : rows) CHECK(duration_for_people(seconds) == text);
+  CHECK(duration_for_people(std::chrono::milliseconds(250)) == "250 ms");
+  CHECK(duration_for_people(std::chrono::milliseconds(3999)) == "3 s");
 }
 
 TEST_CASE("a time is said as it may be asked for, in the largest unit that says it exactly") {
