@@ -8,7 +8,7 @@
 
 #include "berth/agent/store_place.h"
 #include "berth/agent/watcher.h"
-#include "berth/api/berth.h"
+#include "berth/core/version.h"
 #include "berth/cli/program.h"
 #include "berth/cli/serve_options.h"
 #include "berth/cli/serve_program.h"

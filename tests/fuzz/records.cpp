@@ -1,5 +1,5 @@
 // Our own records: whoever wrote one may be another user, or a newer Berth.
-#include "berth/api/lease_wire.h"
+#include "berth/lease/lease_wire.h"
 #include "berth/core/job.h"
 #include "berth/core/snapshot_codec.h"
 #include "berth/core/ticket_codec.h"
@@ -33,9 +33,9 @@ void read_snapshot(std::string_view input) {
   (void)source::decode_request(input);
   (void)source::decode_error(input);
   (void)source::cut_at_last_progress(input);
-  (void)api::decode_ask(input);
-  (void)api::decode_message(input);
-  require(api::first_record(input) <= input.size(), "a record is a part of its text");
+  (void)leasing::decode_ask(input);
+  (void)leasing::decode_message(input);
+  require(leasing::first_record(input) <= input.size(), "a record is a part of its text");
 }
 
 void read_job(std::string_view input) {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "berth/api/berth.h"
+#include "berth/core/version.h"
 #include "berth/render/host_report.h"
 #include "berth/render/hub_metrics.h"
 #include "berth/render/nvgpu_report.h"

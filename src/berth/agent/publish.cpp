@@ -6,7 +6,7 @@
 #include <initializer_list>
 
 #include "berth/agent/hosts_pages.h"
-#include "berth/api/berth.h"
+#include "berth/core/version.h"
 #include "berth/core/listed.h"
 #include "berth/core/standing.h"
 #include "berth/render/json.h"

@@ -4,7 +4,8 @@
 #include <utility>
 #include <variant>
 
-#include "berth/api/answers.h"
+#include "berth/api/findings.h"
+#include "berth/lease/answers.h"
 #include "berth/api/program.h"
 #include "berth/core/job_mask.h"
 #include "berth/lease/probe.h"
@@ -46,10 +47,6 @@ Result<leasing::Session> open_session(MaskUse mask) {
 
 }  // namespace
 
-std::string_view version() {
-  return BERTH_VERSION;
-}
-
 Result<Request> request(unsigned count, std::string_view where) {
   Request wanted;
   wanted.count = count;
@@ -71,13 +68,13 @@ std::expected<Picked, Refusal> pick(const Request& request, MaskUse mask) {
   const auto answer = session->pick(request);
   if (!answer) return no(answer.error());
   if (const auto* refusal = std::get_if<leasing::Refusal>(&*answer))
-    return std::unexpected(Refusal{api::in_words(*refusal, api::plain_style()),
+    return std::unexpected(Refusal{leasing::in_words(*refusal, leasing::plain_style()),
                                    api::findings(refusal->verdicts, refusal->world.facts.snapshot)});
   const auto& found = std::get<leasing::Picked>(*answer);
   const Snapshot& snapshot = found.world.facts.snapshot;
   JobMask job = job_mask(found.choice.uuids, snapshot);
   return Picked{api::devices_among(found.choice.uuids, snapshot), std::move(job.visible),
-                api::all_notes(*session, leasing::notes_on(found)), std::move(job.variables)};
+                leasing::all_notes(*session, leasing::notes_on(found)), std::move(job.variables)};
 }
 
 Result<std::vector<Finding>> why(const Request& request, MaskUse mask) {

@@ -17,6 +17,7 @@
 #include "berth/core/snapshot.h"
 #include "berth/core/standing.h"
 #include "berth/core/verdict.h"
+#include "berth/core/version.h"
 
 /// Berth for C++ programs. The library starts no thread, installs no signal handler and never loads the
 /// driver into its host. Instead, the `berth` program asks the driver and waits in the queue, in a process of
@@ -34,9 +35,6 @@
 /// the mask of the devices' maker (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES), unless `mask` says to ignore
 /// the mask. Several threads may call the functions at once, but only one thread at a time may use one Lease.
 namespace berth {
-
-/// "0.1.0".
-std::string_view version();
 
 /// A request for `count` whole devices that meet `where`, an expression as in docs/expressions.md ("" for
 /// none). Set the fields of Request for more conditions. Error: `usage`, with the column of the expression.

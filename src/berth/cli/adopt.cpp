@@ -8,7 +8,7 @@
 #include "berth/cli/command.h"
 #include "berth/cli/hold.h"
 #include "berth/cli/lease_options.h"
-#include "berth/cli/question.h"
+#include "berth/cli/open_session.h"
 #include "berth/core/printable.h"
 #include "berth/lease/attribution.h"
 #include "berth/render/explain.h"

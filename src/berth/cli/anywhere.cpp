@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "berth/api/berth.h"
+#include "berth/core/version.h"
 #include "berth/cli/environment.h"
 #include "berth/cli/hub_hosts.h"
 #include "berth/lab/ask_hosts.h"
@@ -17,18 +17,6 @@ namespace {
 
 // More would be a mistake, or a case for a hub.
 constexpr std::size_t kMostHosts = 256;
-
-bool is_url(std::string_view hosts) {
-  return hosts.find("://") != std::string_view::npos;
-}
-
-std::function<Result<void>(std::string_view)> add_names(std::vector<std::string>& names) {
-  return [&names](std::string_view value) -> Result<void> {
-    BERTH_LET(const auto hosts, lab_hosts_from_text(value));
-    for (const LabHost& host : hosts) names.push_back(host.name);
-    return {};
-  };
-}
 
 Host host_of(const LabHost& asked, const Result<lab::EnvoyMessage>& answer, std::int64_t now_s) {
   Host host{.name = asked.name};
@@ -50,80 +38,10 @@ Host host_of(const LabHost& asked, const Result<lab::EnvoyMessage>& answer, std:
 
 }  // namespace
 
-void add_anywhere_options(Syntax& syntax, AnywhereOptions& options, std::string_view help) {
-  const auto add = [&](std::string_view name, std::string_view value, std::string_view text,
-                       std::function<Result<void>(std::string_view)> set) {
-    syntax.options.push_back({kAnywhereGroup, 0, name, value, text, {}, std::move(set)});
-  };
-  add("anywhere", "", help, raise_flag(options.anywhere));
-  add("hosts", "LIST",
-      "with --anywhere: these hosts, as ssh knows them, or those of a hub: http://hub:8420 (default: what "
-      "the "
-      "site file says)",
-      [&options](std::string_view value) -> Result<void> {
-        if (!is_url(value)) BERTH_DO(lab_hosts_from_text(value));
-        options.hosts = value;
-        return {};
-      });
-  add("host", "LIST", "with --anywhere: only these of the hosts", add_names(options.only));
-  add("not-host", "LIST", "with --anywhere: none of these hosts", add_names(options.without));
-}
-
-Option near_option(std::string& near) {
-  return {kAnywhereGroup,
-          0,
-          "near",
-          "PATH",
-          "with --anywhere: wait only on hosts on which PATH is, unless no such host can serve the request",
-          {},
-          [&near](std::string_view value) -> Result<void> {
-            // Where a relative path leads, another host does not know.
-            if (!value.starts_with('/'))
-              return fail(ErrorCode::usage, "must be a whole path, such as /data/imagenet");
-            near = value;
-            return {};
-          }};
-}
-
-void add_far_options(Syntax& syntax, FarOptions& options, std::string_view help) {
-  add_anywhere_options(syntax, options.hosts, help);
-  syntax.options.push_back({kAnywhereGroup,
-                            0,
-                            "folder",
-                            "PATH",
-                            "with --anywhere: the folder of COMMAND there (default: the same as here)",
-                            {},
-                            store_text(options.folder)});
-  syntax.options.push_back({kAnywhereGroup,
-                            0,
-                            "env",
-                            "WHICH",
-                            "with --anywhere: variables that COMMAND gets: all, none, or names with commas "
-                            "between (default all, but for those of this machine and this login)",
-                            {},
-                            store_text(options.passed_variables)});
-  syntax.options.push_back(near_option(options.near));
-}
-
-Result<void> settle(const FarOptions& options) {
-  BERTH_DO(settle(options.hosts));
-  if (!options.hosts.anywhere &&
-      (!options.folder.empty() || options.passed_variables != "all" || !options.near.empty()))
-    return fail(ErrorCode::usage, "--folder, --env and --near need --anywhere");
-  return {};
-}
-
-Result<void> settle(const AnywhereOptions& options) {
-  const bool named = !options.hosts.empty() || !options.only.empty() || !options.without.empty();
-  if (named && !options.anywhere)
-    return fail(ErrorCode::usage, "--hosts, --host and --not-host need --anywhere");
-  return {};
-}
-
 Result<std::vector<LabHost>> hosts_meant(const AnywhereOptions& options) {
   std::vector<LabHost> hosts;
   BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
-  if (is_url(options.hosts) || (options.hosts.empty() && !files.policy.hub.url.empty())) {
+  if (is_hub_url(options.hosts) || (options.hosts.empty() && !files.policy.hub.url.empty())) {
     HubPlace hub{.url = options.hosts};
     // What this hub wants to be shown, the file knows.
     if (options.hosts.empty() || options.hosts == files.policy.hub.url) hub = files.policy.hub;
@@ -172,8 +90,8 @@ Result<std::string> hosts_document(const Hosts& hosts, render::Layout layout, co
   return render::rewritten(render::hosts_json(head, entries, totals_of(hosts)), "berth-hosts", layout);
 }
 
-api::LeaseAsk lease_ask_of(const RequestOptions& options) {
-  api::LeaseAsk ask;
+leasing::LeaseAsk lease_ask_of(const RequestOptions& options) {
+  leasing::LeaseAsk ask;
   ask.version = version();
   ask.request = options.request;
   return ask;

@@ -18,9 +18,9 @@
 #include "berth/cli/far_command.h"
 #include "berth/cli/lab_place.h"
 #include "berth/cli/lines_report.h"
-#include "berth/cli/notify.h"
+#include "berth/cli/environment.h"
 #include "berth/cli/own_terminal.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
 #include "berth/core/lab_line.h"
 #include "berth/core/late_binding.h"
 #include "berth/core/printable.h"
@@ -146,7 +146,7 @@ class Caller {
     ask.token = token_;
     ask.asked_at = asked_at_of(sys::host_name(), ::getpid());
     ask.end_with_command = run.end_with_command;
-    api::LeaseAsk lease = lease_ask_of(run.lease.request);
+    leasing::LeaseAsk lease = lease_ask_of(run.lease.request);
     lease.note = run.lease.note;
     BERTH_LET(const auto wait_s, wait_that_is_said(run.lease, kNotSaid));
     ask.patient = !wait_s;
@@ -156,9 +156,9 @@ class Caller {
     for (const auto& [name, value] : run.hooks.environment)
       lease.variables.push_back(fmt::format("{}={}", name, value));
     ask.errand = lab::Errand::offer;
-    question_for_offer_ = lab::encode(ask) + api::encode(lease);
+    question_for_offer_ = lab::encode(ask) + leasing::encode(lease);
     ask.errand = lab::Errand::run;
-    question_ = lab::encode(ask) + api::encode(lease);
+    question_ = lab::encode(ask) + leasing::encode(lease);
     return {};
   }
 
@@ -414,7 +414,7 @@ class Caller {
       happen(i, late_binding::Begins{});
     } else if (std::holds_alternative<lab::Cancelled>(message)) {
       end_cancelled(i);
-    } else if (const auto* lease = std::get_if<api::LeaseMessage>(&message)) {
+    } else if (const auto* lease = std::get_if<leasing::LeaseMessage>(&message)) {
       take_of_lease(i, *lease);
     }
   }
@@ -427,18 +427,18 @@ class Caller {
     sys::end_like({0, SIGTERM});
   }
 
-  void take_of_lease(std::size_t i, const api::LeaseMessage& message) {
+  void take_of_lease(std::size_t i, const leasing::LeaseMessage& message) {
     if (place_) place_->joined(name_in_lab(hosts_[i]));
     if (const auto* standing = std::get_if<Standing>(&message)) {
       untold_[i] = *standing;
       has_stood_[i] = true;
     } else if (const auto* snapshot = std::get_if<Snapshot>(&message)) {
       snapshots_[i] = *snapshot;
-    } else if (const auto* granted = std::get_if<api::LeaseGranted>(&message)) {
+    } else if (const auto* granted = std::get_if<leasing::LeaseGranted>(&message)) {
       grants_[i] = *granted;
       granted_at_[i] = Clock::now();
       if (!first_grant_at_) first_grant_at_ = granted_at_[i];
-    } else if (const auto* refused = std::get_if<api::LeaseRefused>(&message)) {
+    } else if (const auto* refused = std::get_if<leasing::LeaseRefused>(&message)) {
       leave(i, refused->error);
     }
   }
@@ -566,7 +566,7 @@ class Caller {
   std::vector<bool> has_stood_;                           ///< of each host: its grant did not come at once
   std::vector<std::optional<std::string>> left_;          ///< of each host, why it is out, until it is told
   std::vector<Snapshot> snapshots_;                       ///< of each host, when it granted
-  std::vector<std::optional<api::LeaseGranted>> grants_;  ///< of each host, while it asks whether to start
+  std::vector<std::optional<leasing::LeaseGranted>> grants_;  ///< of each host, while it asks whether to start
   std::vector<Clock::time_point> granted_at_;
   std::string question_, question_for_offer_;
   late_binding::State binding_;

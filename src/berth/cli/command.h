@@ -7,17 +7,11 @@
 #include <vector>
 
 #include "berth/cli/environment.h"
+#include "berth/cli/output.h"
 #include "berth/cli/syntax.h"
 #include "berth/core/error.h"
 
 namespace berth::cli {
-
-/// What a command answers. `main` writes all of it in one go, and `out` only if it is complete.
-struct Output {
-  std::string out = {};
-  std::string err = {};  ///< notes and warnings, whole lines
-  int status = 0;
-};
 
 /// A subcommand while it is in use.
 class Command {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "berth/cli/named_lease.h"
-#include "berth/cli/question.h"
+#include "berth/cli/open_session.h"
 
 namespace berth::cli {
 

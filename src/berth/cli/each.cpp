@@ -19,7 +19,7 @@
 #include "berth/cli/named_job.h"
 #include "berth/cli/new_job.h"
 #include "berth/cli/progress.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
 #include "berth/core/job_end.h"
 #include "berth/core/printable.h"
 #include "berth/sys/job_process.h"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
 #include "berth/core/units.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/process_identity.h"

@@ -96,6 +96,19 @@ Result<std::string> own_path() {
   return std::string(buffer.data(), static_cast<std::size_t>(length));
 }
 
+Result<std::string> program_path() {
+  BERTH_LET(std::string path, own_path());
+  constexpr std::string_view kGone = " (deleted)";
+  if (path.ends_with(kGone)) path.resize(path.size() - kGone.size());
+  return path;
+}
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> all;
+  for (char** each = environ; *each != nullptr; ++each) all.emplace_back(*each);
+  return all;
+}
+
 void keep_standard_descriptors() {
   std::array<pollfd, 3> descriptors{{{0, 0, 0}, {1, 0, 0}, {2, 0, 0}}};
   if (::poll(descriptors.data(), descriptors.size(), 0) <= 0) return;

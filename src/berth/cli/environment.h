@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "berth/core/error.h"
 #include "berth/lease/acquire.h"
@@ -72,5 +73,12 @@ std::string_view variable(const char* name);
 
 /// The path of this program's file. Its other programs are in the same folder.
 Result<std::string> own_path();
+
+/// The path by which this process starts more processes of Berth. After an upgrade, it is that of the newer
+/// program.
+Result<std::string> program_path();
+
+/// The variables of this process: "NAME=value".
+std::vector<std::string> own_environment();
 
 }  // namespace berth::cli

@@ -13,13 +13,12 @@
 #include <ctime>
 #include <utility>
 
-#include "berth/api/answers.h"
-#include "berth/api/berth.h"
+#include "berth/lease/answers.h"
+#include "berth/core/version.h"
 #include "berth/cli/command.h"
 #include "berth/cli/conduct_check.h"
 #include "berth/cli/envoy_link.h"
-#include "berth/cli/job_runner.h"
-#include "berth/cli/question.h"
+#include "berth/cli/open_session.h"
 #include "berth/cli/run.h"
 #include "berth/core/lab_line.h"
 #include "berth/core/listed.h"
@@ -48,7 +47,7 @@ constexpr auto kPatienceForCall = 35s;
 
 struct Question {
   lab::EnvoyAsk ask;
-  api::LeaseAsk lease;
+  leasing::LeaseAsk lease;
 };
 
 // Those that the caller passes on. What the probe sees was settled before.
@@ -98,7 +97,7 @@ Result<lab::MachineReport> report_of_machine(Environment& environment) {
   BERTH_LET(const auto verdicts, leasing::judge_each_in_line(world));
   const Ledger ledger = listed_part(world.ledger);
   auto waiting = listed_standings(world.ledger, ledger, world.facts, world.stopped, world.looked_at);
-  const render::Style style = api::plain_style();
+  const render::Style style = leasing::plain_style();
   for (Standing& one : waiting) one.reason = render::reason(one, world.facts.snapshot, style);
   const IdleTimes idle;
   const render::Listing listing{world.facts, ledger, verdicts, world.assumed, idle};
@@ -121,7 +120,7 @@ Offer offer_of(const leasing::Explained& found) {
                                              found.world.facts, now_s);
   }
   standing.verdicts = found.verdicts;
-  offer.reason = render::reason(standing, found.world.facts.snapshot, api::plain_style());
+  offer.reason = render::reason(standing, found.world.facts.snapshot, leasing::plain_style());
   if (found.possible < found.request.count) {
     if (const auto can = check_possible(found.request, found.world.facts); !can)
       offer.reason = can.error().message;
@@ -139,7 +138,7 @@ class Envoy : public Command {
     if (!link_.say(lab::encode(lab::EnvoyHello{std::string(version())}))) return Output{};
     auto status = answer(environment);
     if (status) return Output{.status = *status};
-    (void)link_.say(api::encode(api::LeaseMessage(api::LeaseRefused{status.error(), {}})));
+    (void)link_.say(leasing::encode(leasing::LeaseMessage(leasing::LeaseRefused{status.error(), {}})));
     return Output{.status = outcome_of(status.error().code).exit_status};
   }
 
@@ -175,7 +174,7 @@ class Envoy : public Command {
     BERTH_LET(auto ask, lab::decode_envoy_ask(*first));
     BERTH_LET(const auto second, link_.hear(std::nullopt));
     if (!second) return std::nullopt;
-    BERTH_LET(auto lease, api::decode_ask(*second));
+    BERTH_LET(auto lease, leasing::decode_ask(*second));
     return Question{std::move(ask), std::move(lease)};
   }
 
@@ -242,8 +241,8 @@ class Envoy : public Command {
       lease.no_wait = *lease.wait_s == 0;
     }
     lease.on_wait = {[this](const Standing& standing, const Snapshot& snapshot) {
-                       link_.mention_record(api::encode(
-                           api::LeaseMessage(render::told(standing, snapshot, api::plain_style()))));
+                       link_.mention_record(leasing::encode(
+                           leasing::LeaseMessage(render::told(standing, snapshot, leasing::plain_style()))));
                      },
                      false};
   }
@@ -253,9 +252,9 @@ class Envoy : public Command {
     const Ticket& ticket = lease.ticket();
     BERTH_LET(const Offer had, what_was_free_for(lease));
     BERTH_DO(link_.say(lab::encode(had)));
-    BERTH_DO(link_.say(api::encode(api::LeaseMessage(lease.world().facts.snapshot))));
-    BERTH_DO(link_.say(api::encode(
-        api::LeaseMessage(api::LeaseGranted{ticket.id, "", "", ticket.devices, leasing::notes_on(lease)}))));
+    BERTH_DO(link_.say(leasing::encode(leasing::LeaseMessage(lease.world().facts.snapshot))));
+    BERTH_DO(link_.say(leasing::encode(
+        leasing::LeaseMessage(leasing::LeaseGranted{ticket.id, "", "", ticket.devices, leasing::notes_on(lease)}))));
     BERTH_LET(const auto word, link_.hear(kPatienceForYes));
     if (!word || lab::decode_caller_word(*word) != lab::CallerWord::yes)
       return fail(ErrorCode::failure, "let go");

@@ -6,7 +6,8 @@
 
 #include "berth/cli/command.h"
 #include "berth/cli/named_lease.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
+#include "berth/cli/open_session.h"
 #include "berth/cli/request_options.h"
 #include "berth/core/clauses.h"
 #include "berth/core/extension.h"

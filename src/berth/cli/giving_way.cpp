@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
 #include "berth/core/clauses.h"
 #include "berth/core/yielding.h"
 

@@ -21,7 +21,6 @@
 #include <fmt/format.h>
 
 #include "berth/cli/lease_clock.h"
-#include "berth/cli/program.h"
 #include "berth/cli/release_call.h"
 #include "berth/core/printable.h"
 #include "berth/core/units.h"

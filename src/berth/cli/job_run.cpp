@@ -18,7 +18,7 @@
 #include "berth/cli/job_request.h"
 #include "berth/cli/job_runner.h"
 #include "berth/cli/notify.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
 #include "berth/cli/run.h"
 #include "berth/core/job_script.h"
 #include "berth/core/printable.h"

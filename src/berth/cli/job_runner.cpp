@@ -522,13 +522,6 @@ class Jobs : public Command {
 
 }  // namespace
 
-Result<std::string> program_path() {
-  BERTH_LET(std::string path, own_path());
-  constexpr std::string_view kGone = " (deleted)";
-  if (path.ends_with(kGone)) path.resize(path.size() - kGone.size());
-  return path;
-}
-
 Result<void> can_have_runner(const store::JobSpool& spool) {
   BERTH_LET(const bool there, spool.has_runner());
   return there ? Result<void>() : check_limits();
@@ -552,12 +545,6 @@ Result<void> ensure_runner(const store::JobSpool& spool, TaskId news) {
   const auto runner = sys::Child::spawn(command);
   if (!runner) return std::unexpected(context(runner.error(), "starting the runner of your jobs"));
   return {};
-}
-
-bool serves_jobs(pid_t pid) {
-  const std::string command = sys::process_command(pid);
-  return command.find(" __jobs /") != std::string::npos || command.find(" __job /") != std::string::npos ||
-         command.find(" __notify") != std::string::npos;
 }
 
 std::unique_ptr<Command> make_job_runner() {

@@ -15,7 +15,7 @@
 #include "berth/cli/far_call.h"
 #include "berth/cli/job_runner.h"
 #include "berth/cli/named_job.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
 #include "berth/cli/told_jobs.h"
 #include "berth/cli/watch.h"
 #include "berth/core/job.h"

@@ -13,9 +13,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "berth/api/answers.h"
-#include "berth/api/berth.h"
-#include "berth/api/lease_wire.h"
+#include "berth/lease/answers.h"
+#include "berth/core/version.h"
+#include "berth/lease/lease_wire.h"
 #include "berth/cli/command.h"
 #include "berth/cli/until_used.h"
 #include "berth/lease/session.h"
@@ -51,9 +51,9 @@ Result<void> end_with_host() {
   return {};
 }
 
-Result<api::LeaseAsk> read_ask() {
+Result<leasing::LeaseAsk> read_ask() {
   std::string text;
-  while (api::first_record(text) == 0) {
+  while (leasing::first_record(text) == 0) {
     pollfd ready{kSocket, POLLIN, 0};
     ::poll(&ready, 1, -1);
     BERTH_LET(const auto received, sys::receive_message(kSocket));
@@ -61,7 +61,7 @@ Result<api::LeaseAsk> read_ask() {
     if (received.ended)
       return fail(ErrorCode::usage, "__lease is for Berth's libraries: it is asked over a socket");
   }
-  auto ask = api::decode_ask(text);
+  auto ask = leasing::decode_ask(text);
   if (!ask) return ask;
   BERTH_DO(source::check_version(ask->version, version()));
   return ask;
@@ -86,13 +86,13 @@ class LeaseHelper : public Command {
   Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
     auto answered = answer(environment);
     // Whoever cannot be told has gone.
-    if (!answered) (void)send(api::LeaseRefused{answered.error(), {}});
+    if (!answered) (void)send(leasing::LeaseRefused{answered.error(), {}});
     return Output{};
   }
 
  private:
-  static Result<void> send(const api::LeaseMessage& message, std::span<const int> descriptors = {}) {
-    return sys::send_message(kSocket, api::encode(message), descriptors);
+  static Result<void> send(const leasing::LeaseMessage& message, std::span<const int> descriptors = {}) {
+    return sys::send_message(kSocket, leasing::encode(message), descriptors);
   }
 
   Result<void> answer(Environment& environment) {
@@ -118,7 +118,7 @@ class LeaseHelper : public Command {
     return hand_over(session, std::get<leasing::HeldLease>(acquired));
   }
 
-  static Patience patience_of(const api::LeaseAsk& ask) {
+  static Patience patience_of(const leasing::LeaseAsk& ask) {
     Patience patience;
     patience.wait = !ask.wait || ask.wait->count() > 0;
     patience.limit = ask.wait;
@@ -130,15 +130,15 @@ class LeaseHelper : public Command {
     if (::getppid() != host_) ::_exit(0);
     // A host that does not listen is not written to, until it does.
     if (!sys::is_all_read(kSocket)) return;
-    (void)send(render::told(standing, snapshot, api::plain_style()));
+    (void)send(render::told(standing, snapshot, leasing::plain_style()));
   }
 
   static Result<void> refuse(const leasing::Refusal& refusal) {
     const Snapshot& snapshot = refusal.world.facts.snapshot;
-    const render::Style style = api::plain_style();
+    const render::Style style = leasing::plain_style();
     BERTH_DO(send(snapshot));
-    return send(api::LeaseRefused{api::in_words(refusal, style),
-                                  api::with_reasons(refusal.verdicts, snapshot, style)});
+    return send(leasing::LeaseRefused{leasing::in_words(refusal, style),
+                                  leasing::with_reasons(refusal.verdicts, snapshot, style)});
   }
 
   Result<void> hand_over(const leasing::Session& session, const leasing::HeldLease& lease) const {
@@ -148,9 +148,9 @@ class LeaseHelper : public Command {
     const std::vector<int> descriptors = lease.descriptors();
     keep_locks_until_used(lease);
     BERTH_DO(send(lease.world().facts.snapshot));
-    const api::LeaseGranted granted{ticket.id, std::filesystem::absolute(place.store->path()),
+    const leasing::LeaseGranted granted{ticket.id, std::filesystem::absolute(place.store->path()),
                                     place.path_of(ticket.id), ticket.devices,
-                                    api::all_notes(session, leasing::notes_on(lease))};
+                                    leasing::all_notes(session, leasing::notes_on(lease))};
     return send(granted, descriptors);
   }
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <variant>
 
-#include "berth/api/answers.h"
+#include "berth/lease/answers.h"
 #include "berth/cli/environment.h"
 #include "berth/cli/until_used.h"
 #include "berth/cli/wait_report.h"
@@ -109,7 +109,7 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
   report.end();
   if (!answer) return std::unexpected(answer.error());
   if (const auto* refusal = std::get_if<leasing::Refusal>(&*answer))
-    return std::unexpected(api::in_words(*refusal, Environment::style_of(STDERR_FILENO)));
+    return std::unexpected(leasing::in_words(*refusal, Environment::style_of(STDERR_FILENO)));
   auto lease = std::get<leasing::HeldLease>(std::move(*answer));
   keep_locks_until_used(lease);
   return lease;

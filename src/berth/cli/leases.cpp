@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "berth/cli/command.h"
-#include "berth/cli/question.h"
+#include "berth/cli/open_session.h"
 #include "berth/core/printable.h"
 #include "berth/lease/look.h"
 #include "berth/render/explain.h"

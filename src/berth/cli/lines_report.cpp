@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "berth/cli/environment.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
 #include "berth/cli/wait_report.h"
 #include "berth/core/printable.h"
 #include "berth/render/text.h"

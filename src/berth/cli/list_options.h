@@ -4,7 +4,7 @@
 
 #include "berth/cli/anywhere.h"
 #include "berth/cli/asking_options.h"
-#include "berth/cli/question.h"
+#include "berth/cli/open_session.h"
 #include "berth/cli/watch.h"
 
 namespace berth::cli {

@@ -1,7 +1,7 @@
 // The manual page is made from the same table and the same options that dispatch and help read.
 #include <fmt/format.h>
 
-#include "berth/api/berth.h"
+#include "berth/core/version.h"
 #include "berth/cli/command.h"
 #include "berth/cli/program.h"
 

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "berth/api/berth.h"
+#include "berth/core/version.h"
 #include "berth/cli/command.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
 #include "berth/cli/tenant_tools.h"
 #include "berth/core/request.h"
 #include "berth/core/units.h"

@@ -1,7 +1,7 @@
 // The commands that only speak of Berth itself.
 #include <fmt/format.h>
 
-#include "berth/api/berth.h"
+#include "berth/core/version.h"
 #include "berth/cli/command.h"
 #include "berth/cli/program.h"
 #include "berth/render/json.h"

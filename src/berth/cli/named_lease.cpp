@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "berth/cli/environment.h"
-#include "berth/cli/question.h"
+#include "berth/cli/open_session.h"
 #include "berth/lease/look.h"
 
 namespace berth::cli {

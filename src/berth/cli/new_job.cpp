@@ -13,10 +13,11 @@
 
 #include <fmt/format.h>
 
-#include "berth/api/answers.h"
+#include "berth/lease/answers.h"
 #include "berth/cli/environment.h"
 #include "berth/cli/notify.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
+#include "berth/cli/open_session.h"
 #include "berth/core/output_cut.h"
 #include "berth/core/record.h"
 #include "berth/core/units.h"
@@ -214,7 +215,7 @@ Result<void> check_possible_here(Environment& environment, const Submission& sub
     return is_wrong ? std::unexpected(never.error()) : Result<void>();
   }
   if (!*never || (starts_later(submission.job) && may_recover(**never))) return {};
-  return std::unexpected(api::in_words(**never, Environment::style_of(STDERR_FILENO)));
+  return std::unexpected(leasing::in_words(**never, Environment::style_of(STDERR_FILENO)));
 }
 
 Result<std::string> current_folder() {

@@ -16,7 +16,7 @@
 #include "berth/cli/environment.h"
 #include "berth/cli/job_runner.h"
 #include "berth/cli/new_job.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
 #include "berth/core/noticed_end.h"
 #include "berth/core/printable.h"
 #include "berth/core/record.h"
@@ -206,12 +206,6 @@ void add_notify_options(Syntax& syntax, std::string_view group, NoticeWish& wish
          }
          return {};
        }});
-}
-
-std::vector<std::string> own_environment() {
-  std::vector<std::string> all;
-  for (char** each = environ; *each != nullptr; ++each) all.emplace_back(*each);
-  return all;
 }
 
 void send_notices(const NoticeWish& wish, const Notice& notice, std::vector<std::string> environment,

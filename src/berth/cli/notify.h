@@ -33,8 +33,6 @@ void add_notify_options(Syntax& syntax, std::string_view group, NoticeWish& wish
 /// stream says so.
 void send_notices(const NoticeWish& wish, const Notice& notice, std::vector<std::string> environment,
                   const store::JobSpool* spool);
-/// The environment of this process.
-std::vector<std::string> own_environment();
 
 /// Sends the notice of the end of a job whose tasks are all over, or of its first start. The second process
 /// that tries does nothing. If something cannot be read, the next process that looks sends the notice.

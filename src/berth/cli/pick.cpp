@@ -5,11 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "berth/api/answers.h"
+#include "berth/lease/answers.h"
 #include "berth/cli/command.h"
 #include "berth/cli/hold.h"
 #include "berth/cli/lease_options.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
+#include "berth/cli/open_session.h"
 #include "berth/core/job_mask.h"
 #include "berth/core/units.h"
 #include "berth/lease/place.h"
@@ -71,7 +72,7 @@ class Pick : public Command {
 
  private:
   static Error in_words(const leasing::Refusal& refusal) {
-    return api::in_words(refusal, Environment::style_of(STDERR_FILENO));
+    return leasing::in_words(refusal, Environment::style_of(STDERR_FILENO));
   }
 
   Result<Kept> hold(Environment& environment) const {

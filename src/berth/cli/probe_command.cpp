@@ -1,4 +1,4 @@
-#include "berth/api/berth.h"
+#include "berth/core/version.h"
 #include "berth/cli/command.h"
 #include "berth/cli/request_options.h"
 #include "berth/source/probe/probe.h"

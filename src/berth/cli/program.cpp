@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "berth/api/berth.h"
+#include "berth/core/version.h"
 #include "berth/cli/simulation.h"
 #include "berth/core/printable.h"
 #include "berth/core/text_match.h"
@@ -176,19 +176,6 @@ Result<Output> perform(const Invocation& invocation, Environment& environment) {
     output->out = command->out_of_failure(output->status, invocation.words);
   if (invocation.bare) output->out += kHint;
   return output;
-}
-
-int report(const Result<Output>& result) {
-  if (!result) {
-    std::string text = result.error().message;
-    while (text.ends_with('\n')) text.pop_back();
-    write_error(fmt::format("berth: {}\n", text));
-    return outcome_of(result.error().code).exit_status;
-  }
-  if (!result->err.empty()) write_error(result->err);
-  if (const auto written = write_all(1, render::for_terminal(result->out)); !written)
-    return report(std::unexpected(written.error()));
-  return result->status;
 }
 
 }  // namespace berth::cli

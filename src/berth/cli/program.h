@@ -28,9 +28,6 @@ bool wants_probe(const Invocation& invocation);
 /// Reads the command's options and runs the command.
 Result<Output> perform(const Invocation& invocation, Environment& environment);
 
-/// Writes the result, and gives the exit status. A failure writes nothing to the output stream.
-int report(const Result<Output>& result);
-
 /// The command's own options, and those that all commands of its kind have.
 Syntax full_syntax(const Row& row, Command& command, std::optional<std::string>& sim);
 

@@ -10,7 +10,7 @@
 #include "berth/cli/command.h"
 #include "berth/cli/hold.h"
 #include "berth/cli/lease_options.h"
-#include "berth/cli/question.h"
+#include "berth/cli/open_session.h"
 #include "berth/core/selector.h"
 #include "berth/core/slurm_job.h"
 #include "berth/core/units.h"

@@ -8,7 +8,7 @@
 #include "berth/cli/job_runner.h"
 #include "berth/cli/named_job.h"
 #include "berth/cli/named_lease.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
 #include "berth/cli/release_call.h"
 #include "berth/core/printable.h"
 #include "berth/core/units.h"

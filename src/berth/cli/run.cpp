@@ -19,8 +19,8 @@
 #include "berth/cli/conduct_check.h"
 #include "berth/cli/end_of_job.h"
 #include "berth/cli/giving_way.h"
-#include "berth/cli/job_runner.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
+#include "berth/cli/open_session.h"
 #include "berth/cli/release_call.h"
 #include "berth/core/job_mask.h"
 #include "berth/core/printable.h"
@@ -310,7 +310,7 @@ class Run {
   static std::vector<pid_t> left_behind(std::vector<pid_t> others) {
     std::vector<pid_t> left = sys::process_descendants(::getpid());
     std::ranges::copy_if(left, std::back_inserter(others),
-                         [](pid_t pid) { return serves_jobs(pid) || leasing::keeps_namespaces(pid); });
+                         [](pid_t pid) { return leasing::serves_jobs(pid) || leasing::keeps_namespaces(pid); });
     for (const pid_t other : others) {
       const std::vector<pid_t> below = sys::process_descendants(other);
       std::erase_if(left,

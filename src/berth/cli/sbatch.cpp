@@ -18,7 +18,7 @@
 #include "berth/cli/environment.h"
 #include "berth/cli/named_job.h"
 #include "berth/cli/new_job.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
 #include "berth/core/job_script.h"
 #include "berth/core/printable.h"
 #include "berth/core/slurm.h"

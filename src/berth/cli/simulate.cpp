@@ -7,7 +7,8 @@
 #include <functional>
 
 #include "berth/cli/command.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
+#include "berth/cli/open_session.h"
 #include "berth/cli/serve_program.h"
 #include "berth/cli/simulate_options.h"
 #include "berth/core/printable.h"

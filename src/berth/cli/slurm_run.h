@@ -1,6 +1,6 @@
 #pragma once
 
-#include "berth/cli/anywhere.h"
+#include "berth/cli/far_options.h"
 #include "berth/cli/command.h"
 #include "berth/cli/run.h"
 #include "berth/core/error.h"

@@ -14,7 +14,7 @@
 #include "berth/cli/job_runner.h"
 #include "berth/cli/logout_warning.h"
 #include "berth/cli/new_job.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
 #include "berth/core/job_script.h"
 #include "berth/core/printable.h"
 #include "berth/core/record.h"

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "berth/cli/command.h"
-#include "berth/cli/job_runner.h"
 #include "berth/sys/child.h"
 #include "berth/sys/quiet_write.h"
 #include "berth/sys/terminal.h"

@@ -9,7 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
+#include "berth/cli/open_session.h"
 #include "berth/core/plan.h"
 #include "berth/core/standing.h"
 #include "berth/lease/look.h"

@@ -11,7 +11,7 @@
 
 #include "berth/cli/anywhere.h"
 #include "berth/cli/command.h"
-#include "berth/cli/question.h"
+#include "berth/cli/open_session.h"
 #include "berth/cli/top_looker.h"
 #include "berth/core/units.h"
 #include "berth/render/top.h"

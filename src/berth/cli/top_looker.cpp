@@ -14,7 +14,7 @@
 #include "berth/cli/ask_program.h"
 #include "berth/cli/job_runner.h"
 #include "berth/cli/order_of_lab.h"
-#include "berth/cli/question.h"
+#include "berth/cli/open_session.h"
 #include "berth/cli/told_jobs.h"
 #include "berth/core/listed.h"
 #include "berth/core/printable.h"

@@ -10,7 +10,7 @@
 #include "berth/cli/command.h"
 #include "berth/cli/environment.h"
 #include "berth/cli/far_call.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
 #include "berth/cli/serve_program.h"
 #include "berth/cli/usage_options.h"
 #include "berth/core/printable.h"

@@ -1,6 +1,6 @@
 #include "berth/cli/command.h"
 #include "berth/cli/conduct_look.h"
-#include "berth/cli/question.h"
+#include "berth/cli/messages.h"
 #include "berth/core/conduct.h"
 #include "berth/render/conduct.h"
 #include "berth/render/json.h"

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "berth/core/device_memory.h"
-#include "berth/core/listed.h"
+#include "berth/core/printable.h"
 #include "berth/core/text_match.h"
 #include "berth/core/units.h"
 

@@ -32,6 +32,10 @@ Result<void> are_known(const std::vector<LabHost>& hosts, const std::vector<std:
 
 }  // namespace
 
+bool is_hub_url(std::string_view hosts) {
+  return hosts.contains("://");
+}
+
 Result<void> check_host_name(std::string_view name) {
   const std::string_view host = name.substr(name.rfind('@') + 1);
   if (name.empty() || host.empty()) return fail(ErrorCode::usage, "a host needs a name");

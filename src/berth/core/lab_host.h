@@ -26,6 +26,9 @@ struct HubPlace {
   bool operator==(const HubPlace&) const = default;
 };
 
+/// Whether a user who says this as the hosts means those of a hub: a URL.
+bool is_hub_url(std::string_view hosts);
+
 /// Checks the name of a host: ssh must not take it for an option, nor a shell for more than one word. Error:
 /// `usage`.
 Result<void> check_host_name(std::string_view name);

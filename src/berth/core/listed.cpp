@@ -75,13 +75,6 @@ void list(const Ticket& ticket, Room& room, std::vector<Ticket>& listed) {
 
 }  // namespace
 
-std::string listed_words(std::string_view text, std::size_t most) {
-  // What is longer now is no shorter afterwards.
-  std::string words = printable_lines(shortened(text, most));
-  words.resize(shortened(words, most).size());
-  return words;
-}
-
 Ledger listed_part(const Ledger& ledger) {
   Ledger listed;
   listed.unread = ledger.unread;
@@ -105,12 +98,21 @@ Ledger listed_part(const Ledger& ledger) {
 
 std::vector<Standing> listed_standings(const Ledger& ledger, const Ledger& listed, const Facts& facts,
                                        const std::set<TicketId>& stopped, Moment now) {
+  std::map<TicketId, const Ticket*> cut;
   std::set<TicketId> ids;
-  for (const Ticket& ticket : listed.tickets) ids.insert(ticket.id);
+  for (const Ticket& ticket : listed.tickets) {
+    cut.emplace(ticket.id, &ticket);
+    ids.insert(ticket.id);
+  }
   auto waiting = standings(ledger, facts, stopped, now, &ids);
   for (Standing& each : waiting) {
-    cut_words(each.ticket);
-    if (each.behind) cut_words(*each.behind);
+    each.ticket = *cut.at(each.ticket.id);
+    if (!each.behind) continue;
+    const auto known = cut.find(each.behind->id);
+    if (known != cut.end())
+      *each.behind = *known->second;
+    else
+      cut_words(*each.behind);
   }
   return waiting;
 }

@@ -2,8 +2,6 @@
 
 #include <cstddef>
 #include <set>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "berth/core/ledger.h"
@@ -18,12 +16,6 @@ inline constexpr std::size_t kMostListedLeaseBytes = 1U << 20U;
 inline constexpr std::size_t kMostListedWaitingBytes = 2U << 20U;
 /// Of one user's odd tickets.
 inline constexpr std::size_t kMostListedOdd = 64;
-/// The bytes of one text of a ticket, as it is shown.
-inline constexpr std::size_t kMostListedWords = 512;
-
-/// The beginning of a foreign text, as `printable_lines` gives it: at most this many bytes, so that what is
-/// escaped takes no more room than what is not.
-std::string listed_words(std::string_view text, std::size_t most = kMostListedWords);
 
 /// The ledger as documents and tables tell it: bounded, with Ledger::unlisted for the rest. Nobody judges by
 /// it. Pure.

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
-
 namespace berth {
 namespace {
 
@@ -60,6 +58,12 @@ std::size_t length_of_own(std::string_view rest, std::span<const std::string_vie
   return found == own.end() ? 0 : found->size();
 }
 
+// By hand: another user's text may be nothing else, and is then most of the work of a long table.
+void add_in_hex(std::string& text, unsigned char byte) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  text += {'\\', 'x', kDigits[byte >> 4U], kDigits[byte & 0xfU]};
+}
+
 }  // namespace
 
 CodePoint code_point_at(std::string_view text, std::size_t at) {
@@ -98,7 +102,7 @@ std::string printable(std::string_view text, std::span<const std::string_view> o
     if (own_length != 0 || may_stay(point)) {
       clean += bytes;
     } else {
-      for (const char byte : bytes) clean += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+      for (const char byte : bytes) add_in_hex(clean, static_cast<unsigned char>(byte));
     }
     at += length;
   }
@@ -121,6 +125,20 @@ std::string in_quotes(std::string_view text) {
 std::string printable_lines(std::string_view text) {
   constexpr std::array<std::string_view, 1> kLineEnd{"\n"};
   return printable(text, kLineEnd);
+}
+
+std::string_view shortened(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  // Not inside a UTF-8 character: its later bytes look like 10xxxxxx.
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
+  return text.substr(0, most);
+}
+
+std::string listed_words(std::string_view text, std::size_t most) {
+  // What is longer now is no shorter afterwards.
+  std::string words = printable_lines(shortened(text, most));
+  words.resize(shortened(words, most).size());
+  return words;
 }
 
 }  // namespace berth

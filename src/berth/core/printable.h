@@ -31,4 +31,14 @@ std::string in_quotes(std::string_view text);
 /// The same for a text of several lines.
 std::string printable_lines(std::string_view text);
 
+/// The text without its end, if it is longer than `most` bytes; never cut inside a UTF-8 character.
+std::string_view shortened(std::string_view text, std::size_t most);
+
+/// The bytes of one text of a ticket, as it is shown.
+inline constexpr std::size_t kMostListedWords = 512;
+
+/// The beginning of a foreign text, as `printable_lines` gives it: at most this many bytes, so that what is
+/// escaped takes no more room than what is not.
+std::string listed_words(std::string_view text, std::size_t most = kMostListedWords);
+
 }  // namespace berth

@@ -4,13 +4,6 @@
 
 namespace berth {
 
-std::string_view shortened(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return text;
-  // Not inside a UTF-8 character: its later bytes look like 10xxxxxx.
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
-  return text.substr(0, most);
-}
-
 Error malformed_field(std::string_view section, std::string_view key) {
   if (key.empty()) return {ErrorCode::failure, fmt::format("the section \"{}\" is out of place", section)};
   return {ErrorCode::failure, fmt::format("the value of \"{}\" is malformed", key)};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "berth/core/error.h"
+#include "berth/core/printable.h"
 #include "berth/core/record.h"
 
 // The values in a record. Each of our records has one list of its fields, a template that calls
@@ -28,9 +29,6 @@ namespace berth {
 /// Seconds since the epoch in a text that anybody may have written. Bounded, so that what we compute from it
 /// stays a valid time.
 inline constexpr std::int64_t kLatestSeconds = 100'000'000'000;
-
-/// The text without its end, if it is longer than `most` bytes; never cut inside a UTF-8 character.
-std::string_view shortened(std::string_view text, std::size_t most);
 
 template <class T>
 concept Worded = requires(const T& value) { to_text(value); };

@@ -7,16 +7,12 @@
 #include <vector>
 
 #include "berth/core/ledger.h"
+#include "berth/core/line_rules.h"
 
 // Decides which tickets of a line start now, which have a reservation and from when, and which wait behind
 // which. It is EASY backfill (Lifka, 1995) for requests that compete for only a part of the devices: the
 // first that cannot start has a reservation, and a later one may start before it if that does not delay it.
 namespace berth {
-
-/// Of the boot clock, which nobody can set. The queue counts milliseconds, a replay seconds: Line::second
-/// says which.
-using Moment = std::int64_t;
-inline constexpr Moment kNever = std::numeric_limits<Moment>::max();
 
 /// Whether a hold ends before its time if somebody waits for it.
 enum class Leaves {
@@ -64,25 +60,6 @@ struct Line {
   std::vector<std::vector<std::size_t>> sets{};  ///< sets of candidates, each ascending
   std::vector<Hold> holds{};
   std::vector<Wish> wishes{};  ///< in the order of their turns
-};
-
-/// Which request has its turn first.
-enum class TurnOrder {
-  fifo,  ///< the one that came first
-  fair,  ///< that of the user with fewer GPUs (src/berth/core/turn_order.h)
-};
-
-/// The rules of a site for its line.
-struct LineRules {
-  Moment assumed_s = 3600;  ///< how long a request without a time limit is assumed to last
-  /// false: nobody starts in front of an earlier rival.
-  bool backfill = true;
-  TurnOrder order = TurnOrder::fifo;
-
-  /// Whether a request can be given devices that an earlier one waits for.
-  bool lets_others_pass() const { return backfill || order == TurnOrder::fair; }
-
-  bool operator==(const LineRules&) const = default;
 };
 
 struct StartsNow {

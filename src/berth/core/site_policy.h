@@ -8,7 +8,7 @@
 #include "berth/core/host_facts.h"
 #include "berth/core/lab_host.h"
 #include "berth/core/limits.h"
-#include "berth/core/schedule.h"
+#include "berth/core/line_rules.h"
 
 namespace berth {
 

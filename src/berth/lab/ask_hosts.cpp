@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "berth/api/berth.h"
+#include "berth/core/version.h"
 #include "berth/core/printable.h"
 #include "berth/lab/channel.h"
 
@@ -16,8 +16,8 @@ using Answers = std::vector<std::optional<Result<EnvoyMessage>>>;
 /// All of one question, to each host.
 class Round {
  public:
-  Round(const EnvoyAsk& ask, const api::LeaseAsk& request) : is_look_(ask.errand == Errand::look) {
-    question_ = encode(ask) + api::encode(request);
+  Round(const EnvoyAsk& ask, const leasing::LeaseAsk& request) : is_look_(ask.errand == Errand::look) {
+    question_ = encode(ask) + leasing::encode(request);
   }
 
   void open(const SshProgram& ssh, const std::vector<LabHost>& hosts) {
@@ -83,8 +83,8 @@ class Round {
 
   static Result<EnvoyMessage> as_answer(Result<EnvoyMessage> message) {
     if (!message) return message;
-    const auto* lease = std::get_if<api::LeaseMessage>(&*message);
-    const auto* refused = lease != nullptr ? std::get_if<api::LeaseRefused>(lease) : nullptr;
+    const auto* lease = std::get_if<leasing::LeaseMessage>(&*message);
+    const auto* refused = lease != nullptr ? std::get_if<leasing::LeaseRefused>(lease) : nullptr;
     if (refused != nullptr) return std::unexpected(refused->error);
     return message;
   }
@@ -120,7 +120,7 @@ Error why_silent(const LabHost& host, std::chrono::seconds patience, bool greete
 }
 
 std::vector<Result<EnvoyMessage>> ask_hosts(const SshProgram& ssh, const std::vector<LabHost>& hosts,
-                                            const EnvoyAsk& ask, const api::LeaseAsk& request) {
+                                            const EnvoyAsk& ask, const leasing::LeaseAsk& request) {
   Round round(ask, request);
   round.open(ssh, hosts);
   std::vector<Result<EnvoyMessage>> answers;

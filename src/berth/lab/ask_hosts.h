@@ -25,7 +25,7 @@ Result<void> check_hello(const EnvoyHello& hello);
 /// look, an Offer for an offer. Error: why there is no answer, and what to do. `request`: goes with the
 /// question.
 std::vector<Result<EnvoyMessage>> ask_hosts(const SshProgram& ssh, const std::vector<LabHost>& hosts,
-                                            const EnvoyAsk& ask, const api::LeaseAsk& request);
+                                            const EnvoyAsk& ask, const leasing::LeaseAsk& request);
 
 /// How long to wait for a host that has not spoken, or not answered.
 Error why_silent(const LabHost& host, std::chrono::seconds patience, bool greeted);

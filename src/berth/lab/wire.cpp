@@ -164,7 +164,7 @@ Result<EnvoyMessage> decode_envoy_message(std::string_view text) {
         decoded<Called>(text, kind, [](auto& value, auto&& visit) { visit_called(value, visit); }));
   if (kind == kBegunRecord) return as_message(decoded<Begun>(text, kind, [](auto&, auto&&) {}));
   if (kind == kCancelledRecord) return as_message(decoded<Cancelled>(text, kind, [](auto&, auto&&) {}));
-  return as_message(api::decode_message(text));
+  return as_message(leasing::decode_message(text));
 }
 
 std::string encode(CallerWord word) {
@@ -209,7 +209,7 @@ std::string EndFinder::feed(std::string_view text) {
     return out;
   }
   const std::string_view record = std::string_view(kept_).substr(mark + mark_.size());
-  const std::size_t length = api::first_record(record);
+  const std::size_t length = leasing::first_record(record);
   std::string out = kept_.substr(0, mark);
   if (length == 0) {
     kept_.erase(0, mark);

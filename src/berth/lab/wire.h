@@ -7,12 +7,12 @@
 #include <variant>
 #include <vector>
 
-#include "berth/api/lease_wire.h"
+#include "berth/lease/lease_wire.h"
 #include "berth/core/offer.h"
 
 // The messages that go over ssh between `berth … --anywhere`, the caller, and `berth __envoy`, which ssh
 // starts on a host. docs/machines.md has their order. All are records (src/berth/core/record.h). The caller
-// asks with an EnvoyAsk and then an api::LeaseAsk. The envoy answers with EnvoyMessages.
+// asks with an EnvoyAsk and then an leasing::LeaseAsk. The envoy answers with EnvoyMessages.
 namespace berth::lab {
 
 /// What the envoy is to do.
@@ -75,7 +75,7 @@ struct Cancelled {
 /// The lease messages have their meaning as between a host program and `berth __lease`: Standing while it
 /// waits, then a Snapshot and LeaseGranted, or LeaseRefused.
 using EnvoyMessage =
-    std::variant<EnvoyHello, MachineReport, Called, Offer, Begun, Cancelled, api::LeaseMessage>;
+    std::variant<EnvoyHello, MachineReport, Called, Offer, Begun, Cancelled, leasing::LeaseMessage>;
 
 std::string encode(const EnvoyAsk& ask);
 Result<EnvoyAsk> decode_envoy_ask(std::string_view text);

@@ -38,6 +38,12 @@ bool keeps_namespaces(pid_t pid) {
   return sys::process_command(pid) == kPause || sys::process_name(pid) == kPausedPodman;
 }
 
+bool serves_jobs(pid_t pid) {
+  const std::string command = sys::process_command(pid);
+  return command.find(" __jobs /") != std::string::npos || command.find(" __job /") != std::string::npos ||
+         command.find(" __notify") != std::string::npos;
+}
+
 std::map<TicketId, std::vector<Holder>> left_behind(store::LeaseStore& store, const Ledger& ledger) {
   std::map<TicketId, std::vector<pid_t>> found;
   std::map<sys::FileIdentity, TicketId> of_files;

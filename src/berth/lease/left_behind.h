@@ -16,6 +16,11 @@ inline constexpr const char* kLeftBehindName = "berth __left";
 /// computes nothing and stays for ever, so it holds no lease.
 bool keeps_namespaces(pid_t pid);
 
+/// Whether this process is a runner of jobs, runs a task for one, or sends a notice. The descendants of such a
+/// process do not belong to the lease in which the job was submitted, though they may descend from its
+/// holder.
+bool serves_jobs(pid_t pid);
+
 /// The leases whose command has ended, or whose taker has, with the processes that still hold them. If the
 /// processes of a lease may not be seen from here, the lease is left out. For people: no decision depends on
 /// it.

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "berth/api/berth.h"
+#include "berth/core/version.h"
 #include "berth/core/printable.h"
 #include "berth/render/lab_store.h"
 #include "berth/render/store_admin.h"

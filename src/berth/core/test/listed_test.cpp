@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "berth/core/host.h"
+#include "berth/core/printable.h"
 #include "machine.h"
 
 namespace berth::listed_test {

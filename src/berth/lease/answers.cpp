@@ -1,4 +1,4 @@
-#include "berth/api/answers.h"
+#include "berth/lease/answers.h"
 
 #include <algorithm>
 #include <ctime>
@@ -10,7 +10,7 @@
 #include "berth/render/explain.h"
 #include "berth/sys/clock.h"
 
-namespace berth::api {
+namespace berth::leasing {
 
 render::Style plain_style() {
   render::Style style;
@@ -18,15 +18,6 @@ render::Style plain_style() {
   style.now_s = std::time(nullptr);
   style.utc_offset_s = sys::utc_offset_s;
   return style;
-}
-
-std::vector<Finding> with_devices(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
-  const auto devices = render::devices_of(verdicts, snapshot);
-  std::vector<Finding> found;
-  for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    if (devices[i] != nullptr) found.push_back({*devices[i], verdicts[i]});
-  }
-  return found;
 }
 
 std::vector<Verdict> with_reasons(std::vector<Verdict> verdicts, const Snapshot& snapshot,
@@ -39,19 +30,7 @@ std::vector<Verdict> with_reasons(std::vector<Verdict> verdicts, const Snapshot&
   return verdicts;
 }
 
-std::vector<Finding> findings(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
-  return with_devices(with_reasons(verdicts, snapshot, plain_style()), snapshot);
-}
-
-std::vector<Device> devices_among(const std::vector<std::string>& uuids, const Snapshot& snapshot) {
-  std::vector<Device> found;
-  for (const std::string& uuid : uuids) {
-    if (const Device* device = find_device(snapshot, uuid)) found.push_back(*device);
-  }
-  return found;
-}
-
-Error in_words(const leasing::Refusal& refusal, const render::Style& style) {
+Error in_words(const Refusal& refusal, const render::Style& style) {
   std::string text =
       render::refusal({refusal.request, refusal.world.facts.snapshot, refusal.verdicts, refusal.possible,
                        refusal.looser, refusal.standing ? &*refusal.standing : nullptr},
@@ -62,10 +41,10 @@ Error in_words(const leasing::Refusal& refusal, const render::Style& style) {
   return {refusal.code, std::move(text)};
 }
 
-std::vector<std::string> all_notes(const leasing::Session& session, std::vector<std::string> notes) {
+std::vector<std::string> all_notes(const Session& session, std::vector<std::string> notes) {
   notes.insert(notes.begin(), session.warnings().begin(), session.warnings().end());
   std::ranges::transform(notes, notes.begin(), [](const std::string& note) { return printable(note); });
   return notes;
 }
 
-}  // namespace berth::api
+}  // namespace berth::leasing

@@ -1,11 +1,11 @@
-#include "berth/api/lease_wire.h"
+#include "berth/lease/lease_wire.h"
 
 #include <utility>
 
 #include "berth/core/record_fields.h"
 #include "berth/core/snapshot_codec.h"
 
-namespace berth::api {
+namespace berth::leasing {
 namespace {
 
 constexpr unsigned kVersion = 1;
@@ -207,4 +207,4 @@ std::size_t first_record(std::string_view text) {
   return end == std::string_view::npos ? 0 : end + kEnd.size();
 }
 
-}  // namespace berth::api
+}  // namespace berth::leasing

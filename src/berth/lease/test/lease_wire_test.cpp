@@ -1,8 +1,8 @@
-#include "berth/api/lease_wire.h"
+#include "berth/lease/lease_wire.h"
 
 #include <doctest/doctest.h>
 
-namespace berth::api::lease_wire_test {
+namespace berth::leasing::lease_wire_test {
 namespace {
 
 LeaseMessage again(const LeaseMessage& message) {
@@ -123,4 +123,4 @@ TEST_CASE("what is malformed is an error") {
 }
 
 }  // namespace
-}  // namespace berth::api::lease_wire_test
+}  // namespace berth::leasing::lease_wire_test

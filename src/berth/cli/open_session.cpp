@@ -1,29 +1,8 @@
-#include "berth/cli/question.h"
+#include "berth/cli/open_session.h"
 
-#include <fmt/format.h>
-
-#include <cstdlib>
-
-#include "berth/core/printable.h"
+#include "berth/cli/messages.h"
 
 namespace berth::cli {
-namespace {
-
-std::string as_line(const std::string& sentence) {
-  return fmt::format("berth: {}\n", printable(sentence));
-}
-
-}  // namespace
-
-void tell(const std::string& sentence) {
-  mention(as_line(sentence));
-}
-
-std::string as_lines(const std::vector<std::string>& sentences) {
-  std::string lines;
-  for (const std::string& sentence : sentences) lines += as_line(sentence);
-  return lines;
-}
 
 Result<leasing::Place> find_place(leasing::InClaim in_claim) {
   auto place = leasing::find_place(tell, in_claim);

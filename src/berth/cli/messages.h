@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace berth::cli {
+
+/// Writes a sentence for the user to the error stream, at once.
+void tell(const std::string& sentence);
+
+/// The sentences as whole lines for the error stream.
+std::string as_lines(const std::vector<std::string>& sentences);
+
+}  // namespace berth::cli

@@ -1,0 +1,9 @@
+#include "berth/core/version.h"
+
+namespace berth {
+
+std::string_view version() {
+  return BERTH_VERSION;
+}
+
+}  // namespace berth

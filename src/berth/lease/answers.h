@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "berth/lease/session.h"
+#include "berth/render/text.h"
+
+namespace berth::leasing {
+
+/// The style of texts that the host program gets: of any width, without colours.
+render::Style plain_style();
+
+/// The verdicts of `judge` on the devices of this snapshot, each with its reason in words.
+std::vector<Verdict> with_reasons(std::vector<Verdict> verdicts, const Snapshot& snapshot,
+                                  const render::Style& style);
+
+/// The Error of a request that is not granted: for each device the condition that failed, with numbers.
+Error in_words(const Refusal& refusal, const render::Style& style);
+
+/// The warnings of the session's place, then these notes on an answer.
+std::vector<std::string> all_notes(const Session& session, std::vector<std::string> notes);
+
+}  // namespace berth::leasing
