@@ -9,7 +9,7 @@ import pytest
 pytestmark = pytest.mark.release_only
 
 ROOT = pathlib.Path(__file__).parents[1]
-# "core/plan.cpp", "source/nvml/", "programs/berth/main.cpp": a path, and no command or expression.
+# "queue/plan.cpp", "source/nvml/", "programs/berth/main.cpp": a path, and no command or expression.
 PATH = re.compile(r"`((?:[\w-]+/)+(?:[\w-]+\.(?:h|cpp|py|md|ts))?)`")
 
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 
-# Writes what is made from the table of what is known of a device: src/berth/core/device_readings.cpp.
+# Writes what is made from the table of what is known of a device: src/berth/device/device_readings.cpp.
 cmd_readings() {
   setup_to_build
   build release berth_render_test

@@ -1,11 +1,14 @@
-# One archive for a C++ user: the public API and the layers under it. Such a program is linked with GCC's libstdc++.
+# One archive for a C++ user: the public API and the rooms under it. Such a program is linked with GCC's libstdc++.
 include(CMakePackageConfigHelpers)
 
-set(api_layers api render lease store source sys core fmt)
-foreach(layer IN LISTS api_layers)
-  get_target_property(kind berth_${layer} TYPE)
+# What the public header includes, and what these values are made of.
+set(api_headers queue verdict request device base)
+set(api_rooms api lease store source sys view history_model simulate slurm_model lab_queue_model hosts_model jobs_model
+    supervise_model ${api_headers} fmt)
+foreach(room IN LISTS api_rooms)
+  get_target_property(kind berth_${room} TYPE)
   if(kind STREQUAL "STATIC_LIBRARY")
-    list(APPEND api_objects $<TARGET_OBJECTS:berth_${layer}>)
+    list(APPEND api_objects $<TARGET_OBJECTS:berth_${room}>)
   endif()
 endforeach()
 add_library(berth_archive STATIC ${api_objects})
@@ -15,8 +18,10 @@ target_link_libraries(berth_archive PUBLIC ${CMAKE_DL_LIBS})
 target_include_directories(berth_archive INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 install(TARGETS berth_archive EXPORT berth ARCHIVE COMPONENT library)
-install(DIRECTORY src/berth/core/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth/core COMPONENT library
-        FILES_MATCHING PATTERN "*.h" PATTERN test EXCLUDE)
+foreach(room IN LISTS api_headers)
+  install(DIRECTORY src/berth/${room}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth/${room} COMPONENT library
+          FILES_MATCHING PATTERN "*.h" PATTERN test EXCLUDE)
+endforeach()
 install(FILES src/berth/api/berth.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth COMPONENT library)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/berth)

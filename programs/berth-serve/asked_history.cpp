@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "berth/agent/settings.h"
+#include "berth/http/settings.h"
 #include "berth/net/asking.h"
 #include "berth/net/client.h"
 #include "berth/sys/system_error.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "berth/agent/answer.h"
+#include "berth/http/answer.h"
 
 namespace berth::serve {
 

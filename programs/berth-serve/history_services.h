@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "berth/agent/answer.h"
 #include "berth/history/history.h"
+#include "berth/http/answer.h"
 
 namespace berth::serve {
 

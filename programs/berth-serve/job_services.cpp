@@ -4,10 +4,10 @@
 #include <string>
 #include <utility>
 
-#include "berth/cli/job_runner.h"
-#include "berth/cli/named_job.h"
-#include "berth/cli/told_jobs.h"
-#include "berth/render/jobs.h"
+#include "berth/jobs/job_runner.h"
+#include "berth/jobs/named_job.h"
+#include "berth/jobs/told_jobs.h"
+#include "berth/view/jobs.h"
 
 namespace berth::serve {
 namespace {

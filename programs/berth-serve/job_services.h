@@ -4,7 +4,7 @@
 #include <chrono>
 #include <optional>
 
-#include "berth/agent/answer.h"
+#include "berth/http/answer.h"
 #include "berth/net/listener.h"
 
 namespace berth::serve {

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "berth/cli/environment.h"
 #include "berth/cli/list_options.h"
+#include "berth/command/environment.h"
 #include "berth/net/asking.h"
 #include "berth/net/client.h"
-#include "berth/render/host_report.h"
-#include "berth/render/hosts_table.h"
+#include "berth/view/host_report.h"
+#include "berth/view/hosts_table.h"
 
 namespace berth::serve {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "asked_history.h"
 #include "berth/cli/simulate_options.h"
-#include "berth/history/question.h"
-#include "berth/render/recorded.h"
+#include "berth/history/model/question.h"
+#include "berth/view/recorded.h"
 
 namespace berth::serve {
 namespace {

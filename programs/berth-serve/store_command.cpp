@@ -4,14 +4,14 @@
 
 #include <fmt/format.h>
 
-#include "berth/agent/store_health.h"
-#include "berth/cli/environment.h"
 #include "berth/cli/serve_options.h"
 #include "berth/cli/store_options.h"
+#include "berth/command/environment.h"
+#include "berth/lab_queue/store_health.h"
+#include "berth/lab_queue/store_visit.h"
 #include "berth/lease/site_file.h"
-#include "berth/net/store_visit.h"
-#include "berth/render/json.h"
 #include "berth/sys/file.h"
+#include "berth/view/json.h"
 
 namespace berth::serve {
 namespace {

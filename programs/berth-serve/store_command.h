@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "berth/cli/command.h"
+#include "berth/command/command.h"
 
 namespace berth::serve {
 

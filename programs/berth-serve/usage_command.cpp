@@ -5,10 +5,10 @@
 #include <ctime>
 
 #include "asked_history.h"
-#include "berth/cli/environment.h"
 #include "berth/cli/usage_options.h"
-#include "berth/history/question.h"
-#include "berth/render/usage.h"
+#include "berth/command/environment.h"
+#include "berth/history/model/question.h"
+#include "berth/view/usage.h"
 
 namespace berth::serve {
 namespace {

@@ -4,7 +4,7 @@
 #include <nanobind/stl/string_view.h>
 
 #include "berth/api/program.h"
-#include "berth/core/printable.h"
+#include "berth/base/printable.h"
 
 namespace berth::python {
 

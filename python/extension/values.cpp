@@ -5,9 +5,9 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
-#include "berth/core/device_readings.h"
-#include "berth/core/record_fields.h"
-#include "berth/core/units.h"
+#include "berth/device/device_readings.h"
+#include "berth/base/record_fields.h"
+#include "berth/base/units.h"
 #include "extension.h"
 
 namespace berth::python {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/core/select.h"
+#include "berth/verdict/select.h"
 
 namespace {
 

@@ -17,7 +17,7 @@
 
 #include <fmt/format.h>
 
-#include "berth/net/store_agent.h"
+#include "berth/lab_queue/store_agent.h"
 
 namespace {
 

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/core/replay.h"
+#include "berth/simulate/replay.h"
 
 namespace {
 

@@ -18,7 +18,7 @@ from lab import Lab
 
 pytestmark = pytest.mark.python
 
-# As src/berth/core/error.cpp has them.
+# As src/berth/base/error.cpp has them.
 STATUS = {"failure": 1, "usage": 2, "no_driver": 69, "impossible": 69, "not_now": 75}
 PYTHON = {
     "failure": "Error",

@@ -1,10 +1,10 @@
 // What another machine answers to a hub.
-#include "berth/agent/hub_pages.h"
-#include "berth/core/recorded.h"
-#include "berth/render/host_report.h"
-#include "berth/render/hosts_json.h"
-#include "berth/render/recorded.h"
-#include "berth/render/usage.h"
+#include "berth/history/model/recorded.h"
+#include "berth/hub/hub_pages.h"
+#include "berth/view/host_report.h"
+#include "berth/view/hosts_json.h"
+#include "berth/view/recorded.h"
+#include "berth/view/usage.h"
 #include "targets.h"
 
 namespace berth::fuzz {

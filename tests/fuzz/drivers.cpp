@@ -3,7 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "berth/core/snapshot_codec.h"
+#include "berth/device/snapshot_codec.h"
 #include "berth/source/nvidia_smi/fields.h"
 #include "berth/source/nvidia_smi/nvidia_smi_reader.h"
 #include "berth/source/nvidia_smi/program.h"

@@ -1,8 +1,8 @@
 // Our own records: whoever wrote one may be another user, or a newer Berth.
+#include "berth/device/snapshot_codec.h"
+#include "berth/jobs/model/job.h"
 #include "berth/lease/lease_wire.h"
-#include "berth/core/job.h"
-#include "berth/core/snapshot_codec.h"
-#include "berth/core/ticket_codec.h"
+#include "berth/queue/ticket_codec.h"
 #include "berth/source/probe/protocol.h"
 #include "targets.h"
 

@@ -3,17 +3,17 @@
 #include <string>
 #include <vector>
 
-#include "berth/agent/agents.h"
-#include "berth/agent/nvgpu_file.h"
-#include "berth/core/expression.h"
-#include "berth/core/job_script.h"
-#include "berth/core/mask.h"
-#include "berth/core/printable.h"
-#include "berth/core/selector.h"
-#include "berth/core/slurm.h"
-#include "berth/core/units.h"
-#include "berth/core/workload.h"
+#include "berth/base/printable.h"
+#include "berth/base/units.h"
+#include "berth/hub/agents.h"
+#include "berth/hub/nvgpu_file.h"
+#include "berth/jobs/model/job_script.h"
 #include "berth/lease/site_file.h"
+#include "berth/request/expression.h"
+#include "berth/request/mask.h"
+#include "berth/request/selector.h"
+#include "berth/simulate/workload.h"
+#include "berth/slurm/model/slurm.h"
 #include "targets.h"
 
 namespace berth::fuzz {

@@ -26,20 +26,20 @@ from mutants import ROOT, TREE, build, configure, copy_tree
 
 # The codec, and the layers whose tests must notice.
 CODECS = {
-    "src/berth/core/device_readings.cpp": ("core", "render"),
-    "src/berth/core/record.cpp": ("core",),
-    "src/berth/core/record_fields.h": ("core", "api"),
-    "src/berth/core/record_fields.cpp": ("core",),
-    "src/berth/core/snapshot_fields.h": ("core",),
-    "src/berth/core/snapshot_codec.cpp": ("core",),
-    "src/berth/core/ticket_codec.cpp": ("core",),
-    "src/berth/api/lease_wire.cpp": ("api",),
+    "src/berth/device/device_readings.cpp": ("core", "render"),
+    "src/berth/base/record.cpp": ("core",),
+    "src/berth/base/record_fields.h": ("core", "api"),
+    "src/berth/base/record_fields.cpp": ("core",),
+    "src/berth/device/snapshot_fields.h": ("core",),
+    "src/berth/device/snapshot_codec.cpp": ("core",),
+    "src/berth/queue/ticket_codec.cpp": ("core",),
+    "src/berth/lease/lease_wire.cpp": ("api",),
     "src/berth/source/probe/protocol.cpp": ("source",),
-    "src/berth/render/device_json.cpp": ("render",),
-    "src/berth/render/host_report.cpp": ("render",),
-    "src/berth/render/json_reader.cpp": ("render",),
-    "src/berth/render/json_reader.h": ("render",),
-    "src/berth/render/version_text.cpp": ("render",),
+    "src/berth/view/device_json.cpp": ("render",),
+    "src/berth/view/host_report.cpp": ("render",),
+    "src/berth/view/json_reader.cpp": ("render",),
+    "src/berth/view/json_reader.h": ("render",),
+    "src/berth/view/version_text.cpp": ("render",),
 }
 BUILD = TREE / "build" / "codecs"
 # The test files that are about codecs.
@@ -94,17 +94,17 @@ FLAGS = f"-O1 -w -D_GLIBCXX_ASSERTIONS -include {SWITCH} -fsanitize=return,unrea
 # Deletions that change nothing: the file, the beginning of the statement, why.
 EQUIVALENT = [
     (
-        "src/berth/core/record_fields.h",
+        "src/berth/base/record_fields.h",
         "taken_ = true;",
         "the names of a record differ: it saves comparing on",
     ),
     (
-        "src/berth/core/snapshot_codec.cpp",
+        "src/berth/device/snapshot_codec.cpp",
         "next_reading_ = 0;",
         "where a search begins, which goes all around",
     ),
     (
-        "src/berth/core/record.cpp",
+        "src/berth/base/record.cpp",
         "if (backslash == std::string_view::npos) return text;",
         "a text without a backslash comes out the same: it saves a copy",
     ),

@@ -8,7 +8,7 @@ import signal
 
 
 class Reading(enum.IntFlag):
-    """As ReadingKind in src/berth/core/snapshot.h."""
+    """As ReadingKind in src/berth/device/snapshot.h."""
 
     NAME = enum.auto()
     MEMORY = enum.auto()

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "berth/render/json.h"
+#include "berth/view/json.h"
 
 namespace berth::serve {
 namespace {

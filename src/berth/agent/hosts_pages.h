@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/agent/answer.h"
-#include "berth/core/host.h"
-#include "berth/render/hosts_json.h"
+#include "berth/http/answer.h"
+#include "berth/lab_queue/model/host.h"
+#include "berth/view/hosts_json.h"
 
 namespace berth::serve {
 

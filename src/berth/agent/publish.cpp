@@ -6,12 +6,12 @@
 #include <initializer_list>
 
 #include "berth/agent/hosts_pages.h"
-#include "berth/core/version.h"
-#include "berth/core/listed.h"
-#include "berth/core/standing.h"
-#include "berth/render/json.h"
-#include "berth/render/nvgpu_report.h"
-#include "berth/render/waiting.h"
+#include "berth/base/version.h"
+#include "berth/queue/listed.h"
+#include "berth/queue/standing.h"
+#include "berth/view/json.h"
+#include "berth/view/nvgpu_report.h"
+#include "berth/view/waiting.h"
 
 namespace berth::serve {
 namespace {

@@ -3,12 +3,12 @@
 #include <set>
 #include <string>
 
-#include "berth/agent/answer.h"
-#include "berth/core/conduct.h"
-#include "berth/core/error.h"
+#include "berth/base/error.h"
+#include "berth/http/answer.h"
 #include "berth/lease/look.h"
-#include "berth/render/json.h"
-#include "berth/render/prometheus.h"
+#include "berth/supervise/model/conduct.h"
+#include "berth/view/json.h"
+#include "berth/view/prometheus.h"
 
 namespace berth::serve {
 

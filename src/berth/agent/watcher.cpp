@@ -8,11 +8,11 @@
 #include <ctime>
 #include <thread>
 
-#include "berth/core/command_text.h"
 #include "berth/lease/blind_spots.h"
 #include "berth/lease/session.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
+#include "berth/verdict/command_text.h"
 
 namespace berth::serve {
 namespace {

@@ -5,11 +5,11 @@
 #include <variant>
 
 #include "berth/api/findings.h"
-#include "berth/lease/answers.h"
 #include "berth/api/program.h"
-#include "berth/core/job_mask.h"
+#include "berth/lease/answers.h"
 #include "berth/lease/probe.h"
 #include "berth/lease/session.h"
+#include "berth/request/job_mask.h"
 #include "berth/source/probe_source.h"
 
 namespace berth {

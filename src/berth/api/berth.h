@@ -9,15 +9,15 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/core/error.h"
-#include "berth/core/ledger.h"
-#include "berth/core/mask.h"
-#include "berth/core/request.h"
-#include "berth/core/select.h"
-#include "berth/core/snapshot.h"
-#include "berth/core/standing.h"
-#include "berth/core/verdict.h"
-#include "berth/core/version.h"
+#include "berth/base/error.h"
+#include "berth/base/version.h"
+#include "berth/device/snapshot.h"
+#include "berth/queue/standing.h"
+#include "berth/request/mask.h"
+#include "berth/request/request.h"
+#include "berth/verdict/ledger.h"
+#include "berth/verdict/select.h"
+#include "berth/verdict/verdict.h"
 
 /// Berth for C++ programs. The library starts no thread, installs no signal handler and never loads the
 /// driver into its host. Instead, the `berth` program asks the driver and waits in the queue, in a process of

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/core/error.h"
+#include "berth/base/error.h"
 
 namespace berth {
 

@@ -1,7 +1,7 @@
 #include "berth/api/findings.h"
 
 #include "berth/lease/answers.h"
-#include "berth/render/explain.h"
+#include "berth/view/explain.h"
 
 namespace berth::api {
 

@@ -11,12 +11,12 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "berth/api/findings.h"
 #include "berth/api/berth.h"
-#include "berth/lease/lease_wire.h"
+#include "berth/api/findings.h"
 #include "berth/api/program.h"
-#include "berth/core/job_mask.h"
+#include "berth/lease/lease_wire.h"
 #include "berth/lease/place.h"
+#include "berth/request/job_mask.h"
 #include "berth/store/handed_lease.h"
 #include "berth/sys/child.h"
 #include "berth/sys/message.h"
@@ -123,7 +123,7 @@ Result<LeaseWait> LeaseWait::start(const Request& request, const LeaseTerms& ter
   auto helper = sys::Child::spawn(command);
   if (!helper) return std::unexpected(context(helper.error(), "queueing for a lease"));
   const leasing::LeaseAsk ask{std::string(version()),        request,         terms.note,  terms.wait,
-                          terms.mask == MaskUse::ignore, terms.variables, terms.beside};
+                              terms.mask == MaskUse::ignore, terms.variables, terms.beside};
   // One that has ended already is met when its answer is read.
   (void)sys::send_message(ours.get(), leasing::encode(ask));
   return LeaseWait(std::make_unique<Body>(std::move(*helper), std::move(ours), std::move(*program)));

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "berth/core/error.h"
+#include "berth/base/error.h"
 
 namespace berth::api {
 

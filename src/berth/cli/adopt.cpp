@@ -5,15 +5,15 @@
 
 #include <fmt/format.h>
 
-#include "berth/cli/command.h"
-#include "berth/cli/hold.h"
-#include "berth/cli/lease_options.h"
-#include "berth/cli/open_session.h"
-#include "berth/core/printable.h"
+#include "berth/base/printable.h"
+#include "berth/command/command.h"
+#include "berth/command/open_session.h"
 #include "berth/lease/attribution.h"
-#include "berth/render/explain.h"
-#include "berth/render/json.h"
+#include "berth/supervise/hold.h"
+#include "berth/supervise/lease_options.h"
 #include "berth/sys/process_identity.h"
+#include "berth/view/explain.h"
+#include "berth/view/json.h"
 
 namespace berth::cli {
 namespace {

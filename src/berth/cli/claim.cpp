@@ -6,20 +6,20 @@
 
 #include <fmt/format.h>
 
-#include "berth/cli/calling_shell.h"
-#include "berth/cli/claim_script.h"
-#include "berth/cli/command.h"
-#include "berth/cli/hold.h"
-#include "berth/cli/lease_options.h"
-#include "berth/cli/new_job.h"
-#include "berth/cli/notify.h"
-#include "berth/cli/messages.h"
-#include "berth/cli/open_session.h"
-#include "berth/core/job_mask.h"
-#include "berth/core/units.h"
-#include "berth/render/explain.h"
-#include "berth/render/json.h"
+#include "berth/base/units.h"
+#include "berth/command/command.h"
+#include "berth/command/messages.h"
+#include "berth/command/open_session.h"
+#include "berth/jobs/new_job.h"
+#include "berth/jobs/notify.h"
+#include "berth/request/job_mask.h"
+#include "berth/supervise/calling_shell.h"
+#include "berth/supervise/claim_script.h"
+#include "berth/supervise/hold.h"
+#include "berth/supervise/lease_options.h"
 #include "berth/sys/process_identity.h"
+#include "berth/view/explain.h"
+#include "berth/view/json.h"
 
 namespace berth::cli {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "berth/cli/command.h"
+#include "berth/command/command.h"
 
 namespace berth::cli {
 

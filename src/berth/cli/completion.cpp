@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "berth/cli/command.h"
 #include "berth/cli/program.h"
+#include "berth/command/command.h"
 
 namespace berth::cli {
 namespace {

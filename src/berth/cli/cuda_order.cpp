@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "berth/api/cuda.h"
-#include "berth/cli/command.h"
+#include "berth/command/command.h"
 
 namespace berth::cli {
 namespace {

@@ -10,23 +10,23 @@
 #include <set>
 #include <span>
 
-#include "berth/cli/command.h"
-#include "berth/cli/logout_warning.h"
+#include "berth/base/units.h"
 #include "berth/cli/originals.h"
-#include "berth/cli/messages.h"
-#include "berth/cli/open_session.h"
-#include "berth/core/device_memory.h"
-#include "berth/core/job_mask.h"
-#include "berth/core/original_locks.h"
-#include "berth/core/selector.h"
-#include "berth/core/units.h"
+#include "berth/command/command.h"
+#include "berth/command/messages.h"
+#include "berth/command/open_session.h"
+#include "berth/jobs/logout_warning.h"
 #include "berth/lease/directory_health.h"
 #include "berth/lease/left_behind.h"
 #include "berth/lease/place.h"
 #include "berth/lease/site_file.h"
-#include "berth/render/doctor.h"
-#include "berth/render/json.h"
+#include "berth/request/job_mask.h"
+#include "berth/request/selector.h"
 #include "berth/sys/file.h"
+#include "berth/verdict/device_memory.h"
+#include "berth/verdict/original_locks.h"
+#include "berth/view/doctor.h"
+#include "berth/view/json.h"
 
 namespace berth::cli {
 namespace {

@@ -14,14 +14,14 @@
 
 #include <fmt/format.h>
 
-#include "berth/cli/command.h"
-#include "berth/cli/job_runner.h"
-#include "berth/cli/named_job.h"
-#include "berth/cli/new_job.h"
-#include "berth/cli/progress.h"
-#include "berth/cli/messages.h"
-#include "berth/core/job_end.h"
-#include "berth/core/printable.h"
+#include "berth/base/printable.h"
+#include "berth/command/command.h"
+#include "berth/command/messages.h"
+#include "berth/jobs/job_runner.h"
+#include "berth/jobs/named_job.h"
+#include "berth/jobs/new_job.h"
+#include "berth/jobs/progress.h"
+#include "berth/supervise/model/job_end.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/system_error.h"
 

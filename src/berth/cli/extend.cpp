@@ -4,22 +4,22 @@
 
 #include <fmt/format.h>
 
-#include "berth/cli/command.h"
-#include "berth/cli/named_lease.h"
-#include "berth/cli/messages.h"
-#include "berth/cli/open_session.h"
-#include "berth/cli/request_options.h"
-#include "berth/core/clauses.h"
-#include "berth/core/extension.h"
-#include "berth/core/limits.h"
-#include "berth/core/request.h"
-#include "berth/core/units.h"
+#include "berth/base/units.h"
+#include "berth/command/command.h"
+#include "berth/command/messages.h"
+#include "berth/command/named_lease.h"
+#include "berth/command/open_session.h"
+#include "berth/command/request_options.h"
 #include "berth/lease/look.h"
 #include "berth/lease/session.h"
 #include "berth/lease/site_file.h"
-#include "berth/render/text.h"
+#include "berth/queue/extension.h"
+#include "berth/request/request.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
+#include "berth/verdict/clauses.h"
+#include "berth/verdict/limits.h"
+#include "berth/view/text.h"
 
 namespace berth::cli {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "berth/cli/command.h"
-#include "berth/cli/request_options.h"
-#include "berth/core/printable.h"
+#include "berth/base/printable.h"
+#include "berth/command/command.h"
+#include "berth/command/request_options.h"
 #include "berth/store/site_directory.h"
 
 namespace berth::cli {

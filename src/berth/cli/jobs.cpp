@@ -1,4 +1,4 @@
-#include "berth/render/jobs.h"
+#include "berth/view/jobs.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,21 +10,21 @@
 #include <iterator>
 #include <utility>
 
-#include "berth/cli/anywhere.h"
-#include "berth/cli/command.h"
-#include "berth/cli/far_call.h"
-#include "berth/cli/job_runner.h"
-#include "berth/cli/named_job.h"
-#include "berth/cli/messages.h"
-#include "berth/cli/told_jobs.h"
-#include "berth/cli/watch.h"
-#include "berth/core/job.h"
-#include "berth/core/lab_host.h"
-#include "berth/core/printable.h"
-#include "berth/core/units.h"
+#include "berth/base/printable.h"
+#include "berth/base/units.h"
+#include "berth/command/command.h"
+#include "berth/command/messages.h"
+#include "berth/command/watch.h"
+#include "berth/hosts/anywhere.h"
+#include "berth/hosts/far_call.h"
+#include "berth/jobs/job_runner.h"
+#include "berth/jobs/model/job.h"
+#include "berth/jobs/named_job.h"
+#include "berth/jobs/told_jobs.h"
 #include "berth/lease/release.h"
-#include "berth/render/explain.h"
+#include "berth/request/lab_host.h"
 #include "berth/sys/system_error.h"
+#include "berth/view/explain.h"
 
 namespace berth::cli {
 namespace {

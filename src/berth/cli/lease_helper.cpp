@@ -1,5 +1,5 @@
 // `berth __lease` stands in the queue for a host program, which has it on a socket as its standard input
-// (src/berth/api/lease_wire.h). The lease is the host's from the start: its ticket names the host, and the
+// (src/berth/lease/lease_wire.h). The lease is the host's from the start: its ticket names the host, and the
 // descriptors go to the host with the grant. This process then ends, so that nobody but the host and its
 // forks holds the lease.
 
@@ -13,18 +13,18 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "berth/base/version.h"
+#include "berth/command/command.h"
 #include "berth/lease/answers.h"
-#include "berth/core/version.h"
 #include "berth/lease/lease_wire.h"
-#include "berth/cli/command.h"
-#include "berth/cli/until_used.h"
 #include "berth/lease/session.h"
-#include "berth/render/explain.h"
-#include "berth/render/waiting.h"
 #include "berth/source/probe/protocol.h"
+#include "berth/supervise/until_used.h"
 #include "berth/sys/message.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
+#include "berth/view/explain.h"
+#include "berth/view/waiting.h"
 
 namespace berth::cli {
 namespace {
@@ -138,7 +138,7 @@ class LeaseHelper : public Command {
     const render::Style style = leasing::plain_style();
     BERTH_DO(send(snapshot));
     return send(leasing::LeaseRefused{leasing::in_words(refusal, style),
-                                  leasing::with_reasons(refusal.verdicts, snapshot, style)});
+                                      leasing::with_reasons(refusal.verdicts, snapshot, style)});
   }
 
   Result<void> hand_over(const leasing::Session& session, const leasing::HeldLease& lease) const {
@@ -149,8 +149,8 @@ class LeaseHelper : public Command {
     keep_locks_until_used(lease);
     BERTH_DO(send(lease.world().facts.snapshot));
     const leasing::LeaseGranted granted{ticket.id, std::filesystem::absolute(place.store->path()),
-                                    place.path_of(ticket.id), ticket.devices,
-                                    leasing::all_notes(session, leasing::notes_on(lease))};
+                                        place.path_of(ticket.id), ticket.devices,
+                                        leasing::all_notes(session, leasing::notes_on(lease))};
     return send(granted, descriptors);
   }
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "berth/cli/command.h"
-#include "berth/cli/open_session.h"
-#include "berth/core/printable.h"
+#include "berth/base/printable.h"
+#include "berth/command/command.h"
+#include "berth/command/open_session.h"
 #include "berth/lease/look.h"
-#include "berth/render/explain.h"
+#include "berth/view/explain.h"
 
 namespace berth::cli {
 namespace {

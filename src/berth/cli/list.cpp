@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
-#include "berth/cli/command.h"
 #include "berth/cli/list_options.h"
-#include "berth/cli/serve_program.h"
-#include "berth/core/listed.h"
+#include "berth/command/command.h"
+#include "berth/command/serve_program.h"
 #include "berth/lease/left_behind.h"
-#include "berth/render/hosts_table.h"
-#include "berth/render/json.h"
-#include "berth/render/listing.h"
+#include "berth/queue/listed.h"
+#include "berth/view/hosts_table.h"
+#include "berth/view/json.h"
+#include "berth/view/listing.h"
 
 namespace berth::cli {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <string_view>
 
-#include "berth/cli/anywhere.h"
-#include "berth/cli/asking_options.h"
-#include "berth/cli/open_session.h"
-#include "berth/cli/watch.h"
+#include "berth/command/asking_options.h"
+#include "berth/command/open_session.h"
+#include "berth/command/watch.h"
+#include "berth/hosts/anywhere.h"
 
 namespace berth::cli {
 

@@ -1,9 +1,9 @@
 // The manual page is made from the same table and the same options that dispatch and help read.
 #include <fmt/format.h>
 
-#include "berth/core/version.h"
-#include "berth/cli/command.h"
+#include "berth/base/version.h"
 #include "berth/cli/program.h"
+#include "berth/command/command.h"
 
 namespace berth::cli {
 namespace {

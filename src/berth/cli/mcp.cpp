@@ -6,14 +6,14 @@
 
 #include <fmt/format.h>
 
-#include "berth/core/version.h"
-#include "berth/cli/command.h"
-#include "berth/cli/messages.h"
-#include "berth/cli/tenant_tools.h"
-#include "berth/core/request.h"
-#include "berth/core/units.h"
+#include "berth/base/units.h"
+#include "berth/base/version.h"
+#include "berth/command/command.h"
+#include "berth/command/messages.h"
 #include "berth/lease/site_file.h"
+#include "berth/request/request.h"
 #include "berth/sys/system_error.h"
+#include "berth/tenants/tenant_tools.h"
 
 namespace berth::cli {
 namespace {

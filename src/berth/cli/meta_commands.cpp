@@ -1,10 +1,10 @@
 // The commands that only speak of Berth itself.
 #include <fmt/format.h>
 
-#include "berth/core/version.h"
-#include "berth/cli/command.h"
+#include "berth/base/version.h"
 #include "berth/cli/program.h"
-#include "berth/render/json.h"
+#include "berth/command/command.h"
+#include "berth/view/json.h"
 
 namespace berth::cli {
 namespace {

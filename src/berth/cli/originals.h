@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "berth/render/doctor.h"
+#include "berth/view/doctor.h"
 
 namespace berth::cli {
 

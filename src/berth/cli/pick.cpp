@@ -5,17 +5,17 @@
 
 #include <fmt/format.h>
 
+#include "berth/base/units.h"
+#include "berth/command/command.h"
+#include "berth/command/messages.h"
+#include "berth/command/open_session.h"
 #include "berth/lease/answers.h"
-#include "berth/cli/command.h"
-#include "berth/cli/hold.h"
-#include "berth/cli/lease_options.h"
-#include "berth/cli/messages.h"
-#include "berth/cli/open_session.h"
-#include "berth/core/job_mask.h"
-#include "berth/core/units.h"
 #include "berth/lease/place.h"
-#include "berth/render/explain.h"
-#include "berth/render/json.h"
+#include "berth/request/job_mask.h"
+#include "berth/supervise/hold.h"
+#include "berth/supervise/lease_options.h"
+#include "berth/view/explain.h"
+#include "berth/view/json.h"
 
 namespace berth::cli {
 namespace {

@@ -1,6 +1,6 @@
-#include "berth/core/version.h"
-#include "berth/cli/command.h"
-#include "berth/cli/request_options.h"
+#include "berth/base/version.h"
+#include "berth/command/command.h"
+#include "berth/command/request_options.h"
 #include "berth/source/probe/probe.h"
 
 namespace berth::cli {

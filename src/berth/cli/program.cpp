@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 
-#include "berth/core/version.h"
+#include "berth/base/printable.h"
+#include "berth/base/text_match.h"
+#include "berth/base/version.h"
 #include "berth/cli/simulation.h"
-#include "berth/core/printable.h"
-#include "berth/core/text_match.h"
 #include "berth/sys/job_process.h"
 
 namespace berth::cli {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "berth/cli/command.h"
+#include "berth/command/command.h"
 
 namespace berth::cli {
 

@@ -7,18 +7,18 @@
 
 #include <fmt/format.h>
 
-#include "berth/cli/command.h"
-#include "berth/cli/hold.h"
-#include "berth/cli/lease_options.h"
-#include "berth/cli/open_session.h"
-#include "berth/core/selector.h"
-#include "berth/core/slurm_job.h"
-#include "berth/core/units.h"
+#include "berth/base/units.h"
+#include "berth/command/command.h"
+#include "berth/command/open_session.h"
 #include "berth/lease/release.h"
 #include "berth/lease/site_file.h"
-#include "berth/render/explain.h"
+#include "berth/request/selector.h"
+#include "berth/slurm/model/slurm_job.h"
 #include "berth/store/site_directory.h"
+#include "berth/supervise/hold.h"
+#include "berth/supervise/lease_options.h"
 #include "berth/sys/other_user.h"
+#include "berth/view/explain.h"
 
 namespace berth::cli {
 namespace {

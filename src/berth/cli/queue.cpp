@@ -1,18 +1,18 @@
-#include "berth/render/queue.h"
+#include "berth/view/queue.h"
 
 #include <algorithm>
 #include <iterator>
 
-#include "berth/cli/anywhere.h"
-#include "berth/cli/command.h"
-#include "berth/cli/order_of_lab.h"
-#include "berth/cli/messages.h"
-#include "berth/cli/open_session.h"
-#include "berth/cli/watch.h"
-#include "berth/core/listed.h"
-#include "berth/core/standing.h"
-#include "berth/render/json.h"
-#include "berth/render/waiting.h"
+#include "berth/command/command.h"
+#include "berth/command/messages.h"
+#include "berth/command/open_session.h"
+#include "berth/command/watch.h"
+#include "berth/hosts/anywhere.h"
+#include "berth/hosts/order_of_lab.h"
+#include "berth/queue/listed.h"
+#include "berth/queue/standing.h"
+#include "berth/view/json.h"
+#include "berth/view/waiting.h"
 
 namespace berth::cli {
 namespace {

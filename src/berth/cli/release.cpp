@@ -2,18 +2,18 @@
 
 #include <fmt/format.h>
 
-#include "berth/cli/command.h"
-#include "berth/cli/far_call.h"
-#include "berth/cli/far_ticket.h"
-#include "berth/cli/job_runner.h"
-#include "berth/cli/named_job.h"
-#include "berth/cli/named_lease.h"
-#include "berth/cli/messages.h"
-#include "berth/cli/release_call.h"
-#include "berth/core/printable.h"
-#include "berth/core/units.h"
+#include "berth/base/printable.h"
+#include "berth/base/units.h"
+#include "berth/command/command.h"
+#include "berth/command/messages.h"
+#include "berth/command/named_lease.h"
+#include "berth/hosts/far_call.h"
+#include "berth/hosts/far_ticket.h"
+#include "berth/jobs/job_runner.h"
+#include "berth/jobs/named_job.h"
 #include "berth/lease/release.h"
-#include "berth/render/explain.h"
+#include "berth/supervise/release_call.h"
+#include "berth/view/explain.h"
 
 namespace berth::cli {
 namespace {

@@ -1,14 +1,14 @@
 #include <fmt/format.h>
 
-#include "berth/cli/anywhere_run.h"
-#include "berth/cli/command.h"
-#include "berth/cli/conduct_check.h"
-#include "berth/cli/notify.h"
-#include "berth/cli/run.h"
-#include "berth/cli/slurm_run.h"
-#include "berth/core/noticed_end.h"
-#include "berth/core/units.h"
-#include "berth/render/explain.h"
+#include "berth/base/units.h"
+#include "berth/command/command.h"
+#include "berth/hosts/anywhere_run.h"
+#include "berth/jobs/model/noticed_end.h"
+#include "berth/jobs/notify.h"
+#include "berth/slurm/run_on_slurm.h"
+#include "berth/supervise/conduct_check.h"
+#include "berth/supervise/run.h"
+#include "berth/view/explain.h"
 
 namespace berth::cli {
 namespace {

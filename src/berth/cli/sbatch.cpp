@@ -14,15 +14,15 @@
 
 #include <fmt/format.h>
 
-#include "berth/cli/command.h"
-#include "berth/cli/environment.h"
-#include "berth/cli/named_job.h"
-#include "berth/cli/new_job.h"
-#include "berth/cli/messages.h"
-#include "berth/core/job_script.h"
-#include "berth/core/printable.h"
-#include "berth/core/slurm.h"
-#include "berth/core/slurm_options.h"
+#include "berth/base/printable.h"
+#include "berth/command/command.h"
+#include "berth/command/environment.h"
+#include "berth/command/messages.h"
+#include "berth/jobs/model/job_script.h"
+#include "berth/jobs/named_job.h"
+#include "berth/jobs/new_job.h"
+#include "berth/slurm/model/slurm.h"
+#include "berth/slurm/model/slurm_options.h"
 #include "berth/sys/file.h"
 #include "berth/sys/job_process.h"
 

@@ -1,8 +1,8 @@
 // The row of `berth serve` in the table of commands. The server is a program of its own (CMakeLists.txt says
 // why), which reads the same options again.
-#include "berth/cli/command.h"
 #include "berth/cli/serve_options.h"
-#include "berth/cli/serve_program.h"
+#include "berth/command/command.h"
+#include "berth/command/serve_program.h"
 
 namespace berth::cli {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "berth/agent/peer.h"
-#include "berth/cli/request_options.h"
-#include "berth/core/units.h"
+#include "berth/base/units.h"
+#include "berth/command/request_options.h"
+#include "berth/http/peer.h"
 
 namespace berth::cli {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "berth/agent/settings.h"
-#include "berth/cli/syntax.h"
+#include "berth/command/syntax.h"
+#include "berth/http/settings.h"
 
 namespace berth::cli {
 

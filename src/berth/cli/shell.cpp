@@ -1,10 +1,7 @@
-#include <pwd.h>
-#include <unistd.h>
-
-#include "berth/cli/anywhere_run.h"
-#include "berth/cli/command.h"
-#include "berth/cli/conduct_check.h"
-#include "berth/cli/run.h"
+#include "berth/command/command.h"
+#include "berth/hosts/anywhere_run.h"
+#include "berth/supervise/conduct_check.h"
+#include "berth/supervise/run.h"
 
 namespace berth::cli {
 namespace {
@@ -48,12 +45,6 @@ class ShellCommand : public Command {
 };
 
 }  // namespace
-
-std::string users_shell() {
-  if (const std::string_view named = variable("SHELL"); !named.empty()) return std::string(named);
-  const passwd* user = ::getpwuid(::getuid());
-  return user != nullptr && *user->pw_shell != '\0' ? user->pw_shell : "/bin/sh";
-}
 
 std::unique_ptr<Command> make_shell() {
   return std::make_unique<ShellCommand>();

@@ -6,20 +6,20 @@
 #include <cerrno>
 #include <functional>
 
-#include "berth/cli/command.h"
-#include "berth/cli/messages.h"
-#include "berth/cli/open_session.h"
-#include "berth/cli/serve_program.h"
+#include "berth/base/printable.h"
+#include "berth/base/units.h"
 #include "berth/cli/simulate_options.h"
-#include "berth/core/printable.h"
-#include "berth/core/turn_order.h"
-#include "berth/core/units.h"
-#include "berth/core/workload.h"
+#include "berth/command/command.h"
+#include "berth/command/messages.h"
+#include "berth/command/open_session.h"
+#include "berth/command/serve_program.h"
 #include "berth/lease/site_file.h"
-#include "berth/render/replay.h"
+#include "berth/queue/turn_order.h"
+#include "berth/simulate/workload.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/system_error.h"
+#include "berth/view/replay.h"
 
 namespace berth::cli {
 namespace {

@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "berth/cli/asking_options.h"
-#include "berth/cli/command.h"
-#include "berth/core/recorded.h"
+#include "berth/command/asking_options.h"
+#include "berth/command/command.h"
+#include "berth/history/model/recorded.h"
 #include "berth/source/source.h"
 
 namespace berth::cli {

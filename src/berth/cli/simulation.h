@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "berth/cli/command.h"
+#include "berth/command/command.h"
 
 namespace berth::cli {
 

@@ -2,14 +2,14 @@
 // berth-serve, which has a client.
 #include <fmt/format.h>
 
-#include "berth/cli/anywhere.h"
-#include "berth/cli/command.h"
-#include "berth/cli/environment.h"
+#include "berth/base/printable.h"
 #include "berth/cli/serve_options.h"
-#include "berth/cli/serve_program.h"
-#include "berth/cli/store_link.h"
 #include "berth/cli/store_options.h"
-#include "berth/core/printable.h"
+#include "berth/command/command.h"
+#include "berth/command/environment.h"
+#include "berth/command/serve_program.h"
+#include "berth/hosts/anywhere.h"
+#include "berth/hosts/store_link.h"
 
 namespace berth::cli {
 namespace {

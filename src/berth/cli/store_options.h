@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "berth/agent/settings.h"
-#include "berth/cli/syntax.h"
+#include "berth/command/syntax.h"
+#include "berth/http/settings.h"
 
 namespace berth::cli {
 

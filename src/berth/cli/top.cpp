@@ -9,14 +9,14 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "berth/cli/anywhere.h"
-#include "berth/cli/command.h"
-#include "berth/cli/open_session.h"
+#include "berth/base/units.h"
 #include "berth/cli/top_looker.h"
-#include "berth/core/units.h"
-#include "berth/render/top.h"
+#include "berth/command/command.h"
+#include "berth/command/open_session.h"
+#include "berth/hosts/anywhere.h"
 #include "berth/screen/screen.h"
 #include "berth/sys/system_error.h"
+#include "berth/view/top.h"
 
 namespace berth::cli {
 namespace {

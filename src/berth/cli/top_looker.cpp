@@ -11,18 +11,18 @@
 #include <thread>
 
 #include "berth/agent/watcher.h"
-#include "berth/cli/ask_program.h"
-#include "berth/cli/job_runner.h"
-#include "berth/cli/order_of_lab.h"
-#include "berth/cli/open_session.h"
-#include "berth/cli/told_jobs.h"
-#include "berth/core/listed.h"
-#include "berth/core/printable.h"
+#include "berth/base/printable.h"
+#include "berth/command/ask_program.h"
+#include "berth/command/open_session.h"
+#include "berth/hosts/order_of_lab.h"
+#include "berth/jobs/job_runner.h"
+#include "berth/jobs/told_jobs.h"
 #include "berth/lease/session.h"
-#include "berth/render/listing.h"
-#include "berth/render/waiting.h"
+#include "berth/queue/listed.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
+#include "berth/view/listing.h"
+#include "berth/view/waiting.h"
 
 namespace berth::cli {
 namespace {

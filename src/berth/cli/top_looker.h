@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "berth/cli/anywhere.h"
-#include "berth/cli/environment.h"
-#include "berth/render/top.h"
+#include "berth/command/environment.h"
+#include "berth/hosts/anywhere.h"
 #include "berth/source/source.h"
+#include "berth/view/top.h"
 
 namespace berth::cli {
 

@@ -5,18 +5,18 @@
 #include <utility>
 #include <vector>
 
-#include "berth/agent/usage_total.h"
-#include "berth/cli/anywhere.h"
-#include "berth/cli/command.h"
-#include "berth/cli/environment.h"
-#include "berth/cli/far_call.h"
-#include "berth/cli/messages.h"
-#include "berth/cli/serve_program.h"
+#include "berth/base/printable.h"
+#include "berth/base/units.h"
 #include "berth/cli/usage_options.h"
-#include "berth/core/printable.h"
-#include "berth/core/units.h"
-#include "berth/core/usage.h"
-#include "berth/render/usage.h"
+#include "berth/command/command.h"
+#include "berth/command/environment.h"
+#include "berth/command/messages.h"
+#include "berth/command/serve_program.h"
+#include "berth/history/model/usage.h"
+#include "berth/history/model/usage_total.h"
+#include "berth/hosts/anywhere.h"
+#include "berth/hosts/far_call.h"
+#include "berth/view/usage.h"
 
 namespace berth::cli {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "berth/cli/anywhere.h"
-#include "berth/cli/asking_options.h"
+#include "berth/command/asking_options.h"
+#include "berth/hosts/anywhere.h"
 
 namespace berth::cli {
 

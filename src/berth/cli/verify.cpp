@@ -1,9 +1,9 @@
-#include "berth/cli/command.h"
-#include "berth/cli/conduct_look.h"
-#include "berth/cli/messages.h"
-#include "berth/core/conduct.h"
-#include "berth/render/conduct.h"
-#include "berth/render/json.h"
+#include "berth/command/command.h"
+#include "berth/command/messages.h"
+#include "berth/supervise/conduct_look.h"
+#include "berth/supervise/model/conduct.h"
+#include "berth/view/conduct.h"
+#include "berth/view/json.h"
 
 namespace berth::cli {
 namespace {

@@ -1,14 +1,14 @@
 #include <fmt/format.h>
 
-#include "berth/cli/anywhere.h"
-#include "berth/cli/command.h"
-#include "berth/cli/lease_options.h"
-#include "berth/cli/messages.h"
-#include "berth/cli/open_session.h"
-#include "berth/core/late_binding.h"
-#include "berth/render/explain.h"
-#include "berth/render/json.h"
-#include "berth/render/offers.h"
+#include "berth/command/command.h"
+#include "berth/command/messages.h"
+#include "berth/command/open_session.h"
+#include "berth/hosts/anywhere.h"
+#include "berth/hosts/model/late_binding.h"
+#include "berth/supervise/lease_options.h"
+#include "berth/view/explain.h"
+#include "berth/view/json.h"
+#include "berth/view/offers.h"
 
 namespace berth::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "berth/core/error.h"
+#include "berth/base/error.h"
 
 struct sqlite3;
 struct sqlite3_stmt;

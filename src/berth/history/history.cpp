@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "berth/render/json.h"
 #include "berth/sys/clock.h"
+#include "berth/view/json.h"
 
 namespace berth::history {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "berth/history/history_writer.h"
-#include "berth/history/observation.h"
+#include "berth/history/model/observation.h"
 
 namespace berth::history {
 

@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/core/recorded.h"
-#include "berth/core/usage.h"
 #include "berth/history/database.h"
-#include "berth/history/question.h"
-#include "berth/history/recorder.h"
-#include "berth/history/thinning.h"
+#include "berth/history/model/question.h"
+#include "berth/history/model/recorded.h"
+#include "berth/history/model/recorder.h"
+#include "berth/history/model/thinning.h"
+#include "berth/history/model/usage.h"
 
 namespace berth::history {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "berth/history/history_file.h"
-#include "berth/history/resample.h"
+#include "berth/history/model/resample.h"
 
 namespace berth::history {
 namespace {

@@ -1,6 +1,6 @@
 #include "berth/history/history_writer.h"
-#include "berth/render/recorded.h"
-#include "berth/render/usage.h"
+#include "berth/view/recorded.h"
+#include "berth/view/usage.h"
 
 #include <fmt/format.h>
 

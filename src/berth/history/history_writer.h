@@ -6,9 +6,9 @@
 #include <variant>
 
 #include "berth/history/history_file.h"
-#include "berth/history/question.h"
-#include "berth/history/recorder.h"
-#include "berth/render/json.h"
+#include "berth/history/model/question.h"
+#include "berth/history/model/recorder.h"
+#include "berth/view/json.h"
 
 namespace berth::history {
 

@@ -9,10 +9,10 @@
 #include <thread>
 #include <utility>
 
-#include "berth/core/device_memory.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/process_identity.h"
+#include "berth/verdict/device_memory.h"
 
 namespace berth::leasing {
 namespace {

@@ -7,11 +7,11 @@
 #include <variant>
 #include <vector>
 
-#include "berth/core/acquisition.h"
-#include "berth/core/standing.h"
 #include "berth/lease/look.h"
 #include "berth/lease/safe_gpu_lock.h"
 #include "berth/lease/scheduler_locks.h"
+#include "berth/queue/acquisition.h"
+#include "berth/queue/standing.h"
 #include "berth/store/lease_store.h"
 
 namespace berth::leasing {
@@ -31,7 +31,7 @@ struct TicketWords {
 };
 
 /// The locks of original programs that a lease has, by how long it has them
-/// (src/berth/core/original_locks.h).
+/// (src/berth/verdict/original_locks.h).
 struct LocksBeside {
   SchedulerLocks for_lease;
   SafeGpuLock until_used;
@@ -57,7 +57,7 @@ class HeldLease {
   const std::vector<std::string>& notes() const { return notes_; }
   /// A process that has a copy of these descriptors holds the lease too. All are close-on-exec.
   std::vector<int> descriptors() const;
-  /// Locks that another process has to keep until the lease is used (src/berth/cli/until_used.h).
+  /// Locks that another process has to keep until the lease is used (src/berth/supervise/until_used.h).
   std::vector<int> until_used() const { return beside_.until_used.descriptors(); }
   /// The time limit of the lease as it is now, since it may have been extended. nullopt: it has none.
   std::optional<std::int64_t> time_s() {

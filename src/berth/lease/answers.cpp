@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "berth/core/printable.h"
-#include "berth/core/units.h"
-#include "berth/render/explain.h"
+#include "berth/base/printable.h"
+#include "berth/base/units.h"
 #include "berth/sys/clock.h"
+#include "berth/view/explain.h"
 
 namespace berth::leasing {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "berth/lease/session.h"
-#include "berth/render/text.h"
+#include "berth/view/text.h"
 
 namespace berth::leasing {
 

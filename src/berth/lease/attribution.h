@@ -4,10 +4,10 @@
 #include <map>
 #include <set>
 
-#include "berth/core/ledger.h"
-#include "berth/core/snapshot.h"
+#include "berth/device/snapshot.h"
 #include "berth/lease/processes.h"
 #include "berth/store/lease_store.h"
+#include "berth/verdict/ledger.h"
 
 namespace berth::leasing {
 

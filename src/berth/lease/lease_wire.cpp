@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "berth/core/record_fields.h"
-#include "berth/core/snapshot_codec.h"
+#include "berth/base/record_fields.h"
+#include "berth/device/snapshot_codec.h"
 
 namespace berth::leasing {
 namespace {

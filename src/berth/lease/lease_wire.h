@@ -8,16 +8,16 @@
 #include <variant>
 #include <vector>
 
-#include "berth/core/ledger.h"
-#include "berth/core/request.h"
-#include "berth/core/snapshot.h"
-#include "berth/core/standing.h"
-#include "berth/core/verdict.h"
+#include "berth/device/snapshot.h"
+#include "berth/queue/standing.h"
+#include "berth/request/request.h"
+#include "berth/verdict/ledger.h"
+#include "berth/verdict/verdict.h"
 
 // The messages between a host and the program that queues on its behalf, `berth __lease`. The host sends one
 // LeaseAsk. The program answers with any number of Standing. Then it sends a snapshot and one LeaseGranted,
 // whose first byte carries the descriptors; or one LeaseRefused, with a snapshot before it if the refusal
-// speaks of devices. All messages are records (src/berth/core/record.h), which end with the line "end", so
+// speaks of devices. All messages are records (src/berth/base/record.h), which end with the line "end", so
 // nothing else frames them.
 namespace berth::leasing {
 

@@ -3,8 +3,8 @@
 #include <map>
 #include <vector>
 
-#include "berth/core/ledger.h"
 #include "berth/store/lease_store.h"
+#include "berth/verdict/ledger.h"
 
 namespace berth::leasing {
 
@@ -16,8 +16,8 @@ inline constexpr const char* kLeftBehindName = "berth __left";
 /// computes nothing and stays for ever, so it holds no lease.
 bool keeps_namespaces(pid_t pid);
 
-/// Whether this process is a runner of jobs, runs a task for one, or sends a notice. The descendants of such a
-/// process do not belong to the lease in which the job was submitted, though they may descend from its
+/// Whether this process is a runner of jobs, runs a task for one, or sends a notice. The descendants of such
+/// a process do not belong to the lease in which the job was submitted, though they may descend from its
 /// holder.
 bool serves_jobs(pid_t pid);
 

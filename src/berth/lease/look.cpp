@@ -6,14 +6,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "berth/core/command_text.h"
-#include "berth/core/gap.h"
-#include "berth/core/select.h"
 #include "berth/lease/attribution.h"
 #include "berth/lease/scheduler_locks.h"
+#include "berth/queue/gap.h"
 #include "berth/store/device_locks.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
+#include "berth/verdict/command_text.h"
+#include "berth/verdict/select.h"
 
 namespace berth::leasing {
 namespace {

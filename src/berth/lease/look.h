@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "berth/core/verdict.h"
 #include "berth/lease/processes.h"
 #include "berth/source/source.h"
 #include "berth/store/lease_store.h"
+#include "berth/verdict/verdict.h"
 
 namespace berth::leasing {
 

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "berth/core/record.h"
+#include "berth/base/record.h"
 #include "berth/store/lease_directory.h"
 
 namespace berth::leasing {

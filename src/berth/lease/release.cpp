@@ -14,8 +14,8 @@
 
 #include <fmt/format.h>
 
-#include "berth/core/job_end.h"
-#include "berth/core/printable.h"
+#include "berth/base/printable.h"
+#include "berth/supervise/model/job_end.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/terminal.h"

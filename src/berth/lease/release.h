@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/core/ledger.h"
 #include "berth/store/lease_store.h"
+#include "berth/verdict/ledger.h"
 
 namespace berth::leasing {
 

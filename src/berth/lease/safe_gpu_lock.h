@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/core/error.h"
+#include "berth/base/error.h"
 #include "berth/sys/descriptor.h"
 
 // The original safe_gpu knows no lease directory. Its copies keep a record lock on one file for all users,
@@ -12,7 +12,7 @@
 // hold that lock may choose a GPU that a copy has chosen and does not use yet.
 //
 // Our lock is of the kind that belongs to a descriptor and all its copies, and excludes record locks. So a
-// process that outlives the grant can keep it (src/berth/cli/until_used.h).
+// process that outlives the grant can keep it (src/berth/supervise/until_used.h).
 namespace berth::leasing {
 
 /// How long it is held after the grant, if no process of the lease comes to be on each of its GPUs.

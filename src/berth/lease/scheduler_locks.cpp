@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "berth/core/vendor.h"
+#include "berth/device/vendor.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
 #include "berth/sys/system_error.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/core/snapshot.h"
+#include "berth/device/snapshot.h"
 #include "berth/sys/descriptor.h"
 
 // The original gpu_scheduler knows no lease directory. Its copies exclude each other by an exclusive flock on

@@ -8,13 +8,13 @@
 
 #include <fmt/format.h>
 
-#include "berth/core/gap.h"
-#include "berth/core/loosen.h"
-#include "berth/core/units.h"
+#include "berth/base/units.h"
 #include "berth/lease/site_file.h"
+#include "berth/queue/gap.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/newer_calls.h"
+#include "berth/verdict/loosen.h"
 
 namespace berth::leasing {
 namespace {

@@ -7,12 +7,12 @@
 #include <variant>
 #include <vector>
 
-#include "berth/core/mask.h"
-#include "berth/core/select.h"
-#include "berth/core/verdict.h"
 #include "berth/lease/acquire.h"
 #include "berth/lease/look.h"
 #include "berth/lease/place.h"
+#include "berth/request/mask.h"
+#include "berth/verdict/select.h"
+#include "berth/verdict/verdict.h"
 
 namespace berth::leasing {
 

@@ -11,18 +11,18 @@
 #include <initializer_list>
 #include <map>
 
-#include "berth/core/original_locks.h"
-#include "berth/core/output_cut.h"
-#include "berth/core/printable.h"
-#include "berth/core/request.h"
-#include "berth/core/text_match.h"
-#include "berth/core/turn_order.h"
-#include "berth/core/units.h"
+#include "berth/base/printable.h"
+#include "berth/base/text_match.h"
+#include "berth/base/units.h"
+#include "berth/jobs/model/output_cut.h"
 #include "berth/lease/toml.h"
 #include "berth/lease/toml_words.h"
+#include "berth/queue/turn_order.h"
+#include "berth/request/request.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"
 #include "berth/sys/system_error.h"
+#include "berth/verdict/original_locks.h"
 
 namespace berth::leasing {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/core/error.h"
-#include "berth/core/site_policy.h"
+#include "berth/base/error.h"
+#include "berth/verdict/site_policy.h"
 
 namespace berth::leasing {
 

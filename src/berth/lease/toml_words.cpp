@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "berth/core/printable.h"
-#include "berth/core/text_match.h"
-#include "berth/core/units.h"
+#include "berth/base/printable.h"
+#include "berth/base/text_match.h"
+#include "berth/base/units.h"
 
 namespace berth::leasing {
 namespace {

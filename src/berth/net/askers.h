@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "berth/core/limits.h"
+#include "berth/verdict/limits.h"
 
 namespace berth::serve {
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "berth/core/printable.h"
-#include "berth/render/json.h"
+#include "berth/base/printable.h"
+#include "berth/view/json.h"
 
 namespace berth::serve {
 

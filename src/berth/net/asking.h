@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "berth/agent/peer.h"
-#include "berth/core/error.h"
+#include "berth/base/error.h"
+#include "berth/http/peer.h"
 
 namespace berth::serve {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "berth/agent/peer.h"
-#include "berth/core/error.h"
+#include "berth/base/error.h"
+#include "berth/http/peer.h"
 #include "berth/net/listener.h"
 
 namespace berth::serve {

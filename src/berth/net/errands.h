@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/agent/answer.h"
+#include "berth/http/answer.h"
 #include "berth/net/worker.h"
 
 namespace berth::serve {

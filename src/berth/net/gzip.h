@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/agent/answer.h"
+#include "berth/http/answer.h"
 
 namespace berth::serve {
 

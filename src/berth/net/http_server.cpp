@@ -20,7 +20,7 @@
 #include "berth/net/sequels.h"
 #include "berth/net/side.h"
 #include "berth/net/wire.h"
-#include "berth/render/server_metrics.h"
+#include "berth/view/server_metrics.h"
 
 namespace berth::serve {
 namespace {

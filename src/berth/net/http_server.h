@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "berth/agent/answer.h"
-#include "berth/agent/settings.h"
-#include "berth/core/error.h"
+#include "berth/base/error.h"
+#include "berth/http/answer.h"
+#include "berth/http/settings.h"
 
 namespace berth::serve {
 

@@ -3,7 +3,7 @@
 #include <boost/asio/ssl/context.hpp>
 #include <string>
 
-#include "berth/core/error.h"
+#include "berth/base/error.h"
 
 namespace berth::serve {
 

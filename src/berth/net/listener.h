@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "berth/agent/settings.h"
-#include "berth/core/error.h"
+#include "berth/base/error.h"
+#include "berth/http/settings.h"
 
 namespace berth::serve {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "berth/agent/answer.h"
+#include "berth/http/answer.h"
 #include "berth/net/gzip.h"
 #include "berth/net/listener.h"
 

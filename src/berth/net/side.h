@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <map>
 
-#include "berth/agent/answer.h"
-#include "berth/agent/guests.h"
+#include "berth/http/answer.h"
+#include "berth/http/guests.h"
 #include "berth/net/listener.h"
 
 namespace berth::serve {

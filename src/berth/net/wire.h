@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "berth/agent/answer.h"
+#include "berth/http/answer.h"
 
 namespace berth::serve {
 

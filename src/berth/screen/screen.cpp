@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "berth/core/base64.h"
-#include "berth/core/printable.h"
+#include "berth/base/base64.h"
+#include "berth/base/printable.h"
 #include "berth/screen/curses.h"
 
 namespace berth::screen {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/core/error.h"
-#include "berth/render/top.h"
+#include "berth/base/error.h"
+#include "berth/view/top.h"
 
 namespace berth::screen {
 

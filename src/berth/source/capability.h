@@ -1,6 +1,6 @@
 #pragma once
 
-#include "berth/core/device.h"
+#include "berth/device/device.h"
 
 namespace berth::source {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "berth/core/snapshot.h"
+#include "berth/device/snapshot.h"
 #include "berth/source/reader.h"
 
 namespace berth::source {

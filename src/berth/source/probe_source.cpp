@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "berth/core/snapshot_codec.h"
+#include "berth/device/snapshot_codec.h"
 #include "berth/source/interrupted.h"
 #include "berth/source/probe/protocol.h"
 #include "berth/source/probe_session.h"

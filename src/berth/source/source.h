@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/core/error.h"
-#include "berth/core/snapshot.h"
+#include "berth/base/error.h"
+#include "berth/device/snapshot.h"
 
 namespace berth::source {
 

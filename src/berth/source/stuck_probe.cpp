@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "berth/core/snapshot_codec.h"
+#include "berth/device/snapshot_codec.h"
 #include "berth/source/private_file.h"
 
 namespace berth::source {

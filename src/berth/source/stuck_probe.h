@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "berth/core/snapshot.h"
+#include "berth/device/snapshot.h"
 #include "berth/sys/descriptor.h"
 
 namespace berth::source {

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "berth/core/snapshot_codec.h"
+#include "berth/device/snapshot_codec.h"
 #include "berth/source/private_file.h"
 #include "berth/source/proc/small_file.h"
 

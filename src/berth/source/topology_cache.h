@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/core/snapshot.h"
+#include "berth/device/snapshot.h"
 
 namespace berth::source {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "berth/core/ledger.h"
 #include "berth/store/lease_directory.h"
+#include "berth/verdict/ledger.h"
 
 namespace berth::store {
 

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "berth/core/ticket_codec.h"
+#include "berth/queue/ticket_codec.h"
 #include "berth/store/device_locks.h"
 #include "berth/store/directory_scan.h"
 #include "berth/store/directory_ticket.h"

@@ -4,10 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include "berth/core/decision.h"
-#include "berth/core/ledger.h"
+#include "berth/queue/decision.h"
 #include "berth/store/lease_directory.h"
 #include "berth/sys/descriptor.h"
+#include "berth/verdict/ledger.h"
 
 namespace berth::store {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "berth/core/error.h"
+#include "berth/base/error.h"
 
 namespace berth::store {
 

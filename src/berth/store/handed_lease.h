@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "berth/core/ledger.h"
 #include "berth/store/lease_directory.h"
 #include "berth/sys/descriptor.h"
+#include "berth/verdict/ledger.h"
 
 namespace berth::store {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/core/error.h"
+#include "berth/base/error.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "berth/core/decision.h"
-#include "berth/core/error.h"
-#include "berth/core/ledger.h"
+#include "berth/base/error.h"
+#include "berth/queue/decision.h"
 #include "berth/sys/bell.h"
 #include "berth/sys/file.h"
+#include "berth/verdict/ledger.h"
 
 namespace berth::store {
 

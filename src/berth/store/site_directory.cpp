@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "berth/core/printable.h"
+#include "berth/base/printable.h"
 #include "berth/store/device_locks.h"
 #include "berth/store/directory_scan.h"
 #include "berth/store/lease_directory.h"

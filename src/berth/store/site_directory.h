@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/core/error.h"
+#include "berth/base/error.h"
 #include "berth/store/lease_directory.h"
 
 namespace berth::store {

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "berth/core/ticket_codec.h"
+#include "berth/queue/ticket_codec.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <variant>
 
-#include "berth/core/ledger.h"
 #include "berth/sys/descriptor.h"
+#include "berth/verdict/ledger.h"
 
 namespace berth::store {
 

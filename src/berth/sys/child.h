@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "berth/core/error.h"
+#include "berth/base/error.h"
 
 namespace berth::sys {
 

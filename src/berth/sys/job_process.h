@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "berth/core/error.h"
+#include "berth/base/error.h"
 #include "berth/sys/limits.h"
 
 namespace berth::sys {

@@ -11,7 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "berth/core/error.h"
+#include "berth/base/error.h"
 #include "berth/sys/file.h"
 
 namespace berth::sys {

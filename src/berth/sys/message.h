@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/core/error.h"
+#include "berth/base/error.h"
 #include "berth/sys/descriptor.h"
 
 namespace berth::sys {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "berth/core/error.h"
+#include "berth/base/error.h"
 
 namespace berth::sys {
 

@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "berth/core/record.h"
+#include "berth/base/record.h"
 
 namespace berth::sys {
 namespace {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/core/error.h"
+#include "berth/base/error.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"
 

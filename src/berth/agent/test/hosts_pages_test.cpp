@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "berth/core/test/machine.h"
-#include "berth/render/host_report.h"
+#include "berth/verdict/test/machine.h"
+#include "berth/view/host_report.h"
 
 namespace berth::serve::hosts_pages_test {
 namespace {

@@ -1,13 +1,13 @@
-#include "berth/cli/syntax.h"
+#include "berth/command/syntax.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <optional>
 
-#include "berth/cli/command.h"
 #include "berth/cli/program.h"
 #include "berth/cli/simulation.h"
+#include "berth/command/command.h"
 
 namespace berth::cli::syntax_test {
 namespace {

@@ -1,5 +1,5 @@
 #include "berth/history/history_writer.h"
-#include "berth/render/usage.h"
+#include "berth/view/usage.h"
 
 #include <doctest/doctest.h>
 

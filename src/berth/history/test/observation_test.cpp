@@ -1,4 +1,4 @@
-#include "berth/history/observation.h"
+#include "berth/history/model/observation.h"
 
 #include <doctest/doctest.h>
 

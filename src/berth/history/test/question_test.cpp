@@ -1,4 +1,4 @@
-#include "berth/history/question.h"
+#include "berth/history/model/question.h"
 
 #include <doctest/doctest.h>
 

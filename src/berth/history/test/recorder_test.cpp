@@ -1,4 +1,4 @@
-#include "berth/history/recorder.h"
+#include "berth/history/model/recorder.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -1,8 +1,8 @@
-#include "berth/history/sample.h"
+#include "berth/history/model/sample.h"
 
 #include <doctest/doctest.h>
 
-#include "berth/history/resample.h"
+#include "berth/history/model/resample.h"
 
 namespace berth::history::sample_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "berth/history/thinning.h"
+#include "berth/history/model/thinning.h"
 
 #include <doctest/doctest.h>
 

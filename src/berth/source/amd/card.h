@@ -1,6 +1,6 @@
 #pragma once
 
-#include "berth/core/snapshot.h"
+#include "berth/device/snapshot.h"
 #include "berth/source/amd/kfd_topology.h"
 
 namespace berth::amd {

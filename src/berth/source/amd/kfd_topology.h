@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/core/snapshot.h"
+#include "berth/device/snapshot.h"
 #include "berth/source/amd/sysfs.h"
 
 // The compute side of the kernel's driver: /sys/class/kfd/kfd/topology/nodes, a

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "berth/core/device.h"
+#include "berth/device/device.h"
 #include "berth/source/amd/kfd_topology.h"
 
 namespace berth::amd {

@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "berth/core/record.h"
+#include "berth/base/record.h"
 #include "berth/source/capability.h"
 
 namespace berth::nvidia_smi {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/core/snapshot.h"
+#include "berth/device/snapshot.h"
 
 namespace berth::nvidia_smi {
 

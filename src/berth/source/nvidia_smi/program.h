@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/core/error.h"
+#include "berth/base/error.h"
 
 namespace berth::nvidia_smi {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "berth/core/record.h"
+#include "berth/base/record.h"
 
 namespace berth::nvidia_smi {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/core/device.h"
+#include "berth/device/device.h"
 
 namespace berth::nvidia_smi {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "berth/core/snapshot.h"
+#include "berth/device/snapshot.h"
 #include "berth/source/nvml/library.h"
 
 namespace berth::nvml {

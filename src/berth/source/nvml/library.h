@@ -5,8 +5,8 @@
 #include <functional>
 #include <utility>
 
-#include "berth/core/error.h"
-#include "berth/core/snapshot.h"
+#include "berth/base/error.h"
+#include "berth/device/snapshot.h"
 #include "berth/source/nvml/abi.h"
 
 namespace berth::nvml {

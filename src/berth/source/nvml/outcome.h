@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "berth/core/device.h"
-#include "berth/core/error.h"
+#include "berth/base/error.h"
+#include "berth/device/device.h"
 #include "berth/source/nvml/abi.h"
 
 namespace berth::nvml {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "berth/core/device.h"
+#include "berth/device/device.h"
 #include "berth/source/nvml/library.h"
 
 namespace berth::nvml {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "berth/core/snapshot_codec.h"
+#include "berth/device/snapshot_codec.h"
 #include "berth/source/joined.h"
 #include "berth/source/probe/protocol.h"
 #include "berth/source/source_table.h"

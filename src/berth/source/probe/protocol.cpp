@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "berth/core/record_fields.h"
+#include "berth/base/record_fields.h"
 
 namespace berth::source {
 namespace {

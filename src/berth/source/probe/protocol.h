@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "berth/core/record.h"
+#include "berth/base/record.h"
 #include "berth/source/reader.h"
 
 // What goes over the pipe to a probe and back. A request is a "berth-read 1" record; its answer a

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "berth/core/record.h"
+#include "berth/base/record.h"
 #include "berth/source/proc/small_file.h"
 #include "berth/sys/clock.h"
 

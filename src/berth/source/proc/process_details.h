@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "berth/core/device.h"
+#include "berth/device/device.h"
 
 namespace berth::source {
 

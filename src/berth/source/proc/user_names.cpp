@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/core/record.h"
+#include "berth/base/record.h"
 #include "berth/source/proc/small_file.h"
 
 namespace berth::source {

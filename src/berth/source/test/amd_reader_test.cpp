@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "berth/core/job_mask.h"
+#include "berth/request/job_mask.h"
 #include "berth/source/amd/card.h"
 #include "berth/source/amd/processes.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/core/ticket_codec.h"
+#include "berth/queue/ticket_codec.h"
 #include "berth/store/directory_scan.h"
 #include "berth/store/test/directory_lab.h"
 #include "berth/store/ticket_file.h"

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <set>
 
-#include "berth/core/ticket_codec.h"
+#include "berth/queue/ticket_codec.h"
 #include "berth/store/test/directory_lab.h"
 #include "berth/store/test/forked.h"
 #include "berth/store/ticket_file.h"

@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "berth/core/ticket_codec.h"
+#include "berth/queue/ticket_codec.h"
 #include "berth/store/directory_store.h"
 #include "berth/store/test/forked.h"
 #include "berth/store/test/scratch_directory.h"

@@ -1,0 +1,108 @@
+# A folder of src/berth is a layer and a target. An #include names a header as it lies below src. The compiler finds it
+# through a link in the build tree that only the layer itself and those that USE it have on their include path, so a
+# wrong include does not compile.
+#
+# All presets but `quick` and `each` compile each layer as one source, in a third of the time that it takes file by file.
+# What a layer's sources have to themselves therefore has a name that is its own in the layer (tests/names_test.py).
+# `each` compiles them one by one and precompiles nothing: each includes what it uses.
+
+# ./dev test sets it. Another compiler, or another way to optimize, may warn of what ours does not: whoever only wants the
+# program must not be stopped by that.
+option(BERTH_WERROR "A warning of GCC is an error" OFF)
+set(berth_werror $<$<AND:$<BOOL:${BERTH_WERROR}>,$<CXX_COMPILER_ID:GNU>>:-Werror>)
+
+add_library(berth_warnings INTERFACE)
+# GCC 12 sees overlaps in the string concatenations of its own library where there are none (its bug 105651).
+target_compile_options(berth_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual>
+  $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wconversion -Wshadow>
+  ${berth_werror})
+
+# What nearly every source reads is read once for all layers, and once for their tests, which are compiled another way.
+# A source includes what it uses all the same: the preset each compiles without this.
+option(BERTH_PRECOMPILE "Read the headers of the library once for all sources" ON)
+function(berth_precompile target source)
+  add_library(${target} OBJECT ${source})
+  target_link_libraries(${target} PRIVATE berth_warnings berth_fmt)
+  target_precompile_headers(${target} PRIVATE ${ARGN})
+  target_compile_options(${target} PRIVATE ${berth_precompiled_options})
+endfunction()
+# Without the first of each, ccache cannot tell what such a header holds. GCC 12 forgets that what it read so is the
+# system's, and warns of what its own library does; the preset each sees these warnings as they are meant.
+set(berth_precompiled_options
+    "$<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess;-Wno-array-bounds;-Wno-stringop-overread;-Wno-stringop-overflow>"
+    "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+set(berth_often <algorithm> <chrono> <cstdint> <expected> <functional> <map> <memory> <optional> <ranges> <set>
+    <span> <string> <string_view> <utility> <variant> <vector> <fmt/format.h>)
+
+function(berth_room path)
+  cmake_parse_arguments(ROOM "PURE" "" "USES" ${ARGN})
+  string(REPLACE "/" "_" name ${path})
+  set(folder ${PROJECT_SOURCE_DIR}/src/berth/${path})
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  # The vendors of source, each in a folder of its own. A "model" is a room.
+  if(path STREQUAL source)
+    file(GLOB vendors CONFIGURE_DEPENDS ${folder}/*/*.cpp)
+    list(FILTER vendors EXCLUDE REGEX "/test/")
+    list(APPEND sources ${vendors})
+  endif()
+  set(root ${PROJECT_BINARY_DIR}/include/${name})
+  cmake_path(GET path PARENT_PATH parent)
+  file(MAKE_DIRECTORY ${root}/berth/${parent})
+  file(CREATE_LINK ${folder} ${root}/berth/${path} SYMBOLIC)
+
+  if(sources)
+    add_library(berth_${name} STATIC ${sources})
+    set(scope PUBLIC)
+    target_link_libraries(berth_${name} PRIVATE berth_warnings)
+    if(BERTH_PRECOMPILE)
+      target_precompile_headers(berth_${name} REUSE_FROM berth_often_read)
+      target_compile_options(berth_${name} PRIVATE ${berth_precompiled_options})
+    endif()
+  else()
+    add_library(berth_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(berth_${name} ${scope} ${root})
+  foreach(used IN LISTS ROOM_USES)
+    string(REPLACE "/" "_" used ${used})
+    target_link_libraries(berth_${name} ${scope} berth_${used})
+  endforeach()
+endfunction()
+
+# The unit tests of a room, and of its model: ROOM/test/*_test.cpp, one program a room. What is under test is compiled as the
+# preset says. The tests' own code does without what only costs time there: the optimizer in the release build, UBSan
+# in the debug build. A dozen tests are compiled as one source, in a third of the time that they take one by one: most of
+# it goes to the same templates of the library. So each test has its scenes in a namespace of its own, named as its file.
+function(berth_compile_test target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0> $<$<CONFIG:Debug>:-fno-sanitize=undefined>)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 12 POSITION_INDEPENDENT_CODE OFF)
+endfunction()
+
+function(berth_room_test name)
+  cmake_parse_arguments(TEST "" "" "USES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/berth/${name}/test/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(berth_${name}_test ${sources})
+  target_link_libraries(berth_${name}_test PRIVATE berth_warnings doctest_main rapidcheck)
+  foreach(room ${name} ${name}_model)
+    if(TARGET berth_${room})
+      target_link_libraries(berth_${name}_test PRIVATE berth_${room})
+    endif()
+  endforeach()
+  berth_compile_test(berth_${name}_test)
+  if(BERTH_PRECOMPILE)
+    target_precompile_headers(berth_${name}_test REUSE_FROM berth_often_tested)
+    target_compile_options(berth_${name}_test PRIVATE ${berth_precompiled_options})
+  endif()
+  # Some tests read the sources and the documents.
+  target_compile_definitions(berth_${name}_test PRIVATE BERTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  foreach(used IN LISTS TEST_USES)
+    target_link_libraries(berth_${name}_test PRIVATE berth_${used})
+  endforeach()
+  # Some look for the sources beside __FILE__, which is relative to the build directory.
+  add_test(NAME ${name} COMMAND berth_${name}_test WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS unit)
+endfunction()

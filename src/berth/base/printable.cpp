@@ -1,0 +1,144 @@
+#include "berth/base/printable.h"
+
+#include <algorithm>
+#include <array>
+
+namespace berth {
+namespace {
+
+bool is_plain_ascii(char character) {
+  return character >= 0x20 && character < 0x7f;
+}
+
+struct Range {
+  char32_t first, last;
+};
+// Characters that nobody sees, that change how others are seen, or that each font shows as it likes. By them
+// two names look alike, or a text holds a second one that only a program reads. In order. Marks that combine
+// stay, and so do the two selectors that follow an emoji.
+constexpr std::array<Range, 23> kUnseen{{
+    {0x0000, 0x001f},     // C0
+    {0x007f, 0x009f},     // DEL, C1
+    {0x00ad, 0x00ad},     // soft hyphen
+    {0x034f, 0x034f},     // combining grapheme joiner
+    {0x061c, 0x061c},     // turns the writing
+    {0x115f, 0x1160},     // Hangul fillers
+    {0x17b4, 0x17b5},     // Khmer vowels without a sign
+    {0x180b, 0x180f},     // Mongolian selectors and separator
+    {0x200b, 0x200f},     // zero width; turn the writing
+    {0x2028, 0x202e},     // end a line; turn the writing
+    {0x2060, 0x206f},     // word joiner, unseen operators; turn the writing
+    {0x3164, 0x3164},     // Hangul filler
+    {0xe000, 0xf8ff},     // private use
+    {0xfdd0, 0xfdef},     // no characters
+    {0xfe00, 0xfe0d},     // selectors, but for those of emoji
+    {0xfeff, 0xfeff},     // zero width, byte order mark
+    {0xffa0, 0xffa0},     // Hangul filler
+    {0xfff0, 0xfffb},     // annotations
+    {0x13430, 0x1343f},   // join hieroglyphs
+    {0x1bca0, 0x1bca3},   // shorthand
+    {0x1d173, 0x1d17a},   // music
+    {0xe0000, 0xe0fff},   // tags, selectors
+    {0xf0000, 0x10ffff},  // private use
+}};
+
+bool is_seen(char32_t c) {
+  const auto range = std::ranges::lower_bound(kUnseen, c, {}, &Range::last);
+  const bool is_no_character = (c & 0xfffeU) == 0xfffe;  // the last two of each plane
+  return (range == kUnseen.end() || c < range->first) && !is_no_character;
+}
+
+bool may_stay(const CodePoint& point) {
+  return point.valid && is_seen(point.value);
+}
+
+std::size_t length_of_own(std::string_view rest, std::span<const std::string_view> own) {
+  const auto found =
+      std::ranges::find_if(own, [&](std::string_view sequence) { return rest.starts_with(sequence); });
+  return found == own.end() ? 0 : found->size();
+}
+
+// By hand: another user's text may be nothing else, and is then most of the work of a long table.
+void add_in_hex(std::string& text, unsigned char byte) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  text += {'\\', 'x', kDigits[byte >> 4U], kDigits[byte & 0xfU]};
+}
+
+}  // namespace
+
+CodePoint code_point_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(at);
+  if (lead < 0x80) return {lead, 1, true};
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || at + length > text.size()) return {lead, 1, false};
+  char32_t value = lead & (0x7fU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xc0U) != 0x80) return {lead, 1, false};
+    value = (value << 6U) | (byte(at + i) & 0x3fU);
+  }
+  constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = value >= 0xd800 && value <= 0xdfff;
+  if (value < kLeast[length] || value > 0x10ffff || surrogate) return {lead, 1, false};
+  return {value, length, true};
+}
+
+std::string printable(std::string_view text, std::span<const std::string_view> own) {
+  // Nearly all there is.
+  if (std::ranges::all_of(text, is_plain_ascii)) return std::string(text);
+  std::string clean;
+  clean.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    // At once, since a document of megabytes is such runs with an end of line between them.
+    const auto run_end = std::ranges::find_if_not(text.substr(at), is_plain_ascii);
+    const auto run = static_cast<std::size_t>(run_end - (text.begin() + static_cast<std::ptrdiff_t>(at)));
+    clean += text.substr(at, run);
+    at += run;
+    if (at == text.size()) break;
+    const std::size_t own_length = length_of_own(text.substr(at), own);
+    const CodePoint point = code_point_at(text, at);
+    const std::size_t length = own_length != 0 ? own_length : point.length;
+    const std::string_view bytes = text.substr(at, length);
+    if (own_length != 0 || may_stay(point)) {
+      clean += bytes;
+    } else {
+      for (const char byte : bytes) add_in_hex(clean, static_cast<unsigned char>(byte));
+    }
+    at += length;
+  }
+  return clean;
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string quoted = "\"";
+  std::size_t backslashes = 0;
+  for (const char c : printable(text)) {
+    // Each of these stands for itself only with another before it.
+    if (c == '"') quoted.append(backslashes + 1, '\\');
+    backslashes = c == '\\' ? backslashes + 1 : 0;
+    quoted += c;
+  }
+  quoted.append(backslashes, '\\');
+  return quoted + "\"";
+}
+
+std::string printable_lines(std::string_view text) {
+  constexpr std::array<std::string_view, 1> kLineEnd{"\n"};
+  return printable(text, kLineEnd);
+}
+
+std::string_view shortened(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  // Not inside a UTF-8 character: its later bytes look like 10xxxxxx.
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
+  return text.substr(0, most);
+}
+
+std::string listed_words(std::string_view text, std::size_t most) {
+  // What is longer now is no shorter afterwards.
+  std::string words = printable_lines(shortened(text, most));
+  words.resize(shortened(words, most).size());
+  return words;
+}
+
+}  // namespace berth

@@ -1,0 +1,9 @@
+#include "berth/base/version.h"
+
+namespace berth {
+
+std::string_view version() {
+  return BERTH_VERSION;
+}
+
+}  // namespace berth

@@ -1,0 +1,193 @@
+#include "berth/command/environment.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+
+#include "berth/base/record.h"
+#include "berth/lease/probe.h"
+#include "berth/sys/clock.h"
+#include "berth/sys/system_error.h"
+#include "berth/sys/tick.h"
+#include "berth/view/explain.h"
+
+namespace berth::cli {
+namespace {
+
+// Longer than a reader that reads takes to make room, and too short to be noticed in a hand-over.
+constexpr std::chrono::milliseconds kMoment{50};
+
+unsigned terminal_width(int descriptor) {
+  if (const auto columns = number_from_text<unsigned>(variable("COLUMNS")); columns && *columns > 0)
+    return *columns;
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+// Whether there is room before `until`.
+bool can_write(int descriptor, std::chrono::steady_clock::time_point until) {
+  using std::chrono::milliseconds;
+  const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
+  if (left < milliseconds(0)) return false;
+  pollfd ready{descriptor, POLLOUT, 0};
+  return ::poll(&ready, 1, static_cast<int>(left.count())) > 0;
+}
+
+// On the error stream. Nothing is folded in a pipe.
+std::string for_reader(std::string_view lines) {
+  return render::for_terminal(render::folded(lines, Environment::style_of(STDERR_FILENO)));
+}
+
+}  // namespace
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+source::ProbeOptions probe_options() {
+  source::ProbeOptions options = leasing::probe_options();
+  if (const auto program = variable("BERTH_PROGRAM"); !program.empty()) options.program = program;
+  return options;
+}
+
+void Environment::start_probe(bool keep) {
+  source::ProbeOptions options = probe_options();
+  options.keep = keep;
+  probe_ = source::ProbeSource::start(std::move(options));
+}
+
+Result<source::Source*> Environment::source(source::SourceKind kind) {
+  if (!probe_) start_probe(false);
+  if (!*probe_) return std::unexpected(probe_->error());
+  (*probe_)->set_kind(kind);
+  return &**probe_;
+}
+
+leasing::SourceAccess Environment::access(source::SourceKind kind) {
+  return {[this, kind] { return source(kind); }, [this] { end_probe(); }};
+}
+
+render::Style Environment::style_of(int descriptor) {
+  render::Style style;
+  const bool terminal = ::isatty(descriptor) == 1;
+  style.width = terminal ? terminal_width(descriptor) : render::kUnlimited;
+  style.colour = terminal && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
+  style.now_s = std::time(nullptr);
+  style.utc_offset_s = sys::utc_offset_s;
+  return style;
+}
+
+Result<std::string> own_path() {
+  std::array<char, 4096> buffer;
+  const ssize_t length = ::readlink("/proc/self/exe", buffer.data(), buffer.size());
+  if (length < 0) return sys::fail_errno("finding the program's own path");
+  return std::string(buffer.data(), static_cast<std::size_t>(length));
+}
+
+Result<std::string> program_path() {
+  BERTH_LET(std::string path, own_path());
+  constexpr std::string_view kGone = " (deleted)";
+  if (path.ends_with(kGone)) path.resize(path.size() - kGone.size());
+  return path;
+}
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> all;
+  for (char** each = environ; *each != nullptr; ++each) all.emplace_back(*each);
+  return all;
+}
+
+void keep_standard_descriptors() {
+  std::array<pollfd, 3> descriptors{{{0, 0, 0}, {1, 0, 0}, {2, 0, 0}}};
+  if (::poll(descriptors.data(), descriptors.size(), 0) <= 0) return;
+  for (const pollfd& each : descriptors) {
+    if ((each.revents & POLLNVAL) == 0) continue;
+    // The wrong direction on purpose: writing there must fail, not vanish.
+    const int file = ::open("/dev/null", each.fd == 0 ? O_WRONLY : O_RDONLY);
+    if (file >= 0 && file != each.fd) {
+      ::dup2(file, each.fd);
+      ::close(file);
+    }
+  }
+}
+
+void survive_limit_on_file_sizes() {
+  // A handler and not SIG_IGN, which a command that we become or start would inherit.
+  struct sigaction handling{};
+  handling.sa_handler = [](int) {};
+  handling.sa_flags = SA_RESTART;
+  struct sigaction before{};
+  if (::sigaction(SIGXFSZ, &handling, &before) == 0 && before.sa_handler != SIG_DFL)
+    ::sigaction(SIGXFSZ, &before, nullptr);
+}
+
+namespace {
+
+// `at_broken_pipe`: what SIGPIPE does meanwhile.
+Result<void> write_with(sighandler_t at_broken_pipe, int descriptor, std::string_view text) {
+  const auto before = std::signal(SIGPIPE, at_broken_pipe);
+  Result<void> result;
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN) {
+      // Somebody made the terminal or pipe non-blocking; wait as a blocking one would.
+      pollfd ready{descriptor, POLLOUT, 0};
+      ::poll(&ready, 1, -1);
+      continue;
+    }
+    if (written < 0) {
+      result = sys::fail_errno("writing the answer");
+      break;
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  std::signal(SIGPIPE, before);
+  return result;
+}
+
+}  // namespace
+
+Result<void> write_all(int descriptor, std::string_view text) {
+  return write_with(SIG_IGN, descriptor, text);
+}
+
+Result<void> write_log(std::string_view text) {
+  return write_with(SIG_DFL, STDOUT_FILENO, text);
+}
+
+void write_error(std::string_view text) {
+  [[maybe_unused]] const auto written = write_all(STDERR_FILENO, for_reader(text));
+}
+
+bool mention(std::string_view words) {
+  const std::string safe = for_reader(words);
+  std::string_view text = safe;
+  // A reader that has gone away is no reason to end a job, or a wait.
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  const auto until = std::chrono::steady_clock::now() + kMoment;
+  while (!text.empty() && can_write(STDERR_FILENO, until)) {
+    // Others may write there too, and take the room that there was. It cannot be made non-blocking: the open
+    // file is theirs as well.
+    const sys::Tick interrupt(kMoment);
+    const ssize_t written = ::write(STDERR_FILENO, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+    if (written < 0 && errno != EINTR && errno != EAGAIN) break;
+    text.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
+  }
+  std::signal(SIGPIPE, before);
+  return text.empty();
+}
+
+}  // namespace berth::cli

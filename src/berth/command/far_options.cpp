@@ -1,0 +1,91 @@
+#include "berth/command/far_options.h"
+
+#include <functional>
+#include <utility>
+
+#include "berth/request/lab_host.h"
+
+namespace berth::cli {
+namespace {
+
+std::function<Result<void>(std::string_view)> add_names(std::vector<std::string>& names) {
+  return [&names](std::string_view value) -> Result<void> {
+    BERTH_LET(const auto hosts, lab_hosts_from_text(value));
+    for (const LabHost& host : hosts) names.push_back(host.name);
+    return {};
+  };
+}
+
+}  // namespace
+
+void add_anywhere_options(Syntax& syntax, AnywhereOptions& options, std::string_view help) {
+  const auto add = [&](std::string_view name, std::string_view value, std::string_view text,
+                       std::function<Result<void>(std::string_view)> set) {
+    syntax.options.push_back({kAnywhereGroup, 0, name, value, text, {}, std::move(set)});
+  };
+  add("anywhere", "", help, raise_flag(options.anywhere));
+  add("hosts", "LIST",
+      "with --anywhere: these hosts, as ssh knows them, or those of a hub: http://hub:8420 (default: what "
+      "the site "
+      "file says)",
+      [&options](std::string_view value) -> Result<void> {
+        if (!is_hub_url(value)) BERTH_DO(lab_hosts_from_text(value));
+        options.hosts = value;
+        return {};
+      });
+  add("host", "LIST", "with --anywhere: only these of the hosts", add_names(options.only));
+  add("not-host", "LIST", "with --anywhere: none of these hosts", add_names(options.without));
+}
+
+Option near_option(std::string& near) {
+  return {kAnywhereGroup,
+          0,
+          "near",
+          "PATH",
+          "with --anywhere: wait only on hosts on which PATH is, unless no such host can serve the request",
+          {},
+          [&near](std::string_view value) -> Result<void> {
+            // Where a relative path leads, another host does not know.
+            if (!value.starts_with('/'))
+              return fail(ErrorCode::usage, "must be a whole path, such as /data/imagenet");
+            near = value;
+            return {};
+          }};
+}
+
+void add_far_options(Syntax& syntax, FarOptions& options, std::string_view help) {
+  add_anywhere_options(syntax, options.hosts, help);
+  syntax.options.push_back({kAnywhereGroup,
+                            0,
+                            "folder",
+                            "PATH",
+                            "with --anywhere: the folder of COMMAND there (default: the same as here)",
+                            {},
+                            store_text(options.folder)});
+  syntax.options.push_back({kAnywhereGroup,
+                            0,
+                            "env",
+                            "WHICH",
+                            "with --anywhere: variables that COMMAND gets: all, none, or names with commas "
+                            "between (default all, but for those of this machine and this login)",
+                            {},
+                            store_text(options.passed_variables)});
+  syntax.options.push_back(near_option(options.near));
+}
+
+Result<void> settle(const FarOptions& options) {
+  BERTH_DO(settle(options.hosts));
+  if (!options.hosts.anywhere &&
+      (!options.folder.empty() || options.passed_variables != "all" || !options.near.empty()))
+    return fail(ErrorCode::usage, "--folder, --env and --near need --anywhere");
+  return {};
+}
+
+Result<void> settle(const AnywhereOptions& options) {
+  const bool named = !options.hosts.empty() || !options.only.empty() || !options.without.empty();
+  if (named && !options.anywhere)
+    return fail(ErrorCode::usage, "--hosts, --host and --not-host need --anywhere");
+  return {};
+}
+
+}  // namespace berth::cli

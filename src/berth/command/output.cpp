@@ -1,0 +1,23 @@
+#include "berth/command/output.h"
+
+#include <fmt/format.h>
+
+#include "berth/command/environment.h"
+#include "berth/view/text.h"
+
+namespace berth::cli {
+
+int report(const Result<Output>& result) {
+  if (!result) {
+    std::string text = result.error().message;
+    while (text.ends_with('\n')) text.pop_back();
+    write_error(fmt::format("berth: {}\n", text));
+    return outcome_of(result.error().code).exit_status;
+  }
+  if (!result->err.empty()) write_error(result->err);
+  if (const auto written = write_all(1, render::for_terminal(result->out)); !written)
+    return report(std::unexpected(written.error()));
+  return result->status;
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "berth/command/syntax.h"
+#include "berth/request/mask.h"
+#include "berth/request/request.h"
+#include "berth/source/source.h"
+
+namespace berth::cli {
+
+/// The options of a request, the same for pick, why and run.
+struct RequestOptions {
+  Request request;
+  bool uuids = false;  ///< --ids uuid
+  MaskUse mask = MaskUse::inherit;
+  source::SourceKind source = source::SourceKind::kAutomatic;
+  std::optional<unsigned> count;  ///< as given; `request.count` is the one that counts
+};
+
+/// Adds the options to `syntax`. They write into `options`, which must outlive the syntax.
+void add_request_options(Syntax& syntax, RequestOptions& options);
+
+/// Settles what depends on several options, after they are parsed. Error: `usage` for contradictions.
+Result<void> settle(RequestOptions& options);
+
+/// `--source`, also for commands that take no request.
+Option source_option(source::SourceKind& source);
+
+}  // namespace berth::cli

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/device/vendor.h"
+
+namespace berth {
+
+/// A value that the driver may not tell. Absent does not mean zero.
+template <class T>
+using Reading = std::optional<T>;
+
+/// Whether a device answers, and if not, why. A device whose state is not `ok` is never granted.
+enum class DeviceState {
+  ok,
+  lost,           ///< fell off the bus: until a reset or reboot
+  needs_reset,    ///< the driver wants a reset first
+  not_permitted,  ///< hidden from this user or container
+  unresponsive,   ///< a driver call about it did not return
+  failed,         ///< any other error; `state_reason` has it
+};
+
+enum class ComputeMode { shared, exclusive_thread, prohibited, exclusive_process };
+
+enum class MemoryKind {
+  dedicated,
+  unified,  ///< the system's own memory (GB10, Jetson): total and free are the machine's
+};
+
+struct Memory {
+  MemoryKind kind = MemoryKind::dedicated;
+  Reading<std::uint64_t> total_bytes;
+  Reading<std::uint64_t> used_bytes;      ///< without the driver's reserve, if the driver reports it apart
+  Reading<std::uint64_t> free_bytes;      ///< as the driver says; a lease counts differently (verdict.h)
+  Reading<std::uint64_t> reserved_bytes;  ///< the driver's own
+
+  bool operator==(const Memory&) const = default;
+};
+
+enum class ProcessKind { compute, graphics, compute_and_graphics };
+
+/// A process that the driver lists on a device. Values from /proc are absent if we may not read them, or if
+/// the pid means nothing here (another pid namespace).
+struct Process {
+  std::uint32_t pid = 0;
+  ProcessKind kind = ProcessKind::compute;
+  Reading<std::uint64_t> used_bytes;   ///< of device memory
+  Reading<std::uint32_t> uid;          ///< from /proc
+  Reading<std::uint64_t> start_ticks;  ///< /proc/PID/stat field 22: with the pid, an identity
+  Reading<std::int64_t> started_at_s;  ///< seconds since the epoch
+  std::string user;                    ///< name of uid, "" when unknown
+  std::string command;                 ///< arguments joined by spaces, "" when unknown
+  std::string container;               ///< id from the cgroup, "" when none
+
+  bool operator==(const Process&) const = default;
+};
+
+/// The place of a MIG instance in its GPU.
+struct MigPlace {
+  std::string parent_uuid;
+  unsigned slot = 0;  ///< index by which the driver enumerates it; sparse
+  Reading<unsigned> gpu_instance;
+  Reading<unsigned> compute_instance;
+
+  bool operator==(const MigPlace&) const = default;
+};
+
+struct Health {
+  Reading<bool> row_remap_failed;          ///< such a device should not be granted
+  Reading<bool> row_remap_pending;         ///< needs attention: a reset repairs it
+  Reading<std::uint64_t> ecc_uncorrected;  ///< since the driver was loaded
+  Reading<bool> retired_pages_pending;
+
+  bool operator==(const Health&) const = default;
+};
+
+/// A GPU or a MIG instance at one instant.
+struct Device {
+  std::string vendor{kUntoldVendor};  ///< Vendor::name
+  /// Counts in the order of each vendor's driver, one vendor after another. A MIG instance has the index of
+  /// its GPU.
+  unsigned index = 0;
+  std::string uuid;  ///< "" only if the device does not answer and its UUID is not known
+  std::string name;
+  std::string pci_bus_id;       ///< "0000:07:00.0", as in sysfs
+  std::optional<MigPlace> mig;  ///< set: this is a MIG instance
+  Reading<bool> mig_enabled;    ///< of a GPU: it is split, and jobs cannot use it itself
+
+  DeviceState state = DeviceState::ok;
+  std::string state_reason;  ///< the driver's words, "" when ok
+
+  Reading<int> compute_capability;  ///< 10 × major + minor: 90 is Hopper
+  Reading<ComputeMode> compute_mode;
+  Reading<bool> persistence;
+  Reading<bool> display_active;
+
+  Memory memory;
+  Reading<unsigned> utilization_percent;         ///< share of the last sample in which a kernel ran
+  Reading<unsigned> memory_utilization_percent;  ///< share of time with memory traffic, not how full memory
+                                                 ///< is
+  Reading<int> temperature_c;
+  Reading<unsigned> power_mw;
+  Reading<unsigned> power_limit_mw;
+  Reading<unsigned> sm_clock_mhz;
+  Reading<unsigned> memory_clock_mhz;
+  Reading<unsigned> fan_percent;
+  Reading<unsigned> performance_state;      ///< 0 is P0
+  Reading<std::uint64_t> throttle_reasons;  ///< the driver's bits
+  Reading<unsigned> pcie_generation;
+  Reading<unsigned> pcie_width;
+  Health health;
+
+  Reading<std::vector<Process>> processes;  ///< absent: unknown, which is not "none"
+
+  bool operator==(const Device&) const = default;
+};
+
+/// Names as in records and JSON: "not_permitted", "exclusive_process" …
+std::string_view to_text(DeviceState state);
+std::string_view to_text(ComputeMode mode);
+std::string_view to_text(MemoryKind kind);
+std::string_view to_text(ProcessKind kind);
+/// Reads such a name; false: it is none. A newer program may know more names. An unknown state becomes
+/// `failed`, never `ok`; an unknown compute mode becomes absent; an unknown kind of memory is taken for
+/// dedicated.
+bool read_value(std::string_view text, DeviceState& state);
+bool read_value(std::string_view text, Reading<ComputeMode>& mode);
+bool read_value(std::string_view text, MemoryKind& kind);
+bool read_value(std::string_view text, ProcessKind& kind);
+
+/// Whether it is a GPU that is divided into MIG instances, so that jobs cannot use it itself.
+bool is_split(const Device& device);
+
+/// What people call it: "3", or "3:1" for the MIG instance in slot 1 of GPU 3.
+std::string label(const Device& device);
+
+}  // namespace berth

@@ -1,0 +1,62 @@
+#include "berth/history/model/observation.h"
+
+#include <algorithm>
+
+#include "berth/jobs/model/job.h"
+#include "berth/supervise/model/conduct.h"
+
+namespace berth::history {
+namespace {
+
+template <class Number>
+Reading<int> whole(const Reading<Number>& value, std::uint64_t unit = 1) {
+  if (!value) return std::nullopt;
+  return static_cast<int>((static_cast<std::uint64_t>(*value) + unit / 2) / unit);
+}
+
+DeviceSeen device_seen(const Device& device, bool is_stale, bool leased) {
+  DeviceSeen seen{device.uuid, label(device), device.name, {}};
+  seen.sample.leased_percent = leased ? 100 : 0;
+  if (is_stale || device.state != DeviceState::ok) return seen;
+  seen.sample.utilization_percent = whole(device.utilization_percent);
+  seen.sample.memory_used_mib = whole(device.memory.used_bytes, 1U << 20U);
+  seen.sample.temperature_c = device.temperature_c;
+  seen.sample.power_w = whole(device.power_mw, 1000);
+  return seen;
+}
+
+/// As `berth list` says "idle", but for one of the leases on a device.
+Reading<bool> is_used(const ConductReport& report, std::string_view uuid) {
+  for (const DeviceUse& use : report.devices) {
+    if (use.device->uuid != uuid || !use.told) continue;
+    if (!use.processes.empty()) return true;
+    if (use.nameless.empty()) return false;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Observation observe(const Facts& facts, const Ledger& ledger, Moment at, std::int64_t every_s) {
+  Observation observation{at, every_s, {}, {}};
+  const bool is_stale = facts.snapshot.stale_reason.has_value();
+  for (const Device& device : facts.snapshot.devices) {
+    if (device.uuid.empty()) continue;
+    observation.devices.push_back(device_seen(device, is_stale, !leases_on(ledger, device.uuid).empty()));
+  }
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.phase != TicketPhase::granted) continue;
+    LeaseSeen lease{ticket.id, ticket.since_s, ticket.user, {}};
+    if (auto job = told_job_from_text(ticket.note)) lease.job = std::move(job->name);
+    lease.wish = {ticket.joined_s, ticket.time_s, !ticket.shared, ticket.yield_s.has_value()};
+    const ConductReport report = is_stale ? ConductReport() : conduct_of(ticket, ledger, facts);
+    for (const std::string& uuid : ticket.devices) {
+      const auto sharers = std::max<std::size_t>(1, leases_on(ledger, uuid).size());
+      lease.devices.push_back({uuid, 1.0 / static_cast<double>(sharers), is_used(report, uuid)});
+    }
+    observation.leases.push_back(std::move(lease));
+  }
+  return observation;
+}
+
+}  // namespace berth::history

@@ -1,0 +1,117 @@
+#include "berth/hosts/anywhere.h"
+
+#include <ctime>
+#include <memory>
+#include <utility>
+
+#include "berth/base/version.h"
+#include "berth/command/environment.h"
+#include "berth/hosts/ask_hosts.h"
+#include "berth/hosts/hub_hosts.h"
+#include "berth/lease/site_file.h"
+#include "berth/view/host_report.h"
+#include "berth/view/hosts_json.h"
+
+namespace berth::cli {
+namespace {
+
+// More would be a mistake, or a case for a hub.
+constexpr std::size_t kMostHosts = 256;
+
+Host host_of(const LabHost& asked, const Result<lab::EnvoyMessage>& answer, std::int64_t now_s) {
+  Host host{.name = asked.name};
+  if (!answer) {
+    host.error = answer.error().message;
+    return host;
+  }
+  const auto* report = std::get_if<lab::MachineReport>(&*answer);
+  auto read = report != nullptr ? render::read_report(report->listing, report->queue)
+                                : fail(ErrorCode::failure, "it does not answer what it was asked");
+  if (!read) {
+    host.error = read.error().message;
+    return host;
+  }
+  host.seen_s = now_s;
+  host.report = std::make_shared<const HostReport>(*std::move(read));
+  return host;
+}
+
+}  // namespace
+
+Result<std::vector<LabHost>> hosts_meant(const AnywhereOptions& options) {
+  std::vector<LabHost> hosts;
+  BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
+  if (is_hub_url(options.hosts) || (options.hosts.empty() && !files.policy.hub.url.empty())) {
+    HubPlace hub{.url = options.hosts};
+    // What this hub wants to be shown, the file knows.
+    if (options.hosts.empty() || options.hosts == files.policy.hub.url) hub = files.policy.hub;
+    BERTH_LET(hosts, hosts_of_hub(hub));
+  } else if (options.hosts.empty()) {
+    hosts = std::move(files.policy.hosts);
+  } else {
+    BERTH_LET(hosts, lab_hosts_from_text(options.hosts));
+    // How Berth is called there, the file knows.
+    for (LabHost& host : hosts)
+      for (const LabHost& known : files.policy.hosts)
+        if (known.name == host.name) host.program = known.program;
+  }
+  if (hosts.empty())
+    return fail(ErrorCode::usage,
+                "which hosts? --hosts gpu1,gpu2, or a line in ~/.config/berth.toml or /etc/berth.toml: "
+                "hosts = [\"gpu1\", \"gpu2\"]");
+  if (hosts.size() > kMostHosts)
+    return fail(ErrorCode::usage, "more than 256 hosts: --host names those that are meant");
+  return selected_hosts(std::move(hosts), options.only, options.without);
+}
+
+Result<std::string> lab_store_socket() {
+  BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
+  return std::move(files.policy.store_socket);
+}
+
+lab::SshProgram ssh_of_environment() {
+  return lab::ssh_program(variable("BERTH_SSH"));
+}
+
+Hosts look_at_hosts(const std::vector<LabHost>& hosts) {
+  const auto answers = lab::ask_hosts(ssh_of_environment(), hosts, {}, {});
+  Hosts seen;
+  for (std::size_t i = 0; i < hosts.size(); ++i)
+    seen.push_back(std::make_shared<const Host>(host_of(hosts[i], answers[i], std::time(nullptr))));
+  return seen;
+}
+
+Result<std::string> hosts_document(const Hosts& hosts, render::Layout layout, const LabOrder& order) {
+  std::vector<std::string> texts;
+  for (const auto& host : hosts) texts.push_back(render::host_json(*host));
+  const std::vector<std::string_view> entries(texts.begin(), texts.end());
+  const render::HostsHead head{
+      .number = 1, .time_s = std::time(nullptr), .every_s = 1, .is_hub = true, .line = order.standing};
+  return render::rewritten(render::hosts_json(head, entries, totals_of(hosts)), "berth-hosts", layout);
+}
+
+leasing::LeaseAsk lease_ask_of(const RequestOptions& options) {
+  leasing::LeaseAsk ask;
+  ask.version = version();
+  ask.request = options.request;
+  return ask;
+}
+
+std::vector<HostAnswer> ask_for_offers(const std::vector<LabHost>& hosts, const RequestOptions& options,
+                                       const std::string& near) {
+  lab::EnvoyAsk ask;
+  ask.errand = lab::Errand::offer;
+  ask.near = near;
+  const auto answers = lab::ask_hosts(ssh_of_environment(), hosts, ask, lease_ask_of(options));
+  std::vector<HostAnswer> offers;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    offers.push_back({hosts[i].name, fail(ErrorCode::failure, "it does not answer what it was asked")});
+    if (!answers[i])
+      offers.back().offer = std::unexpected(answers[i].error());
+    else if (const auto* offer = std::get_if<Offer>(&*answers[i]))
+      offers.back().offer = *offer;
+  }
+  return offers;
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "berth/command/far_options.h"
+#include "berth/command/request_options.h"
+#include "berth/hosts/model/offer.h"
+#include "berth/hosts/ssh.h"
+#include "berth/lab_queue/model/host.h"
+#include "berth/lab_queue/model/lab_line.h"
+#include "berth/lease/lease_wire.h"
+#include "berth/request/lab_host.h"
+#include "berth/view/json.h"
+
+namespace berth::cli {
+
+/// The hosts that the options mean. Error: `usage`; `failure` for a malformed site file.
+Result<std::vector<LabHost>> hosts_meant(const AnywhereOptions& options);
+
+/// The socket of the agent that keeps the line of the lab, as the site file says; "": there is none. Error:
+/// `failure` for a malformed site file.
+Result<std::string> lab_store_socket();
+
+/// ssh, or the program that BERTH_SSH names.
+lab::SshProgram ssh_of_environment();
+
+/// What each machine tells of itself, or why it tells nothing.
+Hosts look_at_hosts(const std::vector<LabHost>& hosts);
+
+/// The hosts as docs/schema/hosts.json has them. `order`: of those who wait, if it is known.
+Result<std::string> hosts_document(const Hosts& hosts, render::Layout layout, const LabOrder& order = {});
+
+/// What every host offers. `near`: see near_option.
+std::vector<HostAnswer> ask_for_offers(const std::vector<LabHost>& hosts, const RequestOptions& options,
+                                       const std::string& near);
+
+/// The question with which a request goes to a host.
+leasing::LeaseAsk lease_ask_of(const RequestOptions& options);
+
+}  // namespace berth::cli

@@ -1,0 +1,277 @@
+#include "berth/hosts/channel.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <random>
+#include <utility>
+
+#include "berth/base/printable.h"
+#include "berth/sys/quiet_write.h"
+#include "berth/sys/system_error.h"
+#include "berth/sys/terminal.h"
+
+namespace berth::lab {
+namespace {
+
+using namespace std::chrono_literals;
+
+// What a login shell may print before the envoy speaks, and the longest message: a machine with its queue.
+constexpr std::size_t kMostNoise = 256U << 10U;
+constexpr std::size_t kLongestMessage = 16U << 20U;
+// What is kept of an error stream until somebody takes it.
+constexpr std::size_t kMostErrors = 64U << 10U;
+constexpr std::size_t kPiece = 64U << 10U;
+// In which an ssh whose streams are closed ends by itself.
+constexpr auto kPatienceForEnd = 2s;
+// Many that an ssh server has turned away at the same moment do not come back at the same moment.
+constexpr unsigned kTriesAgain = 3;
+constexpr std::chrono::duration<int, std::milli> kSoonest = 200ms;
+constexpr std::chrono::duration<int, std::milli> kLatest = 2s;
+
+struct Pipe {
+  sys::Descriptor read, write;
+};
+
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return sys::fail_errno("making a pipe for ssh");
+  return Pipe{sys::Descriptor(ends[0]), sys::Descriptor(ends[1])};
+}
+
+/// Two sides of a terminal that only ssh and we know.
+Result<Pipe> make_terminal() {
+  sys::Descriptor ours(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!ours || ::grantpt(ours.get()) != 0 || ::unlockpt(ours.get()) != 0)
+    return sys::fail_errno("making a terminal for ssh");
+  sys::Descriptor theirs(::ioctl(ours.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!theirs) return sys::fail_errno("making a terminal for ssh");
+  termios modes{};
+  // ssh asks for these at the host, and so they are the ones of the user's own terminal. While a shell edits
+  // its line there, it has those of the shell: a job in the background gets what a terminal has from the
+  // start.
+  if (sys::is_in_foreground_of(STDIN_FILENO) && ::tcgetattr(STDIN_FILENO, &modes) == 0)
+    ::tcsetattr(theirs.get(), TCSANOW, &modes);
+  winsize size{};
+  if (::ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0) ::ioctl(ours.get(), TIOCSWINSZ, &size);
+  return Pipe{std::move(ours), std::move(theirs)};
+}
+
+void never_block(const sys::Descriptor& descriptor) {
+  ::fcntl(descriptor.get(), F_SETFL, ::fcntl(descriptor.get(), F_GETFL) | O_NONBLOCK);
+}
+
+}  // namespace
+
+Result<Channel> Channel::open(LabHost host, const SshProgram& ssh, bool terminal) {
+  Channel channel(std::move(host), ssh, terminal);
+  BERTH_DO(channel.start());
+  return channel;
+}
+
+Result<void> Channel::start() {
+  sys::Command command = ssh_command(program_, host_, terminal_);
+  BERTH_LET(auto errors, make_pipe());
+  BERTH_LET(auto out, terminal_ ? make_terminal() : make_pipe());
+  Pipe in;
+  if (!terminal_) {
+    BERTH_LET(in, make_pipe());
+  }
+  // Of a terminal both ends are "out": ours is read and written.
+  command.input = terminal_ ? out.write.get() : in.read.get();
+  command.output = out.write.get();
+  command.error = errors.write.get();
+  command.controls_terminal = terminal_;
+  BERTH_LET(auto child, sys::Child::spawn(command));
+  ssh_.emplace(std::move(child));
+  ending_.reset();
+  to_ = std::move(in.write);
+  from_ = std::move(out.read);
+  errors_from_ = std::move(errors.read);
+  for (const auto* each : {&to_, &from_, &errors_from_})
+    if (*each) never_block(*each);
+  opened_at_ = std::chrono::steady_clock::now();
+  ++tries_;
+  return {};
+}
+
+void Channel::let_go() {
+  let_go_ = true;
+  to_send_.clear();
+  to_.close();
+  // The end of its terminal ends ssh. One that has no envoy at its other end yet may be connecting for ever.
+  if (terminal_) from_.close();
+  if (!greeted_) ssh_->kill(SIGTERM);
+  next_try_.reset();
+}
+
+std::optional<Result<EnvoyMessage>> Channel::next_message() {
+  if (!greeted_) {
+    const std::size_t hello = find_hello(output_);
+    if (hello == std::string::npos) {
+      if (output_.size() > kMostNoise)
+        return fail(ErrorCode::failure, "its login shell prints too much before Berth can speak");
+      return std::nullopt;
+    }
+    output_.erase(0, hello);
+  }
+  const std::size_t length = leasing::first_record(output_);
+  if (length == 0) {
+    if (output_.size() > kLongestMessage)
+      return fail(ErrorCode::failure, "what it says has no end: it speaks another language than Berth");
+    return std::nullopt;
+  }
+  auto message = decode_envoy_message(std::string_view(output_).substr(0, length));
+  output_.erase(0, length);
+  answered_ = greeted_;
+  greeted_ = true;
+  return message;
+}
+
+const sys::Ending& Channel::await_end() {
+  if (ending_) return *ending_;
+  constexpr auto kPatience = std::chrono::duration_cast<std::chrono::milliseconds>(kPatienceForEnd);
+  ending_ = ssh_->wait(kPatience);
+  if (!ending_) {
+    ssh_->kill(SIGTERM);
+    ending_ = ssh_->wait(kPatience).value_or(sys::Ending{});
+  }
+  // Whoever shares the connection may keep this open, so its end is not waited for.
+  read_into(errors_from_, errors_);
+  return *ending_;
+}
+
+// Its streams have ended. Before the greeting nothing has begun at the other end.
+void Channel::take_end() {
+  to_.close();
+  if (greeted_ || let_go_ || tries_ > kTriesAgain) return;
+  const sys::Ending& ending = await_end();
+  if (!is_turned_away(ending, errors_)) return;
+  // std::random_device asks for glibc 2.36. Nothing secret hangs on it, only that not all try at one moment.
+  std::minstd_rand random(static_cast<std::minstd_rand::result_type>(
+      std::chrono::steady_clock::now().time_since_epoch().count() + ::getpid()));
+  next_try_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(std::uniform_int_distribution<int>(
+                                                     kSoonest.count(), kLatest.count())(random));
+}
+
+void Channel::try_again() {
+  if (!next_try_ || std::chrono::steady_clock::now() < *next_try_) return;
+  next_try_.reset();
+  errors_.clear();
+  output_.clear();
+  if (const auto started = start(); !started) errors_ = started.error().message;
+}
+
+Error Channel::why_ended() {
+  to_.close();
+  const sys::Ending& ending = await_end();
+  if (!greeted_) return why_no_envoy(host_, ending, errors_, output_);
+  // An envoy ends like this when its input ends, and ours has not ended.
+  if (!answered_ && !let_go_ && ending == sys::Ending{}) return why_no_input(host_);
+  const std::string said = printable(last_line(errors_));
+  return {ErrorCode::failure,
+          said.empty() ? "the connection is lost" : fmt::format("the connection is lost ({})", said)};
+}
+
+void Channel::resize(unsigned short rows, unsigned short columns) const {
+  winsize size{};
+  size.ws_row = rows;
+  size.ws_col = columns;
+  if (terminal_ && from_) ::ioctl(from_.get(), TIOCSWINSZ, &size);
+}
+
+void Channel::add_to(std::vector<pollfd>& polled, bool wants_output) const {
+  const bool writes = !to_send_.empty();
+  const auto both = static_cast<short>((wants_output ? POLLIN : 0) | (terminal_ && writes ? POLLOUT : 0));
+  if (from_ && (both != 0)) polled.push_back({from_.get(), both, 0});
+  if (to_ && writes) polled.push_back({to_.get(), POLLOUT, 0});
+  if (errors_from_ && errors_.size() < kMostErrors) polled.push_back({errors_from_.get(), POLLIN, 0});
+}
+
+void Channel::attend(std::span<const pollfd> polled) {
+  for (const pollfd& each : polled) {
+    if (each.revents == 0) continue;
+    if (each.fd == errors_from_.get()) {
+      if (!read_into(errors_from_, errors_)) errors_from_.close();
+    } else if (each.fd == from_.get()) {
+      if ((each.revents & POLLOUT) != 0) write_some();
+      if ((each.revents & ~POLLOUT) != 0 && !read_into(from_, output_)) {
+        from_.close();
+        take_end();
+      }
+    } else if (each.fd == to_.get()) {
+      write_some();
+    }
+  }
+}
+
+void Channel::write_some() {
+  sys::Descriptor& to = terminal_ ? from_ : to_;
+  const ssize_t written =
+      sys::write_without_signal(to.get(), to_send_.data(), std::min(to_send_.size(), kPiece));
+  if (written > 0) to_send_.erase(0, static_cast<std::size_t>(written));
+  if (written < 0 && errno != EAGAIN && errno != EINTR) {
+    // Nobody reads there any more. What it has said last is still to be read.
+    to_send_.clear();
+    to_.close();
+  }
+}
+
+// False: its end. What is there now and no more, so that one that never ends holds nobody up.
+bool Channel::read_into(sys::Descriptor& from, std::string& text) {
+  if (!from) return false;
+  std::array<char, kPiece> piece;
+  const ssize_t got = ::read(from.get(), piece.data(), piece.size());
+  if (got > 0) text.append(piece.data(), static_cast<std::size_t>(got));
+  return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+namespace {
+
+void poll_until(std::vector<pollfd>& polled, Deadline until) {
+  int timeout_ms = -1;
+  if (until) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - std::chrono::steady_clock::now());
+    timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
+  }
+  if (::poll(polled.data(), polled.size(), timeout_ms) >= 0) return;
+  for (pollfd& each : polled) each.revents = 0;
+}
+
+}  // namespace
+
+void wait_on(const Channels& channels, std::vector<pollfd>& others, Deadline until) {
+  std::vector<pollfd> polled = others;
+  std::vector<std::size_t> ends;  // where in `polled` those of each channel end
+  for (const auto& channel : channels) {
+    if (channel) channel->add_to(polled, true);
+    if (channel && channel->next_try())
+      until = std::min(until.value_or(*channel->next_try()), *channel->next_try());
+    ends.push_back(polled.size());
+  }
+  poll_until(polled, until);
+  std::size_t begin = others.size();
+  std::copy_n(polled.begin(), begin, others.begin());
+  for (std::size_t i = 0; i < channels.size(); begin = ends[i++])
+    if (channels[i]) channels[i]->attend(std::span(polled).subspan(begin, ends[i] - begin));
+  for (const auto& channel : channels)
+    if (channel) channel->try_again();
+}
+
+void wait_on(Channel& channel, std::vector<pollfd>& others, Deadline until, bool wants_output) {
+  std::vector<pollfd> polled = others;
+  channel.add_to(polled, wants_output);
+  poll_until(polled, until);
+  std::copy_n(polled.begin(), others.size(), others.begin());
+  channel.attend(std::span(polled).subspan(others.size()));
+}
+
+}  // namespace berth::lab

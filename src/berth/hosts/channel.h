@@ -1,0 +1,107 @@
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/hosts/ssh.h"
+#include "berth/hosts/wire.h"
+#include "berth/request/lab_host.h"
+#include "berth/sys/child.h"
+#include "berth/sys/descriptor.h"
+
+namespace berth::lab {
+
+/// One ssh to one host, with an envoy at its other end. Nothing here blocks. Move-only.
+class Channel {
+ public:
+  Channel(Channel&&) noexcept = default;
+  Channel& operator=(Channel&&) = delete;
+  /// Closes ssh's input, so that the envoy and ssh end. It does not kill ssh, because others may share its
+  /// connection.
+  ~Channel() {
+    if (!greeted_ && ssh_) ssh_->kill(SIGTERM);
+  }
+
+  /// `terminal`: the command there gets a terminal. Error: ssh cannot be started. If the host's ssh server
+  /// takes no more connections at this moment, ssh is started again after a while, three times at most.
+  static Result<Channel> open(LabHost host, const SshProgram& ssh, bool terminal);
+
+  const LabHost& host() const { return host_; }
+  std::chrono::steady_clock::time_point opened_at() const { return opened_at_; }
+
+  /// Adds text that is to go to the envoy.
+  void send(std::string_view text) { to_send_ += text; }
+  /// How much of it has not gone yet, in bytes.
+  std::size_t unsent() const { return to_send_.size(); }
+  /// Dismisses the envoy: it sees the end of its input, and ends.
+  void let_go();
+
+  /// The next whole message; the first is the envoy's hello. Not to be called after Begun. Error: what came
+  /// is no message.
+  std::optional<Result<EnvoyMessage>> next_message();
+  /// What has come on the streams after the messages.
+  std::string take_output() { return std::exchange(output_, ""); }
+  std::string take_errors() { return std::exchange(errors_, ""); }
+  /// ssh has ended, or is about to, and is not started again.
+  bool has_ended() const { return !from_ && !next_try_; }
+  /// When it is to be started again.
+  std::optional<std::chrono::steady_clock::time_point> next_try() const { return next_try_; }
+  /// Starts it again if it is time.
+  void try_again();
+  bool errors_have_ended() const { return !errors_from_; }
+  bool has_greeted() const { return greeted_; }
+  /// Why ssh has ended. REQUIRES: has_ended(). Takes a moment if ssh does not end by itself.
+  Error why_ended();
+
+  /// Sets the window size of the command's terminal.
+  void resize(unsigned short rows, unsigned short columns) const;
+
+  /// Adds the descriptors that it waits for; without its output, if that is not wanted now.
+  void add_to(std::vector<pollfd>& polled, bool wants_output) const;
+  /// Reads and writes what the poll has found.
+  void attend(std::span<const pollfd> polled);
+
+ private:
+  Channel(LabHost host, SshProgram program, bool terminal)
+      : host_(std::move(host)), program_(std::move(program)), terminal_(terminal) {}
+  Result<void> start();
+  const sys::Ending& await_end();
+  void take_end();
+  void write_some();
+  static bool read_into(sys::Descriptor& from, std::string& text);
+
+  LabHost host_;
+  SshProgram program_;
+  bool terminal_;
+  std::optional<sys::Child> ssh_;
+  std::optional<sys::Ending> ending_;
+  sys::Descriptor to_;    ///< ssh's standard input; of a terminal, none: from_ is both
+  sys::Descriptor from_;  ///< its standard output, or our side of its terminal
+  sys::Descriptor errors_from_;
+  bool greeted_ = false;
+  bool answered_ = false;  ///< the envoy has said more than its hello
+  bool let_go_ = false;
+  unsigned tries_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> next_try_;
+  std::string to_send_, output_, errors_;
+  std::chrono::steady_clock::time_point opened_at_ = std::chrono::steady_clock::now();
+};
+
+using Channels = std::vector<std::unique_ptr<Channel>>;
+
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+/// Waits until something has come on a channel or on one of `others`, or until `until`, and lets the channels
+/// read and write. `others` get what poll found. A place among the channels may be empty.
+void wait_on(const Channels& channels, std::vector<pollfd>& others, Deadline until);
+/// The same for one channel, whose output may be unwanted for now.
+void wait_on(Channel& channel, std::vector<pollfd>& others, Deadline until, bool wants_output);
+
+}  // namespace berth::lab

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/command/command.h"
+#include "berth/hosts/wire.h"
+#include "berth/request/lab_host.h"
+
+namespace berth::cli {
+
+/// Calls `berth WORDS` on all these hosts at once, and gives what each prints, in the order of the hosts.
+/// Error: why a host has not answered.
+std::vector<Result<lab::Called>> call_on_each(const std::vector<LabHost>& hosts,
+                                              const std::vector<std::string>& words);
+
+/// The same for a call that prints a document: its text. Error: also, if the call failed, what it printed.
+std::vector<Result<std::string>> documents_of(const std::vector<LabHost>& hosts,
+                                              const std::vector<std::string>& words);
+
+/// Replaces this process by ssh, which calls `berth WORDS` on this host, with our own streams. Returns only
+/// if that fails, with the reason. REQUIRES: words that a shell does not change.
+Error become_call_there(const LabHost& host, std::string_view words);
+
+/// Calls `berth WORDS` on this host, and gives what it prints. Error: `failure`, with the host.
+Result<Output> call_there(const LabHost& host, const std::vector<std::string>& words);
+
+}  // namespace berth::cli

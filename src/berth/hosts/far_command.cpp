@@ -1,0 +1,184 @@
+#include "berth/hosts/far_command.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/command/environment.h"
+#include "berth/sys/random_word.h"
+#include "berth/sys/system_error.h"
+#include "berth/sys/terminal.h"
+
+namespace berth::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+// What waits on this side before no more is read of the other.
+constexpr std::size_t kMostWaiting = 256U << 10U;
+// Streams that nothing comes of for so long after the end of the command are not waited for: something that
+// it left behind has them, or another ssh that shares the connection.
+constexpr auto kSilence = 1s;
+// A shell that brings its job into the foreground tells it nothing.
+constexpr auto kLookForForeground = 200ms;
+// The keys of a terminal whose user has changed nothing.
+constexpr std::string_view kInterruptKey = "\x03";
+constexpr std::string_view kQuitKey = "\x1c";
+
+}  // namespace
+
+Result<std::string> secret_mark() {
+  BERTH_LET(const auto word, sys::random_word());
+  return fmt::format("berth-{}\n", word);
+}
+
+void FarCommand::Sink::write_some() {
+  if (closed) return waiting.clear();
+  const ssize_t written =
+      ::write(descriptor, waiting.data(), std::min<std::size_t>(waiting.size(), PIPE_BUF));
+  if (written > 0) waiting.erase(0, static_cast<std::size_t>(written));
+  if (written >= 0 || errno == EINTR || errno == EAGAIN) return;
+  closed = true;
+  waiting.clear();
+}
+
+void FarCommand::Sink::write_rest() {
+  if (!closed) (void)write_all(descriptor, waiting);
+  waiting.clear();
+}
+
+Result<sys::JobEnding> FarCommand::serve() {
+  std::signal(SIGPIPE, SIG_IGN);
+  take_output();
+  while (!has_all_come()) {
+    wait();
+    take_output();
+    pass_signals();
+    // As a command here would end that writes where nobody reads.
+    if (out_.closed) end_by(SIGPIPE);
+  }
+  (terminal_ ? out_ : err_).waiting += finder_.rest();
+  out_.write_rest();
+  err_.write_rest();
+  own_terminal_.give_back();
+  if (!finder_.end()) return std::unexpected(channel_.why_ended());
+  return sys::JobEnding{finder_.end()->exit_status, finder_.end()->signal};
+}
+
+bool FarCommand::has_all_come() const {
+  const bool silent = std::chrono::steady_clock::now() >= heard_at_ + kSilence;
+  if (finder_.end()) return channel_.has_ended() || terminal_ || silent;
+  return channel_.has_ended() && (terminal_ || channel_.errors_have_ended() || silent);
+}
+
+void FarCommand::wait() {
+  has_input_ = has_input();
+  const bool reads = has_input_ && !input_has_ended_ && channel_.unsent() < kMostWaiting;
+  const bool writes = !out_.waiting.empty() && !own_terminal_.holds_back_output();
+  std::vector<pollfd> others{{signals_.descriptor(), POLLIN, 0},
+                             {reads ? STDIN_FILENO : -1, POLLIN, 0},
+                             {writes ? out_.descriptor : -1, POLLOUT, 0},
+                             {err_.waiting.empty() ? -1 : err_.descriptor, POLLOUT, 0}};
+  if (place_ != nullptr) place_->add_to(others);
+  lab::Deadline until;
+  const auto at_latest = [&](std::chrono::steady_clock::time_point at) {
+    until = std::min(until.value_or(at), at);
+  };
+  if (finder_.end() || channel_.has_ended()) at_latest(heard_at_ + kSilence);
+  if (look_) at_latest(look_());
+  if (!has_input_) at_latest(std::chrono::steady_clock::now() + kLookForForeground);
+  if (place_ != nullptr)
+    if (const auto next = place_->next_deadline()) at_latest(*next);
+  const bool is_full = std::max(out_.waiting.size(), err_.waiting.size()) >= kMostWaiting;
+  lab::wait_on(channel_, others, until, !is_full);
+  if (others[1].revents != 0) read_input();
+  if (others[2].revents != 0) out_.write_some();
+  if (others[3].revents != 0) err_.write_some();
+  if (place_ != nullptr && place_->heed().ended) place_ = nullptr;
+}
+
+bool FarCommand::has_input() {
+  const bool is_ours = own_terminal_.take_if_ours();
+  // Of the changes of the window until now nobody was told.
+  if (is_ours && !has_input_) fit_window();
+  return is_ours;
+}
+
+void FarCommand::fit_window() const {
+  winsize size{};
+  if (::ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0) channel_.resize(size.ws_row, size.ws_col);
+}
+
+void FarCommand::read_input() {
+  // It may have been stopped since it looked, and go on in the background.
+  if (!has_input()) return;
+  std::array<char, 65536> piece;
+  const ssize_t got = ::read(STDIN_FILENO, piece.data(), piece.size());
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (got <= 0) {
+    input_has_ended_ = true;
+    if (!terminal_) channel_.send(lab::encode(lab::Frame{lab::FrameKind::end_of_input, ""}));
+    return;
+  }
+  const std::string text(piece.data(), static_cast<std::size_t>(got));
+  channel_.send(terminal_ ? text : lab::encode(lab::Frame{lab::FrameKind::input, text}));
+}
+
+void FarCommand::take_output() {
+  const std::string output = channel_.take_output();
+  const std::string errors = channel_.take_errors();
+  if (!output.empty() || !errors.empty()) heard_at_ = std::chrono::steady_clock::now();
+  if (terminal_) {
+    // What ssh itself says then, is of the connection and not of the command.
+    out_.waiting += finder_.feed(output);
+  } else {
+    out_.waiting += output;
+    err_.waiting += finder_.feed(errors);
+  }
+}
+
+void FarCommand::pass_signals() {
+  if (channel_.unsent() == 0) signal_waits_ = false;
+  while (const auto signal = signals_.next()) pass_on(*signal);
+}
+
+void FarCommand::pass_on(const SignalReader::Signal& signal) {
+  switch (signal.number) {
+    case SIGWINCH:
+      return fit_window();
+    case SIGTSTP:
+      own_terminal_.give_back();
+      sys::stop_as_by_terminal();
+      return own_terminal_.has_been_away();
+    case SIGCONT:
+      return own_terminal_.has_been_away();
+    default:
+      break;
+  }
+  if (terminal_ && signal.is_of_terminal && (signal.number == SIGINT || signal.number == SIGQUIT)) {
+    // Typed when the terminal had just become ours, and did not pass every key yet.
+    channel_.send(signal.number == SIGINT ? kInterruptKey : kQuitKey);
+  } else if (terminal_ || signal_waits_) {
+    // The command loses its terminal or its caller, which ends it.
+    end_by(signal.number);
+  } else {
+    channel_.send(lab::encode(lab::Frame{lab::FrameKind::signal, std::to_string(signal.number)}));
+    signal_waits_ = true;
+  }
+}
+
+void FarCommand::end_by(int signal) {
+  own_terminal_.give_back();
+  channel_.let_go();
+  sys::end_like({0, signal});
+}
+
+}  // namespace berth::cli

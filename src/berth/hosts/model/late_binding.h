@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "berth/base/error.h"
+#include "berth/hosts/model/offer.h"
+#include "berth/request/request.h"
+
+// On which host a command starts, as a pure step: what a host has said goes in, and what to tell which host
+// comes out. The request waits in the queues of several hosts at once. The first host that grants it asks
+// before it starts the command. The caller says yes to this host and dismisses all others. It says yes only
+// once, even if that host is lost before anybody knows whether the command has begun.
+namespace berth::late_binding {
+
+/// In how many queues a request waits at once. With fewer, it waits although GPUs are free on hosts whose
+/// queue it has not joined (`berth simulate --hosts`: with four of twenty, up to six times as long).
+inline constexpr std::size_t kLines = 20;
+/// How many of these it joins at first, when it may start at once. It does not join more, because each of
+/// them would grant it GPUs that it then gives back.
+inline constexpr std::size_t kFirstLines = 4;
+
+/// How a host stands to the request.
+enum class Part {
+  asked,    ///< it was asked for its offer
+  awaited,  ///< the request waits in the line of the lab until it may join this host
+  in_line,  ///< the request waits in its queue
+  chosen,   ///< the caller said yes to it
+  out,      ///< it was dismissed, has refused, or is lost
+};
+
+struct Candidate {
+  std::string host;
+  Part part = Part::asked;
+  std::optional<Offer> offer{};
+  std::optional<Error> why{};  ///< why it is out; nullopt: another was chosen
+};
+
+struct State {
+  Request request;
+  std::vector<Candidate> hosts;
+  std::optional<std::size_t> chosen{};
+  bool started = false;              ///< the chosen host has said that the command begins
+  bool first_offers_are_in = false;  ///< it joins hosts where it starts at once, whatever others offer
+  bool offers_are_in = false;        ///< it waits for no more offers, and joins all queues
+  bool in_lab = false;               ///< it has a place in the line of the lab, which opens hosts to it
+  std::optional<Error> failure{};
+};
+
+/// The host offers this. If the request waits there: the host had this when it granted it.
+struct Offered {
+  Offer offer;
+};
+/// The host has granted the request, and asks whether to start.
+struct AsksToStart {};
+/// The host has got the yes, and the command begins.
+struct Begins {};
+/// The host has refused, or is lost.
+struct Gone {
+  Error why;
+};
+/// The request may join this host now: its turn there has come in the line of the lab.
+struct Opened {};
+/// The request has let this host go, and may join it again once it is opened.
+struct Closed {};
+/// Not from a host: the hosts that are about as near as the first to offer have offered too.
+struct FirstOffers {};
+/// Not from a host: the time for offers, and for a start at once, is over.
+struct EnoughOffers {};
+using What = std::variant<Offered, Opened, Closed, AsksToStart, Begins, Gone, FirstOffers, EnoughOffers>;
+
+/// What to tell a host. await_turn: nothing; the request is to wait in the line of the lab for this host, and
+/// for all others of which the same step says so.
+struct Word {
+  enum class Kind { ask_offer, await_turn, join, yes, let_go } kind;
+  std::size_t host = 0;
+
+  bool operator==(const Word&) const = default;
+};
+
+struct Step {
+  State state;
+  std::vector<Word> words;
+};
+
+/// How the request joins hosts. few_at_once: if there are few hosts, it joins all at once, without offers.
+/// by_offers: the offers decide, even with few hosts. as_opened: it joins each host once that is opened,
+/// without offers. as_opened_by_offers: the same, but the offers decide for which hosts it waits first.
+enum class Joining { few_at_once, by_offers, as_opened, as_opened_by_offers };
+
+/// If the request names a path (--near), it joins a host without this path only once no host that has the
+/// path is left. In the line of the lab a request has one place for all hosts that it waits for, so there it
+/// waits for no host before it has left all those for which it waited.
+Step begin(Request request, const std::vector<std::string>& hosts, Joining joining = Joining::few_at_once);
+
+/// `host`: its place in the state.
+Step next(State state, std::size_t host, What what);
+
+/// The host to start on, of these hosts, which have all granted the request: the one that had the fewest free
+/// devices. So the others keep room for requests that ask for many. REQUIRES: there is one.
+std::size_t tightest(const State& state, const std::vector<std::size_t>& hosts);
+
+}  // namespace berth::late_binding

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/base/error.h"
+#include "berth/request/lab_host.h"
+#include "berth/sys/child.h"
+
+namespace berth::lab {
+
+/// How ssh is called.
+struct SshProgram {
+  std::vector<std::string> words{"ssh"};     ///< the program and its first options
+  std::chrono::seconds connect_timeout{10};  ///< for making a connection; ssh obeys it itself
+};
+
+/// Reads the text of BERTH_SSH, words separated by spaces: "ssh -F lab.conf". "": plain ssh.
+SshProgram ssh_program(std::string_view text);
+
+/// The command that starts the envoy on the host. ssh asks the user nothing, whatever its own configuration
+/// says. The configuration decides the rest: ports, keys, users, jump hosts, shared connections.
+sys::Command ssh_command(const SshProgram& ssh, const LabHost& host, bool terminal);
+
+/// The command that calls `berth WORDS` there, without a terminal. REQUIRES: words that a shell does not
+/// change.
+sys::Command ssh_call(const SshProgram& ssh, const LabHost& host, std::string_view words);
+
+/// Whether the host's ssh server has closed the connection before it said who it is: it takes no more at this
+/// moment (MaxStartups). `errors`: the text of ssh's error stream.
+bool is_turned_away(const sys::Ending& ending, std::string_view errors);
+
+/// Why ssh ended before the envoy said anything, and what to do. `errors` and `output`: the text of its
+/// streams.
+Error why_no_envoy(const LabHost& host, const sys::Ending& ending, std::string_view errors,
+                   std::string_view output);
+
+/// Why an envoy that has greeted has heard nothing of us, and what to do.
+Error why_no_input(const LabHost& host);
+
+/// The last line that is not empty.
+std::string_view last_line(std::string_view text);
+
+}  // namespace berth::lab

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/base/error.h"
+#include "berth/sys/descriptor.h"
+
+namespace berth::cli {
+
+/// A line of the agent: its first word, and the rest.
+using AgentWords = std::vector<std::string>;
+
+/// The connection to the agent of this machine that keeps the line of the lab (docs/store-protocol.md). The
+/// request has its place there as long as this connection lives, and the connection ends with this process.
+/// Only `open` blocks.
+class StoreLink {
+ public:
+  /// An agent that has too many connections to take is waited for as long as `patience`. Error: `failure` if
+  /// no agent is there, with what to do.
+  static Result<StoreLink> open(const std::string& socket,
+                                std::chrono::seconds patience = std::chrono::seconds(10));
+
+  int descriptor() const { return socket_.get(); }
+  /// The events that it waits for, as for poll.
+  short wants() const;
+  /// Sends one line; `words` are without the line end. Does not read, because nobody would be woken for what
+  /// is read here.
+  void send(std::string_view words);
+  /// Reads and writes what it can without waiting.
+  void attend();
+  /// The next line of the agent, as words.
+  std::optional<AgentWords> next();
+  /// The agent has ended, and with it the connection.
+  bool has_ended() const { return ended_; }
+
+ private:
+  explicit StoreLink(sys::Descriptor socket) : socket_(std::move(socket)) {}
+  void write_some();
+  void read_some();
+
+  sys::Descriptor socket_;
+  std::string to_send_, come_;
+  bool ended_ = false;
+};
+
+/// The lines that the agent answers to this question, up to `end`. An agent that does not know the question
+/// answers the one line `no`. Waits for 10 s at most. Error: `failure`, with what to do.
+Result<std::vector<AgentWords>> ask_agent(const std::string& socket, std::string_view question);
+
+}  // namespace berth::cli

@@ -1,0 +1,161 @@
+#include "berth/hub/hub_pages.h"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include "berth/verdict/test/machine.h"
+
+namespace berth::serve::hub_pages_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+Host up(const std::string& name) {
+  auto report = std::make_shared<HostReport>();
+  report->facts = test::machine(2);
+  report->verdicts = judge(berth::Request(), {}, report->facts).value();
+  return {name, "http://" + name, "", 100, std::move(report)};
+}
+
+Host never_seen() {
+  return {.name = "a", .error = std::string(kNotAskedYet)};
+}
+
+Response answer_of(const Host& host) {
+  const std::string entry = render::host_json(host);
+  const std::string_view entries[]{entry};
+  return {.status = 200, .body = render::hosts_json({}, entries, {})};
+}
+
+TEST_CASE("a good answer is taken, under the name and the address that the hub knows") {
+  Host before = never_seen();
+  before.url = "http://10.0.0.1";
+  const Host after = after_asking(before, answer_of(up("what it calls itself")), 200);
+  CHECK(after.is_up());
+  CHECK(after.name == "a");
+  CHECK(after.url == "http://10.0.0.1");
+  CHECK(after.seen_s == 200);
+  REQUIRE(after.report);
+  CHECK(after.report->verdicts.size() == 2);
+}
+
+TEST_CASE("where there is no answer, or none that can be read, the last one stays with its time") {
+  const Host before = up("a");
+  const Result<Response> none = fail(ErrorCode::failure, "nobody listens");
+  for (const auto& [answer, words] :
+       {std::pair{none, "nobody listens"},
+        std::pair{Result<Response>(Response{.status = 200, .body = "x"}), "not JSON"},
+        std::pair{Result<Response>(Response{.status = 401}), "wants a token"},
+        std::pair{Result<Response>(Response{.status = 404}), "start `berth serve`"},
+        std::pair{Result<Response>(Response{.status = 421}), "addresses only"}}) {
+    const Host after = after_asking(before, answer, 200);
+    CHECK(!after.is_up());
+    CHECK(after.error.find(words) != std::string::npos);
+    CHECK(after.seen_s == 100);
+    CHECK(after.report == before.report);
+  }
+}
+
+TEST_CASE("unchanged is good news of a host that is up, and means nothing of another") {
+  CHECK(after_asking(up("a"), Response{.status = 304}, 200).seen_s == 200);
+  CHECK(!after_asking(never_seen(), Response{.status = 304}, 200).is_up());
+}
+
+TEST_CASE("an agent whose driver fails is reached, and its host is down in its words") {
+  const Host told{.name = "x", .error = "no driver here"};
+  const Host after = after_asking(up("a"), answer_of(told), 200);
+  CHECK(after.error == "no driver here");
+  CHECK(after.seen_s == 100);
+  CHECK(after.report);
+}
+
+TEST_CASE("a hub tells of every host, and is ready when each was asked") {
+  const auto page = [](const Published& published, const std::string& path) {
+    return *published.questions.at(path)({}).text;
+  };
+  std::vector<PostedHost> posted;
+  for (const Host& host : {up("b"), never_seen()})
+    posted.push_back(post(host, make_part(render::host_json(host)), posted.size() + 1));
+  const Published before = publish_hub(posted, {.number = 9, .time_s = 200}, "hub", nullptr);
+  CHECK(before.number == 9);
+  CHECK(before.pages.at("/readyz").status == 503);
+  CHECK(before.pages.at("/api/v1/health").text->find("\"status\":\"stale\"") != std::string::npos);
+  CHECK(page(before, "/cluster_status").starts_with("[{\"hostname\":\"b\",\"gpus\":[{"));
+  CHECK(page(before, "/cluster_status").find("{\"error\":\"a: it has not been asked yet\"}") !=
+        std::string::npos);
+  CHECK(page(before, "/metrics").find("berth_host_up{host=\"a\"} 0\n") != std::string::npos);
+  Host down = never_seen();
+  down.error = "nobody listens";
+  posted[1] = post(down, make_part(render::host_json(down)), 10);
+  CHECK(publish_hub(posted, {.number = 11}, "hub", nullptr).pages.at("/readyz").status == 200);
+}
+
+TEST_CASE("after the first time agents are asked one by one, evenly over the interval") {
+  CHECK(pause_before_second(1s, 0, 1000) == 1ms);
+  CHECK(pause_before_second(1s, 499, 1000) == 500ms);
+  CHECK(pause_before_second(5s, 999, 1000) == 5s);
+}
+
+TEST_CASE("of many agents less is read of each") {
+  CHECK(most_of_answer(0) == 1U << 20U);
+  CHECK(most_of_answer(32) == 1U << 20U);
+  CHECK(most_of_answer(33) == 256U << 10U);
+  CHECK(most_of_answer(10'000) == 256U << 10U);
+}
+
+TEST_CASE("what hosts tell together stays within bounds, and no host takes the share of another") {
+  constexpr std::size_t kMiB = 1U << 20U;
+  const HostShares shares(64);
+  CHECK(shares.beyond_share(kMiB / 8) == 0);
+  CHECK(shares.beyond_share(kMiB) == 4 * kMiB - kMiB / 2);
+  CHECK(shares.has_room(kMiB / 8, 32 * kMiB));
+  CHECK(!shares.has_room(kMiB / 8 + 1, 32 * kMiB));
+  CHECK(shares.has_room(kMiB, 28 * kMiB));
+  CHECK(!shares.has_room(kMiB, 29 * kMiB));
+  CHECK(HostShares(0).has_room(kMiB, 0));
+}
+
+TEST_CASE("what grows beyond twice its source is a fault of the agent") {
+  std::string processes;
+  for (int i = 1; i < 5000; ++i) processes += "{\"pid\":" + std::to_string(i) + "},";
+  processes += "{\"pid\":5000}";
+  const Host before = up("a");
+  Response answer = answer_of(up("a"));
+  const std::size_t at = answer.body.find("\"processes\":[") + std::string_view("\"processes\":[").size();
+  answer.body.insert(at, processes + (answer.body[at] == ']' ? "" : ","));
+  const HostNews news = news_after_asking(before, answer, 200);
+  CHECK(!news.host.is_up());
+  CHECK(news.host.error.find("KiB, and is not shown") != std::string::npos);
+  CHECK(news.host.report == before.report);
+  CHECK(news.entry.find(news.host.error) != std::string::npos);
+  CHECK(news_after_asking(news.host, answer, 201).entry.empty());
+}
+
+TEST_CASE("what is new of a host has its text, and the rest has none") {
+  const Host before = up("a");
+  const Host after = news_after_asking(before, Response{.status = 304}, 200).host;
+  CHECK(after.seen_s == 200);
+  CHECK(news_after_asking(before, Response{.status = 304}, 200).entry.empty());
+  CHECK(!news_after_asking(before, answer_of(up("a")), 200).entry.empty());
+  CHECK(news_of_failure(before, "no room").entry.find("no room") != std::string::npos);
+}
+
+TEST_CASE("a host that does not answer is asked less and less often, and not together with others") {
+  CHECK(pause_after(5s, 0, 0.5) == 5s);
+  CHECK(pause_after(5s, 1, 0.5) == 5s);
+  CHECK(pause_after(5s, 2, 0.5) == 10s);
+  CHECK(pause_after(5s, 3, 0.5) == 20s);
+  CHECK(pause_after(5s, 4, 0.5) == 30s);
+  CHECK(pause_after(5s, 4'000'000'000, 0.5) == 30s);
+  CHECK(pause_after(300s, 9, 0.5) == 300s);
+  CHECK(rc::check("within bounds, and never the same for all", [](unsigned failures) {
+    const auto soon = pause_after(1s, failures, 0);
+    const auto late = pause_after(1s, failures, 0.999);
+    RC_ASSERT(soon >= 750ms);
+    RC_ASSERT(late <= 40s);
+    RC_ASSERT(failures < 2 || soon < late);
+  }));
+}
+
+}  // namespace
+}  // namespace berth::serve::hub_pages_test

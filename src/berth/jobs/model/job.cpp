@@ -1,0 +1,312 @@
+#include "berth/jobs/model/job.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/base/record.h"
+
+namespace berth {
+
+std::string to_text(TaskId id) {
+  return id.index ? fmt::format("{}.{}", id.job, *id.index) : std::to_string(id.job);
+}
+
+std::optional<TaskId> task_id_from_text(std::string_view text) {
+  const std::size_t point = text.find('.');
+  TaskId id;
+  const auto job = number_from_text<std::uint64_t>(text.substr(0, point));
+  if (!job || *job == 0) return std::nullopt;
+  id.job = *job;
+  if (point == std::string_view::npos) return id;
+  id.index = number_from_text<unsigned>(text.substr(point + 1));
+  return id.index ? std::optional(id) : std::nullopt;
+}
+
+namespace {
+
+constexpr std::string_view kJobNote = "job ";
+constexpr std::string_view kNoteOfUser = ": ";
+
+}  // namespace
+
+std::string to_text(const ToldJob& job) {
+  std::string name = job.name;
+  for (std::size_t at = 0; (at = name.find(kNoteOfUser, at)) != std::string::npos;) name.erase(at + 1, 1);
+  std::string text = fmt::format("{}{}", kJobNote, to_text(job.task));
+  if (!name.empty()) text += " " + name;
+  return job.note.empty() ? text : fmt::format("{}{}{}", text, kNoteOfUser, job.note);
+}
+
+std::optional<ToldJob> told_job_from_text(std::string_view note) {
+  if (!note.starts_with(kJobNote)) return std::nullopt;
+  note.remove_prefix(kJobNote.size());
+  ToldJob job;
+  if (const std::size_t colon = note.find(kNoteOfUser); colon != std::string_view::npos) {
+    job.note = note.substr(colon + kNoteOfUser.size());
+    note = note.substr(0, colon);
+  }
+  const std::size_t blank = note.find(' ');
+  if (blank != std::string_view::npos) job.name = note.substr(blank + 1);
+  const auto task = task_id_from_text(note.substr(0, blank));
+  if (!task) return std::nullopt;
+  job.task = *task;
+  return job;
+}
+
+std::string_view to_text(TaskPhase phase) {
+  switch (phase) {
+    case TaskPhase::waiting:
+      return "waiting";
+    case TaskPhase::running:
+      return "running";
+    case TaskPhase::ended:
+      return "ended";
+    case TaskPhase::cancelled:
+      return "cancelled";
+    case TaskPhase::interrupted:
+      return "interrupted";
+  }
+  return "";
+}
+
+bool read_value(std::string_view text, TaskPhase& phase) {
+  for (const TaskPhase each : {TaskPhase::waiting, TaskPhase::running, TaskPhase::ended, TaskPhase::cancelled,
+                               TaskPhase::interrupted}) {
+    if (text != to_text(each)) continue;
+    phase = each;
+    return true;
+  }
+  return false;
+}
+
+namespace {
+
+void wait_again(TaskStanding& task) {
+  TaskStanding fresh;
+  fresh.starts = task.starts;
+  fresh.excused_starts = task.excused_starts;
+  fresh.devices = std::move(task.devices);
+  fresh.cut_bytes = task.cut_bytes;
+  fresh.not_told = std::move(task.not_told);
+  task = std::move(fresh);
+}
+
+void wait_again_excused(TaskStanding& task) {
+  wait_again(task);
+  ++task.excused_starts;
+}
+
+void take_step(TaskStanding& task, const TaskEvent& event) {
+  switch (event.step) {
+    case TaskStep::taken:
+      task.pid = event.pid;
+      task.pid_start_ticks = event.pid_start_ticks;
+      task.boot = event.boot;
+      break;
+    case TaskStep::started:
+      // One that finds itself cancelled after this line goes no further.
+      if (task.phase == TaskPhase::cancelled) break;
+      task.phase = TaskPhase::running;
+      task.started_s = event.at_s;
+      task.ended_s.reset();
+      task.devices = event.devices;
+      task.rerun = event.rerun;
+      task.reason.clear();
+      ++task.starts;
+      break;
+    case TaskStep::ended:
+      if (task.phase == TaskPhase::cancelled) break;
+      task.phase = task.asked_to_end ? TaskPhase::cancelled : TaskPhase::ended;
+      task.ended_s = event.at_s;
+      task.exit_status = event.exit_status;
+      task.signal = event.signal;
+      if (!task.asked_to_end || !event.reason.empty()) task.reason = event.reason;
+      break;
+    case TaskStep::cancelled:
+      if (task.phase == TaskPhase::running) {
+        task.asked_to_end = true;
+        task.reason = event.reason;
+      } else if (task.phase == TaskPhase::waiting) {
+        task.phase = TaskPhase::cancelled;
+        task.reason = event.reason;
+        task.ended_s = event.at_s;
+      }
+      break;
+    case TaskStep::put_off:
+      task.reason = event.reason;
+      break;
+    case TaskStep::retried:
+      if (task.phase == TaskPhase::ended) wait_again(task);
+      break;
+    case TaskStep::again:
+      wait_again(task);
+      break;
+    case TaskStep::gave_way:
+      if (task.phase == TaskPhase::ended) wait_again_excused(task);
+      break;
+    case TaskStep::cut_off:
+      if (task.phase == TaskPhase::running && !task.asked_to_end) wait_again_excused(task);
+      break;
+    case TaskStep::not_told:
+      task.not_told = event.reason;
+      break;
+    case TaskStep::output_cut:
+      task.cut_bytes = event.cut_bytes.value_or(0);
+      break;
+  }
+}
+
+void take_event(TaskStanding& task, const TaskEvent& event) {
+  take_step(task, event);
+  task.last_s = event.at_s;
+  task.last_boot = event.boot;
+  task.last_boot_ms = event.boot_ms;
+}
+
+}  // namespace
+
+TaskStanding standing_of(std::span<const TaskEvent> events, bool held) {
+  TaskStanding task;
+  for (const TaskEvent& event : events) take_event(task, event);
+  task.in_line = task.phase == TaskPhase::waiting && held;
+  task.left_behind = held && is_over(task) && task.starts > 0;
+  if (task.phase != TaskPhase::running || held) return task;
+  if (!task.asked_to_end && task.rerun) {
+    wait_again_excused(task);
+  } else {
+    task.phase = task.asked_to_end ? TaskPhase::cancelled : TaskPhase::interrupted;
+  }
+  return task;
+}
+
+TaskCounts counts_of(std::span<const TaskStanding> tasks) {
+  TaskCounts counts;
+  for (const TaskStanding& task : tasks) {
+    switch (task.phase) {
+      case TaskPhase::waiting:
+        ++counts.waiting;
+        break;
+      case TaskPhase::running:
+        ++counts.running;
+        break;
+      case TaskPhase::ended:
+        ++(exit_status_of(task) == 0 ? counts.done : counts.failed);
+        break;
+      case TaskPhase::cancelled:
+        ++counts.cancelled;
+        break;
+      case TaskPhase::interrupted:
+        ++counts.interrupted;
+        break;
+    }
+  }
+  return counts;
+}
+
+TaskStanding standing_of_all(std::span<const TaskStanding> tasks) {
+  TaskStanding all;
+  const TaskCounts counts = counts_of(tasks);
+  all.phase = counts.running != 0       ? TaskPhase::running
+              : counts.waiting != 0     ? TaskPhase::waiting
+              : counts.interrupted != 0 ? TaskPhase::interrupted
+              : counts.cancelled != 0   ? TaskPhase::cancelled
+                                        : TaskPhase::ended;
+  for (const TaskStanding& task : tasks) {
+    all.left_behind = all.left_behind || task.left_behind;
+    all.in_line = all.in_line || (task.in_line && all.phase == TaskPhase::waiting);
+    all.starts += task.starts;
+    all.cut_bytes += task.cut_bytes;
+    if (task.started_s && (!all.started_s || *task.started_s < *all.started_s))
+      all.started_s = task.started_s;
+    if (is_over(all) && task.ended_s && (!all.ended_s || *task.ended_s > *all.ended_s))
+      all.ended_s = task.ended_s;
+    if (all.reason.empty()) all.reason = task.reason;
+    if (task.phase != TaskPhase::ended || !is_over(all)) continue;
+    if (!all.signal && all.exit_status.value_or(0) == 0) {
+      all.exit_status = task.exit_status;
+      all.signal = task.signal;
+    }
+  }
+  return all;
+}
+
+bool is_over(const TaskStanding& task) {
+  return task.phase != TaskPhase::waiting && task.phase != TaskPhase::running;
+}
+
+bool is_gone(const TaskStanding& task) {
+  return is_over(task) && !task.left_behind;
+}
+
+int exit_status_of(const TaskStanding& task) {
+  if (task.phase != TaskPhase::ended) return 1;
+  return task.signal ? 128 + *task.signal : task.exit_status.value_or(1);
+}
+
+bool is_to_be_retried(const Job& job, const TaskStanding& task) {
+  const int status = exit_status_of(task);
+  if (task.phase != TaskPhase::ended || status == 0 || task.starts == 0 ||
+      task.starts - task.excused_starts > job.retries)
+    return false;
+  return job.retry_on.empty() || std::ranges::find(job.retry_on, status) != job.retry_on.end();
+}
+
+namespace {
+
+bool is_busy(KnownJob::Task task) {
+  return task == KnownJob::Task::in_line || task == KnownJob::Task::running;
+}
+
+bool has_gpus(KnownJob::Task task) {
+  return is_busy(task) || task == KnownJob::Task::left;
+}
+
+/// What the jobs of tenants have now.
+struct GpusOfTenants {
+  std::map<std::uint64_t, std::size_t> of_living;
+  std::size_t of_gone = 0;
+
+  bool may_have(const KnownJob& job) {
+    return job.tenant == 0 || of_living[job.tenant] + of_gone + job.gpus <= job.tenant_gpus;
+  }
+};
+
+GpusOfTenants gpus_of_tenants(const std::vector<KnownJob>& jobs) {
+  GpusOfTenants gpus;
+  for (const KnownJob& job : jobs) {
+    if (job.tenant == 0) continue;
+    std::size_t& its = job.tenant_gone ? gpus.of_gone : gpus.of_living[job.tenant];
+    its += job.gpus * static_cast<std::size_t>(std::ranges::count_if(job.tasks, has_gpus));
+  }
+  return gpus;
+}
+
+}  // namespace
+
+std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs) {
+  using Task = KnownJob::Task;
+  std::set<std::string_view> served;
+  for (const KnownJob& job : jobs) {
+    if (std::ranges::find(job.tasks, Task::in_line) != job.tasks.end()) served.insert(job.rivals);
+  }
+  auto gpus = gpus_of_tenants(jobs);
+  std::vector<TaskToStart> chosen;
+  for (std::size_t place = 0; place < jobs.size(); ++place) {
+    const KnownJob& job = jobs[place];
+    if (job.held_back || job.put_off) continue;
+    if (job.at_once != 0 && std::cmp_greater_equal(std::ranges::count_if(job.tasks, is_busy), job.at_once))
+      continue;
+    if (!gpus.may_have(job)) continue;
+    const auto first = std::ranges::find(job.tasks, Task::waiting);
+    if (first == job.tasks.end() || !served.insert(job.rivals).second) continue;
+    if (job.tenant != 0) gpus.of_living[job.tenant] += job.gpus;
+    chosen.push_back({place, static_cast<std::size_t>(first - job.tasks.begin())});
+  }
+  return chosen;
+}
+
+}  // namespace berth

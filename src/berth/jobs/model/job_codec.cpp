@@ -1,0 +1,147 @@
+// What has happened to a task only ever grows, by one piece of text an event, written at once. A piece that
+// was cut off lacks its last line; it is passed over, and the next one begins on a line of its own.
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "berth/base/record_fields.h"
+#include "berth/jobs/model/job.h"
+
+namespace berth {
+namespace {
+
+constexpr std::string_view kJobKind = "berth-job";
+constexpr std::string_view kEventKind = "berth-task-event";
+constexpr unsigned kJobVersion = 1;
+
+constexpr std::array<std::string_view, 11> kSteps{"taken",    "started",  "ended",   "cancelled",
+                                                  "put_off",  "again",    "retried", "output_cut",
+                                                  "not_told", "gave_way", "cut_off"};
+
+template <class Number>
+void numbers(std::string_view key, const std::vector<Number>& values, FieldWriter& field) {
+  for (const Number value : values) field(key, value);
+}
+template <class Number>
+void numbers(std::string_view key, std::vector<Number>& values, FieldReader& field) {
+  std::optional<Number> value;
+  field(key, value);
+  if (value) values.push_back(*value);
+}
+
+template <class JobType, class Fields>
+void fields_of_job(JobType& job, Fields& field) {
+  field("name", job.name);
+  field.time("submitted_at", job.submitted_s);
+  field("request", job.request);
+  field("word", job.words);
+  field("folder", job.folder);
+  field("rivals", job.rivals);
+  field("array", job.array);
+  field("param", job.params);
+  field("at_once", job.at_once);
+  field("script", job.has_script);
+  field("lines_of", job.lines_of);
+  numbers("after", job.after, field);
+  numbers("after_ok", job.after_ok, field);
+  field("retries", job.retries);
+  numbers("retry_on", job.retry_on, field);
+  field("not_on_last_device", job.not_on_last_device);
+  field("requeue", job.requeue);
+  field("rerun", job.rerun);
+  field("not_before", job.not_before_s);
+  field("output_limit", job.output_limit);
+  field("notify", job.notify.targets);
+  field("notify_on", job.notify.events);
+  field("slurm", job.slurm);
+  field("output_to", job.output_to);
+  field("error_to", job.error_to);
+  field("umask", job.umask);
+  field("nice", job.nice);
+  field("limit", job.limits);
+  field("tenant", job.tenant);
+  field("tenant_gpus", job.tenant_gpus);
+  field("tenant_grace", job.tenant_grace_s);
+}
+
+template <class EventType, class Fields>
+void fields_of_event(EventType& event, Fields& field) {
+  field.time("at", event.at_s);
+  field("boot", event.boot);
+  field("boot_ms", event.boot_ms);
+  field("pid", event.pid);
+  field("pid_start", event.pid_start_ticks);
+  field("device", event.devices);
+  field("rerun", event.rerun);
+  field("exit_status", event.exit_status);
+  field("signal", event.signal);
+  field("reason", event.reason);
+  field("cut_bytes", event.cut_bytes);
+}
+
+// nullopt: it cannot be read, or lacks its end.
+std::optional<TaskEvent> event_from_text(std::string_view piece) {
+  TaskEvent event;
+  bool known = false;
+  bool whole = false;
+  const std::string text = fmt::format("{} {}\n{}end\n", kEventKind, kJobVersion, piece);
+  const auto read = read_fields(text, kEventKind, kJobVersion, [&](FieldReader& field) {
+    if (field.begins()) {
+      const auto* const step = std::ranges::find(kSteps, field.section());
+      known = step != kSteps.end();
+      if (known) event.step = static_cast<TaskStep>(step - kSteps.begin());
+      return;
+    }
+    fields_of_event(event, field);
+    field("whole", whole);
+  });
+  return read && known && whole ? std::optional(std::move(event)) : std::nullopt;
+}
+
+}  // namespace
+
+std::string_view to_text(TaskStep step) {
+  return kSteps.at(static_cast<std::size_t>(step));
+}
+
+std::string encode_job(const Job& job) {
+  RecordWriter record(kJobKind, kJobVersion);
+  FieldWriter field(record);
+  fields_of_job(job, field);
+  return std::move(record).finish();
+}
+
+Result<Job> decode_job(std::string_view text) {
+  Job job;
+  BERTH_DO(read_fields(text, kJobKind, kJobVersion, [&job](FieldReader& field) {
+    if (field.section().empty()) fields_of_job(job, field);
+  }));
+  if (job.words.empty()) return fail(ErrorCode::failure, "it has no command");
+  return job;
+}
+
+std::string encode_event(const TaskEvent& event) {
+  RecordWriter record(kEventKind, kJobVersion);
+  record.take();
+  record.section(to_text(event.step));
+  FieldWriter field(record);
+  fields_of_event(event, field);
+  field("whole", true);
+  return record.take();
+}
+
+std::vector<TaskEvent> decode_events(std::string_view text) {
+  std::vector<TaskEvent> events;
+  while (!text.empty()) {
+    // Up to the line that begins the next piece.
+    std::size_t end = text.find("\n[");
+    end = end == std::string_view::npos ? text.size() : end + 1;
+    if (auto event = event_from_text(text.substr(0, end))) events.push_back(*std::move(event));
+    text.remove_prefix(end);
+  }
+  return events;
+}
+
+}  // namespace berth

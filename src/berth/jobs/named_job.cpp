@@ -1,0 +1,202 @@
+#include "berth/jobs/named_job.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+#include <fmt/format.h>
+
+#include "berth/base/printable.h"
+#include "berth/base/units.h"
+#include "berth/jobs/job_runner.h"
+#include "berth/lease/release.h"
+#include "berth/lease/site_file.h"
+#include "berth/sys/descriptor.h"
+#include "berth/sys/process_identity.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr int kMomentMs = 100;
+// How long a process takes at most that finds its task cancelled when it is about to join the line.
+constexpr std::chrono::seconds kSeesItsEnd{2};
+
+bool runs_task(const TaskStanding& standing) {
+  const auto pid = static_cast<pid_t>(standing.pid);
+  const auto stat = pid != 0 && standing.boot == store::boot_id() ? sys::process_stat(pid) : std::nullopt;
+  return stat && stat->start_ticks == standing.pid_start_ticks && !stat->ended();
+}
+
+// Its `berth run` knows what to do with all that it has started. Where that was killed, the rest is asked
+// here, and the runner ends what does not heed it.
+void ask_to_end(const store::JobSpool& spool, TaskId id, const TaskStanding& standing) {
+  if (runs_task(standing)) {
+    sys::ask_to_cancel(static_cast<pid_t>(standing.pid));
+    return;
+  }
+  if (is_gone(standing)) return;
+  for (const pid_t left : spool.holders(id)) sys::ask_to_end(left);
+  [[maybe_unused]] const auto runner = ensure_runner(spool, id);
+}
+
+// A process that was sent into the line just before its task was cancelled has the lock until it sees that.
+Result<sys::Descriptor> hold_soon(const store::JobSpool& spool, TaskId id) {
+  const auto until = std::chrono::steady_clock::now() + kSeesItsEnd;
+  for (;;) {
+    BERTH_LET(auto lock, spool.hold(id));
+    if (lock || std::chrono::steady_clock::now() >= until) return lock;
+    sleep_a_moment();
+  }
+}
+
+// One that was granted its GPUs while it was cancelled may have been ended before it could say why.
+Result<void> say_why(const store::JobSpool& spool, const std::vector<TaskId>& tasks,
+                     const std::vector<TaskStanding>& before, std::vector<TaskStanding>& after,
+                     const TaskEvent& cancelled) {
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (is_over(before[i]) || after[i].phase != TaskPhase::interrupted) continue;
+    BERTH_DO(spool.append(tasks[i], cancelled));
+    BERTH_LET(after[i], spool.standing(tasks[i]));
+  }
+  return {};
+}
+
+std::string who_is_left(const store::JobSpool& spool, TaskId id, const TaskStanding& standing) {
+  std::vector<pid_t> left = spool.left_of(id, standing);
+  if (left.empty()) left = spool.holders(id);
+  return left.empty() ? "a process that cannot be seen from here" : leasing::in_words(left);
+}
+
+// A process that is just about to end, once its command has, has left nothing.
+bool something_is_left(const store::JobSpool& spool, const std::vector<TaskId>& tasks,
+                       const std::vector<TaskStanding>& standings) {
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (standings[i].left_behind && !spool.left_of(tasks[i], standings[i]).empty()) return true;
+  }
+  return false;
+}
+
+Result<void> wait_until_gone(const store::JobSpool& spool, const NumberedJob& job,
+                             std::vector<TaskStanding>& standings, std::chrono::milliseconds patience) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (!std::ranges::all_of(standings, is_gone)) {
+    if (std::chrono::steady_clock::now() >= until) {
+      const auto left = std::ranges::find_if_not(standings, is_gone);
+      const TaskId id = job.tasks()[static_cast<std::size_t>(left - standings.begin())];
+      return fail(
+          ErrorCode::timed_out,
+          fmt::format("job {} was asked to end (SIGTERM), and this still runs: {}; it gets SIGKILL {} "
+                      "after SIGTERM (time_grace)",
+                      to_text(id), who_is_left(spool, id, *left),
+                      duration_for_people(time_grace_here().count())));
+    }
+    sleep_a_moment();
+    BERTH_LET(standings, standings_of(spool, job));
+  }
+  return {};
+}
+
+}  // namespace
+
+void sleep_a_moment() {
+  ::poll(nullptr, 0, kMomentMs);
+}
+
+Result<std::vector<TaskStanding>> standings_of(const store::JobSpool& spool, const NumberedJob& job) {
+  if (!job.index) return spool.standings(job.number, job.job);
+  BERTH_LET(auto standing, spool.standing({job.number, job.index}));
+  return std::vector{std::move(standing)};
+}
+
+Result<std::optional<NumberedJob>> job_named(const store::JobSpool& spool, std::string_view word) {
+  const auto id = task_id_from_text(word);
+  if (!id) return std::nullopt;
+  BERTH_LET(auto job, spool.job(id->job));
+  if (!job) return std::nullopt;
+  if (id->index && !std::ranges::binary_search(indices_of(*job), *id->index)) return std::nullopt;
+  return NumberedJob{id->job, *std::move(job), id->index};
+}
+
+Result<std::vector<NumberedJob>> named_jobs(const store::JobSpool& spool,
+                                            const std::vector<std::string>& words) {
+  std::vector<NumberedJob> jobs;
+  for (const std::string& word : words) {
+    if (!task_id_from_text(word))
+      return fail(ErrorCode::usage,
+                  fmt::format("'{}' is no number of a job; `berth jobs` has them", printable(word)));
+    BERTH_LET(auto job, job_named(spool, word));
+    if (!job)
+      return fail(
+          ErrorCode::failure,
+          fmt::format("there is no job {} of yours on this machine; `berth jobs` shows those there are",
+                      word));
+    jobs.push_back(*std::move(job));
+  }
+  return jobs;
+}
+
+Result<std::size_t> retry_job(const store::JobSpool& spool, const NumberedJob& job) {
+  TaskEvent event;
+  event.step = TaskStep::again;
+  std::size_t count = 0;
+  const std::vector<TaskId> tasks = job.tasks();
+  const bool is_array = tasks.front().index.has_value();
+  BERTH_LET(const bool cancelled, is_array ? spool.is_cancelled(job.number) : Result<bool>(false));
+  BERTH_LET(const auto standings, standings_of(spool, job));
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (!is_over(standings[i]) || counts_of({&standings[i], 1}).done == 1) continue;
+    // Who has the lock decides alone, and whoever runs the task needs it.
+    BERTH_LET(const auto lock, hold_soon(spool, tasks[i]));
+    if (!lock)
+      return fail(ErrorCode::failure,
+                  fmt::format("something that job {} has started still lives", to_text(tasks[i])));
+    BERTH_LET(const auto now, spool.standing(tasks[i]));
+    // The lock that makes it look alive is ours.
+    if (now.phase == TaskPhase::waiting || counts_of({&now, 1}).done == 1) continue;
+    ++count;
+    // A task to which nothing has happened waits again when its array does.
+    if (!cancelled || job.index || now.starts > 0) BERTH_DO(spool.append(tasks[i], event));
+  }
+  if (cancelled && !job.index && count > 0) BERTH_DO(spool.append({job.number, {}}, event));
+  return count;
+}
+
+std::chrono::seconds time_grace_here() {
+  const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
+  return std::chrono::seconds(files ? files->policy.time_grace_s : SitePolicy().time_grace_s);
+}
+
+Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& job,
+                               std::chrono::milliseconds patience, std::string_view reason) {
+  const std::string name = to_text(TaskId{job.number, job.index});
+  const std::vector<TaskId> tasks = job.tasks();
+  BERTH_LET(auto standings, standings_of(spool, job));
+  const bool was_over = std::ranges::all_of(standings, is_over);
+  if (was_over && !something_is_left(spool, tasks, standings))
+    return fail(ErrorCode::failure,
+                fmt::format("job {} is over already ({})", name, to_text(standing_of_all(standings).phase)));
+  TaskEvent event;
+  event.step = TaskStep::cancelled;
+  event.reason = reason;
+  // Of an array as a whole first: then no task of it starts any more.
+  if (!was_over) BERTH_DO(spool.append({job.number, job.index}, event));
+  const std::vector<TaskStanding> before = standings;
+  // Those with a process before that was written find it, or are found here.
+  BERTH_LET(standings, standings_of(spool, job));
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].index != job.index && standings[i].phase == TaskPhase::running)
+      BERTH_DO(spool.append(tasks[i], event));
+    ask_to_end(spool, tasks[i], standings[i]);
+  }
+  spool.ring({job.number, job.index});
+  BERTH_DO(wait_until_gone(spool, job, standings, patience));
+  BERTH_DO(say_why(spool, tasks, before, standings, event));
+  const bool has_ended = standing_of_all(standings).phase == TaskPhase::ended;
+  if (has_ended && was_over) return fmt::format("ended what job {} had left behind", name);
+  return has_ended ? fmt::format("job {} has ended by itself meanwhile", name)
+                   : fmt::format("cancelled job {}", name);
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,279 @@
+#include "berth/jobs/new_job.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <climits>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/base/record.h"
+#include "berth/base/units.h"
+#include "berth/command/environment.h"
+#include "berth/command/messages.h"
+#include "berth/command/open_session.h"
+#include "berth/device/vendor.h"
+#include "berth/hosts/passed_environment.h"
+#include "berth/jobs/model/output_cut.h"
+#include "berth/jobs/notify.h"
+#include "berth/lease/answers.h"
+#include "berth/sys/clock.h"
+#include "berth/sys/limits.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::size_t kLongestName = 100;
+
+// A job is for the machine: what a lease told this process is not for it.
+std::set<std::string_view> names_of_a_lease() {
+  std::set<std::string_view> names{"BERTH_LEASE", "BERTH_PROMPT"};
+  for (const Vendor& vendor : vendors()) {
+    names.insert(vendor.mask_variable);
+    if (!vendor.order_variable.empty()) names.insert(vendor.order_variable);
+  }
+  return names;
+}
+
+// Jobs are rivals of each other that ask for the same, at the same place and under the same masks.
+std::string rivals_of(const std::vector<std::string>& request, const std::vector<std::string>& environment) {
+  std::set<std::string_view> telling = names_of_a_lease();
+  telling.insert("BERTH_DIR");
+  std::string text;
+  for (const std::string& word : request) text += word + "\n";
+  for (const std::string& each : environment) {
+    if (telling.contains(std::string_view(each).substr(0, each.find('=')))) text += each + "\n";
+  }
+  return text;
+}
+
+Option number_option(std::string_view name, std::string_view help, unsigned& number) {
+  return {kJobGroup, 0, name, "N", help, {}, [&number](std::string_view value) -> Result<void> {
+            BERTH_LET(number, number_at_least(value, 1));
+            return {};
+          }};
+}
+
+Result<void> read_statuses(Job& job, std::string_view value) {
+  for (const std::string_view part : parts_of(value)) {
+    const auto status = number_from_text<int>(part);
+    if (!status || *status < 1 || *status > 255)
+      return fail(ErrorCode::usage, "must be exit statuses from 1 to 255: 75,137");
+    job.retry_on.push_back(*status);
+  }
+  return {};
+}
+
+// What would keep a job from its start for ever is better told now.
+Result<void> check_far(const Submission& submission) {
+  const FarOptions& far = submission.request.far;
+  BERTH_DO(hosts_meant(far.hosts));
+  BERTH_DO(lab::passed_environment(far.passed_variables, own_environment()));
+  if (submission.job.not_on_last_device)
+    return fail(ErrorCode::usage, "--not-on-last-device and --anywhere exclude each other");
+  if (submission.job.requeue || submission.job.rerun)
+    return fail(
+        ErrorCode::usage,
+        "--requeue and --rerun exclude --anywhere: nobody here could know whether what ran on the other "
+        "host has ended");
+  return {};
+}
+
+// The runner that starts it may be the child of another shell.
+void take_from_shell(Job& job) {
+  // Nobody can ask for it without setting it.
+  job.umask = ::umask(077);
+  ::umask(*job.umask);
+  job.nice = ::getpriority(PRIO_PROCESS, 0);
+  job.limits = sys::soft_limits();
+}
+
+bool starts_later(const Job& job) {
+  return job.not_before_s || !job.after.empty() || !job.after_ok.empty();
+}
+
+// A device that is lost now may be back by then.
+bool may_recover(const leasing::Refusal& refusal) {
+  const auto broken = std::ranges::count(refusal.verdicts, Clause::healthy, &Verdict::failed);
+  return std::cmp_greater_equal(refusal.possible + static_cast<std::size_t>(broken), refusal.request.count);
+}
+
+// Asked where the job will ask. nullopt: the request may be granted.
+Result<std::optional<leasing::Refusal>> refusal_for_ever(Environment& environment,
+                                                         const RequestOptions& options) {
+  BERTH_LET(auto place, leasing::find_place({}));
+  if (!variable("BERTH_LEASE").empty()) {
+    place = leasing::machine_around(std::move(place));
+    place.masks.clear();
+  }
+  BERTH_LET(const auto session, open_session_at(std::move(place), environment, options));
+  return session.never(options.request);
+}
+
+}  // namespace
+
+std::vector<std::string_view> parts_of(std::string_view list) {
+  std::vector<std::string_view> parts;
+  for (std::size_t comma = 0; comma != std::string_view::npos;) {
+    comma = list.find(',');
+    parts.push_back(list.substr(0, comma));
+    if (comma != std::string_view::npos) list.remove_prefix(comma + 1);
+  }
+  return parts;
+}
+
+void add_task_options(Syntax& syntax, Submission& submission, std::vector<std::string>& given) {
+  Job& job = submission.job;
+  syntax.options.push_back({kJobGroup,
+                            'J',
+                            "job-name",
+                            "NAME",
+                            "what it is called in `berth jobs`, `list` and `queue`",
+                            {},
+                            [&job](std::string_view value) -> Result<void> {
+                              if (value.empty() || value.size() > kLongestName)
+                                return fail(ErrorCode::usage,
+                                            fmt::format("must have 1 to {} characters", kLongestName));
+                              job.name = value;
+                              return {};
+                            }});
+  syntax.options.push_back(
+      number_option("at-once", "at most N of its tasks run at the same time", job.at_once));
+  syntax.options.push_back(
+      number_option("retries", "run a task again that fails, at most N times", job.retries));
+  syntax.options.push_back(
+      {kJobGroup,
+       0,
+       "retry-on",
+       "LIST",
+       "with --retries: only if the exit status is one of these: 75,137 (128 plus the signal that killed it)",
+       {},
+       [&job](std::string_view value) { return read_statuses(job, value); }});
+  syntax.options.push_back({kJobGroup,
+                            0,
+                            "not-on-last-device",
+                            "",
+                            "with --retries: run the task on other GPUs than before",
+                            {},
+                            raise_flag(job.not_on_last_device)});
+  syntax.options.push_back({kJobGroup,
+                            0,
+                            "requeue",
+                            "",
+                            "with --yield: run a task again that has given way to another request",
+                            {},
+                            raise_flag(job.requeue)});
+  syntax.options.push_back({kJobGroup,
+                            0,
+                            "rerun",
+                            "",
+                            "run a task again that was cut off by kill -9 or a reboot",
+                            {},
+                            raise_flag(job.rerun)});
+  syntax.options.push_back(
+      {kJobGroup,
+       0,
+       "output-limit",
+       "SIZE",
+       "what its output may take, 1M at least; more is cut out of the middle (default 1G)",
+       {},
+       [&job](std::string_view value) -> Result<void> {
+         BERTH_LET(const auto bytes, bytes_from_text(value));
+         if (bytes < kLeastOutput) return fail(ErrorCode::usage, "must be 1M at least");
+         job.output_limit = bytes;
+         return {};
+       }});
+  add_notify_options(syntax, kJobGroup, job.notify);
+  add_job_request(syntax, submission.request, given);
+}
+
+Result<void> settle(Submission& submission) {
+  BERTH_DO(settle(submission.request));
+  BERTH_DO(check_array(submission.job));
+  if (submission.request.far.hosts.anywhere) BERTH_DO(check_far(submission));
+  if (submission.job.retries == 0 && (!submission.job.retry_on.empty() || submission.job.not_on_last_device))
+    return fail(ErrorCode::usage, "--retry-on and --not-on-last-device say how: --retries says how often");
+  if (submission.job.requeue && !submission.request.lease.request.request.yield_s)
+    return fail(ErrorCode::usage, "--requeue is for jobs that yield: add --yield");
+  return {};
+}
+
+Result<void> check_possible_here(Environment& environment, const Submission& submission) {
+  if (submission.request.far.hosts.anywhere) return {};
+  const auto never = refusal_for_ever(environment, submission.request.lease.request);
+  environment.end_probe();
+  if (!never) {
+    const bool is_wrong =
+        never.error().code == ErrorCode::impossible || never.error().code == ErrorCode::usage;
+    return is_wrong ? std::unexpected(never.error()) : Result<void>();
+  }
+  if (!*never || (starts_later(submission.job) && may_recover(**never))) return {};
+  return std::unexpected(leasing::in_words(**never, Environment::style_of(STDERR_FILENO)));
+}
+
+Result<std::string> current_folder() {
+  std::array<char, PATH_MAX> buffer;
+  if (::getcwd(buffer.data(), buffer.size()) == nullptr) return sys::fail_errno("looking where we are");
+  return std::string(buffer.data());
+}
+
+Result<store::JobSpool> make_spool() {
+  BERTH_LET(const std::string path, store::JobSpool::standard_path());
+  return store::JobSpool::make(path);
+}
+
+std::vector<std::string> environment_of_job(const Job& job) {
+  std::set<std::string_view> left_out;
+  if (!variable("BERTH_LEASE").empty()) left_out = names_of_a_lease();
+  for (const char* name : {"BERTH_JOB", "BERTH_JOB_NAME", "BERTH_ARRAY_INDEX"}) left_out.insert(name);
+  // Of a job that submits others; outside of one they may be Slurm's own.
+  if (job.slurm || !variable("BERTH_JOB").empty()) {
+    for (const char* name : {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NAME", "SLURM_ARRAY_JOB_ID",
+                             "SLURM_ARRAY_TASK_ID", "SLURM_SUBMIT_DIR", "SLURM_CPUS_PER_TASK",
+                             "SLURM_JOB_NODELIST", "SLURM_GPUS_ON_NODE", "SLURM_NTASKS", "SLURM_PROCID"})
+      left_out.insert(name);
+  }
+  std::vector<std::string> kept;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view text = *each;
+    if (!left_out.contains(text.substr(0, text.find('=')))) kept.emplace_back(text);
+  }
+  return kept;
+}
+
+Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script) {
+  const std::vector<std::string> environment = environment_of_job(job);
+  return add_job(spool, std::move(job), script, environment);
+}
+
+Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script,
+                              const std::vector<std::string>& environment) {
+  const auto numbers = spool.hold_numbers();
+  if (!numbers) return std::unexpected(context(numbers.error(), "nothing was submitted"));
+  return add_job(spool, *numbers, std::move(job), script, environment);
+}
+
+Result<std::uint64_t> add_job(store::JobSpool& spool, const sys::Descriptor& numbers, Job job,
+                              std::string_view script, const std::vector<std::string>& environment) {
+  if (job.folder.empty()) {
+    BERTH_LET(job.folder, current_folder());
+  }
+  take_from_shell(job);
+  job.rivals = rivals_of(job.request, environment);
+  job.submitted_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
+  BERTH_LET(const std::uint64_t number, spool.add(numbers, job, environment, script));
+  // From its name on a runner may start it: to say now that nothing was submitted would have it run twice.
+  if (const auto kept = spool.keep_names(); !kept)
+    tell(fmt::format("job {} is submitted, but if this machine goes down soon, the job may be lost: {}",
+                     number, kept.error().message));
+  return number;
+}
+
+}  // namespace berth::cli

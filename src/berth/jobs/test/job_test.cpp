@@ -1,0 +1,375 @@
+#include "berth/jobs/model/job.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+namespace berth::job_test {
+namespace {
+
+TaskEvent event(TaskStep step, std::int64_t at_s = 100) {
+  TaskEvent made;
+  made.step = step;
+  made.at_s = at_s;
+  made.boot = "b";
+  return made;
+}
+
+TaskEvent ended(int exit_status) {
+  TaskEvent made = event(TaskStep::ended, 200);
+  made.exit_status = exit_status;
+  return made;
+}
+
+TaskStanding after(std::vector<TaskEvent> events, bool held = false) {
+  return standing_of(events, held);
+}
+
+using Task = KnownJob::Task;
+
+}  // namespace
+
+TEST_CASE("a task is named by its job, and by its index where it has one") {
+  CHECK(to_text(TaskId{12, {}}) == "12");
+  CHECK(to_text(TaskId{12, 7}) == "12.7");
+  CHECK(task_id_from_text("12") == TaskId{12, {}});
+  CHECK(task_id_from_text("12.0") == TaskId{12, 0});
+  for (const char* text : {"", "0", "x", "12.", ".7", "12.x", "-1", "12.7.1", "c2d3e4"})
+    CHECK_MESSAGE(!task_id_from_text(text), text);
+}
+
+TEST_CASE("a job is read as it was written, whatever is in its words") {
+  Job job;
+  job.name = "a\nname";
+  job.request = {"--count=2", "--where=name~A100 and free>=20G"};
+  job.words = {"sh", "-c", "echo \"$X\"\nexit 3\r\\", "", "=", "[section]", "end"};
+  job.folder = "/home/a b\nc";
+  job.rivals = "x\ny";
+  job.array = "0-3";
+  job.params = {"lr=1"};
+  job.at_once = 2;
+  job.has_script = true;
+  job.after = {1, 2};
+  job.after_ok = {3};
+  job.retries = 4;
+  job.retry_on = {75, 137};
+  job.not_on_last_device = true;
+  job.requeue = true;
+  job.rerun = true;
+  job.not_before_s = 1763809999;
+  job.submitted_s = 1763809921;
+  job.umask = 0;
+  job.nice = -3;
+  job.limits = {"nofile=1024", "as=unlimited"};
+  job.tenant = 9;
+  job.tenant_gpus = 2;
+  job.tenant_grace_s = 60;
+  CHECK(decode_job(encode_job(job)) == job);
+  CHECK(!decode_job("berth-job 1\nname=x\nend\n"));
+  CHECK(!decode_job("berth-job 2\nword=x\nend\n"));
+}
+
+TEST_CASE("events are read as they were appended, one after another") {
+  TaskEvent taken = event(TaskStep::taken);
+  taken.pid = 12;
+  taken.pid_start_ticks = 345;
+  taken.boot_ms = 17;
+  TaskEvent started = event(TaskStep::started);
+  started.devices = {"0", "3:1"};
+  started.rerun = true;
+  TaskEvent late = ended(0);
+  late.reason = "[started]\nwhole=1";
+  const std::vector<TaskEvent> all{taken,
+                                   started,
+                                   event(TaskStep::cancelled),
+                                   late,
+                                   event(TaskStep::put_off),
+                                   event(TaskStep::again),
+                                   event(TaskStep::retried),
+                                   event(TaskStep::gave_way),
+                                   event(TaskStep::cut_off)};
+  std::string text;
+  for (const TaskEvent& each : all) text += encode_event(each);
+  CHECK(decode_events(text) == all);
+}
+
+TEST_CASE("an event that was cut off anywhere has not happened, and spoils none after it") {
+  const std::string first = encode_event(event(TaskStep::taken));
+  const std::string cut = encode_event(event(TaskStep::started));
+  const std::string next = encode_event(event(TaskStep::cancelled));
+  for (std::size_t length = 0; length < cut.size(); ++length) {
+    const std::string torn = first + cut.substr(0, length);
+    CHECK(decode_events(torn).size() == 1);
+    const auto events =
+        decode_events(fmt::format("{}{}{}", torn, torn.ends_with('\n') ? "" : kSpoiled, next));
+    CHECK(events.size() == 2);
+    CHECK(events.back().step == TaskStep::cancelled);
+  }
+}
+
+TEST_CASE("what has happened to a task says how it stands") {
+  const TaskEvent taken = event(TaskStep::taken);
+  const TaskEvent started = event(TaskStep::started);
+  const TaskEvent cancelled = event(TaskStep::cancelled);
+  CHECK(after({}).phase == TaskPhase::waiting);
+  CHECK(!after({}).in_line);
+  CHECK(after({taken}, true).in_line);
+  CHECK(after({taken, started}, true).phase == TaskPhase::running);
+  CHECK(after({taken, started, ended(3)}).phase == TaskPhase::ended);
+  CHECK(after({taken, started, ended(3)}).exit_status == 3);
+  // What it has left behind may have the lock still.
+  CHECK(after({taken, started, ended(0)}, true).phase == TaskPhase::ended);
+  CHECK(after({cancelled}).phase == TaskPhase::cancelled);
+}
+
+TEST_CASE("killed before it was started a task waits, and killed after it is interrupted") {
+  CHECK(after({event(TaskStep::taken)}).phase == TaskPhase::waiting);
+  CHECK(after({event(TaskStep::taken), event(TaskStep::started)}).phase == TaskPhase::interrupted);
+}
+
+TEST_CASE("one that was cancelled before its start never counts as started") {
+  const TaskStanding task = after({event(TaskStep::cancelled), event(TaskStep::started), ended(0)});
+  CHECK(task.phase == TaskPhase::cancelled);
+  CHECK(task.starts == 0);
+}
+
+TEST_CASE("one that was cancelled while it ran is cancelled when it has ended") {
+  const TaskEvent started = event(TaskStep::started);
+  const TaskEvent cancelled = event(TaskStep::cancelled);
+  CHECK(after({started, cancelled}, true).phase == TaskPhase::running);
+  CHECK(after({started, cancelled}, true).asked_to_end);
+  CHECK(after({started, cancelled, ended(0)}).phase == TaskPhase::cancelled);
+  CHECK(after({started, cancelled}).phase == TaskPhase::cancelled);
+  // Too late.
+  CHECK(after({started, ended(0), cancelled}).phase == TaskPhase::ended);
+}
+
+TEST_CASE("what is to be done again waits as if it were new, and its starts are counted on") {
+  const auto task = after({event(TaskStep::started), ended(1), event(TaskStep::again)});
+  CHECK(task.phase == TaskPhase::waiting);
+  CHECK(task.starts == 1);
+  CHECK(!task.exit_status);
+  CHECK(after({event(TaskStep::cancelled), event(TaskStep::again)}).phase == TaskPhase::waiting);
+}
+
+TEST_CASE("one that was cancelled as it ended is not retried") {
+  const TaskEvent started = event(TaskStep::started);
+  const TaskEvent retried = event(TaskStep::retried);
+  CHECK(after({started, ended(1), retried}).phase == TaskPhase::waiting);
+  CHECK(after({started, event(TaskStep::cancelled), ended(1), retried}).phase == TaskPhase::cancelled);
+  // Between the end and the next start it waits, and is cancelled as what waits is.
+  CHECK(after({started, ended(1), retried, event(TaskStep::cancelled)}).phase == TaskPhase::cancelled);
+}
+
+TEST_CASE("whoever waited for a task gets its status") {
+  TaskEvent killed = event(TaskStep::ended);
+  killed.signal = 9;
+  CHECK(exit_status_of(after({event(TaskStep::started), ended(7)})) == 7);
+  CHECK(exit_status_of(after({event(TaskStep::started), killed})) == 137);
+  CHECK(exit_status_of(after({event(TaskStep::started)})) == 1);
+  CHECK(exit_status_of(after({event(TaskStep::cancelled)})) == 1);
+}
+
+TEST_CASE("of those that ask for the same one gets in line, the oldest first") {
+  const std::vector<KnownJob> jobs{{1, "one", {Task::over}},
+                                   {2, "one", {Task::running}},
+                                   {3, "one", {Task::waiting}},
+                                   {4, "one", {Task::waiting}},
+                                   {5, "two", {Task::waiting}}};
+  CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{2, 0}, {4, 0}});
+}
+
+TEST_CASE("while one of them is in line no other gets in line") {
+  const std::vector<KnownJob> jobs{{1, "one", {Task::waiting}}, {2, "one", {Task::in_line}}};
+  CHECK(tasks_to_start(jobs).empty());
+}
+
+TEST_CASE("an array runs no more of its tasks at once than it may, and keeps no other job waiting for that") {
+  std::vector<KnownJob> jobs{{.number = 1,
+                              .rivals = "one",
+                              .tasks = {Task::over, Task::running, Task::waiting, Task::waiting},
+                              .at_once = 2},
+                             {.number = 2, .rivals = "one", .tasks = {Task::waiting}}};
+  CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{0, 2}});
+  jobs[0].tasks[2] = Task::running;
+  CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{1, 0}});
+}
+
+TEST_CASE("a job that is held back stands in nobody's way") {
+  const std::vector<KnownJob> jobs{
+      {.number = 1, .rivals = "one", .tasks = {Task::waiting}, .held_back = true},
+      {.number = 2, .rivals = "one", .tasks = {Task::waiting}}};
+  CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{1, 0}});
+}
+
+TEST_CASE("the jobs of a tenant have no more GPUs at once than it may have") {
+  const auto job = [](std::uint64_t number, std::uint64_t tenant, unsigned gpus, Task task) {
+    return KnownJob{.number = number,
+                    .rivals = std::to_string(number),
+                    .tasks = {task},
+                    .tenant = tenant,
+                    .tenant_gpus = 3,
+                    .gpus = gpus};
+  };
+  // Two are taken, so that one of one GPU may come, and no other; what is of nobody or of another may.
+  const std::vector<KnownJob> jobs{job(1, 7, 1, Task::running), job(2, 7, 1, Task::in_line),
+                                   job(3, 7, 2, Task::waiting), job(4, 7, 1, Task::waiting),
+                                   job(5, 7, 1, Task::waiting), job(6, 8, 3, Task::waiting),
+                                   job(7, 0, 8, Task::waiting), job(8, 7, 3, Task::over)};
+  CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{3, 0}, {5, 0}, {6, 0}});
+}
+
+TEST_CASE("what tenants that have ended still have counts for the others") {
+  const auto job = [](std::uint64_t number, std::uint64_t tenant, Task task, bool gone) {
+    return KnownJob{.number = number,
+                    .rivals = std::to_string(number),
+                    .tasks = {task},
+                    .tenant = tenant,
+                    .tenant_gpus = 3,
+                    .tenant_gone = gone};
+  };
+  std::vector<KnownJob> jobs{job(1, 7, Task::running, true), job(2, 7, Task::left, true),
+                             job(3, 8, Task::waiting, false), job(4, 8, Task::waiting, false),
+                             job(5, 0, Task::waiting, false)};
+  CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{2, 0}, {4, 0}});
+  jobs[1].tasks = {Task::over};
+  CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{2, 0}, {3, 0}, {4, 0}});
+}
+
+TEST_CASE("a task that is over has left something behind as long as its lock is held") {
+  const std::vector<TaskEvent> events{event(TaskStep::started), ended(0)};
+  CHECK(standing_of(events, true).left_behind);
+  CHECK_FALSE(is_gone(standing_of(events, true)));
+  CHECK(is_gone(standing_of(events, false)));
+}
+
+TEST_CASE("one that was cancelled says why, however it ended") {
+  TaskEvent cancelled = event(TaskStep::cancelled);
+  cancelled.reason = "its tenant has gone";
+  const TaskEvent started = event(TaskStep::started);
+  CHECK(after({cancelled}).reason == cancelled.reason);
+  CHECK(after({started, cancelled}).reason == cancelled.reason);
+  CHECK(after({started, cancelled, ended(3)}).reason == cancelled.reason);
+}
+
+TEST_CASE("a task that has failed is run again as often as its job says, and where it failed as it says") {
+  Job job;
+  job.retries = 1;
+  const TaskEvent started = event(TaskStep::started);
+  CHECK(is_to_be_retried(job, after({started, ended(3)})));
+  CHECK(!is_to_be_retried(job, after({started, ended(0)})));
+  CHECK(!is_to_be_retried(job, after({started, ended(3), event(TaskStep::again), started, ended(3)})));
+  CHECK(!is_to_be_retried(job, after({started})));
+  CHECK(!is_to_be_retried(job, after({ended(69)})));
+  CHECK(!is_to_be_retried(job, after({started, event(TaskStep::cancelled), ended(3)})));
+  job.retry_on = {75, 137};
+  CHECK(!is_to_be_retried(job, after({started, ended(3)})));
+  CHECK(is_to_be_retried(job, after({started, ended(75)})));
+  TaskEvent killed = event(TaskStep::ended);
+  killed.signal = 9;
+  CHECK(is_to_be_retried(job, after({started, killed})));
+}
+
+TEST_CASE("a task that has given way waits again, and that start counts as no try") {
+  Job job;
+  job.retries = 1;
+  const TaskEvent started = event(TaskStep::started);
+  const TaskEvent gave_way = event(TaskStep::gave_way);
+  CHECK(after({started, ended(143), gave_way}).phase == TaskPhase::waiting);
+  CHECK(after({started, ended(0), gave_way}).phase == TaskPhase::waiting);
+  CHECK(after({started, event(TaskStep::cancelled), ended(143), gave_way}).phase == TaskPhase::cancelled);
+  CHECK(is_to_be_retried(job, after({started, ended(143), gave_way, started, ended(3)})));
+  CHECK(!is_to_be_retried(job, after({started, ended(143), gave_way, started, ended(3),
+                                      event(TaskStep::retried), started, ended(3)})));
+}
+
+TEST_CASE("a task that was cut off waits where its job says that it is run again then") {
+  TaskEvent started = event(TaskStep::started);
+  started.rerun = true;
+  const TaskEvent cancelled = event(TaskStep::cancelled);
+  const TaskEvent cut_off = event(TaskStep::cut_off);
+  CHECK(after({started}, true).phase == TaskPhase::running);
+  CHECK(after({started}).phase == TaskPhase::waiting);
+  CHECK(after({started, cancelled}).phase == TaskPhase::cancelled);
+  CHECK(after({started, ended(1)}).phase == TaskPhase::ended);
+  // Whoever has its lock next writes it down, and one that was cancelled meanwhile stays so.
+  CHECK(after({started, cut_off}, true).phase == TaskPhase::waiting);
+  CHECK(after({started, cancelled, cut_off}).phase == TaskPhase::cancelled);
+  CHECK(after({started, cut_off, cancelled}).phase == TaskPhase::cancelled);
+  CHECK(after({started, cut_off, started}, true).starts == 2);
+  Job job;
+  job.retries = 1;
+  CHECK(is_to_be_retried(job, after({started, cut_off, started, ended(3)})));
+}
+
+TEST_CASE("indices are ranges and numbers, each once and in order") {
+  CHECK(indices_from_text("0-3") == std::vector<unsigned>{0, 1, 2, 3});
+  CHECK(indices_from_text("7,1-2,2,9-9") == std::vector<unsigned>{1, 2, 7, 9});
+  CHECK(indices_from_text("0-99999")->size() == kMostTasks);
+  for (const char* text :
+       {"", ",", "1,", "3-1", "-1", "1-", "x", "0-100000", "1000001", "0-99999,100000", "1 2"})
+    CHECK_MESSAGE(!indices_from_text(text), text);
+}
+
+TEST_CASE("parameters make a task for each combination, the last one changing fastest") {
+  Job job;
+  job.params = {"lr=0.1,0.01", "seed=1,2,3"};
+  REQUIRE(check_array(job));
+  CHECK(indices_of(job).size() == 6);
+  using Values = std::vector<std::pair<std::string, std::string>>;
+  CHECK(params_of(job, 0) == Values{{"lr", "0.1"}, {"seed", "1"}});
+  CHECK(params_of(job, 1) == Values{{"lr", "0.1"}, {"seed", "2"}});
+  CHECK(params_of(job, 5) == Values{{"lr", "0.01"}, {"seed", "3"}});
+  CHECK(tasks_of(12, job).back() == TaskId{12, 5});
+  CHECK(tasks_of(12, Job{}) == std::vector<TaskId>{{12, {}}});
+}
+
+TEST_CASE("what makes no array is refused") {
+  const auto refused = [](std::vector<std::string> params, std::string array = "") {
+    Job job;
+    job.params = std::move(params);
+    job.array = std::move(array);
+    return !check_array(job).has_value();
+  };
+  CHECK(refused({"lr"}));
+  CHECK(refused({"lr="}));
+  CHECK(refused({"=1"}));
+  CHECK(refused({"1lr=1"}));
+  CHECK(refused({"index=1"}));
+  CHECK(refused({"lr=1", "lr=2"}));
+  CHECK(refused({"lr=1"}, "0-3"));
+  const std::string hundred =
+      "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33";
+  CHECK(refused({"a=" + hundred, "b=" + hundred, "c=" + hundred, "d=" + hundred}));
+  CHECK(!refused({"a=" + hundred, "b=" + hundred, "c=1,2"}));
+}
+
+TEST_CASE("an array stands as its tasks do") {
+  const TaskStanding waits;
+  const TaskStanding runs = after({event(TaskStep::started)}, true);
+  const TaskStanding done = after({event(TaskStep::started), ended(0)});
+  const TaskStanding failed = after({event(TaskStep::started), ended(3)});
+  const TaskStanding cut = after({event(TaskStep::started)});
+  const auto all = [](std::vector<TaskStanding> tasks) { return standing_of_all(tasks); };
+  CHECK(all({done, waits, runs}).phase == TaskPhase::running);
+  CHECK(all({done, waits}).phase == TaskPhase::waiting);
+  CHECK(!all({failed, waits}).exit_status);
+  CHECK(all({done, failed, done}).exit_status == 3);
+  CHECK(all({done, done}).exit_status == 0);
+  CHECK(all({done, cut}).phase == TaskPhase::interrupted);
+  CHECK(counts_of(std::vector{waits, runs, done, failed, cut}) ==
+        TaskCounts{.waiting = 1, .running = 1, .done = 1, .failed = 1, .cancelled = 0, .interrupted = 1});
+}
+
+TEST_CASE("what a ticket says of a job is read back from its note") {
+  for (const ToldJob& job : {ToldJob{{12, {}}, "", ""}, ToldJob{{12, 7}, "", "for the paper"},
+                             ToldJob{{12, 7}, "a sweep:x", ""}, ToldJob{{1, {}}, "sweep", "a: b"}}) {
+    CHECK(told_job_from_text(to_text(job)) == job);
+  }
+  CHECK(to_text(ToldJob{{12, 7}, "sweep", "for the paper"}) == "job 12.7 sweep: for the paper");
+  // A colon and a blank end the name.
+  CHECK(to_text(ToldJob{{3, {}}, "lr: :  3", "x"}) == "job 3 lr::3: x");
+  for (const std::string_view other : {"", "job", "job ", "job x", "job 0", "job 1.", "jobs 1", "my job 1"})
+    CHECK_FALSE(told_job_from_text(other));
+}
+
+}  // namespace berth::job_test

@@ -1,0 +1,115 @@
+#include "berth/lab_queue/lab_mirror.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace berth::serve {
+namespace {
+
+/// Without the folder; nullopt: the key is not in it.
+std::optional<std::string> name_in(std::string_view folder, std::string_view key) {
+  if (!key.starts_with(folder) || key.size() == folder.size()) return std::nullopt;
+  return std::string(key.substr(folder.size()));
+}
+
+}  // namespace
+
+std::string key_of(std::string_view folder, std::string_view name) {
+  return std::string(folder) + std::string(name);
+}
+
+void LabMirror::put(const render::StoredValue& value) {
+  keys_[value.key] = {value.created, value.changed};
+  if (value.key == kMarkOfStore) {
+    mark_ = value.value;
+  } else if (const auto id = name_in(kLabTickets, value.key)) {
+    if (auto ticket = render::read_lab_ticket(*id, value)) {
+      line_.put(*std::move(ticket));
+    } else {
+      line_.remove(*id);
+    }
+  } else if (const auto home = name_in(kLabPresence, value.key)) {
+    alive_.insert_or_assign(*home, value.value);
+  } else if (const auto started = name_in(kLabStarts, value.key)) {
+    starts_.insert_or_assign(*started, render::read_lab_start(value.value));
+  }
+}
+
+void LabMirror::remove(const std::string& key) {
+  keys_.erase(key);
+  if (key == kMarkOfStore) mark_.clear();
+  if (const auto id = name_in(kLabTickets, key)) line_.remove(*id);
+  if (const auto home = name_in(kLabPresence, key)) alive_.erase(*home);
+  if (const auto started = name_in(kLabStarts, key)) starts_.erase(*started);
+}
+
+void LabMirror::read(const render::StoredRange& all) {
+  forget();
+  for (const render::StoredValue& each : all.values) put(each);
+  is_current_at(all.revision);
+}
+
+void LabMirror::hear(const render::StoreNews& news) {
+  if (!is_whole()) return;
+  for (const auto& [value, removed] : news.changes) {
+    // A watch that was begun before all was read tells older things, too.
+    if (value.changed <= agreed_) continue;
+    revision_ = std::max(revision_, value.changed);
+    if (const auto gone = removed_here_.find(value.key); gone != removed_here_.end()) {
+      if (value.changed < gone->second) continue;
+      removed_here_.erase(gone);
+    }
+    const auto known = keys_.find(value.key);
+    if (known != keys_.end() && value.changed <= known->second.changed) continue;
+    if (removed) {
+      remove(value.key);
+    } else {
+      put(value);
+    }
+  }
+}
+
+void LabMirror::made_here(const render::StoreChange& change, std::uint64_t revision) {
+  if (!is_whole()) return;
+  for (const render::StoreChange::Put& each : change.puts) {
+    const auto known = keys_.find(each.key);
+    removed_here_.erase(each.key);
+    put({each.key, each.value, known == keys_.end() ? revision : known->second.created, revision});
+  }
+  for (const std::string& key : change.removed) {
+    if (!keys_.contains(key)) continue;
+    remove(key);
+    removed_here_.insert_or_assign(key, revision);
+  }
+}
+
+LabMirror::Revisions LabMirror::revisions(std::string_view key) const {
+  const auto known = keys_.find(key);
+  return known == keys_.end() ? Revisions{} : known->second;
+}
+
+GpusByUser LabMirror::gpus_by_user() const {
+  GpusByUser has;
+  for (const auto& [id, start] : starts_) has.in_all[start.uid] += start.gpus;
+  has.firmly = has.in_all;
+  return has;
+}
+
+std::vector<Numbered> LabMirror::turns() const {
+  std::vector<Numbered> turns = line_.turns();
+  for (const auto& [id, start] : starts_)
+    if (start.turn) turns.push_back({start.uid, start.gpus, *start.turn, true});
+  return turns;
+}
+
+// A key that was not changed since is known. If all that were changed are known too, then all keys are, and
+// what is known beyond them would be one too many.
+bool LabMirror::agrees(const render::StoredRange& since) const {
+  const auto is_known = [this](const render::StoredValue& each) {
+    const auto known = keys_.find(each.key);
+    return known != keys_.end() && known->second.changed == each.changed;
+  };
+  return since.count == keys_.size() && std::ranges::all_of(since.values, is_known);
+}
+
+}  // namespace berth::serve

@@ -1,0 +1,617 @@
+// One coroutine talks to the store, one question after another: what is wanted is put there, and those who
+// wait are told. What it knows of the store may be old by a moment: whatever it changes there has a
+// condition. As in http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
+#include "berth/lab_queue/store_agent.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "berth/base/printable.h"
+#include "berth/base/record.h"
+#include "berth/lab_queue/join_patience.h"
+#include "berth/lab_queue/lab_store.h"
+#include "berth/lab_queue/model/lab_line.h"
+#include "berth/lab_queue/store_guests.h"
+#include "berth/lab_queue/store_limits.h"
+#include "berth/lab_queue/store_presence.h"
+#include "berth/lab_queue/store_reading.h"
+#include "berth/lab_queue/store_telling.h"
+#include "berth/net/keep_going.h"
+#include "berth/request/lab_host.h"
+#include "berth/sys/file.h"
+
+namespace berth::serve {
+namespace {
+
+using namespace std::chrono_literals;
+using Instant = std::chrono::steady_clock::time_point;
+using Turn = asio::awaitable<void, Executor>;
+template <class T>
+using Promised = asio::awaitable<Result<T>, Executor>;
+
+/// A home from which nobody has heard for so long is passed over. It is counted here: the store has no clock.
+constexpr auto kSilence = 30s;
+/// In which those who waited here before this agent started may come back to their places.
+constexpr auto kComingBack = 30s;
+/// etcd may make a change for so long after it was asked for and has not answered.
+constexpr auto kLateChange = 10s;
+/// Who is to let a host go and does not say that he has done so, knows the word not: he is of a Berth of
+/// before.
+constexpr auto kClosing = 10s;
+/// Where the watch says nothing: for what hangs on the time alone.
+constexpr auto kRound = 5s;
+constexpr auto kIdleRound = 10s;
+/// For which what was read is kept up to date after the last one who waited here.
+constexpr auto kKeptReading = 60s;
+constexpr auto kAfterFault = 1s;
+bool is_mark(std::string_view text) {
+  return text.size() >= 16 && text.size() <= 64 && std::ranges::all_of(text, [](char each) {
+           return (each >= '0' && each <= '9') || (each >= 'a' && each <= 'f');
+         });
+}
+
+}  // namespace
+
+class StoreAgent::Body : public std::enable_shared_from_this<Body> {
+ public:
+  Body(asio::io_context& loop, std::function<void(const std::string&)> log)
+      : loop_(loop), log_(std::move(log)), bell_(loop) {}
+
+  void show_line_to(StoreTelling::Show show) { show_ = std::move(show); }
+
+  Result<void> start(StorePlace place) {
+    place_ = std::move(place);
+    limits_ = std::make_shared<StoreLimits>(loop_, place_.limits);
+    std::function<void()> rung = [self = weak_from_this()] {
+      if (const auto body = self.lock()) body->hear_news();
+    };
+    store_ = std::make_shared<StoreReading>(loop_, place_, std::move(rung));
+    presence_ = std::make_unique<StorePresence>(store_, place_.name, log_);
+    guests_ = std::make_shared<StoreGuests>(
+        loop_,
+        [self = weak_from_this()](const Guest& guest, const std::vector<std::string>& words) {
+          if (const auto body = self.lock()) body->hear(guest, words);
+        },
+        [self = weak_from_this()](const Guest& guest) {
+          if (const auto body = self.lock()) body->forget(guest);
+        });
+    telling_ = std::make_unique<StoreTelling>(store_, guests_, place_.name, std::move(show_));
+    BERTH_DO(guests_->admit_at(place_.socket));
+    store_->start();
+    keep_going(loop_, shared_from_this(), rounds);
+    return {};
+  }
+
+ private:
+  // --- rounds
+
+  static Turn rounds(std::shared_ptr<Body> self) {
+    while (true) {
+      self->is_rung_ = false;
+      const auto again = co_await self->one_round();
+      if (again) {
+        self->is_found();
+      } else {
+        self->is_lost(again.error().message);
+      }
+      self->telling_->tell(self->fault_, [&] { return self->order_now(); });
+      if (again && (*again || self->is_rung_)) continue;
+      self->bell_.expires_at(self->next_round(again.has_value()));
+      co_await self->bell_.async_wait(kAwait);
+    }
+  }
+
+  Instant next_round(bool is_well) const {
+    const Instant now = std::chrono::steady_clock::now();
+    if (!is_well || !presence_->is_there()) return now + kAfterFault;
+    Instant next = std::min(presence_->renewal(), now + (somebody_waits() ? kRound : kIdleRound));
+    if (!has_swept_) next = std::min(next, sweep_at_);
+    if (telling_->shows()) next = std::min(next, telling_->next_show());
+    next = std::min(next, patience_.next(guests_->all()));
+    return std::max(next, now);
+  }
+
+  bool somebody_waits() const {
+    return std::ranges::any_of(guests_->all(), [](const Guest& each) { return each->waits(); });
+  }
+
+  void ring() {
+    is_rung_ = true;
+    if (fault_.empty()) bell_.cancel();
+  }
+
+  void hear_news() {
+    const bool is_to_show = telling_->is_first_news();
+    if (is_to_show || somebody_waits()) ring();
+  }
+
+  void is_found() {
+    if (!fault_.empty()) log_(fmt::format("the store at {} answers again", url_of(store_->member())));
+    fault_.clear();
+    for (const Guest& each : guests_->all())
+      if (std::exchange(each->told_silent, false)) send(each, "heard");
+  }
+
+  void is_lost(const std::string& why) {
+    const std::string url = url_of(store_->member());
+    if (fault_.empty())
+      log_(fmt::format("the store at {} does not answer, and all keep their places: {}", url, why));
+    fault_ = fmt::format("{}: {}", url, why);
+    for (const Guest& each : guests_->all())
+      if (each->waits() && !std::exchange(each->told_silent, true)) send(each, "silent " + printable(fault_));
+    store_->use_next_member();
+  }
+
+  /// True: something was changed, so that what was read is old.
+  Promised<bool> one_round() {
+    const auto present = co_await presence_->keep();
+    if (!present) co_return std::unexpected(present.error());
+    const auto left = co_await take_away();
+    if (!left) co_return std::unexpected(left.error());
+    const bool somebody_looks =
+        std::ranges::any_of(guests_->all(), &StoreGuest::only_looks, &Guest::operator*);
+    const Instant now = std::chrono::steady_clock::now();
+    const bool has_to_sweep = !has_swept_ && now >= sweep_at_;
+    if (somebody_looks || has_to_sweep || telling_->shows() || somebody_waits()) {
+      needed_ = now;
+    } else {
+      if (now > needed_ + kKeptReading) store_->forget();
+      co_return false;
+    }
+    limit_all();
+    // The turn of a new one needs the turns of the others.
+    if (store_->is_unread() && place_.order == TurnOrder::fifo) {
+      const auto put = co_await put_unread();
+      if (!put) co_return std::unexpected(put.error());
+    }
+    const auto current = co_await store_->be_current(somebody_looks);
+    if (!current) co_return std::unexpected(current.error());
+    if (!*current) co_return true;
+    // A store that was wiped or set back has no presence of ours either.
+    if (!store_->now().alive().contains(place_.name)) presence_->is_lost();
+    sweep();
+    bool changed = !removals_.empty();
+    const std::vector<Guest> guests = guests_->all();
+    for (const Guest& each : guests) {
+      if (!is_ready(*each)) continue;
+      patience_.pass_over(*each, std::chrono::steady_clock::now());
+      const auto done = co_await settle(each);
+      if (!done) co_return std::unexpected(done.error());
+      changed = changed || *done;
+    }
+    tell_all();
+    co_return changed;
+  }
+
+  /// The places of those who have gone.
+  Promised<void> take_away() {
+    while (!removals_.empty()) {
+      const std::string id = *removals_.begin();
+      render::StoreChange removal;
+      removal.removed = {key_of(kLabTickets, id), key_of(kLabStarts, id)};
+      const auto removed = co_await store_->change(std::move(removal));
+      if (!removed) co_return std::unexpected(removed.error());
+      removals_.erase(id);
+    }
+    co_return Result<void>();
+  }
+
+  /// What an agent that was killed has left here, or a change that was made late.
+  void sweep() {
+    const Instant now = std::chrono::steady_clock::now();
+    if (now < began_ + kComingBack) return;
+    has_swept_ = has_swept_ || now >= sweep_at_;
+    const auto is_left = [&](const std::string& id) {
+      return std::ranges::none_of(guests_->all(),
+                                  [&](const Guest& each) { return each->waits() && each->wanted.id == id; });
+    };
+    for (const std::string& id : store_->now().line().of_home(place_.name))
+      if (is_left(id)) removals_.insert(id);
+    for (const auto& [id, text] : store_->now().starts())
+      if (home_of(id) == place_.name && is_left(id)) removals_.insert(id);
+  }
+
+  // --- the limits of users over the lab
+
+  bool is_ready(const StoreGuest& guest) const { return guest.waits() && limits_->are_known_for(guest); }
+
+  void limit_all() {
+    const std::vector<Guest> guests = guests_->all();
+    for (const Guest& each : guests)
+      if (each->waits())
+        if (const auto why = limits_->apply_to(*each)) dismiss(each, *why);
+  }
+
+  /// It keeps its place, and lets the hosts go: none is to hold GPUs for it.
+  void hold_back(const Guest& guest, const std::string& why) {
+    const Instant now = std::chrono::steady_clock::now();
+    for (const auto& [host, since] : guest->opened)
+      if (guest->closing.emplace(host, now).second) send(guest, "close " + host);
+    tell_limit(guest, why);
+  }
+
+  void tell_limit(const Guest& guest, const std::string& why) {
+    if (std::exchange(guest->told_limit, why) != why) send(guest, "limit " + printable(why));
+  }
+
+  void learn_limits(const Guest& guest) {
+    std::function<void()> told_late = [self = shared_from_this(), guest] {
+      self->tell_limit(guest, "the name service of this machine has not said yet which limits apply to you");
+    };
+    limits_->learn(guest, std::move(told_late), [self = shared_from_this()] { self->ring(); });
+  }
+
+  /// Whoever has come is put there before all is read: then what was read tells of all that are earlier, and
+  /// the watch need not be waited for.
+  Promised<void> put_unread() {
+    const std::vector<Guest> guests = guests_->all();
+    for (const Guest& each : guests) {
+      if (!is_ready(*each) || !each->start_on.empty() || !each->told_yes.empty()) continue;
+      const auto put = co_await put_ticket(each, 0);
+      if (!put) co_return std::unexpected(put.error());
+    }
+    co_return Result<void>();
+  }
+
+  /// `order`: of the one that is there; 0: it is to be a new one.
+  Promised<void> put_ticket(Guest guest, std::uint64_t order) {
+    const LabTicket& wanted = guest->wanted;
+    render::StoreChange put;
+    put.conditions = {{key_of(kLabTickets, wanted.id), order}};
+    if (order == 0) put.conditions.push_back({key_of(kLabStarts, wanted.id), 0});
+    put.puts.push_back({key_of(kLabTickets, wanted.id), render::lab_ticket_json(wanted)});
+    const auto done = co_await change_for(std::move(put));
+    if (!done) co_return std::unexpected(done.error());
+    co_return Result<void>();
+  }
+
+  /// A change that puts something there for a guest, who may go meanwhile.
+  Promised<render::ChangeAnswer> change_for(render::StoreChange put) {
+    const auto done = co_await store_->change(std::move(put));
+    if (!done) {
+      // It may be made all the same, after this one has gone and what it had was removed.
+      sweep_at_ = std::max(sweep_at_, std::chrono::steady_clock::now() + kLateChange);
+      has_swept_ = false;
+    }
+    co_return done;
+  }
+
+  /// Its turn is given once: it keeps that of its ticket or its start, also where the store was wiped.
+  void give_turn(LabTicket& wanted, const std::optional<LabTicket>& found) const {
+    const auto started = store_->now().starts().find(wanted.id);
+    if (found)
+      wanted.turn = found->turn;
+    else if (started != store_->now().starts().end())
+      wanted.turn = started->second.turn;
+    else if (!wanted.turn && place_.order == TurnOrder::fair)
+      wanted.turn = next_turn(wanted.uid, store_->now().turns());
+  }
+
+  /// Puts there what this one wants. True: the store has changed.
+  Promised<bool> settle(Guest guest) {
+    LabTicket& wanted = guest->wanted;
+    const auto found = store_->now().line().find(wanted.id);
+    const bool is_there = found.has_value();
+    give_turn(wanted, found);
+    const auto started = store_->now().starts().find(wanted.id);
+    const bool has_started = !is_there && started != store_->now().starts().end();
+    if (is_there && found->uid != wanted.uid) {
+      dismiss(guest, "another user has a place of this name");
+      co_return false;
+    }
+    if (has_started && has_lost_start(*guest, started->second)) {
+      const std::string host = started->second.host;
+      co_return co_await take_back(guest, host);
+    }
+    if (!guest->start_on.empty()) co_return co_await begin(guest, is_there ? found->order : 0);
+    // It runs, and a store that was wiped or set back does not change that.
+    if (!guest->told_yes.empty()) {
+      if (started != store_->now().starts().end()) co_return false;
+      co_return co_await put_start_again(guest, is_there ? found->order : 0);
+    }
+    if (is_there && found->hosts == wanted.hosts && found->joined == wanted.joined &&
+        found->most == wanted.most && found->asked_at == wanted.asked_at)
+      co_return false;
+    if (has_started) co_return false;
+    const auto put = co_await put_ticket(guest, is_there ? found->order : 0);
+    if (!put) co_return std::unexpected(put.error());
+    co_return true;
+  }
+
+  /// `order`: of its ticket; 0: it has none.
+  Promised<bool> put_start_again(Guest guest, std::uint64_t order) {
+    const std::string ticket = key_of(kLabTickets, guest->wanted.id);
+    const std::string start = key_of(kLabStarts, guest->wanted.id);
+    render::StoreChange put;
+    put.conditions = {{ticket, order}, {start, 0}};
+    put.puts.push_back({start, render::lab_start_json(guest->start_at(guest->told_yes))});
+    if (order != 0) put.removed = {ticket};
+    // Whoever adds up at this moment what its user has adds up anew.
+    if (limits_->any())
+      put.puts.push_back({key_of(kLabUsers, std::to_string(guest->wanted.uid)), guest->wanted.id});
+    const auto done = co_await change_for(std::move(put));
+    if (!done) co_return std::unexpected(done.error());
+    co_return true;
+  }
+
+  /// A start was made for this process, which has lost that host before it could let the command start there:
+  /// the request gets a place again, and the hosts in whose lines it stands know it.
+  bool has_lost_start(const StoreGuest& guest, const LabStart& start) const {
+    return start.pid == guest.who.pid && guest.told_yes.empty() && guest.start_on != start.host &&
+           (guest.given_back.contains(start.host) || !is_asked(guest, start.host));
+  }
+
+  /// Whether the request has named this host, and has not left it.
+  static bool is_asked(const StoreGuest& guest, std::string_view host) {
+    return std::ranges::find(guest.asked, host) != guest.asked.end();
+  }
+
+  Promised<bool> take_back(Guest guest, std::string host) {
+    const std::string start = key_of(kLabStarts, guest->wanted.id);
+    const std::string ticket = key_of(kLabTickets, guest->wanted.id);
+    render::StoreChange put;
+    put.conditions = {{start, store_->now().revisions(start).created}, {ticket, 0}};
+    put.puts.push_back({ticket, render::lab_ticket_json(guest->wanted)});
+    put.removed = {start};
+    const auto done = co_await store_->change(std::move(put));
+    if (!done) co_return std::unexpected(done.error());
+    if (done->made) guest->given_back.erase(host);
+    co_return true;
+  }
+
+  /// The one start. What was answered to nobody is answered again, to the same process for the same host.
+  Promised<bool> begin(Guest guest, std::uint64_t order) {
+    const std::string id = guest->wanted.id;
+    const std::string host = guest->start_on;
+    if (!guest->told_yes.empty()) {
+      answer_start(guest, host, host == guest->told_yes);
+      co_return false;
+    }
+    if (order == 0) {
+      // It has no place: it gets one first, or it was started already.
+      const auto started = store_->now().starts().find(id);
+      if (started != store_->now().starts().end()) {
+        answer_start(guest, host, started->second.host == host && started->second.pid == guest->who.pid);
+        co_return false;
+      }
+      const auto put = co_await put_ticket(guest, 0);
+      if (!put) co_return std::unexpected(put.error());
+      co_return true;
+    }
+    if (guest->closing.contains(host)) {
+      guest->start_on.clear();  // it is about to let this host go
+      co_return false;
+    }
+    const auto why =
+        guest->wanted.most ? limits_->why_over(*guest, store_->now().gpus_by_user(), 0) : std::nullopt;
+    if (why) {
+      guest->start_on.clear();
+      hold_back(guest, *why);
+      co_return false;
+    }
+    render::StoreChange put;
+    put.conditions = {{key_of(kLabTickets, id), order}, {key_of(kLabStarts, id), 0}};
+    put.puts.push_back({key_of(kLabStarts, id), render::lab_start_json(guest->start_at(host))});
+    put.removed = {key_of(kLabTickets, id)};
+    if (guest->wanted.most) {
+      // An agent on another machine may start one of the same user at this moment.
+      const std::string user = key_of(kLabUsers, std::to_string(guest->wanted.uid));
+      const std::uint64_t seen = store_->now().revisions(user).changed;
+      put.conditions.push_back({user, seen, render::StoreCondition::Of::changed});
+      put.puts.push_back({user, id});
+    }
+    const auto done = co_await store_->change(std::move(put));
+    if (!done) co_return std::unexpected(done.error());
+    // Of a host that it has let go while the store was asked, the start is taken back in the next round.
+    if (done->made && guest->start_on == host) answer_start(guest, host, true);
+    co_return true;
+  }
+
+  void answer_start(const Guest& guest, const std::string& host, bool yes) {
+    if (!yes) {
+      guest->wanted.id.clear();  // the start that is there stays
+      return dismiss(guest, "this request was started already");
+    }
+    guest->start_on.clear();
+    guest->told_yes = host;
+    send(guest, "yes " + host);
+  }
+
+  void tell_all() {
+    const Instant now = std::chrono::steady_clock::now();
+    const LabLine& line = store_->now().line();
+    const auto absent = absent_homes(now);
+    const GpusByUser has = who_has_what();
+    LabOpenings openings(line, absent, has);
+    for (const Guest& each : guests_->all()) {
+      if (!each->waits()) continue;
+      const auto ticket = line.find(each->wanted.id);
+      // Its own ticket is known at once. Of earlier ones the watch may still have to tell.
+      if (!ticket || ticket->order > store_->now().revision()) continue;
+      const std::size_t place = openings.place(each->wanted.id);
+      std::erase_if(each->closing, [&](const auto& host) { return now - host.second > kClosing; });
+      if (const auto taken = openings.taken_of_limit(each->wanted.id)) {
+        if (const auto why = limits_->why_over(*each, has, *taken)) hold_back(each, *why);
+      } else {
+        tell_limit(each, "");
+      }
+      for (const std::string& host : openings.hosts_to_join(each->wanted.id))
+        if (!each->closing.contains(host) && each->opened.emplace(host, now).second) {
+          send(each, "open " + host);
+          send(each, "answer " + host);
+        }
+      // Last, so that who does not want to wait knows that no other host is open to him now.
+      if (std::exchange(each->told_place, place) != place) send(each, fmt::format("place {}", place));
+    }
+  }
+
+  /// Nothing where it does not matter.
+  GpusByUser who_has_what() const {
+    return store_->now().line().asks_who_has_what() ? store_->now().gpus_by_user() : GpusByUser{};
+  }
+
+  std::set<std::string, std::less<>> absent_homes(Instant now) {
+    std::set<std::string, std::less<>> absent;
+    for (const auto& [home, tickets] : store_->now().line().homes()) {
+      if (store_->now().alive().contains(home)) {
+        silent_since_.erase(home);
+      } else if (now - silent_since_.try_emplace(home, now).first->second > kSilence) {
+        absent.insert(home);
+      }
+    }
+    return absent;
+  }
+
+  // --- those who wait
+
+  void hear(const Guest& guest, const std::vector<std::string>& words) {
+    const std::string word = words.empty() ? "" : words[0];
+    const std::string name = words.size() > 1 ? words[1] : "";
+    LabTicket& wanted = guest->wanted;
+    const bool is_of_it = is_asked(*guest, name);
+    if (word == "status") {
+      guest->wants_status = true;
+    } else if (word == "line" && number_from_text<std::size_t>(name)) {
+      guest->wants_line = number_from_text<std::size_t>(name);
+    } else if (word == "wait" && words.size() >= 4 && words.size() <= 6 && wanted.id.empty() &&
+               is_mark(name)) {
+      // A Berth of before does not say how many GPUs it wants: its lane says so, where there are lanes.
+      take_place(guest, name, words[2], words.size() == 4 ? words[2] : words[4], split_words(words[3], ','));
+      if (words.size() == 6 && is_asked(*guest, words[5])) guest->told_yes = words[5];
+    } else if (word == "here" && is_of_it) {
+      guest->answered.insert(name);
+      want_again(wanted, name);
+    } else if (word == "joined" && is_of_it) {
+      want_again(wanted, name);
+      if (std::ranges::find(wanted.joined, name) == wanted.joined.end()) wanted.joined.push_back(name);
+      guest->opened.try_emplace(name, std::chrono::steady_clock::now());
+    } else if (word == "closed" && is_of_it) {
+      let_go(*guest, name);
+      want_again(wanted, name);
+      guest->given_back.insert(name);
+      guest->opened.erase(name);
+      guest->answered.erase(name);
+      guest->closing.erase(name);
+    } else if (word == "left" && is_of_it) {
+      let_go(*guest, name);
+      std::erase(guest->asked, name);
+      std::erase(wanted.hosts, name);
+    } else if (word == "start" && is_of_it) {
+      guest->start_on = name;
+    } else {
+      return dismiss(guest, "it was asked what this version does not know");
+    }
+    ring();
+  }
+
+  /// It may have been passed over there.
+  static void want_again(LabTicket& wanted, const std::string& host) {
+    if (std::ranges::find(wanted.hosts, host) == wanted.hosts.end()) wanted.hosts.push_back(host);
+  }
+
+  /// Nothing has started there: a yes that it was told, or is about to be told, was not passed on.
+  static void let_go(StoreGuest& guest, const std::string& host) {
+    std::erase(guest.wanted.joined, host);
+    if (guest.start_on == host) guest.start_on.clear();
+    if (guest.told_yes == host) guest.told_yes.clear();
+  }
+
+  void take_place(const Guest& guest, const std::string& mark, const std::string& lane_text,
+                  const std::string& gpus_text, std::vector<std::string> hosts) {
+    const auto lane = number_from_text<unsigned>(lane_text);
+    const auto gpus = number_from_text<unsigned>(gpus_text);
+    if (!lane || !gpus) return dismiss(guest, "this is no number of GPUs");
+    const std::string id = id_of(place_.name, mark);
+    if (hosts.size() > kMostHostsOfRequest)
+      return dismiss(guest,
+                     fmt::format("a request may name {} hosts at most; name fewer with --hosts or --host",
+                                 kMostHostsOfRequest));
+    if (hosts.empty() ||
+        !std::ranges::all_of(hosts, [](const auto& each) { return check_host_name(each).has_value(); }))
+      return dismiss(guest, "these are no hosts");
+    if (std::ranges::any_of(guests_->all(),
+                            [&](const Guest& each) { return each->waits() && each->wanted.id == id; }))
+      return dismiss(guest, "this request has its place on another connection");
+    guest->asked = hosts;
+    guest->wanted = {.id = id,
+                     .home = place_.name,
+                     .uid = guest->who.uid,
+                     .lane = *lane,
+                     .gpus = std::max(*gpus, 1U),
+                     .asked_at = asked_at_of(sys::host_name(), guest->who.pid),
+                     .hosts = std::move(hosts),
+                     .joined = {}};
+    removals_.erase(id);
+    learn_limits(guest);
+    if (!fault_.empty() && !std::exchange(guest->told_silent, true))
+      send(guest, "silent " + printable(fault_));
+  }
+
+  LabOrder order_now() {
+    const auto absent = absent_homes(std::chrono::steady_clock::now());
+    return LabOpenings(store_->now().line(), absent, who_has_what()).order();
+  }
+
+  void dismiss(const Guest& guest, std::string_view why) {
+    send(guest, fmt::format("no {}", why));
+    guests_->dismiss(guest);
+  }
+
+  /// Its place goes at once.
+  void forget(const Guest& guest) {
+    if (is_owner(*guest)) removals_.insert(guest->wanted.id);
+    ring();
+  }
+
+  /// Not of one that was sent away because the place is another's.
+  bool is_owner(const StoreGuest& guest) const {
+    if (guest.wanted.id.empty()) return false;
+    const auto found = store_->now().line().find(guest.wanted.id);
+    return !found || found->uid == guest.wanted.uid;
+  }
+
+  void send(const Guest& guest, std::string_view words) { guests_->send(guest, words); }
+
+  asio::io_context& loop_;
+  std::function<void(const std::string&)> log_;
+  StorePlace place_;
+  std::shared_ptr<StoreLimits> limits_;
+  std::shared_ptr<StoreGuests> guests_;
+  Timer bell_;  ///< rings for a round
+  bool is_rung_ = false;
+  std::shared_ptr<StoreReading> store_;
+  std::unique_ptr<StorePresence> presence_;
+  JoinPatience patience_;
+  StoreTelling::Show show_;
+  std::unique_ptr<StoreTelling> telling_;
+  std::string fault_;                            ///< why the store does not answer; "": it does
+  Instant needed_{};                             ///< what the store has, by somebody here
+  std::set<std::string, std::less<>> removals_;  ///< ids of tickets whose waiters have gone
+  std::map<std::string, Instant, std::less<>> silent_since_;
+  bool has_swept_ = false;  ///< once is enough where nobody waits
+  Instant began_ = std::chrono::steady_clock::now();
+  Instant sweep_at_ = began_ + kComingBack;
+};
+
+StoreAgent::StoreAgent(asio::io_context& loop, std::function<void(const std::string&)> log)
+    : body_(std::make_shared<Body>(loop, std::move(log))) {}
+StoreAgent::~StoreAgent() = default;
+
+void StoreAgent::show_line_to(std::function<void(std::vector<LabStanding>)> show) {
+  body_->show_line_to(std::move(show));
+}
+
+Result<void> StoreAgent::start(StorePlace place) {
+  return body_->start(std::move(place));
+}
+
+}  // namespace berth::serve

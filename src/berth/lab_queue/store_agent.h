@@ -1,0 +1,36 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "berth/base/error.h"
+#include "berth/lab_queue/model/lab_line.h"
+#include "berth/lab_queue/store_place.h"
+
+namespace berth::serve {
+
+/// Keeps the requests of this machine in the line of the lab, which is in etcd, and tells each request which
+/// hosts it may join (docs/store-protocol.md). A request lasts as long as the connection on which it was
+/// made. All of it happens on the loop. If the store is down, no request loses its place.
+class StoreAgent {
+ public:
+  /// `log`: a line for the admin.
+  StoreAgent(boost::asio::io_context& loop, std::function<void(const std::string&)> log);
+  ~StoreAgent();
+
+  /// Tells the line of the lab whenever it has changed, at most once a second: the first ones who stand in
+  /// the own line of a host. To be called once, before start().
+  void show_line_to(std::function<void(std::vector<LabStanding>)> show);
+  /// Starts the agent of the store. Error: `failure` if its socket cannot be made. To be called once, before
+  /// the loop runs.
+  Result<void> start(StorePlace place);
+
+ private:
+  class Body;
+  std::shared_ptr<Body> body_;
+};
+
+}  // namespace berth::serve

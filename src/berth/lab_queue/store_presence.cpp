@@ -1,0 +1,71 @@
+// As in http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
+#include "berth/lab_queue/store_presence.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/base/printable.h"
+#include "berth/base/version.h"
+#include "berth/lab_queue/lab_store.h"
+#include "berth/lab_queue/store_admin.h"
+
+namespace berth::serve {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kPresence = 30s;
+constexpr auto kRenewal = 10s;
+
+}  // namespace
+
+StoreReading::Promised<void> StorePresence::keep() {
+  const Instant now = std::chrono::steady_clock::now();
+  if (is_there() && now < renewal_) co_return Result<void>();
+  if (is_there()) {
+    std::string path = "/v3/lease/keepalive";
+    std::string body = render::lease_renewal_json(lease_);
+    const auto answer = co_await store_->ask(std::move(path), std::move(body));
+    if (!answer) co_return std::unexpected(answer.error());
+    const auto renewed = render::read_renewed_lease(*answer);
+    renewal_ = now + kRenewal;
+    if (renewed) store_->is_at(renewed->revision);
+    if (renewed) compaction_.is_at(renewed->revision, now);
+    if (renewed && renewed->ttl_s > 0) co_return co_await let_forget(now);
+    lease_.clear();
+  }
+  std::string path = "/v3/lease/grant";
+  std::string body = render::lease_grant_json(std::chrono::seconds(kPresence).count());
+  const auto answer = co_await store_->ask(std::move(path), std::move(body));
+  if (!answer) co_return std::unexpected(answer.error());
+  const auto granted = render::read_granted_lease(*answer);
+  if (!granted) co_return std::unexpected(granted.error());
+  render::StoreChange presence;
+  presence.puts.push_back({key_of(kLabPresence, name_), std::string(version()), granted->id});
+  const auto put = co_await store_->change(std::move(presence));
+  if (!put) co_return std::unexpected(put.error());
+  lease_ = granted->id;
+  renewal_ = now + kRenewal;
+  co_return Result<void>();
+}
+
+/// What etcd keeps of its past would fill its room.
+StoreReading::Promised<void> StorePresence::let_forget(Instant now) {
+  const auto revision = compaction_.due(now);
+  if (!revision) co_return Result<void>();
+  std::string path = "/v3/kv/compaction";
+  std::string body = render::store_compaction_json(*revision);
+  const auto answer = co_await store_->ask(std::move(path), std::move(body));
+  if (!answer) co_return std::unexpected(answer.error());
+  // Each agent says so, and the first one is obeyed.
+  const std::string fault = render::forgetting_fault(*answer);
+  if (!fault.empty() && fault != forgetting_fault_)
+    log_(fmt::format(
+        "the store does not forget old changes, and its file grows: {}; look at `berth store doctor`",
+        printable(fault)));
+  forgetting_fault_ = fault;
+  co_return Result<void>();
+}
+
+}  // namespace berth::serve

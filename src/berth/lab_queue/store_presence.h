@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "berth/base/error.h"
+#include "berth/lab_queue/compaction.h"
+#include "berth/lab_queue/store_reading.h"
+
+namespace berth::serve {
+
+/// That this machine is there, which the store has under a lease of etcd that is renewed; nothing else is
+/// under a lease. With each renewal the agent learns how far the store has come, and when it may forget.
+class StorePresence {
+ public:
+  using Instant = std::chrono::steady_clock::time_point;
+
+  /// `name`: of this machine in the store. `log`: a line for the admin.
+  StorePresence(std::shared_ptr<StoreReading> store, std::string name,
+                std::function<void(const std::string&)> log)
+      : store_(std::move(store)), name_(std::move(name)), log_(std::move(log)) {}
+
+  /// Renews it if that is due. Error: `failure`; the store has not answered.
+  StoreReading::Promised<void> keep();
+  /// The store has none of ours any more.
+  void is_lost() { lease_.clear(); }
+  bool is_there() const { return !lease_.empty(); }
+  Instant renewal() const { return renewal_; }
+
+ private:
+  StoreReading::Promised<void> let_forget(Instant now);
+
+  std::shared_ptr<StoreReading> store_;
+  std::string name_;
+  std::function<void(const std::string&)> log_;
+  std::string lease_;
+  Compaction compaction_;
+  std::string forgetting_fault_;  ///< as it was logged; "": it does forget
+  Instant renewal_{};
+};
+
+}  // namespace berth::serve

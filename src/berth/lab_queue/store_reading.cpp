@@ -1,0 +1,201 @@
+// As in http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
+#include "berth/lab_queue/store_reading.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/net/keep_going.h"
+#include "berth/sys/random_word.h"
+
+namespace berth::serve {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kWatchPatience = 3000ms;  // until it has begun
+constexpr auto kBetweenWatches = 1s;
+constexpr auto kLongAsleep = 24h;
+constexpr std::size_t kKeysOfPage = 500;
+constexpr auto kPagePatience = 20s;
+constexpr auto kLongestPause = 5s;  // presence has to be renewed in time
+constexpr std::size_t kLongestNews = 64U << 20U;
+
+}  // namespace
+
+StoreReading::StoreReading(asio::io_context& loop, const StorePlace& place, std::function<void()> rung)
+    : loop_(loop),
+      rung_(std::move(rung)),
+      sharing_(client_sharing(loop)),
+      client_(loop, sharing_, place),
+      need_(loop) {}
+
+void StoreReading::start() {
+  keep_going(loop_, shared_from_this(), watch);
+}
+
+StoreReading::Promised<std::string> StoreReading::ask(std::string path, std::string body,
+                                                      std::chrono::milliseconds patience) {
+  auto answer = co_await client_.ask(path, body, patience);
+  if (!answer) is_in_doubt_ = true;
+  co_return answer;
+}
+
+StoreReading::Promised<render::ChangeAnswer> StoreReading::change(render::StoreChange wanted) {
+  std::string path = "/v3/kv/txn";
+  std::string body = render::store_change_json(wanted);
+  const auto answer = co_await ask(std::move(path), std::move(body));
+  if (!answer) co_return std::unexpected(answer.error());
+  auto read = render::read_change_answer(*answer);
+  if (read && !read->made) is_torn_ = true;
+  if (read && read->made) mirror_.made_here(wanted, read->revision);
+  co_return read;
+}
+
+StoreReading::Promised<render::StoredRange> StoreReading::read(std::string body,
+                                                               std::chrono::milliseconds patience) {
+  std::string path = "/v3/kv/range";
+  const auto answer = co_await ask(std::move(path), std::move(body), patience);
+  if (!answer) co_return std::unexpected(answer.error());
+  co_return render::read_stored(*answer);
+}
+
+StoreReading::Promised<StoreReading::Found> StoreReading::find_store() {
+  const std::string body = render::one_key_json(kMarkOfStore);
+  const auto found = co_await read(body);
+  if (!found) co_return std::unexpected(found.error());
+  if (!found->values.empty()) co_return Found{found->values.front().value, found->revision};
+  auto mark = sys::random_word();
+  if (!mark) co_return std::unexpected(mark.error());
+  render::StoreChange first;
+  first.conditions = {{std::string(kMarkOfStore), 0}};
+  first.puts.push_back({std::string(kMarkOfStore), *std::move(mark)});
+  const auto made = co_await change(std::move(first));
+  if (!made) co_return std::unexpected(made.error());
+  // Whoever has put it there, it is none that is known here.
+  co_return Found{};
+}
+
+void StoreReading::is_at(std::uint64_t revision) {
+  // What is new in the store may still be on its way here; what was new the last time is not.
+  has_missed_ = has_missed_ || expected_ > mirror_.revision();
+  expected_ = revision;
+}
+
+StoreReading::Promised<bool> StoreReading::be_current(bool ask) {
+  if (!pages_.values.empty()) co_return co_await read_page();
+  const bool is_doubtful = is_in_doubt_ || is_torn_ || has_missed_ || !mirror_.is_whole();
+  if (!ask && !is_doubtful) co_return true;
+  const auto found = co_await find_store();
+  if (!found) co_return std::unexpected(found.error());
+  const bool is_known =
+      mirror_.is_whole() && found->mark == mirror_.mark() && found->revision >= mirror_.revision();
+  if (!is_known || is_torn_) co_return co_await read_page();
+  is_in_doubt_ = false;
+  if (std::exchange(has_missed_, false)) co_return co_await look_for_missed();
+  co_return true;
+}
+
+/// Something has changed in the store of which the watch has said nothing. It may be somebody else's key.
+StoreReading::Promised<bool> StoreReading::look_for_missed() {
+  const std::string body = render::changed_since_json(kAllOfLab, mirror_.revision());
+  const auto found = co_await read(body);
+  if (!found) co_return std::unexpected(found.error());
+  if (!mirror_.agrees(*found)) co_return co_await read_page();
+  mirror_.is_current_at(found->revision);
+  co_return true;
+}
+
+// All at once would be one answer of many MB. Where many agents read at once, as after an end of the store,
+// each leaves it four times as long to the others as it has needed.
+StoreReading::Promised<bool> StoreReading::read_page() {
+  const bool is_first = pages_.values.empty();
+  const std::string from = is_first ? std::string(kAllOfLab) : pages_.values.back().key + '\0';
+  const std::string body = render::page_json(kAllOfLab, from, kKeysOfPage, is_first ? 0 : pages_.revision);
+  const auto asked = std::chrono::steady_clock::now();
+  auto page = co_await read(body, kPagePatience);
+  const auto took = std::chrono::steady_clock::now() - asked;
+  if (!page) {
+    pages_ = {};
+    co_return std::unexpected(page.error());
+  }
+  if (is_first) pages_.revision = page->revision;
+  const bool is_last = page->count <= page->values.size();
+  std::ranges::move(page->values, std::back_inserter(pages_.values));
+  if (!is_last) {
+    Timer pause(loop_);
+    pause.expires_after(std::min<std::chrono::nanoseconds>(4 * took, kLongestPause));
+    co_await pause.async_wait(kAwait);
+    co_return false;
+  }
+  mirror_.read(std::exchange(pages_, {}));
+  is_torn_ = is_in_doubt_ = has_missed_ = false;
+  expected_ = 0;
+  begin_watch_anew();
+  co_return true;
+}
+
+void StoreReading::forget() {
+  if (!mirror_.is_whole()) return;
+  mirror_.forget();
+  begin_watch_anew();
+}
+
+void StoreReading::use_next_member() {
+  client_.use_next_member();
+}
+
+void StoreReading::begin_watch_anew() {
+  if (watched_) {
+    is_watch_to_begin_anew_ = true;
+    watched_->hang_up();
+  }
+  need_.cancel();
+}
+
+asio::awaitable<void, Executor> StoreReading::watch(std::shared_ptr<StoreReading> self) {
+  while (true) {
+    if (!self->mirror_.is_whole()) {
+      self->need_.expires_after(kLongAsleep);
+      co_await self->need_.async_wait(kAwait);
+      continue;
+    }
+    self->watched_ = std::make_unique<Client>(self->loop_, self->sharing_, self->member());
+    const std::string path = "/v3/watch";
+    const std::string body = render::changes_with_prefix_json(kAllOfLab, self->mirror_.revision() + 1);
+    std::function<void(std::string_view)> heard = [&self](std::string_view text) { self->hear(text); };
+    self->input_.clear();
+    const Error end = co_await self->watched_->follow(path, body, kWatchPatience, std::move(heard));
+    self->watched_.reset();
+    if (std::exchange(self->is_watch_to_begin_anew_, false)) continue;
+    self->is_in_doubt_ = true;
+    self->rung_();
+    Timer pause(self->loop_);
+    pause.expires_after(kBetweenWatches);
+    co_await pause.async_wait(kAwait);
+  }
+}
+
+void StoreReading::hear(std::string_view text) {
+  const std::size_t known = input_.size();
+  input_ += text;
+  bool is_news = false;
+  std::size_t done = 0;
+  for (std::size_t end = input_.find('\n', known); end != std::string::npos; end = input_.find('\n', done)) {
+    const auto news = render::read_store_news(std::string_view(input_).substr(done, end - done));
+    done = end + 1;
+    // Without its right to read, as after an end of etcd, it says so and ends.
+    if (!news) return watched_->hang_up();
+    is_torn_ = is_torn_ || news->has_ended;
+    mirror_.hear(*news);
+    is_news = is_news || !news->changes.empty();
+  }
+  input_.erase(0, done);
+  if (is_torn_ || input_.size() > kLongestNews) watched_->hang_up();
+  if (is_news || is_torn_) rung_();
+}
+
+}  // namespace berth::serve

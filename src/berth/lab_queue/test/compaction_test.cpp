@@ -1,0 +1,55 @@
+#include "berth/lab_queue/compaction.h"
+
+#include <doctest/doctest.h>
+
+namespace berth::serve::compaction_test {
+namespace {
+
+using namespace std::chrono_literals;
+using Instant = Compaction::Instant;
+
+constexpr auto kRenewal = 10s;
+
+TEST_CASE("once an hour all is forgotten but the last hour") {
+  Compaction compaction;
+  Instant now{};
+  std::uint64_t revision = 1;
+  int times = 0;
+  for (const Instant end = now + 24h; now < end; now += kRenewal) {
+    compaction.is_at(++revision, now);
+    const auto due = compaction.due(now);
+    if (!due) continue;
+    ++times;
+    const auto kept = (revision - *due) * kRenewal;
+    CHECK(kept >= 1h);
+    CHECK(kept <= 1h + 6min);
+  }
+  CHECK(times >= 21);
+  CHECK(times <= 23);
+}
+
+TEST_CASE("an agent that has just started, or has heard nothing, lets nothing be forgotten") {
+  Compaction compaction;
+  CHECK(!compaction.due(Instant{} + 24h));
+  compaction.is_at(7, Instant{} + 24h);
+  CHECK(!compaction.due(Instant{} + 25h));
+}
+
+TEST_CASE("after a silence what was heard before it is forgotten, and no more") {
+  Compaction compaction;
+  compaction.is_at(7, Instant{});
+  compaction.is_at(900, Instant{} + 9h);
+  CHECK(compaction.due(Instant{} + 9h) == 7);
+  CHECK(!compaction.due(Instant{} + 9h));
+}
+
+TEST_CASE("what is known of a store that was wiped says nothing of the new one") {
+  Compaction compaction;
+  compaction.is_at(900, Instant{});
+  compaction.is_at(3, Instant{} + 90min);
+  CHECK(!compaction.due(Instant{} + 3h));
+  CHECK(compaction.due(Instant{} + 4h) == 3);
+}
+
+}  // namespace
+}  // namespace berth::serve::compaction_test

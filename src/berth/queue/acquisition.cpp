@@ -1,0 +1,602 @@
+#include "berth/queue/acquisition.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/base/units.h"
+#include "berth/queue/lineup.h"
+#include "berth/verdict/device_memory.h"
+#include "berth/verdict/limits.h"
+
+namespace berth::acquisition {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+// Somebody who takes and gives back a lock at once (a test by another tool) is no reason to refuse.
+constexpr int kAttempts = 5;
+constexpr milliseconds kBetweenAttempts = 3ms;
+// No event tells that memory is back, or that a condition on a reading holds: so the first in line looks
+// again and again.
+constexpr milliseconds kDrainingTick = 250ms;
+constexpr milliseconds kReadingTick = 2s;
+constexpr milliseconds kOriginalsTick = 2s;
+// A driver that fails for all works again for all, mostly soon: until then nobody passes. One that fails for
+// a single request (its container lost its access) shall not keep the others waiting.
+constexpr milliseconds kKeepsOthersWaiting = 60s;
+// How long nothing must have happened before the last look that comes before a long sleep.
+constexpr milliseconds kSettleTime = 20ms;
+// After an event that a look did not explain, the locks mostly end within a moment: the next job need not
+// wait for all of the quiet time. It comes before that, and not instead.
+constexpr milliseconds kFirstPause = 1ms;
+constexpr int kLooksAfterRing = 2;
+constexpr milliseconds kFirstDeafness = 20ms;
+// Others decide within a moment each. Whoever may not wait gives a crowd of them their time.
+constexpr milliseconds kGateMoment = 2s;
+
+// What is kept for somebody may be lent until then, to whoever gives it back in time, or be given to somebody
+// who comes later and has less.
+bool lets_others_pass(const State& state) {
+  return state.facts.policy.line.lets_others_pass();
+}
+
+bool is_in_fair_order(const State& state) {
+  return state.standing.ticket.turn.has_value();
+}
+
+const Behind* behind(const State& state) {
+  return std::get_if<Behind>(&state.plan);
+}
+
+bool is_held_back(const State& state) {
+  const auto* blocked = std::get_if<Blocked>(&state.plan);
+  return blocked != nullptr && blocked->held_back;
+}
+
+bool is_last_attempt(const State& state) {
+  return state.attempt >= kAttempts;
+}
+
+// While the driver fails, a session that was loaded before may fail for ever: by an old library, for example.
+bool asks_driver_anew(const State& state) {
+  return state.wants_new_session || state.hindered_since.has_value();
+}
+
+Action look(const State& state) {
+  return Look{state.ask_for_locks, asks_driver_anew(state)};
+}
+
+Action look_once_more(State& state) {
+  ++state.attempt;
+  return look(state);
+}
+
+// Something has happened, or may have: what was tried before says nothing now.
+Action look_anew(State& state) {
+  state.attempt = 1;
+  state.by_tick = false;
+  state.ask_for_locks = false;
+  state.refused.clear();
+  return look(state);
+}
+
+Action ask_names(const State& state) {
+  AskNames names;
+  for (const std::vector<Ticket>* tickets : {&state.judged.tickets, &state.judged.ended}) {
+    for (const Ticket& ticket : *tickets) names.uids.insert(ticket.uid);
+  }
+  return names;
+}
+
+bool is_locked_by_original(const State& state, const std::string& uuid) {
+  const auto& locked = state.facts.locked_by_originals;
+  return std::ranges::find(locked, uuid) != locked.end();
+}
+
+// What has no event.
+milliseconds look_period(const State& state) {
+  milliseconds period = state.patience.tick;
+  for (const Verdict& verdict : state.standing.verdicts) {
+    if (verdict.failed == Clause::not_draining || verdict.failed == Clause::no_hidden_holder)
+      period = std::min(period, kDrainingTick);
+    if (verdict.failed == Clause::thresholds || verdict.failed == Clause::within_limit)
+      period = std::min(period, kReadingTick);
+    if (verdict.failed == Clause::not_leased && is_locked_by_original(state, verdict.uuid))
+      period = std::min(period, kOriginalsTick);
+  }
+  return period;
+}
+
+template <class IsMeant>
+std::vector<TicketId> leases_of(const Ledger& ledger, IsMeant is_meant) {
+  std::vector<TicketId> found;
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.phase == TicketPhase::granted && std::ranges::any_of(ticket.devices, is_meant))
+      found.push_back(ticket.id);
+  }
+  return found;
+}
+
+/// Whose holders are to look whether they end for me. They decide it by the whole line.
+std::vector<TicketId> asked_to_yield(const State& state) {
+  if (state.request.yield_s || is_held_back(state)) return {};
+  const auto is_mine = [&](const std::string& uuid) { return is_candidate(state.standing.ticket, uuid); };
+  std::vector<TicketId> asked = leases_of(state.ledger, is_mine);
+  std::erase_if(asked, [&](TicketId id) {
+    const Ticket* lease = find_ticket(state.ledger, id);
+    return !lease->yield_s || lease->ending;
+  });
+  return asked;
+}
+
+std::vector<std::uint32_t> outsiders(const State& state) {
+  std::vector<std::uint32_t> pids;
+  for (const Verdict& verdict : state.standing.verdicts) {
+    if (verdict.failed != Clause::no_outsider) continue;
+    for (const Culprit& culprit : verdict.culprits) pids.push_back(culprit.pid);
+  }
+  return pids;
+}
+
+// First of its rivals. Leases and device locks ring when they end; so does the exit of an outsider.
+//
+// The kernel tells of a close before it ends the locks that go with it, so a look that follows an event at
+// once, or that came just before the watch, may still have seen them: one more, after a quiet moment, before
+// a long sleep.
+Action sleep_until_released(State& state, milliseconds left) {
+  const Ticket& mine = state.standing.ticket;
+  const auto is_mine = [&](const std::string& uuid) { return is_candidate(mine, uuid); };
+  SleepUntilReleased sleep{mine.candidates, leases_of(state.ledger, is_mine), {}, {}, asked_to_yield(state)};
+  state.is_pausing = !state.settled;
+  state.session_is_old = true;
+  if (state.is_pausing) {
+    // An outsider that has exited and is still listed would end each such moment.
+    sleep.period = std::min(left, state.pause);
+  } else {
+    sleep.processes = outsiders(state);
+    sleep.period = std::min(left, look_period(state));
+  }
+  return sleep;
+}
+
+// If only the lock of an original keeps a device from us, no rival before us looks after that device.
+bool watches_original(const State& state, const Behind& me) {
+  return std::ranges::any_of(me.unguarded,
+                             [&](const std::string& uuid) { return is_locked_by_original(state, uuid); });
+}
+
+// A thousand waiters that look up every few seconds would be a load. Who has many before it may notice late
+// that the one right before it is stopped.
+Action sleep_behind(State& state, const Behind& me, milliseconds now, milliseconds left) {
+  state.settled = false;
+  state.session_is_old = false;  // it ends with this sleep
+  milliseconds period = state.far_back ? state.patience.far_tick : state.patience.tick;
+  // As for the first in line: the locks may end a moment after the event.
+  state.is_pausing = state.looks_after_ring > 0;
+  if (state.is_pausing) period = state.looks_after_ring-- == kLooksAfterRing ? kFirstPause : kSettleTime;
+  const bool is_deaf = now < state.deaf_until;
+  if (is_deaf) period = std::min(period, state.deaf_until - now);
+  if (watches_original(state, me)) period = std::min(period, kOriginalsTick);
+  const auto is_unguarded = [&](const std::string& uuid) {
+    return std::ranges::find(me.unguarded, uuid) != me.unguarded.end();
+  };
+  SleepBehind sleep{.rival = me.rival,
+                    .period = std::min(left, period),
+                    .watched = {me.rival},
+                    .uuids = me.unguarded,
+                    .leases = leases_of(state.ledger, is_unguarded),
+                    .bell = lets_others_pass(state) && !is_deaf,
+                    .asked = asked_to_yield(state)};
+  sleep.watched.insert(sleep.watched.end(), state.passed_over.begin(), state.passed_over.end());
+  return sleep;
+}
+
+// Who waits behind somebody has last looked when it joined, perhaps hours ago. Before it gives up it looks
+// once more, and takes what is free by now.
+Action refuse_by_facts_of_now(State& state) {
+  if (behind(state) == nullptr || std::exchange(state.looked_last, true)) return Refuse{};
+  return look_anew(state);
+}
+
+// No event tells that a driver works again.
+Action sleep_until_driver_works(const State& state, milliseconds left) {
+  const milliseconds period = std::min(left, state.far_back ? state.patience.far_tick : state.patience.tick);
+  if (!state.joined_at) return Pause{period};
+  return SleepUntilReleased{state.standing.ticket.candidates, {}, {}, period};
+}
+
+Action give_up_hindered(const State& state) {
+  const std::string waited = duration_for_people(*state.patience.limit);
+  return Fail{{ErrorCode::timed_out, fmt::format("gave up after {}: {}", waited, state.standing.hindrance)}};
+}
+
+Action sleep(State& state, milliseconds now) {
+  const milliseconds waited = now - state.joined_at.value_or(now);
+  state.standing.waited = std::chrono::duration_cast<std::chrono::seconds>(waited);
+  const milliseconds left = state.patience.limit ? *state.patience.limit - now : milliseconds::max();
+  if (left <= 0ms && state.hindered_since) return give_up_hindered(state);
+  if (left <= 0ms) return refuse_by_facts_of_now(state);
+  if (state.hindered_since) return sleep_until_driver_works(state, left);
+  if (const Behind* me = behind(state)) return sleep_behind(state, *me, now, left);
+  return sleep_until_released(state, left);
+}
+
+Result<void> see_how_it_stands(State& state) {
+  Standing& standing = state.standing;
+  BERTH_LET(standing.verdicts, judge(state.request, state.ledger, state.facts));
+  const auto before = rivals_before(standing.ticket, state.ledger, state.passed_over);
+  standing.position = 1 + before.size() + state.ledger.unread;
+  standing.behind.reset();
+  if (behind(state) != nullptr && !before.empty()) standing.behind = *before.back();
+  standing.ticket.held_back = is_held_back(state);
+  standing.starts_at_s.reset();
+  standing.fills_gap_until_s.reset();
+  if (standing.ticket.held_back) return {};
+  // If there are tickets ahead that were not read, nobody can say when this one starts.
+  if (state.ledger.unread > 0) return {};
+  const auto starts = expected_starts(state.ledger, state.facts, state.judged_at, state.passed_over);
+  note_start(standing, before, starts, state.facts.booted_at_s);
+  return {};
+}
+
+// To say why, neither a ticket nor the gate is needed.
+Action give_up_for_ever(State& state, Error reason) {
+  if (reason.code != ErrorCode::impossible) return Fail{std::move(reason)};
+  state.judged = state.ledger;
+  state.plan = Blocked{};
+  state.gives_up = true;
+  return ask_names(state);
+}
+
+// Whoever has a place in line would lose it for what is mostly over in a moment.
+bool has_place_in_line(const State& state) {
+  return state.patience.wait && (state.joined_at || state.patience.stands_again);
+}
+
+Action wait_for_driver(State& state, milliseconds now, std::string why) {
+  // It needs no driver before its turn.
+  if (behind(state) != nullptr) return sleep(state, now);
+  if (!state.hindered_since) state.hindered_since = now;
+  state.standing.hindrance = std::move(why);
+  state.settled = state.is_pausing = state.facts_are_old = state.only_the_order = false;
+  const bool lets_pass = now - *state.hindered_since >= kKeepsOthersWaiting;
+  if (lets_pass && state.joined_at && !is_held_back(state)) return Decide{};
+  return sleep(state, now);
+}
+
+void driver_works(State& state) {
+  if (asks_driver_anew(state)) state.session_is_old = false;
+  state.wants_new_session = false;
+  state.hindered_since.reset();
+  state.standing.hindrance.clear();
+}
+
+// Whether it is a matter of the driver, or of all its devices, that the request cannot be satisfied.
+bool is_bad_day(const State& state, const Snapshot& snapshot) {
+  const auto is_mine = [&](const Device& device) {
+    return !state.joined_at || is_candidate(state.standing.ticket, device.uuid);
+  };
+  const auto is_silent = [&](const Device& device) {
+    return is_mine(device) && device.state == DeviceState::unresponsive;
+  };
+  const auto works = [&](const Device& device) { return is_mine(device) && device.state == DeviceState::ok; };
+  return std::ranges::any_of(snapshot.devices, is_silent) || std::ranges::none_of(snapshot.devices, works);
+}
+
+// What happened, one by one.
+
+Action on(State& state, milliseconds, Begun) {
+  return look(state);
+}
+
+Action on(State& state, milliseconds now, Looked seen) {
+  const auto possible = check_possible(state.request, seen.facts);
+  const bool allowed = !seen.facts.limits || !is_never_allowed(*seen.facts.limits, state.request);
+  if (!possible && allowed && has_place_in_line(state) && is_bad_day(state, seen.facts.snapshot))
+    return wait_for_driver(state, now, possible.error().message);
+  driver_works(state);
+  state.facts = std::move(seen.facts);
+  state.ledger = std::move(seen.ledger);
+  state.noted = std::move(seen.noted);
+  state.only_the_order = false;
+  auto& locked = state.facts.foreign_locks;
+  locked.insert(locked.end(), state.refused.begin(), state.refused.end());
+  if (!possible) return give_up_for_ever(state, possible.error());
+  if (state.joined_at) return Decide{};
+  auto could_use = candidates(state.request, state.facts);
+  if (!could_use) return Fail{could_use.error()};
+  return Join{*std::move(could_use)};
+}
+
+Action on(State& state, milliseconds now, LookFailed failed) {
+  if (failed.by_driver && has_place_in_line(state))
+    return wait_for_driver(state, now, std::move(failed.error.message));
+  return Fail{std::move(failed.error)};
+}
+
+Action after_conflict(State& state, const Conflict& conflict) {
+  state.ask_for_locks = true;
+  if (!is_last_attempt(state)) return Pause{kBetweenAttempts};
+  // The kernel does not show every lock, as in another pid namespace: on without this device, for now.
+  state.refused.insert(conflict.uuid);
+  state.attempt = 1;
+  return look(state);
+}
+
+// Whether it would be my turn if nothing but leases kept a device from me. What else does only the driver
+// knows.
+bool may_be_my_turn(const State& state) {
+  const TicketId me = state.standing.ticket.id;
+  Line line = lineup_of(state.judged, state.facts, state.judged_at, state.passed_over).line;
+  std::erase_if(line.holds, [](const Hold& hold) { return hold.owner == TicketId{}; });
+  const std::vector<Turn> turns = schedule(line, state.facts.policy.line);
+  const auto mine = std::ranges::find(line.wishes, me, &Wish::id) - line.wishes.begin();
+  return mine < std::ssize(turns) && std::holds_alternative<StartsNow>(turns[static_cast<std::size_t>(mine)]);
+}
+
+// A decision by old facts. Who was woken may also find that it is somebody else's turn, and rings him.
+bool needs_new_facts(const State& state, bool by_tick) {
+  if (behind(state) == nullptr) return true;
+  if (!lets_others_pass(state) || !is_any_unleased(state.judged, state.facts.snapshot)) return false;
+  return !by_tick || may_be_my_turn(state);
+}
+
+Action on(State& state, milliseconds now, const LeftGate& left) {
+  if (!state.joined_at) state.joined_at = now;
+  state.far_back = left.far_back;
+  if (std::holds_alternative<Taken>(left.decided)) return Grant{};
+  if (const auto* conflict = std::get_if<Conflict>(&left.decided)) return after_conflict(state, *conflict);
+  if (std::holds_alternative<Withdrawn>(left.decided)) {
+    state.gives_up = true;
+  } else if (state.only_the_order) {
+    // The rival no longer waits. Another one may be in front of us now: to sleep behind that one we need not
+    // ask the driver.
+    if (needs_new_facts(state, std::exchange(state.by_tick, false))) return look_anew(state);
+  } else if (state.facts_are_old) {
+    return look_once_more(state);
+  }
+  return ask_names(state);
+}
+
+Action on(State& state, milliseconds, Paused) {
+  return state.hindered_since ? look_anew(state) : look_once_more(state);
+}
+
+Action on(State& state, milliseconds now, const Named& names) {
+  state.ledger = std::move(state.judged);
+  for (std::vector<Ticket>* tickets : {&state.ledger.tickets, &state.ledger.ended}) {
+    for (Ticket& ticket : *tickets) {
+      if (const auto name = names.users.find(ticket.uid); name != names.users.end())
+        ticket.user = name->second;
+    }
+  }
+  if (const auto seen = see_how_it_stands(state); !seen) return Fail{seen.error()};
+  if (state.gives_up) return Refuse{};
+  // Whoever has just joined frees nothing for those who are there already.
+  const bool has_news = std::exchange(state.may_free_others, false) || behind(state) == nullptr;
+  if (has_news && lets_others_pass(state) && is_any_unleased(state.ledger, state.facts.snapshot))
+    return ReadLine{is_in_fair_order(state)};
+  return sleep(state, now);
+}
+
+Action ring(State& state, milliseconds now) {
+  std::vector<TicketId> others =
+      who_starts(state.line, state.facts, state.line_read_at, state.unheard, state.standing.ticket.id);
+  std::erase_if(others, [&](TicketId id) { return state.rung.contains(id); });
+  if (others.empty()) return sleep(state, now);
+  state.rung.insert(others.begin(), others.end());
+  return Ring{std::move(others)};
+}
+
+Action on(State& state, milliseconds now, LineRead read) {
+  state.line = std::move(read.ledger);
+  state.line_read_at = read.boot;
+  state.rung.clear();
+  state.unheard = std::move(read.stopped);
+  return ring(state, now);
+}
+
+Action on(State& state, milliseconds now, const Rang& rang) {
+  if (rang.stopped.empty()) return sleep(state, now);
+  state.unheard.insert(rang.stopped.begin(), rang.stopped.end());
+  return ring(state, now);
+}
+
+bool yields_to_a_later_one(const State& state) {
+  const Behind* me = behind(state);
+  if (me == nullptr || !state.standing.ticket.yield_s || me->rival < state.standing.ticket.id) return false;
+  const Ticket* rival = find_ticket(state.ledger, me->rival);
+  return rival != nullptr && !rival->yield_s;
+}
+
+// One that came later, does not yield, and could start by what the last look saw.
+std::optional<TicketId> later_one_that_could_start(const State& state) {
+  const TicketId me = state.standing.ticket.id;
+  for (const TicketId id : who_starts(state.ledger, state.facts, state.judged_at, state.passed_over, me)) {
+    const Ticket* ticket = find_ticket(state.ledger, id);
+    if (me < id && ticket != nullptr && !ticket->yield_s) return id;
+  }
+  return std::nullopt;
+}
+
+// Nobody tells of a waiter that is stopped, or goes on: each sleeper looks at the one ahead of it, and at
+// those that it has passed over.
+Action on(State& state, milliseconds now, const Ticked& tick) {
+  state.far_back = tick.far_back;
+  const auto is_passed_over = [&](TicketId id) { return tick.passed_over.contains(id); };
+  const Behind* me = behind(state);
+  if (yields_to_a_later_one(state)) {
+    // One that could start and does not from one tick to the next is an older program: it knows nothing of
+    // yielding, and waits for this ticket. So this ticket joins anew, behind him.
+    const auto kept = tick.leases_changed ? std::nullopt : later_one_that_could_start(state);
+    if (kept && std::exchange(state.kept_waiting, kept) == kept) {
+      state.only_the_order = true;
+      return Join{state.standing.ticket.candidates};
+    }
+    state.kept_waiting = kept;
+    if (kept || tick.leases_changed) return look_anew(state);
+  }
+  const bool looks_for_itself = me != nullptr && !me->unguarded.empty();
+  // In the fair order nobody tells us when one whose turn is before ours gives up.
+  const bool has_to_look = tick.leases_changed || is_in_fair_order(state);
+  // Nor does anybody else tell the one whose turn comes by that.
+  if (is_in_fair_order(state) && looks_for_itself) state.may_free_others = true;
+  if (state.is_pausing || (has_to_look && looks_for_itself)) return look_anew(state);
+  if (me != nullptr && watches_original(state, *me)) return look_anew(state);
+  const bool is_order_new =
+      (me != nullptr && is_passed_over(me->rival)) || !std::ranges::all_of(state.passed_over, is_passed_over);
+  // A bell may not have been heard: what it would have told is seen here.
+  const bool is_news_lost =
+      lets_others_pass(state) && (tick.leases_changed || is_any_unleased(state.ledger, state.facts.snapshot));
+  if (now >= state.deaf_until + state.patience.tick) state.ring_pause = 0ms;
+  if (!is_order_new && !is_news_lost) return sleep(state, now);
+  state.only_the_order = true;
+  state.by_tick = !is_order_new;
+  return Decide{};
+}
+
+Action on(State& state, milliseconds now, Woken woken) {
+  state.may_free_others = true;
+  if (state.hindered_since) return look_anew(state);
+  if (behind(state) != nullptr) {
+    if (woken == Woken::rung) {
+      state.looks_after_ring = kLooksAfterRing;
+      state.ring_pause = std::clamp(2 * state.ring_pause, kFirstDeafness, state.patience.tick);
+      state.deaf_until = now + state.ring_pause;
+      return look_anew(state);
+    }
+    state.only_the_order = true;
+    return Decide{};
+  }
+  // A moment that an event ends is not quiet: a killed holder makes several.
+  state.settled = woken == Woken::tick && state.is_pausing && state.pause == kSettleTime;
+  if (woken != Woken::not_asleep)
+    state.pause = woken == Woken::changed && !state.is_pausing ? kFirstPause : kSettleTime;
+  return look_anew(state);
+}
+
+// Whoever comes is counted with those of his user who wait already.
+bool is_counted_in_line(const State& state) {
+  return !state.joined_at && state.patience.wait && !state.patience.stands_again && state.facts.limits &&
+         state.facts.limits->now.waiting;
+}
+
+// Whether those whose tickets were not read could change the answer. They could not if too little is free
+// whoever waits, or those who came before all of them leave too little; and if the rival to sleep behind is
+// nearer than they are, and looks after every device that we wait for.
+bool depends_on_unread(const State& state) {
+  if (state.judged.unread == 0) return false;
+  const Behind* me = behind(state);
+  if (is_counted_in_line(state) || is_in_fair_order(state) || me == nullptr) return true;
+  return me->rival < state.judged.first_unread || !me->unguarded.empty() ||
+         (!me->in_the_way.empty() && !me->front_suffices);
+}
+
+// Whoever knows behind whom to sleep asks who came first: mostly they take what is free.
+ReadOn read_on(const State& state) {
+  const Behind* me = behind(state);
+  const bool front = me != nullptr && state.judged.first_unread < me->rival && me->unguarded.empty() &&
+                     !is_in_fair_order(state);
+  return {lets_others_pass(state) || is_counted_in_line(state), front};
+}
+
+// If a device is free and yet cannot be had, somebody without a ticket may have locked it. The kernel takes
+// some milliseconds to say who, so it is asked only if there is such a device and the user will be told of
+// it.
+bool hides_a_lock(State& state) {
+  if (state.ask_for_locks) return false;
+  if (state.patience.wait && behind(state) != nullptr) return false;
+  const auto verdicts = judge(state.request, state.judged, state.facts);
+  if (!verdicts || std::ranges::none_of(*verdicts, &Verdict::free)) return false;
+  state.ask_for_locks = true;
+  return true;
+}
+
+Take take_choice(const Choice& choice, const State& state) {
+  Take take{choice.uuids, {}, state.judged_at};
+  for (const std::string& uuid : choice.uuids) {
+    const Device* device = find_device(state.facts.snapshot, uuid);
+    take.locks.push_back({uuid, !state.request.shared, state.request.promise_bytes, 0});
+    if (device != nullptr && state.request.shared)
+      take.locks.back().lendable_bytes = lendable_memory(*device).value_or(~std::uint64_t{0});
+    if (device != nullptr && device->mig) take.locks.push_back({device->mig->parent_uuid, false});
+  }
+  return take;
+}
+
+Result<Decision> within_limit_of_line(Decision decision, const State& state) {
+  if (!std::holds_alternative<Stay>(decision) || !is_counted_in_line(state)) return decision;
+  const auto over = over_waiting_limit(*state.facts.limits, state.judged);
+  if (!over) return decision;
+  return fail(ErrorCode::not_now, fmt::format("{}: ask again when one of them has started", *over));
+}
+
+Decision decide_by(State& state, std::int64_t lease_changes) {
+  if (depends_on_unread(state)) return read_on(state);
+  if (state.only_the_order) return Stay{};
+  // The facts may be older than a lease that has come or gone since.
+  const auto* granted = std::get_if<Granted>(&state.plan);
+  if (granted != nullptr) {
+    state.facts_are_old =
+        may_have_ended_on(granted->choice, state.noted, NotedLeases{state.judged, lease_changes});
+    // The driver may have been replaced while it slept: nobody starts with one that an old session still has.
+    state.wants_new_session = state.session_is_old;
+    state.facts_are_old = state.facts_are_old || state.wants_new_session;
+    if (!state.facts_are_old) return take_choice(granted->choice, state);
+  } else {
+    const bool is_old = !same_leases(state.judged, state.ledger) || hides_a_lock(state);
+    state.facts_are_old = is_old && !is_last_attempt(state);
+  }
+  if (state.facts_are_old) return Stay{};
+  if (!state.patience.wait) return Withdraw{};
+  return Stay{is_held_back(state)};
+}
+
+}  // namespace
+
+State begin(Request request, Patience patience) {
+  State state;
+  state.request = std::move(request);
+  state.patience = patience;
+  state.pause = kSettleTime;
+  return state;
+}
+
+Step next(State state, Event event) {
+  Action action =
+      std::visit([&](auto&& what) { return on(state, event.now, std::forward<decltype(what)>(what)); },
+                 std::move(event.what));
+  return {std::move(state), std::move(action)};
+}
+
+Judgement decide(State state, InGate gate) {
+  state.judged = std::move(gate.ledger);
+  state.judged_at = gate.boot;
+  state.passed_over = std::move(gate.stopped);
+  if (state.hindered_since) {
+    state.plan = Blocked{{}, true};
+    return {std::move(state), Stay{true}};
+  }
+  auto planned = plan(state.judged, state.facts, state.request, gate.me, state.passed_over, gate.boot);
+  if (!planned) return {std::move(state), std::unexpected(planned.error())};
+  state.plan = *std::move(planned);
+  if (const Ticket* mine = find_ticket(state.judged, gate.me)) state.standing.ticket = *mine;
+  Result<Decision> decision = within_limit_of_line(decide_by(state, gate.lease_changes), state);
+  return {std::move(state), std::move(decision)};
+}
+
+}  // namespace berth::acquisition
+
+namespace berth {
+
+std::optional<std::chrono::milliseconds> limit_at_gate(const Patience& patience,
+                                                       std::chrono::milliseconds now) {
+  if (!patience.wait) return acquisition::kGateMoment;
+  if (!patience.limit) return std::nullopt;
+  return std::max(*patience.limit - now, acquisition::kGateMoment);
+}
+
+}  // namespace berth

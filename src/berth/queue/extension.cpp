@@ -1,0 +1,40 @@
+#include "berth/queue/extension.h"
+
+#include <algorithm>
+
+namespace berth {
+namespace {
+
+// When a turn comes that nobody who comes later delays. nullopt: no moment is kept for it.
+std::optional<Moment> start_of(const Turn& turn, Moment now) {
+  if (std::holds_alternative<StartsNow>(turn)) return now;
+  const auto* reserved = std::get_if<ReservedFrom>(&turn);
+  return reserved == nullptr ? std::nullopt : std::optional(reserved->from);
+}
+
+}  // namespace
+
+std::optional<Delayed> delayed_by_extension(const Ledger& ledger, const Facts& facts, Moment now,
+                                            const std::set<TicketId>& passed_over, TicketId lease,
+                                            std::int64_t time_s) {
+  Ledger longer = ledger;
+  const auto extended = std::ranges::find(longer.tickets, lease, &Ticket::id);
+  if (extended == longer.tickets.end()) return std::nullopt;
+  extended->time_s = time_s;
+  const Line line = lineup_of(ledger, facts, now, passed_over).line;
+  const auto before = schedule(line, facts.policy.line);
+  const auto after = schedule(lineup_of(longer, facts, now, passed_over).line, facts.policy.line);
+  for (std::size_t at = 0; at < before.size(); ++at) {
+    const auto start = start_of(before[at], now);
+    const auto later = start_of(after[at], now);
+    // What yields has nothing reserved that it could count on.
+    if (!start || line.wishes[at].yields || (later && *later <= *start)) continue;
+    // As the queue tells it. Not known where somebody before it has no time limit.
+    const auto told = expected_starts(ledger, facts, now, passed_over);
+    const auto mine = told.find(line.wishes[at].id);
+    return Delayed{line.wishes[at].id, mine == told.end() ? *start / kSecond : mine->second};
+  }
+  return std::nullopt;
+}
+
+}  // namespace berth

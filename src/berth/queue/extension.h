@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+
+#include "berth/queue/lineup.h"
+
+namespace berth {
+
+/// A waiting request that would start later.
+struct Delayed {
+  TicketId waiter;
+  std::int64_t start_s = 0;  ///< about when it starts now, in seconds of the boot clock
+
+  bool operator==(const Delayed&) const = default;
+};
+
+/// The first request of the queue whose reservation would move to a later time if the lease had this time
+/// limit. nullopt: none would. A site without backfill reserves nothing. Pure.
+std::optional<Delayed> delayed_by_extension(const Ledger& ledger, const Facts& facts, Moment now,
+                                            const std::set<TicketId>& passed_over, TicketId lease,
+                                            std::int64_t time_s);
+
+}  // namespace berth

@@ -1,0 +1,90 @@
+#include "berth/queue/gap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <ranges>
+
+#include "berth/queue/turn_order.h"
+#include "berth/verdict/clauses.h"
+
+namespace berth {
+
+Gap::Gap(const Ticket& mine, const Ledger& ledger, const Facts& facts, const std::set<TicketId>& passed_over,
+         Moment now)
+    : mine_(mine), policy_(facts.policy), lineup_(lineup_of(ledger, facts, now, passed_over, &mine)) {
+  const Line& line = lineup_.line;
+  const std::vector<Turn> turns = policy_.line.backfill
+                                      ? schedule(line, policy_.line)
+                                      : std::vector<Turn>(line.wishes.size(), WaitsBehind{});
+  for (std::size_t at = 0; at < turns.size(); ++at) {
+    for (const Hold& hold : holds_of(line, line.wishes[at], turns[at], policy_.line))
+      kept_.push_back({hold, line.wishes[at].id});
+  }
+}
+
+bool Gap::is_open(const Verdict& verdict) const {
+  std::uint64_t left = verdict.free_bytes.value_or(0);
+  for (const Kept* kept : in_the_way_of(verdict)) {
+    if (kept->hold.whole || !mine_.shared || kept->hold.bytes > left) return false;
+    left -= kept->hold.bytes;
+  }
+  return !mine_.shared || mine_.promise_bytes <= left;
+}
+
+std::vector<TicketId> Gap::owners(const Verdict& verdict) const {
+  std::set<TicketId> owners;
+  for (const Kept* kept : in_the_way_of(verdict)) owners.insert(kept->owner);
+  return {owners.begin(), owners.end()};
+}
+
+std::vector<const Gap::Kept*> Gap::in_the_way_of(const Verdict& verdict) const {
+  const auto at = std::ranges::find(lineup_.uuids, verdict.uuid) - lineup_.uuids.begin();
+  const Wish wish{.id = mine_.id, .length = longest_stay(mine_, policy_)};
+  const auto held =
+      holds_of(lineup_.line, wish, StartsNow{{static_cast<std::size_t>(at)}}, policy_.line).front();
+  std::vector<const Kept*> found;
+  for (const Kept& kept : kept_) {
+    if (meet(kept.hold, held)) found.push_back(&kept);
+  }
+  return found;
+}
+
+Ticket newcomer(const Request& request, std::vector<std::string> candidates, const Ledger& ledger,
+                const Facts& facts) {
+  Ticket ticket;
+  ticket.id = TicketId{std::numeric_limits<std::uint64_t>::max()};
+  ticket.count = request.count;
+  ticket.shared = request.shared;
+  ticket.promise_bytes = request.promise_bytes;
+  ticket.time_s = request.time_s;
+  ticket.yield_s = request.yield_s;
+  ticket.uid = facts.asker_uid;
+  if (facts.policy.line.order == TurnOrder::fair) ticket.turn = next_turn(ticket.uid, ledger);
+  ticket.candidates = std::move(candidates);
+  return ticket;
+}
+
+std::vector<Verdict> behind_the_line(std::vector<Verdict> verdicts, const Ticket& newcomer,
+                                     const Ledger& ledger, const Facts& facts,
+                                     const std::set<TicketId>& passed_over, Moment now) {
+  if (count_waiting(ledger) == 0) return verdicts;
+  const Gap gap(newcomer, ledger, facts, passed_over, now);
+  for (Verdict& verdict : verdicts) {
+    if (!verdict.free() || gap.is_open(verdict)) continue;
+    std::vector<const Ticket*> owners;
+    for (const TicketId id : gap.owners(verdict)) {
+      if (const Ticket* ticket = find_ticket(ledger, id)) owners.push_back(ticket);
+    }
+    for (const Ticket* owner : owners | std::views::take(kMostCulprits))
+      verdict.culprits.push_back(culprit_of(*owner));
+    verdict.more_culprits = owners.size() - verdict.culprits.size();
+    verdict.failed = Clause::not_awaited;
+    verdict.reason = fmt::format("kept for {}, {}", names_of(owners),
+                                 newcomer.turn ? "whose turn is before yours" : "who asked earlier");
+  }
+  return verdicts;
+}
+
+}  // namespace berth

@@ -1,0 +1,144 @@
+#include "berth/queue/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <ranges>
+#include <utility>
+
+#include "berth/queue/gap.h"
+#include "berth/queue/turn_order.h"
+
+namespace berth {
+namespace {
+
+/// The verdicts that are free, on a candidate of mine.
+std::vector<Verdict> free_for(const Ticket& mine, const std::vector<Verdict>& verdicts) {
+  std::vector<Verdict> free;
+  std::ranges::copy_if(verdicts, std::back_inserter(free), [&](const Verdict& verdict) {
+    return verdict.free() && is_candidate(mine, verdict.uuid);
+  });
+  return free;
+}
+
+/// The verdicts on the request without its conditions, which a ticket tells in words only.
+std::vector<Verdict> as_others_see(const Request& request, const Ledger& ledger, const Facts& facts) {
+  if (request.conditions.empty()) return {};
+  Request plain = request;
+  plain.conditions.clear();
+  return judge(plain, ledger, facts).value_or(std::vector<Verdict>{});
+}
+
+/// Who is to have some of what is free, each once.
+std::vector<TicketId> owners(const Gap& gap, const std::vector<Verdict>& free) {
+  std::set<TicketId> owners;
+  for (const Verdict& verdict : free) {
+    for (const TicketId id : gap.owners(verdict)) owners.insert(id);
+  }
+  return {owners.begin(), owners.end()};
+}
+
+bool counts_as_waiting(const Ticket& ticket, const std::set<TicketId>& passed_over) {
+  return ticket.phase == TicketPhase::waiting && !ticket.held_back && !passed_over.contains(ticket.id);
+}
+
+/// The leases, me, and those who came before all that are left out. nullopt: one that is left out may have
+/// its turn before some of these.
+std::optional<Ledger> those_in_front(const Ledger& ledger, const Ticket& mine) {
+  if (ledger.unread == 0 || mine.yield_s) return std::nullopt;
+  Ledger front;
+  front.odd = ledger.odd;
+  front.ended = ledger.ended;
+  for (const Ticket& ticket : ledger.tickets) {
+    const bool waits = ticket.phase == TicketPhase::waiting;
+    if (waits && ticket.turn) return std::nullopt;
+    if (!waits || ticket.id == mine.id || ticket.id < ledger.first_unread) front.tickets.push_back(ticket);
+  }
+  return front;
+}
+
+bool guards(const Ticket& rival, const std::string& candidate) {
+  return candidate == kEveryDevice
+             ? std::ranges::find(rival.candidates, kEveryDevice) != rival.candidates.end()
+             : is_candidate(rival, candidate);
+}
+
+// The one that came first of all looks after the devices and rings whose turn it is, also where that is not
+// its own: who relies on whom goes by the order of coming and never in a circle.
+Behind behind_one_of(const Ticket& mine, const std::vector<const Ticket*>& rivals,
+                     const std::vector<const Ticket*>& guarding) {
+  if (guarding.empty()) return Behind{rivals.back()->id, mine.candidates};
+  const auto guards_all = [&](const Ticket* rival) {
+    return std::ranges::all_of(mine.candidates, [&](const std::string& one) { return guards(*rival, one); });
+  };
+  const auto nearest_first = std::views::reverse(guarding);
+  const auto found = std::ranges::find_if(nearest_first, guards_all);
+  const Ticket& rival = found == nearest_first.end() ? *guarding.back() : **found;
+  Behind waits{rival.id};
+  std::ranges::copy_if(mine.candidates, std::back_inserter(waits.unguarded),
+                       [&](const std::string& one) { return !guards(rival, one); });
+  return waits;
+}
+
+}  // namespace
+
+std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledger,
+                                         const std::set<TicketId>& passed_over) {
+  std::vector<const Ticket*> rivals;
+  for (const Ticket* other : in_line(ledger, passed_over, &mine)) {
+    if (other->id == mine.id) break;
+    if (counts_as_waiting(*other, passed_over) && are_rivals(mine, *other)) rivals.push_back(other);
+  }
+  return rivals;
+}
+
+std::vector<const Ticket*> guards_before(const Ticket& mine, const Ledger& ledger,
+                                         const std::set<TicketId>& passed_over) {
+  std::vector<const Ticket*> guarding;
+  for (const Ticket& other : ledger.tickets) {
+    if (counts_as_waiting(other, passed_over) && comes_before(other, mine) && are_rivals(mine, other))
+      guarding.push_back(&other);
+  }
+  std::ranges::sort(guarding, [](const Ticket* a, const Ticket* b) { return comes_before(*a, *b); });
+  return guarding;
+}
+
+Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me,
+                  const std::set<TicketId>& passed_over, Moment now) {
+  const Ticket* mine = find_ticket(ledger, me);
+  if (!mine || mine->phase != TicketPhase::waiting) {
+    return fail(ErrorCode::failure, fmt::format("ticket {} does not wait", to_text(me)));
+  }
+  BERTH_LET(auto verdicts, judge(request, ledger, facts));
+  const std::vector<const Ticket*> rivals =
+      request.is_there_already ? std::vector<const Ticket*>{} : rivals_before(*mine, ledger, passed_over);
+  std::vector<Verdict> free = free_for(*mine, verdicts);
+  const bool is_enough = free.size() >= request.count;
+  if (!is_enough) free = free_for(*mine, as_others_see(request, ledger, facts));
+  const bool would_be_enough = free.size() >= request.count;
+  // Until a lease of its own user ends, or its hours do, it cannot start, whatever else falls free.
+  const bool over = facts.limits && over_limit(*facts.limits, request, ledger);
+  if (rivals.empty() && !is_enough) return Blocked{std::move(verdicts), would_be_enough || over};
+  if (rivals.empty()) return Granted{choose(request, free, facts.snapshot)};
+  const bool backfill = facts.policy.line.backfill;
+  if (backfill && over) return Blocked{std::move(verdicts), true};
+  Behind waits = behind_one_of(*mine, rivals, guards_before(*mine, ledger, passed_over));
+  if (!is_enough && !(would_be_enough && backfill)) return waits;
+  if (const auto front = backfill ? those_in_front(ledger, *mine) : std::nullopt) {
+    const Gap gap(*mine, *front, facts, passed_over, now);
+    const auto left =
+        std::ranges::count_if(free, [&](const Verdict& verdict) { return gap.is_open(verdict); });
+    waits.front_suffices = std::cmp_less(left, request.count);
+    waits.in_the_way = owners(gap, free);
+    if (waits.front_suffices) return waits;
+  }
+  const Gap gap(*mine, ledger, facts, passed_over, now);
+  if (backfill) waits.in_the_way = owners(gap, free);
+  std::erase_if(free, [&](const Verdict& verdict) { return !gap.is_open(verdict); });
+  if (free.size() < request.count) return waits;
+  if (!is_enough) return Blocked{std::move(verdicts), true};
+  return Granted{choose(request, free, facts.snapshot)};
+}
+
+}  // namespace berth

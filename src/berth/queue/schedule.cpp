@@ -1,0 +1,341 @@
+#include "berth/queue/schedule.h"
+
+#include <algorithm>
+
+namespace berth {
+namespace {
+
+// In seconds. Who is past what it said is being ended.
+constexpr Moment kEndingSoon = 60;
+
+using Places = std::vector<std::size_t>;
+
+Moment after(Moment from, Moment length) {
+  return from > kNever - length ? kNever : from + length;
+}
+
+Moment assumed_length(const LineRules& rules, Moment second) {
+  return rules.assumed_s > kNever / second ? kNever : rules.assumed_s * second;
+}
+
+bool are_rivals(const Places& a, const Places& b) {
+  Places common;
+  std::ranges::set_intersection(a, b, std::back_inserter(common));
+  return !common.empty();
+}
+
+bool overlaps(const Hold& hold, Moment from, Moment until) {
+  return hold.from < until && from < hold.until;
+}
+
+Moment length_of(const Line& line, const Wish& wish, const LineRules& rules) {
+  return wish.length.value_or(assumed_length(rules, line.second));
+}
+
+/// What is held of each device, now and later.
+class Timeline {
+ public:
+  /// With the holds of the line that leave no sooner than this, if somebody asks.
+  Timeline(const Line& line, Leaves least) : line_(line), holds_(line.room_bytes.size()) {
+    for (const Hold& hold : line.holds) {
+      if (hold.leaves <= least) add(hold);
+    }
+  }
+
+  void add(const Hold& hold) { holds_[hold.device].push_back(hold); }
+
+  bool has_room(std::size_t device, const Wish& wish, Moment from, Moment until) const {
+    const std::vector<Hold>& held = holds_[device];
+    const auto stands_in_the_way = [&](const Hold& hold) {
+      return (hold.whole || !wish.shared) && overlaps(hold, from, until);
+    };
+    if (std::ranges::any_of(held, stands_in_the_way)) return false;
+    if (!wish.shared) return true;
+    // What is taken of it only grows where somebody begins.
+    const auto has_room_at = [&](const Hold& hold) {
+      return hold.from <= from || hold.from >= until || fits_beside_parts(device, wish, hold.from);
+    };
+    return fits_beside_parts(device, wish, from) && std::ranges::all_of(held, has_room_at);
+  }
+
+  /// Those of the candidates that have room for the wish from `from` until `until`.
+  Places with_room(const Wish& wish, Moment from, Moment until) const {
+    Places places;
+    for (const std::size_t device : line_.sets[wish.candidates]) {
+      if (has_room(device, wish, from, until)) places.push_back(device);
+    }
+    return places;
+  }
+
+  /// When something of what the candidates hold ends, each once, in order.
+  std::vector<Moment> ends_on(const Wish& wish) const {
+    std::vector<Moment> ends;
+    for (const std::size_t device : line_.sets[wish.candidates]) {
+      for (const Hold& hold : holds_[device]) {
+        if (hold.until > line_.now && hold.until != kNever) ends.push_back(hold.until);
+      }
+    }
+    std::ranges::sort(ends);
+    const auto rest = std::ranges::unique(ends);
+    ends.erase(rest.begin(), rest.end());
+    return ends;
+  }
+
+  Moment next_hold_after(std::size_t device, Moment moment) const {
+    Moment next = kNever;
+    for (const Hold& hold : holds_[device]) {
+      if (hold.from >= moment) next = std::min(next, hold.from);
+    }
+    return next;
+  }
+
+  Moment last_end_before(std::size_t device, Moment moment) const {
+    Moment last = 0;
+    for (const Hold& hold : holds_[device]) {
+      if (hold.until <= moment) last = std::max(last, hold.until);
+    }
+    return last;
+  }
+
+ private:
+  /// Whether the wish fits beside the parts that others have of the device at that moment.
+  bool fits_beside_parts(std::size_t device, const Wish& wish, Moment moment) const {
+    std::uint64_t left = line_.room_bytes[device];
+    for (const Hold& hold : holds_[device]) {
+      if (!overlaps(hold, moment, moment + 1)) continue;
+      if (hold.bytes > left) return false;
+      left -= hold.bytes;
+    }
+    return wish.bytes <= left;
+  }
+
+  const Line& line_;
+  std::vector<std::vector<Hold>> holds_;  ///< by device
+};
+
+/// Goes through the line once, from the first to the last.
+class Scheduling {
+ public:
+  Scheduling(const Line& line, const LineRules& rules)
+      : line_(line),
+        rules_(rules),
+        timeline_(line, Leaves::anyhow),
+        once_left_(line, Leaves::when_asked),
+        once_asked_(line, Leaves::in_time),
+        some_leave_(
+            std::ranges::any_of(line.holds, [](const Hold& hold) { return hold.leaves != Leaves::in_time; })),
+        last_of_set_(line.sets.size()),
+        reserved_on_set_(line.sets.size()),
+        rival_sets_(line.sets.size()) {
+    for (std::size_t a = 0; a < line.sets.size(); ++a) {
+      for (std::size_t b = 0; b < line.sets.size(); ++b) {
+        if (are_rivals(line.sets[a], line.sets[b])) rival_sets_[a].push_back(b);
+      }
+    }
+  }
+
+  std::vector<Turn> run() {
+    std::vector<Turn> turns;
+    turns.reserve(line_.wishes.size());
+    for (const Wish& wish : line_.wishes) {
+      turns.push_back(turn_of(wish));
+      for (const Hold& hold : holds_of(line_, wish, turns.back(), rules_)) add(hold);
+      if (!wish.passed_over) last_of_set_[wish.candidates] = turns.size();
+    }
+    return turns;
+  }
+
+ private:
+  Turn turn_of(const Wish& wish) {
+    if (wish.passed_over) return behind(wish);
+    if (auto devices = start(wish)) return StartsNow{*std::move(devices)};
+    if (!rules_.backfill) return behind(wish);
+    // For whoever could start once others have left, they are asked to, whoever stands before him.
+    if (auto devices = some_leave_ ? places_from(line_.now, wish) : std::nullopt)
+      return reserved(wish, line_.now, *std::move(devices));
+    return has_reserved_rival(wish) ? behind(wish) : reserve(wish);
+  }
+
+  void add(const Hold& hold) {
+    for (Timeline* timeline : {&timeline_, &once_left_, &once_asked_}) timeline->add(hold);
+  }
+
+  Turn reserved(const Wish& wish, Moment from, Places devices) {
+    reserved_on_set_[wish.candidates] = true;
+    return ReservedFrom{from, std::move(devices)};
+  }
+
+  std::optional<Places> start(const Wish& wish) {
+    const Moment until = after(line_.now, length_of(line_, wish, rules_));
+    Places places = timeline_.with_room(wish, line_.now, until);
+    if (places.size() < wish.count) return std::nullopt;
+    // The tightest hole: what is free for long stays so for those who take long.
+    std::ranges::stable_sort(
+        places, {}, [&](std::size_t device) { return timeline_.next_hold_after(device, line_.now); });
+    places.resize(wish.count);
+    std::ranges::sort(places);
+    return places;
+  }
+
+  Turn reserve(const Wish& wish) {
+    for (const Moment from : room_for(wish).ends_on(wish)) {
+      if (auto places = places_from(from, wish)) return reserved(wish, from, *std::move(places));
+    }
+    return behind(wish);
+  }
+
+  /// Nobody ends for one that yields itself.
+  const Timeline& room_for(const Wish& wish) const { return wish.yields ? once_left_ : once_asked_; }
+
+  std::optional<Places> places_from(Moment from, const Wish& wish) const {
+    const Timeline& room = room_for(wish);
+    const Moment until = after(from, length_of(line_, wish, rules_));
+    Places places = room.with_room(wish, from, until);
+    if (places.size() < wish.count) return std::nullopt;
+    const auto still_to_leave = [&](std::size_t device) {
+      if (timeline_.has_room(device, wish, from, until)) return Leaves::in_time;
+      return once_left_.has_room(device, wish, from, until) ? Leaves::anyhow : Leaves::when_asked;
+    };
+    // What is free already, before others take it, then what leaves anyhow. Of these, those that are free the
+    // latest: the others stay open to whoever takes longer than until then.
+    std::ranges::stable_sort(places, std::ranges::greater{},
+                             [&](std::size_t device) { return room.last_end_before(device, from); });
+    std::ranges::stable_partition(
+        places, [&](std::size_t device) { return still_to_leave(device) != Leaves::when_asked; });
+    std::ranges::stable_partition(
+        places, [&](std::size_t device) { return still_to_leave(device) == Leaves::in_time; });
+    places.resize(wish.count);
+    std::ranges::sort(places);
+    return places;
+  }
+
+  bool has_reserved_rival(const Wish& wish) const {
+    return std::ranges::any_of(rival_sets_[wish.candidates],
+                               [&](std::size_t set) { return bool(reserved_on_set_[set]); });
+  }
+
+  WaitsBehind behind(const Wish& wish) const {
+    std::size_t last = 0;
+    for (const std::size_t set : rival_sets_[wish.candidates]) last = std::max(last, last_of_set_[set]);
+    if (last == 0) return {};
+    return {line_.wishes[last - 1].id};
+  }
+
+  const Line& line_;
+  const LineRules& rules_;
+  Timeline timeline_;
+  Timeline once_left_;   ///< without what leaves anyhow
+  Timeline once_asked_;  ///< without what leaves when it is asked, either
+  bool some_leave_;
+  std::vector<std::size_t> last_of_set_;  ///< how many wishes had their turn when it had; 0: none of them yet
+  std::vector<bool> reserved_on_set_;
+  std::vector<std::vector<std::size_t>> rival_sets_;  ///< those that have a device in common with a set
+};
+
+/// Gives each in turn the earliest place beside those before it.
+class Foreseeing {
+ public:
+  Foreseeing(const Line& line, const LineRules& rules)
+      : line_(line), rules_(rules), timeline_(line, Leaves::in_time) {
+    for (Hold hold : line.holds) {
+      if (hold.leaves == Leaves::in_time) continue;
+      hold.until = std::min(hold.until, hold.left_by);
+      timeline_.add(hold);
+    }
+  }
+
+  std::vector<std::optional<Moment>> run() {
+    std::vector<std::optional<Moment>> starts(line_.wishes.size());
+    const std::size_t last = std::min(starts.size(), kForeseen);
+    for (std::size_t at = 0; at < last; ++at) {
+      const Wish& wish = line_.wishes[at];
+      if (wish.passed_over || wish.yields) continue;
+      if (const auto floor = earliest_beside_rivals(wish)) starts[at] = place(wish, *floor);
+      started_.push_back({&wish, starts[at]});
+    }
+    return starts;
+  }
+
+ private:
+  struct Placed {
+    const Wish* wish;
+    std::optional<Moment> start;
+  };
+
+  /// Without backfill nobody starts before an earlier rival does.
+  std::optional<Moment> earliest_beside_rivals(const Wish& wish) const {
+    Moment earliest = line_.now;
+    for (const Placed& other : started_) {
+      if (!are_rivals(line_.sets[other.wish->candidates], line_.sets[wish.candidates])) continue;
+      if (!other.start) return std::nullopt;
+      if (!rules_.backfill) earliest = std::max(earliest, *other.start);
+    }
+    return earliest;
+  }
+
+  std::optional<Moment> place(const Wish& wish, Moment floor) {
+    const Moment length = wish.length.value_or(kNever);
+    std::vector<Moment> moments = timeline_.ends_on(wish);
+    moments.insert(moments.begin(), floor);
+    for (const Moment from : moments) {
+      if (from < floor) continue;
+      Places places = timeline_.with_room(wish, from, after(from, length));
+      if (places.size() < wish.count) continue;
+      std::ranges::stable_sort(places, std::ranges::greater{},
+                               [&](std::size_t device) { return timeline_.last_end_before(device, from); });
+      places.resize(wish.count);
+      for (const std::size_t device : places)
+        timeline_.add({device, from, after(from, length), !wish.shared, wish.bytes});
+      return from;
+    }
+    return std::nullopt;
+  }
+
+  const Line& line_;
+  const LineRules& rules_;
+  Timeline timeline_;
+  std::vector<Placed> started_;
+};
+
+}  // namespace
+
+std::vector<std::optional<Moment>> expected_starts(const Line& line, const LineRules& rules) {
+  return Foreseeing(line, rules).run();
+}
+
+std::vector<Turn> schedule(const Line& line, const LineRules& rules) {
+  return Scheduling(line, rules).run();
+}
+
+std::vector<Hold> holds_of(const Line& line, const Wish& wish, const Turn& turn, const LineRules& rules) {
+  const auto on = [&](const Places& devices, Moment from) {
+    std::vector<Hold> holds;
+    for (const std::size_t device : devices)
+      holds.push_back({device, from, after(from, length_of(line, wish, rules)), !wish.shared, wish.bytes});
+    return holds;
+  };
+  if (const auto* now = std::get_if<StartsNow>(&turn)) return on(now->devices, line.now);
+  if (const auto* later = std::get_if<ReservedFrom>(&turn)) return on(later->devices, later->from);
+  std::vector<Hold> holds;
+  if (!rules.backfill && !wish.passed_over) {
+    for (const std::size_t device : line.sets[wish.candidates]) holds.push_back({device, line.now});
+  }
+  return holds;
+}
+
+bool meet(const Hold& a, const Hold& b) {
+  return a.device == b.device && overlaps(a, b.from, b.until);
+}
+
+Moment expected_end(Moment since, std::optional<Moment> length, Moment now, const LineRules& rules,
+                    Moment second) {
+  since = std::max<Moment>(since, 0);
+  const Moment assumed = assumed_length(rules, second);
+  const Moment end = after(since, length.value_or(assumed));
+  if (end > now) return end;
+  if (length) return after(now, kEndingSoon * second);
+  const Moment gone_on = std::min(now - since, kNever / kLonger);
+  return after(now, std::max(assumed, kLonger * gone_on));
+}
+
+}  // namespace berth

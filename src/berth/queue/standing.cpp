@@ -1,0 +1,124 @@
+#include "berth/queue/standing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "berth/base/units.h"
+#include "berth/queue/lineup.h"
+#include "berth/queue/turn_order.h"
+
+namespace berth {
+namespace {
+
+Request request_of(const Ticket& ticket, const Snapshot& snapshot) {
+  Request request;
+  request.count = ticket.count;
+  request.shared = ticket.shared;
+  request.promise_bytes = ticket.promise_bytes;
+  for (const Device& device : snapshot.devices) {
+    if (is_candidate(ticket, device.uuid)) request.devices.push_back(device.uuid);
+  }
+  return request;
+}
+
+std::vector<Verdict> verdicts_on(const Ticket& ticket, const Ledger& ledger, const Facts& facts) {
+  Facts of_ticket = facts;
+  of_ticket.masks.clear();  // ours is not its owner's
+  const bool is_mine = ticket.uid == facts.asker_uid;
+  if (!is_mine) {
+    of_ticket.limits.reset();
+    if (const auto known = facts.limits_of_waiters.find(ticket.uid); known != facts.limits_of_waiters.end())
+      of_ticket.limits.emplace(known->second);
+  }
+  auto verdicts =
+      judge(request_of(ticket, facts.snapshot), ledger, of_ticket).value_or(std::vector<Verdict>{});
+  for (Verdict& verdict : verdicts) {
+    if (verdict.failed == Clause::within_limit && !is_mine)
+      verdict.reason = "its user is at a limit of the site file";
+  }
+  return verdicts;
+}
+
+/// Whether it is free, or in the way is only what leases and the queue tell.
+bool is_foreseeable(const Verdict& verdict) {
+  return verdict.free() || verdict.failed == Clause::not_leased || verdict.failed == Clause::not_draining ||
+         verdict.failed == Clause::not_awaited;
+}
+
+}  // namespace
+
+std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const std::set<TicketId>& stopped,
+                                Moment now, const std::set<TicketId>* only) {
+  const auto starts = expected_starts(ledger, facts, now, stopped);
+  std::vector<Standing> queue;
+  std::vector<const Ticket*> in_the_way;
+  for (const Ticket* ticket : in_line(ledger, stopped)) {
+    const bool is_stopped = stopped.contains(ticket->id);
+    const bool is_wanted = only == nullptr || only->contains(ticket->id);
+    const std::size_t before = in_the_way.size();
+    if (!is_stopped && !ticket->held_back) in_the_way.push_back(ticket);
+    if (!is_wanted) continue;
+    Standing standing{.ticket = *ticket, .stopped = is_stopped};
+    std::vector<const Ticket*> rivals;
+    for (std::size_t i = 0; i < before; ++i) {
+      if (are_rivals(*in_the_way[i], *ticket)) rivals.push_back(in_the_way[i]);
+    }
+    standing.position += rivals.size();
+    const Ticket* behind = rivals.empty() ? nullptr : rivals.back();
+    if (behind != nullptr) standing.behind = *behind;
+    note_start(standing, rivals, starts, facts.booted_at_s);
+    if ((behind == nullptr || ticket->held_back) && !standing.stopped)
+      standing.verdicts = verdicts_on(*ticket, ledger, facts);
+    queue.push_back(std::move(standing));
+  }
+  return queue;
+}
+
+std::optional<Standing> standing_behind(const Ticket& newcomer, const Ledger& ledger, const Facts& facts,
+                                        const std::set<TicketId>& stopped, Moment now) {
+  Ledger with_it = ledger;
+  with_it.tickets.push_back(newcomer);
+  for (Standing& standing : standings(with_it, facts, stopped, now)) {
+    if (standing.ticket.id == newcomer.id && standing.behind) return std::move(standing);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> expected_start(Ticket newcomer, const std::vector<Verdict>& verdicts,
+                                           const Ledger& ledger, const Facts& facts,
+                                           const std::set<TicketId>& stopped, Moment now) {
+  newcomer.candidates.clear();
+  for (const Verdict& verdict : verdicts) {
+    if (is_foreseeable(verdict)) newcomer.candidates.push_back(verdict.uuid);
+  }
+  if (newcomer.candidates.size() < newcomer.count) return std::nullopt;
+  Ledger with_it = ledger;
+  with_it.tickets.push_back(newcomer);
+  const auto starts = expected_starts(with_it, facts, now, stopped);
+  const auto mine = starts.find(newcomer.id);
+  return mine == starts.end() ? std::nullopt : std::optional(facts.booted_at_s + mine->second);
+}
+
+void note_start(Standing& standing, const std::vector<const Ticket*>& before,
+                const std::map<TicketId, Moment>& starts, std::int64_t booted_at_s) {
+  const auto mine = starts.find(standing.ticket.id);
+  if (mine == starts.end()) return;
+  standing.starts_at_s = booted_at_s + mine->second;
+  Moment gap_ends = kNever;
+  for (const Ticket* rival : before) {
+    const auto other = starts.find(rival->id);
+    if (other != starts.end() && other->second > mine->second) gap_ends = std::min(gap_ends, other->second);
+  }
+  if (gap_ends == kNever) return;
+  standing.fills_gap_until_s = booted_at_s + gap_ends;
+}
+
+std::string in_one_line(const Standing& standing) {
+  const std::int64_t waited_s = standing.waited.count();
+  const std::string elapsed = waited_s > 0 ? " for " + duration_for_people(waited_s) : std::string();
+  if (!standing.behind) return fmt::format("first in line{}; {}", elapsed, standing.reason);
+  return fmt::format("no. {} in line{}, {}", standing.position, elapsed, standing.reason);
+}
+
+}  // namespace berth

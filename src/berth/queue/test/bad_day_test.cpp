@@ -1,0 +1,166 @@
+// The driver fails, or all devices are lost, while a request waits.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "berth/queue/test/asker.h"
+
+namespace berth::acquisition::bad_day_test {
+namespace {
+
+constexpr auto kTick = 5s;
+const Error kMismatch{ErrorCode::no_driver, "driver and library versions differ"};
+
+Facts with_states(DeviceState first, DeviceState second) {
+  Facts facts = machine(2);
+  facts.snapshot.devices[0].state = first;
+  facts.snapshot.devices[1].state = second;
+  return facts;
+}
+
+Asker first_in_line(Patience patience = patient()) {
+  Asker asker = with_all_leased(patience);
+  asker.sleeps_long();
+  asker.leases.clear();
+  asker.tell(Woken::changed);
+  return asker;
+}
+
+SleepUntilReleased until_it_works(milliseconds period) {
+  return {{uuid_of(0), uuid_of(1)}, {}, {}, period};
+}
+
+TEST_CASE("a driver that fails, in whatever way, is a reason to wait for who waits, and told") {
+  struct Row {
+    const char* what;
+    What happens;
+  };
+  const Ledger none;
+  for (Row& row : std::vector<Row>{
+           {"the driver fails", LookFailed{kMismatch, true}},
+           {"the probe crashes", LookFailed{{ErrorCode::failure, "signal 11"}, true}},
+           {"all devices are lost", Looked{with_states(DeviceState::lost, DeviceState::lost), none, {}}},
+           {"there is no device", Looked{machine(0), none, {}}},
+           {"none responds",
+            Looked{with_states(DeviceState::unresponsive, DeviceState::unresponsive), none, {}}}}) {
+    CAPTURE(row.what);
+    Asker asker = first_in_line();
+    CHECK(asker.tell(std::move(row.happens)) == Action(until_it_works(kTick)));
+    CHECK_FALSE(asker.state().standing.hindrance.empty());
+    CHECK(asker.tell(Woken::tick) == Action(Look{false, true}));
+    CHECK(asker.goes_on() == Action(Grant{}));
+    CHECK(asker.state().standing.hindrance.empty());
+  }
+}
+
+TEST_CASE("what is not the driver's ends the wait as before") {
+  const Error of_store{ErrorCode::failure, "the lease directory is gone"};
+  Asker asker = first_in_line();
+  CHECK(asker.tell(LookFailed{of_store}) == Action(Fail{of_store}));
+  Asker gone = first_in_line();
+  gone.facts.policy.excluded = {{"0", "broken"}, {"1", "broken"}};
+  CHECK(gone.goes_on() == Action(Refuse{}));
+}
+
+TEST_CASE("two devices of which one is lost can never be had, and one of them can") {
+  Request two;
+  two.count = 2;
+  Asker asker(patient(), two);
+  asker.leases = {lease(1, uuid_of(0))};
+  asker.sleeps_long();
+  asker.tell(Woken::changed);
+  asker.facts = with_states(DeviceState::lost, DeviceState::ok);
+  CHECK(asker.goes_on() == Action(Refuse{}));
+  Asker one = first_in_line();
+  one.facts = asker.facts;
+  CHECK(one.goes_on() == Action(Grant{}));
+}
+
+TEST_CASE("who joins, or does not wait, is refused by a driver that fails") {
+  for (const Patience& patience : {Patience{}, patient()}) {
+    Asker asker(patience);
+    CHECK(asker.tell(LookFailed{kMismatch, true}) == Action(Fail{kMismatch}));
+  }
+  Asker second_look = with_all_leased({});
+  second_look.looks();
+  second_look.leases = {lease(1, uuid_of(0)), lease(3, uuid_of(1))};
+  second_look.passes_the_gate();
+  CHECK(second_look.tell(LookFailed{kMismatch, true}) == Action(Fail{kMismatch}));
+}
+
+TEST_CASE("one that gave way waits for the driver before it joins again") {
+  Patience again = patient();
+  again.stands_again = true;
+  Asker asker(again);
+  CHECK(asker.tell(LookFailed{kMismatch, true}) == Action(Pause{kTick}));
+  CHECK(asker.tell(Paused{}) == Action(Look{false, true}));
+  CHECK(is<Join>(asker.looks()));
+}
+
+TEST_CASE("who stands behind somebody needs no driver, and sleeps on") {
+  Asker asker = behind_one();
+  asker.goes_on();
+  asker.tell(Woken::rung);
+  CHECK(is<SleepBehind>(asker.tell(LookFailed{kMismatch, true})));
+  CHECK(asker.state().standing.hindrance.empty());
+}
+
+TEST_CASE("a driver that fails for one alone keeps the others waiting for a minute") {
+  Asker asker = first_in_line();
+  asker.now = 10s;
+  asker.tell(LookFailed{kMismatch, true});
+  asker.now = 69s;
+  asker.tell(Woken::tick);
+  CHECK(asker.tell(LookFailed{kMismatch, true}) == Action(until_it_works(kTick)));
+  asker.now = 70s;
+  asker.tell(Woken::tick);
+  CHECK(asker.tell(LookFailed{kMismatch, true}) == Action(Decide{}));
+  // Although the devices were free when the driver last worked.
+  CHECK(asker.decides() == Decision(Stay{true}));
+  asker.tell(LeftGate{Stayed{}});
+  CHECK(asker.goes_on() == Action(until_it_works(kTick)));
+  asker.tell(Woken::tick);
+  CHECK(asker.tell(LookFailed{kMismatch, true}) == Action(until_it_works(kTick)));
+  asker.tell(Woken::tick);
+  CHECK(asker.goes_on() == Action(Grant{}));
+}
+
+TEST_CASE("a wait that runs out while the driver fails says so") {
+  Asker asker = first_in_line(patient_for(7s));
+  asker.now = 5s;
+  CHECK(asker.tell(LookFailed{kMismatch, true}) == Action(until_it_works(2s)));
+  asker.now = 9s;  // a machine under load comes late
+  asker.tell(Woken::tick);
+  CHECK(asker.tell(LookFailed{kMismatch, true}) ==
+        Action(Fail{{ErrorCode::timed_out, "gave up after 7 s: driver and library versions differ"}}));
+}
+
+TEST_CASE("whoever has slept is granted a device only by a driver that was loaded anew") {
+  Asker asker = first_in_line();
+  CHECK(asker.action == Action(Look{false, false}));
+  asker.looks();
+  CHECK(is<Stay>(asker.decides()));
+  CHECK(asker.tell(LeftGate{Stayed{}}) == Action(Look{false, true}));
+  SUBCASE("which agrees") {
+    CHECK(asker.goes_on() == Action(Grant{}));
+  }
+  SUBCASE("which fails") {
+    CHECK(asker.tell(LookFailed{kMismatch, true}) == Action(until_it_works(kTick)));
+  }
+}
+
+TEST_CASE("whoever slept behind somebody has no old driver") {
+  Asker asker = behind_one();
+  asker.goes_on();
+  asker.earlier.clear();
+  asker.tell(Woken::changed);
+  asker.passes_the_gate();
+  CHECK(asker.action == Action(Look{false, false}));
+  asker.looks();
+  CHECK(is<Take>(asker.decides()));
+}
+
+}  // namespace
+}  // namespace berth::acquisition::bad_day_test

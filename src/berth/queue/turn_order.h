@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <set>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "berth/queue/schedule.h"
+
+// The order of turns: the order of coming, or the fair order, in which the user who has less comes first.
+namespace berth {
+
+std::string_view to_text(TurnOrder order);                      ///< as in the site file: "fifo"
+Result<TurnOrder> turn_order_from_text(std::string_view text);  ///< Error: `usage`, what it must be
+
+/// How many GPUs each user has, by uid.
+struct GpusByUser {
+  std::map<std::uint32_t, std::uint64_t> in_all;
+  std::map<std::uint32_t, std::uint64_t> firmly;  ///< not counting leases that yield
+};
+
+/// A ticket with a number.
+struct Numbered {
+  std::uint32_t uid = 0;
+  unsigned count = 1;
+  std::int64_t turn = 0;
+  bool granted = false;
+};
+
+/// The number for a new request of a user, given the tickets that have one. As in start-time fair queueing
+/// (Goyal, Vin and Cheng, 1996), with the number of GPUs as the cost. Nobody saves up turns by not asking. A
+/// user who has just had a turn stands behind one who has not, although only the live tickets are remembered.
+std::int64_t next_turn(std::uint32_t uid, std::span<const Numbered> others);
+std::int64_t next_turn(std::uint32_t uid, const Ledger& ledger);
+inline constexpr std::int64_t kLastTurn = std::numeric_limits<std::int64_t>::max();
+
+/// The places of the wishes in the order of their turns. REQUIRES: they are in the order in which they came.
+///
+/// Wishes that yield stand behind all others. Of the wishes with a number, the one comes first whose user
+/// would have the fewest GPUs when it starts: those that the user has, and those that the user's earlier
+/// wishes ask for. For a wish that does not yield, GPUs of leases that yield do not count. So users who have
+/// many wishes each take turns. Among equals the number decides, then the order of coming. No wish goes past
+/// a wish without a number, because that wish waits for the wishes that came before it, and for no others.
+std::vector<std::size_t> order_of_turns(std::span<const Wish> wishes, const GpusByUser& has);
+
+/// The waiting tickets of the ledger in the order of their turns, with one more that is not in the ledger.
+/// Tickets that are `passed_over` or held back keep their places; for the turns of others they count as if
+/// they did not wait.
+std::vector<const Ticket*> in_line(const Ledger& ledger, const std::set<TicketId>& passed_over,
+                                   const Ticket* one_more = nullptr);
+
+}  // namespace berth

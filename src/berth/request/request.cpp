@@ -1,0 +1,131 @@
+#include "berth/request/request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "berth/base/text_match.h"
+
+namespace berth {
+namespace {
+
+/// The tightest thresholds on one field, and who set them.
+struct Bounds {
+  std::optional<Threshold> low, high;
+  std::string low_text, high_text;
+};
+
+bool tighter(const Threshold& a, const std::optional<Threshold>& b) {
+  if (!b) return true;
+  if (a.value != b->value) return a.at_least ? a.value > b->value : a.value < b->value;
+  return a.strict && !b->strict;
+}
+
+bool contradict(const Bounds& bounds) {
+  if (!bounds.low || !bounds.high) return false;
+  const double low = bounds.low->value, high = bounds.high->value;
+  return low > high || (low == high && (bounds.low->strict || bounds.high->strict));
+}
+
+Result<void> check_conditions(const std::vector<Expression>& conditions) {
+  // Shares and amounts of memory cannot be compared without a device.
+  std::map<std::pair<std::string, bool>, Bounds> fields;
+  for (const Expression& condition : conditions) {
+    for (const Expression& part : condition.conjuncts()) {
+      const std::optional<Threshold> threshold = part.threshold();
+      if (!threshold) continue;
+      Bounds& bounds = fields[{threshold->field, threshold->share}];
+      auto& bound = threshold->at_least ? bounds.low : bounds.high;
+      if (!tighter(*threshold, bound)) continue;
+      bound = threshold;
+      (threshold->at_least ? bounds.low_text : bounds.high_text) = part.text();
+    }
+  }
+  for (const auto& [field, bounds] : fields) {
+    if (contradict(bounds)) {
+      return fail(ErrorCode::usage,
+                  fmt::format("the request contradicts itself: no device can have {} and {}", bounds.low_text,
+                              bounds.high_text));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+const std::vector<std::string_view>& order_names() {
+  static const std::vector<std::string_view> kNames{"auto",      "index",   "random",      "best-fit",
+                                                    "worst-fit", "coolest", "least-power", "most-capable",
+                                                    "topology",  "listed"};
+  return kNames;
+}
+
+std::optional<Order> order_from_text(std::string_view text) {
+  const auto& names = order_names();
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Order>(found - names.begin());
+}
+
+bool read_value(std::string_view text, Order& order) {
+  const auto known = order_from_text(text);
+  order = known.value_or(Order::automatic);
+  return known.has_value();
+}
+
+std::string_view to_text(Order order) {
+  return order_names()[static_cast<std::size_t>(order)];
+}
+
+ReadingSet Request::readings() const {
+  // Names are needed to know whether a runtime may count the devices otherwise, process details to say who
+  // stands in the way and to know the programs and users that the site does not count.
+  ReadingSet set =
+      ReadingKind::name | ReadingKind::memory | ReadingKind::processes | ReadingKind::process_details;
+  set |= ReadingKind::compute_mode | ReadingKind::mig | ReadingKind::health;
+  for (const Expression& condition : conditions) set |= condition.readings();
+  if (order == Order::coolest) set |= ReadingKind::temperature;
+  if (order == Order::least_power) set |= ReadingKind::power;
+  if (order == Order::most_capable) set |= ReadingKind::capability;
+  const auto by_bus = [](const std::string& selector) { return selector.find('.') != std::string::npos; };
+  if (std::any_of(devices.begin(), devices.end(), by_bus) ||
+      std::any_of(exclude.begin(), exclude.end(), by_bus)) {
+    set |= ReadingKind::pci;
+  }
+  return set;
+}
+
+Result<void> check_time(std::int64_t seconds) {
+  if (seconds >= 1 && seconds <= kLongestTimeS) return {};
+  return fail(ErrorCode::usage, "a time must be at least 1s and at most 365d: say none for longer");
+}
+
+Result<void> check_yield(std::int64_t seconds) {
+  if (seconds >= 1 && seconds <= kLongestYieldS) return {};
+  return fail(ErrorCode::usage, "the grace of a job that yields must be at least 1s and at most 1h");
+}
+
+Result<void> check(const Request& request) {
+  if (request.count == 0) return fail(ErrorCode::usage, "a request for 0 devices: ask for at least 1");
+  if (request.count > kMostDevices) {
+    return fail(ErrorCode::usage,
+                fmt::format("a lease holds at most {} GPUs, and {} are asked for: take several leases",
+                            kMostDevices, request.count));
+  }
+  if (request.promise_bytes > 0 && !request.shared) {
+    return fail(ErrorCode::usage, "memory can be promised only on a shared device, not on a whole one");
+  }
+  if (request.time_s) BERTH_DO(check_time(*request.time_s));
+  if (request.yield_s) BERTH_DO(check_yield(*request.yield_s));
+  for (const std::string& device : request.devices) {
+    for (const std::string& excluded : request.exclude) {
+      if (same_text(device, excluded)) {
+        return fail(ErrorCode::usage, fmt::format("device {} is both asked for and excluded", device));
+      }
+    }
+  }
+  return check_conditions(request.conditions);
+}
+
+}  // namespace berth

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "berth/queue/schedule.h"
+
+// Replays a queue whose jobs are all known, from the first arrival to the last end. It asks the same
+// `schedule` as the real queue, so it tells what other rules would have meant for the same jobs.
+namespace berth {
+
+/// A job that wants whole devices, no matter which.
+struct LineJob {
+  Moment arrival = 0;  ///< seconds, from any zero
+  unsigned devices = 1;
+  Moment duration = 1;             ///< how long it takes if nobody ends it; at least 1
+  std::optional<Moment> length{};  ///< its time limit, at which it is ended
+  std::string user{};
+
+  bool operator==(const LineJob&) const = default;
+};
+
+/// All jobs that come to one queue.
+struct Workload {
+  std::size_t devices = 0;      ///< how many there are
+  std::vector<LineJob> jobs{};  ///< by arrival; none wants more devices than there are
+};
+
+/// How long a job has its devices.
+Moment takes(const LineJob& job);
+
+struct Grant {
+  Moment at = kNever;
+  std::vector<std::size_t> devices{};
+
+  bool operator==(const Grant&) const = default;
+};
+
+/// The result of a replay.
+struct Replay {
+  std::vector<Grant> grants{};  ///< of each job
+  Moment from = 0;              ///< the first arrival
+  Moment until = 0;             ///< the last end
+  double idle_s = 0;            ///< of all devices together, while somebody waited
+};
+
+/// Decides the turn of each wish of a line; a wish that it leaves out waits.
+using Decide = std::function<std::vector<Turn>(const Line&)>;
+/// Called with the number of jobs that have got their devices so far.
+using Progress = std::function<void(std::size_t started)>;
+
+/// Replays under these rules. Looks whenever a job comes or ends, when a job has taken as long as was
+/// assumed, and from then on whenever its going on opens a gap.
+Replay replay(const Workload& workload, const LineRules& rules, const Progress& tell = {});
+/// Replays with another way to decide. REQUIRES: it lets a job start whenever all devices are free. The rules
+/// say when a job is expected to end.
+Replay replay_with(const Decide& decide, const Workload& workload, const LineRules& rules,
+                   const Progress& tell = {});
+
+/// Places of jobs in a workload.
+using JobPlaces = std::vector<std::size_t>;
+JobPlaces all_jobs(const Workload& workload);
+std::map<unsigned, JobPlaces> jobs_by_size(const Workload& workload);
+std::map<std::string, JobPlaces> jobs_by_user(const Workload& workload);
+
+/// How long some jobs waited, from arrival to grant.
+struct Waits {
+  std::size_t jobs = 0;
+  double mean_s = 0;
+  Moment median_s = 0;
+  Moment p99_s = 0;  ///< 99 of 100 jobs waited no longer
+
+  bool operator==(const Waits&) const = default;
+};
+Waits waits_of(std::span<const std::size_t> jobs, const Workload& workload, const Replay& replay);
+
+/// How many of some jobs start sooner in one replay than in another, and how many later.
+struct Shift {
+  std::size_t sooner = 0;
+  std::size_t later = 0;
+
+  bool operator==(const Shift&) const = default;
+};
+Shift shift_of(std::span<const std::size_t> jobs, const Replay& before, const Replay& after);
+
+/// The share of all devices' time, from the first arrival to the last end.
+double idle_share(const Workload& workload, const Replay& replay);  ///< idle while somebody waits
+double used_share(const Workload& workload, const Replay& replay);  ///< used by jobs
+
+}  // namespace berth

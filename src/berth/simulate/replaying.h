@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <vector>
+
+#include "berth/simulate/replay.h"
+
+namespace berth {
+
+/// The event loop of a replay: goes from one moment at which something happens to the next. A derived class
+/// says what happens to a job that comes, and which jobs start.
+class Replaying {
+ public:
+  Replaying(const Workload& workload, const LineRules& rules, const Progress& tell);
+  virtual ~Replaying() = default;
+
+  /// To be called once.
+  Replay run();
+
+ protected:
+  struct Running {
+    std::size_t job = 0;
+    Moment since = 0;
+    Moment ends = 0;
+  };
+
+  /// This job has come.
+  virtual void join(std::size_t job) = 0;
+  /// Whether a job waits.
+  virtual bool has_waiters() const = 0;
+  /// Starts the jobs that can start now. Called while a job waits and a device is free.
+  virtual void decide() = 0;
+
+  void start(std::size_t job, std::vector<std::size_t> devices);
+  /// The devices that running jobs have, and about until when. Devices are counted from `first`; the others
+  /// are left out.
+  std::vector<Hold> holds(std::size_t first, std::size_t count) const;
+
+  const Workload& workload() const { return workload_; }
+  const LineRules& rules() const { return rules_; }
+  const std::vector<Running>& running() const { return running_; }
+  const Grant& grant_of(std::size_t job) const { return replay_.grants[job]; }
+  Moment now() const { return now_; }
+
+ private:
+  void go_on_to(Moment moment);
+  Moment next_moment() const;
+  Moment next_shift() const;
+
+  const Workload& workload_;
+  const LineRules& rules_;
+  const Progress& tell_;
+  std::vector<Running> running_;
+  std::multiset<Moment> waiting_lengths_;  ///< how long the jobs that wait are taken to last
+  Moment now_ = 0;
+  std::size_t free_ = 0;
+  std::size_t next_ = 0;  ///< to come
+  std::size_t started_ = 0;
+  Replay replay_;
+};
+
+}  // namespace berth

@@ -1,0 +1,207 @@
+#include "berth/simulate/replay.h"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace berth::replay_test {
+namespace {
+
+constexpr Moment kHour = 3600;
+constexpr Moment kArrived = 1'700'000'000;
+
+LineJob job(Moment arrival, unsigned devices, Moment duration, std::optional<Moment> length = {}) {
+  return {kArrived + arrival, devices, duration, length, "ann"};
+}
+
+/// When each starts, after the first arrival.
+std::vector<Moment> starts_of(const Workload& workload, const LineRules& rules = {}) {
+  std::vector<Moment> starts;
+  for (const Grant& grant : replay(workload, rules).grants) starts.push_back(grant.at - kArrived);
+  return starts;
+}
+
+using Starts = std::vector<Moment>;
+
+TEST_CASE("a small job fills the hole before a large one, if it says that it fits") {
+  const Workload workload{2, {job(0, 1, 100, 100), job(1, 2, 50, 50), job(2, 1, 90, 98), job(3, 1, 90)}};
+  CHECK(starts_of(workload) == Starts{0, 100, 2, 150});
+  CHECK(starts_of(workload, {.backfill = false}) == Starts{0, 100, 150, 150});
+  CHECK(starts_of(workload, {.assumed_s = 90}) == Starts{0, 100, 2, 150});
+}
+
+TEST_CASE("by the fair order the job of one who has fewer starts first") {
+  Workload workload{2, {job(0, 2, 100), job(1, 1, 50), job(2, 1, 50), job(3, 1, 50), job(4, 1, 50)}};
+  workload.jobs[3].user = workload.jobs[4].user = "bob";
+  CHECK(starts_of(workload) == Starts{0, 100, 100, 150, 150});
+  CHECK(starts_of(workload, {.order = TurnOrder::fair}) == Starts{0, 100, 150, 100, 150});
+  CHECK(starts_of(workload, {.backfill = false, .order = TurnOrder::fair}) == Starts{0, 100, 150, 100, 150});
+}
+
+TEST_CASE("a job is ended at the time that it says") {
+  const Workload workload{1, {job(0, 1, 100, 60), job(0, 1, 10)}};
+  CHECK(starts_of(workload) == Starts{0, 60});
+  CHECK(replay(workload, {}).until == kArrived + 70);
+}
+
+TEST_CASE("a reservation that slips because somebody goes on opens its hole when that is seen") {
+  // The first is taken to last an hour. From then on it is expected to last four in all, so that the third
+  // fits before the second, although nothing has come and nothing has ended.
+  const Workload workload{2, {job(0, 1, 10 * kHour), job(1, 2, 10), job(2, 1, 2 * kHour, 2 * kHour)}};
+  CHECK(starts_of(workload) == Starts{0, 10 * kHour, kHour});
+}
+
+TEST_CASE("a job that goes on past what was assumed opens a gap when the job that waits fits into it") {
+  // Of two devices one is taken for 100 s. From second 10 on it is expected to go on for three times as long
+  // as it has lasted. The second job wants both, and the third says 60 s: it fits once the first has lasted
+  // 20 s.
+  const Workload workload{2, {job(0, 1, 100), job(1, 2, 10, 10), job(2, 1, 60, 60)}};
+  CHECK(starts_of(workload, {.assumed_s = 10}) == Starts{0, 100, 20});
+}
+
+TEST_CASE("who waited how long, by size and by user, and what stood idle meanwhile") {
+  Workload workload{2, {job(0, 1, 100, 100), job(0, 2, 100, 100), job(0, 1, 100, 100)}};
+  workload.jobs[2].user = "bob";
+  const Replay filled = replay(workload, {});
+  const Replay in_order = replay(workload, {.backfill = false});
+  CHECK(waits_of(all_jobs(workload), workload, filled) == Waits{3, 100 / 3.0, 0, 100});
+  CHECK(waits_of(jobs_by_size(workload).at(1), workload, in_order) == Waits{2, 100, 0, 200});
+  CHECK(waits_of({}, workload, filled) == Waits{});
+  CHECK(jobs_by_user(workload) == std::map<std::string, JobPlaces>{{"ann", {0, 1}}, {"bob", {2}}});
+  CHECK(shift_of(jobs_by_user(workload).at("bob"), in_order, filled) == Shift{1, 0});
+  CHECK(shift_of(all_jobs(workload), filled, in_order) == Shift{0, 1});
+  CHECK(idle_share(workload, filled) == 0);
+  CHECK(idle_share(workload, in_order) == doctest::Approx(1 / 6.0));
+  CHECK(used_share(workload, filled) == 1);
+}
+
+TEST_CASE("nobody comes") {
+  const Replay nothing = replay({4, {}}, {});
+  CHECK(nothing.grants.empty());
+  CHECK(idle_share({4, {}}, nothing) == 0);
+}
+
+TEST_CASE("of a hundred the 99th percentile is the second longest") {
+  Workload workload{200, {}};
+  Replay made;
+  for (Moment wait = 1; wait <= 100; ++wait) {
+    workload.jobs.push_back(job(0, 1, 1));
+    made.grants.push_back({kArrived + wait, {}});
+  }
+  CHECK(waits_of(all_jobs(workload), workload, made) == Waits{100, 50.5, 50, 99});
+}
+
+// Any workload.
+
+Workload any_workload() {
+  Workload workload{*rc::gen::inRange<std::size_t>(1, 5), {}};
+  const auto count = *rc::gen::inRange(0, 12);
+  Moment arrival = 0;
+  for (int at = 0; at < count; ++at) {
+    arrival += *rc::gen::inRange<Moment>(0, 30);
+    const auto devices = *rc::gen::inRange(1U, static_cast<unsigned>(workload.devices) + 1);
+    LineJob one = job(arrival, devices, *rc::gen::inRange<Moment>(1, 60));
+    if (*rc::gen::arbitrary<bool>()) one.length = *rc::gen::inRange<Moment>(1, 120);
+    one.user = *rc::gen::element("ann", "bob");
+    workload.jobs.push_back(one);
+  }
+  return workload;
+}
+
+/// The same second by second: everybody looks all the time.
+std::vector<Grant> second_by_second(const Workload& workload, const LineRules& rules) {
+  std::vector<Grant> grants(workload.jobs.size());
+  const auto missing = [](const Grant& grant) { return grant.at == kNever; };
+  for (Moment now = kArrived; std::ranges::any_of(grants, missing); ++now) {
+    Line line{.now = now, .room_bytes = std::vector<std::uint64_t>(workload.devices, 1)};
+    line.sets.emplace_back(workload.devices);
+    std::iota(line.sets[0].begin(), line.sets[0].end(), 0);
+    for (std::size_t at = 0; at < grants.size(); ++at) {
+      const LineJob& one = workload.jobs[at];
+      if (missing(grants[at]) && one.arrival <= now)
+        line.wishes.push_back({.id = {at}, .count = one.devices, .length = one.length});
+      if (missing(grants[at]) || grants[at].at + takes(one) <= now) continue;
+      for (const std::size_t device : grants[at].devices)
+        line.holds.push_back({device, 0, expected_end(grants[at].at, one.length, now, rules)});
+    }
+    const std::vector<Turn> turns = schedule(line, rules);
+    for (std::size_t at = 0; at < turns.size(); ++at) {
+      if (const auto* start = std::get_if<StartsNow>(&turns[at]))
+        grants[line.wishes[at].id.value] = {now, start->devices};
+    }
+  }
+  return grants;
+}
+
+TEST_CASE("it grants what a line grants that is looked at every second") {
+  rc::check([] {
+    const Workload workload = any_workload();
+    // Of some that take longer than is assumed, what is expected slips from second to second.
+    const LineRules rules{.assumed_s = *rc::gen::inRange<Moment>(1, 100),
+                          .backfill = *rc::gen::arbitrary<bool>()};
+    RC_ASSERT(replay(workload, rules).grants == second_by_second(workload, rules));
+  });
+}
+
+/// First come, first served, without a schedule: each starts as soon as all before it have and enough is
+/// free.
+std::vector<Moment> in_order_of_arrival(const Workload& workload) {
+  std::vector<Moment> free_from(workload.devices, 0);
+  std::vector<Moment> starts;
+  Moment last = 0;
+  for (const LineJob& one : workload.jobs) {
+    std::ranges::sort(free_from);
+    last = std::max({last, one.arrival, free_from[one.devices - 1]});
+    for (unsigned device = 0; device < one.devices; ++device) free_from[device] = last + takes(one);
+    starts.push_back(last);
+  }
+  return starts;
+}
+
+TEST_CASE("without backfill it is first come, first served") {
+  rc::check([] {
+    const Workload workload = any_workload();
+    std::vector<Moment> starts;
+    for (const Grant& grant : replay(workload, {.assumed_s = 40, .backfill = false}).grants)
+      starts.push_back(grant.at);
+    RC_ASSERT(starts == in_order_of_arrival(workload));
+  });
+}
+
+TEST_CASE("nobody starts before it comes, and no device is two jobs' at a time") {
+  rc::check([] {
+    const Workload workload = any_workload();
+    const Replay made = replay(workload, {.assumed_s = *rc::gen::inRange<Moment>(1, 200)});
+    std::vector<Hold> holds;
+    for (std::size_t at = 0; at < workload.jobs.size(); ++at) {
+      const LineJob& one = workload.jobs[at];
+      const Grant& grant = made.grants[at];
+      RC_ASSERT(grant.at >= one.arrival);
+      RC_ASSERT(grant.devices.size() == one.devices);
+      for (const std::size_t device : grant.devices) {
+        RC_ASSERT(device < workload.devices);
+        for (const Hold& other : holds) {
+          RC_ASSERT(other.device != device || other.until <= grant.at || grant.at + takes(one) <= other.from);
+        }
+        holds.push_back({device, grant.at, grant.at + takes(one)});
+      }
+    }
+  });
+}
+
+TEST_CASE("no job of one size waits longer for what others ask after it") {
+  rc::check([] {
+    Workload workload = any_workload();
+    for (LineJob& one : workload.jobs) one.devices = 1;
+    const std::vector<Grant> all = replay(workload, {}).grants;
+    if (workload.jobs.empty()) return;
+    workload.jobs.pop_back();
+    const std::vector<Grant> fewer = replay(workload, {}).grants;
+    RC_ASSERT(std::ranges::equal(fewer, std::span(all).first(fewer.size())));
+  });
+}
+
+}  // namespace
+}  // namespace berth::replay_test

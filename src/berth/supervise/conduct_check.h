@@ -1,0 +1,59 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "berth/base/error.h"
+#include "berth/base/units.h"
+#include "berth/source/source.h"
+#include "berth/sys/child.h"
+#include "berth/sys/descriptor.h"
+#include "berth/verdict/ledger.h"
+
+namespace berth::cli {
+
+/// When `run` first looks whether its command uses only the devices of its lease: after BERTH_VERIFY, else
+/// after a minute. nullopt: never. Error: `usage`.
+Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless = Unitless::refused);
+
+/// Looks twice, while a command runs, whether it computes on the devices that were leased for it. If it does
+/// not, says so once. Each look is a process of its own, and we never wait for it, because the driver may
+/// hang.
+class ConductCheck {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// Looks when `first` has passed, and again after ten times as long; nullopt: never. `expects_use`: also
+  /// says so if nothing computes on any device.
+  ConductCheck(TicketId lease, source::SourceKind source, std::optional<std::chrono::seconds> first,
+               bool expects_use);
+  ConductCheck(const ConductCheck&) = delete;
+  ConductCheck& operator=(const ConductCheck&) = delete;
+
+  /// The latest moment at which to call `go_on`; nullopt: never again.
+  std::optional<Time> next() const;
+  /// Begins a look that is due, or reads what a look has found. Never waits. Gives a sentence for the user,
+  /// if there is something to say.
+  std::optional<std::string> go_on();
+  /// Ends a look under way.
+  void end();
+  /// Processes of looks that were told to end, which may take a while. They do not belong to the command.
+  const std::vector<pid_t>& ended() const { return ended_; }
+
+ private:
+  void begin();
+  std::optional<std::string> judged(std::string_view answer);
+
+  TicketId lease_;
+  source::SourceKind source_;
+  std::chrono::seconds first_;
+  bool expects_use_;
+  std::vector<Time> due_;  ///< of the looks still to come, the next one last
+  std::optional<sys::Child> look_;
+  sys::Descriptor answer_;
+  std::vector<pid_t> ended_;
+};
+
+}  // namespace berth::cli

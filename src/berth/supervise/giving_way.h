@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "berth/lease/session.h"
+#include "berth/supervise/idle_watch.h"
+#include "berth/sys/bell.h"
+
+namespace berth::cli {
+
+/// Decides whether a lease that yields is to end for a waiter. The waiter rings; the holder of the lease then
+/// reads the whole queue and decides for itself.
+class GivingWay {
+ public:
+  /// REQUIRES: session and lease outlive this object, and the job has started. A lease that does not yield
+  /// gives way only while it is idle, if the site says so.
+  GivingWay(const leasing::Session& session, leasing::HeldLease& lease);
+
+  /// The latest moment to call `asked` again. nullopt: when somebody rings, which JobProcess tells; never,
+  /// once the lease is ending.
+  std::optional<std::chrono::steady_clock::time_point> next() const;
+
+  /// A sentence that says for whom the lease is to end. nullopt: the lease goes on. From the first sentence
+  /// on, others count the lease as ending.
+  std::optional<std::string> asked();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void listen(std::string why);
+  void heed_idleness();
+  bool has_to_look();
+  std::chrono::milliseconds until_next_tick() const;
+  std::optional<std::string> look();
+  void listen_less_often();
+
+  const leasing::Session& session_;
+  leasing::HeldLease& lease_;
+  IdleWatch idle_;
+  std::string why_;  ///< it yields
+  const sys::Bell* bell_ = nullptr;
+  std::optional<sys::BellSignal> signal_;
+  bool rung_ = false;
+  bool seems_asked_ = false;  ///< by the last look
+  bool ends_ = false;
+  Clock::time_point deaf_until_{};
+  Clock::time_point next_tick_{};  ///< when it looks though nobody has rung
+  std::chrono::milliseconds pause_{};
+};
+
+}  // namespace berth::cli

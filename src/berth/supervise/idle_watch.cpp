@@ -1,0 +1,48 @@
+#include "berth/supervise/idle_watch.h"
+
+#include <fmt/format.h>
+
+#include "berth/base/units.h"
+#include "berth/verdict/clauses.h"
+
+namespace berth::cli {
+namespace {
+
+IdleSpan::Time since_start() {
+  return std::chrono::duration_cast<IdleSpan::Time>(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+}  // namespace
+
+IdleWatch::IdleWatch(const leasing::Session& session, leasing::HeldLease& lease)
+    : session_(session), lease_(lease) {
+  const auto after_s = session.policy().idle_leases_s;
+  if (!after_s || lease.ticket().yield_s || session.place().within) return;
+  span_.emplace(std::chrono::seconds(*after_s), since_start());
+  next_ = std::chrono::steady_clock::now() + span_->period();
+}
+
+std::optional<IdleWatch::YieldChange> IdleWatch::go_on() {
+  if (!span_ || std::chrono::steady_clock::now() < next_) return std::nullopt;
+  const auto news = span_->note(since_start(), computes());
+  next_ = std::chrono::steady_clock::now() + span_->period();
+  if (news == IdleSpan::News::none) return std::nullopt;
+  const bool yields = span_->is_idle();
+  const auto grace_s = yields ? std::optional(session_.policy().time_grace_s) : std::nullopt;
+  // Where it cannot be written the lease stays as it is: the next time that it becomes idle tries again.
+  if (!lease_.yield_from_now(*session_.place().store, grace_s)) return std::nullopt;
+  if (!yields) return YieldChange{};
+  return YieldChange{true, fmt::format("nothing has computed on GPU {} for {} (idle_leases of the site)",
+                                       lease_.labels(), duration_for_people(span_->after().count()))};
+}
+
+bool IdleWatch::computes() const {
+  ReadingSet readings = ReadingKind::utilization;
+  readings |= ReadingKind::processes;
+  const auto source = session_.source().open();
+  const auto snapshot = source ? (*source)->read(readings) : std::unexpected(source.error());
+  session_.source().close();
+  return !snapshot || may_compute(*snapshot, lease_.ticket().devices);
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,60 @@
+#include "berth/supervise/lease_clock.h"
+
+#include <fmt/format.h>
+
+#include "berth/base/units.h"
+#include "berth/sys/clock.h"
+
+namespace berth::cli {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+// The wall clock can be set, and the monotonic one stands still while the machine sleeps.
+constexpr auto kReadClock = &sys::since_boot;
+
+}  // namespace
+
+LeaseClock::LeaseClock(leasing::HeldLease& lease) : lease_(lease), granted_(kReadClock()) {
+  if (const auto time_s = lease.ticket().time_s) job_ = JobTime{.time = std::chrono::seconds(*time_s)};
+}
+
+milliseconds LeaseClock::since_grant() const {
+  return std::chrono::duration_cast<milliseconds>(kReadClock() - granted_);
+}
+
+std::optional<milliseconds> LeaseClock::left() const {
+  if (!job_ || is_over_) return std::nullopt;
+  return std::max(next_due(*job_) - since_grant(), milliseconds(0));
+}
+
+std::chrono::seconds LeaseClock::time() const {
+  return std::chrono::duration_cast<std::chrono::seconds>(job_->time);
+}
+
+bool LeaseClock::was_extended() {
+  const auto time_s = lease_.time_s();
+  if (!time_s || std::chrono::seconds(*time_s) == job_->time) return false;
+  job_->time = std::chrono::seconds(*time_s);
+  job_->warned = false;
+  return true;
+}
+
+TimeStep LeaseClock::step() {
+  if (!job_ || is_over_) return TimeStep::none;
+  const TimeStep step = due(*job_, since_grant());
+  if (step == TimeStep::none || was_extended()) return TimeStep::none;
+  if (step == TimeStep::warn) job_->warned = true;
+  if (step == TimeStep::over) is_over_ = true;
+  return step;
+}
+
+std::string warning_of(const LeaseClock& clock) {
+  const auto left = std::chrono::ceil<std::chrono::seconds>(warning_before(clock.time()));
+  return fmt::format("the lease ends in {}: its time limit is {}; to extend it: berth extend {} TIME",
+                     duration_for_people(left.count()), time_for_people(clock.time().count()),
+                     clock.lease_name());
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "berth/lease/acquire.h"
+#include "berth/supervise/model/job_time.h"
+
+namespace berth::cli {
+
+/// The time limit of a lease that this process holds. It goes by the boot clock, which goes on while the
+/// machine sleeps, and which nobody can set.
+class LeaseClock {
+ public:
+  /// Counts from now on. REQUIRES: the lease outlives this object.
+  explicit LeaseClock(leasing::HeldLease& lease);
+
+  /// How long until something is due. nullopt: never, because the lease has no time limit, or its time is
+  /// over.
+  std::optional<std::chrono::milliseconds> left() const;
+  /// What is due now: each step once. First looks whether the lease was extended meanwhile; then the end is
+  /// put off, and another warning will come.
+  TimeStep step();
+  /// REQUIRES: the lease has a time limit.
+  std::chrono::seconds time() const;
+  std::string lease_name() const { return lease_.short_name(); }
+
+ private:
+  std::chrono::milliseconds since_grant() const;
+  bool was_extended();
+
+  leasing::HeldLease& lease_;
+  std::chrono::nanoseconds granted_;
+  std::optional<JobTime> job_;
+  bool is_over_ = false;
+};
+
+/// The warning to the user before a lease ends.
+std::string warning_of(const LeaseClock& clock);
+
+}  // namespace berth::cli

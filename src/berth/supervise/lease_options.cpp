@@ -1,0 +1,124 @@
+#include "berth/supervise/lease_options.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <variant>
+
+#include "berth/base/units.h"
+#include "berth/command/environment.h"
+#include "berth/lease/answers.h"
+#include "berth/request/job_mask.h"
+#include "berth/supervise/until_used.h"
+#include "berth/supervise/wait_report.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::int64_t kYieldGraceS = 30;
+
+}  // namespace
+
+Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& options,
+                                                      std::optional<std::int64_t> otherwise) {
+  if (options.unwatched) return std::nullopt;
+  if (options.no_wait) return 0;
+  if (options.wait_s) return options.wait_s;
+  const std::string_view set = variable("BERTH_WAIT");
+  if (set.empty()) return otherwise;
+  if (set == "forever") return std::nullopt;
+  const auto seconds = seconds_from_text(set);
+  if (!seconds) return std::unexpected(context(seconds.error(), "BERTH_WAIT (a time, 0 or forever)"));
+  return *seconds;
+}
+
+Option time_option(std::string_view name, std::string_view help, Request& request) {
+  return {kLeaseGroup, 0, name, "TIME", help, {}, [&request](std::string_view value) -> Result<void> {
+            BERTH_LET(const auto seconds, seconds_from_text(value));
+            BERTH_DO(check_time(seconds));
+            request.time_s = seconds;
+            return {};
+          }};
+}
+
+Option yield_option(Request& request) {
+  return {kLeaseGroup,
+          0,
+          "yield",
+          "[TIME]",
+          "end the job if a request without --yield waits for its GPUs; TIME (30s) is between "
+          "SIGTERM and SIGKILL",
+          {},
+          [&request](std::string_view value) -> Result<void> {
+            request.yield_s = kYieldGraceS;
+            if (value.empty()) return {};
+            BERTH_LET(request.yield_s, seconds_from_text(value));
+            return check_yield(*request.yield_s);
+          }};
+}
+
+void add_lease_options(Syntax& syntax, LeaseOptions& options) {
+  add_request_options(syntax, options.request);
+  syntax.options.push_back({kLeaseGroup,
+                            0,
+                            "no-wait",
+                            "",
+                            "do not wait: exit with status 75 and the reasons",
+                            {},
+                            raise_flag(options.no_wait)});
+  syntax.options.push_back({kLeaseGroup,
+                            0,
+                            "wait",
+                            "TIME",
+                            "wait at most this long (30m), then exit with status 124",
+                            {},
+                            [&options](std::string_view value) -> Result<void> {
+                              BERTH_LET(const auto seconds, seconds_from_text(value));
+                              options.wait_s = seconds;
+                              return {};
+                            }});
+  syntax.options.push_back(
+      time_option("time", "time limit (2h): at its end the job is ended", options.request.request));
+  syntax.options.push_back(
+      {kLeaseGroup, 0, "note", "TEXT", "shown to others beside the lease", {}, store_text(options.note)});
+}
+
+Result<void> settle(LeaseOptions& options) {
+  if (options.no_wait && options.wait_s)
+    return fail(ErrorCode::usage, "--wait and --no-wait exclude each other");
+  return settle(options.request);
+}
+
+Result<leasing::HeldLease> take_lease(const leasing::Session& session, const LeaseOptions& options,
+                                      const leasing::TicketWords& words) {
+  BERTH_LET(const auto wait_s, wait_that_is_said(options, session.policy().default_wait_s));
+  const leasing::Place& place = session.place();
+  // Inside a lease the mask is the lease's.
+  WaitReport report(words.request,
+                    options.request.mask == MaskUse::inherit && !place.masks.empty() && !place.within);
+  Patience patience;
+  patience.wait = wait_s != 0;
+  if (wait_s) patience.limit = std::chrono::seconds(*wait_s);
+  patience.stands_again = options.stands_again;
+  leasing::OnWait on_wait = options.on_wait;
+  if (!options.unwatched && !on_wait.call)
+    on_wait = {
+        [&report](const Standing& standing, const Snapshot& snapshot) { report.show(standing, snapshot); },
+        report.is_live()};
+  auto answer = session.acquire(options.request.request, words, patience, on_wait);
+  report.end();
+  if (!answer) return std::unexpected(answer.error());
+  if (const auto* refusal = std::get_if<leasing::Refusal>(&*answer))
+    return std::unexpected(leasing::in_words(*refusal, Environment::style_of(STDERR_FILENO)));
+  auto lease = std::get<leasing::HeldLease>(std::move(*answer));
+  keep_locks_until_used(lease);
+  return lease;
+}
+
+JobMask lease_environment(const leasing::Place& place, const leasing::HeldLease& lease, bool uuids) {
+  JobMask mask = job_mask(lease.ticket().devices, lease.world().facts.snapshot, uuids);
+  mask.variables.emplace_back("BERTH_LEASE", place.path_of(lease.ticket().id));
+  return mask;
+}
+
+}  // namespace berth::cli

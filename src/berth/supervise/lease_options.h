@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "berth/command/request_options.h"
+#include "berth/lease/session.h"
+#include "berth/request/job_mask.h"
+
+namespace berth::cli {
+
+/// Heading of the options about the lease.
+inline constexpr std::string_view kLeaseGroup = "The lease and the command";
+
+/// The options of a command that takes a lease.
+struct LeaseOptions {
+  RequestOptions request;
+  bool no_wait = false;
+  std::optional<std::int64_t> wait_s;  ///< nullopt: neither option is given
+  std::string note;
+  std::string asked_at;       ///< as of a ticket
+  bool stands_again = false;  ///< it had a lease, and gave way for another request
+  bool unwatched = false;     ///< nobody is told how the wait goes, and it has no limit
+  leasing::OnWait on_wait{};  ///< is told how the wait goes, in place of the error stream; null: nobody
+};
+
+/// Adds the options of a request and --no-wait, --wait, --time and --note. They write into `options`, which
+/// must outlive the syntax.
+void add_lease_options(Syntax& syntax, LeaseOptions& options);
+
+/// An option for the time limit of the lease.
+Option time_option(std::string_view name, std::string_view help, Request& request);
+
+/// --yield.
+Option yield_option(Request& request);
+
+/// Settles what depends on several options, after they are parsed. Error: `usage` for contradictions.
+Result<void> settle(LeaseOptions& options);
+
+/// How long to wait: as the command line says, else as BERTH_WAIT says, else `otherwise`. nullopt: for ever.
+Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& options,
+                                                      std::optional<std::int64_t> otherwise);
+
+/// Takes the lease, in its turn, and tells on the error stream how the wait goes. Waits as long as the
+/// options say, else BERTH_WAIT, else the site file, else for ever. Error: as Session::acquire; `impossible`,
+/// `not_now`, or, if it has waited, `timed_out`, with the reason for every device.
+Result<leasing::HeldLease> take_lease(const leasing::Session& session, const LeaseOptions& options,
+                                      const leasing::TicketWords& words);
+
+/// The variables of Berth in the environment of a job in this lease.
+JobMask lease_environment(const leasing::Place& place, const leasing::HeldLease& lease, bool uuids);
+
+}  // namespace berth::cli

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "berth/verdict/verdict.h"
+
+namespace berth {
+
+/// Whether the job of a lease uses the devices that were leased for it, at one instant.
+enum class Conduct {
+  keeps,    ///< it computes on devices of its lease and on no others
+  strays,   ///< it computes on a device that it did not lease
+  idle,     ///< no process of it computes on any device at this moment
+  unknown,  ///< the machine does not tell enough
+};
+std::string_view to_text(Conduct conduct);  ///< as in JSON: "keeps"
+
+/// What the processes of a lease do on one device.
+struct DeviceUse {
+  const Device* device = nullptr;         ///< of the snapshot
+  bool leased = false;                    ///< the lease has this device, or the GPU that it is a part of
+  bool told = true;                       ///< false: its processes are not known
+  std::vector<const Process*> processes;  ///< those of the lease that compute there
+  std::vector<const Process*> nameless;   ///< processes of which not even the user is known here
+};
+
+struct ConductReport {
+  Conduct conduct = Conduct::unknown;
+  std::vector<DeviceUse> devices;  ///< those that the lease has or uses, and those whose processes are not
+                                   ///< known
+};
+
+/// Judges `lease` by the processes on the devices, as `facts.process_leases` attributes them. Processes that
+/// only draw do not count. GPUs that are split by MIG are left out, because their instances count. If a
+/// process of the lease is on a device that the lease does not have, the result is `strays`, whatever else is
+/// seen. If a device does not tell its processes, the result is `unknown`, because the job may be there. It
+/// is `unknown` also if no process of the lease is seen, but a nameless process is on one of its devices. A
+/// process that belongs to several leases may be on the devices of each.
+ConductReport conduct_of(const Ticket& lease, const Ledger& ledger, const Facts& facts);
+
+/// Whether no process of the leases that hold the device computes on it at this moment. Absent: nobody has
+/// leased the device, or it does not tell. `holding`: as leases_holding(), here and below.
+Reading<bool> is_idle(const Device& device, const std::vector<const Ticket*>& holding, const Facts& facts);
+
+/// Remembers, look after look, since when leased devices are idle. One look cannot tell that.
+class IdleTimes {
+ public:
+  void look(const Ledger& ledger, const Facts& facts);
+  /// Takes over what another process has seen: the device has been idle since `since_s`.
+  void adopt(const Device& device, const std::vector<const Ticket*>& holding, std::int64_t since_s);
+  /// Since when the device is idle, in seconds since the epoch: the first look that saw it idle after a look
+  /// that saw it in use. If it was granted between two looks and never seen in use: the grant. Absent: not
+  /// idle, or not known.
+  Reading<std::int64_t> since(const Device& device, const std::vector<const Ticket*>& holding) const;
+
+ private:
+  struct Seen {
+    bool idle = false;
+    std::int64_t since_s = 0;  // 0: from before the first look on
+  };
+  using Key = std::pair<TicketId, std::string>;  // the newest lease on the device
+  std::map<Key, Seen> seen_;
+  bool first_ = true;
+};
+
+}  // namespace berth

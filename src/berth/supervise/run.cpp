@@ -1,0 +1,360 @@
+// Lease, run, end as the command ended. The parent stays so that it knows all that the command leaves behind.
+
+#include "berth/supervise/run.h"
+
+#include <pwd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/base/printable.h"
+#include "berth/base/text_match.h"
+#include "berth/base/units.h"
+#include "berth/command/messages.h"
+#include "berth/command/open_session.h"
+#include "berth/lease/left_behind.h"
+#include "berth/lease/release.h"
+#include "berth/request/job_mask.h"
+#include "berth/supervise/command_hint.h"
+#include "berth/supervise/conduct_check.h"
+#include "berth/supervise/end_of_job.h"
+#include "berth/supervise/giving_way.h"
+#include "berth/supervise/release_call.h"
+#include "berth/sys/job_process.h"
+#include "berth/sys/process_identity.h"
+#include "berth/view/explain.h"
+
+namespace berth::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Time for helpers of a job that has just ended to end too.
+constexpr auto kGrace = 5s;
+// How soon, within this time, it is seen that what is left behind was only about to become a runner of jobs.
+constexpr auto kLookAgain = 100ms;
+// How often what was left behind is looked at again.
+constexpr std::chrono::seconds kRecheck = 30s;
+
+std::string as_one_line(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+class Run {
+ public:
+  Run(Environment& environment, const RunOptions& options) : environment_(environment), options_(options) {}
+
+  Result<int> go() {
+    // A queue is a bad place to learn of a misspelt word, or of a limit.
+    if (const auto missing = sys::cannot_start(options_.command)) return not_started(*missing);
+    // One for each device, and the ticket's.
+    if (const auto short_of =
+            sys::cannot_inherit(options_.lease.request.request.count + 1 + options_.hooks.inherited.size()))
+      return not_started(*short_of);
+    BERTH_LET(const auto session, open_session(environment_, options_.lease.request));
+    idle_leftovers_s_ = session.policy().idle_leftovers_s;
+    time_grace_ = std::chrono::seconds(session.policy().time_grace_s);
+    leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
+                               render::request_in_words(options_.lease.request.request)};
+    words.asked_at = options_.lease.asked_at;
+    for (;;) {
+      BERTH_LET(const auto status, run_once(session, words));
+      if (!stands_in_line_again()) return status;
+      tell("the job stands in line again, and starts from its beginning (--requeue)");
+    }
+  }
+
+ private:
+  Result<int> run_once(const leasing::Session& session, const leasing::TicketWords& words) {
+    LeaseOptions request = options_.lease;
+    request.stands_again = std::exchange(gave_way_, false);
+    released_by_.reset();
+    // It outlives the lease.
+    std::optional<sys::HeldTermination> held;
+    BERTH_LET(auto lease, take_lease(session, request, words));
+    // Whoever asks us to end before the command begins would end us with the lease in our hands, and its
+    // ticket would stay until somebody looks. Ctrl-C is not held back: the terminal sends it once, and the
+    // command is not there yet.
+    held.emplace();
+    if (options_.hooks.before_start) BERTH_DO(options_.hooks.before_start(lease));
+    short_name_ = short_name(lease.world().ledger, lease.ticket().id);
+    const sys::JobCommand command = prepare(session.place(), lease);
+    if (!options_.exec) return stay(session, command, lease, *held);
+    held.reset();
+    return replace_self(command);
+  }
+
+  bool stands_in_line_again() const { return gave_way_ && options_.requeue; }
+
+  sys::JobCommand prepare(const leasing::Place& place, const leasing::HeldLease& lease) const {
+    for (const std::string& note : leasing::notes_on(lease)) tell(note);
+    sys::JobCommand command;
+    command.words = fill_in(lease);
+    JobMask mask = lease_environment(place, lease, options_.lease.request.uuids);
+    command.environment = std::move(mask.variables);
+    command.unset = std::move(mask.unset);
+    tell_what_it_has(command, lease);
+    command.inherited = lease.descriptors();
+    const RunHooks& hooks = options_.hooks;
+    command.inherited.insert(command.inherited.end(), hooks.inherited.begin(), hooks.inherited.end());
+    command.limits = hooks.limits;
+    command.environment.insert(command.environment.end(), hooks.environment.begin(), hooks.environment.end());
+    return command;
+  }
+
+  // Programs that are told their devices on the command line.
+  std::vector<std::string> fill_in(const leasing::HeldLease& lease) const {
+    const std::vector<std::string>& uuids = lease.ticket().devices;
+    const Snapshot& snapshot = lease.world().facts.snapshot;
+    std::vector<std::string> words = options_.command;
+    for (std::string& word : words) {
+      replace_all(word, "{ids}", job_mask(uuids, snapshot).visible);
+      replace_all(word, "{uuids}", fmt::format("{}", fmt::join(uuids, ",")));
+    }
+    return words;
+  }
+
+  void tell_what_it_has(sys::JobCommand& command, const leasing::HeldLease& lease) const {
+    const std::string labels = lease.labels();
+    const std::string& name = short_name_;
+    if (options_.shell) {
+      command.environment.emplace_back("BERTH_PROMPT", fmt::format("(GPU {}) ", labels));
+      tell(fmt::format("this shell has GPU {} until it ends (lease {})", labels, name));
+    } else if (options_.verbose || (!options_.quiet && ::isatty(STDERR_FILENO) == 1)) {
+      tell(fmt::format("GPU {} (lease {})", labels, name));
+    }
+  }
+
+  int not_started(const sys::NotStarted& failure) const {
+    tell(failure.message + command_hint(options_.command, "run"));
+    if (options_.hooks.after_end) options_.hooks.after_end({failure.exit_status, 0});
+    if (options_.hooks.at_last) options_.hooks.at_last();
+    return failure.exit_status;
+  }
+
+  int replace_self(const sys::JobCommand& command) const { return not_started(sys::exec_job(command)); }
+
+  Result<int> stay(const leasing::Session& session, const sys::JobCommand& command, leasing::HeldLease& lease,
+                   const sys::HeldTermination& held) {
+    // Where a script has replaced itself by us, its children are ours, and hold nothing.
+    std::vector<pid_t> others = sys::own_children();
+    EndOfJob end(lease, time_grace_);
+    auto job = sys::JobProcess::start(command, held);
+    if (!job) return not_started(job.error());
+    end.command_is(job->pid(), options_.shell);
+    lease.end_watch();
+    GivingWay way(session, lease);
+    ConductCheck check(lease.ticket().id, options_.lease.request.source, options_.first_look,
+                       !options_.shell);
+    std::optional<sys::JobEnding> ending;
+    const auto all_of_job = [&] {
+      check.end();
+      std::vector<pid_t> none_of_it = others;
+      none_of_it.insert(none_of_it.end(), check.ended().begin(), check.ended().end());
+      return left_behind(none_of_it);
+    };
+    while (
+        !(ending = job->wait(earlier(earlier(check.next(), next_look()), earlier(end.next(), way.next()))))) {
+      heed_call(*job, lease, end, all_of_job);
+      give_way(way, lease, end, all_of_job);
+      if (const auto sentence = check.go_on()) tell(*sentence);
+      go_on(end, all_of_job);
+    }
+    check.end();
+    if (options_.hooks.after_end) options_.hooks.after_end(*ending);
+    others.insert(others.end(), check.ended().begin(), check.ended().end());
+    end.command_has_ended([&] { return left_behind(others); });
+    // It may have been asked and have ended at once.
+    heed_call(*job, lease, end, [&] { return left_behind(others); });
+    if (wait_for_leftovers(*job, lease, others, end, way)) lease.release();
+    if (released_by_) tell(fmt::format("the lease {} was released by {}", short_name_, *released_by_));
+    if (options_.hooks.at_last) options_.hooks.at_last();
+    if (ending->signal != 0 && !stands_in_line_again()) sys::end_like(*ending);
+    return ending->exit_status;
+  }
+
+  void go_on(EndOfJob& end, const EndOfJob::Processes& job) const {
+    const auto left_s = end.go_on(job);
+    if (left_s && options_.hooks.time_is_short) options_.hooks.time_is_short(*left_s);
+  }
+
+  EndOfJob::Moment next_look() const {
+    return options_.hooks.look ? EndOfJob::Moment(options_.hooks.look()) : std::nullopt;
+  }
+
+  void give_way(GivingWay& way, leasing::HeldLease& lease, EndOfJob& end, const EndOfJob::Processes& job) {
+    const auto why = way.asked();
+    if (!why) return;
+    gave_way_ = true;
+    if (options_.hooks.gives_way) options_.hooks.gives_way(*why);
+    end.yield(*why, std::chrono::seconds(*lease.ticket().yield_s), job);
+  }
+
+  // Whoever has asked by SIGTERM that the job end.
+  void heed_call(sys::JobProcess& job, leasing::HeldLease& lease, EndOfJob& end,
+                 const EndOfJob::Processes& processes) {
+    const auto call = job.take_call();
+    if (!call) return;
+    note_release(*call, lease);
+    if (call->is_cancel)
+      end.cancel(processes);
+    else
+      end.release(processes);
+  }
+
+  void note_release(const sys::EndCall& call, leasing::HeldLease& lease) {
+    const auto who = who_released(lease.release_call(), call.sender);
+    released_by_ = who;
+    if (!who) return;
+    // In a log the line at the end is enough; who sits there may still save something.
+    if (::isatty(STDERR_FILENO) == 1)
+      tell(fmt::format("the job is asked to end, and its lease {} to be released, by {}", short_name_, *who));
+  }
+
+  // True: the lease is to end. False: what is left behind goes on holding it. `others`: children of ours that
+  // are none of the command's.
+  bool wait_for_leftovers(sys::JobProcess& job, leasing::HeldLease& lease, const std::vector<pid_t>& others,
+                          EndOfJob& end, GivingWay& way) {
+    const auto rest = [&] { return left_behind(others); };
+    // A moment, not a span: the orphans of a job that goes on end again and again.
+    auto grace = std::chrono::steady_clock::now() + kGrace;
+    auto until = grace;
+    auto used = std::chrono::steady_clock::now();
+    std::string told;
+    while (is_something_left(others)) {
+      const auto next =
+          until == grace ? std::min(grace, std::chrono::steady_clock::now() + kLookAgain) : until;
+      const auto event =
+          job.wait_for_leftovers(*earlier(earlier(next, next_look()), earlier(end.next(), way.next())));
+      give_way(way, lease, end, rest);
+      go_on(end, rest);
+      if (event == sys::JobProcess::Event::asked_to_leave) return false;
+      if (event == sys::JobProcess::Event::child_ended || event == sys::JobProcess::Event::rung) continue;
+      if (event == sys::JobProcess::Event::asked_to_end) {
+        heed_call(job, lease, end, rest);
+        until = grace = std::chrono::steady_clock::now() + kGrace;
+        continue;
+      }
+      if (std::chrono::steady_clock::now() < until) continue;
+      const std::vector<pid_t> left = rest();
+      // What was about to become a runner of jobs is one by now.
+      if (left.empty()) continue;
+      if (const auto reason = why_to_end(left, lease, used)) {
+        tell(fmt::format("{}: {}", *reason, leasing::in_words(left)));
+        return true;
+      }
+      if (!end.will_kill()) tell_what_is_left(left, how_to_end(left, end), told);
+      until = std::chrono::steady_clock::now() + next_recheck();
+    }
+    return true;
+  }
+
+  std::string how_to_end(const std::vector<pid_t>& left, const EndOfJob& end) const {
+    if (end.has_only_asked())
+      return fmt::format("they got SIGTERM; to end them and the lease: {}", leasing::kill_line(left));
+    return fmt::format("to end them and the lease: berth release {}", short_name_);
+  }
+
+  // Once, and once more where it got SIGTERM meanwhile. `told`: the advice that was given last.
+  void tell_what_is_left(const std::vector<pid_t>& left, const std::string& advice, std::string& told) const {
+    const std::string kind = advice.substr(0, advice.find(':'));
+    if (std::exchange(told, kind) == kind) return;
+    ::prctl(PR_SET_NAME, leasing::kLeftBehindName);
+    tell(fmt::format("the command has ended, but processes that it started still hold the lease: {}; {}",
+                     leasing::in_words(left), advice));
+    if (options_.hooks.left_behind) options_.hooks.left_behind(leasing::in_words(left));
+  }
+
+  // nullopt: the lease lasts. `used`: when something of what is left behind was last seen to compute.
+  std::optional<std::string> why_to_end(const std::vector<pid_t>& left, const leasing::HeldLease& lease,
+                                        std::chrono::steady_clock::time_point& used) const {
+    if (options_.end_with_command)
+      return "the lease ends with the command (--end-with-command); what it started goes on without one";
+    if (!idle_leftovers_s_) return std::nullopt;
+    const auto now = std::chrono::steady_clock::now();
+    if (uses_device(left, lease)) used = now;
+    if (now - used < std::chrono::seconds(*idle_leftovers_s_)) return std::nullopt;
+    return fmt::format(
+        "the lease ends now, since what the command started has computed nothing for {} (idle_leftovers of "
+        "the site)",
+        duration_for_people(*idle_leftovers_s_));
+  }
+
+  std::chrono::seconds next_recheck() const {
+    if (!idle_leftovers_s_) return kRecheck;
+    return std::clamp(std::chrono::seconds(*idle_leftovers_s_), 1s, kRecheck);
+  }
+
+  // A look at all processes is no moment. While it lasts, one of them may start another and end: the one is
+  // then seen as ended, and the other not yet. But the one, or an ancestor of it that has ended as well, was
+  // our child.
+  static bool is_something_left(const std::vector<pid_t>& others) {
+    while (sys::JobProcess::collect_children().are_left) {
+      if (!left_behind(others).empty()) return true;
+      if (!sys::JobProcess::collect_children().have_ended) return false;
+    }
+    return false;
+  }
+
+  // Jobs that were submitted in this lease are ours only by descent: they have leases of their own.
+  static std::vector<pid_t> left_behind(std::vector<pid_t> others) {
+    std::vector<pid_t> left = sys::process_descendants(::getpid());
+    std::ranges::copy_if(left, std::back_inserter(others), [](pid_t pid) {
+      return leasing::serves_jobs(pid) || leasing::keeps_namespaces(pid);
+    });
+    for (const pid_t other : others) {
+      const std::vector<pid_t> below = sys::process_descendants(other);
+      std::erase_if(left,
+                    [&](pid_t pid) { return pid == other || std::ranges::find(below, pid) != below.end(); });
+    }
+    return left;
+  }
+
+  // Whether one of them computes on a device of the lease. Where that cannot be known, it does.
+  bool uses_device(const std::vector<pid_t>& pids, const leasing::HeldLease& lease) const {
+    auto source = environment_.source(options_.lease.request.source);
+    const auto snapshot = source ? (*source)->read(ReadingKind::processes) : std::unexpected(source.error());
+    environment_.end_probe();
+    if (!snapshot) return true;
+    return std::ranges::any_of(lease.ticket().devices, [&](const std::string& uuid) {
+      const Device* device = find_device(*snapshot, uuid);
+      if (device == nullptr || !device->processes) return true;
+      return std::ranges::any_of(*device->processes, [&](const Process& process) {
+        return std::ranges::find(pids, static_cast<pid_t>(process.pid)) != pids.end();
+      });
+    });
+  }
+
+  Environment& environment_;
+  const RunOptions& options_;
+  std::string short_name_;                        ///< of the lease
+  bool gave_way_ = false;                         ///< the job was ended for somebody who waits
+  std::optional<std::string> released_by_;        ///< who, and why
+  std::optional<std::int64_t> idle_leftovers_s_;  ///< of the site
+  std::chrono::seconds time_grace_{};             ///< likewise
+};
+
+}  // namespace
+
+std::string users_shell() {
+  if (const std::string_view named = variable("SHELL"); !named.empty()) return std::string(named);
+  const passwd* user = ::getpwuid(::getuid());
+  return user != nullptr && *user->pw_shell != '\0' ? user->pw_shell : "/bin/sh";
+}
+
+Result<int> run_leased(Environment& environment, const RunOptions& options) {
+  return Run(environment, options).go();
+}
+
+}  // namespace berth::cli

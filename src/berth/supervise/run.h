@@ -1,0 +1,66 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "berth/command/environment.h"
+#include "berth/lease/acquire.h"
+#include "berth/supervise/lease_options.h"
+#include "berth/sys/job_process.h"
+
+namespace berth::cli {
+
+/// What other code does at certain moments of a run.
+struct RunHooks {
+  /// The lease is held, and the command is about to start. Error: the command does not start.
+  std::function<Result<void>(const leasing::HeldLease&)> before_start;
+  /// The same with --anywhere: Berth is about to say yes to a host. The argument names the devices: "gpu1:0".
+  std::function<Result<void>(const std::vector<std::string>&)> before_yes;
+  /// The command has ended, or could not be started. Processes that it left behind may still hold the lease.
+  std::function<void(const sys::JobEnding&)> after_end;
+  /// The command is ended for a waiter; the sentence says for whom.
+  std::function<void(const std::string&)> gives_way;
+  /// The command has ended some time ago, and these processes that it started, in words, still hold the
+  /// lease.
+  std::function<void(const std::string&)> left_behind;
+  /// Everything is done, and this process is about to end.
+  std::function<void()> at_last;
+  /// The time of the lease is over in this many seconds.
+  std::function<void(std::int64_t)> time_is_short;
+  /// Called again and again while any process of the command lives; returns the latest moment for the next
+  /// call.
+  std::function<std::chrono::steady_clock::time_point()> look;
+  std::vector<int> inherited;                                    ///< descriptors that the command gets too
+  std::vector<std::pair<std::string, std::string>> environment;  ///< variables that it gets too
+  sys::CommandLimits limits;
+};
+
+/// What `berth run` was asked to do.
+struct RunOptions {
+  LeaseOptions lease;  ///< settled
+  /// --end-with-command: the lease ends with the command, even if the command leaves processes behind
+  bool end_with_command = false;
+  bool quiet = false;                              ///< --quiet: never say which GPUs it got
+  bool verbose = false;                            ///< --verbose: say which GPUs it got in a pipe, too
+  bool requeue = false;                            ///< --requeue: after it gave way, it starts again
+  bool exec = false;                               ///< --exec: the command replaces this process
+  bool shell = false;                              ///< the command is a shell; its user is told the GPUs
+  std::vector<std::string> command;                ///< never empty
+  std::optional<std::chrono::seconds> first_look;  ///< at the devices that it uses; nullopt: none
+  RunHooks hooks;
+};
+
+/// The shell of the user: $SHELL, else the one of the login.
+std::string users_shell();
+
+/// Takes a lease, runs the command in it, and gives the exit status that berth is to end with. If a signal
+/// killed the command, this does not return, but kills this process by the same signal. Error: nothing was
+/// run.
+Result<int> run_leased(Environment& environment, const RunOptions& options);
+
+}  // namespace berth::cli

@@ -1,0 +1,68 @@
+#include "berth/supervise/wait_report.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "berth/command/environment.h"
+#include "berth/device/vendor.h"
+#include "berth/lease/place.h"
+#include "berth/request/mask.h"
+#include "berth/sys/terminal.h"
+#include "berth/view/waiting.h"
+
+namespace berth::cli {
+
+// A job in the background that drew its line would hide what is typed, and so would each of its kind.
+bool may_draw() {
+  return sys::is_in_foreground_of(STDERR_FILENO);
+}
+
+namespace {
+
+// One that is inherited is easily forgotten, and then the wait is for a GPU that nobody asked for.
+std::string mask_in_words(const Snapshot& snapshot) {
+  std::string text;
+  for (const Mask& mask : resolve_masks(leasing::inherited_masks(), snapshot)) {
+    if (mask.uuids.size() >= snapshot.devices.size()) continue;
+    const std::string name(vendor_named(mask.vendor).mask_variable);
+    text += fmt::format(
+        "berth: {0}={1} is set, so the job waits for no other GPU; to wait for any: `unset {0}` or --mask "
+        "ignore\n",
+        name, printable(mask.text));
+  }
+  return text;
+}
+
+}  // namespace
+
+WaitReport::WaitReport(std::string request_words, bool obeys_mask)
+    : request_words_(std::move(request_words)),
+      obeys_mask_(obeys_mask),
+      terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void WaitReport::show(const Standing& standing, const Snapshot& snapshot) {
+  const render::Style style = Environment::style_of(STDERR_FILENO);
+  if (!shown_)
+    shown_ =
+        mention(fmt::format("berth: waiting for {}; Ctrl-C leaves the queue, --no-wait does not enter it\n{}",
+                            request_words_, obeys_mask_ ? mask_in_words(snapshot) : ""));
+  Standing told = render::told(standing, snapshot, style);
+  const std::string line = in_one_line(told);
+  if (terminal_) {
+    if (!may_draw()) return;
+    mention(fmt::format("{}{}", render::kClearLine, render::cut(line, style.width - 1)));
+    return;
+  }
+  render::Style timeless = style;
+  timeless.now_s = 0;
+  told = render::told(std::move(told), snapshot, timeless);
+  told.waited = {};
+  if (std::string now = in_one_line(told); now != last_ && mention(fmt::format("berth: {}\n", line)))
+    last_ = std::move(now);
+}
+
+void WaitReport::end() {
+  if (shown_ && terminal_ && may_draw()) mention(render::kClearLine);
+}
+
+}  // namespace berth::cli

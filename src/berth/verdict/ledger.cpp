@@ -1,0 +1,136 @@
+#include "berth/verdict/ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "berth/base/printable.h"
+
+namespace berth {
+namespace {
+
+constexpr std::size_t kIdDigits = 16;
+constexpr std::size_t kFewestDigits = 6;
+constexpr std::size_t kBitsOfDigit = 4;
+
+}  // namespace
+
+std::string to_text(TicketId id) {
+  return fmt::format("{:016x}", id.value);
+}
+
+std::optional<TicketId> ticket_id_from_text(std::string_view text) {
+  const bool shaped =
+      text.size() == kIdDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (!shaped) return std::nullopt;
+  TicketId id;
+  std::from_chars(text.data(), text.data() + text.size(), id.value, 16);
+  return id;
+}
+
+bool read_value(std::string_view text, TicketId& id) {
+  const auto known = ticket_id_from_text(text);
+  id = known.value_or(TicketId{});
+  return known.has_value();
+}
+
+std::size_t count_waiting(const Ledger& ledger) {
+  auto waiting =
+      static_cast<std::size_t>(std::ranges::count(ledger.tickets, TicketPhase::waiting, &Ticket::phase));
+  for (const Unlisted& rest : ledger.unlisted) waiting += rest.waiting;
+  return waiting;
+}
+
+std::vector<const Ticket*> leases_on(const Ledger& ledger, std::string_view uuid) {
+  std::vector<const Ticket*> found;
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.phase == TicketPhase::granted &&
+        std::ranges::find(ticket.devices, uuid) != ticket.devices.end())
+      found.push_back(&ticket);
+  }
+  return found;
+}
+
+LeasesByDevice::LeasesByDevice(const Ledger& ledger) {
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.phase != TicketPhase::granted) continue;
+    for (const std::string& uuid : ticket.devices) {
+      std::vector<const Ticket*>& leases = leases_[uuid];
+      if (leases.empty() || leases.back() != &ticket) leases.push_back(&ticket);
+    }
+  }
+}
+
+const std::vector<const Ticket*>& LeasesByDevice::on(std::string_view uuid) const {
+  static const std::vector<const Ticket*> kNone;
+  const auto found = leases_.find(uuid);
+  return found == leases_.end() ? kNone : found->second;
+}
+
+const Ticket* find_ticket(const Ledger& ledger, TicketId id) {
+  const auto found = std::ranges::find(ledger.tickets, id, &Ticket::id);
+  return found == ledger.tickets.end() ? nullptr : &*found;
+}
+
+Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text) {
+  const bool shaped = !text.empty() && text.size() <= kIdDigits &&
+                      text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (!shaped)
+    return fail(ErrorCode::usage,
+                fmt::format("'{}' is not the id of a lease; `berth list` shows the ids, such as 29d000",
+                            printable(text)));
+  std::vector<const Ticket*> named;
+  for (const Ticket& ticket : ledger.tickets) {
+    if (to_text(ticket.id).ends_with(text)) named.push_back(&ticket);
+  }
+  if (named.empty())
+    return fail(ErrorCode::failure,
+                fmt::format("no live lease has the id {}; `berth list` shows the live leases", text));
+  if (named.size() == 1) return named.front();
+  std::string ids;
+  for (const Ticket* ticket : named) ids += (ids.empty() ? "" : ", ") + short_name(ledger, ticket->id);
+  return fail(ErrorCode::usage, fmt::format("{} could be {}; give more digits", text, ids));
+}
+
+std::string short_name(const Ledger& ledger, TicketId id) {
+  const std::string whole = to_text(id);
+  for (std::size_t digits = kFewestDigits; digits < kIdDigits; ++digits) {
+    const std::uint64_t told = (std::uint64_t{1} << (kBitsOfDigit * digits)) - 1;
+    const auto meant = [&](const Ticket& ticket) {
+      return ticket.id != id && (ticket.id.value & told) == (id.value & told);
+    };
+    if (std::ranges::none_of(ledger.tickets, meant)) return whole.substr(kIdDigits - digits);
+  }
+  return whole;
+}
+
+std::optional<std::int64_t> said_end(const Ticket& ticket) {
+  if (!ticket.time_s || !ticket.granted_boot_s) return std::nullopt;
+  return *ticket.granted_boot_s + *ticket.time_s;
+}
+
+std::optional<std::int64_t> said_end_at_s(const Ticket& ticket, std::int64_t booted_at_s) {
+  if (ticket.told_end_s) return ticket.told_end_s;
+  const auto end = said_end(ticket);
+  if (end && booted_at_s != 0) return booted_at_s + *end;
+  if (ticket.phase != TicketPhase::granted || !ticket.time_s) return std::nullopt;
+  return ticket.since_s + *ticket.time_s;
+}
+
+bool comes_before(const Ticket& a, const Ticket& b) {
+  return std::pair(a.yield_s.has_value(), a.id) < std::pair(b.yield_s.has_value(), b.id);
+}
+
+bool is_candidate(const Ticket& ticket, std::string_view uuid) {
+  return std::ranges::any_of(ticket.candidates,
+                             [&](const std::string& one) { return one == kEveryDevice || one == uuid; });
+}
+
+bool are_rivals(const Ticket& a, const Ticket& b) {
+  return std::ranges::any_of(a.candidates, [&](const std::string& one) {
+    return one == kEveryDevice ? !b.candidates.empty() : is_candidate(b, one);
+  });
+}
+
+}  // namespace berth

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "berth/device/host_facts.h"
+#include "berth/request/lab_host.h"
+#include "berth/verdict/limits.h"
+#include "berth/verdict/line_rules.h"
+
+namespace berth {
+
+/// What other users may read of a command line.
+enum class CommandTelling {
+  full,     ///< all but the secrets in it
+  program,  ///< the program's name
+  none,
+};
+
+struct ExcludedDevice {
+  std::string selector;  ///< index, UUID or UUID prefix
+  std::string reason;
+
+  bool operator==(const ExcludedDevice&) const = default;
+};
+
+/// The rules of the site, and the stricter ones of the user: /etc/berth.toml, ~/.config/berth.toml.
+struct SitePolicy {
+  std::uint64_t hidden_tolerance_bytes = 512ULL << 20;  ///< memory in use that no listed process explains
+  std::vector<ExcludedDevice> excluded;
+  std::vector<std::string> ignored_programs;   ///< base names that never count as outsiders
+  std::vector<std::string> ignored_users;      ///< user names that never count as outsiders
+  std::optional<std::int64_t> default_wait_s;  ///< nullopt: for ever
+  /// If a command of `berth run` left processes behind: how long these may compute nothing before the lease
+  /// ends. nullopt: as long as they live.
+  std::optional<std::int64_t> idle_leftovers_s;
+  /// How long a lease may be idle before it yields to waiters. nullopt: it never does.
+  std::optional<std::int64_t> idle_leases_s;
+  /// Folders in which copies of the original gpu_scheduler lock GPUs, as written; "~/…" is in the home of the
+  /// asking user. None: there are no such copies.
+  std::vector<std::string> gpu_scheduler_locks;
+  /// Files by which copies of the original safe_gpu keep each other away, as written.
+  std::vector<std::string> safe_gpu_locks;
+  SiteLimits limits;
+  CommandTelling commands = CommandTelling::full;
+  LineRules line;
+  /// The longest time limit that a request may have, and the time limit of a request that has none. nullopt:
+  /// no limit.
+  std::optional<std::int64_t> most_time_s;
+  /// The time between SIGTERM and SIGKILL when the time of a job is over.
+  std::int64_t time_grace_s = 30;
+  /// How much the output of a job's task may take on the disk.
+  std::uint64_t job_output_bytes = 1ULL << 30;
+  /// How long a job is kept after its end. nullopt: until its user removes it.
+  std::optional<std::int64_t> keep_jobs_s = 30LL * 24 * 3600;
+  /// How many GPUs a tenant may have at once, and how long each job may take. nullopt: as its user says.
+  std::optional<unsigned> tenant_gpus;
+  std::optional<std::int64_t> tenant_time_s;
+  std::vector<LabHost> hosts;  ///< those of --anywhere
+  HubPlace hub;                ///< a hub that knows them instead
+  std::string store_socket;    ///< of the agent that keeps the line of the lab; "": there is none
+  HostFacts host;              ///< what the site says of this machine; its name may be missing
+  /// Keys that this version does not know, each with its file and line. If there is one, no devices are
+  /// granted: a rule that is not understood is not skipped.
+  std::vector<std::string> not_understood;
+  bool operator==(const SitePolicy&) const = default;
+};
+
+}  // namespace berth

@@ -1,0 +1,468 @@
+#include "berth/verdict/verdict.h"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "berth/verdict/test/machine.h"
+
+namespace berth::verdict_test {
+namespace {
+
+using namespace test;
+
+const std::string kGpu0 = uuid_of(0);
+
+/// The verdict on the first device.
+Verdict judged(const Request& request, const Ledger& ledger, const Facts& facts) {
+  const Result<std::vector<Verdict>> verdicts = judge(request, ledger, facts);
+  REQUIRE_MESSAGE(verdicts, verdicts.error().message);
+  return verdicts->front();
+}
+
+TEST_CASE("an idle device is free for a whole request, and tells what a lease could use") {
+  const Verdict verdict = judged({}, {}, machine(1));
+  CHECK(verdict.free());
+  CHECK(verdict.uuid == kGpu0);
+  CHECK(verdict.reason == "");
+  CHECK(verdict.free_bytes == 40 * kGiB - 512 * kMiB);
+}
+
+TEST_CASE("the process that asks is no outsider to its own request, and its memory is not in its way") {
+  Facts facts = machine(1);
+  Device& device = facts.snapshot.devices[0];
+  Process process;
+  process.pid = 42;
+  process.kind = ProcessKind::compute;
+  process.used_bytes = 30 * kGiB;
+  device.processes = {process};
+  device.memory.used_bytes = 30 * kGiB;
+  CHECK(judged({}, {}, facts).failed == Clause::no_outsider);
+  facts.own_processes = {42};
+  const Verdict own = judged({}, {}, facts);
+  CHECK(own.free());
+  CHECK(own.free_bytes == 40 * kGiB - 512 * kMiB);
+  device.compute_mode = ComputeMode::exclusive_process;
+  CHECK(judged({}, {}, facts).free());
+}
+
+struct Row {
+  std::string why;
+  Clause clause;
+  const char* reason;
+  void (*arrange)(Request&, Ledger&, Facts&);
+};
+
+void first_clause_rows(const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    Request request;
+    Ledger ledger;
+    Facts facts = machine(1);
+    row.arrange(request, ledger, facts);
+    const Verdict verdict = judged(request, ledger, facts);
+    REQUIRE_MESSAGE(verdict.failed, row.why);
+    CHECK_MESSAGE(*verdict.failed == row.clause, row.why, ": ", verdict.reason);
+    CHECK_MESSAGE(verdict.reason == row.reason, row.why);
+  }
+}
+
+TEST_CASE("each clause fails with its numbers") {
+  first_clause_rows({
+      {"a lost device", Clause::healthy, "lost: it fell off the bus, until a reset or reboot (GPU is lost)",
+       [](Request&, Ledger&, Facts& f) {
+         f.snapshot.devices[0].state = DeviceState::lost;
+         f.snapshot.devices[0].state_reason = "GPU is lost";
+       }},
+      {"a device that the driver does not answer for", Clause::healthy,
+       "the driver does not respond about it (since 14:02)",
+       [](Request&, Ledger&, Facts& f) {
+         f.snapshot.devices[0].state = DeviceState::unresponsive;
+         f.snapshot.devices[0].state_reason = "since 14:02";
+       }},
+      {"broken memory", Clause::healthy, "broken memory: row remapping failed",
+       [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].health.row_remap_failed = true; }},
+      {"a device that the site excludes", Clause::not_excluded, "excluded by the site: fan is broken",
+       [](Request&, Ledger&, Facts& f) { f.policy.excluded = {{"GPU-0", "fan is broken"}}; }},
+      {"a device outside of the lease that the request is made in", Clause::in_lease, "not in this lease",
+       [](Request&, Ledger&, Facts& f) { f.within = {uuid_of(1)}; }},
+      {"a device outside the mask", Clause::in_mask, "not in CUDA_VISIBLE_DEVICES=1",
+       [](Request&, Ledger&, Facts& f) { f.masks = {Mask{"1", {uuid_of(1)}, {}}}; }},
+      {"a device that was not asked for", Clause::static_filters, "not one of the devices asked for",
+       [](Request& r, Ledger&, Facts& f) {
+         f = machine(2);
+         r.devices = {"1"};
+       }},
+      {"a device that the request excludes", Clause::static_filters, "excluded by the request",
+       [](Request& r, Ledger&, Facts&) { r.exclude = {kGpu0}; }},
+      {"another model", Clause::static_filters, "name ~ H100 asked, it is NVIDIA A100-SXM4-40GB",
+       [](Request& r, Ledger&, Facts&) { r.conditions = {condition("free>=1G and name~H100")}; }},
+      {"a card that is too small for ever", Clause::static_filters,
+       "free >= 80G asked, it is 39.5 GiB at most",
+       [](Request& r, Ledger&, Facts&) { r.conditions = {condition("free>=80G")}; }},
+      {"a promise that is larger than the card", Clause::static_filters, "39.5 GiB in all, 40 GiB needed",
+       [](Request& r, Ledger&, Facts&) { r = shared_request(40 * kGiB); }},
+      {"a whole lease", Clause::not_leased, "leased by alice",
+       [](Request&, Ledger& l, Facts&) { l.tickets = {lease(7, kGpu0)}; }},
+      {"a whole lease against a shared request", Clause::not_leased, "leased by alice",
+       [](Request& r, Ledger& l, Facts&) {
+         l.tickets = {lease(7, kGpu0)};
+         r = shared_request(0);
+       }},
+      {"shared leases against a whole request", Clause::not_leased, "leased in part by alice",
+       [](Request&, Ledger& l, Facts&) {
+         l.tickets = {shared_lease(7, kGpu0, kGiB), shared_lease(8, kGpu0, kGiB)};
+       }},
+      {"shared leases that leave too little room", Clause::not_leased,
+       "leased in part by alice; 9.5 GiB free for a lease, 10 GiB needed",
+       [](Request& r, Ledger& l, Facts&) {
+         l.tickets = {shared_lease(7, kGpu0, 30 * kGiB)};
+         r = shared_request(10 * kGiB);
+       }},
+      {"a lock without a ticket", Clause::not_leased, "locked by a program that has no ticket",
+       [](Request&, Ledger&, Facts& f) { f.foreign_locks = {kGpu0}; }},
+      {"memory that is not back", Clause::not_draining,
+       "draining: its last lease has ended, 12 GiB are not back yet",
+       [](Request&, Ledger&, Facts& f) {
+         f.draining = {kGpu0};
+         f.snapshot.devices[0].memory.used_bytes = 12 * kGiB;
+       }},
+      {"an outsider", Clause::no_outsider, "1 process without a lease for it: pid 99 of bob with 3 GiB",
+       [](Request&, Ledger&, Facts& f) { add_process(f.snapshot.devices[0], process(99, 3 * kGiB)); }},
+      {"more outsiders than allowed", Clause::no_outsider,
+       "2 processes without a lease for it: pid 99 of bob with 3 GiB; pid 98 of bob with 1 GiB (1 allowed)",
+       [](Request& r, Ledger&, Facts& f) {
+         add_process(f.snapshot.devices[0], process(99, 3 * kGiB));
+         add_process(f.snapshot.devices[0], process(98, kGiB));
+         r.allowed_processes = 1;
+       }},
+      {"a process whose lease is elsewhere", Clause::no_outsider,
+       "1 process without a lease for it: pid 99 of bob with 3 GiB, whose lease is for other devices",
+       [](Request&, Ledger& l, Facts& f) {
+         f = machine(2);
+         l.tickets = {lease(7, uuid_of(1))};
+         add_process(f.snapshot.devices[0], process(99, 3 * kGiB));
+         f.process_leases = {{99, TicketId{7}}};
+       }},
+      {"an unknown list of processes", Clause::no_outsider,
+       "its processes are not available, so nobody can say that it is idle: `berth doctor` says more",
+       [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].processes.reset(); }},
+      {"memory that nobody owns up to", Clause::no_hidden_holder,
+       "hidden holder: 3 GiB in use beyond the listed processes, 512 MiB tolerated",
+       [](Request&, Ledger&, Facts& f) {
+         add_process(f.snapshot.devices[0], process(99, kGiB, ProcessKind::graphics));
+         *f.snapshot.devices[0].memory.used_bytes += 3 * kGiB;
+       }},
+      {"a tolerated amount and one byte", Clause::no_hidden_holder,
+       "hidden holder: 536870913 B in use beyond the listed processes, 536870912 B tolerated",
+       [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].memory.used_bytes = 512 * kMiB + 1; }},
+      {"a process that does not tell its memory", Clause::no_hidden_holder,
+       "hidden holder: 3 GiB in use beyond the listed processes, 512 MiB tolerated (the memory of some "
+       "listed "
+       "processes is not available)",
+       [](Request& r, Ledger&, Facts& f) {
+         Process silent = process(99, 0);
+         silent.used_bytes.reset();
+         add_process(f.snapshot.devices[0], silent);
+         f.snapshot.devices[0].memory.used_bytes = 3 * kGiB;
+         r.allowed_processes = 1;
+       }},
+      {"unknown memory in use", Clause::no_hidden_holder,
+       "its memory in use is not available, so nobody can say that it is idle: `berth doctor` says more",
+       [](Request&, Ledger&, Facts& f) {
+         f.snapshot.devices[0].memory.used_bytes.reset();
+         f.snapshot.devices[0].memory.free_bytes.reset();
+       }},
+      {"a prohibited device", Clause::compute_mode, "compute mode prohibited: nothing may compute on it",
+       [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].compute_mode = ComputeMode::prohibited; }},
+      {"an exclusive device with a process", Clause::compute_mode,
+       "compute mode exclusive: only one process may compute on it, and pid 99 does",
+       [](Request& r, Ledger&, Facts& f) {
+         f.snapshot.devices[0].compute_mode = ComputeMode::exclusive_process;
+         add_process(f.snapshot.devices[0], process(99, kGiB));
+         r.allowed_processes = 1;
+       }},
+      {"an exclusive device with a lease that has not begun", Clause::compute_mode,
+       "compute mode exclusive: only one process may compute on it, and alice has leased it",
+       [](Request& r, Ledger& l, Facts& f) {
+         f.snapshot.devices[0].compute_mode = ComputeMode::exclusive_process;
+         l.tickets = {shared_lease(7, kGpu0, kGiB)};
+         r = shared_request(kGiB);
+       }},
+      {"a threshold", Clause::thresholds, "util <= 5 asked, it is 40 %",
+       [](Request& r, Ledger&, Facts& f) {
+         f.snapshot.devices[0].utilization_percent = 40;
+         r.conditions = {condition("util<=5")};
+       }},
+      {"a threshold on a reading that is not there", Clause::thresholds,
+       "util <= 5 asked, it is not available",
+       [](Request& r, Ledger&, Facts& f) {
+         f.snapshot.devices[0].utilization_percent.reset();
+         r.conditions = {condition("util<=5")};
+       }},
+      {"a shared request beside an allowed outsider", Clause::thresholds,
+       "9.5 GiB free for a lease, 10 GiB needed",
+       [](Request& r, Ledger&, Facts& f) {
+         r = shared_request(10 * kGiB);
+         r.allowed_processes = 1;
+         add_process(f.snapshot.devices[0], process(99, 30 * kGiB));
+       }},
+  });
+}
+
+TEST_CASE("the order of the clauses decides which one is told") {
+  Facts facts = machine(1);
+  Ledger ledger;
+  Request request;
+  Device& device = facts.snapshot.devices[0];
+  std::vector<Clause> told;
+  const auto tell = [&] { told.push_back(*judged(request, ledger, facts).failed); };
+  request.conditions = {condition("util<=5")};
+  device.utilization_percent = 90;
+  tell();
+  device.compute_mode = ComputeMode::prohibited;
+  tell();
+  device.memory.used_bytes = 10 * kGiB;
+  tell();
+  device.processes->push_back(process(9, 0));
+  tell();
+  facts.draining = {kGpu0};
+  tell();
+  ledger.tickets = {lease(1, kGpu0)};
+  tell();
+  request.exclude = {"0"};
+  tell();
+  facts.masks = {Mask{"", {}, {}}};
+  tell();
+  facts.within.emplace();
+  tell();
+  facts.policy.excluded = {{"0", ""}};
+  tell();
+  device.state = DeviceState::failed;
+  tell();
+  REQUIRE(told.size() == 11);
+  for (std::size_t i = 0; i < told.size(); ++i) CHECK(told[i] == static_cast<Clause>(10 - i));
+}
+
+TEST_CASE("what the asking program does not admit is no candidate") {
+  const Facts facts = machine(3);
+  Request request;
+  request.admitted = {uuid_of(2)};
+  CHECK(judged(request, {}, facts).reason == "not admitted by the condition of the program that asks");
+  CHECK(candidates(request, facts) == std::vector{uuid_of(2)});
+  request.count = 2;
+  CHECK(check_possible(request, facts).error().code == ErrorCode::impossible);
+  request.admitted.emplace();
+  CHECK(candidates(request, facts)->empty());
+}
+
+TEST_CASE("what does not stand in the way") {
+  struct Allowed {
+    std::string why;
+    void (*arrange)(Request&, Ledger&, Facts&);
+  };
+  for (const Allowed& row : {
+           Allowed{"a desktop that draws, with its memory",
+                   [](Request&, Ledger&, Facts& f) {
+                     add_process(f.snapshot.devices[0], process(9, 3 * kGiB, ProcessKind::graphics));
+                   }},
+           Allowed{"memory that nobody is listed for, up to the tolerance",
+                   [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].memory.used_bytes = 512 * kMiB; }},
+           Allowed{"a program that the site does not count",
+                   [](Request&, Ledger&, Facts& f) {
+                     f.policy.ignored_programs = {"python"};
+                     add_process(f.snapshot.devices[0], process(9, 3 * kGiB));
+                   }},
+           Allowed{"a user whom the site does not count",
+                   [](Request&, Ledger&, Facts& f) {
+                     f.policy.ignored_users = {"bob"};
+                     add_process(f.snapshot.devices[0], process(9, 3 * kGiB));
+                   }},
+           Allowed{"as many outsiders as the request allows",
+                   [](Request& r, Ledger&, Facts& f) {
+                     r.allowed_processes = 1;
+                     add_process(f.snapshot.devices[0], process(9, 3 * kGiB));
+                   }},
+           Allowed{"the processes of a lease that shares",
+                   [](Request& r, Ledger& l, Facts& f) {
+                     r = shared_request(9 * kGiB);
+                     l.tickets = {shared_lease(1, kGpu0, 30 * kGiB)};
+                     f.process_leases = {{9, TicketId{1}}};
+                     add_process(f.snapshot.devices[0], process(9, 29 * kGiB));
+                   }},
+           Allowed{"a waiting ticket",
+                   [](Request&, Ledger& l, Facts&) {
+                     l.tickets = {lease(1, kGpu0)};
+                     l.tickets[0].phase = TicketPhase::waiting;
+                   }},
+           Allowed{"a lease on another device",
+                   [](Request&, Ledger& l, Facts&) { l.tickets = {lease(1, uuid_of(1))}; }},
+           Allowed{"a board that has neither compute modes nor row remapping",
+                   [](Request&, Ledger&, Facts& f) {
+                     f.snapshot.devices[0].compute_mode.reset();
+                     f.snapshot.devices[0].health = {};
+                   }},
+           Allowed{"an exclusive device that nobody uses",
+                   [](Request&, Ledger&, Facts& f) {
+                     f.snapshot.devices[0].compute_mode = ComputeMode::exclusive_process;
+                   }},
+           Allowed{"a busy sample that nobody asked about",
+                   [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].utilization_percent = 100; }},
+           Allowed{"a mask that holds it",
+                   [](Request&, Ledger&, Facts& f) { f.masks = {Mask{"0", {kGpu0}, {}}}; }},
+           Allowed{"a site that excludes a card that is not here",
+                   [](Request&, Ledger&, Facts& f) { f.policy.excluded = {{"GPU-ffff", "at repair"}}; }},
+       }) {
+    Request request;
+    Ledger ledger;
+    Facts facts = machine(1);
+    row.arrange(request, ledger, facts);
+    const Verdict verdict = judged(request, ledger, facts);
+    CHECK_MESSAGE(verdict.free(), row.why, ": ", verdict.reason);
+  }
+}
+
+TEST_CASE("who stands in the way is named") {
+  Facts facts = machine(2);
+  Process outsider = process(99, kGiB);
+  outsider.started_at_s = 1'700'000'000;
+  outsider.container = "cafe";
+  add_process(facts.snapshot.devices[0], outsider);
+  Ledger ledger;
+  ledger.tickets = {lease(7, uuid_of(1))};
+  ledger.tickets[0].command = "python x.py";
+  ledger.tickets[0].note = "until noon";
+  ledger.tickets[0].since_s = 1'700'000'001;
+  const std::vector<Verdict> verdicts = judge({}, ledger, facts).value();
+  CHECK(verdicts[0].culprits ==
+        std::vector{Culprit{"bob", 99, "/usr/bin/python train.py", 1'700'000'000, {}, "in container cafe"}});
+  CHECK(verdicts[1].culprits ==
+        std::vector{Culprit{"alice", 4000, "python x.py", 1'700'000'001, TicketId{7}, "until noon"}});
+}
+
+TEST_CASE("a request that does not fit the machine is refused with what there is") {
+  struct Refused {
+    ErrorCode code;
+    std::string message;
+    void (*arrange)(Request&, Facts&);
+  };
+  for (const Refused& row : {
+           Refused{ErrorCode::usage, "devices asked for: there is no device \"9\": this machine has 0-2",
+                   [](Request& r, Facts&) { r.devices = {"9"}; }},
+           Refused{
+               ErrorCode::usage,
+               "devices to exclude: \"GPU-0000\" is the beginning of 3 UUIDs (devices 0-2): write more of it",
+               [](Request& r, Facts&) { r.exclude = {"GPU-0000"}; }},
+           Refused{ErrorCode::usage, "device 1 is both asked for and excluded",
+                   [](Request& r, Facts&) {
+                     r.devices = {"1"};
+                     r.exclude = {uuid_of(1)};
+                   }},
+           Refused{ErrorCode::usage, "3 devices are asked for, but only 2 of the machine's are named: 0, 1",
+                   [](Request& r, Facts&) {
+                     r.devices = {"0", "1"};
+                     r.count = 3;
+                   }},
+           Refused{ErrorCode::usage, "a request for 0 devices: ask for at least 1",
+                   [](Request& r, Facts&) { r.count = 0; }},
+           Refused{ErrorCode::impossible, "4 devices are asked for, and this machine has 3",
+                   [](Request& r, Facts&) { r.count = 4; }},
+           Refused{ErrorCode::impossible,
+                   "a device is asked for, and none of this machine's can ever satisfy the request: GPU 0, "
+                   "2: name ~ H100 "
+                   "asked, it is NVIDIA A100-SXM4-40GB; GPU 1: name ~ H100 asked, it is NVIDIA T4",
+                   [](Request& r, Facts& f) {
+                     f.snapshot.devices[1].name = "NVIDIA T4";
+                     r.conditions = {condition("name~H100")};
+                   }},
+           Refused{ErrorCode::impossible,
+                   "2 devices are asked for, and only 1 of 3 can ever satisfy the request: GPU 0: excluded "
+                   "by the site: "
+                   "fan; GPU 1: not in CUDA_VISIBLE_DEVICES=0,2",
+                   [](Request& r, Facts& f) {
+                     r.count = 2;
+                     f.policy.excluded = {{"0", "fan"}};
+                     f.masks = {Mask{"0,2", {uuid_of(0), uuid_of(2)}, {}}};
+                   }},
+           Refused{ErrorCode::impossible, "this machine has no GPU that can be used",
+                   [](Request&, Facts& f) { f.snapshot.devices.clear(); }},
+       }) {
+    Request request;
+    Facts facts = machine(3);
+    row.arrange(request, facts);
+    const Result<void> possible = check_possible(request, facts);
+    REQUIRE_MESSAGE(!possible, row.message);
+    CHECK(possible.error().code == row.code);
+    CHECK(possible.error().message == row.message);
+    if (row.code == ErrorCode::usage) CHECK(judge(request, {}, facts).error() == possible.error());
+  }
+}
+
+TEST_CASE("candidates are what a request could ever use, whoever holds it now") {
+  Facts facts = machine(4);
+  facts.snapshot.devices[1].state = DeviceState::lost;
+  add_process(facts.snapshot.devices[2], process(9, kGiB));
+  Request request;
+  request.exclude = {"3"};
+  request.conditions = {condition("util<=5 and free>=39G")};
+  facts.snapshot.devices[0].utilization_percent = 90;
+  CHECK(candidates(request, facts).value() == std::vector{uuid_of(0), uuid_of(2)});
+  CHECK(check_possible(request, facts));
+}
+
+TEST_CASE("each clause has its own name") {
+  CHECK(to_text(Clause::healthy) == "healthy");
+  CHECK(to_text(Clause::not_leased) == "not_leased");
+  CHECK(to_text(Clause::no_hidden_holder) == "no_hidden_holder");
+  CHECK(to_text(Clause::thresholds) == "thresholds");
+}
+
+Facts machine_of_two_vendors() {
+  Facts facts = machine(4);
+  facts.snapshot.devices[2].vendor = facts.snapshot.devices[3].vendor = "amd";
+  return facts;
+}
+
+TEST_CASE("a request gets devices of the first vendor that could ever serve it, whoever holds them now") {
+  const Facts facts = machine_of_two_vendors();
+  Request request;
+  request.count = 2;
+  Ledger books;
+  books.tickets = {lease(1, uuid_of(0)), lease(2, uuid_of(1))};
+  const auto verdicts = judge(request, books, facts).value();
+  CHECK(verdicts[0].failed == Clause::not_leased);
+  CHECK(verdicts[2].failed == Clause::static_filters);
+  CHECK(verdicts[2].reason ==
+        "made by AMD: a request gets GPUs of one maker, here NVIDIA; to get these instead, add --where "
+        "vendor=amd");
+  CHECK(candidates(request, facts).value() == std::vector<std::string>{uuid_of(0), uuid_of(1)});
+  request.conditions = {condition("vendor=amd")};
+  CHECK(candidates(request, facts).value() == std::vector<std::string>{uuid_of(2), uuid_of(3)});
+}
+
+TEST_CASE("a vendor with too few devices makes room for one with enough") {
+  Facts facts = machine_of_two_vendors();
+  facts.snapshot.devices[0].state = DeviceState::lost;
+  Request request;
+  request.count = 2;
+  CHECK(candidates(request, facts).value() == std::vector<std::string>{uuid_of(2), uuid_of(3)});
+}
+
+TEST_CASE("a listing asks of each device by itself") {
+  const auto verdicts = judge_each(Request(), {}, machine_of_two_vendors()).value();
+  CHECK(std::ranges::all_of(verdicts, &Verdict::free));
+}
+
+TEST_CASE("a request that names devices of two vendors is refused") {
+  Request request;
+  request.devices = {"1", "2"};
+  const auto verdicts = judge(request, {}, machine_of_two_vendors());
+  REQUIRE(!verdicts);
+  CHECK(verdicts.error().code == ErrorCode::usage);
+  CHECK(
+      verdicts.error().message ==
+      "device 1 is made by NVIDIA and device 2 by AMD: a job gets devices of one maker, so ask for those of "
+      "one");
+}
+
+}  // namespace
+}  // namespace berth::verdict_test

@@ -1,0 +1,212 @@
+#include "berth/verdict/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "berth/request/selector.h"
+#include "berth/verdict/clauses.h"
+
+namespace berth {
+namespace {
+
+/// What the selectors of a request and of the site mean on this machine.
+struct Selected {
+  std::vector<bool> chosen, excluded;               ///< by place in the snapshot
+  std::vector<std::optional<std::string>> by_site;  ///< the reason
+  std::size_t chosen_count = 0;
+  std::optional<std::string> vendor;  ///< whose devices alone are given
+};
+
+Result<std::vector<bool>> marked(const std::vector<std::string>& selectors, const Snapshot& snapshot) {
+  std::vector<bool> marks(snapshot.devices.size());
+  for (const std::string& selector : selectors) {
+    const Result<std::vector<std::size_t>> places = resolve_selector(selector, snapshot);
+    if (!places) return std::unexpected(places.error());
+    for (const std::size_t place : *places) marks[place] = true;
+  }
+  return marks;
+}
+
+Result<Selected> select(const Request& request, const Facts& facts) {
+  if (const Result<void> checked = check(request); !checked) return std::unexpected(checked.error());
+  const Snapshot& snapshot = facts.snapshot;
+  Result<std::vector<bool>> chosen = marked(request.devices, snapshot);
+  if (!chosen) return std::unexpected(context(chosen.error(), "devices asked for"));
+  Result<std::vector<bool>> excluded = marked(request.exclude, snapshot);
+  if (!excluded) return std::unexpected(context(excluded.error(), "devices to exclude"));
+  Selected selected{*chosen, *excluded, {}, 0, {}};
+  for (std::size_t i = 0; i < snapshot.devices.size(); ++i) {
+    if (!selected.chosen[i]) continue;
+    ++selected.chosen_count;
+    if (!selected.excluded[i]) continue;
+    return fail(ErrorCode::usage,
+                fmt::format("device {} is both asked for and excluded", label(snapshot.devices[i])));
+  }
+  if (!request.devices.empty() && selected.chosen_count < request.count) {
+    return fail(ErrorCode::usage,
+                fmt::format("{} devices are asked for, but only {} of the machine's are named: {}",
+                            request.count, selected.chosen_count, fmt::join(request.devices, ", ")));
+  }
+  // A site may exclude a card that has since been taken out; what several cards answer to excludes all of
+  // them.
+  selected.by_site.resize(snapshot.devices.size());
+  for (const ExcludedDevice& device : facts.policy.excluded) {
+    for (const std::size_t place : devices_named(device.selector, snapshot)) {
+      selected.by_site[place] = device.reason;
+    }
+  }
+  return selected;
+}
+
+Verdict verdict_of(const Device& device, const Case& subject, Clause last) {
+  Verdict verdict{device.uuid, std::nullopt, "", {}, subject.free_bytes};
+  if (auto failure = first_failure(subject, last)) {
+    verdict.failed = failure->first;
+    verdict.reason = std::move(failure->second.reason);
+    verdict.culprits = std::move(failure->second.culprits);
+    verdict.more_culprits = failure->second.more_culprits;
+  }
+  return verdict;
+}
+
+/// What is known of the device at one place.
+Case case_of(std::size_t place, const Request& request, const Ledger& ledger, const Facts& facts,
+             const Selected& selected) {
+  const Device& device = facts.snapshot.devices[place];
+  return {request,
+          facts,
+          device,
+          leases_holding(device, ledger),
+          free_for_lease(device, ledger, facts),
+          selected.chosen[place],
+          selected.excluded[place],
+          selected.by_site[place],
+          selected.vendor};
+}
+
+/// A job is started with the mask of one vendor. Error: the request names devices of two.
+Result<void> check_one_vendor(const Selected& selected, const Snapshot& snapshot) {
+  const Device* first = nullptr;
+  for (std::size_t i = 0; i < snapshot.devices.size(); ++i) {
+    const Device& device = snapshot.devices[i];
+    if (!selected.chosen[i]) continue;
+    if (first == nullptr) first = &device;
+    if (first->vendor == device.vendor) continue;
+    return fail(
+        ErrorCode::usage,
+        fmt::format("device {} is made by {} and device {} by {}: a job gets devices of one maker, so "
+                    "ask for those of one",
+                    label(*first), vendor_of(*first).maker, label(device), vendor_of(device).maker));
+  }
+  return {};
+}
+
+/// The vendor whose devices the request gets. Who holds them now does not matter: a job for one waits for it.
+std::string vendor_for(const Request& request, const Facts& facts, const Selected& selected) {
+  std::vector<std::pair<std::string, std::size_t>> able;
+  const std::vector<Device>& devices = facts.snapshot.devices;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (is_split(devices[i])) continue;
+    if (able.empty() || able.back().first != devices[i].vendor) able.emplace_back(devices[i].vendor, 0);
+    if (!first_failure(case_of(i, request, {}, facts, selected), Clause::static_filters))
+      ++able.back().second;
+  }
+  const auto enough =
+      std::ranges::find_if(able, [&](const auto& each) { return each.second >= request.count; });
+  if (enough != able.end()) return enough->first;
+  const auto some = std::ranges::find_if(able, [](const auto& each) { return each.second > 0; });
+  return some != able.end() ? some->first : devices.front().vendor;
+}
+
+Result<std::vector<Verdict>> judge_selected(const Request& request, const Ledger& ledger, const Facts& facts,
+                                            const Selected& selected, Clause last) {
+  std::vector<Verdict> verdicts;
+  const std::vector<Device>& devices = facts.snapshot.devices;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (is_split(devices[i])) continue;
+    verdicts.push_back(verdict_of(devices[i], case_of(i, request, ledger, facts, selected), last));
+  }
+  return verdicts;
+}
+
+Result<std::vector<Verdict>> judge_up_to(const Request& request, const Ledger& ledger, const Facts& facts,
+                                         Clause last) {
+  BERTH_LET(auto selected, select(request, facts));
+  if (!is_of_one_vendor(facts.snapshot)) {
+    BERTH_DO(check_one_vendor(selected, facts.snapshot));
+    selected.vendor = vendor_for(request, facts, selected);
+  }
+  return judge_selected(request, ledger, facts, selected, last);
+}
+
+/// "GPU 0, 2-5: leased by alice; GPU 1: lost": one part a reason, in the order of the first device of each.
+std::string reasons(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;
+  std::size_t place = 0;
+  for (const Verdict& verdict : verdicts) {
+    while (is_split(snapshot.devices[place])) ++place;
+    const std::size_t here = place++;
+    if (verdict.free()) continue;
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const auto& other) { return other.first == verdict.reason; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {verdict.reason, {}});
+    group->second.push_back(here);
+  }
+  std::string text;
+  for (const auto& [reason, places] : groups) {
+    text += fmt::format("{}GPU {}: {}", text.empty() ? "" : "; ", labels_of(places, snapshot), reason);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::vector<Verdict>> judge(const Request& request, const Ledger& ledger, const Facts& facts) {
+  BERTH_LET(auto verdicts, judge_up_to(request, ledger, facts, Clause::thresholds));
+  if (!facts.limits) return verdicts;
+  const auto over = over_limit(*facts.limits, request, ledger);
+  for (Verdict& verdict : verdicts) {
+    if (!over || !verdict.free()) continue;
+    verdict.failed = Clause::within_limit;
+    verdict.reason = *over;
+  }
+  return verdicts;
+}
+
+Result<std::vector<Verdict>> judge_each(const Request& request, const Ledger& ledger, const Facts& facts) {
+  BERTH_LET(const auto selected, select(request, facts));
+  return judge_selected(request, ledger, facts, selected, Clause::thresholds);
+}
+
+Result<std::vector<std::string>> candidates(const Request& request, const Facts& facts) {
+  const Result<std::vector<Verdict>> verdicts = judge_up_to(request, {}, facts, Clause::static_filters);
+  if (!verdicts) return std::unexpected(verdicts.error());
+  std::vector<std::string> uuids;
+  for (const Verdict& verdict : *verdicts) {
+    if (verdict.free()) uuids.push_back(verdict.uuid);
+  }
+  return uuids;
+}
+
+Result<void> check_possible(const Request& request, const Facts& facts) {
+  if (facts.limits && is_never_allowed(*facts.limits, request))
+    return fail(ErrorCode::impossible, *over_limit(*facts.limits, request, {}));
+  const Result<std::vector<Verdict>> verdicts = judge_up_to(request, {}, facts, Clause::static_filters);
+  if (!verdicts) return std::unexpected(verdicts.error());
+  const auto possible =
+      std::count_if(verdicts->begin(), verdicts->end(), [](const Verdict& v) { return v.free(); });
+  if (static_cast<std::size_t>(possible) >= request.count) return {};
+  if (verdicts->empty()) return fail(ErrorCode::impossible, "this machine has no GPU that can be used");
+  const std::string asked = request.count == 1 ? "a device is" : fmt::format("{} devices are", request.count);
+  if (verdicts->size() < request.count) {
+    return fail(ErrorCode::impossible,
+                fmt::format("{} asked for, and this machine has {}", asked, verdicts->size()));
+  }
+  const std::string found = possible == 0 ? "none of this machine's can"
+                                          : fmt::format("only {} of {} can", possible, verdicts->size());
+  return fail(ErrorCode::impossible, fmt::format("{} asked for, and {} ever satisfy the request: {}", asked,
+                                                 found, reasons(*verdicts, facts.snapshot)));
+}
+
+}  // namespace berth

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/view/text.h"
+
+namespace berth::render {
+
+enum class Level { pass, warn, fail };
+std::string_view to_text(Level level);  ///< "pass"
+
+/// The result of a check of `berth doctor`.
+struct Finding {
+  Level level = Level::pass;
+  std::string check;   ///< what was looked at: "lease directory"
+  std::string found;   ///< one sentence
+  std::string remedy;  ///< what to do about it; "": nothing
+};
+
+/// A line a finding, its remedy below it, and a summary. `what_is`: not to be relied on where one fails, with
+/// its verb: "leases or readings are".
+std::string doctor_report(const std::vector<Finding>& findings, std::string_view what_is, const Style& style);
+
+}  // namespace berth::render

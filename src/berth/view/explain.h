@@ -1,0 +1,76 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/queue/standing.h"
+#include "berth/request/request.h"
+#include "berth/verdict/verdict.h"
+#include "berth/view/text.h"
+
+namespace berth::render {
+
+/// The part of a command line that people recognise: "train.py" for "/usr/bin/python3 -u /home/a/train.py
+/// --epochs 3".
+std::string short_command(std::string_view command);
+
+/// The same for a table, after the note that its owner gave it: "\"paper\" train.py --epochs 3".
+std::string noted_command(const Ticket& ticket);
+
+/// "0-3,7,4:0": the labels of devices, with neighbours joined to a range.
+std::string label_list(const std::vector<std::string>& labels);
+
+/// Why a request cannot have the device, or that it can: "leased by alice, train.py, since 14:02 (2 h)".
+std::string sentence(const Verdict& verdict, const Device& device, const Style& style);
+
+/// The same in a few columns, for a table: "leased alice 2 h".
+struct ShortState {
+  std::string text;
+  Tone tone = Tone::plain;
+};
+ShortState short_state(const Verdict& verdict, const Device& device, const Style& style);
+
+/// The devices of these verdicts; both are in the same order. It does not go by UUID alone, because a device
+/// that does not answer may have none.
+std::vector<const Device*> devices_of(const std::vector<Verdict>& verdicts, const Snapshot& snapshot);
+
+/// The verdict on this device of the snapshot; null: it has none, because it is split into instances.
+const Verdict* verdict_on(const Device& device, const std::vector<Verdict>& verdicts,
+                          const Snapshot& snapshot);
+
+/// "GPU 3  leased by alice …": one line for each device, wrapped to the style's width.
+std::string verdict_lines(const std::vector<Verdict>& verdicts, const Snapshot& snapshot, const Style& style);
+
+/// The request in words: "2 whole GPUs, name~A100".
+std::string request_in_words(const Request& request);
+
+/// What there is to say about a request on this machine at this moment.
+struct Why {
+  const Request& request;
+  const Snapshot& snapshot;
+  const std::vector<Verdict>& verdicts;
+  std::size_t possible = 0;            ///< how many devices could ever serve it
+  std::vector<std::string> looser;     ///< requests that would succeed now, in words
+  const Standing* standing = nullptr;  ///< its present or future place behind another request
+  /// About when it would start if it were made now; nullopt: at once, or that is not known.
+  std::optional<std::int64_t> starts_at_s{};
+};
+
+/// The answer of `why`: a line for each device, then the result.
+std::string explanation(const Why& why, const Style& style);
+
+/// What to print on the error stream of `pick` and `run` if too few devices are free: what happened and what
+/// to do next.
+std::string refusal(const Why& why, const Style& style);
+
+/// The words of `text`, broken into lines of `width` columns. All lines begin at column `indent`; the caller
+/// fills the first line up to that column.
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
+
+/// The lines, those that are too wide for the reader broken between words. A line that begins with a blank or
+/// has colours is laid out already, and stays.
+std::string folded(std::string_view lines, const Style& style);
+
+}  // namespace berth::render

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "berth/base/error.h"
+#include "berth/lab_queue/model/host.h"
+#include "berth/view/json.h"
+
+namespace berth::render {
+
+/// One host of a `berth-hosts` document, as another machine reports it.
+struct ToldHost {
+  std::string name;
+  std::optional<std::string> url;
+  std::string error;  ///< "": it answers
+  std::optional<std::int64_t> seen_s;
+  std::shared_ptr<const HostReport> report;
+};
+struct ToldHosts {
+  bool is_hub = false;
+  std::vector<ToldHost> hosts;
+};
+
+/// The bounds of a document.
+struct DocumentBounds {
+  std::size_t objects = std::numeric_limits<std::size_t>::max();  ///< and lists
+  std::size_t values = std::numeric_limits<std::size_t>::max();
+};
+/// Enough for one machine with thousands of processes.
+inline constexpr DocumentBounds kBoundsOfAgent{16'384, 131'072};
+
+/// Reads the document back into values, without trusting its writer. Error: `failure`, with the place, for a
+/// value that Berth does not write, for one that is longer or nested deeper than any of Berth's, for another
+/// version, and if an identity (a UUID, an id) comes twice on a host. Unknown keys are ignored. A document
+/// with more than `bounds` is not even parsed, because an object takes a hundred times the memory of its two
+/// letters.
+Result<ToldHosts> read_hosts(std::string_view document, DocumentBounds bounds = {});
+
+/// The same for the two documents of one machine, `berth list --json` and `berth queue --json`.
+Result<HostReport> read_report(std::string_view listing, std::string_view queue);
+
+/// Any document of this kind, of which only the kind is checked. Bytes that are no UTF-8 are replaced.
+Result<std::string> rewritten(std::string_view document, std::string_view kind, Layout layout);
+
+}  // namespace berth::render

@@ -1,0 +1,397 @@
+#include "berth/view/jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "berth/base/units.h"
+#include "berth/view/device_json.h"
+#include "berth/view/explain.h"
+#include "berth/view/json_reader.h"
+#include "berth/view/json_value.h"
+#include "berth/view/table.h"
+
+namespace berth::render {
+namespace {
+
+Tone tone_of_task(const TaskStanding& standing) {
+  switch (standing.phase) {
+    case TaskPhase::waiting:
+      return Tone::waiting;
+    case TaskPhase::running:
+      return Tone::good;
+    case TaskPhase::interrupted:
+      return Tone::bad;
+    case TaskPhase::ended:
+      return exit_status_of(standing) == 0 ? Tone::plain : Tone::bad;
+    case TaskPhase::cancelled:
+      return Tone::faint;
+  }
+  return Tone::plain;
+}
+
+std::string ending_of(const TaskStanding& standing) {
+  if (standing.signal) return fmt::format("signal {}", *standing.signal);
+  return standing.exit_status ? std::to_string(*standing.exit_status) : std::string(kUnknown);
+}
+
+std::string time_or_none(const std::optional<std::int64_t>& at_s, const Style& style) {
+  return at_s ? clock_time(*at_s, style) : std::string(kUnknown);
+}
+
+// How long it has run, the last time.
+std::string lasted(const TaskStanding& standing, const Style& style) {
+  if (!standing.started_s) return std::string(kUnknown);
+  const bool runs = standing.phase == TaskPhase::running;
+  if (!runs && !standing.ended_s) return std::string(kUnknown);
+  const std::int64_t until_s = runs ? style.now_s : *standing.ended_s;
+  return duration_for_people(std::max<std::int64_t>(0, until_s - *standing.started_s));
+}
+
+constexpr std::size_t kShown = 200;
+constexpr std::size_t kFieldsOfTask = 27;
+constexpr std::size_t kColumns = 10;
+
+// In a pipe, too, people look for a line a job; JSON has all of it.
+std::string command_line(const std::vector<std::string>& words) {
+  return cut(printable(fmt::format("{}", fmt::join(words, " "))), kShown);
+}
+
+// Of a task that which it runs. What another host tells of its jobs may be anything.
+std::string command_of(const ToldTask& task) {
+  const Job& job = task.job;
+  if (!task.command.empty()) return cut(printable(task.command), kShown);
+  if (!job.lines_of.empty()) {
+    const std::string file = job.lines_of == "-" ? "standard input" : job.lines_of;
+    return cut(printable(task.id.index ? fmt::format("line {} of {}", *task.id.index, file)
+                                       : fmt::format("the lines of {}", file)),
+               kShown);
+  }
+  std::vector<std::string> words = job.words;
+  if (task.id.index && (job.params.empty() || check_array(job))) fill_in_task(words, job, *task.id.index);
+  return command_line(words);
+}
+
+// "3 running, 40 done, 1 failed, 56 waiting".
+std::string counts_in_words(const TaskCounts& counts) {
+  std::string text;
+  const auto add = [&](std::size_t count, std::string_view what) {
+    if (count != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
+  };
+  add(counts.running, "running");
+  add(counts.done, "done");
+  add(counts.failed, "failed");
+  add(counts.cancelled, "cancelled");
+  add(counts.interrupted, "interrupted");
+  add(counts.waiting, "waiting");
+  return text;
+}
+
+Json counts_json(const TaskCounts& counts) {
+  return {{"waiting", counts.waiting}, {"running", counts.running},     {"done", counts.done},
+          {"failed", counts.failed},   {"cancelled", counts.cancelled}, {"interrupted", counts.interrupted}};
+}
+
+Json task_json(const ToldTask& task) {
+  const TaskStanding& standing = task.standing;
+  // Ten thousand of them are written at once: the library's lists of pairs would copy each value twice.
+  Json::object_t fields;
+  fields.reserve(kFieldsOfTask);
+  const auto add = [&fields](const char* name, Json value) {
+    fields.Json::object_t::Container::emplace_back(name, std::move(value));
+  };
+  add("host", text_or_null(task.host));
+  add("id", to_text(task.id));
+  add("job", task.id.job);
+  add("name", text_or_null(printable(task.job.name)));
+  add("state", to_text(standing.phase));
+  add("in_line", standing.in_line);
+  add("words", task.job.words);
+  add("command", command_of(task));
+  add("folder", task.job.folder);
+  add("request", task.job.request);
+  add("submitted_s", task.job.submitted_s);
+  add("started_s", nullable(standing.started_s));
+  add("ended_s", nullable(standing.ended_s));
+  add("exit_status", nullable(standing.exit_status));
+  add("signal", nullable(standing.signal));
+  add("devices", standing.devices);
+  add("starts", standing.starts);
+  add("reason", text_or_null(standing.reason));
+  add("output", text_or_null(task.output_path));
+  add("output_cut_bytes", standing.cut_bytes);
+  add("not_told", text_or_null(standing.not_told));
+  add("left_behind", text_or_null(task.left_behind));
+  add("after", task.job.after);
+  add("after_ok", task.job.after_ok);
+  add("not_before_s", nullable(task.job.not_before_s));
+  add("retries", task.job.retries);
+  add("index", task.id.index ? Json(*task.id.index) : Json(nullptr));
+  add("tasks", task.counts ? counts_json(*task.counts) : Json(nullptr));
+  return Json(std::move(fields));
+}
+
+TaskCounts counts_from(const JsonReader& json) {
+  const auto count = [&](std::string_view key) { return json.number<std::size_t>(key); };
+  TaskCounts counts;
+  counts.waiting = count("waiting");
+  counts.running = count("running");
+  counts.done = count("done");
+  counts.failed = count("failed");
+  counts.cancelled = count("cancelled");
+  counts.interrupted = count("interrupted");
+  return counts;
+}
+
+/// The other direction of task_json.
+ToldTask task_from(const JsonReader& json) {
+  ToldTask task;
+  const auto id = task_id_from_text(json.text("id"));
+  if (!id) json.mark("id", "is no number of a job");
+  task.id = id.value_or(TaskId{});
+  Job& job = task.job;
+  job.name = json.text("name");
+  job.words = json.texts("words");
+  job.folder = json.text("folder");
+  job.request = json.texts("request");
+  job.submitted_s = json.time("submitted_s");
+  job.after = json.numbers<std::uint64_t>("after");
+  job.after_ok = json.numbers<std::uint64_t>("after_ok");
+  job.not_before_s = json.maybe_time("not_before_s");
+  job.retries = json.number<unsigned>("retries");
+  TaskStanding& standing = task.standing;
+  json.needs("state");
+  standing.phase = json.word<TaskPhase>("state").value_or(TaskPhase::waiting);
+  standing.in_line = json.flag("in_line");
+  standing.started_s = json.maybe_time("started_s");
+  standing.ended_s = json.maybe_time("ended_s");
+  standing.exit_status = json.maybe<int>("exit_status");
+  standing.signal = json.maybe<int>("signal");
+  standing.devices = json.texts("devices");
+  standing.starts = json.number<unsigned>("starts");
+  standing.reason = json.text("reason");
+  standing.not_told = json.text("not_told");
+  standing.cut_bytes = json.number<std::uint64_t>("output_cut_bytes");
+  task.output_path = json.text("output");
+  task.command = json.text("command");
+  task.left_behind = json.text("left_behind");
+  if (const auto counts = json.maybe_object("tasks")) task.counts = counts_from(*counts);
+  return task;
+}
+
+std::string jobs_document(const std::vector<ToldTask>& tasks, const std::vector<UntoldHost>& missing,
+                          Layout layout) {
+  Json json = {{"kind", "berth-jobs"}, {"version", 1}};
+  json["missing"] = Json::array();
+  for (const UntoldHost& each : missing)
+    json["missing"].push_back({{"host", each.host}, {"reason", each.reason}});
+  json["jobs"] = Json::array();
+  Json::array_t& listed = json["jobs"].get_ref<Json::array_t&>();
+  listed.reserve(tasks.size());
+  for (const ToldTask& task : tasks) listed.push_back(task_json(task));
+  return dumped(std::move(json), layout);
+}
+
+/// A remark, and the jobs that it is about.
+struct JobRemark {
+  std::string text;
+  std::vector<std::string> ids;
+};
+
+// A thousand jobs that wait for the same share a line.
+void add_remark(std::vector<JobRemark>& remarks, const std::string& id, std::string text) {
+  const auto same = std::ranges::find(remarks, text, &JobRemark::text);
+  if (same == remarks.end())
+    remarks.push_back({std::move(text), {id}});
+  else
+    same->ids.push_back(id);
+}
+
+std::string numbers_of(const std::vector<std::uint64_t>& jobs) {
+  return fmt::format("{} {}", jobs.size() == 1 ? "job" : "jobs", fmt::join(jobs, ", "));
+}
+
+/// The host of each job that stands in the queue, and what it asks for.
+using Requests = std::set<std::pair<std::string, std::vector<std::string>>>;
+
+// Why a job that is not in the queue waits.
+std::string waits_for(const ToldTask& task, const Requests& in_line, const Style& style) {
+  const Job& job = task.job;
+  if (job.not_before_s.value_or(0) > style.now_s)
+    return fmt::format("starts at {} at the earliest", clock_time(*job.not_before_s, style));
+  std::vector<std::uint64_t> before = job.after;
+  before.insert(before.end(), job.after_ok.begin(), job.after_ok.end());
+  if (!before.empty()) return fmt::format("comes after {}", numbers_of(before));
+  return in_line.contains({task.host, job.request})
+             ? "an earlier job of yours asks for the same, and one at a time stands in the queue"
+             : "";
+}
+
+std::string name_with_host(const ToldTask& task) {
+  return task.host.empty() ? to_text(task.id)
+                           : fmt::format("{} on {}", to_text(task.id), printable(task.host));
+}
+
+void remark_on(const ToldTask& task, const Requests& in_line, const Style& style,
+               std::vector<JobRemark>& remarks) {
+  const TaskStanding& standing = task.standing;
+  const std::string id = name_with_host(task);
+  const bool waits = standing.phase == TaskPhase::waiting && !standing.in_line;
+  if (auto why = waits ? waits_for(task, in_line, style) : ""; !why.empty())
+    add_remark(remarks, id, std::move(why));
+  if (!standing.reason.empty()) add_remark(remarks, id, printable(standing.reason));
+  if (!standing.not_told.empty()) add_remark(remarks, id, printable(standing.not_told));
+  if (standing.cut_bytes != 0)
+    add_remark(remarks, id,
+               fmt::format("{} of its output were cut out of the middle; `berth log {}` has the rest",
+                           bytes_for_people(standing.cut_bytes), to_text(task.id)));
+}
+
+// What a table has no room for, a line each. Of what was over at `told_s` the user has read it.
+std::string reasons_of(const std::vector<ToldTask>& tasks, const Style& style, std::int64_t told_s) {
+  std::vector<JobRemark> remarks;
+  Requests in_line;
+  for (const ToldTask& task : tasks) {
+    if (task.standing.in_line) in_line.emplace(task.host, task.job.request);
+  }
+  for (const ToldTask& task : tasks) {
+    const TaskStanding& standing = task.standing;
+    if (!task.left_behind.empty())
+      add_remark(remarks, name_with_host(task), left_in_words(task.id, printable(task.left_behind)));
+    const bool was_told = is_over(standing) && standing.last_s != 0 && standing.last_s < told_s;
+    if (!was_told) remark_on(task, in_line, style, remarks);
+  }
+  std::string lines;
+  for (const JobRemark& remark : remarks)
+    lines += fmt::format("{} {}: {}\n", remark.ids.size() == 1 ? "job" : "jobs", label_list(remark.ids),
+                         remark.text);
+  return lines;
+}
+
+}  // namespace
+
+std::string ended_line(TaskId id, const TaskStanding& standing, std::string_view command) {
+  std::string how;
+  if (standing.phase == TaskPhase::ended && exit_status_of(standing) != 0)
+    how = standing.signal ? fmt::format(" (signal {})", *standing.signal)
+                          : fmt::format(" (exit status {})", standing.exit_status.value_or(1));
+  return fmt::format("{} {}{}: {}\n", standing_word(standing), to_text(id), how,
+                     cut(printable(command), kShown));
+}
+
+std::string progress_line(const TaskCounts& counts, std::size_t all, std::size_t done) {
+  constexpr std::size_t kBar = 24;
+  const std::size_t well = done + counts.done;
+  const std::size_t bad = counts.failed + counts.cancelled + counts.interrupted;
+  const std::size_t full = all == 0 ? kBar : (well + bad) * kBar / all;
+  std::string text =
+      fmt::format("[{}{}] {}/{}", std::string(full, '#'), std::string(kBar - full, '.'), well + bad, all);
+  TaskCounts rest = counts;
+  rest.done = well;
+  return fmt::format("{}: {}", text, counts_in_words(rest));
+}
+
+std::string left_in_words(TaskId id, std::string_view processes) {
+  return fmt::format(
+      "has ended, and processes that it started still have its GPUs: {}; to end them: berth "
+      "cancel {}",
+      processes, to_text(id));
+}
+
+std::string_view standing_word(const TaskStanding& standing) {
+  if (standing.in_line) return "in line";
+  if (standing.phase == TaskPhase::ended) return exit_status_of(standing) == 0 ? "done" : "failed";
+  return to_text(standing.phase);
+}
+
+std::vector<Column> job_columns() {
+  return {{"JOB", Align::right},
+          {"NAME", Align::left, 8},
+          {"STATE"},
+          {"SUBMITTED", Align::left, 0, 1},
+          {"START"},
+          {"END"},
+          {"TIME", Align::right, 0, 2},
+          {"GPU"},
+          {"EXIT"},
+          {"COMMAND", Align::left, 12}};
+}
+
+Row job_row(const ToldTask& task, const Style& style) {
+  const TaskStanding& standing = task.standing;
+  Row row;
+  row.reserve(kColumns);
+  const auto add = [&row](std::string text, Tone tone = Tone::plain) {
+    row.push_back({std::move(text), tone});
+  };
+  add(to_text(task.id));
+  add(task.job.name.empty() ? std::string(kUnknown) : printable(task.job.name));
+  add(task.counts ? counts_in_words(*task.counts) : std::string(standing_word(standing)),
+      tone_of_task(standing));
+  add(clock_time(task.job.submitted_s, style));
+  add(time_or_none(standing.started_s, style));
+  add(time_or_none(standing.ended_s, style));
+  add(lasted(standing, style));
+  add(standing.devices.empty() ? std::string(kUnknown) : label_list(standing.devices));
+  add(ending_of(standing));
+  add(command_of(task));
+  return row;
+}
+
+std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style, std::string_view if_none,
+                       std::int64_t told_s) {
+  if (tasks.empty()) return std::string(if_none);
+  std::vector<Row> rows;
+  rows.reserve(tasks.size());
+  for (const ToldTask& task : tasks) rows.push_back(job_row(task, style));
+  const std::string reasons = reasons_of(tasks, style, told_s);
+  std::string text = table(job_columns(), std::move(rows), style);
+  return reasons.empty() ? text : text + "\n" + reasons;
+}
+
+std::string jobs_table(const JobsOfHosts& jobs, const Style& style, std::string_view if_none) {
+  std::string text(if_none);
+  if (!jobs.tasks.empty()) {
+    std::vector<Column> columns = job_columns();
+    columns.insert(columns.begin(), {"HOST", Align::left, 8});
+    std::vector<Row> rows;
+    for (const ToldTask& task : jobs.tasks) {
+      rows.push_back(job_row(task, style));
+      rows.back().insert(rows.back().begin(), {printable(task.host)});
+    }
+    text = table(std::move(columns), std::move(rows), style);
+  }
+  std::string notes = reasons_of(jobs.tasks, style, 0);
+  for (const UntoldHost& each : jobs.missing)
+    notes +=
+        wrapped(fmt::format("{}: {}", printable(each.host), printable(each.reason)), style.width, 2) + "\n";
+  return notes.empty() ? text : text + "\n" + notes;
+}
+
+std::string jobs_json(const std::vector<ToldTask>& tasks, Layout layout) {
+  return jobs_document(tasks, {}, layout);
+}
+
+std::string jobs_json(const JobsOfHosts& jobs, Layout layout) {
+  return jobs_document(jobs.tasks, jobs.missing, layout);
+}
+
+Result<std::vector<ToldTask>> jobs_from_json(std::string_view text, const std::string& host) {
+  constexpr std::size_t kDeepest = 8;
+  const Json json = shape_of(text).levels > kDeepest ? Json() : Json::parse(text, nullptr, false);
+  std::string fault;
+  const JsonReader document(json, fault, "jobs");
+  if (document.text("kind") != "berth-jobs" || document.number<int>("version") != 1)
+    return fail(ErrorCode::failure, "what came is not a document of this Berth's about jobs");
+  std::vector<ToldTask> tasks;
+  document.each("jobs", [&](const JsonReader& each) {
+    tasks.push_back(task_from(each));
+    tasks.back().host = host;
+  });
+  if (!fault.empty()) return fail(ErrorCode::failure, fault);
+  return tasks;
+}
+
+}  // namespace berth::render

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/base/error.h"
+#include "berth/jobs/model/job.h"
+#include "berth/view/json.h"
+#include "berth/view/table.h"
+#include "berth/view/text.h"
+
+namespace berth::render {
+
+/// A task as users see it, or a whole array in one.
+struct ToldTask {
+  TaskId id;
+  Job job;
+  TaskStanding standing;
+  std::string output_path;             ///< of the file with its output; "" for an array
+  std::optional<TaskCounts> counts{};  ///< of an array
+  std::string left_behind{};           ///< processes, in words, that still have the GPUs of one that is over
+  std::string host{};                  ///< the host on which it was submitted; "": this one
+  std::string command{};               ///< as another host tells it; "": that of the job
+};
+
+/// A host that has not told its jobs.
+struct UntoldHost {
+  std::string host;
+  std::string reason;
+};
+
+/// The jobs of several hosts.
+struct JobsOfHosts {
+  std::vector<ToldTask> tasks;
+  std::vector<UntoldHost> missing;
+};
+
+/// The table of jobs, and a row of it.
+std::vector<Column> job_columns();
+Row job_row(const ToldTask& task, const Style& style);
+
+inline constexpr std::string_view kNoJobs = "no jobs; `berth submit -- COMMAND` makes one\n";
+
+/// `if_none`: what it says if there are no tasks. `told_s`: when the user last read it, since the epoch; the
+/// remarks on what was over by then are left out.
+std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style,
+                       std::string_view if_none = kNoJobs, std::int64_t told_s = 0);
+std::string jobs_table(const JobsOfHosts& jobs, const Style& style,
+                       std::string_view if_none = "no jobs on these hosts\n");
+/// docs/schema/jobs.json.
+std::string jobs_json(const std::vector<ToldTask>& tasks, Layout layout);
+std::string jobs_json(const JobsOfHosts& jobs, Layout layout);
+/// Reads the jobs_json of another host back, as the jobs of this `host`, without trusting its writer. Error:
+/// `failure`, with the value that is not valid.
+Result<std::vector<ToldTask>> jobs_from_json(std::string_view text, const std::string& host);
+
+/// The line about a task that is over, for a user who watches:
+/// "failed    12.7  exit status 3: python train.py 7\n".
+std::string ended_line(TaskId id, const TaskStanding& standing, std::string_view command);
+
+/// "[#####.....] 14/40: 8 running, 12 done, 2 failed, 18 waiting". `all`: how many tasks there are. `done`:
+/// how many of them had ended well before these.
+std::string progress_line(const TaskCounts& counts, std::size_t all, std::size_t done);
+
+/// "has ended, and processes that it started still have its GPUs: 712 (sccache); to end them: berth cancel
+/// 12". `processes`: in words.
+std::string left_in_words(TaskId id, std::string_view processes);
+
+/// The state of a task in a word or two: "waiting", "in line", "running", "failed" …
+std::string_view standing_word(const TaskStanding& standing);
+
+}  // namespace berth::render

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "berth/base/record_fields.h"
+#include "berth/view/json_value.h"
+
+namespace berth::render {
+
+/// Reads documents of another machine. They may be anything, and may be of an older or a newer Berth. A
+/// missing key reads as null: not known. A value that is not valid is a fault. The first fault is kept, and
+/// after it everything reads as not known. Texts are cut at kLongestText.
+class JsonReader {
+ public:
+  static constexpr std::size_t kLongestText = 4096;
+  static constexpr std::size_t kLongestList = 65'536;
+
+  /// `json` and `fault` must outlive this object. `place`: its name in messages.
+  JsonReader(const Json& json, std::string& fault, std::string place)
+      : json_(&json), fault_(&fault), place_(std::move(place)) {
+    if (!json.is_object()) mark("", "must be an object");
+  }
+
+  bool has_fault() const { return !fault_->empty(); }
+  void mark(std::string_view key, std::string_view what) const;
+
+  /// The value of a key that may be null.
+  std::optional<std::string> maybe_text(std::string_view key) const;
+  std::optional<bool> maybe_flag(std::string_view key) const;
+  std::optional<double> maybe_decimal(std::string_view key) const;
+  /// Seconds since the epoch, such that sums and differences of times stay numbers, and a browser can show
+  /// them.
+  std::optional<std::int64_t> maybe_time(std::string_view key) const;
+  template <std::integral Number>
+  std::optional<Number> maybe(std::string_view key) const {
+    const Json* value = find(key);
+    if (value == nullptr) return std::nullopt;
+    const auto number = whole_number<Number>(*value);
+    if (!number) mark(key, "must be a whole number, and not so large");
+    return number;
+  }
+  std::optional<JsonReader> maybe_object(std::string_view key) const;
+
+  bool has(std::string_view key) const { return has_fault() || json_->contains(key); }
+  /// It is a fault if the key is missing or null, because the rest makes no sense without it.
+  void needs(std::string_view key) const;
+  template <std::integral Number>
+  Number needed(std::string_view key) const {
+    needs(key);
+    return maybe<Number>(key).value_or(0);
+  }
+
+  /// A reading. A value that is not valid is no fault here, but absent. So a card that reports nonsense, or a
+  /// newer Berth that writes the reading otherwise, does not spoil the rest.
+  template <std::integral Number>
+  Reading<Number> reading(std::string_view key) const {
+    const Json* value = find(key);
+    return value == nullptr ? std::nullopt : whole_number<Number>(*value);
+  }
+  Reading<bool> reading_flag(std::string_view key) const;
+  Reading<std::string> reading_text(std::string_view key) const;
+  Reading<std::int64_t> reading_time(std::string_view key) const;
+  /// An object with readings. A value that is no object has no readings.
+  JsonReader part(std::string_view key) const;
+
+  /// "" and 0 if it is null: in the core, these mean that a thing is not known.
+  std::string text(std::string_view key) const { return maybe_text(key).value_or(""); }
+  template <std::integral Number>
+  Number number(std::string_view key) const {
+    return maybe<Number>(key).value_or(0);
+  }
+  std::int64_t time(std::string_view key) const { return maybe_time(key).value_or(0); }
+  bool flag(std::string_view key) const { return maybe_flag(key).value_or(false); }
+  std::vector<std::string> texts(std::string_view key) const;
+  template <std::integral Number>
+  std::vector<Number> numbers(std::string_view key) const {
+    std::vector<Number> found;
+    const Json* list = find(key);
+    if (list == nullptr) return found;
+    if (!list->is_array() || list->size() > kLongestList) {
+      mark(key, "must be a list, and not so long");
+      return found;
+    }
+    for (const Json& entry : *list) {
+      const auto number = whole_number<Number>(entry);
+      if (!number) mark(key, "must have whole numbers, and not so large");
+      found.push_back(number.value_or(0));
+    }
+    return found;
+  }
+  template <class Use>
+  void each(std::string_view key, Use use) const {
+    const Json* list = find(key);
+    if (list == nullptr) return;
+    if (!list->is_array() || list->size() > kLongestList) return mark(key, "must be a list, and not so long");
+    for (const Json& entry : *list) {
+      if (has_fault()) return;
+      use(JsonReader(entry, *fault_, place_ + "." + std::string(key)));
+    }
+  }
+  bool is_null(std::string_view key) const { return find(key) == nullptr; }
+
+  /// One of a closed set of words.
+  template <class Word>
+  std::optional<Word> word(std::string_view key) const {
+    const auto given = maybe_text(key);
+    if (!given) return std::nullopt;
+    Word value{};
+    if (read_value(*given, value)) return value;
+    mark(key, "has a word that this version does not know");
+    return std::nullopt;
+  }
+
+ private:
+  /// Null if the key is missing or null, and after a fault.
+  const Json* find(std::string_view key) const;
+  template <std::integral Number>
+  static std::optional<Number> whole_number(const Json& value) {
+    if (value.is_number_unsigned()) {
+      const auto number = value.get<std::uint64_t>();
+      if (std::in_range<Number>(number)) return static_cast<Number>(number);
+    } else if (value.is_number_integer()) {
+      const auto number = value.get<std::int64_t>();
+      if (std::in_range<Number>(number)) return static_cast<Number>(number);
+    }
+    return std::nullopt;
+  }
+
+  const Json* json_;
+  std::string* fault_;
+  std::string place_;
+};
+
+/// What it would take to parse a document, counted from its text.
+struct DocumentShape {
+  std::size_t levels = 0;   ///< how deep brackets are nested
+  std::size_t objects = 0;  ///< and lists
+  std::size_t values = 0;   ///< beyond the first of each
+};
+DocumentShape shape_of(std::string_view document);
+
+}  // namespace berth::render

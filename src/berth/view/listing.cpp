@@ -1,0 +1,338 @@
+#include "berth/view/listing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "berth/base/units.h"
+#include "berth/device/device_readings.h"
+#include "berth/queue/standing.h"
+#include "berth/verdict/device_memory.h"
+#include "berth/view/explain.h"
+#include "berth/view/table.h"
+
+namespace berth::render {
+namespace {
+
+double gib(std::uint64_t bytes) {
+  return static_cast<double>(bytes) / static_cast<double>(1ULL << 30U);
+}
+
+std::string cell_text(const DeviceReading& row, const Device& device) {
+  const Reading<double> value = number_of(row, device);
+  if (!value) return std::string(text_of(row, device).value_or(kUnknown));
+  const std::string_view unit = row.kind == FieldKind::percent     ? "%"
+                                : row.kind == FieldKind::celsius   ? "C"
+                                : row.kind == FieldKind::watts     ? "W"
+                                : row.kind == FieldKind::megahertz ? "MHz"
+                                                                   : "";
+  // Half a watt is one.
+  return row.kind == FieldKind::bytes ? bytes_for_people(static_cast<std::uint64_t>(*value))
+                                      : fmt::format("{}{}", std::floor(*value + 0.5), unit);
+}
+
+std::string memory_text(const Memory& memory) {
+  if (!memory.total_bytes) return std::string(kUnknown);
+  return fmt::format(
+      "{:>5} / {:>5.1f}",
+      memory.used_bytes ? fmt::format("{:.1f}", gib(*memory.used_bytes)) : std::string(kUnknown),
+      gib(*memory.total_bytes));
+}
+
+/// Without what other rows say too: the maker, and of a MIG instance the model, which stands in its GPU's
+/// row.
+std::string_view model(const Device& device) {
+  std::string_view name = without_maker(device.name);
+  const std::size_t instance = device.mig ? name.find("MIG ") : std::string_view::npos;
+  return instance == std::string_view::npos ? name : name.substr(instance);
+}
+
+std::string user_of(const Process& process) {
+  if (!process.user.empty()) return printable(process.user);
+  return process.uid ? fmt::format("uid {}", *process.uid) : std::string("an unknown user");
+}
+
+/// The user of a process that computes there without a lease for it; "" when there is none.
+std::string stranger_on(const Listing& listing, const Device& device) {
+  const auto leases = leases_holding(device, listing.ledger);
+  for (const Process& process : device.processes.value_or(std::vector<Process>{})) {
+    if (is_outsider(process, leases, listing.facts)) return user_of(process);
+  }
+  return "";
+}
+
+/// ", idle", ", idle since 14:02", ", used by bob": what becomes of a leased device.
+std::string use_of(const Listing& listing, const Device& device, const Style& style) {
+  const std::vector<const Ticket*> holding = leases_holding(device, listing.ledger);
+  const Reading<bool> idle = is_idle(device, holding, listing.facts);
+  if (!idle) return "";
+  const std::string stranger = stranger_on(listing, device);
+  if (!stranger.empty()) return fmt::format(", {}used by {}", *idle ? "" : "also ", stranger);
+  if (!*idle) return "";
+  const Reading<std::int64_t> since_s = listing.idle.since(device, holding);
+  return since_s ? ", idle since " + clock_time(*since_s, style) : ", idle";
+}
+
+bool is_own(const Listing& listing, const Device& device) {
+  return listing.own && std::ranges::any_of(leases_holding(device, listing.ledger),
+                                            [&](const Ticket* lease) { return lease->id == *listing.own; });
+}
+
+ShortState state_of(const Listing& listing, const Device& device, const Verdict* verdict,
+                    const Style& style) {
+  if (verdict != nullptr) {
+    ShortState state = short_state(*verdict, device, style);
+    if (verdict->failed == Clause::not_leased) state.text += use_of(listing, device, style);
+    if (is_own(listing, device)) state = {"this lease: " + state.text, Tone::strong};
+    return state;
+  }
+  if (device.mig_enabled.value_or(false)) {
+    const auto instances = std::ranges::count_if(listing.facts.snapshot.devices, [&](const Device& other) {
+      return other.mig && other.mig->parent_uuid == device.uuid;
+    });
+    return {fmt::format("split in {}", instances), Tone::faint};
+  }
+  return {"unknown", Tone::bad};
+}
+
+/// What a cell is made from.
+struct Shown {
+  const Listing& listing;
+  const Device& device;
+  const Verdict* verdict;
+  const Style& style;
+};
+/// A column and what stands in it.
+struct DeviceColumn {
+  Column column;
+  std::function<Cell(const Shown&)> cell;
+};
+
+std::vector<DeviceColumn> device_cells() {
+  std::vector<DeviceColumn> columns{
+      {{"GPU", Align::right}, [](const Shown& it) -> Cell { return {label(it.device)}; }},
+      {{"NAME", Align::left, 12},
+       [](const Shown& it) -> Cell {
+         return {printable(it.device.name.empty() ? kUnknown : model(it.device))};
+       }},
+      {{"MEMORY (GiB)", Align::right}, [](const Shown& it) -> Cell {
+         const bool answers = it.device.state == DeviceState::ok;
+         return {answers ? memory_text(it.device.memory) : std::string(kUnknown)};
+       }}};
+  for (const DeviceReading& row : device_readings()) {
+    if (row.column.title.empty()) continue;
+    columns.push_back({{row.column.title, Align::right, 0, row.column.drop_order},
+                       [&row](const Shown& it) -> Cell { return {cell_text(row, it.device)}; }});
+  }
+  columns.push_back({{"PROCS", Align::right, 0, 4}, [](const Shown& it) -> Cell {
+                       const auto& processes = it.device.processes;
+                       return {processes ? fmt::format("{}", processes->size()) : std::string(kUnknown)};
+                     }});
+  columns.push_back({{"STATE", Align::left, 32}, [](const Shown& it) -> Cell {
+                       const ShortState state = state_of(it.listing, it.device, it.verdict, it.style);
+                       return {state.text, state.tone};
+                     }});
+  return columns;
+}
+
+std::string device_table(const Listing& listing, const Style& style) {
+  std::vector<Row> rows;
+  for (const Device& device : listing.facts.snapshot.devices)
+    rows.push_back(device_row(listing, device, style));
+  return table(device_columns(), std::move(rows), style);
+}
+
+/// Which lease a process on a device belongs to, or why none.
+Cell place_of(const Listing& listing, const Device& device, const Process& process) {
+  if (process.kind == ProcessKind::graphics) return {"graphics"};
+  const auto known = listing.facts.process_leases.find(process.pid);
+  if (known == listing.facts.process_leases.end()) return {"outsider", Tone::foreign};
+  const Ticket* here = lease_of(process, leases_holding(device, listing.ledger), listing.facts);
+  if (here == nullptr) return {"stray " + short_name(listing.ledger, known->second), Tone::bad};
+  return {fmt::format("lease {}{}", short_name(listing.ledger, here->id),
+                      listing.assumed.contains(process.pid) ? "*" : "")};
+}
+
+std::string footnote(const Listing& listing, const Style& style) {
+  if (listing.assumed.empty()) return "";
+  return wrapped(
+             "* assumed: what ties it to the lease may not be read; its user is the lease's, and the GPU is",
+             style.width, 0) +
+         "\n";
+}
+
+std::string process_table(const Listing& listing, const Style& style) {
+  std::vector<Row> rows;
+  for (const Device& device : listing.facts.snapshot.devices) {
+    if (!device.processes) continue;
+    for (const Process& process : *device.processes)
+      rows.push_back(process_row(listing, device, process, style));
+  }
+  return rows.empty() ? "" : "\n" + table(process_columns(), rows, style) + footnote(listing, style);
+}
+
+std::string devices_of_lease(const Ticket& lease, const Snapshot& snapshot) {
+  const std::string labels = device_labels(lease.devices, snapshot);
+  return lease.shared ? fmt::format("{} ({})", labels, bytes_for_people(lease.promise_bytes)) : labels;
+}
+
+std::string end_of(const Listing& listing, const Ticket& lease, const Style& style) {
+  if (lease.ending) return "ending";
+  const auto end_s = said_end_at_s(lease, listing.facts.booted_at_s);
+  if (!end_s) return std::string(lease.yield_s ? "yields" : kUnknown);
+  return clock_time(*end_s, style) + (lease.yield_s ? ", yields" : "");
+}
+
+constexpr std::ptrdiff_t kAfterAge = 4;
+
+/// "lease a1b2c3 outlives its command: 712 (tmux) holds it; berth release a1b2c3 ends it", a line each.
+std::string left_behind_lines(const Listing& listing, const Style& style) {
+  std::string lines;
+  for (const auto& [id, holders] : listing.left_behind) {
+    std::string names;
+    for (const Holder& holder : holders)
+      names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", holder.pid, short_command(holder.command));
+    const std::string name = short_name(listing.ledger, id);
+    lines +=
+        wrapped(fmt::format(
+                    "the command of lease {0} has ended, and {1} still {2} it; berth release {0} ends both",
+                    name, names, holders.size() == 1 ? "holds" : "hold"),
+                style.width, 0) +
+        "\n";
+  }
+  return lines;
+}
+
+std::string lease_table(const Listing& listing, const Ledger& ledger, const Style& style) {
+  const bool some_end = has_some_end(ledger);
+  std::vector<Row> rows;
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.phase == TicketPhase::granted)
+      rows.push_back(lease_row(listing, ledger, ticket, some_end, style));
+  }
+  if (rows.empty()) return "";
+  return "\n" + table(lease_columns(some_end), std::move(rows), style) +
+         unlisted_lines(ledger.unlisted, &Unlisted::leases, "lease", style);
+}
+
+/// All leases, and those inside of the one that whoever asks is in.
+std::string lease_tables(const Listing& listing, const Style& style) {
+  const std::string inside = lease_table(listing, listing.inside, style);
+  return lease_table(listing, listing.ledger, style) + left_behind_lines(listing, style) +
+         (inside.empty() ? "" : "\nInside this lease:" + inside);
+}
+
+}  // namespace
+
+ReadingSet readings_for_table() {
+  ReadingSet set = ReadingKind::name | ReadingKind::memory | ReadingKind::processes |
+                   ReadingKind::process_details | ReadingKind::driver;
+  for (const DeviceReading& row : device_readings()) {
+    if (!row.column.title.empty()) set |= row.readings;
+  }
+  return set;
+}
+
+std::vector<Column> device_columns() {
+  std::vector<Column> columns;
+  for (DeviceColumn& each : device_cells()) columns.push_back(each.column);
+  return columns;
+}
+
+Row device_row(const Listing& listing, const Device& device, const Style& style) {
+  const Verdict* verdict = verdict_on(device, listing.verdicts, listing.facts.snapshot);
+  Row row;
+  for (const DeviceColumn& each : device_cells()) row.push_back(each.cell({listing, device, verdict, style}));
+  return row;
+}
+
+std::vector<Column> lease_columns(bool some_end) {
+  std::vector<Column> columns{{"LEASE", Align::left}, {"USER", Align::left, 8},
+                              {"GPUS", Align::left},  {"AGE", Align::right, 0, 1},
+                              {"PID", Align::left},   {"COMMAND", Align::left, 16}};
+  if (some_end) columns.insert(columns.begin() + kAfterAge, {"END", Align::right});
+  return columns;
+}
+
+Row lease_row(const Listing& listing, const Ledger& ledger, const Ticket& lease, bool some_end,
+              const Style& style) {
+  Row row{{short_name(ledger, lease.id)},
+          {lease.user.empty() ? fmt::format("uid {}", lease.uid) : printable(lease.user)},
+          {devices_of_lease(lease, listing.facts.snapshot)},
+          {duration_for_people(std::max<std::int64_t>(0, style.now_s - lease.since_s))},
+          {fmt::format("{}{}", lease.kept ? "kept by " : "", lease.pid)},
+          {noted_command(lease)}};
+  if (some_end) row.insert(row.begin() + kAfterAge, {end_of(listing, lease, style)});
+  return row;
+}
+
+bool has_some_end(const Ledger& ledger) {
+  return std::ranges::any_of(ledger.tickets, [](const Ticket& ticket) {
+    return said_end_at_s(ticket, 0).has_value() || (ticket.phase == TicketPhase::granted && ticket.yield_s);
+  });
+}
+
+std::vector<Column> process_columns() {
+  return {{"GPU", Align::right},       {"PID", Align::right},       {"USER", Align::left, 8},
+          {"GiB", Align::right},       {"AGE", Align::right, 0, 1}, {"LEASE", Align::left},
+          {"COMMAND", Align::left, 16}};
+}
+
+Row process_row(const Listing& listing, const Device& device, const Process& process, const Style& style) {
+  const std::string since_text =
+      process.started_at_s
+          ? duration_for_people(std::max<std::int64_t>(0, style.now_s - *process.started_at_s))
+          : std::string(kUnknown);
+  return {{label(device)},
+          {fmt::format("{}", process.pid)},
+          {process.user.empty() ? std::string(kUnknown) : printable(process.user)},
+          {process.used_bytes ? fmt::format("{:.1f}", gib(*process.used_bytes)) : std::string(kUnknown)},
+          {since_text},
+          place_of(listing, device, process),
+          {process.command.empty() ? std::string(kUnknown) : printable(process.command)}};
+}
+
+std::string unlisted_lines(const std::vector<Unlisted>& unlisted, std::size_t Unlisted::* count,
+                           std::string_view noun, const Style& style) {
+  std::string lines;
+  for (const Unlisted& rest : unlisted) {
+    if (rest.*count == 0) continue;
+    const std::string user = rest.user.empty() ? fmt::format("uid {}", rest.uid) : printable(rest.user);
+    lines += wrapped(fmt::format("and {} of {}", counted(rest.*count, fmt::format("more {}", noun)), user),
+                     style.width, 0) +
+             "\n";
+  }
+  return lines;
+}
+
+std::string summary_of(const Listing& listing) {
+  const Snapshot& snapshot = listing.facts.snapshot;
+  const auto free = static_cast<std::size_t>(std::ranges::count_if(listing.verdicts, &Verdict::free));
+  const auto gpus = static_cast<std::size_t>(
+      std::ranges::count_if(snapshot.devices, [](const Device& device) { return !device.mig; }));
+  std::string text =
+      fmt::format("{}, {} free", counted(gpus, "GPU"), free == 0 ? "none" : std::to_string(free));
+  if (gpus != snapshot.devices.size()) {
+    text = fmt::format("{}, {}, {} free", counted(gpus, "GPU"),
+                       counted(snapshot.devices.size() - gpus, "MIG instance"),
+                       free == 0 ? "none" : std::to_string(free));
+  }
+  if (listing.own) text += fmt::format(", inside lease {}", short_name(listing.ledger, *listing.own));
+  if (const std::size_t waiting = count_waiting(listing.ledger); waiting > 0)
+    text += fmt::format(", {} waiting", waiting);
+  if (!snapshot.driver_version.empty()) text += ", driver " + printable(snapshot.driver_version);
+  if (snapshot.cuda_version) {
+    text += fmt::format(", CUDA {}.{}", *snapshot.cuda_version / 1000, *snapshot.cuda_version % 1000 / 10);
+  }
+  return text;
+}
+
+std::string listing_table(const Listing& listing, const Style& style) {
+  if (listing.facts.snapshot.devices.empty()) return "";
+  return toned(wrapped(summary_of(listing), style.width, 0), Tone::strong, style) + "\n\n" +
+         device_table(listing, style) + lease_tables(listing, style) + process_table(listing, style);
+}
+
+}  // namespace berth::render

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/supervise/model/conduct.h"
+#include "berth/verdict/ledger.h"
+#include "berth/verdict/verdict.h"
+#include "berth/view/table.h"
+#include "berth/view/text.h"
+
+namespace berth::render {
+
+/// The contents of a listing: the devices, who has them, and the verdicts on a request for one whole device.
+struct Listing {
+  const Facts& facts;
+  const Ledger& ledger;
+  const std::vector<Verdict>& verdicts;
+  const std::set<std::uint32_t>&
+      assumed;  ///< processes that are attributed to a lease only because of their user
+  const IdleTimes& idle;
+  /// For leases whose command has ended: the processes that still hold them.
+  std::map<TicketId, std::vector<Holder>> left_behind{};
+  std::optional<TicketId> own{};  ///< the lease that the asking process is inside of
+  Ledger inside{};                ///< the leases inside that one
+};
+
+/// The readings that the table shows in addition to those for judging. The JSON form shows
+/// readings_for_listing().
+ReadingSet readings_for_table();
+
+/// The tables of a listing, and a row of each.
+std::vector<Column> device_columns();
+Row device_row(const Listing& listing, const Device& device, const Style& style);
+/// `some_end`: has_some_end() of the ledger.
+std::vector<Column> lease_columns(bool some_end);
+Row lease_row(const Listing& listing, const Ledger& ledger, const Ticket& lease, bool some_end,
+              const Style& style);
+bool has_some_end(const Ledger& ledger);
+std::vector<Column> process_columns();
+Row process_row(const Listing& listing, const Device& device, const Process& process, const Style& style);
+
+/// "and 4000 more leases of mallory", a line for each user of whom some are not listed.
+std::string unlisted_lines(const std::vector<Unlisted>& unlisted, std::size_t Unlisted::* count,
+                           std::string_view noun, const Style& style);
+
+/// "8 GPUs, 3 free, 2 waiting, driver 550.163.01, CUDA 12.4".
+std::string summary_of(const Listing& listing);
+
+/// A line for each device, for each lease and for each process. At most style.width columns.
+std::string listing_table(const Listing& listing, const Style& style);
+
+}  // namespace berth::render

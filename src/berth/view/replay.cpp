@@ -1,0 +1,316 @@
+#include "berth/view/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "berth/base/printable.h"
+#include "berth/base/units.h"
+#include "berth/queue/turn_order.h"
+#include "berth/view/json_value.h"
+#include "berth/view/table.h"
+
+namespace berth::render {
+namespace {
+
+constexpr std::size_t kMostUsersShown = 20;
+
+/// Some jobs of a workload, which have something in common.
+struct Group {
+  std::string words;  ///< for people
+  std::optional<unsigned> devices{};
+  std::optional<std::string> user{};
+  JobPlaces jobs;
+};
+
+std::vector<Group> groups_of(const Workload& workload) {
+  std::vector<Group> groups{{.words = "all jobs", .jobs = all_jobs(workload)}};
+  for (auto& [devices, jobs] : jobs_by_size(workload))
+    groups.push_back({.words = counted(devices, "GPU"), .devices = devices, .jobs = std::move(jobs)});
+  const auto users = static_cast<std::ptrdiff_t>(groups.size());
+  for (auto& [user, jobs] : jobs_by_user(workload)) {
+    if (!user.empty()) groups.push_back({.words = printable(user), .user = user, .jobs = std::move(jobs)});
+  }
+  std::ranges::stable_sort(groups.begin() + users, groups.end(), std::ranges::greater{},
+                           [](const Group& group) { return group.jobs.size(); });
+  return groups;
+}
+
+std::size_t ended_at_their_time(const Workload& workload) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(workload.jobs, [](const LineJob& job) { return takes(job) < job.duration; }));
+}
+
+/// "12 s", "5.2 min", "13.4 h", "12.5 d": finer than what is told of a lease, since it is compared.
+std::string wait_text(double seconds) {
+  constexpr double kMinuteS = 60, kHourS = 3600, kDayS = 86'400;
+  if (seconds < kMinuteS) return fmt::format("{:.0f} s", seconds);
+  if (seconds < kHourS) return fmt::format("{:.1f} min", seconds / kMinuteS);
+  if (seconds < 2 * kDayS) return fmt::format("{:.1f} h", seconds / kHourS);
+  return fmt::format("{:.1f} d", seconds / kDayS);
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.0f} %", 100 * share);
+}
+
+std::string rules_text(const LineRules& rules) {
+  const std::string_view order =
+      rules.order == TurnOrder::fair ? "the user who has fewer GPUs comes first; " : std::string_view();
+  if (!rules.backfill) return fmt::format("{}no job starts before an earlier one", order);
+  return fmt::format("{}later jobs fill gaps; a job without a time limit is assumed to last {}", order,
+                     duration_for_people(rules.assumed_s));
+}
+
+std::string summary_of(const Workload& workload, std::string_view name, std::string_view what,
+                       const Replay& replay) {
+  return fmt::format("{:<6}{}.\n{:6}GPU time in use {}, idle while somebody waits {}.\n", name, what, "",
+                     percent(used_share(workload, replay)), percent(idle_share(workload, replay)));
+}
+
+void add_waits(Row& row, const Waits& waits) {
+  row.push_back({wait_text(waits.mean_s)});
+  row.push_back({wait_text(static_cast<double>(waits.median_s))});
+  row.push_back({wait_text(static_cast<double>(waits.p99_s))});
+}
+
+Row cells_of(const Group& group, const WhatIf& answer) {
+  Row row{{group.words}, {std::to_string(group.jobs.size())}};
+  if (answer.recorded != nullptr)
+    add_waits(row, waits_of(group.jobs, answer.workload, answer.recorded->recorded));
+  add_waits(row, waits_of(group.jobs, answer.workload, answer.present.replay));
+  if (!answer.other) return row;
+  add_waits(row, waits_of(group.jobs, answer.workload, answer.other->replay));
+  const Shift shift = shift_of(group.jobs, answer.present.replay, answer.other->replay);
+  row.push_back({std::to_string(shift.sooner)});
+  row.push_back({std::to_string(shift.later)});
+  return row;
+}
+
+Json starts_json(const Replay& replay) {
+  Json starts = Json::array();
+  for (const Grant& grant : replay.grants) starts.push_back(grant.at);
+  return starts;
+}
+
+Json recorded_json(const WhatIf& answer) {
+  if (answer.recorded == nullptr) return nullptr;
+  Json left_out = Json::array();
+  for (const auto& [because, leases] : answer.recorded->left_out)
+    left_out.push_back({{"because", because}, {"leases", leases}});
+  const Replay& replay = answer.recorded->recorded;
+  return {{"until_s", replay.until},
+          {"used_share", used_share(answer.workload, replay)},
+          {"idle_share", idle_share(answer.workload, replay)},
+          {"starts_s", starts_json(replay)},
+          {"left_out", std::move(left_out)}};
+}
+
+Json rules_json(const Workload& workload, std::string_view name, const WhatIf::Under& under) {
+  return {{"name", name},
+          {"order", to_text(under.rules.order)},
+          {"backfill", under.rules.backfill},
+          {"assumed_time_s", under.rules.assumed_s},
+          {"until_s", under.replay.until},
+          {"used_share", used_share(workload, under.replay)},
+          {"idle_share", idle_share(workload, under.replay)},
+          {"starts_s", starts_json(under.replay)}};
+}
+
+Json waits_json(const Group& group, const Workload& workload, const Replay& replay) {
+  const Waits waits = waits_of(group.jobs, workload, replay);
+  return {{"mean_s", waits.mean_s}, {"median_s", waits.median_s}, {"p99_s", waits.p99_s}};
+}
+
+Json group_json(const Group& group, const WhatIf& answer) {
+  Json json{{"devices", nullable(group.devices)},
+            {"user", nullable(group.user)},
+            {"jobs", group.jobs.size()},
+            {"recorded", nullptr},
+            {"present", waits_json(group, answer.workload, answer.present.replay)},
+            {"other", nullptr},
+            {"sooner", nullptr},
+            {"later", nullptr}};
+  if (answer.recorded != nullptr)
+    json["recorded"] = waits_json(group, answer.workload, answer.recorded->recorded);
+  if (!answer.other) return json;
+  json["other"] = waits_json(group, answer.workload, answer.other->replay);
+  const Shift shift = shift_of(group.jobs, answer.present.replay, answer.other->replay);
+  json["sooner"] = shift.sooner;
+  json["later"] = shift.later;
+  return json;
+}
+
+std::string_view heading_of(Placement placement) {
+  switch (placement) {
+    case Placement::best_hosts:
+      return "SSH";
+    case Placement::lab_line:
+      return "STORE";
+    case Placement::one_queue:
+      return "ONE QUEUE";
+  }
+  return "";
+}
+
+std::string_view in_words(Placement placement) {
+  switch (placement) {
+    case Placement::best_hosts:
+      return "run --anywhere by ssh alone";
+    case Placement::lab_line:
+      return "run --anywhere with a store, which keeps one line over the lab";
+    case Placement::one_queue:
+      return "for comparison, one queue for all hosts";
+  }
+  return "";
+}
+
+std::string told_of_placements(const Placed& answer) {
+  std::string text;
+  for (std::size_t i = 0; i < kPlacements.size(); ++i) {
+    text += fmt::format("{:<11}{}.\n{:11}GPU time in use {}, idle while somebody waits {}.\n",
+                        heading_of(kPlacements[i]), in_words(kPlacements[i]), "",
+                        percent(used_share(answer.workload, answer.replays[i])),
+                        percent(idle_share(answer.workload, answer.replays[i])));
+  }
+  return text + fmt::format("rules      {}.\n", rules_text(answer.rules));
+}
+
+std::string more_users(std::size_t users) {
+  if (users <= kMostUsersShown) return "";
+  return fmt::format("and {} with fewer jobs; --json has all\n", counted(users - kMostUsersShown, "user"));
+}
+
+std::string notes_below(const WhatIf& answer, std::size_t users) {
+  std::string text = more_users(users);
+  const auto add_rules = [&](std::string_view name, const WhatIf::Under& under) {
+    text += summary_of(answer.workload, name, rules_text(under.rules), under.replay);
+  };
+  if (answer.recorded != nullptr)
+    text += summary_of(answer.workload, "was:", "as it was recorded", answer.recorded->recorded);
+  add_rules("now:", answer.present);
+  if (answer.other) add_rules("then:", *answer.other);
+  if (const std::size_t ended = ended_at_their_time(answer.workload); ended > 0) {
+    text += fmt::format("{} would take longer than {}: ended at {} time.\n", counted(ended, "job"),
+                        ended == 1 ? "it says" : "they say", ended == 1 ? "its" : "their");
+  }
+  if (answer.recorded == nullptr) return text;
+  for (const auto& [because, leases] : answer.recorded->left_out)
+    text += fmt::format("{} left out: {}.\n", counted(leases, "lease"), because);
+  return text;
+}
+
+}  // namespace
+
+std::string what_if_table(const WhatIf& answer, const Style& style) {
+  std::vector<Column> columns{{"WAIT OF", Align::left, 8}, {"JOBS", Align::right}};
+  const auto add_columns = [&](std::string_view mean, std::string_view median, std::string_view most,
+                               unsigned drop_most = 0) {
+    columns.push_back({mean, Align::right});
+    columns.push_back({median, Align::right, 0, 1});
+    columns.push_back({most, Align::right, 0, drop_most});
+  };
+  const bool all_three = answer.recorded != nullptr && answer.other;
+  if (answer.recorded != nullptr) add_columns("MEAN WAS", "MEDIAN WAS", "99 % WAS", 2);
+  if (!answer.other && answer.recorded == nullptr) {
+    add_columns("MEAN", "MEDIAN", "99 %");
+  } else {
+    add_columns("MEAN NOW", "MEDIAN NOW", "99 % NOW", all_three ? 3 : 0);
+  }
+  if (answer.other) {
+    add_columns("MEAN THEN", "MEDIAN THEN", "99 % THEN");
+    columns.push_back({"SOONER", Align::right});
+    columns.push_back({"LATER", Align::right});
+  }
+  std::vector<Row> rows;
+  std::size_t users = 0;
+  for (const Group& group : groups_of(answer.workload)) {
+    if (group.user && ++users > kMostUsersShown) continue;
+    rows.push_back(cells_of(group, answer));
+  }
+  const std::string head =
+      fmt::format("{} over {} on {}\n", counted(answer.workload.jobs.size(), "job"),
+                  wait_text(static_cast<double>(answer.present.replay.until - answer.present.replay.from)),
+                  counted(answer.workload.devices, "GPU"));
+  return head + table(columns, rows, style) + notes_below(answer, users);
+}
+
+std::string what_if_json(const WhatIf& answer, Layout layout) {
+  Json policies = Json::array();
+  policies.push_back(rules_json(answer.workload, "present", answer.present));
+  if (answer.other) policies.push_back(rules_json(answer.workload, "other", *answer.other));
+  Json waits = Json::array();
+  for (const Group& group : groups_of(answer.workload)) waits.push_back(group_json(group, answer));
+  const Json json{{"kind", "berth-simulation"},
+                  {"version", 1},
+                  {"devices", answer.workload.devices},
+                  {"jobs", answer.workload.jobs.size()},
+                  {"ended_at_their_time", ended_at_their_time(answer.workload)},
+                  {"from_s", answer.present.replay.from},
+                  {"recorded", recorded_json(answer)},
+                  {"policies", std::move(policies)},
+                  {"waits", std::move(waits)}};
+  return dumped(json, layout);
+}
+
+std::string placed_table(const Placed& answer, const Style& style) {
+  std::vector<Column> columns{{"WAIT OF", Align::left, 8}, {"JOBS", Align::right}};
+  std::vector<std::string> headings;
+  for (const std::string_view what : {"MEAN", "99 %"})
+    for (const Placement placement : kPlacements)
+      headings.push_back(fmt::format("{} {}", what, heading_of(placement)));
+  for (std::size_t i = 0; i < headings.size(); ++i)
+    columns.push_back({headings[i], Align::right, 0, i < kPlacements.size() ? 0U : 1U});
+  std::vector<Row> rows;
+  std::size_t users = 0;
+  for (const Group& group : groups_of(answer.workload)) {
+    if (group.user && ++users > kMostUsersShown) continue;
+    Row row{{group.words}, {std::to_string(group.jobs.size())}};
+    std::vector<Waits> waits;
+    for (const Replay& replay : answer.replays)
+      waits.push_back(waits_of(group.jobs, answer.workload, replay));
+    for (const Waits& each : waits) row.push_back({wait_text(each.mean_s)});
+    for (const Waits& each : waits) row.push_back({wait_text(static_cast<double>(each.p99_s))});
+    rows.push_back(std::move(row));
+  }
+  const Moment last = std::ranges::max(answer.replays, {}, &Replay::until).until;
+  const std::string head =
+      fmt::format("{} over {} on {} with {} each\n", counted(answer.workload.jobs.size(), "job"),
+                  wait_text(static_cast<double>(last - answer.replays[0].from)),
+                  counted(answer.hosts, "host"), counted(answer.workload.devices / answer.hosts, "GPU"));
+  return head + table(columns, rows, style) + more_users(users) + told_of_placements(answer);
+}
+
+std::string placed_json(const Placed& answer, Layout layout) {
+  Json placements = Json::array();
+  for (std::size_t i = 0; i < kPlacements.size(); ++i) {
+    const Replay& replay = answer.replays[i];
+    placements.push_back({{"name", to_text(kPlacements[i])},
+                          {"until_s", replay.until},
+                          {"used_share", used_share(answer.workload, replay)},
+                          {"idle_share", idle_share(answer.workload, replay)},
+                          {"starts_s", starts_json(replay)}});
+  }
+  Json waits = Json::array();
+  for (const Group& group : groups_of(answer.workload)) {
+    Json json{
+        {"devices", nullable(group.devices)}, {"user", nullable(group.user)}, {"jobs", group.jobs.size()}};
+    for (std::size_t i = 0; i < kPlacements.size(); ++i)
+      json[to_text(kPlacements[i])] = waits_json(group, answer.workload, answer.replays[i]);
+    waits.push_back(std::move(json));
+  }
+  const Json json{{"kind", "berth-placement"},
+                  {"version", 1},
+                  {"hosts", answer.hosts},
+                  {"devices", answer.workload.devices},
+                  {"jobs", answer.workload.jobs.size()},
+                  {"ended_at_their_time", ended_at_their_time(answer.workload)},
+                  {"from_s", answer.replays[0].from},
+                  {"backfill", answer.rules.backfill},
+                  {"assumed_time_s", answer.rules.assumed_s},
+                  {"placements", std::move(placements)},
+                  {"waits", std::move(waits)}};
+  return dumped(json, layout);
+}
+
+}  // namespace berth::render

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "berth/history/model/recorded.h"
+#include "berth/simulate/placement.h"
+#include "berth/simulate/replay.h"
+#include "berth/view/json.h"
+#include "berth/view/text.h"
+
+namespace berth::render {
+
+/// A workload under the present rules and, if other rules are to be compared, under those.
+struct WhatIf {
+  struct Under {
+    LineRules rules;
+    Replay replay;
+  };
+  const Workload& workload;
+  Under present;
+  std::optional<Under> other{};
+  /// What really became of the same workload; null: not known.
+  const RecordedWorkload* recorded = nullptr;
+};
+
+/// A line for all jobs, for each size and for each user: how long they waited.
+std::string what_if_table(const WhatIf& answer, const Style& style);
+
+std::string what_if_json(const WhatIf& answer, Layout layout);
+
+/// A workload on several hosts, replayed with each placement of kPlacements.
+struct Placed {
+  const Workload& workload;
+  std::size_t hosts = 1;
+  LineRules rules;
+  std::vector<Replay> replays;  ///< one for each placement
+};
+
+/// A line for all jobs, for each size and for each user: how long they waited by each placement.
+std::string placed_table(const Placed& answer, const Style& style);
+
+std::string placed_json(const Placed& answer, Layout layout);
+
+}  // namespace berth::render

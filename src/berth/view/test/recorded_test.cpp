@@ -1,0 +1,57 @@
+#include "berth/view/recorded.h"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <string>
+
+namespace berth::render::recorded_test {
+namespace {
+
+std::string fault_of_record(const std::string& lease) {
+  const auto read = recorded_leases_from_json(
+      R"({"kind":"berth-past-leases","version":1,"devices":["a","b"],"leases":[{"id":"00000000000000aa","on":[1])" +
+      lease + "}]}");
+  return read ? "none" : read.error().message;
+}
+
+TEST_CASE("leases are read as they were written") {
+  rc::check([] {
+    RecordedLeases written{
+        *rc::gen::inRange<std::int64_t>(0, 1'000'000'000), 1'800'000'000, {"a", "b", "c"}, {}};
+    const auto count = *rc::gen::inRange(0, 5);
+    for (int at = 0; at < count; ++at) {
+      RecordedLease lease{{*rc::gen::arbitrary<std::uint64_t>()},
+                          *rc::gen::element<std::string>("ann", "b\"o\nb", ""),
+                          *rc::gen::inRange<std::int64_t>(0, 1'000'000'000)};
+      if (*rc::gen::arbitrary<bool>()) lease.ended_s = lease.begun_s + 5;
+      for (std::size_t device = 0; device < 3; ++device)
+        if (*rc::gen::arbitrary<bool>()) lease.devices.push_back(device);
+      if (*rc::gen::arbitrary<bool>()) {
+        lease.wish = RecordedWish{.joined_s = lease.begun_s - 1,
+                                  .whole = *rc::gen::arbitrary<bool>(),
+                                  .yields = *rc::gen::arbitrary<bool>()};
+        if (*rc::gen::arbitrary<bool>()) lease.wish->time_s = *rc::gen::inRange<std::int64_t>(1, 1'000'000);
+      }
+      written.leases.push_back(lease);
+    }
+    const auto read = recorded_leases_from_json(recorded_leases_json(written, Layout::line));
+    RC_ASSERT(read.has_value());
+    RC_ASSERT(*read == written);
+  });
+}
+
+TEST_CASE("what is no document about leases is refused, and what is no value named") {
+  CHECK(recorded_leases_from_json("[").error().message.find("not a document") != std::string::npos);
+  CHECK(recorded_leases_from_json(R"({"kind":"berth-past-leases","version":2})")
+            .error()
+            .message.find("another version") != std::string::npos);
+  CHECK(fault_of_record("") == "none");
+  CHECK(fault_of_record(R"(,"id":"x")").find("is no id of a ticket") != std::string::npos);
+  CHECK(fault_of_record(R"(,"on":[2])").find("must be places in the list of devices") != std::string::npos);
+  CHECK(fault_of_record(R"(,"on":[1,1])").find("must be places in the list of devices") != std::string::npos);
+  CHECK(fault_of_record(R"(,"request":{"time_s":0})").find("must be at least 1") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth::render::recorded_test

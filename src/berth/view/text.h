@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "berth/base/printable.h"
+
+namespace berth::render {
+
+/// So wide that nothing is cut or wrapped, for output that does not go to a terminal.
+inline constexpr unsigned kUnlimited = 100'000;
+
+/// How far a clock is ahead of UTC at this moment, in seconds. It changes where daylight saving begins or
+/// ends.
+using UtcOffset = std::int32_t (*)(std::int64_t at_s);
+inline std::int32_t always_utc(std::int64_t) {
+  return 0;
+}
+
+/// Everything about the reader that a rendering depends on. The caller passes it in; the code here does not
+/// ask the machine.
+struct Style {
+  unsigned width = 80;  ///< columns
+  bool colour = false;
+  std::int64_t now_s = 0;               ///< seconds since the epoch
+  UtcOffset utc_offset_s = always_utc;  ///< of the reader's clock
+};
+
+/// Columns that the text takes on a terminal: wide characters two, combining ones none. Bytes that are no
+/// UTF-8 count one each.
+std::size_t display_width(std::string_view text);
+
+/// The text cut to `width` columns; the last is "…" if something is missing.
+std::string cut(std::string_view text, std::size_t width);
+
+/// "14:02" today, "20 Nov 14:02" on another day of the last months, "2025-11-20" before. "" for 0 (unknown).
+std::string clock_time(std::int64_t at_s, const Style& style);
+
+/// "since 14:02 (2 h)", "" for 0.
+std::string since(std::int64_t at_s, const Style& style);
+
+/// "1 GPU", "3 GPUs".
+std::string counted(std::size_t count, std::string_view noun);
+
+enum class Tone { plain, good, waiting, foreign, bad, faint, strong };
+
+/// The text in the colour of `tone`, or as it is if the style has no colours.
+std::string toned(std::string_view text, Tone tone, const Style& style);
+
+/// Goes to the beginning of a terminal's line, and clears it.
+inline constexpr std::string_view kClearLine = "\r\x1b[K";
+
+/// Makes whole lines safe that are about to be written for people. Each foreign text in them should have gone
+/// through `printable` already. In case a caller forgot it, this leaves no control characters but line ends,
+/// tabs, the colours of `toned` and kClearLine.
+std::string for_terminal(std::string_view text);
+
+}  // namespace berth::render

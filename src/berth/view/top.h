@@ -1,0 +1,116 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "berth/lab_queue/model/host.h"
+#include "berth/lab_queue/model/lab_line.h"
+#include "berth/view/jobs.h"
+#include "berth/view/table.h"
+#include "berth/view/text.h"
+
+// `berth top` without its terminal. The screen is a function of what was seen, of where the reader is in it,
+// and of the size of the screen. A key turns one place of the reader into another.
+namespace berth::render {
+
+/// The last loads of a device in percent, the newest last, by host and UUID.
+using LoadHistory = std::map<std::pair<std::string, std::string>, std::vector<unsigned>>;
+/// Adds the present loads of the hosts, and removes loads that no screen is wide enough to show.
+void remember_loads(LoadHistory& history, const Hosts& hosts);
+
+/// What there is to show.
+struct TopSight {
+  Hosts hosts;  ///< this machine alone, or all of a lab; empty: nothing was seen yet
+  bool is_lab = false;
+  LoadHistory loads{};
+  std::optional<TicketId> own{};     ///< the lease that the reader is inside of
+  std::vector<ToldTask> jobs{};      ///< of the reader, on this machine
+  std::vector<std::string> notes{};  ///< sentences that the reader should know
+  std::uint32_t uid = 0;             ///< of the reader
+  std::string user{};                ///< name of the reader, as other machines know it
+  LabOrder order{};                  ///< of those who wait in a lab
+  std::int64_t every_s = 2;          ///< how often it looks
+};
+
+enum class TopSection { devices, leases, queue, jobs, processes };
+/// The order of the lines in a section. The queue has an order of its own.
+enum class TopOrder { usual, load, memory, user, end };
+
+/// The thing that a line is about, recognised again at the next look.
+struct TopItem {
+  TopSection section = TopSection::devices;
+  std::string host;
+  std::string name;  ///< of a device, ticket, job or process; "": the section's own line
+
+  auto operator<=>(const TopItem&) const = default;
+};
+
+/// A question to the reader before something is done: a command of berth, and what it is about.
+struct TopQuestion {
+  std::vector<std::string> words;
+  std::string what;
+};
+
+/// The reader's place in what is shown.
+struct TopView {
+  std::set<TopSection> folded{};
+  TopOrder order = TopOrder::usual;
+  std::string filter{};
+  bool typing = false;  ///< the filter is being typed
+  bool help = false;
+  TopItem at{};           ///< the thing of the line under the cursor
+  std::size_t line = 0;   ///< and its place: if the thing is gone, the cursor stays there
+  std::size_t first = 0;  ///< the first of all lines that is on the screen
+  std::optional<TopQuestion> question{};
+  std::string said{};  ///< the result of the last key; "": nothing to say
+};
+
+/// A line of the screen.
+struct ScreenRow {
+  Row parts;
+  bool marked = false;  ///< the cursor is on it
+};
+
+/// The contents of a screen, and what the keys need to know of it.
+struct TopScreen {
+  std::vector<ScreenRow> rows;  ///< as many as the screen has, none wider than it
+  /// The things of all lines, also of those above and below the screen; nullopt: a table's titles, which the
+  /// cursor skips.
+  std::vector<std::optional<TopItem>> items;
+  std::size_t at = 0;  ///< the one under the cursor
+  std::size_t first = 0;
+  std::size_t page = 1;  ///< how many lines are on the screen
+};
+
+struct ScreenSize {
+  std::size_t columns = 80;
+  std::size_t lines = 24;
+  bool ascii = false;  ///< the terminal has no other characters
+};
+
+/// `size` counts, and `style.width` does not.
+TopScreen top_screen(const TopSight& sight, const TopView& view, const ScreenSize& size, Style style);
+
+enum class KeyName { character, up, down, page_up, page_down, home, end, enter, backspace, escape };
+struct Key {
+  KeyName name = KeyName::character;
+  char32_t character = 0;
+};
+
+/// What to do in addition to showing the view again.
+struct TopDeed {
+  enum class Kind { nothing, quit, look, copy, perform } kind = Kind::nothing;
+  std::vector<std::string> words{};  ///< copy: a command line; perform: words for berth
+};
+
+/// The view after a key. `screen`: what the reader saw when the key was pressed.
+TopDeed press(TopView& view, const Key& key, const TopScreen& screen, const TopSight& sight);
+
+}  // namespace berth::render

@@ -1,0 +1,280 @@
+#include "berth/view/usage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "berth/base/record_fields.h"
+#include "berth/base/units.h"
+#include "berth/view/json_reader.h"
+#include "berth/view/json_value.h"
+#include "berth/view/table.h"
+
+namespace berth::render {
+namespace {
+
+/// Of a row of a history.
+constexpr std::array<std::string_view, 6> kHistoryColumns{
+    "time_s", "utilization_percent", "memory_used_mib", "temperature_c", "power_w", "leased"};
+
+constexpr std::int64_t kWorthTelling = 60;  // seconds that nobody looked: less is a restart
+
+/// To a third of a second, so that sums of doubles do not show as such.
+double four_places(double hours) {
+  return static_cast<double>(static_cast<std::int64_t>(hours * 10'000 + 0.5)) / 10'000;
+}
+
+Json usage_row_json(const UsageRow& row, UsageBy by) {
+  Json json;
+  if (by != UsageBy::device) {
+    json["user"] = row.who;
+    if (by == UsageBy::job) json["job"] = row.job.empty() ? Json(nullptr) : Json(row.job);
+    if (!row.host.empty()) json["host"] = row.host;
+  } else {
+    json["device"] = row.who;
+    json["gpu"] = row.gpu.empty() ? Json(nullptr) : Json(row.gpu);
+    json["name"] = row.name.empty() ? Json(nullptr) : Json(row.name);
+    json["host"] = row.host.empty() ? Json(nullptr) : Json(row.host);
+  }
+  json["leases"] = row.leases;
+  json["leased_gpu_hours"] = four_places(row.leased_gpu_hours);
+  json["used_gpu_hours"] = four_places(row.used_gpu_hours);
+  return json;
+}
+
+/// So that sums of what many tell stay numbers.
+double hours_in(const JsonReader& row, std::string_view key) {
+  constexpr double kMostHours = 1e9;
+  const double hours = row.maybe_decimal(key).value_or(0);
+  if (!(hours >= 0 && hours <= kMostHours)) row.mark(key, "is no number of hours");
+  return hours;
+}
+
+UsageRow usage_row_from(const JsonReader& row, UsageBy by) {
+  UsageRow read;
+  read.who = row.text(by == UsageBy::device ? "device" : "user");
+  if (by == UsageBy::job) read.job = row.text("job");
+  if (by == UsageBy::device) {
+    read.gpu = row.text("gpu");
+    read.name = row.text("name");
+  }
+  read.host = row.text("host");
+  read.leases = row.number<std::uint32_t>("leases");
+  read.leased_gpu_hours = hours_in(row, "leased_gpu_hours");
+  read.used_gpu_hours = hours_in(row, "used_gpu_hours");
+  return read;
+}
+
+std::string hours_text(double hours) {
+  return fmt::format("{:.{}f} h", hours, hours < 1 ? 2 : 1);
+}
+
+std::string share_text(const UsageRow& row) {
+  if (row.leased_gpu_hours < 0.0001) return std::string(kUnknown);
+  return fmt::format("{:.0f}", 100 * row.used_gpu_hours / row.leased_gpu_hours);
+}
+
+Cell usage_cell(std::string_view text) {
+  return {text.empty() ? std::string(kUnknown) : printable(text)};
+}
+
+std::string sums_of(const Usage& usage) {
+  double leased = 0;
+  double used = 0;
+  for (const UsageRow& row : usage.rows) {
+    leased += row.leased_gpu_hours;
+    used += row.used_gpu_hours;
+  }
+  return fmt::format("{} leased on all GPUs{}, {} of it used", hours_text(leased),
+                     usage.by == UsageBy::job ? " for jobs" : "", hours_text(used));
+}
+
+Row usage_cells(const UsageRow& each, UsageBy by, bool several_hosts) {
+  Row row;
+  if (several_hosts) row.push_back(usage_cell(each.host));
+  if (by == UsageBy::job) row.push_back(usage_cell(each.job));
+  if (by == UsageBy::device) {
+    row.push_back(usage_cell(each.gpu));
+    row.push_back(usage_cell(each.name));
+  }
+  row.push_back(usage_cell(each.who));
+  row.push_back({std::to_string(each.leases)});
+  row.push_back({hours_text(each.leased_gpu_hours)});
+  row.push_back({hours_text(each.used_gpu_hours)});
+  row.push_back({share_text(each)});
+  return row;
+}
+
+std::string what_it_is_about(const Usage& usage, const Style& style) {
+  return fmt::format("from {} to {}: {}\n", clock_time(usage.from_s, style), clock_time(usage.to_s, style),
+                     usage.rows.empty()
+                         ? (usage.by == UsageBy::job ? "nothing was leased for jobs" : "nothing was leased")
+                         : sums_of(usage));
+}
+
+/// What the table is about, and what is not in it.
+std::string notes_on(const Usage& usage, const Style& style) {
+  std::string text = usage.to_s == 0 ? fmt::format("{}\n", kNoHostTells) : what_it_is_about(usage, style);
+  if (usage.unwatched_s >= kWorthTelling) {
+    text += fmt::format(
+        "Nobody looked for {} of it: what was used then is not known, and leases that\nbegan and ended then "
+        "are not "
+        "counted.\n",
+        duration_for_people(usage.unwatched_s));
+  }
+  for (const std::string& host : usage.missing) text += fmt::format("{} is not in it\n", printable(host));
+  return text;
+}
+
+}  // namespace
+
+std::string usage_json(const Usage& usage, Layout layout) {
+  Json rows = Json::array();
+  for (const UsageRow& row : usage.rows) rows.push_back(usage_row_json(row, usage.by));
+  Json json{{"kind", "berth-usage"},    {"version", 1},
+            {"from_s", usage.from_s},   {"to_s", usage.to_s},
+            {"by", to_text(usage.by)},  {"complete", usage.missing.empty()},
+            {"missing", usage.missing}, {"unwatched_s", usage.unwatched_s},
+            {"rows", std::move(rows)}};
+  return dumped(std::move(json), layout);
+}
+
+Result<Usage> usage_from_json(std::string_view text) {
+  constexpr std::size_t kDeepest = 8;
+  const Json json = shape_of(text).levels > kDeepest ? Json() : Json::parse(text, nullptr, false);
+  std::string fault;
+  const JsonReader document(json, fault, "usage");
+  if (document.text("kind") != "berth-usage")
+    return fail(ErrorCode::failure, "what came is not a document of Berth's about usage");
+  if (document.number<int>("version") != 1)
+    return fail(ErrorCode::failure, "what came is of another version: use the same Berth on both sides");
+  Usage usage;
+  usage.by = document.word<UsageBy>("by").value_or(UsageBy::user);
+  usage.from_s = document.time("from_s");
+  usage.to_s = document.time("to_s");
+  usage.unwatched_s = document.time("unwatched_s");
+  usage.missing = document.texts("missing");
+  document.each("rows", [&](const JsonReader& row) { usage.rows.push_back(usage_row_from(row, usage.by)); });
+  if (!fault.empty()) return fail(ErrorCode::failure, fault);
+  return usage;
+}
+
+std::string usage_table(const Usage& usage, const Style& style) {
+  const bool by_device = usage.by == UsageBy::device;
+  const bool several_hosts =
+      std::ranges::any_of(usage.rows, [](const UsageRow& row) { return !row.host.empty(); });
+  std::vector<Column> columns;
+  if (several_hosts) columns.push_back({"HOST", Align::left, 8});
+  if (usage.by == UsageBy::job) columns.push_back({"JOB", Align::left, 12});
+  if (!by_device) columns.push_back({"USER", Align::left, 8});
+  if (by_device) {
+    columns.push_back({"GPU", Align::right});
+    columns.push_back({"NAME", Align::left, 12});
+    columns.push_back({"UUID", Align::left, 12, 1});
+  }
+  for (const std::string_view title : {"LEASES", "LEASED", "USED", "%"})
+    columns.push_back({title, Align::right});
+  std::vector<Row> rows;
+  for (const UsageRow& each : usage.rows) rows.push_back(usage_cells(each, usage.by, several_hosts));
+  std::string text = rows.empty() ? std::string() : table(columns, rows, style);
+  return text + notes_on(usage, style);
+}
+
+std::string device_history_json(const DeviceHistory& history, Layout layout) {
+  Json rows = Json::array();
+  for (const HistoryRow& row : history.rows) {
+    const Sample& sample = row.sample;
+    const Json leased = sample.leased_percent ? Json(*sample.leased_percent / 100.0) : Json(nullptr);
+    rows.push_back(
+        Json::array({row.time_s, nullable(sample.utilization_percent), nullable(sample.memory_used_mib),
+                     nullable(sample.temperature_c), nullable(sample.power_w), leased}));
+  }
+  Json leases = Json::array();
+  for (const PastLease& lease : history.leases) {
+    leases.push_back({{"id", to_text(lease.id)},
+                      {"user", lease.user},
+                      {"begun_s", lease.begun_s},
+                      {"ended_s", nullable(lease.ended_s)},
+                      {"end_seen", lease.end_seen}});
+  }
+  Json json{{"kind", "berth-history"},    {"version", 1},
+            {"device", history.uuid},     {"from_s", history.from_s},
+            {"to_s", history.to_s},       {"step_s", history.step_s},
+            {"columns", kHistoryColumns}, {"rows", std::move(rows)},
+            {"leases", std::move(leases)}};
+  return dumped(std::move(json), layout);
+}
+
+namespace {
+
+constexpr std::size_t kMostHistoryRows = 4096;  // ours have 2,000
+
+/// What is none is not known.
+Reading<int> whole_in(const Json& value) {
+  if (!value.is_number_integer()) return std::nullopt;
+  const auto number = value.get<std::int64_t>();
+  return std::in_range<int>(number) ? Reading<int>(static_cast<int>(number)) : std::nullopt;
+}
+
+Reading<int> percent_of(const Json& share) {
+  if (!share.is_number()) return std::nullopt;
+  const auto part = share.get<double>();
+  return part >= 0 && part <= 1 ? Reading<int>(static_cast<int>(std::lround(part * 100))) : std::nullopt;
+}
+
+/// False: the rows are not such as ours.
+bool read_rows(const Json& rows, DeviceHistory& history) {
+  if (!rows.is_array() || rows.size() > kMostHistoryRows) return false;
+  std::int64_t before = -1;
+  for (const Json& row : rows) {
+    if (!row.is_array() || row.size() != kHistoryColumns.size() || !row[0].is_number_integer()) return false;
+    const auto time_s = row[0].get<std::int64_t>();
+    if (time_s <= before || time_s >= kLatestSeconds) return false;
+    before = time_s;
+    history.rows.push_back(
+        {time_s,
+         {whole_in(row[1]), whole_in(row[2]), whole_in(row[3]), whole_in(row[4]), percent_of(row[5])}});
+  }
+  return true;
+}
+
+PastLease past_lease_from(const JsonReader& json) {
+  json.needs("begun_s");
+  PastLease lease;
+  lease.id = json.word<TicketId>("id").value_or(TicketId{});
+  lease.user = json.text("user");
+  lease.begun_s = json.time("begun_s");
+  lease.ended_s = json.maybe_time("ended_s");
+  lease.end_seen = json.flag("end_seen");
+  return lease;
+}
+
+}  // namespace
+
+Result<DeviceHistory> device_history_from_json(std::string_view text) {
+  constexpr std::size_t kDeepest = 8;
+  const Json json = shape_of(text).levels > kDeepest ? Json() : Json::parse(text, nullptr, false);
+  std::string fault;
+  const JsonReader document(json, fault, "history");
+  if (document.text("kind") != "berth-history" || document.number<int>("version") != 1)
+    return fail(ErrorCode::failure, "what came is not a document of this Berth's about a device");
+  DeviceHistory history;
+  history.uuid = document.text("device");
+  history.from_s = document.time("from_s");
+  history.to_s = document.time("to_s");
+  history.step_s = document.time("step_s");
+  if (history.from_s >= history.to_s || history.step_s < 1)
+    document.mark("step_s", "and times make no sense");
+  const std::vector<std::string> columns = document.texts("columns");
+  if (!std::ranges::equal(columns, kHistoryColumns)) document.mark("columns", "are others than ours");
+  if (fault.empty() && !read_rows(json.value("rows", Json()), history))
+    document.mark("rows", "are not such as ours");
+  document.each("leases", [&](const JsonReader& each) { history.leases.push_back(past_lease_from(each)); });
+  if (!fault.empty()) return fail(ErrorCode::failure, fault);
+  return history;
+}
+
+}  // namespace berth::render

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "berth/base/error.h"
+#include "berth/history/model/usage.h"
+#include "berth/view/json.h"
+#include "berth/view/text.h"
+
+namespace berth::render {
+
+/// Said in place of a time that nobody has counted.
+inline constexpr std::string_view kNoHostTells =
+    "no host tells how its GPUs were used: the agent of a host counts that (`berth serve`)";
+
+/// docs/schema/usage.json.
+std::string usage_json(const Usage& usage, Layout layout);
+/// Error: `failure` if the text is no such document, or is of another version.
+Result<Usage> usage_from_json(std::string_view text);
+
+/// The last line says what time the table is about, and what is missing in it.
+std::string usage_table(const Usage& usage, const Style& style);
+
+/// docs/schema/history.json.
+std::string device_history_json(const DeviceHistory& history, Layout layout);
+/// Reads it back into values, without trusting its writer. Error: `failure`, with the value that is not
+/// valid.
+Result<DeviceHistory> device_history_from_json(std::string_view text);
+
+}  // namespace berth::render
