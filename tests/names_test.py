@@ -1,4 +1,4 @@
-"""What a source has to itself has a name of its own in its layer: builds that compile a layer as one source would
+"""What a source has to itself has a name of its own in its room: builds that compile a room as one source would
 otherwise clash, or worse, quietly call the other overload."""
 
 import collections
@@ -6,15 +6,13 @@ import pathlib
 import re
 
 import pytest
+from rooms_test import rows
 
 pytestmark = pytest.mark.release_only
 
 ROOT = pathlib.Path(__file__).parents[1]
-LAYERS = [
-    *(
-        f"src/berth/{name}"
-        for name in "core sys source store lease render api agent lab screen net history cli".split()
-    ),
+ROOMS = [
+    *(f"src/berth/{name}" for name in rows()),
     "programs/berth-serve",
     *(f"sim/{name}" for name in "machine nvml cuda smi tool".split()),
 ]
@@ -39,11 +37,11 @@ def test_names_are_found():
     assert names_of_its_own(text) == {"Row", "kMost", "say"}
 
 
-@pytest.mark.parametrize("layer", LAYERS)
-def test_a_layer_has_each_name_once(layer):
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_has_each_name_once(room):
     sources = collections.defaultdict(list)
-    for path in (ROOT / layer).rglob("*.cpp"):
-        if "test" not in path.parts:
+    for path in (ROOT / room).rglob("*.cpp"):
+        if "test" not in path.parts and ("model" not in path.parts or room.endswith("/model")):
             for name in names_of_its_own(path.read_text()):
                 sources[name].append(path.relative_to(ROOT).as_posix())
     assert {name: paths for name, paths in sources.items() if len(paths) > 1} == {}

@@ -5,7 +5,7 @@ shell_files() { printf '%s\n' dev tools/*.sh tools/hardware/run .ci/run; }
 
 lint_format() { cxx_files | xargs -r clang-format-19 --dry-run -Werror; }
 
-# All sources, a layer at once: that reads each header once a layer. Named files are read one by one. Headers are checked through the sources that include them.
+# All sources, a room at once: that reads each header once a room. Named files are read one by one. Headers are checked through the sources that include them.
 lint_tidy() {
   local file
   if (($#)); then
@@ -18,7 +18,7 @@ lint_tidy() {
     done
     run-clang-tidy-19 -quiet -p build/each -j "$(nproc)" "${@/#/^$PWD/}"
   else
-    cmake --preset lint >/dev/null && grep -q berth_core.dir/Unity build/lint/compile_commands.json &&
+    cmake --preset lint >/dev/null && grep -q berth_base.dir/Unity build/lint/compile_commands.json &&
       run-clang-tidy-19 -quiet -p build/lint -j "$(nproc)" '/(berth_[a-z_]+|sim_(machine|nvml|cuda))\.dir/Unity/'
   fi
 }
@@ -31,7 +31,7 @@ lint_page() (
 
 lint_python() { .venv/bin/ruff check -q . && .venv/bin/ruff format -q --check .; }
 
-# What a layer compiled at once does not tell: that each source includes what it uses, and the warnings that are off where
+# What a room compiled at once does not tell: that each source includes what it uses, and the warnings that are off where
 # headers are precompiled. Not a part of the whole, for it is a build of its own.
 lint_each() { BERTH_WERROR=ON build each; }
 

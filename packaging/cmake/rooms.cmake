@@ -1,9 +1,9 @@
-# A folder of src/berth is a layer and a target. An #include names a header as it lies below src. The compiler finds it
-# through a link in the build tree that only the layer itself and those that USE it have on their include path, so a
+# A folder of src/berth is a room and a target. An #include names a header as it lies below src. The compiler finds it
+# through a link in the build tree that only the room itself and those that USE it have on their include path, so a
 # wrong include does not compile.
 #
-# All presets but `quick` and `each` compile each layer as one source, in a third of the time that it takes file by file.
-# What a layer's sources have to themselves therefore has a name that is its own in the layer (tests/names_test.py).
+# All presets but `quick` and `each` compile each room as one source, in a third of the time that it takes file by file.
+# What a room's sources have to themselves therefore has a name that is its own in the room (tests/names_test.py).
 # `each` compiles them one by one and precompiles nothing: each includes what it uses.
 
 # ./dev test sets it. Another compiler, or another way to optimize, may warn of what ours does not: whoever only wants the
@@ -18,7 +18,7 @@ target_compile_options(berth_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-re
   $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wconversion -Wshadow>
   ${berth_werror})
 
-# What nearly every source reads is read once for all layers, and once for their tests, which are compiled another way.
+# What nearly every source reads is read once for all rooms, and once for their tests, which are compiled another way.
 # A source includes what it uses all the same: the preset each compiles without this.
 option(BERTH_PRECOMPILE "Read the headers of the library once for all sources" ON)
 function(berth_precompile target source)

@@ -23,7 +23,7 @@ std::string own_agent() {
   struct stat status{};
   if (::stat(kServiceSocket.data(), &status) == 0 && S_ISSOCK(status.st_mode))
     return fmt::format("unix:{}", kServiceSocket);
-  return fmt::format("http://{}", kDefaultAddress);
+  return fmt::format("http://{}", http::kDefaultAddress);
 }
 
 std::string reading(const std::string& path) {
@@ -32,17 +32,17 @@ std::string reading(const std::string& path) {
 
 }  // namespace
 
-Result<AskedHistory> ask_agent(cli::AskingOptions options, const std::string& target) {
+Result<AskedHistory> ask_agent(command::AskingOptions options, const std::string& target) {
   if (options.url.empty()) options.url = own_agent();
-  BERTH_LET(const auto peer, cli::peer_of(options));
-  const auto response = get_once(peer, target, kHistoryPatience, kLongestHistory);
+  BERTH_LET(const auto peer, command::peer_of(options));
+  const auto response = net::get_once(peer, target, kHistoryPatience, kLongestHistory);
   std::string asking = fmt::format("asking {}", url_of(peer));
   if (!response) {
     return fail(ErrorCode::failure,
                 fmt::format("{}: {}, or read the file of an agent that does not run with --file FILE", asking,
                             response.error().message));
   }
-  BERTH_LET(auto text, document_in(*response, asking));
+  BERTH_LET(auto text, net::document_in(*response, asking));
   return AskedHistory{std::move(text), std::move(asking)};
 }
 

@@ -37,8 +37,8 @@ constexpr auto kKinds = std::to_array<Kind>({{".html", "text/html; charset=utf-8
                                              {".png", "image/png"},
                                              {".yaml", "text/plain; charset=utf-8"}});
 
-Page docs_page(std::string_view type, std::string text) {
-  Page page = make_page(200, type, std::move(text));
+http::Page docs_page(std::string_view type, std::string text) {
+  http::Page page = http::make_page(200, type, std::move(text));
   page.more_headers = kDocsPolicy;
   return page;
 }
@@ -51,8 +51,8 @@ std::string installed_docs() {
   return (program.parent_path().parent_path() / "share/doc/berth/html").string();
 }
 
-ByPath<Page> docs_site(const std::string& folder) {
-  ByPath<Page> site;
+http::ByPath<http::Page> docs_site(const std::string& folder) {
+  http::ByPath<http::Page> site;
   std::error_code failed;
   for (fs::recursive_directory_iterator each(folder, failed), end; !failed && each != end;
        each.increment(failed)) {
@@ -66,13 +66,13 @@ ByPath<Page> docs_site(const std::string& folder) {
   if (const auto index = site.find("/docs/index.html"); index != site.end()) {
     site.emplace("/docs/", index->second);
     // Without the slash, the page's own links would lead beside it.
-    Page elsewhere = make_page(308, "text/plain", "");
+    http::Page elsewhere = http::make_page(308, "text/plain", "");
     elsewhere.more_headers = kToTheFolder;
     elsewhere.tag.clear();
     site.emplace("/docs", std::move(elsewhere));
   } else {
     // The page has a link here.
-    site.emplace("/docs/", make_page(404, "text/plain; charset=utf-8", std::string(kNoDocs)));
+    site.emplace("/docs/", http::make_page(404, "text/plain; charset=utf-8", std::string(kNoDocs)));
   }
   return site;
 }

@@ -5,15 +5,15 @@ namespace {
 
 /// `read` makes a question of the parameters.
 template <class Read>
-Service service(history::History& history, const Read& read) {
-  return [&history, read](const Call& call, Reply reply) {
+http::Service service(history::History& history, const Read& read) {
+  return [&history, read](const http::Call& call, http::Reply reply) {
     auto question = read(call.parameters);
     if (!question) {
-      reply(refusal(400, question.error().message));
+      reply(http::refusal(400, question.error().message));
       return;
     }
     history.ask(std::move(*question), [reply = std::move(reply)](history::HistoryAnswer answer) {
-      Page page = make_page(answer.http_status, kJson, std::move(answer.json));
+      http::Page page = http::make_page(answer.http_status, http::kJson, std::move(answer.json));
       if (page.status != 200) page.tag.clear();
       reply(std::move(page));
     });
@@ -22,8 +22,8 @@ Service service(history::History& history, const Read& read) {
 
 }  // namespace
 
-ByPath<Service> history_services(history::History& history, const std::string& hostname) {
-  ByPath<Service> services;
+http::ByPath<http::Service> history_services(history::History& history, const std::string& hostname) {
+  http::ByPath<http::Service> services;
   services["/api/v1/history"] = service(history, history::device_question);
   services["/api/v1/hosts/" + hostname + "/history"] = services["/api/v1/history"];
   services["/api/v1/usage"] = service(history, history::usage_question);

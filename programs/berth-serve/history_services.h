@@ -9,6 +9,6 @@ namespace berth::serve {
 
 /// What is asked of the history: of this machine, and by its own name, as a hub asks. `history` must outlive
 /// them.
-ByPath<Service> history_services(history::History& history, const std::string& hostname);
+http::ByPath<http::Service> history_services(history::History& history, const std::string& hostname);
 
 }  // namespace berth::serve

@@ -19,61 +19,63 @@ constexpr std::size_t kMostBytes = 64 * 1024;
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 
 /// The text of a page, or why there is none.
-Page page_of(std::string_view type, Result<std::string> text) {
-  return text ? make_page(200, type, *std::move(text)) : refusal(503, text.error().message);
+http::Page page_of(std::string_view type, Result<std::string> text) {
+  return text ? http::make_page(200, type, *std::move(text)) : http::refusal(503, text.error().message);
 }
 
 Result<std::string> newest_jobs() {
-  BERTH_LET(const auto spool, cli::open_spool());
+  BERTH_LET(const auto spool, jobs::open_spool());
   std::string unread;
-  BERTH_LET(auto tasks, cli::all_told(spool, unread));
+  BERTH_LET(auto tasks, jobs::all_told(spool, unread));
   if (tasks.size() > kMostJobs) tasks.erase(tasks.begin(), tasks.end() - kMostJobs);
-  return render::jobs_json(tasks, render::Layout::line);
+  return view::jobs_json(tasks, view::Layout::line);
 }
 
 /// A thread of the pool must not throw: that would end the server.
 template <class Work>
-Page tried(Work work) {
+http::Page tried(Work work) {
   try {
     return work();
   } catch (const std::exception& error) {
-    return refusal(503, std::string("it could not be worked out here: ") + error.what());
+    return http::refusal(503, std::string("it could not be worked out here: ") + error.what());
   }
 }
 
 }  // namespace
 
-Page JobServices::jobs() {
+http::Page JobServices::jobs() {
   if (kept_ && std::chrono::steady_clock::now() < kept_until_) return *kept_;
-  kept_ = page_of(kJson, newest_jobs());
+  kept_ = page_of(http::kJson, newest_jobs());
   kept_until_ = std::chrono::steady_clock::now() + kKept;
   return *kept_;
 }
 
-Page JobServices::log(const Parameters& parameters) {
+http::Page JobServices::log(const http::Parameters& parameters) {
   const auto word = parameters.find("job");
   const auto id = word == parameters.end() ? std::nullopt : task_id_from_text(word->second);
   if (!id || parameters.size() > 1)
-    return refusal(400, "job must be the number of a job, or of a task of an array: ?job=12 or ?job=12.7");
-  const auto spool = cli::open_spool();
-  if (!spool) return refusal(503, spool.error().message);
-  const auto job = cli::job_named(*spool, to_text(*id));
-  if (!job) return refusal(503, job.error().message);
-  if (!*job) return refusal(404, "there is no such job of the user who runs this server");
+    return http::refusal(400,
+                         "job must be the number of a job, or of a task of an array: ?job=12 or ?job=12.7");
+  const auto spool = jobs::open_spool();
+  if (!spool) return http::refusal(503, spool.error().message);
+  const auto job = jobs::job_named(*spool, to_text(*id));
+  if (!job) return http::refusal(503, job.error().message);
+  if (!*job) return http::refusal(404, "there is no such job of the user who runs this server");
   const auto tasks = (*job)->tasks();
-  if (tasks.size() != 1) return refusal(400, "it is an array: ask for one of its tasks, as in ?job=12.7");
-  return page_of(kText, cli::end_of_output(spool->output_path(tasks.front()), kMostLines, kMostBytes));
+  if (tasks.size() != 1)
+    return http::refusal(400, "it is an array: ask for one of its tasks, as in ?job=12.7");
+  return page_of(kText, jobs::end_of_output(spool->output_path(tasks.front()), kMostLines, kMostBytes));
 }
 
-ByPath<Service> JobServices::services() {
-  ByPath<Service> services;
-  services["/api/v1/jobs"] = [this](const Call&, Reply reply) {
+http::ByPath<http::Service> JobServices::services() {
+  http::ByPath<http::Service> services;
+  services["/api/v1/jobs"] = [this](const http::Call&, http::Reply reply) {
     // No error: whoever shows a page must be able to ask whether there is something to show.
-    if (!told_) return reply(make_page(200, kJson, "null\n"));
+    if (!told_) return reply(http::make_page(200, http::kJson, "null\n"));
     asio::post(thread_, [this, reply = std::move(reply)] { reply(tried([this] { return jobs(); })); });
   };
-  services["/api/v1/job-log"] = [this](const Call& call, Reply reply) {
-    if (!told_) return reply(refusal(404, "this server shows no jobs: it runs without --own-jobs"));
+  services["/api/v1/job-log"] = [this](const http::Call& call, http::Reply reply) {
+    if (!told_) return reply(http::refusal(404, "this server shows no jobs: it runs without --own-jobs"));
     asio::post(thread_, [parameters = call.parameters, reply = std::move(reply)] {
       reply(tried([&] { return log(parameters); }));
     });

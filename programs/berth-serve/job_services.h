@@ -18,16 +18,16 @@ class JobServices {
   void tell(bool told) { told_ = told; }
 
   /// This must outlive them.
-  ByPath<Service> services();
+  http::ByPath<http::Service> services();
 
  private:
-  Page jobs();
-  static Page log(const Parameters& parameters);
+  http::Page jobs();
+  static http::Page log(const http::Parameters& parameters);
 
   std::atomic<bool> told_ = false;
   asio::thread_pool thread_{1};
   // Of the thread alone: however many pages are open, the files are read once a moment.
-  std::optional<Page> kept_;
+  std::optional<http::Page> kept_;
   std::chrono::steady_clock::time_point kept_until_;
 };
 

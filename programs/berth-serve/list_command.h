@@ -7,6 +7,6 @@
 namespace berth::serve {
 
 /// `berth list --hub`: `words` are its options.
-Result<cli::Output> list_command(std::span<char*> words);
+Result<command::Output> list_command(std::span<char*> words);
 
 }  // namespace berth::serve

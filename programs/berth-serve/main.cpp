@@ -38,27 +38,25 @@ constexpr std::chrono::seconds kFinishing{2};  // for the last of the history to
 
 /// What an admin wants, with what the files say that he names.
 struct Wanted {
-  serve::Settings settings;
-  std::vector<serve::Agent> agents;  ///< of a hub
-  std::optional<serve::StorePlace> store{};
+  http::Settings settings;
+  std::vector<hub::Agent> agents;  ///< of a hub
+  std::optional<lab_queue::StorePlace> store{};
 
   /// A hub has a machine of its own only where that is one of its agents.
   bool looks_here() const {
     return !settings.hub.is_hub || std::ranges::any_of(agents, [](const auto& each) { return !each.peer; });
   }
-  std::chrono::seconds every() const { return std::chrono::seconds(serve::interval_s(settings)); }
-  serve::Hub::Rounds rounds() const {
-    return {agents, every(), std::chrono::seconds(settings.hub.patience_s)};
-  }
+  std::chrono::seconds every() const { return std::chrono::seconds(http::interval_s(settings)); }
+  hub::Hub::Rounds rounds() const { return {agents, every(), std::chrono::seconds(settings.hub.patience_s)}; }
 };
 
 void log_line(const std::string& text) {
-  cli::write_error("berth: " + text + "\n");
+  command::write_error("berth: " + text + "\n");
 }
 
 /// The rule of who comes first, for the line of the lab as for that of this machine, and what a user may have
 /// of the lab. Where the site file is broken nobody goes past those who ask here.
-void apply_site_file(serve::StorePlace& place) {
+void apply_site_file(lab_queue::StorePlace& place) {
   const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
   if (!files)
     return log_line(fmt::format("first come, first served and without limits in the line of the lab: {}",
@@ -69,36 +67,38 @@ void apply_site_file(serve::StorePlace& place) {
 
 /// Whoever has a name in the store removes what others have left there under it. So a hub is not called what
 /// an agent on the same machine is called.
-std::string default_name_in_store(const serve::Settings& settings) {
-  return serve::own_hostname() + (settings.hub.is_hub ? "-hub" : "");
+std::string default_name_in_store(const http::Settings& settings) {
+  return agent::own_hostname() + (settings.hub.is_hub ? "-hub" : "");
 }
 
 /// nullopt: help was asked for, and given.
 Result<std::optional<Wanted>> read_settings(std::span<char*> words) {
   Wanted wanted;
-  serve::Settings& settings = wanted.settings;
+  http::Settings& settings = wanted.settings;
   std::string config_file;
-  const cli::Syntax syntax = cli::serve_syntax(settings, config_file);
-  BERTH_LET(const auto parsed, cli::parse(syntax, "berth serve", words));
+  const command::Syntax syntax = cli::serve_syntax(settings, config_file);
+  BERTH_LET(const auto parsed, command::parse(syntax, "berth serve", words));
   if (parsed.help) {
-    cli::report(cli::Output{.out = cli::help_text(syntax, "berth serve", "show this machine over HTTP")});
+    command::report(
+        command::Output{.out = command::help_text(syntax, "berth serve", "show this machine over HTTP")});
     return std::nullopt;
   }
   BERTH_DO(cli::read_serve_file(config_file, syntax));
-  BERTH_DO(serve::check(settings));
-  BERTH_LET(wanted.store, serve::store_place(settings.store, default_name_in_store(settings)));
+  BERTH_DO(http::check(settings));
+  BERTH_LET(wanted.store, lab_queue::store_place(settings.store, default_name_in_store(settings)));
   if (wanted.store) apply_site_file(*wanted.store);
   if (settings.hub.is_hub) {
-    BERTH_LET(auto agents, serve::read_agents(settings.hub));
+    BERTH_LET(auto agents, hub::read_agents(settings.hub));
     wanted.agents = std::move(agents);
   }
   return wanted;
 }
 
-Result<source::ProbeOptions> probe_options(const serve::Settings& settings) {
-  source::ProbeOptions options = cli::probe_options();
-  BERTH_LET(const auto self, cli::own_path());
-  if (cli::variable("BERTH_PROGRAM").empty()) options.program = self.substr(0, self.rfind('/')) + "/berth";
+Result<source::ProbeOptions> probe_options(const http::Settings& settings) {
+  source::ProbeOptions options = command::probe_options();
+  BERTH_LET(const auto self, command::own_path());
+  if (command::variable("BERTH_PROGRAM").empty())
+    options.program = self.substr(0, self.rfind('/')) + "/berth";
   options.version = version();
   options.keep = true;
   options.kind = settings.source;
@@ -113,19 +113,19 @@ history::History start_history() {
 }
 
 std::optional<std::string> history_path(const Wanted& wanted) {
-  const serve::Settings& settings = wanted.settings;
+  const http::Settings& settings = wanted.settings;
   if (settings.no_history || !wanted.looks_here()) return std::nullopt;
   if (!settings.history_file.empty()) return settings.history_file;
-  auto path = history::standard_path(cli::variable);
+  auto path = history::standard_path(command::variable);
   if (path) {
     history::make_folders_of(*path);
   } else {
-    cli::write_error("berth: keeping no history: there is no home for it; name a file with --history\n");
+    command::write_error("berth: keeping no history: there is no home for it; name a file with --history\n");
   }
   return path;
 }
 
-serve::Watcher::Remember remember_in(history::History& history) {
+agent::Watcher::Remember remember_in(history::History& history) {
   return [&history](const Result<leasing::World>& look, std::chrono::seconds every) {
     const history::Moment now{std::chrono::floor<std::chrono::seconds>(sys::wall_now()).count(),
                               sys::since_boot()};
@@ -146,7 +146,7 @@ class Program {
       store_agent_.show_line_to([this](std::vector<LabStanding> line) { hub_.take_line(std::move(line)); });
     if (store_) BERTH_DO(store_agent_.start(*store_));
     for (const std::string& address : server_.addresses())
-      cli::write_error(fmt::format("berth: serving {}\n", address));
+      command::write_error(fmt::format("berth: serving {}\n", address));
     server_.run([this] { read_again(); });
     history_.finish(kFinishing);
     // The watcher may be in a look that does not end.
@@ -154,23 +154,23 @@ class Program {
   }
 
  private:
-  static serve::ByPath<serve::Page> files() {
+  static http::ByPath<http::Page> files() {
     auto files = serve::page_site();
     files.merge(serve::docs_site(serve::installed_docs()));
     return files;
   }
 
   /// The server is made before the hub is, which needs its loop; whoever asks comes after both.
-  serve::ByPath<serve::Service> services() {
+  http::ByPath<http::Service> services() {
     auto services = jobs_.services();
     if (!is_hub_) {
-      services.merge(serve::history_services(history_, serve::own_hostname()));
+      services.merge(serve::history_services(history_, agent::own_hostname()));
       return services;
     }
-    services["/api/v1/hosts/"] = [this](const serve::Call& call, serve::Reply reply) {
+    services["/api/v1/hosts/"] = [this](const http::Call& call, http::Reply reply) {
       hub_.ask_host(call, std::move(reply));
     };
-    services["/api/v1/usage"] = [this](const serve::Call& call, const serve::Reply& reply) {
+    services["/api/v1/usage"] = [this](const http::Call& call, const http::Reply& reply) {
       hub_.ask_usage(call, reply);
     };
     return services;
@@ -200,7 +200,7 @@ class Program {
     watcher_->set_interval(wanted.every());
     watcher_->look();
     for (const std::string& spot : leasing::blind_spots(store::choose_lease_directory()))
-      cli::write_error(fmt::format("berth: {}\n", spot));
+      command::write_error(fmt::format("berth: {}\n", spot));
     watcher_->go_on(wanted.every());
     return {};
   }
@@ -219,7 +219,7 @@ class Program {
 
   void read_again() {
     const auto applied = apply_again();
-    cli::write_error(
+    command::write_error(
         applied ? "berth: read the settings again\n"
                 : fmt::format("berth: went on with the old settings: {}\n", applied.error().message));
   }
@@ -228,12 +228,12 @@ class Program {
   bool is_hub_;
   history::History history_ = start_history();
   serve::JobServices jobs_;
-  serve::HttpServer server_{{.files = files(), .services = services(), .log = log_line}};
-  serve::Hub hub_{server_.loop(), [this](auto published) { server_.publish(std::move(published)); }, log_line,
-                  serve::history_services(history_, serve::own_hostname())};
-  std::optional<serve::StorePlace> store_;
-  serve::StoreAgent store_agent_{server_.loop(), log_line};
-  std::optional<serve::Watcher> watcher_;
+  net::HttpServer server_{{.files = files(), .services = services(), .log = log_line}};
+  hub::Hub hub_{server_.loop(), [this](auto published) { server_.publish(std::move(published)); }, log_line,
+                serve::history_services(history_, agent::own_hostname())};
+  std::optional<lab_queue::StorePlace> store_;
+  lab_queue::StoreAgent store_agent_{server_.loop(), log_line};
+  std::optional<agent::Watcher> watcher_;
 };
 
 Result<void> serve_until_told(std::span<char*> words) {
@@ -246,15 +246,16 @@ Result<void> serve_until_told(std::span<char*> words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  cli::keep_standard_descriptors();
+  command::keep_standard_descriptors();
   const std::span<char*> words(argv + 1, argc > 0 ? static_cast<std::size_t>(argc - 1) : 0);
-  if (!words.empty() && words[0] == cli::kListWord) return cli::report(serve::list_command(words.subspan(1)));
-  if (!words.empty() && words[0] == cli::kUsageWord)
-    return cli::report(serve::usage_command(words.subspan(1)));
-  if (!words.empty() && words[0] == cli::kSimulateWord)
-    return cli::report(serve::simulate_command(words.subspan(1)));
-  if (!words.empty() && words[0] == cli::kStoreWord)
-    return cli::report(serve::store_command(words.subspan(1)));
+  if (!words.empty() && words[0] == command::kListWord)
+    return command::report(serve::list_command(words.subspan(1)));
+  if (!words.empty() && words[0] == command::kUsageWord)
+    return command::report(serve::usage_command(words.subspan(1)));
+  if (!words.empty() && words[0] == command::kSimulateWord)
+    return command::report(serve::simulate_command(words.subspan(1)));
+  if (!words.empty() && words[0] == command::kStoreWord)
+    return command::report(serve::store_command(words.subspan(1)));
   const auto done = serve_until_told(words);
-  return done ? 0 : cli::report(std::unexpected(done.error()));
+  return done ? 0 : command::report(std::unexpected(done.error()));
 }

@@ -19,6 +19,6 @@ struct PageFile {
 const std::vector<PageFile>& page_files();
 
 /// As they are served: nothing in them loads from elsewhere, and nobody else's page frames them.
-ByPath<Page> page_site();
+http::ByPath<http::Page> page_site();
 
 }  // namespace berth::serve

@@ -10,10 +10,10 @@ constexpr std::string_view kPolicy =
 
 }  // namespace
 
-ByPath<Page> page_site() {
-  ByPath<Page> site;
+http::ByPath<http::Page> page_site() {
+  http::ByPath<http::Page> site;
   for (const PageFile& file : page_files()) {
-    Page page = make_page(200, file.type, std::string(file.begin, file.end));
+    http::Page page = http::make_page(200, file.type, std::string(file.begin, file.end));
     page.more_headers = kPolicy;
     page.is_forever = file.path != "/";
     site.emplace(file.path, std::move(page));

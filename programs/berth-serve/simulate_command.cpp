@@ -15,11 +15,11 @@
 namespace berth::serve {
 namespace {
 
-Result<RecordedLeases> asked_leases(const cli::AskingOptions& options,
+Result<RecordedLeases> asked_leases(const command::AskingOptions& options,
                                     const history::LeasesQuestion& question) {
   BERTH_LET(const auto answer,
             ask_agent(options, fmt::format("/api/v1/past-leases?since={}s", question.since_s)));
-  auto recorded = render::recorded_leases_from_json(answer.document);
+  auto recorded = view::recorded_leases_from_json(answer.document);
   if (!recorded) return std::unexpected(context(recorded.error(), answer.asking));
   return recorded;
 }
@@ -38,10 +38,10 @@ std::string_view most_of(const std::vector<LeftOut>& left_out) {
 
 }  // namespace
 
-Result<cli::Output> simulate_command(std::span<char*> words) {
+Result<command::Output> simulate_command(std::span<char*> words) {
   cli::SimulateOptions options;
-  const cli::Syntax syntax = cli::simulate_syntax(options);
-  if (const auto parsed = cli::parse(syntax, "berth simulate", words); !parsed)
+  const command::Syntax syntax = cli::simulate_syntax(options);
+  if (const auto parsed = command::parse(syntax, "berth simulate", words); !parsed)
     return std::unexpected(parsed.error());
   if (!options.file.empty() && !options.asking.url.empty())
     return fail(ErrorCode::usage, "--file and --url contradict each other: give one of them");

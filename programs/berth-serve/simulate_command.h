@@ -7,6 +7,6 @@
 namespace berth::serve {
 
 /// `berth simulate --from-history`: `words` are its options.
-Result<cli::Output> simulate_command(std::span<char*> words);
+Result<command::Output> simulate_command(std::span<char*> words);
 
 }  // namespace berth::serve

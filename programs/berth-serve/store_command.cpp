@@ -19,18 +19,18 @@ namespace {
 constexpr std::string_view kUserOfAgents = "berth";
 
 /// The settings that `berth serve --config FILE` would have.
-Result<StoreSettings> store_of_file(const std::string& path) {
-  Settings settings;
+Result<http::StoreSettings> store_of_file(const std::string& path) {
+  http::Settings settings;
   std::string none;
   BERTH_DO(cli::read_serve_file(path, cli::serve_syntax(settings, none)));
   if (settings.store.urls.empty()) return fail(ErrorCode::failure, fmt::format("{} names no store", path));
   return settings.store;
 }
 
-Result<StorePlace> place_of(const cli::StoreOptions& options, bool makes_user) {
-  StoreSettings store = options.store;
+Result<lab_queue::StorePlace> place_of(const cli::StoreOptions& options, bool makes_user) {
+  http::StoreSettings store = options.store;
   if (!options.config_file.empty()) {
-    if (store != StoreSettings{})
+    if (store != http::StoreSettings{})
       return fail(ErrorCode::usage, "--config says where the store is: leave out --store and the like");
     BERTH_LET(store, store_of_file(options.config_file));
   }
@@ -40,7 +40,7 @@ Result<StorePlace> place_of(const cli::StoreOptions& options, bool makes_user) {
         ErrorCode::usage,
         "where shall the password of the agents be? Name a file with --store-password-file; init writes one "
         "if the file is not there");
-  BERTH_LET(const auto place, store_place(store, sys::host_name()));
+  BERTH_LET(const auto place, lab_queue::store_place(store, sys::host_name()));
   if (!place)
     return fail(ErrorCode::usage,
                 "which store? Name it with --store URL, or name the file of an agent with --config");
@@ -57,10 +57,10 @@ Result<std::vector<std::string>> hosts_of_site() {
 
 }  // namespace
 
-Result<cli::Output> store_command(std::span<char*> words) {
+Result<command::Output> store_command(std::span<char*> words) {
   cli::StoreOptions options;
-  const cli::Syntax syntax = cli::store_syntax(options);
-  BERTH_LET(const auto parsed, cli::parse(syntax, "berth store", words));
+  const command::Syntax syntax = cli::store_syntax(options);
+  BERTH_LET(const auto parsed, command::parse(syntax, "berth store", words));
   const bool makes_user = parsed.words == std::vector<std::string>{"init"};
   if (!makes_user && parsed.words != std::vector<std::string>{"doctor"})
     return fail(ErrorCode::usage, "what of the store? `berth store status`, doctor or init");
@@ -68,17 +68,17 @@ Result<cli::Output> store_command(std::span<char*> words) {
     return fail(ErrorCode::usage, "--root-password-file is for `berth store init`");
   BERTH_LET(const auto place, place_of(options, makes_user));
   BERTH_LET(const auto hosts, hosts_of_site());
-  std::vector<render::Finding> findings;
+  std::vector<view::Finding> findings;
   if (makes_user) {
     BERTH_LET(findings, make_store_users(place, options.root_password_file));
   }
-  for (render::Finding& each : judge_store(look_at_store(place), hosts)) findings.push_back(std::move(each));
+  for (view::Finding& each : judge_store(look_at_store(place), hosts)) findings.push_back(std::move(each));
   const bool is_well = std::ranges::none_of(
-      findings, [](const render::Finding& each) { return each.level == render::Level::fail; });
-  const render::Style style = cli::Environment::style_of(1);
-  return cli::Output{.out = options.json ? render::doctor_json(findings)
-                                         : render::doctor_report(findings, "the line of the lab is", style),
-                     .status = is_well ? 0 : 1};
+      findings, [](const view::Finding& each) { return each.level == view::Level::fail; });
+  const view::Style style = command::Environment::style_of(1);
+  return command::Output{.out = options.json ? view::doctor_json(findings)
+                                             : view::doctor_report(findings, "the line of the lab is", style),
+                         .status = is_well ? 0 : 1};
 }
 
 }  // namespace berth::serve

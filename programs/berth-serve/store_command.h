@@ -7,6 +7,6 @@
 namespace berth::serve {
 
 /// `berth store doctor` and `berth store init`: `words` are its word and its options.
-Result<cli::Output> store_command(std::span<char*> words);
+Result<command::Output> store_command(std::span<char*> words);
 
 }  // namespace berth::serve

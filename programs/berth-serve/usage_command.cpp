@@ -13,10 +13,10 @@
 namespace berth::serve {
 namespace {
 
-Result<Usage> asked(const cli::AskingOptions& options, const history::UsageQuestion& question) {
+Result<Usage> asked(const command::AskingOptions& options, const history::UsageQuestion& question) {
   BERTH_LET(const auto answer, ask_agent(options, fmt::format("/api/v1/usage?since={}s&by={}",
                                                               question.since_s, to_text(question.by))));
-  auto usage = render::usage_from_json(answer.document);
+  auto usage = view::usage_from_json(answer.document);
   if (!usage) return std::unexpected(context(usage.error(), answer.asking));
   return usage;
 }
@@ -31,18 +31,18 @@ Result<Usage> read(const std::string& path, const history::UsageQuestion& questi
 
 }  // namespace
 
-Result<cli::Output> usage_command(std::span<char*> words) {
+Result<command::Output> usage_command(std::span<char*> words) {
   cli::UsageOptions options;
-  const cli::Syntax syntax = cli::usage_syntax(options);
-  if (const auto parsed = cli::parse(syntax, "berth usage", words); !parsed)
+  const command::Syntax syntax = cli::usage_syntax(options);
+  if (const auto parsed = command::parse(syntax, "berth usage", words); !parsed)
     return std::unexpected(parsed.error());
   BERTH_LET(const auto question, history::usage_question({{"since", options.since}, {"by", options.by}}));
   if (!options.file.empty() && !options.asking.url.empty())
     return fail(ErrorCode::usage, "--file and --url contradict each other: give one of them");
   BERTH_LET(const auto usage,
             options.file.empty() ? asked(options.asking, question) : read(options.file, question));
-  return cli::Output{.out = options.json ? render::usage_json(usage, render::Layout::lines)
-                                         : render::usage_table(usage, cli::Environment::style_of(1))};
+  return command::Output{.out = options.json ? view::usage_json(usage, view::Layout::lines)
+                                             : view::usage_table(usage, command::Environment::style_of(1))};
 }
 
 }  // namespace berth::serve

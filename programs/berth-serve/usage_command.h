@@ -7,6 +7,6 @@
 namespace berth::serve {
 
 /// `berth usage`: `words` are its options.
-Result<cli::Output> usage_command(std::span<char*> words);
+Result<command::Output> usage_command(std::span<char*> words);
 
 }  // namespace berth::serve

@@ -4,12 +4,12 @@
 
 int main(int argc, char** argv) {
   using namespace berth::cli;
-  keep_standard_descriptors();
-  survive_limit_on_file_sizes();
+  berth::command::keep_standard_descriptors();
+  berth::command::survive_limit_on_file_sizes();
   const std::span<char*> words(argv + 1, argc > 0 ? static_cast<std::size_t>(argc - 1) : 0);
   const auto invocation = read_invocation(words);
-  if (!invocation) return report(std::unexpected(invocation.error()));
-  Environment environment(words);
+  if (!invocation) return berth::command::report(std::unexpected(invocation.error()));
+  berth::command::Environment environment(words);
   if (wants_probe(*invocation)) environment.start_probe(false);
   return report(perform(*invocation, environment));
 }

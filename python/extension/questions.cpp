@@ -3,8 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "berth/request/filter.h"
 #include "berth/base/units.h"
+#include "berth/request/filter.h"
 #include "extension.h"
 
 namespace berth::python {

@@ -95,14 +95,14 @@ int main(int count, char** words) {
   }
 
   asio::io_context loop;
-  std::vector<std::unique_ptr<berth::serve::StoreAgent>> started;
+  std::vector<std::unique_ptr<berth::lab_queue::StoreAgent>> started;
   for (std::size_t i = 0; i < agents; ++i) {
-    berth::serve::StoreSettings settings;
+    berth::http::StoreSettings settings;
     settings.urls = {url};
     settings.name = fmt::format("desk{}", first + i);
     settings.socket = fmt::format("{}/{}.sock", folder, first + i);
-    auto place = berth::serve::store_place(settings, settings.name);
-    started.push_back(std::make_unique<berth::serve::StoreAgent>(
+    auto place = berth::lab_queue::store_place(settings, settings.name);
+    started.push_back(std::make_unique<berth::lab_queue::StoreAgent>(
         loop, [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }));
     if (!place || !started.back()->start(**std::move(place))) return 1;
   }

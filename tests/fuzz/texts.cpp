@@ -87,12 +87,12 @@ void read_site_file(std::string_view input) {
 }
 
 void read_agents_file(std::string_view input) {
-  (void)serve::agents_from_toml("agents.toml", input, {});
-  (void)serve::is_nvgpu_file("agents.cfg", input);
-  (void)serve::read_nvgpu_file("agents.cfg", input);
-  (void)serve::agent_from_word(input, {});
-  if (const auto peer = serve::peer_from_url(input))
-    require(serve::peer_from_url(serve::url_of(*peer)).has_value(), "a URL that is written can be read");
+  (void)hub::agents_from_toml("agents.toml", input, {});
+  (void)hub::is_nvgpu_file("agents.cfg", input);
+  (void)hub::read_nvgpu_file("agents.cfg", input);
+  (void)hub::agent_from_word(input, {});
+  if (const auto peer = http::peer_from_url(input))
+    require(http::peer_from_url(http::url_of(*peer)).has_value(), "a URL that is written can be read");
 }
 
 void read_script(std::string_view input) {

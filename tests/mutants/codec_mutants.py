@@ -5,7 +5,7 @@ All deletions are compiled in at once, each behind a switch that the environment
 test program and no compilation. What is deleted: statements that end with a semicolon, keys of JSON that is written, and
 rows and entries of the table. What is not: declarations and plain returns, without which nothing compiles.
 
-The tests that are about codecs judge first; what they let pass is judged by all tests of its layers. One that never ends is
+The tests that are about codecs judge first; what they let pass is judged by all tests of its rooms. One that never ends is
 counted apart. What changes nothing is named below with its reason, and must then survive.
 """
 
@@ -24,33 +24,36 @@ import tempfile
 
 from mutants import ROOT, TREE, build, configure, copy_tree
 
-# The codec, and the layers whose tests must notice.
+# The codec, and the rooms whose tests must notice.
 CODECS = {
-    "src/berth/device/device_readings.cpp": ("core", "render"),
-    "src/berth/base/record.cpp": ("core",),
-    "src/berth/base/record_fields.h": ("core", "api"),
-    "src/berth/base/record_fields.cpp": ("core",),
-    "src/berth/device/snapshot_fields.h": ("core",),
-    "src/berth/device/snapshot_codec.cpp": ("core",),
-    "src/berth/queue/ticket_codec.cpp": ("core",),
-    "src/berth/lease/lease_wire.cpp": ("api",),
+    "src/berth/device/device_readings.cpp": ("device", "request", "view"),
+    "src/berth/base/record.cpp": ("base", "device", "queue"),
+    "src/berth/base/record_fields.h": ("device", "queue", "lease"),
+    "src/berth/base/record_fields.cpp": ("device", "queue"),
+    "src/berth/device/snapshot_fields.h": ("device",),
+    "src/berth/device/snapshot_codec.cpp": ("device",),
+    "src/berth/queue/ticket_codec.cpp": ("queue",),
+    "src/berth/lease/lease_wire.cpp": ("lease",),
     "src/berth/source/probe/protocol.cpp": ("source",),
-    "src/berth/view/device_json.cpp": ("render",),
-    "src/berth/view/host_report.cpp": ("render",),
-    "src/berth/view/json_reader.cpp": ("render",),
-    "src/berth/view/json_reader.h": ("render",),
-    "src/berth/view/version_text.cpp": ("render",),
+    "src/berth/view/device_json.cpp": ("view",),
+    "src/berth/view/host_report.cpp": ("view",),
+    "src/berth/view/json_reader.cpp": ("view",),
+    "src/berth/view/json_reader.h": ("view",),
+    "src/berth/view/version_text.cpp": ("view",),
 }
 BUILD = TREE / "build" / "codecs"
 # The test files that are about codecs.
 FIRST = {
-    "core": "*codec_test*,*record*_test*,*device_readings_test*",
-    "render": "*host_report_test*,*readings_document_test*",
+    "base": "*record_test*",
+    "device": "*codec_test*,*record_fields_test*,*device_readings_test*",
+    "request": "*expression_test*,*filter_test*",
+    "queue": "*ticket_codec_test*",
+    "view": "*host_report_test*,*readings_document_test*",
     "source": "*protocol_test*,*interrupted_test*,*probe_source_test*",
-    "api": "*lease_wire_test*",
+    "lease": "*lease_wire_test*",
 }
-# The others of this layer ask the whole program.
-ALL = {"core": "*", "render": "*", "source": "*", "api": FIRST["api"]}
+# The others of this room ask the whole program.
+ALL = {room: "*" for room in FIRST} | {"lease": FIRST["lease"]}
 # What a deletion may take of a processor, whose work is seconds unbroken, and of memory.
 PATIENCE_S = 30
 MEMORY_BYTES = 4 << 30
@@ -129,7 +132,7 @@ class Place:
     text: str
 
     @property
-    def layers(self) -> tuple:
+    def rooms(self) -> tuple:
         return CODECS[self.file]
 
     def reason(self) -> str:
@@ -250,11 +253,11 @@ def limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
-def outcome(layer: str, files: str, environment: dict) -> str:
+def outcome(room: str, files: str, environment: dict) -> str:
     """ "passed", "failed" or "hangs"."""
     try:
         status = subprocess.run(
-            [BUILD / f"berth_{layer}_test", "--abort-after=1", f"--source-file={files}"],
+            [BUILD / f"berth_{room}_test", "--abort-after=1", f"--source-file={files}"],
             cwd=TREE,
             env=os.environ | environment,
             capture_output=True,
@@ -271,19 +274,19 @@ def outcome(layer: str, files: str, environment: dict) -> str:
 def judge(place: Place, number: int) -> str:
     """ "killed", "hangs" or "survived"."""
     for files in (FIRST, ALL):
-        for layer in place.layers:
-            what = outcome(layer, files[layer], {"BERTH_MUTANT": str(number)})
+        for room in place.rooms:
+            what = outcome(room, files[room], {"BERTH_MUTANT": str(number)})
             if what != "passed":
                 return "killed" if what == "failed" else what
     return "survived"
 
 
-def reached(layers: set) -> set:
+def reached(rooms: set) -> set:
     """What the tests run, which all must pass."""
     with tempfile.NamedTemporaryFile("r") as numbers:
-        for layer in sorted(layers):
-            if outcome(layer, ALL[layer], {"BERTH_REACHED": numbers.name}) != "passed":
-                raise RuntimeError(f"{BUILD}/berth_{layer}_test does not pass without a deletion")
+        for room in sorted(rooms):
+            if outcome(room, ALL[room], {"BERTH_REACHED": numbers.name}) != "passed":
+                raise RuntimeError(f"{BUILD}/berth_{room}_test does not pass without a deletion")
         return {int(line) for line in numbers}
 
 
@@ -302,7 +305,7 @@ def prepare() -> list[Place]:
             "-DCMAKE_UNITY_BUILD=ON",
             "-DCMAKE_UNITY_BUILD_BATCH_SIZE=0",
         )
-        build(sorted({f"berth_{layer}_test" for layers in CODECS.values() for layer in layers}), BUILD)
+        build(sorted({f"berth_{room}_test" for rooms in CODECS.values() for room in rooms}), BUILD)
     finally:
         copy_tree()
     return sources.places
@@ -310,7 +313,7 @@ def prepare() -> list[Place]:
 
 def main() -> int:
     places = prepare()
-    run = reached({layer for place in places for layer in place.layers})
+    run = reached({room for place in places for room in place.rooms})
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         outcomes = list(
             pool.map(lambda n: judge(places[n], n) if n in run else "never reached", range(len(places)))

@@ -6,7 +6,7 @@
 
 #include "berth/view/json.h"
 
-namespace berth::serve {
+namespace berth::agent {
 namespace {
 
 /// What the answers to questions are made of, whenever they are asked.
@@ -15,67 +15,71 @@ struct Roll {
 };
 
 /// Nothing of it is copied, however many ask.
-Page all_hosts(const std::vector<PostedHost>& posted, const render::HostsHead& head, const Totals& totals) {
-  static const Part kBetween = make_part(",");
-  auto [start, end] = render::around_hosts(head, totals);
-  auto parts = std::make_shared<Parts>();
+http::Page all_hosts(const std::vector<PostedHost>& posted, const view::HostsHead& head,
+                     const Totals& totals) {
+  static const http::Part kBetween = http::make_part(",");
+  auto [start, end] = view::around_hosts(head, totals);
+  auto parts = std::make_shared<http::Parts>();
   parts->reserve(2 * posted.size() + 2);
-  parts->push_back(make_part(std::move(start)));
+  parts->push_back(http::make_part(std::move(start)));
   for (const PostedHost& each : posted) {
     if (parts->size() > 1) parts->push_back(kBetween);
     parts->push_back(each.entry);
   }
-  parts->push_back(make_part(std::move(end)));
-  Page page{200, kJson, nullptr};
+  parts->push_back(http::make_part(std::move(end)));
+  http::Page page{200, http::kJson, nullptr};
   page.parts = std::move(parts);
   page.tag = fmt::format("\"n{}\"", head.number);
   return page;
 }
 
-Page match(const Roll& roll, const Parameters& parameters) {
+http::Page match(const Roll& roll, const http::Parameters& parameters) {
   const auto filter = parameters.find("filter");
   if (filter == parameters.end())
-    return refusal(400,
-                   "needs ?filter= and an expression, as in docs/expressions.md: name~A100 and free>=20G");
+    return http::refusal(
+        400, "needs ?filter= and an expression, as in docs/expressions.md: name~A100 and free>=20G");
   const auto expression = Expression::parse(filter->second);
-  if (!expression) return refusal(400, expression.error().message);
-  return make_page(200, kJson, render::match_json(matching(roll.hosts, *expression)));
+  if (!expression) return http::refusal(400, expression.error().message);
+  return http::make_page(200, http::kJson, view::match_json(matching(roll.hosts, *expression)));
 }
 
 }  // namespace
 
-PostedHost post(Host host, Part entry, std::uint64_t number, const std::optional<HostChange>& change) {
-  static const Part kEnd = make_part("\n\n");
-  static const Part kHost = make_part("event: host\ndata: ");
-  Frame event{number, {make_part(fmt::format("event: host\nid: {}\ndata: ", number)), entry, kEnd}};
+PostedHost post(Host host, http::Part entry, std::uint64_t number, const std::optional<HostChange>& change) {
+  static const http::Part kEnd = http::make_part("\n\n");
+  static const http::Part kHost = http::make_part("event: host\ndata: ");
+  http::Frame event{number,
+                    {http::make_part(fmt::format("event: host\nid: {}\ndata: ", number)), entry, kEnd}};
   // Without an id: whoever goes on from one must have all that was published then, as a summary has it.
-  Frame shorter{number, {kHost, entry, kEnd}};
+  http::Frame shorter{number, {kHost, entry, kEnd}};
   if (change) {
-    static const Part kChange = make_part("event: change\ndata: ");
-    shorter.change.emplace(change->since, Parts{kChange, change->text, kEnd});
+    static const http::Part kChange = http::make_part("event: change\ndata: ");
+    shorter.change.emplace(change->since, http::Parts{kChange, change->text, kEnd});
   }
   return {std::make_shared<const Host>(std::move(host)), std::move(entry), std::move(event),
           std::move(shorter)};
 }
 
-void publish_hosts(const std::vector<PostedHost>& posted, const render::HostsHead& head,
-                   Published& published) {
+void publish_hosts(const std::vector<PostedHost>& posted, const view::HostsHead& head,
+                   http::Published& published) {
   auto roll = std::make_shared<Roll>();
   for (const PostedHost& each : posted) roll->hosts.push_back(each.host);
   const Totals totals = totals_of(roll->hosts);
 
-  const Part summary = make_part(fmt::format("event: summary\nid: {}\ndata: {}\n", head.number,
-                                             render::hosts_summary_json(head, roll->hosts, totals)));
-  std::optional<Frame> line;
+  const http::Part summary =
+      http::make_part(fmt::format("event: summary\nid: {}\ndata: {}\n", head.number,
+                                  view::hosts_summary_json(head, roll->hosts, totals)));
+  std::optional<http::Frame> line;
   if (head.line_number != 0)
-    line = Frame{head.line_number,
-                 {make_part(fmt::format("event: line\ndata: {}\n", render::lab_line_json(head.line)))}};
-  const auto stream = [&](std::string_view path, Frame PostedHost::* frame) {
-    std::vector<Frame> frames;
+    line = http::Frame{
+        head.line_number,
+        {http::make_part(fmt::format("event: line\ndata: {}\n", view::lab_line_json(head.line)))}};
+  const auto stream = [&](std::string_view path, http::Frame PostedHost::* frame) {
+    std::vector<http::Frame> frames;
     frames.reserve(posted.size() + 2);
     for (const PostedHost& each : posted) frames.push_back(each.*frame);
     if (line) frames.push_back(*line);
-    std::ranges::sort(frames, {}, &Frame::number);
+    std::ranges::sort(frames, {}, &http::Frame::number);
     frames.push_back({head.number, {summary}});
     published.streams[std::string(path)] = std::move(frames);
   };
@@ -83,9 +87,9 @@ void publish_hosts(const std::vector<PostedHost>& posted, const render::HostsHea
   stream("/api/v1/hosts/changes", &PostedHost::change);
 
   published.pages["/api/v1/hosts"] = all_hosts(posted, head, totals);
-  published.questions["/api/v1/match"] = [roll](const Parameters& parameters) {
+  published.questions["/api/v1/match"] = [roll](const http::Parameters& parameters) {
     return match(*roll, parameters);
   };
 }
 
-}  // namespace berth::serve
+}  // namespace berth::agent

@@ -13,7 +13,7 @@
 #include "berth/view/nvgpu_report.h"
 #include "berth/view/waiting.h"
 
-namespace berth::serve {
+namespace berth::agent {
 namespace {
 
 constexpr std::string_view kPlain = "text/plain; charset=utf-8";
@@ -27,82 +27,82 @@ void add_event(std::string& frame, std::string_view name, std::uint64_t number, 
 }
 
 /// The pages that need no machine.
-Published start(const Telling& telling, const Snapshot* snapshot, const Error* error, std::uint64_t number) {
-  Published published;
+http::Published start(const Telling& telling, const Snapshot* snapshot, const Error* error,
+                      std::uint64_t number) {
+  http::Published published;
   published.number = number;
-  published.pages["/healthz"] = make_page(200, kPlain, "ok\n");
+  published.pages["/healthz"] = http::make_page(200, kPlain, "ok\n");
   const bool ready = snapshot != nullptr && !snapshot->stale_reason;
   published.pages["/readyz"] =
-      make_page(ready ? 200 : 503, kPlain, ready ? "ready\n" : "the driver does not answer\n");
-  published.pages["/api/v1/health"] = make_page(
-      200, kJson,
-      render::health_json({version(), telling.hostname, snapshot, error, telling.warnings, telling.history}));
+      http::make_page(ready ? 200 : 503, kPlain, ready ? "ready\n" : "the driver does not answer\n");
+  published.pages["/api/v1/health"] = http::make_page(
+      200, http::kJson,
+      view::health_json({version(), telling.hostname, snapshot, error, telling.warnings, telling.history}));
   return published;
 }
 
 /// This machine as a hub shows its machines, so that whoever reads a hub can read an agent too.
-void publish_as_host(Host host, std::string_view entry, const Telling& telling, Published& published) {
+void publish_as_host(Host host, std::string_view entry, const Telling& telling, http::Published& published) {
   const std::uint64_t number = published.number;
-  publish_hosts({post(std::move(host), make_part(std::string(entry)), number - 1)},
+  publish_hosts({post(std::move(host), http::make_part(std::string(entry)), number - 1)},
                 {.number = number, .time_s = telling.now_s, .every_s = telling.every_s}, published);
 }
 
-Published publish_failure(const Error& error, const Telling& telling, std::uint64_t number) {
-  Published published = start(telling, nullptr, &error, number);
-  const std::string text = render::error_json(error);
+http::Published publish_failure(const Error& error, const Telling& telling, std::uint64_t number) {
+  http::Published published = start(telling, nullptr, &error, number);
+  const std::string text = view::error_json(error);
   const int status = outcome_of(error.code).http_status;
-  for (const char* path : kMachinePaths) published.pages[path] = make_page(status, kJson, text);
+  for (const char* path : kMachinePaths) published.pages[path] = http::make_page(status, http::kJson, text);
   // nvgpu's master shows such a host with the error in its row.
   published.pages["/cluster_status"] =
-      make_page(200, kJson, "[" + render::nvgpu_error(error.message) + "]\n");
-  published.pages["/metrics"] = make_page(
+      http::make_page(200, http::kJson, "[" + view::nvgpu_error(error.message) + "]\n");
+  published.pages["/metrics"] = http::make_page(
       200, kPrometheus,
-      render::prometheus_text({nullptr, {}, telling.counts, version(), telling.now_s, telling.history}));
+      view::prometheus_text({nullptr, {}, telling.counts, version(), telling.now_s, telling.history}));
   std::string frame;
   add_event(frame, "failure", number, text);
-  published.streams["/api/v1/events"] = {{number, {make_part(std::move(frame))}}};
+  published.streams["/api/v1/events"] = {{number, {http::make_part(std::move(frame))}}};
   const Host host{.name = telling.hostname, .error = error.message};
-  publish_as_host(host, render::host_json(host), telling, published);
+  publish_as_host(host, view::host_json(host), telling, published);
   return published;
 }
 
 }  // namespace
 
-Published publish(const Result<leasing::World>& look, const Telling& telling, std::uint64_t number) {
+http::Published publish(const Result<leasing::World>& look, const Telling& telling, std::uint64_t number) {
   if (!look) return publish_failure(look.error(), telling, number);
   const Facts& facts = look->facts;
   const auto verdicts = leasing::judge_each_in_line(*look);
   if (!verdicts) return publish_failure(verdicts.error(), telling, number);
 
   const Ledger ledger = listed_part(look->ledger);
-  const render::Listing listing{facts, ledger, *verdicts, look->assumed, telling.idle};
-  const render::Style style{.now_s = telling.now_s, .utc_offset_s = telling.utc_offset_s};
+  const view::Listing listing{facts, ledger, *verdicts, look->assumed, telling.idle};
+  const view::Style style{.now_s = telling.now_s, .utc_offset_s = telling.utc_offset_s};
   auto waiting = listed_standings(look->ledger, ledger, facts, look->stopped, look->looked_at);
-  for (Standing& each : waiting) each.reason = render::reason(each, facts.snapshot, style);
-  const auto line = render::Layout::line;
-  const std::string snapshot = render::listing_json(listing, line);
-  const std::string queue = render::queue_json(waiting, ledger.unlisted, line);
-  const std::string report = render::nvgpu_report(telling.hostname, facts, ledger, telling.now_s);
+  for (Standing& each : waiting) each.reason = view::reason(each, facts.snapshot, style);
+  const auto line = view::Layout::line;
+  const std::string snapshot = view::listing_json(listing, line);
+  const std::string queue = view::queue_json(waiting, ledger.unlisted, line);
+  const std::string report = view::nvgpu_report(telling.hostname, facts, ledger, telling.now_s);
 
-  Published published = start(telling, &facts.snapshot, nullptr, number);
+  http::Published published = start(telling, &facts.snapshot, nullptr, number);
   std::string frame;
   add_event(frame, "snapshot", number, snapshot);
   add_event(frame, "queue", number, queue);
-  published.streams["/api/v1/events"] = {{number, {make_part(std::move(frame))}}};
-  published.pages["/cluster_status"] = make_page(200, kJson, "[" + report + "]\n");
-  published.pages["/gpu_status"] = make_page(200, kJson, report);
-  published.pages["/api/v1/snapshot"] = make_page(200, kJson, snapshot);
-  published.pages["/api/v1/queue"] = make_page(200, kJson, queue);
+  published.streams["/api/v1/events"] = {{number, {http::make_part(std::move(frame))}}};
+  published.pages["/cluster_status"] = http::make_page(200, http::kJson, "[" + report + "]\n");
+  published.pages["/gpu_status"] = http::make_page(200, http::kJson, report);
+  published.pages["/api/v1/snapshot"] = http::make_page(200, http::kJson, snapshot);
+  published.pages["/api/v1/queue"] = http::make_page(200, http::kJson, queue);
   published.pages["/api/v1/leases"] =
-      make_page(200, kJson, render::leases_json(ledger, facts.booted_at_s, line));
-  published.pages["/metrics"] =
-      make_page(200, kPrometheus,
-                render::prometheus_text(
-                    {&listing, waiting, telling.counts, version(), telling.now_s, telling.history}));
+      http::make_page(200, http::kJson, view::leases_json(ledger, facts.booted_at_s, line));
+  published.pages["/metrics"] = http::make_page(
+      200, kPrometheus,
+      view::prometheus_text({&listing, waiting, telling.counts, version(), telling.now_s, telling.history}));
   const Host host{telling.hostname, std::nullopt, "", telling.now_s,
                   std::make_shared<const HostReport>(
                       HostReport{facts, ledger, *verdicts, look->assumed, telling.idle, std::move(waiting)})};
-  publish_as_host(host, render::host_json(host, snapshot, queue), telling, published);
+  publish_as_host(host, view::host_json(host, snapshot, queue), telling, published);
   return published;
 }
 
@@ -116,7 +116,7 @@ void LeaseCounter::see(const Ledger& ledger) {
     ++counts_.granted;
     counts_.waited_s += waited_s;
     for (std::size_t i = 0; i < counts_.waited_at_most.size(); ++i) {
-      if (waited_s <= render::LeaseCounts::kWaitBounds[i]) ++counts_.waited_at_most[i];
+      if (waited_s <= view::LeaseCounts::kWaitBounds[i]) ++counts_.waited_at_most[i];
     }
   }
   for (const TicketId id : live_) counts_.ended += live.contains(id) ? 0 : 1;
@@ -124,4 +124,4 @@ void LeaseCounter::see(const Ledger& ledger) {
   first_ = false;
 }
 
-}  // namespace berth::serve
+}  // namespace berth::agent

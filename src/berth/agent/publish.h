@@ -10,35 +10,35 @@
 #include "berth/view/json.h"
 #include "berth/view/prometheus.h"
 
-namespace berth::serve {
+namespace berth::agent {
 
 /// What the agent tells of a machine in addition to what a look saw.
 struct Telling {
   std::string hostname;
   std::int64_t now_s = 0;
-  render::UtcOffset utc_offset_s = render::always_utc;
+  view::UtcOffset utc_offset_s = view::always_utc;
   std::int64_t every_s = 1;
   IdleTimes idle;  ///< of the leases, as far as the agent has watched them
-  render::LeaseCounts counts;
+  view::LeaseCounts counts;
   std::vector<std::string> warnings{};  ///< about what cannot be seen from here
-  render::HistoryHealth history{};
+  view::HistoryHealth history{};
 };
 
 /// All pages and events for this look. If the look failed, the pages say why. `number` is larger by at least
 /// two than that of the look before. Pure.
-Published publish(const Result<leasing::World>& look, const Telling& telling, std::uint64_t number);
+http::Published publish(const Result<leasing::World>& look, const Telling& telling, std::uint64_t number);
 
 /// Counts the leases that were granted or have ended, from one look to the next.
 class LeaseCounter {
  public:
   /// Does not count the leases of the first ledger, because they were there before.
   void see(const Ledger& ledger);
-  const render::LeaseCounts& counts() const { return counts_; }
+  const view::LeaseCounts& counts() const { return counts_; }
 
  private:
   bool first_ = true;
   std::set<TicketId> live_;
-  render::LeaseCounts counts_;
+  view::LeaseCounts counts_;
 };
 
-}  // namespace berth::serve
+}  // namespace berth::agent

@@ -14,7 +14,7 @@
 #include "berth/sys/file.h"
 #include "berth/verdict/command_text.h"
 
-namespace berth::serve {
+namespace berth::agent {
 namespace {
 
 constexpr std::chrono::seconds kLetsGo{30};
@@ -83,7 +83,7 @@ void Watcher::look() {
   telling.counts = counter_.counts();
   telling.warnings = warnings_;
   telling.history = remember_(world, every_.load());
-  publish_(std::make_shared<const Published>(publish(world, telling, number_ += 2)));
+  publish_(std::make_shared<const http::Published>(publish(world, telling, number_ += 2)));
   // While it is open, no GPU can be reset, and MIG mode not be changed.
   if (every_.load() >= kLetsGo) probe_.reset();
 }
@@ -108,4 +108,4 @@ void Watcher::keep_looking() {
   }
 }
 
-}  // namespace berth::serve
+}  // namespace berth::agent

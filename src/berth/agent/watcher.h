@@ -11,7 +11,7 @@
 #include "berth/agent/publish.h"
 #include "berth/source/probe_source.h"
 
-namespace berth::serve {
+namespace berth::agent {
 
 /// The name by which the machine calls itself.
 std::string own_hostname();
@@ -20,10 +20,10 @@ std::string own_hostname();
 /// driver hangs, and the thread that serves the clients must not wait for it.
 class Watcher {
  public:
-  using Publish = std::function<void(std::shared_ptr<const Published>)>;
+  using Publish = std::function<void(std::shared_ptr<const http::Published>)>;
   /// Records a look in the history, and says whether that works. `every`: the time until the next look.
   using Remember =
-      std::function<render::HistoryHealth(const Result<leasing::World>& look, std::chrono::seconds every)>;
+      std::function<view::HistoryHealth(const Result<leasing::World>& look, std::chrono::seconds every)>;
 
   /// Each look is given to both functions, in that thread.
   Watcher(source::ProbeOptions options, Remember remember, Publish publish);
@@ -52,4 +52,4 @@ class Watcher {
   std::atomic<std::chrono::seconds> every_{std::chrono::seconds(1)};
 };
 
-}  // namespace berth::serve
+}  // namespace berth::agent

@@ -6,7 +6,7 @@
 namespace berth::api {
 
 std::vector<Finding> with_devices(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
-  const auto devices = render::devices_of(verdicts, snapshot);
+  const auto devices = view::devices_of(verdicts, snapshot);
   std::vector<Finding> found;
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     if (devices[i] != nullptr) found.push_back({*devices[i], verdicts[i]});

@@ -30,26 +30,32 @@ std::set<std::uint32_t> tree_of(pid_t pid) {
   return tree;
 }
 
-class Adopt : public Command {
+class Adopt : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "PID";
     syntax.about = kAdoptAbout;
+    syntax.options.push_back({"Options",
+                              0,
+                              "note",
+                              "TEXT",
+                              "shown to others beside the lease",
+                              {},
+                              command::store_text(options_.note)});
     syntax.options.push_back(
-        {"Options", 0, "note", "TEXT", "shown to others beside the lease", {}, store_text(options_.note)});
-    syntax.options.push_back(
-        {"Options", 0, "json", "", "as JSON (docs/schema/claim.json)", {}, raise_flag(json_)});
-    syntax.options.push_back(source_option(options_.request.source));
+        {"Options", 0, "json", "", "as JSON (docs/schema/claim.json)", {}, command::raise_flag(json_)});
+    syntax.options.push_back(command::source_option(options_.request.source));
     return syntax;
   }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment,
+                              const std::vector<std::string>& words) override {
     if (words.size() != 1) return fail(ErrorCode::usage, "adopt which process? berth adopt PID");
-    const auto number = number_at_least(words.front(), 1);
+    const auto number = command::number_at_least(words.front(), 1);
     if (!number) return std::unexpected(context(number.error(), words.front()));
     pid_ = static_cast<pid_t>(*number);
-    return leave_keeper(environment, pid_, [&]() -> Result<Kept> {
+    return supervise::leave_keeper(environment, pid_, [&]() -> Result<supervise::Kept> {
       // The keeper watches that process by now: asked before, its number could have become another's.
       BERTH_DO(check_owner());
       return take(environment);
@@ -66,7 +72,7 @@ class Adopt : public Command {
                             sys::user_name(*owner), sys::user_name(*owner)));
   }
 
-  Result<Kept> take(Environment& environment) {
+  Result<supervise::Kept> take(command::Environment& environment) {
     options_.request.mask = MaskUse::ignore;  // where it computes is settled
     options_.no_wait = true;
     options_.request.request.is_there_already = true;
@@ -80,8 +86,8 @@ class Adopt : public Command {
     auto lease = take_lease(session, options_, words);
     environment.end_probe();
     if (!lease) return std::unexpected(lease.error());
-    Output answer = answer_for(session.place(), *lease);
-    return Kept{std::move(*lease), std::move(answer)};
+    command::Output answer = answer_for(session.place(), *lease);
+    return supervise::Kept{std::move(*lease), std::move(answer)};
   }
 
   // The devices that it computes on, now or not at all. Error: there are none; it has a lease.
@@ -110,25 +116,26 @@ class Adopt : public Command {
     return {};
   }
 
-  Output answer_for(const leasing::Place& place, const leasing::HeldLease& lease) const {
-    const auto variables = lease_environment(place, lease, false).variables;
+  command::Output answer_for(const leasing::Place& place, const leasing::HeldLease& lease) const {
+    const auto variables = supervise::lease_environment(place, lease, false).variables;
     if (json_)
-      return Output{.out = render::claim_json(
-                        {lease.ticket(), lease.devices(), variables,
-                         said_end_at_s(lease.ticket(), lease.world().facts.booted_at_s).value_or(0)})};
-    return Output{.out =
-                      fmt::format("lease {}: GPU {} for process {} ({}) until it ends\n", lease.short_name(),
-                                  lease.labels(), pid_, render::short_command(sys::process_command(pid_)))};
+      return command::Output{
+          .out =
+              view::claim_json({lease.ticket(), lease.devices(), variables,
+                                said_end_at_s(lease.ticket(), lease.world().facts.booted_at_s).value_or(0)})};
+    return command::Output{.out = fmt::format("lease {}: GPU {} for process {} ({}) until it ends\n",
+                                              lease.short_name(), lease.labels(), pid_,
+                                              view::short_command(sys::process_command(pid_)))};
   }
 
-  LeaseOptions options_;
+  supervise::LeaseOptions options_;
   bool json_ = false;
   pid_t pid_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_adopt() {
+std::unique_ptr<command::Command> make_adopt() {
   return std::make_unique<Adopt>();
 }
 

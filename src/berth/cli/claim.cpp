@@ -44,51 +44,56 @@ constexpr std::string_view kClaimAbout =
     "    answer = json.loads(subprocess.check_output([\"berth\", \"claim\", \"--json\"]))\n"
     "    os.environ.update(answer[\"environment\"])";
 
-class Claim : public Command {
+class Claim : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.about = kClaimAbout;
     add_lease_options(syntax, lease_);
-    syntax.options.push_back(time_option("for", "older name of --time", lease_.request.request));
-    syntax.options.push_back({kLeaseGroup,
+    syntax.options.push_back(supervise::time_option("for", "older name of --time", lease_.request.request));
+    syntax.options.push_back({supervise::kLeaseGroup,
                               0,
                               "pid",
                               "PID",
                               "end the lease when this process ends (default: the shell that calls)",
                               {},
                               [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(const auto pid, number_at_least(value, 1));
+                                BERTH_LET(const auto pid, command::number_at_least(value, 1));
                                 process_ = static_cast<pid_t>(pid);
                                 return {};
                               }});
-    syntax.options.push_back({kLeaseGroup,
+    syntax.options.push_back({supervise::kLeaseGroup,
                               0,
                               "inside",
                               "",
                               "in a shell with a claim: take a part of its GPUs (default: take other GPUs)",
                               {},
-                              raise_flag(inside_)});
-    add_notify_options(syntax, kLeaseGroup, wish_);
-    syntax.options.push_back(
-        {kLeaseGroup, 0, "json", "", "as JSON (docs/schema/claim.json)", {}, raise_flag(json_)});
+                              command::raise_flag(inside_)});
+    jobs::add_notify_options(syntax, supervise::kLeaseGroup, wish_);
+    syntax.options.push_back({supervise::kLeaseGroup,
+                              0,
+                              "json",
+                              "",
+                              "as JSON (docs/schema/claim.json)",
+                              {},
+                              command::raise_flag(json_)});
     return syntax;
   }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(settle(lease_));
-    caller_ = calling_shell();
-    shell_ = shell_kind(caller_);
+    caller_ = supervise::calling_shell();
+    shell_ = supervise::shell_kind(caller_);
     // Nothing would be set, and the lease would be there.
     if (!json_ && ::isatty(STDOUT_FILENO) == 1) return fail(ErrorCode::usage, line_to_type(environment));
     // VS Code starts a shell to read what ~/.bashrc sets, and ends it: its windows would keep the number of a
     // GPU that is somebody else's by then.
-    if (!json_ && !variable("VSCODE_RESOLVING_ENVIRONMENT").empty()) return Output{};
+    if (!json_ && !command::variable("VSCODE_RESOLVING_ENVIRONMENT").empty()) return command::Output{};
     if (!process_) process_ = caller_;
     const auto owner = sys::process_owner(*process_);
     if (owner && *owner != ::geteuid() && ::geteuid() != 0)
       return fail(ErrorCode::failure, fmt::format("process {} is another user's", *process_));
-    return leave_keeper(environment, *process_, [&] { return take(environment); });
+    return supervise::leave_keeper(environment, *process_, [&] { return take(environment); });
   }
 
   // A shell whose eval gets nothing to do succeeds, and its job would run without a lease. Each of bash,
@@ -100,42 +105,42 @@ class Claim : public Command {
   }
 
  private:
-  std::string line_to_type(Environment& environment) const {
+  std::string line_to_type(command::Environment& environment) const {
     std::string words = "berth";
     for (const std::string_view word : environment.words()) words += " " + quoted(shell_, word);
     const std::string line =
-        shell_ == ShellKind::fish ? words + " | source" : fmt::format("eval \"$({})\"", words);
+        shell_ == supervise::ShellKind::fish ? words + " | source" : fmt::format("eval \"$({})\"", words);
     return fmt::format("the shell has to read what claim prints. Nothing is leased yet; type: {}", line);
   }
 
-  Result<Kept> take(Environment& environment) const {
-    BERTH_LET(auto place, find_place(inside_ ? leasing::InClaim::inside : leasing::InClaim::beside));
+  Result<supervise::Kept> take(command::Environment& environment) const {
+    BERTH_LET(auto place, command::find_place(inside_ ? leasing::InClaim::inside : leasing::InClaim::beside));
     BERTH_LET(const auto session, open_session_at(std::move(place), environment, lease_.request));
     leasing::TicketWords words{sys::process_command(*process_), lease_.note,
-                               render::request_in_words(lease_.request.request)};
+                               view::request_in_words(lease_.request.request)};
     words.kept = true;
     words.job = static_cast<std::uint32_t>(*process_);
-    if (!variable("BERTH_LEASE").empty()) BERTH_DO(add_own_leases(session.place(), words));
+    if (!command::variable("BERTH_LEASE").empty()) BERTH_DO(add_own_leases(session.place(), words));
     auto lease = take_lease(session, lease_, words);
     environment.end_probe();
     if (!lease) return std::unexpected(lease.error());
-    Output answer = answer_for(session.place(), *lease);
-    Kept kept{std::move(*lease), std::move(answer), process_};
+    command::Output answer = answer_for(session.place(), *lease);
+    supervise::Kept kept{std::move(*lease), std::move(answer), process_};
     if (!wish_.targets.empty()) kept.tell_others = teller(kept.lease);
-    kept.clears_variables = !json_ && shell_ != ShellKind::other && *process_ == caller_;
+    kept.clears_variables = !json_ && shell_ != supervise::ShellKind::other && *process_ == caller_;
     return kept;
   }
 
   // The keeper has neither the folder of the caller nor its error stream.
   std::function<void(NoticeEvent, const std::string&)> teller(const leasing::HeldLease& lease) const {
-    auto environment = own_environment();
-    if (const auto folder = current_folder())
-      environment.push_back(fmt::format("{}={}", kNotifyFolder, *folder));
-    environment.push_back(fmt::format("{}={}", kNotifyTerminal, *process_));
+    auto environment = command::own_environment();
+    if (const auto folder = jobs::current_folder())
+      environment.push_back(fmt::format("{}={}", jobs::kNotifyFolder, *folder));
+    environment.push_back(fmt::format("{}={}", jobs::kNotifyTerminal, *process_));
     std::string subject = fmt::format("lease {}", lease.short_name());
     if (!lease_.note.empty()) subject += fmt::format(" ({})", lease_.note);
     return [wish = wish_, environment, subject](NoticeEvent event, const std::string& words) {
-      send_notices(wish, {event, "", "", subject, words}, environment, nullptr);
+      jobs::send_notices(wish, {event, "", "", subject, words}, environment, nullptr);
     };
   }
 
@@ -149,26 +154,27 @@ class Claim : public Command {
     return {};
   }
 
-  Output answer_for(const leasing::Place& place, const leasing::HeldLease& lease) const {
+  command::Output answer_for(const leasing::Place& place, const leasing::HeldLease& lease) const {
     const JobMask mask = claim_environment(place, lease);
     const Ticket& ticket = lease.ticket();
-    Output answer;
-    answer.err = as_lines(leasing::notes_on(lease));
+    command::Output answer;
+    answer.err = command::as_lines(leasing::notes_on(lease));
     // The first lease may have ended while this one was waited for. Then nothing of it is put back.
     const Ticket* first = place.beside ? find_ticket(lease.world().ledger, place.beside->id) : nullptr;
     const bool is_beside = first != nullptr && first->phase == TicketPhase::granted;
     const bool has_lost_first = place.beside && !is_beside;
     const std::string words = got_in_words(is_beside ? first : nullptr, lease);
     if (json_) {
-      answer.out = render::claim_json({ticket, lease.devices(), mask.variables,
-                                       said_end_at_s(ticket, lease.world().facts.booted_at_s).value_or(0)});
-      if (is_beside) answer.err += as_lines({words});
+      answer.out = view::claim_json({ticket, lease.devices(), mask.variables,
+                                     said_end_at_s(ticket, lease.world().facts.booted_at_s).value_or(0)});
+      if (is_beside) answer.err += command::as_lines({words});
       return answer;
     }
     // In a script, or in ~/.bashrc of a shell without a terminal, a first claim has nothing to remark.
-    if (is_beside || ::isatty(STDERR_FILENO) == 1) answer.err += as_lines({words});
-    ClaimScript script{to_text(ticket.id),         lease.short_name(), {},
-                       place.ticket_of(ticket.id), ::getpid(),         std::string(kKeeperName)};
+    if (is_beside || ::isatty(STDERR_FILENO) == 1) answer.err += command::as_lines({words});
+    supervise::ClaimScript script{
+        to_text(ticket.id),         lease.short_name(), {},
+        place.ticket_of(ticket.id), ::getpid(),         std::string(supervise::kKeeperName)};
     const auto of_environment = [](const std::string& name) -> std::optional<std::string> {
       const char* value = std::getenv(name.c_str());
       return value == nullptr ? std::nullopt : std::optional<std::string>(value);
@@ -187,7 +193,7 @@ class Claim : public Command {
 
   // A claim beside this one has to know what the mask was before both.
   JobMask claim_environment(const leasing::Place& place, const leasing::HeldLease& lease) const {
-    JobMask mask = lease_environment(place, lease, lease_.request.uuids);
+    JobMask mask = supervise::lease_environment(place, lease, lease_.request.uuids);
     for (const auto& [name, value] : place.masks)
       mask.variables.insert(mask.variables.end() - 1, {std::string(leasing::kOuterMask) + name, value});
     return mask;
@@ -200,7 +206,8 @@ class Claim : public Command {
     const auto end_s = said_end_at_s(lease.ticket(), world.facts.booted_at_s);
     std::string text = fmt::format("{} now uses GPU {} (lease {})", who, lease.labels(), lease.short_name());
     if (end_s)
-      text += fmt::format(" until {}", render::clock_time(*end_s, Environment::style_of(STDERR_FILENO)));
+      text +=
+          fmt::format(" until {}", view::clock_time(*end_s, command::Environment::style_of(STDERR_FILENO)));
     if (first != nullptr)
       text += fmt::format("; you still hold GPU {} (lease {})",
                           device_labels(first->devices, world.facts.snapshot),
@@ -208,18 +215,18 @@ class Claim : public Command {
     return text;
   }
 
-  LeaseOptions lease_;
+  supervise::LeaseOptions lease_;
   NoticeWish wish_;
   std::optional<pid_t> process_;
   bool json_ = false;
   bool inside_ = false;
-  pid_t caller_ = 0;                    ///< who evaluates what is printed
-  ShellKind shell_ = ShellKind::other;  ///< of that process
+  pid_t caller_ = 0;                                          ///< who evaluates what is printed
+  supervise::ShellKind shell_ = supervise::ShellKind::other;  ///< of that process
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_claim() {
+std::unique_ptr<command::Command> make_claim() {
   return std::make_unique<Claim>();
 }
 

@@ -1,58 +1,66 @@
 #include <algorithm>
 #include <array>
 
-#include "berth/command/command.h"
+#include "berth/cli/commands.h"
+
+// Programs of a feature, which it starts itself.
+namespace berth::hosts {
+std::unique_ptr<command::Command> make_terminal_keeper();
+std::unique_ptr<command::Command> make_envoy();
+}  // namespace berth::hosts
+namespace berth::jobs {
+std::unique_ptr<command::Command> make_notify();
+std::unique_ptr<command::Command> make_task_run();
+std::unique_ptr<command::Command> make_job_runner();
+}  // namespace berth::jobs
+namespace berth::supervise {
+std::unique_ptr<command::Command> make_conduct();
+std::unique_ptr<command::Command> make_until_used();
+}  // namespace berth::supervise
 
 namespace berth::cli {
 
 // Each stands at the end of its command's file. They are declared here alone, so that a new command compiles
 // its own file and this one.
-std::unique_ptr<Command> make_list();
-std::unique_ptr<Command> make_top();
-std::unique_ptr<Command> make_queue();
-std::unique_ptr<Command> make_release();
-std::unique_ptr<Command> make_extend();
-std::unique_ptr<Command> make_cancel();
-std::unique_ptr<Command> make_verify();
-std::unique_ptr<Command> make_serve();
-std::unique_ptr<Command> make_store();
-std::unique_ptr<Command> make_usage();
-std::unique_ptr<Command> make_simulate();
-std::unique_ptr<Command> make_pick();
-std::unique_ptr<Command> make_why();
-std::unique_ptr<Command> make_run();
-std::unique_ptr<Command> make_submit();
-std::unique_ptr<Command> make_sbatch();
-std::unique_ptr<Command> make_each();
-std::unique_ptr<Command> make_jobs();
-std::unique_ptr<Command> make_log();
-std::unique_ptr<Command> make_wait();
-std::unique_ptr<Command> make_retry();
-std::unique_ptr<Command> make_forget();
-std::unique_ptr<Command> make_shell();
-std::unique_ptr<Command> make_claim();
-std::unique_ptr<Command> make_init();
-std::unique_ptr<Command> make_adopt();
-std::unique_ptr<Command> make_prolog();
-std::unique_ptr<Command> make_epilog();
-std::unique_ptr<Command> make_doctor();
-std::unique_ptr<Command> make_completion();
-std::unique_ptr<Command> make_version();
-std::unique_ptr<Command> make_help();
-std::unique_ptr<Command> make_probe();
-std::unique_ptr<Command> make_lease_helper();
-std::unique_ptr<Command> make_envoy();
-std::unique_ptr<Command> make_terminal_keeper();
-std::unique_ptr<Command> make_until_used();
-std::unique_ptr<Command> make_cuda_order();
-std::unique_ptr<Command> make_conduct();
-std::unique_ptr<Command> make_leases();
-std::unique_ptr<Command> make_job_runner();
-std::unique_ptr<Command> make_task_run();
-std::unique_ptr<Command> make_task_words();
-std::unique_ptr<Command> make_notify();
-std::unique_ptr<Command> make_manual();
-std::unique_ptr<Command> make_mcp();
+std::unique_ptr<command::Command> make_list();
+std::unique_ptr<command::Command> make_top();
+std::unique_ptr<command::Command> make_queue();
+std::unique_ptr<command::Command> make_release();
+std::unique_ptr<command::Command> make_extend();
+std::unique_ptr<command::Command> make_cancel();
+std::unique_ptr<command::Command> make_verify();
+std::unique_ptr<command::Command> make_serve();
+std::unique_ptr<command::Command> make_store();
+std::unique_ptr<command::Command> make_usage();
+std::unique_ptr<command::Command> make_simulate();
+std::unique_ptr<command::Command> make_pick();
+std::unique_ptr<command::Command> make_why();
+std::unique_ptr<command::Command> make_run();
+std::unique_ptr<command::Command> make_submit();
+std::unique_ptr<command::Command> make_sbatch();
+std::unique_ptr<command::Command> make_each();
+std::unique_ptr<command::Command> make_jobs();
+std::unique_ptr<command::Command> make_log();
+std::unique_ptr<command::Command> make_wait();
+std::unique_ptr<command::Command> make_retry();
+std::unique_ptr<command::Command> make_forget();
+std::unique_ptr<command::Command> make_shell();
+std::unique_ptr<command::Command> make_claim();
+std::unique_ptr<command::Command> make_init();
+std::unique_ptr<command::Command> make_adopt();
+std::unique_ptr<command::Command> make_prolog();
+std::unique_ptr<command::Command> make_epilog();
+std::unique_ptr<command::Command> make_doctor();
+std::unique_ptr<command::Command> make_completion();
+std::unique_ptr<command::Command> make_version();
+std::unique_ptr<command::Command> make_help();
+std::unique_ptr<command::Command> make_probe();
+std::unique_ptr<command::Command> make_lease_helper();
+std::unique_ptr<command::Command> make_cuda_order();
+std::unique_ptr<command::Command> make_leases();
+std::unique_ptr<command::Command> make_task_words();
+std::unique_ptr<command::Command> make_manual();
+std::unique_ptr<command::Command> make_mcp();
 
 namespace {
 
@@ -92,16 +100,16 @@ constexpr auto kRows = std::to_array<Row>({
     {"help", "", "explain a command", false, make_help},
     {"__probe", "", "", false, make_probe},
     {"__lease", "", "", true, make_lease_helper},
-    {"__until-used", "", "", false, make_until_used},
+    {"__until-used", "", "", false, supervise::make_until_used},
     {"__cuda-order", "", "", false, make_cuda_order},
-    {"__envoy", "", "", true, make_envoy},
-    {"__terminal", "", "", false, make_terminal_keeper},
-    {"__conduct", "", "", true, make_conduct},
+    {"__envoy", "", "", true, hosts::make_envoy},
+    {"__terminal", "", "", false, hosts::make_terminal_keeper},
+    {"__conduct", "", "", true, supervise::make_conduct},
     {"__leases", "", "", false, make_leases},
-    {"__jobs", "", "", false, make_job_runner},
-    {"__job", "", "", true, make_task_run},
+    {"__jobs", "", "", false, jobs::make_job_runner},
+    {"__job", "", "", true, jobs::make_task_run},
     {"__tasks", "", "", false, make_task_words},
-    {"__notify", "", "", false, make_notify},
+    {"__notify", "", "", false, jobs::make_notify},
     {"__manual", "", "", false, make_manual},
 });
 

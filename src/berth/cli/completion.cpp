@@ -3,8 +3,8 @@
 
 #include <array>
 
+#include "berth/cli/commands.h"
 #include "berth/cli/program.h"
-#include "berth/command/command.h"
 
 namespace berth::cli {
 namespace {
@@ -12,8 +12,8 @@ namespace {
 /// A command as completion sees it.
 struct Entry {
   Row row;
-  std::unique_ptr<Command> command;  // its syntax refers to it
-  Syntax syntax;
+  std::unique_ptr<command::Command> command;  // its syntax refers to it
+  command::Syntax syntax;
 };
 
 std::vector<Entry> entries() {
@@ -45,9 +45,9 @@ std::string joined(const std::vector<std::string_view>& words) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-std::string flags_of(const Syntax& syntax) {
+std::string flags_of(const command::Syntax& syntax) {
   std::string flags;
-  for (const Option& each : syntax.options) flags += fmt::format("--{} ", each.name);
+  for (const command::Option& each : syntax.options) flags += fmt::format("--{} ", each.name);
   return flags + "--help";
 }
 
@@ -68,7 +68,7 @@ std::string bash_script() {
                           entry.syntax.words_command);
     flags += fmt::format("    {}) words={}{} ;;\n", pattern,
                          quoted(flags_of(entry.syntax) + (words.empty() ? "" : " " + words)), asked);
-    for (const Option& each : entry.syntax.options) {
+    for (const command::Option& each : entry.syntax.options) {
       if (each.choices.empty()) continue;
       values +=
           fmt::format("    {}:--{}) words={} ;;\n", entry.row.name, each.name, quoted(joined(each.choices)));
@@ -122,7 +122,7 @@ std::string zsh_help(std::string_view text) {
   return result;
 }
 
-std::string zsh_option(const Option& each) {
+std::string zsh_option(const command::Option& each) {
   const std::string spec =
       fmt::format("--{}{}[{}]", each.name, each.value.empty() ? "" : "=", zsh_help(each.help));
   if (each.value.empty()) return quoted(spec);
@@ -138,7 +138,7 @@ std::string zsh_script() {
   for (const Entry& entry : entries()) {
     names += fmt::format("    {}\n", quoted(fmt::format("{}:{}", entry.row.name, entry.row.summary)));
     std::string arguments;
-    for (const Option& each : entry.syntax.options)
+    for (const command::Option& each : entry.syntax.options)
       arguments += fmt::format(" \\\n      {}", zsh_option(each));
     arguments += " \\\n      '--help[explain this command]'";
     if (!entry.syntax.words.empty())
@@ -189,7 +189,7 @@ std::string fish_script() {
                         quoted(entry.row.summary));
     const std::string when =
         fmt::format("'__fish_seen_subcommand_from {} {}'", entry.row.name, entry.row.alias);
-    for (const Option& each : entry.syntax.options) {
+    for (const command::Option& each : entry.syntax.options) {
       text += fmt::format(
           "complete -c berth -n {}{} -l {}{}{} -d {}\n", when,
           each.letter == 0 ? std::string() : fmt::format(" -s {}", each.letter), each.name,
@@ -217,18 +217,18 @@ struct Shell {
 };
 constexpr std::array<Shell, 3> kShells{{{"bash", bash_script}, {"zsh", zsh_script}, {"fish", fish_script}}};
 
-class Completion : public Command {
+class Completion : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "bash|zsh|fish";
     syntax.about = "For this shell at once: eval \"$(berth completion bash)\"";
     for (const Shell& shell : kShells) syntax.words.push_back(shell.name);
     return syntax;
   }
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
     for (const Shell& shell : kShells) {
-      if (words.size() == 1 && words.front() == shell.name) return Output{.out = shell.script()};
+      if (words.size() == 1 && words.front() == shell.name) return command::Output{.out = shell.script()};
     }
     return fail(ErrorCode::usage, "completion for which shell? bash, zsh or fish");
   }
@@ -236,7 +236,7 @@ class Completion : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_completion() {
+std::unique_ptr<command::Command> make_completion() {
   return std::make_unique<Completion>();
 }
 

@@ -8,13 +8,13 @@
 namespace berth::cli {
 namespace {
 
-class CudaOrder : public Command {
+class CudaOrder : public command::Command {
  public:
-  Syntax syntax() override { return {}; }
+  command::Syntax syntax() override { return {}; }
 
-  Result<Output> run(Environment&, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>&) override {
     BERTH_LET(const auto order, cuda_order());
-    Output output;
+    command::Output output;
     for (const std::string& uuid : order) output.out += uuid + "\n";
     return output;
   }
@@ -22,7 +22,7 @@ class CudaOrder : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_cuda_order() {
+std::unique_ptr<command::Command> make_cuda_order() {
   return std::make_unique<CudaOrder>();
 }
 

@@ -31,8 +31,8 @@
 namespace berth::cli {
 namespace {
 
-using render::Finding;
-using render::Level;
+using view::Finding;
+using view::Level;
 using Findings = std::vector<Finding>;
 
 /// "GPU 1", "GPUs 1, 4, 7".
@@ -71,7 +71,7 @@ void check_driver(const Result<Snapshot>& read, Findings& findings) {
   const Snapshot& snapshot = *read;
   std::string found = fmt::format("{} answers by {}, with {}",
                                   snapshot.driver_version.empty() ? "the driver" : snapshot.driver_version,
-                                  snapshot.source, render::counted(snapshot.devices.size(), "device"));
+                                  snapshot.source, view::counted(snapshot.devices.size(), "device"));
   if (snapshot.stale_reason) {
     findings.push_back({Level::fail, "driver", *snapshot.stale_reason,
                         fmt::format("`dmesg | grep -i {}` shows what the driver reported; often only a "
@@ -89,7 +89,7 @@ void check_driver(const Result<Snapshot>& read, Findings& findings) {
 
 /// The library and the kernel module come apart when a driver is upgraded under a running machine.
 void check_versions(const Result<Snapshot>& read, Findings& findings) {
-  if (!read || !variable("BERTH_SIM").empty() || read->driver_version.empty()) return;
+  if (!read || !command::variable("BERTH_SIM").empty() || read->driver_version.empty()) return;
   const Vendor vendor = vendor_of_first(*read);
   if (!vendor.one_version) return;
   const auto module = sys::read_whole(fmt::format("/sys/module/{}/version", vendor.module));
@@ -188,7 +188,7 @@ void check_numbering(const Snapshot& snapshot, Findings& findings) {
   for (const Mask& mask : resolve_masks(variables, snapshot)) {
     findings.push_back({mask.notes.empty() ? Level::pass : Level::warn, "mask",
                         fmt::format("{}={} leaves {}{}{}", vendor_named(mask.vendor).mask_variable, mask.text,
-                                    render::counted(mask.uuids.size(), "device"),
+                                    view::counted(mask.uuids.size(), "device"),
                                     mask.notes.empty() ? "" : "; ", fmt::join(mask.notes, "; ")),
                         mask.notes.empty() ? "" : "correct it, unset it, or use --mask ignore"});
   }
@@ -223,7 +223,7 @@ std::vector<std::string> names_in_dev(const Vendor& vendor) {
 
 /// The files that a job opens. Not of a simulated machine, which has none.
 void check_permissions(std::span<const Vendor> here, Findings& findings) {
-  if (!variable("BERTH_SIM").empty()) return;
+  if (!command::variable("BERTH_SIM").empty()) return;
   std::vector<std::string> shut;
   std::size_t seen = 0;
   for (const Vendor& vendor : here) {
@@ -397,36 +397,36 @@ void check_site_files(const Result<Snapshot>& read, Findings& findings) {
 }
 
 void check_logout(Findings& findings) {
-  if (const auto warning = logout_warning())
+  if (const auto warning = jobs::logout_warning())
     findings.push_back({Level::warn, "jobs", warning->what, warning->advice});
 }
 
-class Doctor : public Command {
+class Doctor : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.about =
         "Looks at everything that leases and readings depend on, and says how to mend what is wrong. Changes "
         "nothing. "
         "The status is 0 unless something FAILs.";
     syntax.options.push_back(
-        {"Options", 0, "json", "", "as JSON (docs/schema/doctor.json)", {}, raise_flag(json_)});
-    syntax.options.push_back(source_option(kind_));
+        {"Options", 0, "json", "", "as JSON (docs/schema/doctor.json)", {}, command::raise_flag(json_)});
+    syntax.options.push_back(command::source_option(kind_));
     return syntax;
   }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     const Findings findings = examine(environment);
     const bool failed =
         std::ranges::any_of(findings, [](const Finding& each) { return each.level == Level::fail; });
-    return Output{
-        .out = json_ ? render::doctor_json(findings)
-                     : render::doctor_report(findings, "leases or readings are", Environment::style_of(1)),
-        .status = failed ? 1 : 0};
+    return command::Output{.out = json_ ? view::doctor_json(findings)
+                                        : view::doctor_report(findings, "leases or readings are",
+                                                              command::Environment::style_of(1)),
+                           .status = failed ? 1 : 0};
   }
 
  private:
-  Findings examine(Environment& environment) const {
+  Findings examine(command::Environment& environment) const {
     Findings findings;
     const auto source = environment.source(kind_);
     const Result<Snapshot> read =
@@ -458,7 +458,7 @@ class Doctor : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_doctor() {
+std::unique_ptr<command::Command> make_doctor() {
   return std::make_unique<Doctor>();
 }
 

@@ -80,11 +80,11 @@ std::string whole_path(const std::string& name) {
 /// What earlier calls for the same file have left.
 struct Earlier {
   std::map<std::string, unsigned, std::less<>> done;  ///< commands, and how often each has ended well
-  std::optional<NumberedJob> alive{};                 ///< one that is not over
+  std::optional<jobs::NumberedJob> alive{};           ///< one that is not over
   std::string text_of_alive;
 };
 
-Result<Earlier> earlier_of(const store::JobSpool& spool, const Job& job) {
+Result<Earlier> earlier_of(const jobs::JobSpool& spool, const Job& job) {
   Earlier earlier;
   BERTH_LET(const auto numbers, spool.numbers());
   for (const std::uint64_t number : numbers) {
@@ -98,7 +98,7 @@ Result<Earlier> earlier_of(const store::JobSpool& spool, const Job& job) {
       if (counts_of({&(*standings)[i], 1}).done == 1) ++earlier.done[std::string(line_of(*text, lines[i]))];
     }
     if (std::ranges::all_of(*standings, is_over)) continue;
-    earlier.alive = NumberedJob{number, **other};
+    earlier.alive = jobs::NumberedJob{number, **other};
     earlier.text_of_alive = *text;
   }
   return earlier;
@@ -128,19 +128,24 @@ class Asked {
   sigset_t set_{};
 };
 
-class Each : public Command {
+class Each : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "[FILE]";
     syntax.about = kEachAbout;
-    syntax.options.push_back(
-        {kJobGroup, 0, "again", "", "also run lines that have ended well before", {}, raise_flag(again_)});
+    syntax.options.push_back({jobs::kJobGroup,
+                              0,
+                              "again",
+                              "",
+                              "also run lines that have ended well before",
+                              {},
+                              command::raise_flag(again_)});
     add_task_options(syntax, submission_, submission_.job.request);
     return syntax;
   }
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
     if (words.size() > 1) return fail(ErrorCode::usage, "one file at a time");
     const std::string name = words.empty() ? std::string(kInput) : words.front();
     BERTH_LET(const std::string text, text_of_file(name));
@@ -148,11 +153,11 @@ class Each : public Command {
     Job& job = submission_.job;
     job.lines_of = whole_path(name);
     job.words = {"sh", "-c"};
-    BERTH_LET(job.folder, current_folder());
+    BERTH_LET(job.folder, jobs::current_folder());
     std::vector<unsigned> lines = command_lines(text);
     if (lines.empty())
       return fail(ErrorCode::usage, fmt::format("there is no command in {}", printable(name)));
-    BERTH_LET(auto spool, make_spool());
+    BERTH_LET(auto spool, jobs::make_spool());
     // Held from this look until the job is stored: of two calls at the same moment, the second finds the job
     // of the first.
     BERTH_LET(auto numbers, spool.hold_numbers());
@@ -165,25 +170,26 @@ class Each : public Command {
                         "and `berth cancel {0}` ends them",
                         earlier.alive->number, printable(name)));
       numbers.close();
-      tell(fmt::format("job {} of an earlier call goes on", earlier.alive->number));
+      command::tell(fmt::format("job {} of an earlier call goes on", earlier.alive->number));
       return watch(spool, *earlier.alive, text, lines.size());
     }
     const std::size_t all = lines.size();
     if (!again_) leave_out(lines, text, std::move(earlier.done));
     if (lines.empty()) {
-      tell(fmt::format("all {} commands have ended with status 0 before; --again runs them again", all));
-      return Output{};
+      command::tell(
+          fmt::format("all {} commands have ended with status 0 before; --again runs them again", all));
+      return command::Output{};
     }
     job.array = indices_to_text(lines);
     BERTH_DO(check_array(job));
     BERTH_DO(can_have_runner(spool));
-    BERTH_LET(const std::uint64_t number, add_job(spool, numbers, job, text, environment_of_job(job)));
+    BERTH_LET(const std::uint64_t number, add_job(spool, numbers, job, text, jobs::environment_of_job(job)));
     numbers.close();
     BERTH_DO(ensure_runner(spool, {number, {}}));
-    tell(lines.size() == all
-             ? fmt::format("job {}: {} commands", number, all)
-             : fmt::format("job {}: {} of {} commands; the others have ended with status 0 before", number,
-                           lines.size(), all));
+    command::tell(lines.size() == all
+                      ? fmt::format("job {}: {} commands", number, all)
+                      : fmt::format("job {}: {} of {} commands; the others have ended with status 0 before",
+                                    number, lines.size(), all));
     return watch(spool, {number, job}, text, all);
   }
 
@@ -198,10 +204,10 @@ class Each : public Command {
     });
   }
 
-  static Result<Output> watch(const store::JobSpool& spool, const NumberedJob& job, std::string_view text,
-                              std::size_t all) {
+  static Result<command::Output> watch(const jobs::JobSpool& spool, const jobs::NumberedJob& job,
+                                       std::string_view text, std::size_t all) {
     const std::vector<TaskId> tasks = job.tasks();
-    Progress progress(all, all - tasks.size());
+    jobs::Progress progress(all, all - tasks.size());
     std::vector<TaskStanding> standings;
     int signal = 0;
     for (const Asked asked; signal == 0; signal = asked.wait()) {
@@ -223,30 +229,32 @@ class Each : public Command {
     sys::end_like({0, signal});
   }
 
-  static void cancel(const store::JobSpool& spool, const NumberedJob& job) {
-    tell(fmt::format("ending job {}; the same command goes on where this one ends", job.number));
-    const auto patience = kTimeForOwnRest + time_grace_here() + kDiesWithin;
-    if (const auto cancelled = cancel_job(spool, job, patience); !cancelled) tell(cancelled.error().message);
+  static void cancel(const jobs::JobSpool& spool, const jobs::NumberedJob& job) {
+    command::tell(fmt::format("ending job {}; the same command goes on where this one ends", job.number));
+    const auto patience = kTimeForOwnRest + jobs::time_grace_here() + kDiesWithin;
+    if (const auto cancelled = cancel_job(spool, job, patience); !cancelled)
+      command::tell(cancelled.error().message);
   }
 
-  static Output outcome(const NumberedJob& job, const TaskCounts& counts, Progress& progress) {
+  static command::Output outcome(const jobs::NumberedJob& job, const TaskCounts& counts,
+                                 jobs::Progress& progress) {
     progress.end();
     const std::size_t bad = counts.failed + counts.cancelled + counts.interrupted;
-    if (bad == 0) return Output{};
-    return Output{
-        .err = as_lines({fmt::format("{} of {} commands did not end with status 0 (`berth jobs {}`); the "
-                                     "same command runs them again",
-                                     bad, bad + counts.done, job.number)}),
-        .status = 1};
+    if (bad == 0) return command::Output{};
+    return command::Output{.err = command::as_lines({fmt::format(
+                               "{} of {} commands did not end with status 0 (`berth jobs {}`); the "
+                               "same command runs them again",
+                               bad, bad + counts.done, job.number)}),
+                           .status = 1};
   }
 
-  Submission submission_;
+  jobs::Submission submission_;
   bool again_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_each() {
+std::unique_ptr<command::Command> make_each() {
   return std::make_unique<Each>();
 }
 

@@ -35,7 +35,7 @@ constexpr std::string_view kExtendAbout =
     "this shell is in.";
 
 // The limits are of the user who has the lease: root may go beyond them.
-std::optional<Limit> longest_for_caller(const NamedLease& lease, const SitePolicy& policy) {
+std::optional<Limit> longest_for_caller(const command::NamedLease& lease, const SitePolicy& policy) {
   leasing::LookOptions options;
   options.policy = policy;
   if (!lease.place.within && ::geteuid() == lease.ticket.uid) options.asker = leasing::asker_here();
@@ -65,7 +65,8 @@ Result<void> delays_nobody(const leasing::Session& session, const Ticket& lease,
   const auto world = session.look(Request{});
   session.source().close();
   if (!world) {
-    tell(fmt::format("whether somebody would start later cannot be said: {}", world.error().message));
+    command::tell(
+        fmt::format("whether somebody would start later cannot be said: {}", world.error().message));
     return {};
   }
   const auto delayed =
@@ -76,30 +77,31 @@ Result<void> delays_nobody(const leasing::Session& session, const Ticket& lease,
               fmt::format("{} waits and is to start about {}, and more time would delay that: the lease {} "
                           "ends at its time. Save your work before, and ask for GPUs again",
                           waiter == nullptr ? "somebody" : name_of(*waiter),
-                          render::clock_time(world->facts.booted_at_s + delayed->start_s,
-                                             Environment::style_of(STDERR_FILENO)),
+                          view::clock_time(world->facts.booted_at_s + delayed->start_s,
+                                           command::Environment::style_of(STDERR_FILENO)),
                           short_name(world->ledger, lease.id)));
 }
 
-class Extend : public Command {
+class Extend : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "[ID] TIME";
     syntax.words_command = "__leases mine";
     syntax.about = kExtendAbout;
     options_.mask = MaskUse::ignore;
-    syntax.options.push_back(source_option(options_.source));
+    syntax.options.push_back(command::source_option(options_.source));
     return syntax;
   }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment,
+                              const std::vector<std::string>& words) override {
     if (words.empty() || words.size() > 2)
       return fail(ErrorCode::usage, "extend which lease by how long? berth extend [ID] TIME");
     BERTH_LET(const auto more_s, seconds_from_text(words.back()));
     BERTH_DO(check_time(more_s));
     BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
-    BERTH_LET(auto lease, find_named_lease({words.begin(), words.end() - 1}));
+    BERTH_LET(auto lease, command::find_named_lease({words.begin(), words.end() - 1}));
     if (::geteuid() != 0 && ::geteuid() != lease.ticket.uid)
       return fail(ErrorCode::failure,
                   fmt::format("the lease {} is of {}: only its owner and root may extend it", lease.name,
@@ -116,17 +118,18 @@ class Extend : public Command {
       return longer;
     }));
     const auto end_s = said_end_at_s(extended, sys::booted_at_s());
-    return Output{.out = fmt::format("the lease {} now ends at {}\n", lease.name,
-                                     render::clock_time(end_s.value_or(0), Environment::style_of(1)))};
+    return command::Output{
+        .out = fmt::format("the lease {} now ends at {}\n", lease.name,
+                           view::clock_time(end_s.value_or(0), command::Environment::style_of(1)))};
   }
 
  private:
-  RequestOptions options_;
+  command::RequestOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_extend() {
+std::unique_ptr<command::Command> make_extend() {
   return std::make_unique<Extend>();
 }
 

@@ -18,33 +18,38 @@ constexpr std::string_view kInitAbout =
     "/tmp/berth, which serves a machine without /run/berth, it makes nothing, because users of "
     "/run/berth would not see these leases.";
 
-class Init : public Command {
+class Init : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.about = kInitAbout;
-    syntax.options.push_back(
-        {"Options", 0, "root", "DIR", "in the file system below DIR: an image", {}, store_text(root_)});
+    syntax.options.push_back({"Options",
+                              0,
+                              "root",
+                              "DIR",
+                              "in the file system below DIR: an image",
+                              {},
+                              command::store_text(root_)});
     syntax.options.push_back({"Options",
                               0,
                               "force",
                               "",
                               "also while /tmp/berth is in use: GPUs leased there can be granted again",
                               {},
-                              raise_flag(force_)});
-    syntax.options.push_back(source_option(source_));
+                              command::raise_flag(force_)});
+    syntax.options.push_back(command::source_option(source_));
     return syntax;
   }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     if (::geteuid() != 0)
       return fail(ErrorCode::usage, "init makes files that belong to root: sudo berth init");
-    if (root_.empty() && !variable("BERTH_SIM").empty())
+    if (root_.empty() && !command::variable("BERTH_SIM").empty())
       return fail(
           ErrorCode::usage,
           "init would change this machine and not the simulated one: add --root DIR, or leave out --sim");
     while (root_.ends_with('/')) root_.pop_back();
-    Output output;
+    command::Output output;
     const std::vector<std::string> uuids = devices(environment, output);
     BERTH_LET(const auto site, store::make_site_directory(root_, uuids, force_));
     for (const std::string& sentence : site.done) output.out += printable(sentence) + "\n";
@@ -55,7 +60,7 @@ class Init : public Command {
   }
 
  private:
-  std::vector<std::string> devices(Environment& environment, Output& output) const {
+  std::vector<std::string> devices(command::Environment& environment, command::Output& output) const {
     const auto source = environment.source(source_);
     const auto snapshot = source ? (*source)->read(ReadingKind::mig) : std::unexpected(source.error());
     std::vector<std::string> uuids;
@@ -80,7 +85,7 @@ class Init : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_init() {
+std::unique_ptr<command::Command> make_init() {
   return std::make_unique<Init>();
 }
 

@@ -56,15 +56,15 @@ constexpr std::string_view kForgetAbout = "Removes jobs that are over, with all 
 
 constexpr std::string_view kWordsOfJobs = "__tasks";
 
-render::JobsOfHosts look_at_jobs(const std::vector<LabHost>& hosts,
-                                 const std::vector<std::string>& states = {}) {
-  render::JobsOfHosts jobs;
+view::JobsOfHosts look_at_jobs(const std::vector<LabHost>& hosts,
+                               const std::vector<std::string>& states = {}) {
+  view::JobsOfHosts jobs;
   std::vector<std::string> question{"jobs", "--json"};
-  std::ranges::move(state_arguments(states), std::back_inserter(question));
-  const auto documents = documents_of(hosts, question);
+  std::ranges::move(jobs::state_arguments(states), std::back_inserter(question));
+  const auto documents = hosts::documents_of(hosts, question);
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    auto told = documents[i] ? render::jobs_from_json(*documents[i], hosts[i].name)
-                             : Result<std::vector<render::ToldTask>>(std::unexpected(documents[i].error()));
+    auto told = documents[i] ? view::jobs_from_json(*documents[i], hosts[i].name)
+                             : Result<std::vector<view::ToldTask>>(std::unexpected(documents[i].error()));
     if (told)
       std::ranges::move(*told, std::back_inserter(jobs.tasks));
     else
@@ -73,76 +73,76 @@ render::JobsOfHosts look_at_jobs(const std::vector<LabHost>& hosts,
   return jobs;
 }
 
-class JobList : public Command {
+class JobList : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "[JOB...]";
     syntax.words_command = kWordsOfJobs;
     syntax.about = kJobsAbout;
     add_watch_options(syntax, watch_, "as JSON (docs/schema/jobs.json)");
-    syntax.options.push_back(state_option(states_));
+    syntax.options.push_back(jobs::state_option(states_));
     add_anywhere_options(syntax, anywhere_, "your jobs on all hosts of the lab, each asked through ssh");
     return syntax;
   }
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
     BERTH_DO(settle(anywhere_));
     if (anywhere_.anywhere) return jobs_of_hosts(words);
-    BERTH_LET(const auto spool, open_spool());
+    BERTH_LET(const auto spool, jobs::open_spool());
     // A program reads all of it each time.
     reads_all_ = words.empty() && states_.empty() && !watch_.json && ::isatty(STDOUT_FILENO) == 1;
     told_s_ = reads_all_ ? last_told_s(spool) : 0;
-    return show(watch_, [&](render::Layout layout) { return look(spool, words, layout); });
+    return show(watch_, [&](view::Layout layout) { return look(spool, words, layout); });
   }
 
  private:
-  Result<Output> jobs_of_hosts(const std::vector<std::string>& words) const {
+  Result<command::Output> jobs_of_hosts(const std::vector<std::string>& words) const {
     if (!words.empty())
       return fail(
           ErrorCode::usage,
           fmt::format("--anywhere shows the jobs of all hosts, and a number is that of a job on one of "
                       "them: ssh HOST berth jobs {}",
                       words.front()));
-    BERTH_LET(const auto meant, hosts_meant(anywhere_));
-    return show(watch_, [&](render::Layout layout) -> Result<Output> {
-      const render::JobsOfHosts jobs = look_at_jobs(meant, states_);
-      if (watch_.json) return Output{.out = render::jobs_json(jobs, layout)};
-      const render::Style style = Environment::style_of(1);
-      return Output{.out = states_.empty() ? render::jobs_table(jobs, style)
-                                           : render::jobs_table(jobs, style, none_is_so())};
+    BERTH_LET(const auto meant, hosts::hosts_meant(anywhere_));
+    return show(watch_, [&](view::Layout layout) -> Result<command::Output> {
+      const view::JobsOfHosts jobs = look_at_jobs(meant, states_);
+      if (watch_.json) return command::Output{.out = view::jobs_json(jobs, layout)};
+      const view::Style style = command::Environment::style_of(1);
+      return command::Output{.out = states_.empty() ? view::jobs_table(jobs, style)
+                                                    : view::jobs_table(jobs, style, none_is_so())};
     });
   }
 
-  Result<Output> look(const store::JobSpool& spool, const std::vector<std::string>& words,
-                      render::Layout layout) {
-    Output output;
+  Result<command::Output> look(const jobs::JobSpool& spool, const std::vector<std::string>& words,
+                               view::Layout layout) {
+    command::Output output;
     // An array is a line where all jobs are shown, and a line a task where it is asked for.
     BERTH_LET(auto tasks, words.empty() && states_.empty() ? all_told(spool, output.err)
                                                            : told(spool, words, output.err));
     // One whose runner was killed has waited for this.
-    const auto waits = [](const render::ToldTask& task) { return task.standing.phase == TaskPhase::waiting; };
+    const auto waits = [](const view::ToldTask& task) { return task.standing.phase == TaskPhase::waiting; };
     if (const auto found = std::ranges::find_if(tasks, waits); found != tasks.end()) {
       BERTH_LET(const bool there, spool.has_runner());
       if (const auto started = there ? Result<void>() : ensure_runner(spool, found->id); !started)
-        output.err += as_lines({started.error().message});
+        output.err += command::as_lines({started.error().message});
     }
-    keep_states(tasks, states_);
+    jobs::keep_states(tasks, states_);
     if (watch_.json) {
-      output.out = render::jobs_json(tasks, layout);
+      output.out = view::jobs_json(tasks, layout);
       return output;
     }
-    say_behind_whom(tasks);
-    const render::Style style = Environment::style_of(1);
-    output.out = states_.empty() ? render::jobs_table(tasks, style, render::kNoJobs, told_s_)
-                                 : render::jobs_table(tasks, style, none_is_so());
+    jobs::say_behind_whom(tasks);
+    const view::Style style = command::Environment::style_of(1);
+    output.out = states_.empty() ? view::jobs_table(tasks, style, view::kNoJobs, told_s_)
+                                 : view::jobs_table(tasks, style, none_is_so());
     if (reads_all_) note_told(spool);
     return output;
   }
 
-  static Result<std::vector<render::ToldTask>> told(const store::JobSpool& spool,
-                                                    const std::vector<std::string>& words,
-                                                    std::string& errors) {
+  static Result<std::vector<view::ToldTask>> told(const jobs::JobSpool& spool,
+                                                  const std::vector<std::string>& words,
+                                                  std::string& errors) {
     BERTH_LET(auto jobs, words.empty() ? all_jobs(spool, errors) : named_jobs(spool, words));
     return told_tasks(spool, std::move(jobs), errors);
   }
@@ -151,9 +151,9 @@ class JobList : public Command {
     return fmt::format("no job of yours is {}\n", fmt::join(states_, " or "));
   }
 
-  WatchOptions watch_;
+  command::WatchOptions watch_;
   std::vector<std::string> states_;
-  AnywhereOptions anywhere_;
+  command::AnywhereOptions anywhere_;
   bool reads_all_ = false;   ///< somebody reads the table of all jobs
   std::int64_t told_s_ = 0;  ///< when somebody did so before
 };
@@ -167,17 +167,17 @@ std::string told_hosts(const std::vector<LabHost>& hosts) {
 /// The one of these hosts that has a job of this number. Error: none has, or several have.
 Result<LabHost> host_of_job(const std::vector<LabHost>& hosts, TaskId id) {
   if (hosts.size() == 1) return hosts.front();
-  const render::JobsOfHosts jobs = look_at_jobs(hosts);
+  const view::JobsOfHosts jobs = look_at_jobs(hosts);
   std::vector<LabHost> having;
   for (const LabHost& host : hosts) {
-    if (std::ranges::any_of(jobs.tasks, [&](const render::ToldTask& task) {
+    if (std::ranges::any_of(jobs.tasks, [&](const view::ToldTask& task) {
           return task.host == host.name && task.id.job == id.job;
         }))
       having.push_back(host);
   }
   if (having.size() == 1 && jobs.missing.empty()) return having.front();
   std::string silent;
-  for (const render::UntoldHost& each : jobs.missing)
+  for (const view::UntoldHost& each : jobs.missing)
     silent += fmt::format("\n{}: {}", printable(each.host), printable(each.reason));
   if (having.empty())
     return fail(ErrorCode::failure,
@@ -192,28 +192,28 @@ Result<LabHost> host_of_job(const std::vector<LabHost>& hosts, TaskId id) {
 }
 
 /// What does something with jobs that are named on its command line.
-class OnJobs : public Command {
+class OnJobs : public command::Command {
  public:
   /// `question`: what is asked where none is named.
   OnJobs(std::string_view about, std::string_view question) : about_(about), question_(question) {}
 
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "JOB...";
     syntax.words_command = kWordsOfJobs;
     syntax.about = about_;
     return syntax;
   }
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
     if (words.empty()) return fail(ErrorCode::usage, fmt::format("{} `berth jobs` has them", question_));
-    BERTH_LET(auto spool, open_spool());
+    BERTH_LET(auto spool, jobs::open_spool());
     BERTH_LET(const auto jobs, named_jobs(spool, words));
     return act(spool, jobs);
   }
 
  private:
-  virtual Result<Output> act(store::JobSpool& spool, const std::vector<NumberedJob>& jobs) = 0;
+  virtual Result<command::Output> act(jobs::JobSpool& spool, const std::vector<jobs::NumberedJob>& jobs) = 0;
 
   std::string_view about_;
   std::string_view question_;
@@ -223,29 +223,30 @@ class JobLog : public OnJobs {
  public:
   JobLog() : OnJobs(kLogAbout, "the log of which job?") {}
 
-  Syntax syntax() override {
-    Syntax syntax = OnJobs::syntax();
+  command::Syntax syntax() override {
+    command::Syntax syntax = OnJobs::syntax();
     syntax.arguments = "JOB";
     syntax.options.push_back(
-        {"Options", 'f', "follow", "", "go on until the job is over", {}, raise_flag(follow_)});
+        {"Options", 'f', "follow", "", "go on until the job is over", {}, command::raise_flag(follow_)});
     add_anywhere_options(syntax, anywhere_, "of a job that was submitted on another host, through ssh");
     return syntax;
   }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment,
+                              const std::vector<std::string>& words) override {
     BERTH_DO(settle(anywhere_));
     if (!anywhere_.anywhere) return OnJobs::run(environment, words);
     const auto id = words.size() == 1 ? task_id_from_text(words.front()) : std::nullopt;
     if (!id)
       return fail(ErrorCode::usage, "with --anywhere: the number of one job; `berth jobs --anywhere` has it");
-    BERTH_LET(const auto hosts, hosts_meant(anywhere_));
+    BERTH_LET(const auto hosts, hosts::hosts_meant(anywhere_));
     BERTH_LET(const auto host, host_of_job(hosts, *id));
     return std::unexpected(
-        become_call_there(host, fmt::format("log{} {}", follow_ ? " --follow" : "", to_text(*id))));
+        hosts::become_call_there(host, fmt::format("log{} {}", follow_ ? " --follow" : "", to_text(*id))));
   }
 
  private:
-  Result<Output> act(store::JobSpool& spool, const std::vector<NumberedJob>& jobs) override {
+  Result<command::Output> act(jobs::JobSpool& spool, const std::vector<jobs::NumberedJob>& jobs) override {
     if (jobs.size() != 1) return fail(ErrorCode::usage, "the log of one job at a time");
     const std::vector<TaskId> tasks = jobs.front().tasks();
     if (follow_ && tasks.size() > 1)
@@ -253,17 +254,18 @@ class JobLog : public OnJobs {
                                                 to_text(tasks.front())));
     const auto has_log = [&](TaskId id) { return ::access(spool.output_path(id).c_str(), F_OK) == 0; };
     if (tasks.size() > 1 && std::ranges::none_of(tasks, has_log))
-      tell(fmt::format("no task of job {0} has begun, so there is no log yet; berth jobs {0} shows them",
-                       jobs.front().number));
+      command::tell(
+          fmt::format("no task of job {0} has begun, so there is no log yet; berth jobs {0} shows them",
+                      jobs.front().number));
     for (const TaskId id : tasks) {
       if (tasks.size() > 1 && !has_log(id)) continue;
-      if (tasks.size() > 1) BERTH_DO(write_log(fmt::format("==> {} <==\n", to_text(id))));
+      if (tasks.size() > 1) BERTH_DO(command::write_log(fmt::format("==> {} <==\n", to_text(id))));
       BERTH_DO(print(spool, id));
     }
-    return Output{};
+    return command::Output{};
   }
 
-  Result<void> print(const store::JobSpool& spool, TaskId id) const {
+  Result<void> print(const jobs::JobSpool& spool, TaskId id) const {
     const std::string path = spool.output_path(id);
     sys::Descriptor file;
     for (;;) {
@@ -274,10 +276,10 @@ class JobLog : public OnJobs {
       if (!file && errno != ENOENT) return sys::fail_errno("opening " + path);
       if (file) BERTH_DO(copy(file.get()));
       if (follow_ && !is_over(standing)) {
-        sleep_a_moment();
+        jobs::sleep_a_moment();
         continue;
       }
-      if (standing.starts == 0) tell(never_began(id, standing));
+      if (standing.starts == 0) command::tell(never_began(id, standing));
       return {};
     }
   }
@@ -286,10 +288,10 @@ class JobLog : public OnJobs {
     const std::string why = standing.reason.empty() ? "" : ": " + printable(standing.reason);
     if (is_over(standing))
       return fmt::format("job {} was {} before it began, so it has no log{}", to_text(id),
-                         render::standing_word(standing), why);
+                         view::standing_word(standing), why);
     return fmt::format(
         "job {0} has not begun, so it has no log yet: it is {1}{2}; berth log -f {0} waits for it",
-        to_text(id), render::standing_word(standing), why);
+        to_text(id), view::standing_word(standing), why);
   }
 
   static Result<void> copy(int file) {
@@ -300,7 +302,7 @@ class JobLog : public OnJobs {
       const ssize_t got = ::read(file, buffer.data(), whole);
       if (got < 0) return sys::fail_errno("reading what the job has printed");
       if (got == 0) return {};
-      BERTH_DO(write_log(std::string_view(buffer.data(), static_cast<std::size_t>(got))));
+      BERTH_DO(command::write_log(std::string_view(buffer.data(), static_cast<std::size_t>(got))));
     }
   }
 
@@ -316,7 +318,7 @@ class JobLog : public OnJobs {
   }
 
   bool follow_ = false;
-  AnywhereOptions anywhere_;
+  command::AnywhereOptions anywhere_;
 };
 
 class JobWait : public OnJobs {
@@ -324,9 +326,9 @@ class JobWait : public OnJobs {
   JobWait() : OnJobs(kWaitAbout, "wait for which job?") {}
 
  private:
-  Result<Output> act(store::JobSpool& spool, const std::vector<NumberedJob>& jobs) override {
-    BERTH_LET(auto end, wait_for_jobs(spool, jobs));
-    return Output{.err = std::move(end.told), .status = end.status};
+  Result<command::Output> act(jobs::JobSpool& spool, const std::vector<jobs::NumberedJob>& jobs) override {
+    BERTH_LET(auto end, jobs::wait_for_jobs(spool, jobs));
+    return command::Output{.err = std::move(end.told), .status = end.status};
   }
 };
 
@@ -335,8 +337,8 @@ class Retry : public OnJobs {
   Retry() : OnJobs(kRetryAbout, "run which job again?") {}
 
  private:
-  Result<Output> act(store::JobSpool& spool, const std::vector<NumberedJob>& jobs) override {
-    for (const NumberedJob& job : jobs) {
+  Result<command::Output> act(jobs::JobSpool& spool, const std::vector<jobs::NumberedJob>& jobs) override {
+    for (const jobs::NumberedJob& job : jobs) {
       BERTH_LET(const std::size_t count, retry_job(spool, job));
       if (count == 0)
         return fail(ErrorCode::failure,
@@ -344,11 +346,11 @@ class Retry : public OnJobs {
                                 to_text(TaskId{job.number, job.index})));
       BERTH_DO(ensure_runner(spool, {job.number, {}}));
     }
-    return Output{};
+    return command::Output{};
   }
 };
 
-Result<void> check_nothing_is_left(const store::JobSpool& spool, const NumberedJob& job,
+Result<void> check_nothing_is_left(const jobs::JobSpool& spool, const jobs::NumberedJob& job,
                                    const std::vector<TaskStanding>& standings) {
   const std::vector<TaskId> tasks = job.tasks();
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -356,7 +358,7 @@ Result<void> check_nothing_is_left(const store::JobSpool& spool, const NumberedJ
     const std::vector<pid_t> left = spool.left_of(tasks[i], standings[i]);
     if (!left.empty())
       return fail(ErrorCode::failure, fmt::format("job {} {}", to_text(tasks[i]),
-                                                  render::left_in_words(tasks[i], leasing::in_words(left))));
+                                                  view::left_in_words(tasks[i], leasing::in_words(left))));
   }
   return {};
 }
@@ -366,31 +368,31 @@ class Forget : public OnJobs {
   Forget() : OnJobs(kForgetAbout, "forget which job?") {}
 
  private:
-  Result<Output> act(store::JobSpool& spool, const std::vector<NumberedJob>& jobs) override {
-    for (const NumberedJob& job : jobs) {
+  Result<command::Output> act(jobs::JobSpool& spool, const std::vector<jobs::NumberedJob>& jobs) override {
+    for (const jobs::NumberedJob& job : jobs) {
       if (job.index)
         return fail(ErrorCode::usage, fmt::format("forget all of it: berth forget {}", job.number));
       BERTH_LET(const auto standings, standings_of(spool, job));
       if (!std::ranges::all_of(standings, is_over))
         return fail(ErrorCode::failure, fmt::format("job {0} is {1}; berth cancel {0} ends it", job.number,
-                                                    render::standing_word(standing_of_all(standings))));
+                                                    view::standing_word(standing_of_all(standings))));
       BERTH_DO(check_nothing_is_left(spool, job, standings));
     }
-    for (const NumberedJob& job : jobs) BERTH_DO(spool.forget(job.number));
-    return Output{};
+    for (const jobs::NumberedJob& job : jobs) BERTH_DO(spool.forget(job.number));
+    return command::Output{};
   }
 };
 
 /// For completion: the jobs there are, a line each, what it is after a tab.
-class TaskWords : public Command {
+class TaskWords : public command::Command {
  public:
-  Syntax syntax() override { return {}; }
+  command::Syntax syntax() override { return {}; }
 
-  Result<Output> run(Environment&, const std::vector<std::string>&) override {
-    BERTH_LET(const auto spool, open_spool());
-    Output output;
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>&) override {
+    BERTH_LET(const auto spool, jobs::open_spool());
+    command::Output output;
     BERTH_LET(const auto jobs, all_jobs(spool, output.err));
-    for (const NumberedJob& each : jobs) {
+    for (const jobs::NumberedJob& each : jobs) {
       const std::string words = fmt::format("{}", fmt::join(each.job.words, " "));
       output.out +=
           fmt::format("{}\t{}\n", each.number, printable(each.job.name.empty() ? words : each.job.name));
@@ -399,49 +401,24 @@ class TaskWords : public Command {
   }
 };
 
-Result<std::vector<TaskStanding>> end_of(const store::JobSpool& spool, const NumberedJob& job) {
-  for (;;) {
-    BERTH_DO(spool.still_has(job.number));
-    BERTH_LET(auto standings, standings_of(spool, job));
-    if (std::ranges::all_of(standings, is_over)) return standings;
-    BERTH_LET(const bool there, spool.has_runner());
-    if (!there && counts_of(standings).waiting != 0) BERTH_DO(ensure_runner(spool, {job.number, {}}));
-    sleep_a_moment();
-  }
-}
-
 }  // namespace
 
-Result<JobsEnd> wait_for_jobs(const store::JobSpool& spool, const std::vector<NumberedJob>& jobs) {
-  JobsEnd end;
-  for (const NumberedJob& job : jobs) {
-    BERTH_LET(const auto standings, end_of(spool, job));
-    const std::vector<TaskId> ids = job.tasks();
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      if (standings[i].phase != TaskPhase::ended)
-        end.told += as_lines({fmt::format("job {} was {}", to_text(ids[i]), to_text(standings[i].phase))});
-      if (end.status == 0) end.status = exit_status_of(standings[i]);
-    }
-  }
-  return end;
-}
-
-std::unique_ptr<Command> make_jobs() {
+std::unique_ptr<command::Command> make_jobs() {
   return std::make_unique<JobList>();
 }
-std::unique_ptr<Command> make_log() {
+std::unique_ptr<command::Command> make_log() {
   return std::make_unique<JobLog>();
 }
-std::unique_ptr<Command> make_wait() {
+std::unique_ptr<command::Command> make_wait() {
   return std::make_unique<JobWait>();
 }
-std::unique_ptr<Command> make_retry() {
+std::unique_ptr<command::Command> make_retry() {
   return std::make_unique<Retry>();
 }
-std::unique_ptr<Command> make_forget() {
+std::unique_ptr<command::Command> make_forget() {
   return std::make_unique<Forget>();
 }
-std::unique_ptr<Command> make_task_words() {
+std::unique_ptr<command::Command> make_task_words() {
   return std::make_unique<TaskWords>();
 }
 

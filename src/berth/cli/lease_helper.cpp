@@ -79,15 +79,15 @@ void take_variables(const std::vector<std::string>& variables) {
   }
 }
 
-class LeaseHelper : public Command {
+class LeaseHelper : public command::Command {
  public:
-  Syntax syntax() override { return {}; }
+  command::Syntax syntax() override { return {}; }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     auto answered = answer(environment);
     // Whoever cannot be told has gone.
     if (!answered) (void)send(leasing::LeaseRefused{answered.error(), {}});
-    return Output{};
+    return command::Output{};
   }
 
  private:
@@ -95,7 +95,7 @@ class LeaseHelper : public Command {
     return sys::send_message(kSocket, leasing::encode(message), descriptors);
   }
 
-  Result<void> answer(Environment& environment) {
+  Result<void> answer(command::Environment& environment) {
     BERTH_LET(const auto ask, read_ask());
     BERTH_DO(end_with_host());
     take_variables(ask.variables);
@@ -105,7 +105,7 @@ class LeaseHelper : public Command {
     leasing::TicketWords words{
         .command = sys::process_command(host_),
         .note = ask.note,
-        .request = render::request_in_words(ask.request),
+        .request = view::request_in_words(ask.request),
         .host = static_cast<std::uint32_t>(host_),
     };
     for (const std::string& text : ask.beside) {
@@ -130,12 +130,12 @@ class LeaseHelper : public Command {
     if (::getppid() != host_) ::_exit(0);
     // A host that does not listen is not written to, until it does.
     if (!sys::is_all_read(kSocket)) return;
-    (void)send(render::told(standing, snapshot, leasing::plain_style()));
+    (void)send(view::told(standing, snapshot, leasing::plain_style()));
   }
 
   static Result<void> refuse(const leasing::Refusal& refusal) {
     const Snapshot& snapshot = refusal.world.facts.snapshot;
-    const render::Style style = leasing::plain_style();
+    const view::Style style = leasing::plain_style();
     BERTH_DO(send(snapshot));
     return send(leasing::LeaseRefused{leasing::in_words(refusal, style),
                                       leasing::with_reasons(refusal.verdicts, snapshot, style)});
@@ -146,7 +146,7 @@ class LeaseHelper : public Command {
     if (::getppid() != host_) ::_exit(0);
     const Ticket& ticket = lease.ticket();
     const std::vector<int> descriptors = lease.descriptors();
-    keep_locks_until_used(lease);
+    supervise::keep_locks_until_used(lease);
     BERTH_DO(send(lease.world().facts.snapshot));
     const leasing::LeaseGranted granted{ticket.id, std::filesystem::absolute(place.store->path()),
                                         place.path_of(ticket.id), ticket.devices,
@@ -159,7 +159,7 @@ class LeaseHelper : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_lease_helper() {
+std::unique_ptr<command::Command> make_lease_helper() {
   return std::make_unique<LeaseHelper>();
 }
 

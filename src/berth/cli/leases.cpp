@@ -13,26 +13,26 @@ namespace {
 
 /// For completion: what `verify` takes, after the word "mine" what `release` does, after "waiting" what
 /// `cancel` does. A line each, what it is after a tab. Does not ask the driver.
-class Leases : public Command {
+class Leases : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "[mine|waiting]";
     return syntax;
   }
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
-    BERTH_LET(const auto place, find_place());
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+    BERTH_LET(const auto place, command::find_place());
     BERTH_LET(auto books, place.store->look());
     leasing::name_users(books.ledger);
     const bool all = words.empty() || ::geteuid() == 0;
     const bool waiting = !words.empty() && words.front() == "waiting";
     const TicketPhase phase = waiting ? TicketPhase::waiting : TicketPhase::granted;
-    Output output;
+    command::Output output;
     for (const Ticket& ticket : books.ledger.tickets) {
       if (ticket.phase != phase || (!all && ticket.uid != ::geteuid())) continue;
       output.out += fmt::format("{}\t{} {}\n", short_name(books.ledger, ticket.id), printable(ticket.user),
-                                render::short_command(ticket.command));
+                                view::short_command(ticket.command));
     }
     return output;
   }
@@ -40,7 +40,7 @@ class Leases : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_leases() {
+std::unique_ptr<command::Command> make_leases() {
   return std::make_unique<Leases>();
 }
 

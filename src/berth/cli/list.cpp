@@ -29,35 +29,36 @@ constexpr std::string_view kListAbout =
     "machine, with its free GPUs and the users of the others. --anywhere shows the same of the hosts of the "
     "site file, and asks each through ssh.";
 
-class List : public Command {
+class List : public command::Command {
  public:
-  Syntax syntax() override { return list_syntax(options_); }
+  command::Syntax syntax() override { return list_syntax(options_); }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(settle(options_.anywhere));
     if (options_.anywhere.anywhere) return list_of_hosts();
     // Who asks a hub is berth-serve, which has a client.
     if (!options_.hub.url.empty())
-      return std::unexpected(become_berth_serve(kListWord, environment.words().subspan(1)));
+      return std::unexpected(command::become_berth_serve(command::kListWord, environment.words().subspan(1)));
     options_.request.mask = MaskUse::ignore;  // a listing shows the machine, whatever this shell may use
-    return show(options_.watch, [&](render::Layout layout) { return look(environment, layout); });
+    return show(options_.watch, [&](view::Layout layout) { return look(environment, layout); });
   }
 
  private:
-  Result<Output> list_of_hosts() const {
+  Result<command::Output> list_of_hosts() const {
     if (!options_.hub.url.empty()) return fail(ErrorCode::usage, "--hub and --anywhere exclude each other");
-    BERTH_LET(const auto meant, hosts_meant(options_.anywhere));
-    return show(options_.watch, [&](render::Layout layout) -> Result<Output> {
-      const Hosts hosts = look_at_hosts(meant);
-      if (!options_.watch.json) return Output{.out = render::hosts_table(hosts, Environment::style_of(1))};
-      BERTH_LET(auto document, hosts_document(hosts, layout));
-      return Output{.out = std::move(document)};
+    BERTH_LET(const auto meant, hosts::hosts_meant(options_.anywhere));
+    return show(options_.watch, [&](view::Layout layout) -> Result<command::Output> {
+      const Hosts hosts = hosts::look_at_hosts(meant);
+      if (!options_.watch.json)
+        return command::Output{.out = view::hosts_table(hosts, command::Environment::style_of(1))};
+      BERTH_LET(auto document, hosts::hosts_document(hosts, layout));
+      return command::Output{.out = std::move(document)};
     });
   }
 
-  Result<Output> look(Environment& environment, render::Layout layout) {
+  Result<command::Output> look(command::Environment& environment, view::Layout layout) {
     const bool as_json = options_.watch.json;
-    BERTH_LET(auto place, find_place());
+    BERTH_LET(auto place, command::find_place());
     const auto own = place.outermost();
     Ledger inside;
     if (own) {
@@ -67,20 +68,19 @@ class List : public Command {
     }
     BERTH_LET(const auto session,
               open_session_at(machine_around(std::move(place)), environment, options_.request));
-    BERTH_LET(const auto world,
-              session.look(options_.request.request,
-                           as_json ? readings_for_listing() : render::readings_for_table()));
+    BERTH_LET(const auto world, session.look(options_.request.request,
+                                             as_json ? readings_for_listing() : view::readings_for_table()));
     idle_.look(world.ledger, world.facts);
     BERTH_LET(const auto verdicts, leasing::judge_each_in_line(world));
     const Ledger ledger = listed_part(world.ledger);
-    const render::Listing listing{world.facts, ledger,
-                                  verdicts,    world.assumed,
-                                  idle_,       leasing::left_behind(*session.place().store, ledger),
-                                  own,         std::move(inside)};
-    Output output;
-    output.out = as_json ? render::listing_json(listing, layout)
-                         : render::listing_table(listing, Environment::style_of(1));
-    output.err = as_lines(leasing::notes_on(world));
+    const view::Listing listing{world.facts, ledger,
+                                verdicts,    world.assumed,
+                                idle_,       leasing::left_behind(*session.place().store, ledger),
+                                own,         std::move(inside)};
+    command::Output output;
+    output.out = as_json ? view::listing_json(listing, layout)
+                         : view::listing_table(listing, command::Environment::style_of(1));
+    output.err = command::as_lines(leasing::notes_on(world));
     if (world.facts.snapshot.devices.empty()) output.err += "berth: the driver works, and lists no GPU\n";
     return output;
   }
@@ -91,25 +91,25 @@ class List : public Command {
 
 }  // namespace
 
-Syntax list_syntax(ListOptions& options) {
-  constexpr std::string_view kOther = kAnywhereGroup;
-  Syntax syntax;
+command::Syntax list_syntax(ListOptions& options) {
+  constexpr std::string_view kOther = command::kAnywhereGroup;
+  command::Syntax syntax;
   syntax.about = kListAbout;
   add_watch_options(syntax, options.watch, "as JSON (docs/schema/list.json; of other machines, hosts.json)");
-  syntax.options.push_back(source_option(options.request.source));
+  syntax.options.push_back(command::source_option(options.request.source));
   syntax.options.push_back({kOther,
                             0,
                             "hub",
                             "URL",
                             "all machines of this hub: http://hub:8420",
                             {},
-                            store_text(options.hub.url)});
+                            command::store_text(options.hub.url)});
   add_asking_options(syntax, kOther, options.hub);
   add_anywhere_options(syntax, options.anywhere, "all hosts of the lab, each asked through ssh");
   return syntax;
 }
 
-std::unique_ptr<Command> make_list() {
+std::unique_ptr<command::Command> make_list() {
   return std::make_unique<List>();
 }
 

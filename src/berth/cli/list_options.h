@@ -11,13 +11,13 @@ namespace berth::cli {
 
 /// The options of `berth list`.
 struct ListOptions {
-  RequestOptions request;
-  WatchOptions watch;
-  AskingOptions hub;  ///< url "": list this machine
-  AnywhereOptions anywhere;
+  command::RequestOptions request;
+  command::WatchOptions watch;
+  command::AskingOptions hub;  ///< url "": list this machine
+  command::AnywhereOptions anywhere;
 };
 
 /// The options write into `options`, which must outlive the syntax.
-Syntax list_syntax(ListOptions& options);
+command::Syntax list_syntax(ListOptions& options);
 
 }  // namespace berth::cli

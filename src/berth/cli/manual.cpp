@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "berth/base/version.h"
+#include "berth/cli/commands.h"
 #include "berth/cli/program.h"
-#include "berth/command/command.h"
 
 namespace berth::cli {
 namespace {
@@ -151,36 +151,36 @@ std::string about_in_roff(std::string_view about) {
   return text;
 }
 
-std::string option_in_roff(const Option& each) {
+std::string option_in_roff(const command::Option& each) {
   const std::string letter = each.letter == 0 ? "" : fmt::format("\\-{}, ", each.letter);
   const std::string value = each.value.empty() ? "" : fmt::format(" \\fI{}\\fR", roff(each.value));
   return fmt::format(".TP\n\\fB{}\\-\\-{}\\fR{}\n{}\n", letter, roff(each.name), value, roff(each.help));
 }
 
-class Manual : public Command {
+class Manual : public command::Command {
  public:
-  Syntax syntax() override { return {}; }
-  Result<Output> run(Environment&, const std::vector<std::string>&) override {
+  command::Syntax syntax() override { return {}; }
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>&) override {
     std::string text =
         fmt::format(".TH BERTH 1 \"\" \"berth {}\" \"User Commands\"\n{}.SH COMMANDS\n", version(), kOpening);
     for (const Row& row : rows()) {
       if (row.summary.empty()) continue;
       const auto command = row.make();
       std::optional<std::string> sim;
-      const Syntax syntax = full_syntax(row, *command, sim);
+      const command::Syntax syntax = full_syntax(row, *command, sim);
       text +=
           fmt::format(".SS \"berth {}{}{}\"\n{}.\n{}", row.name, syntax.options.empty() ? "" : " [OPTIONS]",
                       syntax.arguments.empty() ? std::string() : " " + roff(syntax.arguments),
                       roff(row.summary), about_in_roff(syntax.about));
-      for (const Option& each : syntax.options) text += option_in_roff(each);
+      for (const command::Option& each : syntax.options) text += option_in_roff(each);
     }
-    return Output{.out = text + std::string(kClosing)};
+    return command::Output{.out = text + std::string(kClosing)};
   }
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_manual() {
+std::unique_ptr<command::Command> make_manual() {
   return std::make_unique<Manual>();
 }
 

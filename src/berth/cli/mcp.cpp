@@ -38,7 +38,7 @@ constexpr std::size_t kLongestLine = 1 << 20;
 // How often it is looked whether a job that is waited for is over: it has no event that anybody may wait for.
 constexpr int kLookMs = 100;
 
-std::string instructions_for(const TenantRules& rules) {
+std::string instructions_for(const tenants::TenantRules& rules) {
   return fmt::format(
       "GPUs of this machine are shared with people. Never start a program that uses a GPU in another way: "
       "run it "
@@ -57,7 +57,7 @@ std::string instructions_for(const TenantRules& rules) {
 
 class ClientLoop {
  public:
-  ClientLoop(TenantTools tools, std::string instructions)
+  ClientLoop(tenants::TenantTools tools, std::string instructions)
       : tools_(std::move(tools)), instructions_(std::move(instructions)) {}
 
   // Returns when the client has gone.
@@ -91,7 +91,7 @@ class ClientLoop {
       if (line_.size() > kLongestLine) {
         line_.clear();
         skips_ = true;
-        BERTH_DO(say(render::too_long_answer()));
+        BERTH_DO(say(tenants::too_long_answer()));
       }
       if (end == std::string_view::npos) return {};
       const std::string line = std::exchange(line_, "");
@@ -102,19 +102,20 @@ class ClientLoop {
   }
 
   Result<void> heed(const std::string& line) {
-    const auto message = render::read_client_line(line, TenantTools::all(), {version(), instructions_});
-    if (const auto* answer = std::get_if<render::ClientAnswer>(&message)) return say(answer->line);
-    if (const auto* given_up = std::get_if<render::CallGivenUp>(&message)) {
+    const auto message =
+        tenants::read_client_line(line, tenants::TenantTools::all(), {version(), instructions_});
+    if (const auto* answer = std::get_if<tenants::ClientAnswer>(&message)) return say(answer->line);
+    if (const auto* given_up = std::get_if<tenants::CallGivenUp>(&message)) {
       give_up(given_up->id);
       return {};
     }
-    const auto& call = std::get<render::ToolCall>(message);
+    const auto& call = std::get<tenants::ToolCall>(message);
     auto result = tools_.call(call);
-    if (auto* parked = std::get_if<ParkedCall>(&result)) {
+    if (auto* parked = std::get_if<tenants::ParkedCall>(&result)) {
       parked_.push_back(std::move(*parked));
       return answer_those_due();
     }
-    return say(render::tool_answer(call.id, std::get<render::ToolResult>(result)));
+    return say(tenants::tool_answer(call.id, std::get<tenants::ToolResult>(result)));
   }
 
   Result<void> answer_those_due() {
@@ -126,40 +127,40 @@ class ClientLoop {
       }
       const std::string id = parked_[i].id;
       parked_.erase(parked_.begin() + static_cast<std::ptrdiff_t>(i));
-      BERTH_DO(say(render::tool_answer(id, *result)));
+      BERTH_DO(say(tenants::tool_answer(id, *result)));
     }
     return {};
   }
 
   void give_up(const std::string& id) {
-    const auto found = std::ranges::find(parked_, id, &ParkedCall::id);
+    const auto found = std::ranges::find(parked_, id, &tenants::ParkedCall::id);
     if (found == parked_.end()) return;
     tools_.give_up(*found);
     parked_.erase(found);
   }
 
   static Result<void> say(const std::string& line) {
-    return line.empty() ? Result<void>() : write_all(STDOUT_FILENO, line);
+    return line.empty() ? Result<void>() : command::write_all(STDOUT_FILENO, line);
   }
 
-  TenantTools tools_;
+  tenants::TenantTools tools_;
   std::string instructions_;
   std::string line_;    ///< what has come of the next
   bool skips_ = false;  ///< the rest of a line that is too long
-  std::vector<ParkedCall> parked_;
+  std::vector<tenants::ParkedCall> parked_;
 };
 
-Option time_of_tenant(std::string_view name, std::string_view help, std::int64_t& seconds) {
+command::Option time_of_tenant(std::string_view name, std::string_view help, std::int64_t& seconds) {
   return {kMcpGroup, 0, name, "TIME", help, {}, [&seconds](std::string_view value) -> Result<void> {
             BERTH_LET(seconds, seconds_from_text(value));
             return check_time(seconds);
           }};
 }
 
-class Mcp : public Command {
+class Mcp : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.about = kMcpAbout;
     syntax.options.push_back({kMcpGroup,
                               0,
@@ -168,7 +169,7 @@ class Mcp : public Command {
                               "its jobs have so many GPUs at the same time at most (default 1)",
                               {},
                               [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(gpus_, number_at_least(value, 1));
+                                BERTH_LET(gpus_, command::number_at_least(value, 1));
                                 return {};
                               }});
     syntax.options.push_back({kMcpGroup,
@@ -189,17 +190,17 @@ class Mcp : public Command {
     return syntax;
   }
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
     if (!words.empty())
       return fail(ErrorCode::usage, "berth mcp takes no words; the program that starts it speaks to it");
     BERTH_DO(check_yield(rules_.yield_s));
     BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
     BERTH_DO(settle(files.policy));
     if (::isatty(STDIN_FILENO) == 1)
-      tell("this waits for a program that speaks the Model Context Protocol; Ctrl-C ends it");
-    BERTH_LET(auto tools, TenantTools::move_in(rules_));
+      command::tell("this waits for a program that speaks the Model Context Protocol; Ctrl-C ends it");
+    BERTH_LET(auto tools, tenants::TenantTools::move_in(rules_));
     BERTH_DO(ClientLoop(std::move(tools), instructions_for(rules_)).go());
-    return Output{};
+    return command::Output{};
   }
 
  private:
@@ -217,14 +218,14 @@ class Mcp : public Command {
     return {};
   }
 
-  TenantRules rules_;
+  tenants::TenantRules rules_;
   std::optional<unsigned> gpus_;
   std::optional<std::int64_t> time_s_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_mcp() {
+std::unique_ptr<command::Command> make_mcp() {
   return std::make_unique<Mcp>();
 }
 

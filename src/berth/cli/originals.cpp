@@ -41,12 +41,12 @@ bool any_begins(const std::vector<std::string>& names, std::string_view beginnin
   return std::ranges::any_of(names, [&](const std::string& name) { return name.starts_with(beginning); });
 }
 
-void look_for_originals(const std::vector<std::string>& names, std::vector<render::Finding>& findings) {
+void look_for_originals(const std::vector<std::string>& names, std::vector<view::Finding>& findings) {
   if (!any_begins(names, "berth_gpu_dropin-")) return;
   for (const std::string_view original : kOriginals) {
     if (!any_begins(names, fmt::format("{}-", original))) continue;
     findings.push_back(
-        {render::Level::warn, "drop-ins",
+        {view::Level::warn, "drop-ins",
          fmt::format("the original {} is installed beside berth-gpu-dropin, which has the same module",
                      original),
          // pip takes the files that both have with the original, and finds berth-gpu-dropin in no index.
@@ -57,9 +57,9 @@ void look_for_originals(const std::vector<std::string>& names, std::vector<rende
 }
 
 // PyPI's `berth` is another project, with a module and a program of the same name.
-void look_for_other_berth(const std::vector<std::string>& names, std::vector<render::Finding>& findings) {
+void look_for_other_berth(const std::vector<std::string>& names, std::vector<view::Finding>& findings) {
   if (!any_begins(names, "berth_gpu-") || !any_begins(names, "berth-")) return;
-  findings.push_back({render::Level::warn, "Python package",
+  findings.push_back({view::Level::warn, "Python package",
                       "another project named berth is installed here beside berth-gpu, and both have the "
                       "module and the program berth",
                       "in a checkout of Berth: pip uninstall -y berth && "
@@ -68,9 +68,9 @@ void look_for_other_berth(const std::vector<std::string>& names, std::vector<ren
 
 }  // namespace
 
-std::vector<render::Finding> distributions_beside_ours(const fs::path& program) {
+std::vector<view::Finding> distributions_beside_ours(const fs::path& program) {
   const std::vector<std::string> names = installed(program.parent_path().parent_path());
-  std::vector<render::Finding> findings;
+  std::vector<view::Finding> findings;
   look_for_other_berth(names, findings);
   look_for_originals(names, findings);
   return findings;

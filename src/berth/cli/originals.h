@@ -11,6 +11,6 @@ namespace berth::cli {
 /// name as one of ours: the original of a drop-in, or the other project that is called berth on PyPI. The one
 /// that was installed last has overwritten files of the other. {} if the program is in no such environment.
 /// `program`: BIN/berth of the environment.
-std::vector<render::Finding> distributions_beside_ours(const std::filesystem::path& program);
+std::vector<view::Finding> distributions_beside_ours(const std::filesystem::path& program);
 
 }  // namespace berth::cli

@@ -30,14 +30,14 @@ constexpr std::string_view kPickAbout =
     "It looks and holds nothing: another user who picks next may get the same GPUs. `berth run` "
     "leases them; --hold 30s leases them for 30 s, in which your program can start to use them.";
 
-class Pick : public Command {
+class Pick : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.about = kPickAbout;
     add_request_options(syntax, options_);
     syntax.options.push_back(
-        time_option("time", "judge it as a job with this time limit (30m)", options_.request));
+        supervise::time_option("time", "judge it as a job with this time limit (30m)", options_.request));
     syntax.options.push_back({"Output",
                               0,
                               "hold",
@@ -51,13 +51,13 @@ class Pick : public Command {
                                 return {};
                               }});
     syntax.options.push_back(
-        {"Output", 0, "json", "", "as JSON (docs/schema/pick.json)", {}, raise_flag(json_)});
+        {"Output", 0, "json", "", "as JSON (docs/schema/pick.json)", {}, command::raise_flag(json_)});
     return syntax;
   }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(settle(options_));
-    if (hold_s_) return leave_keeper(environment, std::nullopt, [&] { return hold(environment); });
+    if (hold_s_) return supervise::leave_keeper(environment, std::nullopt, [&] { return hold(environment); });
     BERTH_LET(const auto session, open_session(environment, options_));
     BERTH_LET(const auto answer, session.pick(options_.request));
     if (const auto* refusal = std::get_if<leasing::Refusal>(&answer))
@@ -72,27 +72,27 @@ class Pick : public Command {
 
  private:
   static Error in_words(const leasing::Refusal& refusal) {
-    return leasing::in_words(refusal, Environment::style_of(STDERR_FILENO));
+    return leasing::in_words(refusal, command::Environment::style_of(STDERR_FILENO));
   }
 
-  Result<Kept> hold(Environment& environment) const {
+  Result<supervise::Kept> hold(command::Environment& environment) const {
     BERTH_LET(const auto session, open_session(environment, options_));
     leasing::TicketWords words{fmt::format("pick --hold {}", duration_for_people(*hold_s_)), "",
-                               render::request_in_words(options_.request)};
+                               view::request_in_words(options_.request)};
     words.kept = true;
     BERTH_LET(auto answer, session.acquire(options_.request, words));
     if (const auto* refusal = std::get_if<leasing::Refusal>(&answer))
       return std::unexpected(in_words(*refusal));
     auto& lease = std::get<leasing::HeldLease>(answer);
     const Ticket& ticket = lease.ticket();
-    Output output = answer_with({lease.world(), {ticket.devices, lease.notes()}}, to_text(ticket.id),
-                                ticket.since_s + *hold_s_);
-    return Kept{std::move(lease), std::move(output)};
+    command::Output output = answer_with({lease.world(), {ticket.devices, lease.notes()}}, to_text(ticket.id),
+                                         ticket.since_s + *hold_s_);
+    return supervise::Kept{std::move(lease), std::move(output)};
   }
 
   /// `lease`: holds them, until then.
-  Output answer_with(const leasing::Picked& picked, const std::string& lease,
-                     std::int64_t held_until_s) const {
+  command::Output answer_with(const leasing::Picked& picked, const std::string& lease,
+                              std::int64_t held_until_s) const {
     const Choice& choice = picked.choice;
     const Snapshot& snapshot = picked.world.facts.snapshot;
     const JobMask mask = job_mask(choice.uuids, snapshot, options_.uuids);
@@ -102,21 +102,21 @@ class Pick : public Command {
       if (auto note = numbering_note(mask, snapshot, leasing::inherited_masks()))
         notes.push_back(*std::move(note));
     }
-    Output output;
+    command::Output output;
     output.out =
-        json_ ? render::pick_json({choice, snapshot, mask, notes, lease, held_until_s}) : mask.visible + "\n";
-    output.err = as_lines(notes);
+        json_ ? view::pick_json({choice, snapshot, mask, notes, lease, held_until_s}) : mask.visible + "\n";
+    output.err = command::as_lines(notes);
     return output;
   }
 
-  RequestOptions options_;
+  command::RequestOptions options_;
   std::optional<std::int64_t> hold_s_;
   bool json_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_pick() {
+std::unique_ptr<command::Command> make_pick() {
   return std::make_unique<Pick>();
 }
 

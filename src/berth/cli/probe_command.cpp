@@ -7,14 +7,14 @@ namespace berth::cli {
 namespace {
 
 /// The child that loads the driver: requests come in on its standard input, snapshots go out on its output.
-class ProbeCommand : public Command {
+class ProbeCommand : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "[SOURCE]";
     return syntax;
   }
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
     const auto expected = words.empty() ? std::nullopt : source::source_kind_from_text(words.front());
     source::run_probe(0, 1, expected.value_or(source::SourceKind::kAutomatic), version());
   }
@@ -22,7 +22,7 @@ class ProbeCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_probe() {
+std::unique_ptr<command::Command> make_probe() {
   return std::make_unique<ProbeCommand>();
 }
 

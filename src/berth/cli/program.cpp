@@ -19,13 +19,13 @@ struct General {
   bool version = false;
 };
 
-Syntax general_syntax(General& general) {
-  Syntax syntax;
+command::Syntax general_syntax(General& general) {
+  command::Syntax syntax;
   syntax.arguments = "[COMMAND]";
   syntax.options_end_at_first_word = true;
   syntax.options.push_back(simulation_option(general.sim));
   syntax.options.push_back(
-      {"Options", 0, "version", "", "print the version", {}, raise_flag(general.version)});
+      {"Options", 0, "version", "", "print the version", {}, command::raise_flag(general.version)});
   return syntax;
 }
 
@@ -92,8 +92,8 @@ std::string full_name(const Row& row) {
   return fmt::format("berth {}", row.name);
 }
 
-Syntax full_syntax(const Row& row, Command& command, std::optional<std::string>& sim) {
-  Syntax syntax = command.syntax();
+command::Syntax full_syntax(const Row& row, command::Command& command, std::optional<std::string>& sim) {
+  command::Syntax syntax = command.syntax();
   if (row.needs_probe) syntax.options.push_back(simulation_option(sim));
   return syntax;
 }
@@ -121,7 +121,7 @@ std::string general_help() {
 
 Result<Invocation> read_invocation(std::span<char*> words) {
   General general;
-  const Syntax syntax = general_syntax(general);
+  const command::Syntax syntax = general_syntax(general);
   BERTH_LET(const auto parsed, parse(syntax, "berth", words));
   Invocation invocation;
   if (parsed.help || general.version) {
@@ -152,20 +152,21 @@ bool wants_probe(const Invocation& invocation) {
   });
 }
 
-Result<Output> perform(const Invocation& invocation, Environment& environment) {
-  if (invocation.row == nullptr) return Output{.out = invocation.text};
+Result<command::Output> perform(const Invocation& invocation, command::Environment& environment) {
+  if (invocation.row == nullptr) return command::Output{.out = invocation.text};
   const Row& row = *invocation.row;
-  const std::unique_ptr<Command> command = row.make();
+  const std::unique_ptr<command::Command> command = row.make();
   std::optional<std::string> sim = invocation.sim;
-  const Syntax syntax = full_syntax(row, *command, sim);
+  const command::Syntax syntax = full_syntax(row, *command, sim);
   const auto failed = [&](const Error& error) {
     const int status = outcome_of(error.code).exit_status;
-    [[maybe_unused]] const auto written = write_all(1, command->out_of_failure(status, invocation.words));
+    [[maybe_unused]] const auto written =
+        command::write_all(1, command->out_of_failure(status, invocation.words));
     return std::unexpected(error);
   };
   const auto parsed = parse(syntax, full_name(row), invocation.words);
   if (!parsed) return failed(clearer(parsed.error(), row, invocation.words));
-  if (parsed->help) return Output{.out = help_text(syntax, full_name(row), row.summary)};
+  if (parsed->help) return command::Output{.out = help_text(syntax, full_name(row), row.summary)};
   if (sim) {
     const std::size_t untouched = syntax.options_end_at_first_word ? parsed->words.size() : 0;
     return enter_simulation(*sim, environment.words(), untouched);

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "berth/command/command.h"
+#include "berth/cli/commands.h"
 
 namespace berth::cli {
 
@@ -26,10 +26,10 @@ Result<Invocation> read_invocation(std::span<char*> words);
 bool wants_probe(const Invocation& invocation);
 
 /// Reads the command's options and runs the command.
-Result<Output> perform(const Invocation& invocation, Environment& environment);
+Result<command::Output> perform(const Invocation& invocation, command::Environment& environment);
 
 /// The command's own options, and those that all commands of its kind have.
-Syntax full_syntax(const Row& row, Command& command, std::optional<std::string>& sim);
+command::Syntax full_syntax(const Row& row, command::Command& command, std::optional<std::string>& sim);
 
 /// `berth COMMAND` for messages.
 std::string full_name(const Row& row);

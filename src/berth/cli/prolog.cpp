@@ -52,13 +52,13 @@ constexpr std::string_view kEpilogAbout =
 constexpr std::chrono::seconds kKeeperEndsWithin{10};
 
 Result<SlurmJob> slurm_job_here() {
-  return slurm_job_from([](std::string_view name) { return variable(std::string(name).c_str()); });
+  return slurm_job_from([](std::string_view name) { return command::variable(std::string(name).c_str()); });
 }
 
 // Prolog and epilog are of the machine, although the variables are those of a job.
 Result<leasing::Place> machine_here() {
   ::unsetenv(kSlurmJobVariable);
-  BERTH_LET(auto place, find_place());
+  BERTH_LET(auto place, command::find_place());
   return leasing::machine_around(std::move(place));
 }
 
@@ -85,10 +85,10 @@ SitePolicy without_limits(SitePolicy policy) {
   return policy;
 }
 
-class Prolog : public Command {
+class Prolog : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.about = kPrologAbout;
     syntax.options.push_back({kSlurmGroup,
                               0,
@@ -110,13 +110,13 @@ class Prolog : public Command {
                                 BERTH_LET(listed_, selectors_from_text(value));
                                 return {};
                               }});
-    syntax.options.push_back(source_option(lease_.request.source));
+    syntax.options.push_back(command::source_option(lease_.request.source));
     return syntax;
   }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     BERTH_LET(const auto job, slurm_job_here());
-    if (job.gpus.empty()) return Output{};
+    if (job.gpus.empty()) return command::Output{};
     // Whoever owns the lease directory could delete the leases of others.
     if (::geteuid() == 0) BERTH_DO(store::make_directory_of_root(store::choose_lease_directory()));
     BERTH_DO(sys::become_user(job.uid, job.gid));
@@ -124,11 +124,11 @@ class Prolog : public Command {
     BERTH_LET(request.devices, devices_of_slurm(job.gpus, listed_));
     request.count = static_cast<unsigned>(request.devices.size());
     BERTH_DO(check(request));
-    return leave_keeper(environment, std::nullopt, [&] { return take(environment, job); });
+    return supervise::leave_keeper(environment, std::nullopt, [&] { return take(environment, job); });
   }
 
  private:
-  Result<Kept> take(Environment& environment, const SlurmJob& job) const {
+  Result<supervise::Kept> take(command::Environment& environment, const SlurmJob& job) const {
     BERTH_LET(auto place, machine_here());
     // Of a start of the same job that had no epilog.
     BERTH_DO(end_leases_of(place, job));
@@ -138,42 +138,42 @@ class Prolog : public Command {
     const leasing::Session session(std::move(place), environment.access(lease_.request.source),
                                    std::move(options));
     leasing::TicketWords words{"Slurm", fmt::format("job {}", job.number),
-                               render::request_in_words(lease_.request.request)};
+                               view::request_in_words(lease_.request.request)};
     words.kept = true;
     words.slurm_job = job.number;
     auto lease = take_lease(session, lease_, words);
     environment.end_probe();
     if (!lease) return std::unexpected(lease.error());
-    return Kept{*std::move(lease), Output{}};
+    return supervise::Kept{*std::move(lease), command::Output{}};
   }
 
-  LeaseOptions lease_;
+  supervise::LeaseOptions lease_;
   std::vector<std::string> listed_;
 };
 
-class Epilog : public Command {
+class Epilog : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.about = kEpilogAbout;
     return syntax;
   }
 
-  Result<Output> run(Environment&, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>&) override {
     BERTH_LET(const auto job, slurm_job_here());
     BERTH_LET(const auto place, machine_here());
     BERTH_DO(end_leases_of(place, job));
-    return Output{};
+    return command::Output{};
   }
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_prolog() {
+std::unique_ptr<command::Command> make_prolog() {
   return std::make_unique<Prolog>();
 }
 
-std::unique_ptr<Command> make_epilog() {
+std::unique_ptr<command::Command> make_epilog() {
   return std::make_unique<Epilog>();
 }
 

@@ -25,43 +25,44 @@ constexpr std::string_view kQueueAbout =
     "--anywhere each request has one line; LAB is its place in the line of the lab, where this machine has "
     "a store.";
 
-class Queue : public Command {
+class Queue : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.about = kQueueAbout;
     add_watch_options(syntax, watch_, "as JSON (docs/schema/queue.json; of other machines, hosts.json)");
-    syntax.options.push_back(source_option(options_.source));
+    syntax.options.push_back(command::source_option(options_.source));
     add_anywhere_options(syntax, anywhere_, "the queues of all hosts of the lab, each asked through ssh");
     return syntax;
   }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(settle(anywhere_));
     if (anywhere_.anywhere) return queues_of_hosts();
     options_.mask = MaskUse::ignore;
-    return show(watch_, [&](render::Layout layout) { return look(environment, layout); });
+    return show(watch_, [&](view::Layout layout) { return look(environment, layout); });
   }
 
  private:
-  Result<Output> queues_of_hosts() const {
-    BERTH_LET(const auto meant, hosts_meant(anywhere_));
-    return show(watch_, [&](render::Layout layout) -> Result<Output> {
-      const auto order = order_of_lab();
-      const Hosts hosts = look_at_hosts(meant);
-      Output output;
-      if (!order) output.err = as_lines({order.error().message});
+  Result<command::Output> queues_of_hosts() const {
+    BERTH_LET(const auto meant, hosts::hosts_meant(anywhere_));
+    return show(watch_, [&](view::Layout layout) -> Result<command::Output> {
+      const auto order = hosts::order_of_lab();
+      const Hosts hosts = hosts::look_at_hosts(meant);
+      command::Output output;
+      if (!order) output.err = command::as_lines({order.error().message});
       if (watch_.json) {
-        BERTH_LET(output.out, hosts_document(hosts, layout, order.value_or(LabOrder{})));
+        BERTH_LET(output.out, hosts::hosts_document(hosts, layout, order.value_or(LabOrder{})));
       } else {
-        output.out = render::hosts_queue_table(hosts, order.value_or(LabOrder{}), Environment::style_of(1));
+        output.out =
+            view::hosts_queue_table(hosts, order.value_or(LabOrder{}), command::Environment::style_of(1));
       }
       return output;
     });
   }
 
-  Result<Output> look(Environment& environment, render::Layout layout) {
-    BERTH_LET(auto place, find_place());
+  Result<command::Output> look(command::Environment& environment, view::Layout layout) {
+    BERTH_LET(auto place, command::find_place());
     std::vector<leasing::Place> places;
     // Who waits inside of a lease is in a line of its own.
     if (!place.around.empty()) {
@@ -69,36 +70,35 @@ class Queue : public Command {
       places.push_back(leasing::machine_around(std::move(again)));
     }
     places.push_back(std::move(place));
-    Output output;
+    command::Output output;
     std::vector<Standing> all;
     std::vector<Unlisted> unlisted;
     for (leasing::Place& each : places) {
       const bool is_inside = each.within.has_value();
       BERTH_LET(const auto session, open_session_at(std::move(each), environment, options_));
       BERTH_LET(const auto world, session.look(options_.request));
-      const render::Style style = Environment::style_of(1);
+      const view::Style style = command::Environment::style_of(1);
       const Ledger ledger = listed_part(world.ledger);
       auto waiting = listed_standings(world.ledger, ledger, world.facts, world.stopped, world.looked_at);
-      for (Standing& one : waiting) one.reason = render::reason(one, world.facts.snapshot, style);
+      for (Standing& one : waiting) one.reason = view::reason(one, world.facts.snapshot, style);
       if (!is_inside || !waiting.empty())
-        output.out +=
-            (is_inside ? "\nInside this lease:\n" : "") + render::queue_table(waiting, ledger, style);
-      output.err = as_lines(leasing::notes_on(world));
+        output.out += (is_inside ? "\nInside this lease:\n" : "") + view::queue_table(waiting, ledger, style);
+      output.err = command::as_lines(leasing::notes_on(world));
       std::ranges::move(waiting, std::back_inserter(all));
       std::ranges::copy(ledger.unlisted, std::back_inserter(unlisted));
     }
-    if (watch_.json) output.out = render::queue_json(all, unlisted, layout);
+    if (watch_.json) output.out = view::queue_json(all, unlisted, layout);
     return output;
   }
 
-  RequestOptions options_;
-  WatchOptions watch_;
-  AnywhereOptions anywhere_;
+  command::RequestOptions options_;
+  command::WatchOptions watch_;
+  command::AnywhereOptions anywhere_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_queue() {
+std::unique_ptr<command::Command> make_queue() {
   return std::make_unique<Queue>();
 }
 

@@ -38,7 +38,7 @@ constexpr std::string_view kCancelAbout =
     "runs. A running job gets SIGTERM, first its command and then what that has started, and SIGKILL 30 s "
     "later (`time_grace` of the site). The same ends what a job that is over has left behind.";
 
-Option wait_option(std::int64_t& wait_s) {
+command::Option wait_option(std::int64_t& wait_s) {
   return {"Options",
           0,
           "wait",
@@ -56,37 +56,39 @@ Option wait_option(std::int64_t& wait_s) {
 constexpr std::chrono::milliseconds kNoteWithin{1000};
 
 /// Writes into the ticket who asks and why. Gives what those are to read who look into no ticket.
-std::string note_release(const NamedLease& named, const std::string& because) {
+std::string note_release(const command::NamedLease& named, const std::string& because) {
   const ReleaseCall call{::geteuid(), static_cast<std::uint32_t>(::getpid()), because};
   const auto noted = named.place.store->note_release(named.ticket.id, call, kNoteWithin);
   if (!noted && !because.empty())
-    tell(fmt::format("the reason cannot be handed over: {}", noted.error().message));
-  return fmt::format("berth: the lease {} was released by {}", named.name, in_words(call));
+    command::tell(fmt::format("the reason cannot be handed over: {}", noted.error().message));
+  return fmt::format("berth: the lease {} was released by {}", named.name, supervise::in_words(call));
 }
 
 /// Asks whoever has it, and tells what became of that.
-Result<Output> end_ticket(const NamedLease& named, std::int64_t wait_s, std::string_view what_happened,
-                          std::string_view words = "") {
+Result<command::Output> end_ticket(const command::NamedLease& named, std::int64_t wait_s,
+                                   std::string_view what_happened, std::string_view words = "") {
   const Ticket& ticket = named.ticket;
   BERTH_DO(leasing::ask_to_release(*named.place.store, ticket, std::chrono::seconds(wait_s), words));
-  const std::string command = render::short_command(ticket.command);
-  return Output{.out = fmt::format("{} {} of {}{}\n", what_happened, named.name, printable(ticket.user),
-                                   command.empty() ? "" : fmt::format(": {}", command))};
+  const std::string command = view::short_command(ticket.command);
+  return command::Output{.out =
+                             fmt::format("{} {} of {}{}\n", what_happened, named.name, printable(ticket.user),
+                                         command.empty() ? "" : fmt::format(": {}", command))};
 }
 
 // A host is listened to for little longer.
 constexpr std::int64_t kLongestFarWait = 30;
 
 /// The same on the host that has it: `call` is the command there, without the id.
-Result<Output> end_far_ticket(const AnywhereOptions& anywhere, std::vector<std::string> call,
-                              const std::vector<std::string>& words, std::int64_t wait_s) {
+Result<command::Output> end_far_ticket(const command::AnywhereOptions& anywhere,
+                                       std::vector<std::string> call, const std::vector<std::string>& words,
+                                       std::int64_t wait_s) {
   if (words.size() != 1)
     return fail(ErrorCode::usage, "with --anywhere: one id; `berth queue --anywhere` has those that wait");
   if (wait_s > kLongestFarWait) return fail(ErrorCode::usage, "with --anywhere --wait is 30s at most");
-  BERTH_LET(const auto hosts, hosts_meant(anywhere));
+  BERTH_LET(const auto hosts, hosts::hosts_meant(anywhere));
   // Jobs of several hosts have the same numbers.
   const bool may_be_job = call.front() == "cancel" && task_id_from_text(words.front());
-  FarTicket ticket{hosts.front(), words.front()};
+  hosts::FarTicket ticket{hosts.front(), words.front()};
   if (!may_be_job || hosts.size() > 1) {
     // Else the number of a job would end whichever request has an id that happens to end in it.
     if (may_be_job && !ticket_id_from_text(words.front()))
@@ -95,47 +97,52 @@ Result<Output> end_far_ticket(const AnywhereOptions& anywhere, std::vector<std::
           fmt::format("each host has jobs of its own: name the host of job {} (--host); a request whose "
                       "short id has no letter is named by its whole id",
                       words.front()));
-    auto found = find_far_ticket(hosts, words.front());
+    auto found = hosts::find_far_ticket(hosts, words.front());
     if (!found) return std::unexpected(found.error());
     ticket = *std::move(found);
   }
   call.push_back(fmt::format("--wait={}s", wait_s));
   call.push_back(ticket.id);
-  return call_there(ticket.host, call);
+  return hosts::call_there(ticket.host, call);
 }
 
-class Release : public Command {
+class Release : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "[ID]";
     syntax.words_command = "__leases mine";
     syntax.about = kReleaseAbout;
     syntax.options.push_back(wait_option(wait_s_));
-    syntax.options.push_back(
-        {"Options", 0, "because", "TEXT", "told to whoever has the lease", {}, store_text(because_)});
+    syntax.options.push_back({"Options",
+                              0,
+                              "because",
+                              "TEXT",
+                              "told to whoever has the lease",
+                              {},
+                              command::store_text(because_)});
     add_anywhere_options(syntax, anywhere_, "on whichever host of the lab has it, through ssh");
     return syntax;
   }
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
     BERTH_DO(settle(anywhere_));
     if (anywhere_.anywhere)
       return end_far_ticket(anywhere_, {"release", "--because=" + because_}, words, wait_s_);
-    BERTH_LET(const auto lease, find_named_lease(words));
+    BERTH_LET(const auto lease, command::find_named_lease(words));
     return end_ticket(lease, wait_s_, "ended the lease", note_release(lease, because_));
   }
 
  private:
   std::string because_;
-  AnywhereOptions anywhere_;
+  command::AnywhereOptions anywhere_;
   std::int64_t wait_s_ = 10;
 };
 
-class Cancel : public Command {
+class Cancel : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "ID|JOB...";
     syntax.words_command = "__leases waiting";
     syntax.about = kCancelAbout;
@@ -144,12 +151,12 @@ class Cancel : public Command {
     return syntax;
   }
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
     BERTH_DO(settle(anywhere_));
     if (anywhere_.anywhere) return end_far_ticket(anywhere_, {"cancel"}, words, wait_s_);
     BERTH_LET(const auto jobs, cancel_jobs(words));
     if (jobs) return *jobs;
-    const auto request = find_named_request(words);
+    const auto request = command::find_named_request(words);
     if (!request && words.size() == 1 && task_id_from_text(words.front()))
       return fail(request.error().code,
                   fmt::format("there is no job {} of yours on this machine (`berth jobs`); {}", words.front(),
@@ -160,32 +167,32 @@ class Cancel : public Command {
 
  private:
   // nullopt: a word means no job.
-  Result<std::optional<Output>> cancel_jobs(const std::vector<std::string>& words) const {
+  Result<std::optional<command::Output>> cancel_jobs(const std::vector<std::string>& words) const {
     if (words.empty()) return std::nullopt;
-    BERTH_LET(const auto spool, open_spool());
+    BERTH_LET(const auto spool, jobs::open_spool());
     // Requests are cancelled one at a time.
     BERTH_LET(const auto first, job_named(spool, words.front()));
     if (!first && words.size() == 1) return std::nullopt;
     BERTH_LET(const auto jobs, named_jobs(spool, words));
-    Output output;
-    for (const NumberedJob& job : jobs) {
+    command::Output output;
+    for (const jobs::NumberedJob& job : jobs) {
       BERTH_LET(const std::string happened, cancel_job(spool, job, std::chrono::seconds(wait_s_)));
       output.out += happened + "\n";
     }
     return output;
   }
 
-  AnywhereOptions anywhere_;
+  command::AnywhereOptions anywhere_;
   std::int64_t wait_s_ = 10;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_release() {
+std::unique_ptr<command::Command> make_release() {
   return std::make_unique<Release>();
 }
 
-std::unique_ptr<Command> make_cancel() {
+std::unique_ptr<command::Command> make_cancel() {
   return std::make_unique<Cancel>();
 }
 

@@ -26,49 +26,54 @@ constexpr std::string_view kRunAbout =
     "    berth run -n 2 --free 40G -- torchrun --nproc-per-node 2 train.py\n"
     "    berth run -- docker run --init --gpus '\"device={uuids}\"' -e BERTH_LEASE img";
 
-class RunCommand : public Command {
+class RunCommand : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "[--] COMMAND [ARG...]";
     syntax.about = kRunAbout;
     syntax.options_end_at_first_word = true;
     add_lease_options(syntax, options_.lease);
-    syntax.options.push_back({kLeaseGroup,
+    syntax.options.push_back({supervise::kLeaseGroup,
                               0,
                               "end-with-command",
                               "",
                               "end the lease when COMMAND ends, even if processes that it started still live",
                               {},
-                              raise_flag(options_.end_with_command)});
-    syntax.options.push_back({kLeaseGroup,
+                              command::raise_flag(options_.end_with_command)});
+    syntax.options.push_back({supervise::kLeaseGroup,
                               0,
                               "exec",
                               "",
                               "replace berth by COMMAND, so that no parent process stays; if COMMAND closes "
                               "files that it did not open, the lease ends",
                               {},
-                              raise_flag(options_.exec)});
-    syntax.options.push_back(yield_option(options_.lease.request.request));
-    syntax.options.push_back({kLeaseGroup,
+                              command::raise_flag(options_.exec)});
+    syntax.options.push_back(supervise::yield_option(options_.lease.request.request));
+    syntax.options.push_back({supervise::kLeaseGroup,
                               0,
                               "requeue",
                               "",
                               "with --yield: if the job has given way, wait and start it again",
                               {},
-                              raise_flag(options_.requeue)});
-    syntax.options.push_back({kLeaseGroup,
+                              command::raise_flag(options_.requeue)});
+    syntax.options.push_back({supervise::kLeaseGroup,
                               'v',
                               "verbose",
                               "",
                               "say which GPUs it got, even if standard error is no terminal",
                               {},
-                              raise_flag(options_.verbose)});
-    add_notify_options(syntax, kLeaseGroup, wish_);
-    syntax.options.push_back(
-        {kLeaseGroup, 'q', "quiet", "", "do not say which GPUs it got", {}, raise_flag(options_.quiet)});
+                              command::raise_flag(options_.verbose)});
+    jobs::add_notify_options(syntax, supervise::kLeaseGroup, wish_);
+    syntax.options.push_back({supervise::kLeaseGroup,
+                              'q',
+                              "quiet",
+                              "",
+                              "do not say which GPUs it got",
+                              {},
+                              command::raise_flag(options_.quiet)});
     add_far_options(syntax, far_, "on the first host that has the GPUs, through ssh");
-    syntax.options.push_back({kAnywhereGroup,
+    syntax.options.push_back({command::kAnywhereGroup,
                               0,
                               "on",
                               "SYSTEM",
@@ -81,7 +86,8 @@ class RunCommand : public Command {
     return syntax;
   }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment,
+                              const std::vector<std::string>& words) override {
     if (words.empty())
       return fail(ErrorCode::usage, "run which command? berth run [OPTIONS] -- COMMAND [ARG...]");
     BERTH_DO(settle(options_.lease));
@@ -100,36 +106,37 @@ class RunCommand : public Command {
     if (on_slurm_) {
       if (!wish_.targets.empty())
         return fail(ErrorCode::usage, "--on slurm excludes --notify: srun takes the place of berth");
-      return run_on_slurm(environment, options_, far_);
+      return slurm::run_on_slurm(environment, options_, far_);
     }
     BERTH_DO(settle(far_));
     tell_others(words);
     if (far_.hosts.anywhere) return on_another_host();
-    BERTH_LET(const auto first_look, time_of_first_look());
+    BERTH_LET(const auto first_look, supervise::time_of_first_look());
     options_.first_look = first_look;
     BERTH_LET(const auto status, run_leased(environment, options_));
-    return Output{.status = status};
+    return command::Output{.status = status};
   }
 
  private:
-  Result<Output> on_another_host() {
+  Result<command::Output> on_another_host() {
     if (options_.exec) return fail(ErrorCode::usage, "--exec and --anywhere exclude each other");
     if (options_.requeue)
       return fail(ErrorCode::usage,
                   "--requeue and --anywhere exclude each other: start the command again yourself");
-    auto status = run_anywhere({options_, far_});
+    auto status = hosts::run_anywhere({options_, far_});
     if (!status && tell_of_loss_) tell_of_loss_(status.error().message);
     if (!status) return std::unexpected(std::move(status).error());
-    return Output{.status = *status};
+    return command::Output{.status = *status};
   }
 
   void tell_others(const std::vector<std::string>& words) {
     if (wish_.targets.empty()) return;
-    const auto tell_of = [this, subject = render::short_command(fmt::format("{}", fmt::join(words, " ")))](
+    const auto tell_of = [this, subject = view::short_command(fmt::format("{}", fmt::join(words, " ")))](
                              NoticeEvent event, std::string what, int exit_status = 0) {
-      send_notices(wish_, {event, "", "", subject, std::move(what), exit_status}, own_environment(), nullptr);
+      jobs::send_notices(wish_, {event, "", "", subject, std::move(what), exit_status},
+                         command::own_environment(), nullptr);
     };
-    RunHooks& hooks = options_.hooks;
+    supervise::RunHooks& hooks = options_.hooks;
     hooks.before_start = [tell_of](const leasing::HeldLease& lease) -> Result<void> {
       tell_of(NoticeEvent::start, "started on GPU " + lease.labels());
       return {};
@@ -140,7 +147,7 @@ class RunCommand : public Command {
       return {};
     };
     hooks.time_is_short = [tell_of](std::int64_t left_s) {
-      tell_of(NoticeEvent::time, time_in_words(left_s));
+      tell_of(NoticeEvent::time, jobs::time_in_words(left_s));
     };
     hooks.left_behind = [tell_of](const std::string& processes) {
       tell_of(NoticeEvent::left,
@@ -155,16 +162,16 @@ class RunCommand : public Command {
     };
   }
 
-  RunOptions options_;
+  supervise::RunOptions options_;
   NoticeWish wish_;
-  FarOptions far_;
+  command::FarOptions far_;
   bool on_slurm_ = false;
   std::function<void(const std::string& why)> tell_of_loss_;  ///< of the host on which the command runs
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_run() {
+std::unique_ptr<command::Command> make_run() {
   return std::make_unique<RunCommand>();
 }
 

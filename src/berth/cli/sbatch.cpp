@@ -20,7 +20,7 @@
 #include "berth/command/messages.h"
 #include "berth/jobs/model/job_script.h"
 #include "berth/jobs/named_job.h"
-#include "berth/jobs/new_job.h"
+#include "berth/jobs/submission.h"
 #include "berth/slurm/model/slurm.h"
 #include "berth/slurm/model/slurm_options.h"
 #include "berth/sys/file.h"
@@ -47,7 +47,7 @@ constexpr std::string_view kSbatchAbout =
 std::string_view group_of(SlurmUse use) {
   switch (use) {
     case SlurmUse::kept:
-      return kJobGroup;
+      return jobs::kJobGroup;
     case SlurmUse::not_kept:
       return "Accepted, but not kept";
     case SlurmUse::refused:
@@ -58,8 +58,8 @@ std::string_view group_of(SlurmUse use) {
 
 using Values = std::map<std::string, std::string, std::less<>>;
 
-Syntax slurm_syntax(Values& values) {
-  Syntax syntax;
+command::Syntax slurm_syntax(Values& values) {
+  command::Syntax syntax;
   syntax.arguments = "[FILE [ARG...]]";
   syntax.about = kSbatchAbout;
   syntax.options_end_at_first_word = true;
@@ -84,7 +84,7 @@ Syntax slurm_syntax(Values& values) {
 Result<Values> values_in_script(std::string_view name, std::string_view text) {
   BERTH_LET(const auto lines, options_in_job_script(name, text, kSlurmScriptMark));
   Values values;
-  const Syntax syntax = slurm_syntax(values);
+  const command::Syntax syntax = slurm_syntax(values);
   for (JobScriptLine line : lines) {
     std::vector<char*> words;
     for (std::string& word : line.words) words.push_back(word.data());
@@ -123,8 +123,8 @@ bool is_kept_anyway(std::string_view name) {
          std::ranges::find(kNames, name) != kNames.end();
 }
 
-Result<std::vector<std::string>> environment_of(const Values& values, const Submission& submission) {
-  std::vector<std::string> environment = environment_of_job(submission.job);
+Result<std::vector<std::string>> environment_of(const Values& values, const jobs::Submission& submission) {
+  std::vector<std::string> environment = jobs::environment_of_job(submission.job);
   if (const auto found = values.find("export"); found != values.end()) {
     const SlurmExport wish = export_from_slurm(found->second);
     if (!wish.all)
@@ -134,7 +134,7 @@ Result<std::vector<std::string>> environment_of(const Values& values, const Subm
       });
     for (const std::string& value : wish.values) set_variable(environment, value);
   }
-  BERTH_LET(const std::string here, current_folder());
+  BERTH_LET(const std::string here, jobs::current_folder());
   set_variable(environment, "SLURM_SUBMIT_DIR=" + here);
   set_variable(environment, "SLURM_JOB_NODELIST=" + sys::host_name());
   set_variable(environment,
@@ -158,11 +158,12 @@ Result<void> check_srun(std::string_view name, std::string_view script) {
                   printable(name), line));
 }
 
-class Sbatch : public Command {
+class Sbatch : public command::Command {
  public:
-  Syntax syntax() override { return slurm_syntax(typed_); }
+  command::Syntax syntax() override { return slurm_syntax(typed_); }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment,
+                              const std::vector<std::string>& words) override {
     const std::string file = words.empty() ? "-" : words.front();
     BERTH_LET(const std::string script, script_of(file, words));
     const std::string told = file == "-" ? "the script on the input" : file;
@@ -173,7 +174,7 @@ class Sbatch : public Command {
     if (!values.contains("job-name")) values.emplace("job-name", default_name(file, values));
 
     BERTH_LET(const SlurmWish wish, wish_from_slurm({values.begin(), values.end()}));
-    BERTH_LET(Submission submission, submission_of(wish.options));
+    BERTH_LET(jobs::Submission submission, jobs::submission_of(wish.options));
     Job& job = submission.job;
     job.slurm = true;
     job.has_script = true;
@@ -185,10 +186,10 @@ class Sbatch : public Command {
     }
     BERTH_LET(const auto variables, environment_of(values, submission));
     BERTH_DO(check_possible_here(environment, submission));
-    BERTH_LET(KeptJob kept, keep_job(job, script, variables));
+    BERTH_LET(jobs::KeptJob kept, jobs::keep_job(job, script, variables));
 
-    Output output;
-    if (!wish.not_kept.empty()) output.err = as_lines(wish.not_kept);
+    command::Output output;
+    if (!wish.not_kept.empty()) output.err = command::as_lines(wish.not_kept);
     output.err += kept.told;
     output.out = values.contains("parsable") ? fmt::format("{}\n", kept.number)
                                              : fmt::format("Submitted batch job {}\n", kept.number);
@@ -203,7 +204,7 @@ class Sbatch : public Command {
     }
     if (words.empty() && ::isatty(STDIN_FILENO) == 1)
       return fail(ErrorCode::usage, "which script? berth sbatch FILE");
-    BERTH_LET(auto text, script_text(file, true));
+    BERTH_LET(auto text, jobs::script_text(file, true));
     return std::move(text).value_or("");
   }
 
@@ -221,12 +222,12 @@ class Sbatch : public Command {
   }
 
   // Its number is of use while it runs.
-  static Result<Output> end_as(std::uint64_t number, const Job& job, const Output& output) {
-    BERTH_DO(write_log(output.out));
-    write_error(output.err);
-    BERTH_LET(const auto spool, make_spool());
-    BERTH_LET(auto end, wait_for_jobs(spool, {{number, job}}));
-    return Output{.err = std::move(end.told), .status = end.status};
+  static Result<command::Output> end_as(std::uint64_t number, const Job& job, const command::Output& output) {
+    BERTH_DO(command::write_log(output.out));
+    command::write_error(output.err);
+    BERTH_LET(const auto spool, jobs::make_spool());
+    BERTH_LET(auto end, jobs::wait_for_jobs(spool, {{number, job}}));
+    return command::Output{.err = std::move(end.told), .status = end.status};
   }
 
   Values typed_;
@@ -234,7 +235,7 @@ class Sbatch : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_sbatch() {
+std::unique_ptr<command::Command> make_sbatch() {
   return std::make_unique<Sbatch>();
 }
 

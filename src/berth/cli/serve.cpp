@@ -7,22 +7,22 @@
 namespace berth::cli {
 namespace {
 
-class Serve : public Command {
+class Serve : public command::Command {
  public:
-  Syntax syntax() override { return serve_syntax(settings_, config_file_); }
+  command::Syntax syntax() override { return serve_syntax(settings_, config_file_); }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
-    return std::unexpected(become_berth_serve("", environment.words().subspan(1)));
+  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+    return std::unexpected(command::become_berth_serve("", environment.words().subspan(1)));
   }
 
  private:
-  serve::Settings settings_;
+  http::Settings settings_;
   std::string config_file_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_serve() {
+std::unique_ptr<command::Command> make_serve() {
   return std::make_unique<Serve>();
 }
 

@@ -16,16 +16,16 @@ namespace {
 
 constexpr std::size_t kLongestFile = 1 << 20;
 
-std::vector<std::string_view> known_keys(const Syntax& syntax) {
+std::vector<std::string_view> known_keys(const command::Syntax& syntax) {
   std::vector<std::string_view> names;
-  for (const Option& each : syntax.options) {
+  for (const command::Option& each : syntax.options) {
     if (each.name != "config") names.push_back(each.name);
   }
   return names;
 }
 
 /// Sets one value. A list sets each of its values; `true` raises a flag.
-Result<void> set(const Option& option, const toml::node& node) {
+Result<void> set(const command::Option& option, const toml::node& node) {
   const bool flag = option.value.empty();
   if (const auto* list = node.as_array(); list != nullptr && !flag) {
     for (const toml::node& each : *list) {
@@ -59,7 +59,7 @@ Result<std::string> read_text(const std::string& path) {
 
 }  // namespace
 
-Result<void> read_serve_file(const std::string& path, const Syntax& syntax) {
+Result<void> read_serve_file(const std::string& path, const command::Syntax& syntax) {
   if (path.empty()) return {};
   BERTH_LET(const auto text, read_text(path));
   const toml::parse_result parsed = toml::parse(text);
@@ -71,7 +71,7 @@ Result<void> read_serve_file(const std::string& path, const Syntax& syntax) {
     return wrong(where, leasing::words_of_bad_line(text, where.begin.line, parsed.error().description()));
   }
   for (const auto& [key, value] : parsed.table()) {
-    const auto option = std::ranges::find(syntax.options, key.str(), &Option::name);
+    const auto option = std::ranges::find(syntax.options, key.str(), &command::Option::name);
     if (option == syntax.options.end() || option->name == "config") {
       return wrong(value.source(),
                    leasing::unknown_key(key.str(), "", known_keys(syntax), "`berth serve --help`"));

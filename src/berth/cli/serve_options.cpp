@@ -21,13 +21,13 @@ constexpr std::string_view kOptions = "Options";
 constexpr std::string_view kHub = "Hub";
 constexpr std::string_view kStore = "Store of a lab";
 
-Option text_option(std::string_view group, std::string_view name, std::string_view value,
-                   std::string_view help, std::string& text) {
-  return {group, 0, name, value, help, {}, store_text(text)};
+command::Option text_option(std::string_view group, std::string_view name, std::string_view value,
+                            std::string_view help, std::string& text) {
+  return {group, 0, name, value, help, {}, command::store_text(text)};
 }
 
-Option seconds_option(std::string_view group, std::string_view name, std::string_view help,
-                      std::int64_t& seconds) {
+command::Option seconds_option(std::string_view group, std::string_view name, std::string_view help,
+                               std::int64_t& seconds) {
   return {group, 0, name, "SECS", help, {}, [&seconds](std::string_view value) -> Result<void> {
             BERTH_LET(const auto given, seconds_from_text(value, Unitless::is_base));
             if (given < 1 || given > 3600) return fail(ErrorCode::usage, "must be from 1s to 1h");
@@ -36,7 +36,7 @@ Option seconds_option(std::string_view group, std::string_view name, std::string
           }};
 }
 
-std::vector<Option> hub_options(serve::HubSettings& hub) {
+std::vector<command::Option> hub_options(http::HubSettings& hub) {
   return {
       {kHub,
        0,
@@ -44,7 +44,7 @@ std::vector<Option> hub_options(serve::HubSettings& hub) {
        "",
        "show other machines too: those that the agents below are on",
        {},
-       raise_flag(hub.is_hub)},
+       command::raise_flag(hub.is_hub)},
       text_option(kHub, "agents", "FILE", "the agents: [[agent]] in TOML, or nvgpu's AGENTS = [...]",
                   hub.agents_file),
       {kHub,
@@ -67,14 +67,14 @@ std::vector<Option> hub_options(serve::HubSettings& hub) {
        "",
        "ask agents of --agent and of nvgpu's file over plain HTTP without a token, too",
        {},
-       raise_flag(hub.access.insecure)},
+       command::raise_flag(hub.access.insecure)},
       seconds_option(kHub, "agent-wait", "how long an agent may take to answer (default 5)", hub.patience_s),
   };
 }
 
 }  // namespace
 
-std::vector<Option> store_access_options(serve::StoreSettings& store) {
+std::vector<command::Option> store_access_options(http::StoreSettings& store) {
   return {
       {kStore,
        0,
@@ -83,7 +83,7 @@ std::vector<Option> store_access_options(serve::StoreSettings& store) {
        "keep the one line of the lab in this etcd; may be repeated, once for each of its members",
        {},
        [&store](std::string_view value) -> Result<void> {
-         BERTH_DO(serve::peer_from_url(value));
+         BERTH_DO(http::peer_from_url(value));
          store.urls.emplace_back(value);
          return {};
        }},
@@ -97,8 +97,8 @@ std::vector<Option> store_access_options(serve::StoreSettings& store) {
 
 namespace {
 
-std::vector<Option> store_options(serve::StoreSettings& store) {
-  std::vector<Option> options = store_access_options(store);
+std::vector<command::Option> store_options(http::StoreSettings& store) {
+  std::vector<command::Option> options = store_access_options(store);
   options.push_back(text_option(
       kStore, "store-socket", "PATH",
       "where `berth run --anywhere` reaches this agent (default /run/berth-serve/store.sock)", store.socket));
@@ -111,8 +111,8 @@ std::vector<Option> store_options(serve::StoreSettings& store) {
 
 }  // namespace
 
-Syntax serve_syntax(serve::Settings& settings, std::string& config_file) {
-  Syntax syntax;
+command::Syntax serve_syntax(http::Settings& settings, std::string& config_file) {
+  command::Syntax syntax;
   syntax.about = kAbout;
   syntax.options = {
       {"Options",
@@ -122,8 +122,7 @@ Syntax serve_syntax(serve::Settings& settings, std::string& config_file) {
        "where to listen; may be repeated",
        {},
        [&settings](std::string_view value) -> Result<void> {
-         if (const auto address = serve::tcp_address(value); !address)
-           return std::unexpected(address.error());
+         if (const auto address = http::tcp_address(value); !address) return std::unexpected(address.error());
          settings.listen.emplace_back(value);
          return {};
        }},
@@ -140,7 +139,7 @@ Syntax serve_syntax(serve::Settings& settings, std::string& config_file) {
        "",
        "everybody who reaches the address may read",
        {},
-       raise_flag(settings.insecure)},
+       command::raise_flag(settings.insecure)},
       {"Options",
        0,
        "host",
@@ -157,19 +156,19 @@ Syntax serve_syntax(serve::Settings& settings, std::string& config_file) {
       seconds_option(kOptions, "patience", "how long a client may take over a request (default 10)",
                      settings.patience_s),
       text_option(kOptions, "history", "FILE", "keep the history in this file", settings.history_file),
-      {"Options", 0, "no-history", "", "keep no history", {}, raise_flag(settings.no_history)},
+      {"Options", 0, "no-history", "", "keep no history", {}, command::raise_flag(settings.no_history)},
       {"Options",
        0,
        "own-jobs",
        "",
        "show the jobs that you have submitted, too, and the end of what they print",
        {},
-       raise_flag(settings.own_jobs)},
+       command::raise_flag(settings.own_jobs)},
       text_option(kOptions, "config", "FILE", "a TOML file with these options as keys", config_file),
-      source_option(settings.source),
+      command::source_option(settings.source),
   };
-  for (Option& each : hub_options(settings.hub)) syntax.options.push_back(std::move(each));
-  for (Option& each : store_options(settings.store)) syntax.options.push_back(std::move(each));
+  for (command::Option& each : hub_options(settings.hub)) syntax.options.push_back(std::move(each));
+  for (command::Option& each : store_options(settings.store)) syntax.options.push_back(std::move(each));
   return syntax;
 }
 

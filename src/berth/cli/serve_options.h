@@ -6,13 +6,13 @@
 namespace berth::cli {
 
 /// The options of `berth serve`. They write into `settings`, which must outlive the syntax.
-Syntax serve_syntax(serve::Settings& settings, std::string& config_file);
+command::Syntax serve_syntax(http::Settings& settings, std::string& config_file);
 
 /// Where the store of a lab is, and as whom it is asked.
-std::vector<Option> store_access_options(serve::StoreSettings& store);
+std::vector<command::Option> store_access_options(http::StoreSettings& store);
 
 /// Sets what the TOML file says, by the names of the options. "": no file. Error: file, line and what is
 /// allowed.
-Result<void> read_serve_file(const std::string& path, const Syntax& syntax);
+Result<void> read_serve_file(const std::string& path, const command::Syntax& syntax);
 
 }  // namespace berth::cli

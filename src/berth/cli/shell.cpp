@@ -14,39 +14,39 @@ constexpr std::string_view kShellAbout =
     "\n"
     "    PS1=\"$BERTH_PROMPT$PS1\"";
 
-class ShellCommand : public Command {
+class ShellCommand : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.about = kShellAbout;
     add_lease_options(syntax, options_.lease);
     add_anywhere_options(syntax, hosts_, "your shell on the first host that has the GPUs, through ssh");
     return syntax;
   }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(settle(options_.lease));
     BERTH_DO(settle(hosts_));
     options_.shell = true;
     if (hosts_.anywhere) {
-      BERTH_LET(const auto status, run_anywhere({options_, {hosts_}}));
-      return Output{.status = status};
+      BERTH_LET(const auto status, hosts::run_anywhere({options_, {hosts_}}));
+      return command::Output{.status = status};
     }
-    options_.command = {users_shell()};
-    BERTH_LET(const auto first_look, time_of_first_look());
+    options_.command = {supervise::users_shell()};
+    BERTH_LET(const auto first_look, supervise::time_of_first_look());
     options_.first_look = first_look;
     BERTH_LET(const auto status, run_leased(environment, options_));
-    return Output{.status = status};
+    return command::Output{.status = status};
   }
 
  private:
-  RunOptions options_;
-  AnywhereOptions hosts_;
+  supervise::RunOptions options_;
+  command::AnywhereOptions hosts_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_shell() {
+std::unique_ptr<command::Command> make_shell() {
   return std::make_unique<ShellCommand>();
 }
 

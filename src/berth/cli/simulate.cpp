@@ -81,7 +81,7 @@ class ProgressBar {
  public:
   explicit ProgressBar(std::size_t jobs) : jobs_(jobs), shows_(::isatty(STDERR_FILENO) == 1) {}
   ~ProgressBar() {
-    if (shown_) mention(render::kClearLine);
+    if (shown_) command::mention(view::kClearLine);
   }
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
@@ -93,8 +93,8 @@ class ProgressBar {
     const std::size_t full = kCells * started / jobs_;
     const std::string bar =
         fmt::format("[{:=<{}}{:{}}] {} of {}", "", full, "", kCells - full, started, jobs_);
-    mention(fmt::format("{}{}", render::kClearLine,
-                        render::cut(bar, Environment::style_of(STDERR_FILENO).width - 1)));
+    command::mention(fmt::format("{}{}", view::kClearLine,
+                                 view::cut(bar, command::Environment::style_of(STDERR_FILENO).width - 1)));
     shown_ = true;
   }
 
@@ -107,14 +107,14 @@ class ProgressBar {
 };
 
 Result<void> set_devices(std::string_view value, SimulateOptions& options) {
-  BERTH_LET(const auto devices, number_at_least(value, 1));
+  BERTH_LET(const auto devices, command::number_at_least(value, 1));
   if (devices > kMostDevices) return fail(ErrorCode::usage, fmt::format("must be at most {}", kMostDevices));
   options.devices = devices;
   return {};
 }
 
 Result<void> set_hosts(std::string_view value, SimulateOptions& options) {
-  BERTH_LET(const auto hosts, number_at_least(value, 1));
+  BERTH_LET(const auto hosts, command::number_at_least(value, 1));
   if (hosts > kMostSimulatedHosts)
     return fail(ErrorCode::usage, fmt::format("must be at most {}", kMostSimulatedHosts));
   options.hosts = hosts;
@@ -133,7 +133,7 @@ Result<void> set_order(std::string_view value, SimulateOptions& options) {
   return {};
 }
 
-render::WhatIf::Under under(const LineRules& rules, const Workload& workload) {
+view::WhatIf::Under under(const LineRules& rules, const Workload& workload) {
   ProgressBar bar(workload.jobs.size());
   return {rules, replay(workload, rules, [&](std::size_t started) { bar.tell(started); })};
 }
@@ -149,15 +149,16 @@ LineRules rules_as_given(const SimulateOptions& options, const LineRules& presen
           .order = options.order.value_or(present.order)};
 }
 
-class Simulate : public Command {
+class Simulate : public command::Command {
  public:
-  Syntax syntax() override { return simulate_syntax(options_); }
+  command::Syntax syntax() override { return simulate_syntax(options_); }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(check_options(options_));
     if (options_.from_history) {
       environment.end_probe();
-      return std::unexpected(become_berth_serve(kSimulateWord, environment.words().subspan(1)));
+      return std::unexpected(
+          command::become_berth_serve(command::kSimulateWord, environment.words().subspan(1)));
     }
     BERTH_LET(const auto devices, how_many_devices(environment));
     const std::string name = options_.jobs == "-" ? "standard input" : options_.jobs;
@@ -166,15 +167,15 @@ class Simulate : public Command {
     const auto workload = workload_from_csv(*text, name, devices);
     if (!workload) {
       const std::string fault = printable(workload.error().message);
-      return fail(workload.error().code, render::cut(fault, kLongestFault));
+      return fail(workload.error().code, view::cut(fault, kLongestFault));
     }
     return options_.hosts ? placed(*workload) : simulated(options_, *workload, nullptr);
   }
 
  private:
-  Result<Output> placed(Workload workload) const {
+  Result<command::Output> placed(Workload workload) const {
     BERTH_LET(const LineRules present, rules_of_the_site());
-    render::Placed answer{workload, *options_.hosts, rules_as_given(options_, present), {}};
+    view::Placed answer{workload, *options_.hosts, rules_as_given(options_, present), {}};
     if (answer.rules.order != TurnOrder::fifo)
       return fail(
           ErrorCode::usage,
@@ -186,17 +187,18 @@ class Simulate : public Command {
       answer.replays.push_back(replay_placed(kPlacements[i], workload, answer.hosts, answer.rules,
                                              [&](std::size_t started) { bar.tell(before + started); }));
     }
-    return Output{.out = options_.json ? render::placed_json(answer, render::Layout::lines)
-                                       : render::placed_table(answer, Environment::style_of(STDOUT_FILENO))};
+    return command::Output{
+        .out = options_.json ? view::placed_json(answer, view::Layout::lines)
+                             : view::placed_table(answer, command::Environment::style_of(STDOUT_FILENO))};
   }
 
   /// Without a number: those that could ever be granted here.
-  Result<std::size_t> how_many_devices(Environment& environment) {
+  Result<std::size_t> how_many_devices(command::Environment& environment) {
     if (options_.devices) {
       environment.end_probe();
       return *options_.devices;
     }
-    RequestOptions all;
+    command::RequestOptions all;
     all.source = options_.source;
     all.mask = MaskUse::ignore;
     BERTH_LET(const auto session, open_session(environment, all));
@@ -212,16 +214,16 @@ class Simulate : public Command {
 
 }  // namespace
 
-Syntax simulate_syntax(SimulateOptions& options) {
-  Syntax syntax;
+command::Syntax simulate_syntax(SimulateOptions& options) {
+  command::Syntax syntax;
   syntax.about = kSimulateAbout;
   const auto option = [&](std::string_view group, std::string_view name, std::string_view value,
                           std::string_view help, std::function<Result<void>(std::string_view)> set) {
     syntax.options.push_back({group, 0, name, value, help, {}, std::move(set)});
   };
-  option("Jobs", "jobs", "FILE", "the jobs, as CSV; - for standard input", store_text(options.jobs));
+  option("Jobs", "jobs", "FILE", "the jobs, as CSV; - for standard input", command::store_text(options.jobs));
   option("Jobs", "from-history", "", "the jobs that ran here, as the agent recorded them",
-         raise_flag(options.from_history));
+         command::raise_flag(options.from_history));
   option("Jobs", "devices", "N", "how many GPUs there are; by default those of this machine or history",
          [&options](std::string_view value) { return set_devices(value, options); });
   option("Jobs", "hosts", "N", "so many hosts, each with the GPUs of --devices: compare ways to find a host",
@@ -233,16 +235,19 @@ Syntax simulate_syntax(SimulateOptions& options) {
          "whose job starts first: fifo (whoever came first) or fair (the user who has fewer GPUs)",
          [&options](std::string_view value) { return set_order(value, options); });
   option(kOtherRules, "backfill", "", "later jobs may start before an earlier job that they do not delay",
-         raise_flag(options.backfill));
+         command::raise_flag(options.backfill));
   option(kOtherRules, "no-backfill", "", "no job starts before an earlier one",
-         raise_flag(options.no_backfill));
+         command::raise_flag(options.no_backfill));
   option("Output", "json", "", "as JSON (docs/schema/simulate.json; with --hosts placement.json)",
-         raise_flag(options.json));
-  option(kOfHistory, "since", "TIME", "from so long ago: 24h, 7d, 30d (default)", store_text(options.since));
-  option(kOfHistory, "url", "URL", "ask this agent: https://node01:8420", store_text(options.asking.url));
-  option(kOfHistory, "file", "FILE", "read this history; no agent may have it", store_text(options.file));
+         command::raise_flag(options.json));
+  option(kOfHistory, "since", "TIME", "from so long ago: 24h, 7d, 30d (default)",
+         command::store_text(options.since));
+  option(kOfHistory, "url", "URL", "ask this agent: https://node01:8420",
+         command::store_text(options.asking.url));
+  option(kOfHistory, "file", "FILE", "read this history; no agent may have it",
+         command::store_text(options.file));
   add_asking_options(syntax, kOfHistory, options.asking);
-  syntax.options.push_back(source_option(options.source));
+  syntax.options.push_back(command::source_option(options.source));
   return syntax;
 }
 
@@ -263,17 +268,18 @@ Result<void> check_options(const SimulateOptions& options) {
   return {};
 }
 
-Result<Output> simulated(const SimulateOptions& options, const Workload& workload,
-                         const RecordedWorkload* recorded) {
+Result<command::Output> simulated(const SimulateOptions& options, const Workload& workload,
+                                  const RecordedWorkload* recorded) {
   BERTH_LET(const LineRules present, rules_of_the_site());
   const LineRules other = rules_as_given(options, present);
-  render::WhatIf answer{.workload = workload, .present = under(present, workload), .recorded = recorded};
+  view::WhatIf answer{.workload = workload, .present = under(present, workload), .recorded = recorded};
   if (other != present) answer.other = under(other, workload);
-  return Output{.out = options.json ? render::what_if_json(answer, render::Layout::lines)
-                                    : render::what_if_table(answer, Environment::style_of(STDOUT_FILENO))};
+  return command::Output{
+      .out = options.json ? view::what_if_json(answer, view::Layout::lines)
+                          : view::what_if_table(answer, command::Environment::style_of(STDOUT_FILENO))};
 }
 
-std::unique_ptr<Command> make_simulate() {
+std::unique_ptr<command::Command> make_simulate() {
   return std::make_unique<Simulate>();
 }
 

@@ -14,9 +14,9 @@ namespace berth::cli {
 struct SimulateOptions {
   std::string jobs;  ///< a file; "-": standard input
   bool from_history = false;
-  std::string since;     ///< "": the agent's default
-  AskingOptions asking;  ///< url "": the agent of this machine
-  std::string file;      ///< a history file; "": an agent is asked
+  std::string since;              ///< "": the agent's default
+  command::AskingOptions asking;  ///< url "": the agent of this machine
+  std::string file;               ///< a history file; "": an agent is asked
   std::optional<unsigned> devices;
   std::optional<unsigned> hosts;  ///< how many; each has that many devices
   std::optional<Moment> assumed_s;
@@ -28,14 +28,14 @@ struct SimulateOptions {
 };
 
 /// The options write into `options`, which must outlive the syntax.
-Syntax simulate_syntax(SimulateOptions& options);
+command::Syntax simulate_syntax(SimulateOptions& options);
 
 /// Error: `usage` if options contradict each other.
 Result<void> check_options(const SimulateOptions& options);
 
 /// What becomes of the jobs under the rules of this machine, and under the rules of the options. `recorded`:
 /// what really became of them; null: not known.
-Result<Output> simulated(const SimulateOptions& options, const Workload& workload,
-                         const RecordedWorkload* recorded);
+Result<command::Output> simulated(const SimulateOptions& options, const Workload& workload,
+                                  const RecordedWorkload* recorded);
 
 }  // namespace berth::cli

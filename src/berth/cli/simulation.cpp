@@ -8,7 +8,7 @@
 #include "berth/sys/system_error.h"
 
 namespace berth::cli {
-Option simulation_option(std::optional<std::string>& machine) {
+command::Option simulation_option(std::optional<std::string>& machine) {
   return {"Other",
           0,
           "sim",
@@ -39,7 +39,7 @@ std::vector<char*> without_simulation(std::span<char*> words, std::size_t untouc
 
 std::unexpected<Error> enter_simulation(const std::string& machine, std::span<char*> words,
                                         std::size_t untouched) {
-  BERTH_LET(auto self, own_path());
+  BERTH_LET(auto self, command::own_path());
   // Installed the two lie side by side; in a build tree the simulator has a folder of its own.
   const std::string folder = self.substr(0, self.rfind('/'));
   std::string name = "berth-sim";

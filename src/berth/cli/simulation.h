@@ -9,7 +9,7 @@
 namespace berth::cli {
 
 /// `--sim MACHINE`, for every command that asks the driver.
-Option simulation_option(std::optional<std::string>& machine);
+command::Option simulation_option(std::optional<std::string>& machine);
 
 /// Replaces this process by `berth-sim MACHINE -- berth WORDS`, with the words without --sim. berth-sim sets
 /// library path, PATH and lease directory, so nothing else in Berth knows of simulated machines. Returns only

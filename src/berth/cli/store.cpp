@@ -14,10 +14,10 @@
 namespace berth::cli {
 namespace {
 
-Output told_of_store(const std::vector<AgentWords>& all) {
-  Output output;
+command::Output told_of_store(const std::vector<hosts::AgentWords>& all) {
+  command::Output output;
   std::string machines;
-  for (const AgentWords& words : all) {
+  for (const hosts::AgentWords& words : all) {
     const std::string what = printable(words.back());
     if (words.front() == "store") {
       output.out += fmt::format("store     {}\n", what);
@@ -52,21 +52,23 @@ constexpr std::string_view kStoreAbout =
     "into it. With --root-password-file it also makes etcd's root and switches passwords on. From then on "
     "etcd asks everybody for one. Who calls it again loses nothing: what is there stays.";
 
-class Store : public Command {
+class Store : public command::Command {
  public:
-  Syntax syntax() override { return store_syntax(options_); }
+  command::Syntax syntax() override { return store_syntax(options_); }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment,
+                              const std::vector<std::string>& words) override {
     if (words.size() != 1)
       return fail(ErrorCode::usage, "what of the store? `berth store status`, doctor or init");
     if (words.front() != kStatus)
-      return std::unexpected(become_berth_serve(kStoreWord, environment.words().subspan(1)));
-    BERTH_LET(const auto socket, lab_store_socket());
+      return std::unexpected(
+          command::become_berth_serve(command::kStoreWord, environment.words().subspan(1)));
+    BERTH_LET(const auto socket, hosts::lab_store_socket());
     if (socket.empty())
       return fail(ErrorCode::usage,
                   "this machine has no store: the site file names none (store = "
                   "\"/run/berth-serve/store.sock\")");
-    BERTH_LET(const auto all, ask_agent(socket, "status"));
+    BERTH_LET(const auto all, hosts::ask_agent(socket, "status"));
     return told_of_store(all);
   }
 
@@ -76,8 +78,8 @@ class Store : public Command {
 
 }  // namespace
 
-Syntax store_syntax(StoreOptions& options) {
-  Syntax syntax;
+command::Syntax store_syntax(StoreOptions& options) {
+  command::Syntax syntax;
   syntax.about = kStoreAbout;
   syntax.arguments = "status|doctor|init";
   syntax.words = {kStatus, "doctor", "init"};
@@ -88,21 +90,21 @@ Syntax store_syntax(StoreOptions& options) {
        "FILE",
        "where the store is, from the file of an agent (`berth serve --config FILE`)",
        {},
-       store_text(options.config_file)},
+       command::store_text(options.config_file)},
       {"Options",
        0,
        "root-password-file",
        "FILE",
        "for init: the password of etcd's root, or where to write a new one",
        {},
-       store_text(options.root_password_file)},
-      {"Options", 0, "json", "", "as JSON (docs/schema/doctor.json)", {}, raise_flag(options.json)},
+       command::store_text(options.root_password_file)},
+      {"Options", 0, "json", "", "as JSON (docs/schema/doctor.json)", {}, command::raise_flag(options.json)},
   };
-  for (Option& each : store_access_options(options.store)) syntax.options.push_back(std::move(each));
+  for (command::Option& each : store_access_options(options.store)) syntax.options.push_back(std::move(each));
   return syntax;
 }
 
-std::unique_ptr<Command> make_store() {
+std::unique_ptr<command::Command> make_store() {
   return std::make_unique<Store>();
 }
 

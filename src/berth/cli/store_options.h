@@ -9,13 +9,13 @@ namespace berth::cli {
 
 /// What `berth store` takes.
 struct StoreOptions {
-  serve::StoreSettings store;
+  http::StoreSettings store;
   std::string config_file;         ///< of an agent, which says the same; "": none
   std::string root_password_file;  ///< of etcd's root; "": none
   bool json = false;
 };
 
 /// The options write into `options`, which must outlive the syntax.
-Syntax store_syntax(StoreOptions& options);
+command::Syntax store_syntax(StoreOptions& options);
 
 }  // namespace berth::cli

@@ -1,5 +1,5 @@
 // A live screen. One thread looks (top_looker.h); this one has the terminal: it sleeps until there is news, a
-// key or a signal, and shows what render::top_screen makes of it all.
+// key or a signal, and shows what view::top_screen makes of it all.
 
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -72,12 +72,13 @@ class EndSignals {
 class LiveView {
  public:
   LiveView(screen::Screen screen, TopLooker& looker)
-      : screen_(std::move(screen)), looker_(looker), sight_(std::make_shared<render::TopSight>()) {}
+      : screen_(std::move(screen)), looker_(looker), sight_(std::make_shared<view::TopSight>()) {}
 
   /// Gives the signal that ended it, or 0.
   int go_on(const EndSignals& signals) {
     while (true) {
-      shown_ = render::top_screen(*sight_, view_, screen_.size(), Environment::style_of(STDOUT_FILENO));
+      shown_ =
+          view::top_screen(*sight_, view_, screen_.size(), command::Environment::style_of(STDOUT_FILENO));
       screen_.paint(shown_.rows);
       std::array<pollfd, 3> ready{
           {{STDIN_FILENO, POLLIN, 0}, {looker_.descriptor(), POLLIN, 0}, {signals.descriptor(), POLLIN, 0}}};
@@ -100,39 +101,40 @@ class LiveView {
   // All that were typed: one that is held down must not lag behind. False: it is to end.
   bool take_keys() {
     while (const auto key = screen_.key()) {
-      const render::TopDeed deed = render::press(view_, *key, shown_, *sight_);
+      const view::TopDeed deed = view::press(view_, *key, shown_, *sight_);
       switch (deed.kind) {
-        case render::TopDeed::Kind::quit:
+        case view::TopDeed::Kind::quit:
           return false;
-        case render::TopDeed::Kind::look:
+        case view::TopDeed::Kind::look:
           looker_.look_now();
           break;
-        case render::TopDeed::Kind::copy:
+        case view::TopDeed::Kind::copy:
           screen_.offer_to_clipboard(deed.words.front());
           break;
-        case render::TopDeed::Kind::perform:
+        case view::TopDeed::Kind::perform:
           view_.said = "asked; waiting for the answer";
           looker_.perform(deed.words);
           break;
-        case render::TopDeed::Kind::nothing:
+        case view::TopDeed::Kind::nothing:
           break;
       }
-      shown_ = render::top_screen(*sight_, view_, screen_.size(), Environment::style_of(STDOUT_FILENO));
+      shown_ =
+          view::top_screen(*sight_, view_, screen_.size(), command::Environment::style_of(STDOUT_FILENO));
     }
     return true;
   }
 
   screen::Screen screen_;
   TopLooker& looker_;
-  std::shared_ptr<const render::TopSight> sight_;
-  render::TopView view_;
-  render::TopScreen shown_;
+  std::shared_ptr<const view::TopSight> sight_;
+  view::TopView view_;
+  view::TopScreen shown_;
 };
 
-class Top : public Command {
+class Top : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.about = kTopAbout;
     syntax.options.push_back({"Options",
                               'i',
@@ -147,20 +149,20 @@ class Top : public Command {
                                 looker_.every_s = seconds;
                                 return {};
                               }});
-    syntax.options.push_back(source_option(looker_.source));
+    syntax.options.push_back(command::source_option(looker_.source));
     add_anywhere_options(syntax, anywhere_, "all hosts of the lab, each asked through ssh");
     return syntax;
   }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(settle(anywhere_));
     if (anywhere_.anywhere) {
-      BERTH_LET(looker_.hosts, hosts_meant(anywhere_));
+      BERTH_LET(looker_.hosts, hosts::hosts_meant(anywhere_));
     }
     int signal = 0;
     const EndSignals signals;
     {
-      BERTH_LET(auto screen, screen::Screen::open(Environment::style_of(STDOUT_FILENO).colour));
+      BERTH_LET(auto screen, screen::Screen::open(command::Environment::style_of(STDOUT_FILENO).colour));
       if (!anywhere_.anywhere) environment.start_probe(true);
       BERTH_LET(const auto looker, TopLooker::start(looker_, environment));
       signal = LiveView(std::move(screen), *looker).go_on(signals);
@@ -172,12 +174,12 @@ class Top : public Command {
 
  private:
   TopLooker::Options looker_;
-  AnywhereOptions anywhere_;
+  command::AnywhereOptions anywhere_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_top() {
+std::unique_ptr<command::Command> make_top() {
   return std::make_unique<Top>();
 }
 

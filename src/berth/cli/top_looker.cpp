@@ -36,9 +36,10 @@ constexpr std::size_t kLongestAnswer = 1000;
 /// What berth said: its first line, without its name.
 std::string answer_of(const std::vector<std::string>& words) {
   const auto run = [&]() -> Result<std::string> {
-    BERTH_LET(auto program, program_path());
-    BERTH_LET(const auto said, ask_program(std::move(program), words, kPerformWithin, kLongestAnswer));
-    std::string line = first_line(said.out.empty() ? said.err : said.out);
+    BERTH_LET(auto program, command::program_path());
+    BERTH_LET(const auto said,
+              command::ask_program(std::move(program), words, kPerformWithin, kLongestAnswer));
+    std::string line = command::first_line(said.out.empty() ? said.err : said.out);
     if (!said.ending) return "it goes on: " + line;
     return line.empty() ? (said.ending->exit_status == 0 ? "done" : to_text(*said.ending)) : line;
   };
@@ -50,7 +51,7 @@ std::string answer_of(const std::vector<std::string>& words) {
 
 class TopLooker::Body {
  public:
-  Body(Options options, Environment& environment, sys::Descriptor event)
+  Body(Options options, command::Environment& environment, sys::Descriptor event)
       : options_(std::move(options)),
         environment_(environment),
         event_(std::move(event)),
@@ -89,7 +90,7 @@ class TopLooker::Body {
     sigfillset(&all);
     ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
     while (true) {
-      auto sight = std::make_shared<const render::TopSight>(look());
+      auto sight = std::make_shared<const view::TopSight>(look());
       std::unique_lock lock(mutex_);
       news_.sight = std::move(sight);
       tell_of_news();
@@ -110,22 +111,22 @@ class TopLooker::Body {
     [[maybe_unused]] const auto written = ::write(event_.get(), &one, sizeof one);
   }
 
-  render::TopSight look() {
-    render::TopSight sight;
+  view::TopSight look() {
+    view::TopSight sight;
     sight.is_lab = !options_.hosts.empty();
     sight.every_s = options_.every_s;
     sight.uid = ::geteuid();
     sight.user = user_;
     if (sight.is_lab) add_order(sight);
-    sight.hosts = sight.is_lab ? look_at_hosts(options_.hosts) : Hosts{look_here(sight)};
+    sight.hosts = sight.is_lab ? hosts::look_at_hosts(options_.hosts) : Hosts{look_here(sight)};
     add_jobs(sight);
-    render::remember_loads(loads_, sight.hosts);
+    view::remember_loads(loads_, sight.hosts);
     sight.loads = loads_;
     return sight;
   }
 
-  std::shared_ptr<const Host> look_here(render::TopSight& sight) {
-    Host host{.name = serve::own_hostname(), .seen_s = seen_s_, .report = last_};
+  std::shared_ptr<const Host> look_here(view::TopSight& sight) {
+    Host host{.name = agent::own_hostname(), .seen_s = seen_s_, .report = last_};
     auto report = report_here(sight);
     if (report) {
       host.seen_s = seen_s_ = std::time(nullptr);
@@ -136,14 +137,14 @@ class TopLooker::Body {
     return std::make_shared<const Host>(std::move(host));
   }
 
-  Result<HostReport> report_here(render::TopSight& sight) {
+  Result<HostReport> report_here(view::TopSight& sight) {
     BERTH_LET(auto place, leasing::find_place({}));
     sight.own = place.outermost();
     sight.notes = place.warnings;
     BERTH_LET(const auto session,
               leasing::Session::open_at(leasing::machine_around(std::move(place)),
                                         environment_.access(options_.source), MaskUse::ignore));
-    BERTH_LET(auto world, session.look(Request(), render::readings_for_table()));
+    BERTH_LET(auto world, session.look(Request(), view::readings_for_table()));
     for (std::string& note : leasing::notes_on(world)) sight.notes.push_back(std::move(note));
     idle_.look(world.ledger, world.facts);
     BERTH_LET(auto verdicts, leasing::judge_each_in_line(world));
@@ -151,8 +152,8 @@ class TopLooker::Body {
     report.ledger = listed_part(world.ledger);
     report.waiters =
         listed_standings(world.ledger, report.ledger, world.facts, world.stopped, world.looked_at);
-    const render::Style style = Environment::style_of(STDOUT_FILENO);
-    for (Standing& one : report.waiters) one.reason = render::reason(one, world.facts.snapshot, style);
+    const view::Style style = command::Environment::style_of(STDOUT_FILENO);
+    for (Standing& one : report.waiters) one.reason = view::reason(one, world.facts.snapshot, style);
     report.facts = std::move(world.facts);
     report.verdicts = std::move(verdicts);
     report.assumed = std::move(world.assumed);
@@ -160,14 +161,14 @@ class TopLooker::Body {
     return report;
   }
 
-  static void add_order(render::TopSight& sight) {
-    auto order = order_of_lab();
+  static void add_order(view::TopSight& sight) {
+    auto order = hosts::order_of_lab();
     if (!order) return sight.notes.push_back(order.error().message);
     sight.order = *std::move(order);
   }
 
-  void add_jobs(render::TopSight& sight) const {
-    const auto spool = open_spool();
+  void add_jobs(view::TopSight& sight) const {
+    const auto spool = jobs::open_spool();
     if (!spool) return sight.notes.push_back(spool.error().message);
     std::string told;
     auto jobs = all_told(*spool, told);
@@ -177,12 +178,12 @@ class TopLooker::Body {
   }
 
   Options options_;
-  Environment& environment_;
+  command::Environment& environment_;
   sys::Descriptor event_;
   std::string user_;
   // Of the thread alone.
   IdleTimes idle_;
-  render::LoadHistory loads_;
+  view::LoadHistory loads_;
   std::shared_ptr<const HostReport> last_;
   std::optional<std::int64_t> seen_s_;
 
@@ -193,7 +194,7 @@ class TopLooker::Body {
   News news_;
 };
 
-Result<std::unique_ptr<TopLooker>> TopLooker::start(Options options, Environment& environment) {
+Result<std::unique_ptr<TopLooker>> TopLooker::start(Options options, command::Environment& environment) {
   sys::Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event) return sys::fail_errno("preparing to look");
   auto body = std::make_unique<Body>(std::move(options), environment, std::move(event));

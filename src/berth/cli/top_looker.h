@@ -24,13 +24,13 @@ class TopLooker {
   };
   /// What is new from the thread since the last `take`.
   struct News {
-    std::shared_ptr<const render::TopSight> sight;  ///< null: nothing new
-    std::optional<std::string> said{};              ///< the result of `perform`
+    std::shared_ptr<const view::TopSight> sight;  ///< null: nothing new
+    std::optional<std::string> said{};            ///< the result of `perform`
   };
 
   /// Begins at once. The thread lives as long as the process, because a look that hangs could not be ended.
   /// `environment` must live as long.
-  static Result<std::unique_ptr<TopLooker>> start(Options options, Environment& environment);
+  static Result<std::unique_ptr<TopLooker>> start(Options options, command::Environment& environment);
 
   TopLooker(const TopLooker&) = delete;
   TopLooker& operator=(const TopLooker&) = delete;

@@ -29,48 +29,49 @@ constexpr std::string_view kUsageAbout =
     "history of an agent that no longer runs. Hours begin with full ones: --since 1h at 14:20 is "
     "from 13:00 on.";
 
-class Usage : public Command {
+class Usage : public command::Command {
  public:
-  Syntax syntax() override { return usage_syntax(options_); }
+  command::Syntax syntax() override { return usage_syntax(options_); }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(settle(options_.anywhere));
     if (options_.anywhere.anywhere) return usage_of_hosts();
-    return std::unexpected(become_berth_serve(kUsageWord, environment.words().subspan(1)));
+    return std::unexpected(command::become_berth_serve(command::kUsageWord, environment.words().subspan(1)));
   }
 
  private:
-  Result<Output> usage_of_hosts() const {
+  Result<command::Output> usage_of_hosts() const {
     if (!options_.asking.url.empty() || !options_.file.empty())
       return fail(ErrorCode::usage, "--anywhere excludes --url, --hub and --file");
     UsageBy by{};
     if (!read_value(options_.by, by)) return fail(ErrorCode::usage, "--by is user, device or job");
-    BERTH_LET(const auto meant, hosts_meant(options_.anywhere));
+    BERTH_LET(const auto meant, hosts::hosts_meant(options_.anywhere));
     const auto documents =
-        documents_of(meant, {"usage", "--json", "--since=" + options_.since, "--by=" + options_.by});
+        hosts::documents_of(meant, {"usage", "--json", "--since=" + options_.since, "--by=" + options_.by});
     std::vector<std::pair<std::string, berth::Usage>> told;
     std::vector<std::string> missing;
-    Output output;
+    command::Output output;
     for (std::size_t i = 0; i < meant.size(); ++i) {
-      auto usage = documents[i] ? render::usage_from_json(*documents[i])
+      auto usage = documents[i] ? view::usage_from_json(*documents[i])
                                 : Result<berth::Usage>(std::unexpected(documents[i].error()));
       if (usage && usage->by == by) {
         told.emplace_back(meant[i].name, *std::move(usage));
         continue;
       }
       missing.push_back(meant[i].name);
-      output.err += as_lines({fmt::format(
+      output.err += command::as_lines({fmt::format(
           "{}: {}", meant[i].name,
           usage ? "it does not answer what it was asked" : printable_lines(usage.error().message))});
     }
-    const berth::Usage usage = serve::total_usage(by, told, std::move(missing), serve::UsersAre::of_hosts);
+    const berth::Usage usage =
+        history::total_usage(by, told, std::move(missing), history::UsersAre::of_hosts);
     if (told.empty()) {
-      output.err += as_lines({std::string(render::kNoHostTells)});
+      output.err += command::as_lines({std::string(view::kNoHostTells)});
       output.status = outcome_of(ErrorCode::failure).exit_status;
       return output;
     }
-    output.out = options_.json ? render::usage_json(usage, render::Layout::lines)
-                               : render::usage_table(usage, Environment::style_of(1));
+    output.out = options_.json ? view::usage_json(usage, view::Layout::lines)
+                               : view::usage_table(usage, command::Environment::style_of(1));
     return output;
   }
 
@@ -79,12 +80,12 @@ class Usage : public Command {
 
 }  // namespace
 
-Syntax usage_syntax(UsageOptions& options) {
+command::Syntax usage_syntax(UsageOptions& options) {
   const auto text = [](std::string_view name, std::string_view value, std::string_view help,
                        std::string& to) {
-    return Option{"Options", 0, name, value, help, {}, store_text(to)};
+    return command::Option{"Options", 0, name, value, help, {}, command::store_text(to)};
   };
-  Syntax syntax;
+  command::Syntax syntax;
   syntax.about = kUsageAbout;
   syntax.options = {
       {"Options",
@@ -104,8 +105,8 @@ Syntax usage_syntax(UsageOptions& options) {
        "WHAT",
        "user (default), device, or job: the name of a job",
        {"user", "device", "job"},
-       store_text(options.by)},
-      {"Options", 0, "json", "", "as JSON (docs/schema/usage.json)", {}, raise_flag(options.json)},
+       command::store_text(options.by)},
+      {"Options", 0, "json", "", "as JSON (docs/schema/usage.json)", {}, command::raise_flag(options.json)},
       text("url", "URL", "ask this agent or hub: https://node01:8420", options.asking.url),
       text("hub", "URL", "the same", options.asking.url),
       text("file", "FILE", "read this history; no agent may have it", options.file),
@@ -116,7 +117,7 @@ Syntax usage_syntax(UsageOptions& options) {
   return syntax;
 }
 
-std::unique_ptr<Command> make_usage() {
+std::unique_ptr<command::Command> make_usage() {
   return std::make_unique<Usage>();
 }
 

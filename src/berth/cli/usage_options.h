@@ -12,12 +12,12 @@ struct UsageOptions {
   std::string since = "7d";
   std::string by = "user";
   bool json = false;
-  AskingOptions asking;  ///< url "": the agent of this machine
-  std::string file;      ///< a history file; "": an agent is asked
-  AnywhereOptions anywhere;
+  command::AskingOptions asking;  ///< url "": the agent of this machine
+  std::string file;               ///< a history file; "": an agent is asked
+  command::AnywhereOptions anywhere;
 };
 
 /// The options write into `options`, which must outlive the syntax.
-Syntax usage_syntax(UsageOptions& options);
+command::Syntax usage_syntax(UsageOptions& options);
 
 }  // namespace berth::cli

@@ -29,27 +29,27 @@ int status_of(Conduct conduct) {
   return outcome_of(ErrorCode::failure).exit_status;
 }
 
-class Verify : public Command {
+class Verify : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "[ID]";
     syntax.words_command = "__leases";
     syntax.about = kVerifyAbout;
     syntax.options.push_back(
-        {"Options", 0, "json", "", "as JSON (docs/schema/verify.json)", {}, raise_flag(json_)});
-    syntax.options.push_back(source_option(source_));
+        {"Options", 0, "json", "", "as JSON (docs/schema/verify.json)", {}, command::raise_flag(json_)});
+    syntax.options.push_back(command::source_option(source_));
     return syntax;
   }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
-    BERTH_LET(const auto look, look_at_conduct(environment, words, source_));
+  Result<command::Output> run(command::Environment& environment,
+                              const std::vector<std::string>& words) override {
+    BERTH_LET(const auto look, supervise::look_at_conduct(environment, words, source_));
     const ConductReport report = conduct_of(look.lease, look.world.ledger, look.world.facts);
-    const render::JobConduct job{look.lease, look.name, look.world.facts.snapshot, report,
-                                 look.world.assumed};
-    return Output{
-        .out = json_ ? render::verify_json(job) : render::conduct_text(job, Environment::style_of(1)),
-        .err = as_lines(leasing::notes_on(look.world)),
+    const view::JobConduct job{look.lease, look.name, look.world.facts.snapshot, report, look.world.assumed};
+    return command::Output{
+        .out = json_ ? view::verify_json(job) : view::conduct_text(job, command::Environment::style_of(1)),
+        .err = command::as_lines(leasing::notes_on(look.world)),
         .status = status_of(report.conduct)};
   }
 
@@ -60,7 +60,7 @@ class Verify : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_verify() {
+std::unique_ptr<command::Command> make_verify() {
   return std::make_unique<Verify>();
 }
 

@@ -18,60 +18,62 @@ constexpr std::string_view kWhyAbout =
     "first reason why not: who has it, since when, which number is over which limit. Then says which "
     "looser request would succeed now. Changes nothing. The status is 0 also if the answer is no.";
 
-class Why : public Command {
+class Why : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.about = kWhyAbout;
     add_request_options(syntax, options_);
     syntax.options.push_back(
-        time_option("time", "judge it as a job with this time limit (30m)", options_.request));
+        supervise::time_option("time", "judge it as a job with this time limit (30m)", options_.request));
     syntax.options.push_back({"Output",
                               0,
                               "json",
                               "",
                               "as JSON (docs/schema/why.json; of other machines, why-hosts.json)",
                               {},
-                              raise_flag(json_)});
+                              command::raise_flag(json_)});
     add_anywhere_options(syntax, anywhere_, "say for every host whether it would be chosen, and why");
-    syntax.options.push_back(near_option(near_));
+    syntax.options.push_back(command::near_option(near_));
     return syntax;
   }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(settle(options_));
     BERTH_DO(settle(anywhere_));
     if (anywhere_.anywhere) return on_which_host();
     if (!near_.empty()) return fail(ErrorCode::usage, "--near needs --anywhere");
     BERTH_LET(const auto session, open_session(environment, options_));
     BERTH_LET(const auto found, session.why(options_.request));
-    const render::Why why{found.request,    found.world.facts.snapshot,
-                          found.verdicts,   found.possible,
-                          found.looser,     found.standing ? &*found.standing : nullptr,
-                          found.starts_at_s};
-    return Output{.out = json_ ? render::why_json(why) : render::explanation(why, Environment::style_of(1)),
-                  .err = as_lines(leasing::notes_on(found.world))};
+    const view::Why why{found.request,    found.world.facts.snapshot,
+                        found.verdicts,   found.possible,
+                        found.looser,     found.standing ? &*found.standing : nullptr,
+                        found.starts_at_s};
+    return command::Output{
+        .out = json_ ? view::why_json(why) : view::explanation(why, command::Environment::style_of(1)),
+        .err = command::as_lines(leasing::notes_on(found.world))};
   }
 
  private:
-  Result<Output> on_which_host() const {
-    BERTH_LET(const auto meant, hosts_meant(anywhere_));
-    const auto answers = ask_for_offers(meant, options_, near_);
+  Result<command::Output> on_which_host() const {
+    BERTH_LET(const auto meant, hosts::hosts_meant(anywhere_));
+    const auto answers = hosts::ask_for_offers(meant, options_, near_);
     const auto ranked = rank_hosts(options_.request, answers);
-    return Output{
-        .out = json_ ? render::why_of_hosts_json(options_.request, ranked, answers, late_binding::kLines)
-                     : render::why_of_hosts(ranked, answers, late_binding::kLines, Environment::style_of(1))};
+    return command::Output{
+        .out = json_ ? view::why_of_hosts_json(options_.request, ranked, answers, late_binding::kLines)
+                     : view::why_of_hosts(ranked, answers, late_binding::kLines,
+                                          command::Environment::style_of(1))};
   }
 
-  RequestOptions options_;
+  command::RequestOptions options_;
   bool json_ = false;
-  AnywhereOptions anywhere_;
+  command::AnywhereOptions anywhere_;
   std::string near_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_why() {
+std::unique_ptr<command::Command> make_why() {
   return std::make_unique<Why>();
 }
 

@@ -8,7 +8,7 @@
 #include "berth/sys/newer_calls.h"
 #include "berth/sys/system_error.h"
 
-namespace berth::cli {
+namespace berth::command {
 namespace {
 
 constexpr std::string_view kOurName = "berth: ";
@@ -51,4 +51,4 @@ std::string first_line(std::string_view said) {
   return printable(line);
 }
 
-}  // namespace berth::cli
+}  // namespace berth::command

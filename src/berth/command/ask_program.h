@@ -10,7 +10,7 @@
 #include "berth/base/error.h"
 #include "berth/sys/child.h"
 
-namespace berth::cli {
+namespace berth::command {
 
 /// What a program has printed.
 struct Said {
@@ -32,4 +32,4 @@ Result<Said> ask_program_in_time(std::string program, std::vector<std::string> w
 /// The first line of what a program said, without the name of our program before it, ready to be shown.
 std::string first_line(std::string_view said);
 
-}  // namespace berth::cli
+}  // namespace berth::command

@@ -2,7 +2,7 @@
 
 #include "berth/http/settings.h"
 
-namespace berth::cli {
+namespace berth::command {
 
 void add_asking_options(Syntax& syntax, std::string_view group, AskingOptions& options) {
   const auto text = [group](std::string_view name, std::string_view help, std::string& to) {
@@ -16,20 +16,20 @@ void add_asking_options(Syntax& syntax, std::string_view group, AskingOptions& o
       {group, 0, "insecure", "", "ask over plain HTTP without a token", {}, raise_flag(options.insecure)});
 }
 
-Result<serve::Peer> peer_of(const AskingOptions& options) {
-  auto peer = serve::peer_from_url(options.url);
+Result<http::Peer> peer_of(const AskingOptions& options) {
+  auto peer = http::peer_from_url(options.url);
   if (!peer) return peer;
   peer->authorities = options.trust.authorities;
   peer->certificate = options.trust.certificate;
   peer->key = options.trust.key;
   peer->insecure = options.insecure;
   if (!options.token_file.empty()) {
-    BERTH_LET(auto token, serve::read_token(options.token_file));
+    BERTH_LET(auto token, http::read_token(options.token_file));
     peer->token = std::move(token);
   }
-  if (auto checked = serve::check(*peer); !checked)
+  if (auto checked = http::check(*peer); !checked)
     return fail(ErrorCode::usage, checked.error().message + " (here with --insecure)");
   return peer;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::command

@@ -6,13 +6,13 @@
 #include "berth/command/syntax.h"
 #include "berth/http/peer.h"
 
-namespace berth::cli {
+namespace berth::command {
 
 /// The agent or hub that a command asks over the network, with token and certificates.
 struct AskingOptions {
   std::string url;
   std::string token_file;  ///< "": none
-  serve::Peer trust;       ///< authorities, certificate and key
+  http::Peer trust;        ///< authorities, certificate and key
   bool insecure = false;
 };
 
@@ -21,6 +21,6 @@ void add_asking_options(Syntax& syntax, std::string_view group, AskingOptions& o
 
 /// The peer that the options name; reads the token. Error: `usage` or `failure` if the URL or a file is
 /// wrong, or if the peer must not be asked without TLS and token.
-Result<serve::Peer> peer_of(const AskingOptions& options);
+Result<http::Peer> peer_of(const AskingOptions& options);
 
-}  // namespace berth::cli
+}  // namespace berth::command

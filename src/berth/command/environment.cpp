@@ -21,7 +21,7 @@
 #include "berth/sys/tick.h"
 #include "berth/view/explain.h"
 
-namespace berth::cli {
+namespace berth::command {
 namespace {
 
 // Longer than a reader that reads takes to make room, and too short to be noticed in a hand-over.
@@ -46,7 +46,7 @@ bool can_write(int descriptor, std::chrono::steady_clock::time_point until) {
 
 // On the error stream. Nothing is folded in a pipe.
 std::string for_reader(std::string_view lines) {
-  return render::for_terminal(render::folded(lines, Environment::style_of(STDERR_FILENO)));
+  return view::for_terminal(view::folded(lines, Environment::style_of(STDERR_FILENO)));
 }
 
 }  // namespace
@@ -79,10 +79,10 @@ leasing::SourceAccess Environment::access(source::SourceKind kind) {
   return {[this, kind] { return source(kind); }, [this] { end_probe(); }};
 }
 
-render::Style Environment::style_of(int descriptor) {
-  render::Style style;
+view::Style Environment::style_of(int descriptor) {
+  view::Style style;
   const bool terminal = ::isatty(descriptor) == 1;
-  style.width = terminal ? terminal_width(descriptor) : render::kUnlimited;
+  style.width = terminal ? terminal_width(descriptor) : view::kUnlimited;
   style.colour = terminal && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
   style.now_s = std::time(nullptr);
   style.utc_offset_s = sys::utc_offset_s;
@@ -190,4 +190,4 @@ bool mention(std::string_view words) {
   return text.empty();
 }
 
-}  // namespace berth::cli
+}  // namespace berth::command

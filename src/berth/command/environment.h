@@ -11,7 +11,7 @@
 #include "berth/source/probe_source.h"
 #include "berth/view/text.h"
 
-namespace berth::cli {
+namespace berth::command {
 
 /// The environment of a command: its command line, the probe, and the streams.
 class Environment {
@@ -33,7 +33,7 @@ class Environment {
 
   /// The style of text for the reader of this descriptor. A terminal has colours and a width. A pipe has
   /// neither, and gets the whole text.
-  static render::Style style_of(int descriptor);
+  static view::Style style_of(int descriptor);
 
   std::span<char*> words() const { return words_; }
 
@@ -81,4 +81,4 @@ Result<std::string> program_path();
 /// The variables of this process: "NAME=value".
 std::vector<std::string> own_environment();
 
-}  // namespace berth::cli
+}  // namespace berth::command

@@ -5,7 +5,7 @@
 
 #include "berth/request/lab_host.h"
 
-namespace berth::cli {
+namespace berth::command {
 namespace {
 
 std::function<Result<void>(std::string_view)> add_names(std::vector<std::string>& names) {
@@ -88,4 +88,4 @@ Result<void> settle(const AnywhereOptions& options) {
   return {};
 }
 
-}  // namespace berth::cli
+}  // namespace berth::command

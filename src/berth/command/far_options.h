@@ -7,7 +7,7 @@
 #include "berth/base/error.h"
 #include "berth/command/syntax.h"
 
-namespace berth::cli {
+namespace berth::command {
 
 /// `--anywhere`, and the hosts that it is for.
 struct AnywhereOptions {
@@ -39,4 +39,4 @@ Option near_option(std::string& near);
 Result<void> settle(const AnywhereOptions& options);
 Result<void> settle(const FarOptions& options);
 
-}  // namespace berth::cli
+}  // namespace berth::command

@@ -4,7 +4,7 @@
 
 #include "berth/base/printable.h"
 
-namespace berth::cli {
+namespace berth::command {
 namespace {
 
 std::string as_line(const std::string& sentence) {
@@ -23,4 +23,4 @@ std::string as_lines(const std::vector<std::string>& sentences) {
   return lines;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::command

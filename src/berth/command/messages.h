@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace berth::cli {
+namespace berth::command {
 
 /// Writes a sentence for the user to the error stream, at once.
 void tell(const std::string& sentence);
@@ -11,4 +11,4 @@ void tell(const std::string& sentence);
 /// The sentences as whole lines for the error stream.
 std::string as_lines(const std::vector<std::string>& sentences);
 
-}  // namespace berth::cli
+}  // namespace berth::command

@@ -6,7 +6,7 @@
 #include "berth/command/open_session.h"
 #include "berth/lease/look.h"
 
-namespace berth::cli {
+namespace berth::command {
 namespace {
 
 struct FoundTicket {
@@ -60,4 +60,4 @@ Result<NamedLease> find_named_request(const std::vector<std::string>& words) {
   return found;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::command

@@ -6,7 +6,7 @@
 #include "berth/lease/place.h"
 #include "berth/verdict/ledger.h"
 
-namespace berth::cli {
+namespace berth::command {
 
 /// A live lease that the user has named, and the place whose ledger has it.
 struct NamedLease {
@@ -24,4 +24,4 @@ Result<NamedLease> find_named_lease(const std::vector<std::string>& words);
 /// GPUs by now.
 Result<NamedLease> find_named_request(const std::vector<std::string>& words);
 
-}  // namespace berth::cli
+}  // namespace berth::command

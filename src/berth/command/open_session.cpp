@@ -2,7 +2,7 @@
 
 #include "berth/command/messages.h"
 
-namespace berth::cli {
+namespace berth::command {
 
 Result<leasing::Place> find_place(leasing::InClaim in_claim) {
   auto place = leasing::find_place(tell, in_claim);
@@ -20,4 +20,4 @@ Result<leasing::Session> open_session_at(leasing::Place place, Environment& envi
   return leasing::Session::open_at(std::move(place), environment.access(options.source), options.mask);
 }
 
-}  // namespace berth::cli
+}  // namespace berth::command

@@ -4,7 +4,7 @@
 #include "berth/command/request_options.h"
 #include "berth/lease/session.h"
 
-namespace berth::cli {
+namespace berth::command {
 
 /// The machine, or the lease that this process is inside of. Writes the warnings.
 Result<leasing::Place> find_place(leasing::InClaim in_claim = leasing::InClaim::inside);
@@ -17,4 +17,4 @@ Result<leasing::Session> open_session(Environment& environment, const RequestOpt
 Result<leasing::Session> open_session_at(leasing::Place place, Environment& environment,
                                          const RequestOptions& options);
 
-}  // namespace berth::cli
+}  // namespace berth::command

@@ -5,7 +5,7 @@
 #include "berth/command/environment.h"
 #include "berth/view/text.h"
 
-namespace berth::cli {
+namespace berth::command {
 
 int report(const Result<Output>& result) {
   if (!result) {
@@ -15,9 +15,9 @@ int report(const Result<Output>& result) {
     return outcome_of(result.error().code).exit_status;
   }
   if (!result->err.empty()) write_error(result->err);
-  if (const auto written = write_all(1, render::for_terminal(result->out)); !written)
+  if (const auto written = write_all(1, view::for_terminal(result->out)); !written)
     return report(std::unexpected(written.error()));
   return result->status;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::command

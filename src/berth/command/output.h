@@ -4,7 +4,7 @@
 
 #include "berth/base/error.h"
 
-namespace berth::cli {
+namespace berth::command {
 
 /// What a command answers. `main` writes all of it in one go, and `out` only if it is complete.
 struct Output {
@@ -16,4 +16,4 @@ struct Output {
 /// Writes the result, and gives the exit status. A failure writes nothing to the output stream.
 int report(const Result<Output>& result);
 
-}  // namespace berth::cli
+}  // namespace berth::command

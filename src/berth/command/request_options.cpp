@@ -8,7 +8,7 @@
 #include "berth/request/filter.h"
 #include "berth/request/selector.h"
 
-namespace berth::cli {
+namespace berth::command {
 namespace {
 
 using Set = std::function<Result<void>(std::string_view)>;
@@ -154,4 +154,4 @@ Result<void> settle(RequestOptions& options) {
   return check(request);
 }
 
-}  // namespace berth::cli
+}  // namespace berth::command

@@ -8,7 +8,7 @@
 #include "berth/request/request.h"
 #include "berth/source/source.h"
 
-namespace berth::cli {
+namespace berth::command {
 
 /// The options of a request, the same for pick, why and run.
 struct RequestOptions {
@@ -28,4 +28,4 @@ Result<void> settle(RequestOptions& options);
 /// `--source`, also for commands that take no request.
 Option source_option(source::SourceKind& source);
 
-}  // namespace berth::cli
+}  // namespace berth::command

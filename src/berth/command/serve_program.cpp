@@ -10,7 +10,7 @@
 #include "berth/command/environment.h"
 #include "berth/sys/system_error.h"
 
-namespace berth::cli {
+namespace berth::command {
 
 Result<std::string> berth_serve_path() {
   BERTH_LET(const auto self, own_path());
@@ -37,4 +37,4 @@ Error become_berth_serve(std::string_view task, std::span<char* const> words) {
   return sys::system_error(errno, fmt::format("starting {}", *program));
 }
 
-}  // namespace berth::cli
+}  // namespace berth::command

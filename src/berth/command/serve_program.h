@@ -6,7 +6,7 @@
 
 #include "berth/base/error.h"
 
-namespace berth::cli {
+namespace berth::command {
 
 /// First words for berth-serve if it is to ask another server instead of serving.
 inline constexpr std::string_view kUsageWord = "__usage";
@@ -21,4 +21,4 @@ Result<std::string> berth_serve_path();
 /// `task`: its first word, "" for none. Returns only if that fails.
 Error become_berth_serve(std::string_view task, std::span<char* const> words);
 
-}  // namespace berth::cli
+}  // namespace berth::command

@@ -14,7 +14,7 @@
 #include "berth/slurm/model/slurm_options.h"
 #include "berth/view/explain.h"
 
-namespace berth::cli {
+namespace berth::command {
 namespace {
 
 constexpr int kFirstLong = 256;  // above every letter
@@ -213,7 +213,7 @@ std::string flowed(std::string_view text) {
     const std::size_t end = text.find("\n\n");
     const std::string_view paragraph = text.substr(0, end);
     lines += "\n";
-    lines += paragraph.starts_with(' ') ? std::string(paragraph) : render::wrapped(paragraph, kHelpWidth, 0);
+    lines += paragraph.starts_with(' ') ? std::string(paragraph) : view::wrapped(paragraph, kHelpWidth, 0);
     lines += "\n";
     if (end == std::string_view::npos) break;
     text.remove_prefix(end + 2);
@@ -235,7 +235,7 @@ std::string help_text(const Syntax& syntax, std::string_view command, std::strin
     // A name that reaches into the column has its help below.
     const std::string below = names.size() < kHelpColumn - 2 ? "" : fmt::format("\n{:{}}", "", kHelpColumn);
     text += fmt::format("  {:<{}}{}{}\n", names, kHelpColumn - 2, below,
-                        render::wrapped(each.help, kHelpWidth, kHelpColumn));
+                        view::wrapped(each.help, kHelpWidth, kHelpColumn));
   }
   return text;
 }
@@ -263,4 +263,4 @@ Result<unsigned> number_at_least(std::string_view text, unsigned least) {
   return value;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::command

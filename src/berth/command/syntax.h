@@ -8,7 +8,7 @@
 
 #include "berth/base/error.h"
 
-namespace berth::cli {
+namespace berth::command {
 
 /// One option of a command, as data: the parser, help, completion and the manual page all read this.
 struct Option {
@@ -59,4 +59,4 @@ std::function<Result<void>(std::string_view)> store_text(std::string& text);
 /// A whole number from `least` up. Error: `usage`.
 Result<unsigned> number_at_least(std::string_view text, unsigned least);
 
-}  // namespace berth::cli
+}  // namespace berth::command

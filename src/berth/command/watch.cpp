@@ -6,7 +6,7 @@
 
 #include "berth/base/units.h"
 
-namespace berth::cli {
+namespace berth::command {
 namespace {
 
 constexpr std::int64_t kDefaultIntervalSeconds = 2;
@@ -45,18 +45,18 @@ void add_watch_options(Syntax& syntax, WatchOptions& options, std::string_view s
 }
 
 Result<Output> show(const WatchOptions& options,
-                    const std::function<Result<Output>(render::Layout layout)>& look) {
-  if (!options.interval_s) return look(render::Layout::lines);
+                    const std::function<Result<Output>(view::Layout layout)>& look) {
+  if (!options.interval_s) return look(view::Layout::lines);
   const bool terminal = Environment::style_of(1).colour && !options.json;
   while (true) {
-    auto output = look(render::Layout::line);
+    auto output = look(view::Layout::line);
     if (!output) return output;
-    output->out = render::for_terminal(output->out);
-    if (terminal) output->out = on_screen(output->out + "\n" + render::for_terminal(output->err));
+    output->out = view::for_terminal(output->out);
+    if (terminal) output->out = on_screen(output->out + "\n" + view::for_terminal(output->err));
     if (!terminal && !output->err.empty()) write_error(output->err);
     BERTH_DO(write_all(1, output->out));
     ::poll(nullptr, 0, static_cast<int>(std::min(*options.interval_s, kLongestIntervalSeconds) * 1000));
   }
 }
 
-}  // namespace berth::cli
+}  // namespace berth::command

@@ -7,7 +7,7 @@
 #include "berth/command/command.h"
 #include "berth/view/json.h"
 
-namespace berth::cli {
+namespace berth::command {
 
 /// `--json` and `--watch`, for the commands that show the present state.
 struct WatchOptions {
@@ -20,6 +20,6 @@ void add_watch_options(Syntax& syntax, WatchOptions& options, std::string_view s
 
 /// Gives the answer once; with --watch again and again, until it is interrupted or nobody reads.
 Result<Output> show(const WatchOptions& options,
-                    const std::function<Result<Output>(render::Layout layout)>& look);
+                    const std::function<Result<Output>(view::Layout layout)>& look);
 
-}  // namespace berth::cli
+}  // namespace berth::command

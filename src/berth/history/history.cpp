@@ -61,11 +61,11 @@ class History::Body {
     return true;
   }
 
-  render::HistoryHealth health() const {
+  view::HistoryHealth health() const {
     const std::scoped_lock lock(mutex_);
-    render::HistoryHealth health = health_;
+    view::HistoryHealth health = health_;
     if (busy_since_ && std::chrono::steady_clock::now() - *busy_since_ > patience_) {
-      health.status = render::HistoryHealth::Status::failing;
+      health.status = view::HistoryHealth::Status::failing;
       health.reason = "the disk does not answer; what is seen meanwhile is kept for a while";
     }
     return health;
@@ -145,7 +145,7 @@ class History::Body {
   bool is_off_ = true;
   bool ending_ = false;
   bool has_finished_ = false;
-  render::HistoryHealth health_;
+  view::HistoryHealth health_;
   std::optional<std::chrono::steady_clock::time_point> busy_since_;
   const std::chrono::milliseconds patience_;
 };
@@ -171,10 +171,10 @@ void History::see(Observation observation) {
 void History::ask(Question question, std::function<void(HistoryAnswer)> answer) {
   Body::Asked asked{std::move(question), std::move(answer)};
   if (body_->ask(asked)) return;
-  asked.answer({503, render::error_json({ErrorCode::failure, "the history is slow; ask again in a moment"})});
+  asked.answer({503, view::error_json({ErrorCode::failure, "the history is slow; ask again in a moment"})});
 }
 
-render::HistoryHealth History::health() const {
+view::HistoryHealth History::health() const {
   return body_->health();
 }
 

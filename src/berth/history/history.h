@@ -28,7 +28,7 @@ class History {
   /// `answer` is called in the history's thread or in this one; if the disk hangs, it is never called.
   void ask(Question question, std::function<void(HistoryAnswer)> answer);
   /// From any thread.
-  render::HistoryHealth health() const;
+  view::HistoryHealth health() const;
   /// Writes what is not written yet. False: it took longer than `patience`.
   bool finish(std::chrono::milliseconds patience);
 

@@ -14,13 +14,13 @@ namespace {
 constexpr int kUnavailable = 503;
 
 HistoryAnswer unavailable(std::string message) {
-  return {kUnavailable, render::error_json({ErrorCode::failure, std::move(message)})};
+  return {kUnavailable, view::error_json({ErrorCode::failure, std::move(message)})};
 }
 
 HistoryAnswer unknown_device(const std::string& uuid, const std::vector<std::string>& known) {
   return {404,
-          render::error_json({ErrorCode::usage, fmt::format("nothing is known of a device '{}'; there are {}",
-                                                            uuid, fmt::join(known, ", "))})};
+          view::error_json({ErrorCode::usage, fmt::format("nothing is known of a device '{}'; there are {}",
+                                                          uuid, fmt::join(known, ", "))})};
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ void HistoryWriter::become(Status status, const std::string& reason) {
   reason_ = reason;
 }
 
-render::HistoryHealth HistoryWriter::health() const {
+view::HistoryHealth HistoryWriter::health() const {
   return {status_, reason_, recorder_ ? recorder_->lost() : 0};
 }
 
@@ -133,20 +133,20 @@ HistoryAnswer HistoryWriter::answer(const Question& question, std::int64_t now_s
 }
 
 Done<HistoryAnswer> HistoryWriter::answer_from_file(const Question& question, std::int64_t now_s) {
-  constexpr auto kLine = render::Layout::line;
+  constexpr auto kLine = view::Layout::line;
   if (const auto* usage = std::get_if<UsageQuestion>(&question)) {
     BERTH_LET(const auto found, file_->usage(usage->by, {step_of(now_s - usage->since_s, 3600), now_s}));
-    return HistoryAnswer{200, render::usage_json(found, kLine)};
+    return HistoryAnswer{200, view::usage_json(found, kLine)};
   }
   if (const auto* leases = std::get_if<LeasesQuestion>(&question)) {
     BERTH_LET(const auto found, file_->recorded_leases(*leases, now_s));
-    if (found) return HistoryAnswer{200, render::recorded_leases_json(*found, kLine)};
-    return HistoryAnswer{400, render::error_json(too_many_leases())};
+    if (found) return HistoryAnswer{200, view::recorded_leases_json(*found, kLine)};
+    return HistoryAnswer{400, view::error_json(too_many_leases())};
   }
   DeviceQuestion device = std::get<DeviceQuestion>(question);
   device.least_step_s = every_s_;
   BERTH_LET(const auto found, file_->device_history(device, now_s));
-  if (found) return HistoryAnswer{200, render::device_history_json(*found, kLine)};
+  if (found) return HistoryAnswer{200, view::device_history_json(*found, kLine)};
   BERTH_LET(const auto known, file_->device_uuids());
   return unknown_device(device.uuid, known);
 }

@@ -34,10 +34,10 @@ class HistoryWriter {
   /// Opens the file if it is not open, writes what is pending, and thins.
   void write(std::int64_t now_s);
   HistoryAnswer answer(const Question& question, std::int64_t now_s);
-  render::HistoryHealth health() const;
+  view::HistoryHealth health() const;
 
  private:
-  using Status = render::HistoryHealth::Status;
+  using Status = view::HistoryHealth::Status;
   bool open(std::int64_t now_s);
   Done<void> write_and_thin(std::int64_t now_s);
   void meet(const DatabaseError& fault, std::int64_t now_s);

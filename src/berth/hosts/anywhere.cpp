@@ -12,20 +12,20 @@
 #include "berth/view/host_report.h"
 #include "berth/view/hosts_json.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 namespace {
 
 // More would be a mistake, or a case for a hub.
 constexpr std::size_t kMostHosts = 256;
 
-Host host_of(const LabHost& asked, const Result<lab::EnvoyMessage>& answer, std::int64_t now_s) {
+Host host_of(const LabHost& asked, const Result<EnvoyMessage>& answer, std::int64_t now_s) {
   Host host{.name = asked.name};
   if (!answer) {
     host.error = answer.error().message;
     return host;
   }
-  const auto* report = std::get_if<lab::MachineReport>(&*answer);
-  auto read = report != nullptr ? render::read_report(report->listing, report->queue)
+  const auto* report = std::get_if<MachineReport>(&*answer);
+  auto read = report != nullptr ? view::read_report(report->listing, report->queue)
                                 : fail(ErrorCode::failure, "it does not answer what it was asked");
   if (!read) {
     host.error = read.error().message;
@@ -38,7 +38,7 @@ Host host_of(const LabHost& asked, const Result<lab::EnvoyMessage>& answer, std:
 
 }  // namespace
 
-Result<std::vector<LabHost>> hosts_meant(const AnywhereOptions& options) {
+Result<std::vector<LabHost>> hosts_meant(const command::AnywhereOptions& options) {
   std::vector<LabHost> hosts;
   BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
   if (is_hub_url(options.hosts) || (options.hosts.empty() && !files.policy.hub.url.empty())) {
@@ -69,40 +69,40 @@ Result<std::string> lab_store_socket() {
   return std::move(files.policy.store_socket);
 }
 
-lab::SshProgram ssh_of_environment() {
-  return lab::ssh_program(variable("BERTH_SSH"));
+SshProgram ssh_of_environment() {
+  return ssh_program(command::variable("BERTH_SSH"));
 }
 
 Hosts look_at_hosts(const std::vector<LabHost>& hosts) {
-  const auto answers = lab::ask_hosts(ssh_of_environment(), hosts, {}, {});
+  const auto answers = ask_hosts(ssh_of_environment(), hosts, {}, {});
   Hosts seen;
   for (std::size_t i = 0; i < hosts.size(); ++i)
     seen.push_back(std::make_shared<const Host>(host_of(hosts[i], answers[i], std::time(nullptr))));
   return seen;
 }
 
-Result<std::string> hosts_document(const Hosts& hosts, render::Layout layout, const LabOrder& order) {
+Result<std::string> hosts_document(const Hosts& hosts, view::Layout layout, const LabOrder& order) {
   std::vector<std::string> texts;
-  for (const auto& host : hosts) texts.push_back(render::host_json(*host));
+  for (const auto& host : hosts) texts.push_back(view::host_json(*host));
   const std::vector<std::string_view> entries(texts.begin(), texts.end());
-  const render::HostsHead head{
+  const view::HostsHead head{
       .number = 1, .time_s = std::time(nullptr), .every_s = 1, .is_hub = true, .line = order.standing};
-  return render::rewritten(render::hosts_json(head, entries, totals_of(hosts)), "berth-hosts", layout);
+  return view::rewritten(view::hosts_json(head, entries, totals_of(hosts)), "berth-hosts", layout);
 }
 
-leasing::LeaseAsk lease_ask_of(const RequestOptions& options) {
+leasing::LeaseAsk lease_ask_of(const command::RequestOptions& options) {
   leasing::LeaseAsk ask;
   ask.version = version();
   ask.request = options.request;
   return ask;
 }
 
-std::vector<HostAnswer> ask_for_offers(const std::vector<LabHost>& hosts, const RequestOptions& options,
-                                       const std::string& near) {
-  lab::EnvoyAsk ask;
-  ask.errand = lab::Errand::offer;
+std::vector<HostAnswer> ask_for_offers(const std::vector<LabHost>& hosts,
+                                       const command::RequestOptions& options, const std::string& near) {
+  EnvoyAsk ask;
+  ask.errand = Errand::offer;
   ask.near = near;
-  const auto answers = lab::ask_hosts(ssh_of_environment(), hosts, ask, lease_ask_of(options));
+  const auto answers = ask_hosts(ssh_of_environment(), hosts, ask, lease_ask_of(options));
   std::vector<HostAnswer> offers;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     offers.push_back({hosts[i].name, fail(ErrorCode::failure, "it does not answer what it was asked")});
@@ -114,4 +114,4 @@ std::vector<HostAnswer> ask_for_offers(const std::vector<LabHost>& hosts, const 
   return offers;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

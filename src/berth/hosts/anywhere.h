@@ -13,29 +13,29 @@
 #include "berth/request/lab_host.h"
 #include "berth/view/json.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 
 /// The hosts that the options mean. Error: `usage`; `failure` for a malformed site file.
-Result<std::vector<LabHost>> hosts_meant(const AnywhereOptions& options);
+Result<std::vector<LabHost>> hosts_meant(const command::AnywhereOptions& options);
 
 /// The socket of the agent that keeps the line of the lab, as the site file says; "": there is none. Error:
 /// `failure` for a malformed site file.
 Result<std::string> lab_store_socket();
 
 /// ssh, or the program that BERTH_SSH names.
-lab::SshProgram ssh_of_environment();
+SshProgram ssh_of_environment();
 
 /// What each machine tells of itself, or why it tells nothing.
 Hosts look_at_hosts(const std::vector<LabHost>& hosts);
 
 /// The hosts as docs/schema/hosts.json has them. `order`: of those who wait, if it is known.
-Result<std::string> hosts_document(const Hosts& hosts, render::Layout layout, const LabOrder& order = {});
+Result<std::string> hosts_document(const Hosts& hosts, view::Layout layout, const LabOrder& order = {});
 
 /// What every host offers. `near`: see near_option.
-std::vector<HostAnswer> ask_for_offers(const std::vector<LabHost>& hosts, const RequestOptions& options,
-                                       const std::string& near);
+std::vector<HostAnswer> ask_for_offers(const std::vector<LabHost>& hosts,
+                                       const command::RequestOptions& options, const std::string& near);
 
 /// The question with which a request goes to a host.
-leasing::LeaseAsk lease_ask_of(const RequestOptions& options);
+leasing::LeaseAsk lease_ask_of(const command::RequestOptions& options);
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

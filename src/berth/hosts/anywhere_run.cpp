@@ -33,7 +33,7 @@
 #include "berth/sys/terminal.h"
 #include "berth/view/explain.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 namespace {
 
 using namespace std::chrono_literals;
@@ -58,7 +58,7 @@ constexpr auto kGrantIsKept = 5s;
 
 // As the user came here: links in it may lead elsewhere on another host.
 Result<std::string> folder_as_called() {
-  const std::string named(variable("PWD"));
+  const std::string named(command::variable("PWD"));
   struct stat by_name{};
   struct stat here{};
   if (named.starts_with('/') && ::stat(named.c_str(), &by_name) == 0 && ::stat(".", &here) == 0 &&
@@ -95,7 +95,7 @@ class Caller {
         hosts_(std::move(hosts)),
         token_(std::move(token)),
         terminal_(::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1),
-        report_(render::request_in_words(request_), names_of(hosts_), options.run.quiet),
+        report_(view::request_in_words(request_), names_of(hosts_), options.run.quiet),
         untold_(hosts_.size()),
         has_stood_(hosts_.size()),
         left_(hosts_.size()),
@@ -114,7 +114,7 @@ class Caller {
       std::vector<pollfd> others;
       if (signals_) others.push_back({signals_->descriptor(), POLLIN, 0});
       if (place_) place_->add_to(others);
-      lab::wait_on(channels_, others, next_deadline());
+      wait_on(channels_, others, next_deadline());
       heed_signals();
       if (place_) heed_place();
       for (std::size_t i = 0; i < channels_.size(); ++i)
@@ -131,8 +131,8 @@ class Caller {
 
  private:
   Result<void> prepare_question() {
-    const RunOptions& run = options_.run;
-    lab::EnvoyAsk ask;
+    const supervise::RunOptions& run = options_.run;
+    EnvoyAsk ask;
     ask.near = options_.far.near;
     ask.folder = options_.far.folder;
     if (ask.folder.empty()) {
@@ -152,13 +152,13 @@ class Caller {
     ask.patient = !wait_s;
     if (wait_s && wait_s != kNotSaid) lease.wait = std::chrono::seconds(*wait_s);
     wait_ = lease.wait;
-    BERTH_LET(lease.variables, lab::passed_environment(options_.far.passed_variables, own_environment()));
+    BERTH_LET(lease.variables, passed_environment(options_.far.passed_variables, command::own_environment()));
     for (const auto& [name, value] : run.hooks.environment)
       lease.variables.push_back(fmt::format("{}={}", name, value));
-    ask.errand = lab::Errand::offer;
-    question_for_offer_ = lab::encode(ask) + leasing::encode(lease);
-    ask.errand = lab::Errand::run;
-    question_ = lab::encode(ask) + leasing::encode(lease);
+    ask.errand = Errand::offer;
+    question_for_offer_ = encode(ask) + leasing::encode(lease);
+    ask.errand = Errand::run;
+    question_ = encode(ask) + leasing::encode(lease);
     return {};
   }
 
@@ -221,9 +221,9 @@ class Caller {
   }
 
   void open_channel(std::size_t i) {
-    auto channel = lab::Channel::open(hosts_[i], ssh_of_environment(), terminal_);
+    auto channel = Channel::open(hosts_[i], ssh_of_environment(), terminal_);
     if (channel)
-      channels_[i] = std::make_unique<lab::Channel>(*std::move(channel));
+      channels_[i] = std::make_unique<Channel>(*std::move(channel));
     else
       leave(i, channel.error());
   }
@@ -300,34 +300,36 @@ class Caller {
     limit_ = why;
     if (why.empty() || options_.run.quiet) return;
     report_.end();
-    tell(fmt::format("this request waits, because {}", why));
+    command::tell(fmt::format("this request waits, because {}", why));
   }
 
   void tell_absence(const std::string& why) {
     absence_ = why;
     if (options_.run.quiet || wait_ == 0ms) return;
     report_.end();
-    tell(why.empty()
-             ? "the agent is there now"
-             : fmt::format("this request waits for the agent of this machine, 30 s at most: {}", why));
+    command::tell(
+        why.empty() ? "the agent is there now"
+                    : fmt::format("this request waits for the agent of this machine, 30 s at most: {}", why));
   }
 
   void tell_silence(const std::string& why) {
     silence_ = why;
     if (options_.run.quiet) return;
     report_.end();
-    tell(why.empty()
-             ? "the store of the lab answers again"
-             : fmt::format("the store of the lab does not answer, so nothing starts; this request keeps "
-                           "its place: {}",
-                           why));
+    command::tell(
+        why.empty()
+            ? "the store of the lab answers again"
+            : fmt::format("the store of the lab does not answer, so nothing starts; this request keeps "
+                          "its place: {}",
+                          why));
   }
 
   void tell_place(std::size_t place) {
     is_told_ = true;
     const bool stands = std::ranges::any_of(channels_, [](const auto& each) { return each != nullptr; });
     if (!options_.run.quiet && !stands && place > 0)
-      tell(fmt::format("waiting behind {} request{} in the line of the lab", place, place == 1 ? "" : "s"));
+      command::tell(
+          fmt::format("waiting behind {} request{} in the line of the lab", place, place == 1 ? "" : "s"));
   }
 
   void give_up_unopened() {
@@ -379,7 +381,7 @@ class Caller {
         at_latest(*until_ + kPatienceForPlace);
     }
     for (const auto& channel : channels_)
-      if (channel && !channel->has_greeted()) at_latest(channel->opened_at() + lab::kPatienceForHello);
+      if (channel && !channel->has_greeted()) at_latest(channel->opened_at() + kPatienceForHello);
     return next;
   }
 
@@ -393,16 +395,16 @@ class Caller {
         take(i, **message);
     }
     if (!channels_[i] || binding_.started || stopped_) return;
-    const lab::Channel& channel = *channels_[i];
+    const Channel& channel = *channels_[i];
     if (channel.has_ended())
       leave(i, channels_[i]->why_ended());
-    else if (!channel.has_greeted() && Clock::now() >= channel.opened_at() + lab::kPatienceForHello)
-      leave(i, lab::why_silent(hosts_[i], lab::kPatienceForHello, false));
+    else if (!channel.has_greeted() && Clock::now() >= channel.opened_at() + kPatienceForHello)
+      leave(i, why_silent(hosts_[i], kPatienceForHello, false));
   }
 
-  void take(std::size_t i, const lab::EnvoyMessage& message) {
-    if (const auto* hello = std::get_if<lab::EnvoyHello>(&message)) {
-      if (const auto known = lab::check_hello(*hello); !known) return leave(i, known.error());
+  void take(std::size_t i, const EnvoyMessage& message) {
+    if (const auto* hello = std::get_if<EnvoyHello>(&message)) {
+      if (const auto known = check_hello(*hello); !known) return leave(i, known.error());
       const bool is_asked = binding_.hosts[i].part == late_binding::Part::asked;
       channels_[i]->send(is_asked ? question_for_offer_ : question_);
     } else if (const auto* offer = std::get_if<Offer>(&message)) {
@@ -410,9 +412,9 @@ class Caller {
       // No connection is kept for as long as the request waits in the line of the lab.
       if (has_line() && binding_.hosts[i].part == late_binding::Part::asked) disconnect(i);
       happen(i, late_binding::Offered{*offer});
-    } else if (std::holds_alternative<lab::Begun>(message)) {
+    } else if (std::holds_alternative<Begun>(message)) {
       happen(i, late_binding::Begins{});
-    } else if (std::holds_alternative<lab::Cancelled>(message)) {
+    } else if (std::holds_alternative<Cancelled>(message)) {
       end_cancelled(i);
     } else if (const auto* lease = std::get_if<leasing::LeaseMessage>(&message)) {
       take_of_lease(i, *lease);
@@ -422,7 +424,7 @@ class Caller {
   // As a request ends that is cancelled here.
   [[noreturn]] void end_cancelled(std::size_t i) {
     report_.end();
-    tell(fmt::format("this request was cancelled on {}, so it ends on all hosts", hosts_[i].name));
+    command::tell(fmt::format("this request was cancelled on {}, so it ends on all hosts", hosts_[i].name));
     for (auto& channel : channels_) channel.reset();
     sys::end_like({0, SIGTERM});
   }
@@ -482,7 +484,7 @@ class Caller {
     }
     if (!channel) return;
     if (word.kind == Word::Kind::join) {
-      channel->send(lab::encode(lab::CallerWord::join));
+      channel->send(encode(CallerWord::join));
     } else if (word.kind == Word::Kind::yes) {
       const auto& hook = options_.run.hooks.before_yes;
       if (const auto goes_on = hook ? hook(devices_at(word.host)) : Result<void>{}; !goes_on) {
@@ -492,7 +494,7 @@ class Caller {
       }
       // From here on a signal is for the command, wherever that is.
       signals_.emplace(terminal_);
-      channel->send(lab::encode(lab::CallerWord::yes));
+      channel->send(encode(CallerWord::yes));
     } else if (word.kind == Word::Kind::let_go) {
       disconnect(word.host);
     }
@@ -525,7 +527,7 @@ class Caller {
       return std::unexpected(*binding_.failure);
     }
     channels_.clear();
-    const RunHooks& hooks = options_.run.hooks;
+    const supervise::RunHooks& hooks = options_.run.hooks;
     if (hooks.after_end) hooks.after_end(*ending);
     if (hooks.at_last) hooks.at_last();
     if (ending->signal != 0) sys::end_like(*ending);
@@ -548,12 +550,13 @@ class Caller {
   }
 
   void tell_what_it_has(std::size_t host) const {
-    for (const std::string& note : grants_[host]->notes) tell(fmt::format("{}: {}", hosts_[host].name, note));
-    const RunOptions& run = options_.run;
+    for (const std::string& note : grants_[host]->notes)
+      command::tell(fmt::format("{}: {}", hosts_[host].name, note));
+    const supervise::RunOptions& run = options_.run;
     if (!run.verbose && (run.quiet || ::isatty(STDERR_FILENO) != 1)) return;
     const std::string labels = fmt::format("{}", fmt::join(labels_at(host), ","));
-    tell(fmt::format("{}: GPU {} (lease {})", hosts_[host].name, labels,
-                     short_name(Ledger{}, grants_[host]->id)));
+    command::tell(fmt::format("{}: GPU {} (lease {})", hosts_[host].name, labels,
+                              short_name(Ledger{}, grants_[host]->id)));
   }
 
   const AnywhereRun& options_;
@@ -571,7 +574,7 @@ class Caller {
   std::vector<Clock::time_point> granted_at_;
   std::string question_, question_for_offer_;
   late_binding::State binding_;
-  lab::Channels channels_;
+  Channels channels_;
   std::optional<SignalReader> signals_;
   std::optional<Error> stopped_{};  ///< on this side: no yes is said
   LineOfLab line_;
@@ -603,4 +606,4 @@ Result<int> run_anywhere(const AnywhereRun& options) {
   return Caller(options, std::move(hosts), std::move(token), std::move(line)).go();
 }
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

@@ -5,12 +5,12 @@
 #include "berth/hosts/anywhere.h"
 #include "berth/supervise/run.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 
 /// What `berth run --anywhere` was asked to do.
 struct AnywhereRun {
-  RunOptions run;  ///< settled; only hooks that need no lease of ours are called
-  FarOptions far;
+  supervise::RunOptions run;  ///< settled; only hooks that need no lease of ours are called
+  command::FarOptions far;
 };
 
 /// Runs the command on the first host that grants the request, and gives the exit status that berth is to end
@@ -18,4 +18,4 @@ struct AnywhereRun {
 /// Error: the command has not run, or nobody knows how it ended.
 Result<int> run_anywhere(const AnywhereRun& options);
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

@@ -8,7 +8,7 @@
 #include "berth/base/version.h"
 #include "berth/hosts/channel.h"
 
-namespace berth::lab {
+namespace berth::hosts {
 namespace {
 
 using Answers = std::vector<std::optional<Result<EnvoyMessage>>>;
@@ -128,4 +128,4 @@ std::vector<Result<EnvoyMessage>> ask_hosts(const SshProgram& ssh, const std::ve
   return answers;
 }
 
-}  // namespace berth::lab
+}  // namespace berth::hosts

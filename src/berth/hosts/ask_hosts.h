@@ -10,7 +10,7 @@
 #include "berth/hosts/wire.h"
 #include "berth/request/lab_host.h"
 
-namespace berth::lab {
+namespace berth::hosts {
 
 /// How long a host may take until its envoy speaks: longer than a slow login takes, and no ssh hangs for
 /// ever.
@@ -30,4 +30,4 @@ std::vector<Result<EnvoyMessage>> ask_hosts(const SshProgram& ssh, const std::ve
 /// How long to wait for a host that has not spoken, or not answered.
 Error why_silent(const LabHost& host, std::chrono::seconds patience, bool greeted);
 
-}  // namespace berth::lab
+}  // namespace berth::hosts

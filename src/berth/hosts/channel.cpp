@@ -19,7 +19,7 @@
 #include "berth/sys/system_error.h"
 #include "berth/sys/terminal.h"
 
-namespace berth::lab {
+namespace berth::hosts {
 namespace {
 
 using namespace std::chrono_literals;
@@ -274,4 +274,4 @@ void wait_on(Channel& channel, std::vector<pollfd>& others, Deadline until, bool
   channel.attend(std::span(polled).subspan(others.size()));
 }
 
-}  // namespace berth::lab
+}  // namespace berth::hosts

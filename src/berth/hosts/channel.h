@@ -17,7 +17,7 @@
 #include "berth/sys/child.h"
 #include "berth/sys/descriptor.h"
 
-namespace berth::lab {
+namespace berth::hosts {
 
 /// One ssh to one host, with an envoy at its other end. Nothing here blocks. Move-only.
 class Channel {
@@ -104,4 +104,4 @@ void wait_on(const Channels& channels, std::vector<pollfd>& others, Deadline unt
 /// The same for one channel, whose output may be unwanted for now.
 void wait_on(Channel& channel, std::vector<pollfd>& others, Deadline until, bool wants_output);
 
-}  // namespace berth::lab
+}  // namespace berth::hosts

@@ -36,18 +36,18 @@
 #include "berth/view/json.h"
 #include "berth/view/waiting.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 namespace {
 
 using namespace std::chrono_literals;
 
 // A caller whose machine sleeps keeps no GPU from others for longer than this.
 constexpr auto kPatienceForYes = 30s;
-// Shorter than a caller waits for an answer (lab::kPatienceForAnswer).
+// Shorter than a caller waits for an answer (kPatienceForAnswer).
 constexpr auto kPatienceForCall = 35s;
 
 struct Question {
-  lab::EnvoyAsk ask;
+  EnvoyAsk ask;
   leasing::LeaseAsk lease;
 };
 
@@ -70,11 +70,11 @@ std::string all_of(const sys::Descriptor& file) {
 }
 
 // As the user of this login could call it.
-Result<lab::Called> call_program(const std::vector<std::string>& words) {
+Result<Called> call_program(const std::vector<std::string>& words) {
   const sys::Descriptor out = sys::memory_file("berth-out");
   const sys::Descriptor err = sys::memory_file("berth-err");
   if (!out || !err) return sys::fail_errno("making room for what it says");
-  BERTH_LET(std::string program, program_path());
+  BERTH_LET(std::string program, command::program_path());
   const sys::Command command{
       .program = std::move(program), .arguments = words, .output = out.get(), .error = err.get()};
   BERTH_LET(auto child, sys::Child::spawn(command));
@@ -84,13 +84,13 @@ Result<lab::Called> call_program(const std::vector<std::string>& words) {
     return fail(ErrorCode::timed_out, fmt::format("berth {} there has not ended", words.front()));
   }
   constexpr int kBySignal = 128;
-  return lab::Called{ending->signal != 0 ? kBySignal + ending->signal : ending->exit_status, all_of(out),
-                     all_of(err)};
+  return Called{ending->signal != 0 ? kBySignal + ending->signal : ending->exit_status, all_of(out),
+                all_of(err)};
 }
 
-Result<lab::MachineReport> report_of_machine(Environment& environment) {
-  BERTH_LET(auto place, find_place());
-  RequestOptions options;
+Result<MachineReport> report_of_machine(command::Environment& environment) {
+  BERTH_LET(auto place, command::find_place());
+  command::RequestOptions options;
   options.mask = MaskUse::ignore;
   BERTH_LET(const auto session,
             open_session_at(leasing::machine_around(std::move(place)), environment, options));
@@ -98,12 +98,12 @@ Result<lab::MachineReport> report_of_machine(Environment& environment) {
   BERTH_LET(const auto verdicts, leasing::judge_each_in_line(world));
   const Ledger ledger = listed_part(world.ledger);
   auto waiting = listed_standings(world.ledger, ledger, world.facts, world.stopped, world.looked_at);
-  const render::Style style = leasing::plain_style();
-  for (Standing& one : waiting) one.reason = render::reason(one, world.facts.snapshot, style);
+  const view::Style style = leasing::plain_style();
+  for (Standing& one : waiting) one.reason = view::reason(one, world.facts.snapshot, style);
   const IdleTimes idle;
-  const render::Listing listing{world.facts, ledger, verdicts, world.assumed, idle};
-  return lab::MachineReport{render::listing_json(listing, render::Layout::line),
-                            render::queue_json(waiting, ledger.unlisted, render::Layout::line)};
+  const view::Listing listing{world.facts, ledger, verdicts, world.assumed, idle};
+  return MachineReport{view::listing_json(listing, view::Layout::line),
+                       view::queue_json(waiting, ledger.unlisted, view::Layout::line)};
 }
 
 Offer offer_of(const leasing::Explained& found) {
@@ -121,7 +121,7 @@ Offer offer_of(const leasing::Explained& found) {
                                              found.world.facts, now_s);
   }
   standing.verdicts = found.verdicts;
-  offer.reason = render::reason(standing, found.world.facts.snapshot, leasing::plain_style());
+  offer.reason = view::reason(standing, found.world.facts.snapshot, leasing::plain_style());
   if (found.possible < found.request.count) {
     if (const auto can = check_possible(found.request, found.world.facts); !can)
       offer.reason = can.error().message;
@@ -129,40 +129,40 @@ Offer offer_of(const leasing::Explained& found) {
   return offer;
 }
 
-class Envoy : public Command {
+class Envoy : public command::Command {
  public:
-  Syntax syntax() override { return {}; }
+  command::Syntax syntax() override { return {}; }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     link_.begin();
     // Whoever cannot be told has gone.
-    if (!link_.say(lab::encode(lab::EnvoyHello{std::string(version())}))) return Output{};
+    if (!link_.say(encode(EnvoyHello{std::string(version())}))) return command::Output{};
     auto status = answer(environment);
-    if (status) return Output{.status = *status};
+    if (status) return command::Output{.status = *status};
     (void)link_.say(leasing::encode(leasing::LeaseMessage(leasing::LeaseRefused{status.error(), {}})));
-    return Output{.status = outcome_of(status.error().code).exit_status};
+    return command::Output{.status = outcome_of(status.error().code).exit_status};
   }
 
  private:
-  Result<int> answer(Environment& environment) {
+  Result<int> answer(command::Environment& environment) {
     BERTH_LET(const auto asked, hear_question());
     if (!asked) return 0;
     question_ = *asked;
-    if (question_.ask.errand == lab::Errand::look) {
+    if (question_.ask.errand == Errand::look) {
       BERTH_LET(const auto report, report_of_machine(environment));
-      BERTH_DO(link_.say(lab::encode(report)));
+      BERTH_DO(link_.say(encode(report)));
       return 0;
     }
     BERTH_DO(source::check_version(question_.lease.version, version()));
-    if (question_.ask.errand == lab::Errand::call) {
+    if (question_.ask.errand == Errand::call) {
       if (question_.ask.words.empty()) return fail(ErrorCode::usage, "call what?");
       BERTH_LET(const auto called, call_program(question_.ask.words));
-      BERTH_DO(link_.say(lab::encode(called)));
+      BERTH_DO(link_.say(encode(called)));
       return 0;
     }
     take_environment(question_.lease.variables);
     BERTH_LET(options_.lease.request, request_options());
-    if (question_.ask.errand == lab::Errand::offer) {
+    if (question_.ask.errand == Errand::offer) {
       BERTH_LET(const bool joins, offers(environment));
       if (!joins) return 0;
     }
@@ -172,15 +172,15 @@ class Envoy : public Command {
   Result<std::optional<Question>> hear_question() {
     BERTH_LET(const auto first, link_.hear(std::nullopt));
     if (!first) return std::nullopt;
-    BERTH_LET(auto ask, lab::decode_envoy_ask(*first));
+    BERTH_LET(auto ask, decode_envoy_ask(*first));
     BERTH_LET(const auto second, link_.hear(std::nullopt));
     if (!second) return std::nullopt;
     BERTH_LET(auto lease, leasing::decode_ask(*second));
     return Question{std::move(ask), std::move(lease)};
   }
 
-  Result<RequestOptions> request_options() const {
-    RequestOptions options;
+  Result<command::RequestOptions> request_options() const {
+    command::RequestOptions options;
     options.request = question_.lease.request;
     options.count = options.request.count;
     options.uuids = question_.ask.ids == "uuid";
@@ -194,26 +194,26 @@ class Envoy : public Command {
   }
 
   // True: the caller wants it to join.
-  Result<bool> offers(Environment& environment) {
+  Result<bool> offers(command::Environment& environment) {
     BERTH_LET(const auto session, open_session(environment, options_.lease.request));
     BERTH_LET(const auto found, session.why(options_.lease.request.request));
     environment.end_probe();
     Offer offer = offer_of(found);
     if (const std::string& near = question_.ask.near; !near.empty())
       offer.near = ::access(near.c_str(), F_OK) == 0;
-    BERTH_DO(link_.say(lab::encode(offer)));
+    BERTH_DO(link_.say(encode(offer)));
     BERTH_LET(const auto word, link_.hear(std::nullopt));
-    return word && lab::decode_caller_word(*word) == lab::CallerWord::join;
+    return word && decode_caller_word(*word) == CallerWord::join;
   }
 
-  Result<int> stand_in_line(Environment& environment) {
+  Result<int> stand_in_line(command::Environment& environment) {
     BERTH_DO(enter_folder());
     options_.shell = question_.ask.shell;
-    options_.command = options_.shell ? std::vector{users_shell()} : question_.ask.words;
+    options_.command = options_.shell ? std::vector{supervise::users_shell()} : question_.ask.words;
     if (options_.command.empty()) return fail(ErrorCode::usage, "run which command?");
     if (const auto missing = sys::cannot_start(options_.command))
       return fail(ErrorCode::failure, missing->message);
-    BERTH_LET(options_.first_look, time_of_first_look());
+    BERTH_LET(options_.first_look, supervise::time_of_first_look());
     fill_in_lease();
     options_.end_with_command = question_.ask.end_with_command;
     options_.quiet = true;  // the caller says what it has got
@@ -233,7 +233,7 @@ class Envoy : public Command {
   }
 
   void fill_in_lease() {
-    LeaseOptions& lease = options_.lease;
+    supervise::LeaseOptions& lease = options_.lease;
     lease.note = question_.lease.note;
     lease.asked_at = question_.ask.asked_at.substr(0, kLongestAskedAt);
     lease.unwatched = question_.ask.patient;
@@ -243,7 +243,7 @@ class Envoy : public Command {
     }
     lease.on_wait = {[this](const Standing& standing, const Snapshot& snapshot) {
                        link_.mention_record(leasing::encode(
-                           leasing::LeaseMessage(render::told(standing, snapshot, leasing::plain_style()))));
+                           leasing::LeaseMessage(view::told(standing, snapshot, leasing::plain_style()))));
                      },
                      false};
   }
@@ -252,14 +252,13 @@ class Envoy : public Command {
     link_.stop_watching();
     const Ticket& ticket = lease.ticket();
     BERTH_LET(const Offer had, what_was_free_for(lease));
-    BERTH_DO(link_.say(lab::encode(had)));
+    BERTH_DO(link_.say(encode(had)));
     BERTH_DO(link_.say(leasing::encode(leasing::LeaseMessage(lease.world().facts.snapshot))));
     BERTH_DO(link_.say(leasing::encode(leasing::LeaseMessage(
         leasing::LeaseGranted{ticket.id, "", "", ticket.devices, leasing::notes_on(lease)}))));
     BERTH_LET(const auto word, link_.hear(kPatienceForYes));
-    if (!word || lab::decode_caller_word(*word) != lab::CallerWord::yes)
-      return fail(ErrorCode::failure, "let go");
-    BERTH_DO(link_.say(lab::encode(lab::Begun{})));
+    if (!word || decode_caller_word(*word) != CallerWord::yes) return fail(ErrorCode::failure, "let go");
+    BERTH_DO(link_.say(encode(Begun{})));
     begun_ = true;
     return link_.give_to_command();
   }
@@ -278,21 +277,20 @@ class Envoy : public Command {
   }
 
   void tell_end() const {
-    if (begun_)
-      link_.say_last(lab::encode(lab::CommandEnd{ending_.exit_status, ending_.signal}, question_.ask.token));
+    if (begun_) link_.say_last(encode(CommandEnd{ending_.exit_status, ending_.signal}, question_.ask.token));
   }
 
   EnvoyLink link_;
   Question question_;
-  RunOptions options_;
+  supervise::RunOptions options_;
   sys::JobEnding ending_;
   bool begun_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_envoy() {
+std::unique_ptr<command::Command> make_envoy() {
   return std::make_unique<Envoy>();
 }
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

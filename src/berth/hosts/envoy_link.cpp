@@ -21,7 +21,7 @@
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 namespace {
 
 using namespace std::chrono_literals;
@@ -53,7 +53,7 @@ void signal_all(int number) {
 
 // What a signal handler says must be there before.
 const std::string& cancelled_record() {
-  static const std::string record = lab::encode(lab::Cancelled{});
+  static const std::string record = encode(Cancelled{});
   return record;
 }
 
@@ -116,12 +116,12 @@ class Relay {
 
   void take_frames() {
     for (;;) {
-      auto frame = lab::take_frame(heard_);
+      auto frame = take_frame(heard_);
       if (!frame) is_well_ = false;
       if (!frame || !*frame) break;
-      if ((*frame)->kind == lab::FrameKind::input) unread_ += (*frame)->text;
-      if ((*frame)->kind == lab::FrameKind::end_of_input) ends_ = true;
-      if ((*frame)->kind == lab::FrameKind::signal) pass_on((*frame)->text);
+      if ((*frame)->kind == FrameKind::input) unread_ += (*frame)->text;
+      if ((*frame)->kind == FrameKind::end_of_input) ends_ = true;
+      if ((*frame)->kind == FrameKind::signal) pass_on((*frame)->text);
     }
     if (ends_ && unread_.empty()) input_.close();
   }
@@ -189,7 +189,7 @@ Result<void> EnvoyLink::say(std::string_view record) const {
     if (left <= 0ms) return fail(ErrorCode::timed_out, "the caller does not listen");
     if (::poll(&room, 1, static_cast<int>(left.count())) <= 0) continue;
     // So much goes without waiting where there is any room.
-    BERTH_DO(write_all(STDOUT_FILENO, record.substr(0, PIPE_BUF)));
+    BERTH_DO(command::write_all(STDOUT_FILENO, record.substr(0, PIPE_BUF)));
     record.remove_prefix(std::min<std::size_t>(record.size(), PIPE_BUF));
   }
   return {};
@@ -272,7 +272,7 @@ void EnvoyLink::say_last(std::string_view record) const {
     ::tcsetattr(STDOUT_FILENO, TCSADRAIN, &raw);
   }
   // Whoever cannot be told has gone.
-  (void)write_all(terminal_ ? STDOUT_FILENO : STDERR_FILENO, record);
+  (void)command::write_all(terminal_ ? STDOUT_FILENO : STDERR_FILENO, record);
 }
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

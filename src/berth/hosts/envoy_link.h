@@ -11,7 +11,7 @@
 #include "berth/base/error.h"
 #include "berth/sys/descriptor.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 
 /// The envoy's side of the ssh that started it: its standard input and output, which may be a terminal. Once
 /// the command is to begin, they become the command's.
@@ -49,4 +49,4 @@ class EnvoyLink {
   std::string heard_;
 };
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

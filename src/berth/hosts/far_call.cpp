@@ -8,11 +8,11 @@
 #include "berth/hosts/ssh.h"
 #include "berth/sys/job_process.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 namespace {
 
 // What a program of ours prints of a failure, without its own name.
-std::string failure_in(const lab::Called& called) {
+std::string failure_in(const Called& called) {
   constexpr std::string_view kOurs = "berth: ";
   std::string_view text = called.err;
   if (text.starts_with(kOurs)) text.remove_prefix(kOurs.size());
@@ -23,16 +23,16 @@ std::string failure_in(const lab::Called& called) {
 
 }  // namespace
 
-std::vector<Result<lab::Called>> call_on_each(const std::vector<LabHost>& hosts,
-                                              const std::vector<std::string>& words) {
-  lab::EnvoyAsk ask;
-  ask.errand = lab::Errand::call;
+std::vector<Result<Called>> call_on_each(const std::vector<LabHost>& hosts,
+                                         const std::vector<std::string>& words) {
+  EnvoyAsk ask;
+  ask.errand = Errand::call;
   ask.words = words;
-  std::vector<Result<lab::Called>> all;
-  for (auto& answer : lab::ask_hosts(ssh_of_environment(), hosts, ask, lease_ask_of({}))) {
+  std::vector<Result<Called>> all;
+  for (auto& answer : ask_hosts(ssh_of_environment(), hosts, ask, lease_ask_of({}))) {
     if (!answer) {
       all.push_back(std::unexpected(std::move(answer).error()));
-    } else if (auto* called = std::get_if<lab::Called>(&*answer)) {
+    } else if (auto* called = std::get_if<Called>(&*answer)) {
       all.push_back(std::move(*called));
     } else {
       all.push_back(fail(ErrorCode::failure, "it does not answer what it was asked"));
@@ -56,20 +56,20 @@ std::vector<Result<std::string>> documents_of(const std::vector<LabHost>& hosts,
 }
 
 Error become_call_there(const LabHost& host, std::string_view words) {
-  const sys::Command call = lab::ssh_call(ssh_of_environment(), host, words);
+  const sys::Command call = ssh_call(ssh_of_environment(), host, words);
   sys::JobCommand command;
   command.words.push_back(call.program);
   command.words.insert(command.words.end(), call.arguments.begin(), call.arguments.end());
   return {ErrorCode::failure, sys::exec_job(command).message};
 }
 
-Result<Output> call_there(const LabHost& host, const std::vector<std::string>& words) {
+Result<command::Output> call_there(const LabHost& host, const std::vector<std::string>& words) {
   const auto called = call_on_each({host}, words).front();
   if (!called) return fail(called.error().code, fmt::format("{}: {}", host.name, called.error().message));
   const auto named = [&](std::string_view text) {
     return text.empty() ? "" : fmt::format("{}: {}", host.name, printable_lines(text));
   };
-  return Output{.out = named(called->out), .err = named(called->err), .status = called->exit_status};
+  return command::Output{.out = named(called->out), .err = named(called->err), .status = called->exit_status};
 }
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

@@ -8,12 +8,12 @@
 #include "berth/hosts/wire.h"
 #include "berth/request/lab_host.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 
 /// Calls `berth WORDS` on all these hosts at once, and gives what each prints, in the order of the hosts.
 /// Error: why a host has not answered.
-std::vector<Result<lab::Called>> call_on_each(const std::vector<LabHost>& hosts,
-                                              const std::vector<std::string>& words);
+std::vector<Result<Called>> call_on_each(const std::vector<LabHost>& hosts,
+                                         const std::vector<std::string>& words);
 
 /// The same for a call that prints a document: its text. Error: also, if the call failed, what it printed.
 std::vector<Result<std::string>> documents_of(const std::vector<LabHost>& hosts,
@@ -24,6 +24,6 @@ std::vector<Result<std::string>> documents_of(const std::vector<LabHost>& hosts,
 Error become_call_there(const LabHost& host, std::string_view words);
 
 /// Calls `berth WORDS` on this host, and gives what it prints. Error: `failure`, with the host.
-Result<Output> call_there(const LabHost& host, const std::vector<std::string>& words);
+Result<command::Output> call_there(const LabHost& host, const std::vector<std::string>& words);
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

@@ -17,7 +17,7 @@
 #include "berth/sys/system_error.h"
 #include "berth/sys/terminal.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 namespace {
 
 using namespace std::chrono_literals;
@@ -51,7 +51,7 @@ void FarCommand::Sink::write_some() {
 }
 
 void FarCommand::Sink::write_rest() {
-  if (!closed) (void)write_all(descriptor, waiting);
+  if (!closed) (void)command::write_all(descriptor, waiting);
   waiting.clear();
 }
 
@@ -88,7 +88,7 @@ void FarCommand::wait() {
                              {writes ? out_.descriptor : -1, POLLOUT, 0},
                              {err_.waiting.empty() ? -1 : err_.descriptor, POLLOUT, 0}};
   if (place_ != nullptr) place_->add_to(others);
-  lab::Deadline until;
+  Deadline until;
   const auto at_latest = [&](std::chrono::steady_clock::time_point at) {
     until = std::min(until.value_or(at), at);
   };
@@ -98,7 +98,7 @@ void FarCommand::wait() {
   if (place_ != nullptr)
     if (const auto next = place_->next_deadline()) at_latest(*next);
   const bool is_full = std::max(out_.waiting.size(), err_.waiting.size()) >= kMostWaiting;
-  lab::wait_on(channel_, others, until, !is_full);
+  wait_on(channel_, others, until, !is_full);
   if (others[1].revents != 0) read_input();
   if (others[2].revents != 0) out_.write_some();
   if (others[3].revents != 0) err_.write_some();
@@ -125,11 +125,11 @@ void FarCommand::read_input() {
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
   if (got <= 0) {
     input_has_ended_ = true;
-    if (!terminal_) channel_.send(lab::encode(lab::Frame{lab::FrameKind::end_of_input, ""}));
+    if (!terminal_) channel_.send(encode(Frame{FrameKind::end_of_input, ""}));
     return;
   }
   const std::string text(piece.data(), static_cast<std::size_t>(got));
-  channel_.send(terminal_ ? text : lab::encode(lab::Frame{lab::FrameKind::input, text}));
+  channel_.send(terminal_ ? text : encode(Frame{FrameKind::input, text}));
 }
 
 void FarCommand::take_output() {
@@ -170,7 +170,7 @@ void FarCommand::pass_on(const SignalReader::Signal& signal) {
     // The command loses its terminal or its caller, which ends it.
     end_by(signal.number);
   } else {
-    channel_.send(lab::encode(lab::Frame{lab::FrameKind::signal, std::to_string(signal.number)}));
+    channel_.send(encode(Frame{FrameKind::signal, std::to_string(signal.number)}));
     signal_waits_ = true;
   }
 }
@@ -181,4 +181,4 @@ void FarCommand::end_by(int signal) {
   sys::end_like({0, signal});
 }
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

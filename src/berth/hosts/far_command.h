@@ -11,7 +11,7 @@
 #include "berth/hosts/wire.h"
 #include "berth/sys/job_process.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 
 /// A text that nobody can guess, for EnvoyAsk::token. Error: the kernel gives none.
 Result<std::string> secret_mark();
@@ -21,7 +21,7 @@ class FarCommand {
  public:
   /// `look`: called again and again while the command runs; returns the latest moment for its next call. May
   /// be null. `place`: of the request in the line of the lab, to be kept; null: it has none.
-  FarCommand(lab::Channel& channel, SignalReader& signals, std::string_view token, bool terminal,
+  FarCommand(Channel& channel, SignalReader& signals, std::string_view token, bool terminal,
              std::function<std::chrono::steady_clock::time_point()> look, LabPlace* place)
       : channel_(channel),
         signals_(signals),
@@ -56,10 +56,10 @@ class FarCommand {
   bool has_all_come() const;
   [[noreturn]] void end_by(int signal);
 
-  lab::Channel& channel_;
+  Channel& channel_;
   SignalReader& signals_;
   bool terminal_;
-  lab::EndFinder finder_;
+  EndFinder finder_;
   std::function<std::chrono::steady_clock::time_point()> look_;
   LabPlace* place_;  ///< null: none, or the agent does not know those who run
   OwnTerminal own_terminal_;
@@ -70,4 +70,4 @@ class FarCommand {
   std::chrono::steady_clock::time_point heard_at_ = std::chrono::steady_clock::now();
 };
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

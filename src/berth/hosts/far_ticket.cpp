@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace berth::cli {
+namespace berth::hosts {
 
 Result<FarTicket> find_far_ticket(const std::vector<LabHost>& hosts, std::string_view word) {
   // Of no ledger: what is wrong with the word itself.
@@ -35,4 +35,4 @@ Result<FarTicket> find_far_ticket(const std::vector<LabHost>& hosts, std::string
   return fail(ErrorCode::usage, fmt::format("{} could be {}; give more digits, or --host", word, all));
 }
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

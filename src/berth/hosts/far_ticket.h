@@ -7,7 +7,7 @@
 #include "berth/hosts/anywhere.h"
 #include "berth/request/lab_host.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 
 /// A request or a lease on some host of the lab.
 struct FarTicket {
@@ -19,4 +19,4 @@ struct FarTicket {
 /// none fits, with the hosts that do not answer.
 Result<FarTicket> find_far_ticket(const std::vector<LabHost>& hosts, std::string_view word);
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

@@ -10,7 +10,7 @@
 #include "berth/command/serve_program.h"
 #include "berth/view/host_report.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kWithin = 20s;
 constexpr std::size_t kMostOfHub = 64U << 20U;
 
 std::vector<std::string> words_for(const HubPlace& hub) {
-  std::vector<std::string> words{std::string(kListWord), "--json", "--hub", hub.url};
+  std::vector<std::string> words{std::string(command::kListWord), "--json", "--hub", hub.url};
   const auto add = [&](const char* option, const std::string& file) {
     if (file.empty()) return;
     words.emplace_back(option);
@@ -34,11 +34,11 @@ std::vector<std::string> words_for(const HubPlace& hub) {
 }
 
 Result<std::string> document_of(const HubPlace& hub) {
-  BERTH_LET(auto program, berth_serve_path());
-  BERTH_LET(auto said, ask_program_in_time(std::move(program), words_for(hub), kWithin, kMostOfHub,
-                                           "no answer within 20 s"));
+  BERTH_LET(auto program, command::berth_serve_path());
+  BERTH_LET(auto said, command::ask_program_in_time(std::move(program), words_for(hub), kWithin, kMostOfHub,
+                                                    "no answer within 20 s"));
   if (said.ending != sys::Ending())
-    return fail(ErrorCode::failure, said.err.empty() ? to_text(*said.ending) : first_line(said.err));
+    return fail(ErrorCode::failure, said.err.empty() ? to_text(*said.ending) : command::first_line(said.err));
   return std::move(said.out);
 }
 
@@ -53,10 +53,10 @@ Result<std::vector<LabHost>> hosts_of_hub(const HubPlace& hub) {
   };
   const auto document = document_of(hub);
   if (!document) return failed(document.error().message);
-  const auto told = render::read_hosts(*document);
+  const auto told = view::read_hosts(*document);
   if (!told) return failed(told.error().message);
   std::vector<LabHost> hosts;
-  for (const render::ToldHost& each : told->hosts) {
+  for (const view::ToldHost& each : told->hosts) {
     // It comes from the network.
     if (const auto fit = check_host_name(each.name); !fit) return failed(fit.error().message);
     hosts.push_back({each.name});
@@ -65,4 +65,4 @@ Result<std::vector<LabHost>> hosts_of_hub(const HubPlace& hub) {
   return hosts;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

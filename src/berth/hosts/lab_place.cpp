@@ -10,7 +10,7 @@
 #include "berth/base/printable.h"
 #include "berth/hosts/far_command.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 namespace {
 
 using namespace std::chrono_literals;
@@ -147,4 +147,4 @@ void LabPlace::say_all() {
   if (!start_on_.empty()) link_->send("start " + start_on_);
 }
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

@@ -11,7 +11,7 @@
 #include "berth/base/error.h"
 #include "berth/hosts/store_link.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 
 /// The place of one request in the line of the lab. If the agent ends and starts again, the request comes
 /// back with the same mark and has the same place.
@@ -78,4 +78,4 @@ class LabPlace {
   std::chrono::steady_clock::time_point next_try_{};
 };
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

@@ -9,7 +9,7 @@
 #include "berth/supervise/wait_report.h"
 #include "berth/view/text.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 
 LinesReport::LinesReport(std::string request_words, std::vector<std::string> hosts, bool quiet)
     : request_words_(std::move(request_words)),
@@ -21,8 +21,8 @@ LinesReport::LinesReport(std::string request_words, std::vector<std::string> hos
 void LinesReport::begin() {
   if (begun_) return;
   begun_ = true;
-  tell(fmt::format("waiting for {} on {}; Ctrl-C leaves every queue", request_words_,
-                   hosts_.size() == 1 ? hosts_.front() : fmt::format("{} hosts", hosts_.size())));
+  command::tell(fmt::format("waiting for {} on {}; Ctrl-C leaves every queue", request_words_,
+                            hosts_.size() == 1 ? hosts_.front() : fmt::format("{} hosts", hosts_.size())));
 }
 
 std::string LinesReport::all_lines() const {
@@ -41,22 +41,22 @@ void LinesReport::show(std::size_t host, const Standing& standing) {
   if (stands == stands_[host]) return;
   stands_[host] = stands;
   begin();
-  if (!terminal_) return tell(fmt::format("{}: {}", hosts_[host], stands));
-  if (!may_draw()) return;
-  const auto width = Environment::style_of(STDERR_FILENO).width;
-  mention(fmt::format("{}{}", render::kClearLine, render::cut(all_lines(), width - 1)));
+  if (!terminal_) return command::tell(fmt::format("{}: {}", hosts_[host], stands));
+  if (!supervise::may_draw()) return;
+  const auto width = command::Environment::style_of(STDERR_FILENO).width;
+  command::mention(fmt::format("{}{}", view::kClearLine, view::cut(all_lines(), width - 1)));
 }
 
 void LinesReport::drop(std::size_t host, const std::string& why) {
   stands_[host].clear();
   if (quiet_) return;
-  if (terminal_ && begun_ && may_draw()) mention(render::kClearLine);
+  if (terminal_ && begun_ && supervise::may_draw()) command::mention(view::kClearLine);
   // The rest is told if no host is left.
-  tell(fmt::format("{} is left out: {}", hosts_[host], why.substr(0, why.find('\n'))));
+  command::tell(fmt::format("{} is left out: {}", hosts_[host], why.substr(0, why.find('\n'))));
 }
 
 void LinesReport::end() {
-  if (begun_ && terminal_ && may_draw()) mention(render::kClearLine);
+  if (begun_ && terminal_ && supervise::may_draw()) command::mention(view::kClearLine);
 }
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

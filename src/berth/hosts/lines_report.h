@@ -5,7 +5,7 @@
 
 #include "berth/queue/standing.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 
 /// Tells on the error stream how a wait in the queues of several hosts goes: on a terminal one live line,
 /// elsewhere a line at each change.
@@ -33,4 +33,4 @@ class LinesReport {
   bool begun_ = false;
 };
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

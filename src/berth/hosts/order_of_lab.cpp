@@ -10,7 +10,7 @@
 #include "berth/hosts/anywhere.h"
 #include "berth/hosts/store_link.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 namespace {
 
 /// "3 desk1:1234": its place, and where it was asked for.
@@ -55,4 +55,4 @@ Result<LabOrder> order_of_lab() {
   return order;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

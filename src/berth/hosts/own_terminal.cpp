@@ -5,7 +5,7 @@
 
 #include "berth/sys/terminal.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 
 OwnTerminal::OwnTerminal(bool passes_keys)
     : passes_keys_(passes_keys),
@@ -80,4 +80,4 @@ std::optional<SignalReader::Signal> SignalReader::next() const {
   return Signal{static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
 }
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

@@ -8,7 +8,7 @@
 #include "berth/hosts/terminal_keeper.h"
 #include "berth/sys/descriptor.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 
 /// The standard input of this process, while a command on another host uses it. If it is a terminal, it is
 /// ours only while this process is in its foreground: in the background it is the shell's, and nothing is
@@ -64,4 +64,4 @@ class SignalReader {
   sys::Descriptor descriptor_;
 };
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

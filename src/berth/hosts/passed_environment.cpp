@@ -9,7 +9,7 @@
 #include "berth/base/units.h"
 #include "berth/device/vendor.h"
 
-namespace berth::lab {
+namespace berth::hosts {
 namespace {
 
 // A command line and its variables together have 2 MiB with the usual limits, and one text 128 KiB.
@@ -111,4 +111,4 @@ Result<std::vector<std::string>> passed_environment(std::string_view which,
   return passed;
 }
 
-}  // namespace berth::lab
+}  // namespace berth::hosts

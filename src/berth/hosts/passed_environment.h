@@ -6,7 +6,7 @@
 
 #include "berth/base/error.h"
 
-namespace berth::lab {
+namespace berth::hosts {
 
 /// The variables that a command on another host gets: "all", "none", or names separated by commas. "all"
 /// leaves out the variables that belong to this machine or this login: paths of sockets and displays, the
@@ -16,4 +16,4 @@ namespace berth::lab {
 Result<std::vector<std::string>> passed_environment(std::string_view which,
                                                     const std::vector<std::string>& environment);
 
-}  // namespace berth::lab
+}  // namespace berth::hosts

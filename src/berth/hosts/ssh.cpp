@@ -6,7 +6,7 @@
 
 #include "berth/base/printable.h"
 
-namespace berth::lab {
+namespace berth::hosts {
 namespace {
 
 constexpr int kOwnError = 255;
@@ -137,4 +137,4 @@ Error why_no_envoy(const LabHost& host, const sys::Ending& ending, std::string_v
                                           host.program, sys::to_text(ending), quoted, host.name)};
 }
 
-}  // namespace berth::lab
+}  // namespace berth::hosts

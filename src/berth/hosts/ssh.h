@@ -9,7 +9,7 @@
 #include "berth/request/lab_host.h"
 #include "berth/sys/child.h"
 
-namespace berth::lab {
+namespace berth::hosts {
 
 /// How ssh is called.
 struct SshProgram {
@@ -43,4 +43,4 @@ Error why_no_input(const LabHost& host);
 /// The last line that is not empty.
 std::string_view last_line(std::string_view text);
 
-}  // namespace berth::lab
+}  // namespace berth::hosts

@@ -17,7 +17,7 @@
 
 #include "berth/sys/system_error.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 namespace {
 
 using namespace std::chrono_literals;
@@ -121,4 +121,4 @@ Result<std::vector<AgentWords>> ask_agent(const std::string& socket, std::string
   return fail(ErrorCode::failure, fmt::format("the agent at {} does not answer; look at its log", socket));
 }
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

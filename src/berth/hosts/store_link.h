@@ -9,7 +9,7 @@
 #include "berth/base/error.h"
 #include "berth/sys/descriptor.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 
 /// A line of the agent: its first word, and the rest.
 using AgentWords = std::vector<std::string>;
@@ -51,4 +51,4 @@ class StoreLink {
 /// answers the one line `no`. Waits for 10 s at most. Error: `failure`, with what to do.
 Result<std::vector<AgentWords>> ask_agent(const std::string& socket, std::string_view question);
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

@@ -14,7 +14,7 @@
 #include "berth/sys/quiet_write.h"
 #include "berth/sys/terminal.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 namespace {
 
 /// What the keeper is told, as bytes: both processes are of one program.
@@ -29,7 +29,7 @@ sys::Descriptor start_keeper() {
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return {};
   const sys::Descriptor heard(ends[0]);
   sys::Descriptor told(ends[1]);
-  auto program = program_path();
+  auto program = command::program_path();
   if (!program) return {};
   const sys::Command command{.program = *std::move(program),
                              .arguments = {"__terminal"},
@@ -42,18 +42,18 @@ void tell_keeper(const sys::Descriptor& told, const KeptModes& modes) {
   if (told) (void)sys::write_without_signal(told.get(), reinterpret_cast<const char*>(&modes), sizeof modes);
 }
 
-class KeepTerminal : public Command {
+class KeepTerminal : public command::Command {
  public:
-  Syntax syntax() override { return {}; }
+  command::Syntax syntax() override { return {}; }
 
-  Result<Output> run(Environment&, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>&) override {
     KeptModes kept;
     for (KeptModes heard; hear(heard);) kept = heard;
     termios now{};
     // It is of another session, so the kernel does not stop it for this.
     if (kept.are_ours && ::tcgetattr(STDOUT_FILENO, &now) == 0 && sys::are_same(now, kept.ours))
       ::tcsetattr(STDOUT_FILENO, TCSANOW, &kept.before);
-    return Output{};
+    return command::Output{};
   }
 
  private:
@@ -79,8 +79,8 @@ void TerminalKeeper::let_go() {
   told_.close();
 }
 
-std::unique_ptr<Command> make_terminal_keeper() {
+std::unique_ptr<command::Command> make_terminal_keeper() {
   return std::make_unique<KeepTerminal>();
 }
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

@@ -4,7 +4,7 @@
 
 #include "berth/sys/descriptor.h"
 
-namespace berth::cli {
+namespace berth::hosts {
 
 /// A process of its own, `berth __terminal`, that puts the terminal on standard input back as it was if this
 /// process is killed. It does nothing about a terminal that has other modes than we gave it: a shell has put
@@ -21,4 +21,4 @@ class TerminalKeeper {
   sys::Descriptor told_;  ///< its end is the end of this process
 };
 
-}  // namespace berth::cli
+}  // namespace berth::hosts

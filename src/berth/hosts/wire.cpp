@@ -5,7 +5,7 @@
 
 #include "berth/base/record_fields.h"
 
-namespace berth::lab {
+namespace berth::hosts {
 namespace {
 
 // With each change of what is said, so that two that do not understand each other say so.
@@ -247,4 +247,4 @@ Result<std::optional<Frame>> take_frame(std::string& text) {
   return frame;
 }
 
-}  // namespace berth::lab
+}  // namespace berth::hosts

@@ -13,7 +13,7 @@
 // The messages that go over ssh between `berth … --anywhere`, the caller, and `berth __envoy`, which ssh
 // starts on a host. docs/machines.md has their order. All are records (src/berth/base/record.h). The caller
 // asks with an EnvoyAsk and then an leasing::LeaseAsk. The envoy answers with EnvoyMessages.
-namespace berth::lab {
+namespace berth::hosts {
 
 /// What the envoy is to do.
 enum class Errand {
@@ -134,4 +134,4 @@ std::string encode(const Frame& frame);
 /// kind of frame.
 Result<std::optional<Frame>> take_frame(std::string& text);
 
-}  // namespace berth::lab
+}  // namespace berth::hosts

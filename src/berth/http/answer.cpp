@@ -10,7 +10,7 @@
 #include "berth/base/text_match.h"
 #include "berth/view/json.h"
 
-namespace berth::serve {
+namespace berth::http {
 namespace {
 
 /// Takes as long for a wrong token as for the right one, so that it cannot be guessed letter by letter. Its
@@ -119,7 +119,7 @@ Page make_page(int status, std::string_view type, std::string text) {
 }
 
 Page refusal(int status, std::string_view message) {
-  Page page = make_page(status, kJson, render::error_json({ErrorCode::usage, std::string(message)}));
+  Page page = make_page(status, kJson, view::error_json({ErrorCode::usage, std::string(message)}));
   page.tag.clear();
   return page;
 }
@@ -173,4 +173,4 @@ Answer answer(const HttpRequest& asked, const Door& door, const Site& site, cons
   return refusal(404, fmt::format("no such path; there are {}", known_paths(site, published)));
 }
 
-}  // namespace berth::serve
+}  // namespace berth::http

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-namespace berth::serve {
+namespace berth::http {
 
 /// Text that many clients share.
 using SharedText = std::shared_ptr<const std::string>;
@@ -148,4 +148,4 @@ Page unless_unchanged(const Page& page, std::string_view if_none_match);
 /// The answer to a request that could not be understood.
 Page refusal(int status, std::string_view message);
 
-}  // namespace berth::serve
+}  // namespace berth::http

@@ -1,6 +1,6 @@
 #include "berth/http/guests.h"
 
-namespace berth::serve {
+namespace berth::http {
 
 void Guests::allow(std::size_t most, std::size_t most_of_address) {
   most_ = most;
@@ -49,4 +49,4 @@ void Guests::leaves(Id id) {
   if (--address->second.count == 0) addresses_.erase(address);
 }
 
-}  // namespace berth::serve
+}  // namespace berth::http

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace berth::serve {
+namespace berth::http {
 
 /// The clients with an open connection. If there is no room for a new one, the client that has been idle
 /// longest must go. So nobody can lock the others out by doing nothing.
@@ -50,4 +50,4 @@ class Guests {
   Order waiting_;
 };
 
-}  // namespace berth::serve
+}  // namespace berth::http

@@ -2,7 +2,7 @@
 
 #include "berth/http/answer.h"
 
-namespace berth::serve {
+namespace berth::http {
 namespace {
 
 int value_of_digit(char digit) {
@@ -71,4 +71,4 @@ std::string query_of(const Parameters& parameters) {
   return query;
 }
 
-}  // namespace berth::serve
+}  // namespace berth::http

@@ -8,7 +8,7 @@
 
 #include "berth/http/settings.h"
 
-namespace berth::serve {
+namespace berth::http {
 namespace {
 
 constexpr std::string_view kUnix = "unix:";
@@ -110,4 +110,4 @@ Result<void> check(const Peer& peer) {
                   url_of(peer)));
 }
 
-}  // namespace berth::serve
+}  // namespace berth::http

@@ -6,7 +6,7 @@
 
 #include "berth/base/error.h"
 
-namespace berth::serve {
+namespace berth::http {
 
 /// The address of another server of Berth, and how this process proves to it who it is.
 struct Peer {
@@ -42,4 +42,4 @@ std::string url_of(const Peer& peer);
 /// there is a certificate without a key, or a key without a certificate.
 Result<void> check(const Peer& peer);
 
-}  // namespace berth::serve
+}  // namespace berth::http

@@ -11,7 +11,7 @@
 #include "berth/sys/file.h"
 #include "berth/sys/system_error.h"
 
-namespace berth::serve {
+namespace berth::http {
 namespace {
 
 constexpr std::size_t kShortestToken = 16;
@@ -120,4 +120,4 @@ Result<std::string> read_token(const std::string& path) {
   return text;
 }
 
-}  // namespace berth::serve
+}  // namespace berth::http

@@ -8,7 +8,7 @@
 #include "berth/base/error.h"
 #include "berth/source/source.h"
 
-namespace berth::serve {
+namespace berth::http {
 
 inline constexpr std::string_view kDefaultAddress = "127.0.0.1:8420";
 
@@ -94,4 +94,4 @@ Result<std::string> read_secret(const std::string& path, std::string_view what);
 /// secret.
 Result<std::string> read_token(const std::string& path);
 
-}  // namespace berth::serve
+}  // namespace berth::http

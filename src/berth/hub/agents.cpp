@@ -12,7 +12,7 @@
 #include "berth/sys/file.h"
 #include "berth/sys/system_error.h"
 
-namespace berth::serve {
+namespace berth::hub {
 namespace {
 
 constexpr std::string_view kSelf = "self";
@@ -33,7 +33,7 @@ Result<std::string> read_whole(const std::string& path) {
   return text;
 }
 
-Result<std::vector<AgentEntry>> entries_of_file(const std::string& path, const AgentAccess& access) {
+Result<std::vector<AgentEntry>> entries_of_file(const std::string& path, const http::AgentAccess& access) {
   BERTH_LET(const auto text, read_whole(path));
   if (!is_nvgpu_file(path, text)) return agents_from_toml(path, text, access);
   BERTH_LET(const auto file, read_nvgpu_file(path, text));
@@ -56,10 +56,10 @@ Result<Agent> agent_of(const AgentEntry& entry) {
                 fmt::format("name: '{}' must be one word of at most {} letters, without /", agent.name,
                             kLongestName));
   if (entry.url == kSelf) {
-    if (agent.name.empty()) agent.name = own_hostname();
+    if (agent.name.empty()) agent.name = agent::own_hostname();
     return agent;
   }
-  auto peer = peer_from_url(entry.url);
+  auto peer = http::peer_from_url(entry.url);
   if (!peer) return std::unexpected(context(peer.error(), "url"));
   peer->authorities = entry.access.ca_file;
   peer->certificate = entry.access.cert_file;
@@ -67,7 +67,7 @@ Result<Agent> agent_of(const AgentEntry& entry) {
   peer->insecure = entry.access.insecure;
   peer->token = entry.token;
   if (entry.token.empty() && !entry.access.token_file.empty()) {
-    auto token = read_token(entry.access.token_file);
+    auto token = http::read_token(entry.access.token_file);
     if (!token) return std::unexpected(context(token.error(), "token-file"));
     peer->token = std::move(*token);
   }
@@ -86,21 +86,21 @@ void name_by_host(std::vector<Agent>& agents) {
   for (const Agent& agent : agents) on_host[agent.name.empty() ? agent.peer->host : agent.name] += 1;
   for (Agent& agent : agents) {
     if (!agent.name.empty()) continue;
-    const Peer& peer = *agent.peer;
+    const http::Peer& peer = *agent.peer;
     agent.name = on_host[peer.host] == 1 ? peer.host : fmt::format("{}:{}", peer.host, peer.port);
   }
 }
 
 }  // namespace
 
-AgentEntry agent_from_word(std::string_view word, const AgentAccess& access) {
+AgentEntry agent_from_word(std::string_view word, const http::AgentAccess& access) {
   const std::size_t equals = word.substr(0, word.find("://")).find('=');
   const bool named = equals != std::string_view::npos;
   return {fmt::format("--agent {}", word), std::string(named ? word.substr(0, equals) : ""),
           std::string(named ? word.substr(equals + 1) : word), access};
 }
 
-Result<std::vector<Agent>> read_agents(const HubSettings& settings) {
+Result<std::vector<Agent>> read_agents(const http::HubSettings& settings) {
   std::vector<AgentEntry> entries;
   if (!settings.agents_file.empty()) {
     BERTH_LET(auto of_file, entries_of_file(settings.agents_file, settings.access));
@@ -126,4 +126,4 @@ Result<std::vector<Agent>> read_agents(const HubSettings& settings) {
   return agents;
 }
 
-}  // namespace berth::serve
+}  // namespace berth::hub

@@ -7,7 +7,7 @@
 #include "berth/lease/toml.h"
 #include "berth/lease/toml_words.h"
 
-namespace berth::serve {
+namespace berth::hub {
 namespace {
 
 /// Where in the file something is read, and who may say it: an agent, or the head of the file for all of
@@ -63,7 +63,8 @@ Result<void> read_key(const AgentTable& table, std::string_view key, const toml:
                      leasing::unknown_key(key, table.is_head ? "" : "[[agent]]", known_in(table)));
 }
 
-Result<AgentEntry> read_agent(std::string_view path, const toml::node& node, const AgentAccess& access) {
+Result<AgentEntry> read_agent(std::string_view path, const toml::node& node,
+                              const http::AgentAccess& access) {
   AgentEntry entry{fmt::format("{}:{}", path, node.source().begin.line), "", "", access};
   const AgentTable table{path, entry};
   const auto* keys = node.as_table();
@@ -79,7 +80,7 @@ Result<AgentEntry> read_agent(std::string_view path, const toml::node& node, con
 }  // namespace
 
 Result<std::vector<AgentEntry>> agents_from_toml(std::string_view path, std::string_view text,
-                                                 const AgentAccess& access) {
+                                                 const http::AgentAccess& access) {
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     const std::size_t line = parsed.error().source().begin.line;
@@ -108,4 +109,4 @@ Result<std::vector<AgentEntry>> agents_from_toml(std::string_view path, std::str
   return entries;
 }
 
-}  // namespace berth::serve
+}  // namespace berth::hub

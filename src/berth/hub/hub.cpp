@@ -15,7 +15,7 @@
 #include "berth/net/gzip.h"
 #include "berth/net/worker.h"
 
-namespace berth::serve {
+namespace berth::hub {
 namespace {
 
 using namespace std::chrono_literals;
@@ -35,9 +35,9 @@ struct Polled {
   Polled(asio::io_context& loop, Agent who) : agent(std::move(who)), bell(loop) {}
 
   Agent agent;
-  PostedHost posted;
-  std::unique_ptr<Client> client;
-  Timer bell;       ///< rings when it is to be asked
+  agent::PostedHost posted;
+  std::unique_ptr<net::Client> client;
+  net::Timer bell;  ///< rings when it is to be asked
   Moment second{};  ///< when it is asked for the second time
   std::string tag;  ///< of its last answer
   unsigned failures = 0;
@@ -50,7 +50,7 @@ struct Polled {
 
 class Hub::Body : public std::enable_shared_from_this<Body> {
  public:
-  Body(asio::io_context& loop, Publish publish, Log log, ByPath<Service> own)
+  Body(asio::io_context& loop, Publish publish, Log log, http::ByPath<http::Service> own)
       : loop_(loop),
         publish_(std::move(publish)),
         log_(std::move(log)),
@@ -61,7 +61,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   void apply(Rounds rounds) {
     every_ = rounds.every;
     patience_ = rounds.patience;
-    sharing_ = client_sharing(loop_);
+    sharing_ = net::client_sharing(loop_);
     most_bytes_ = most_of_answer(rounds.agents.size());
     services_.use(sharing_, patience_, most_bytes_);
     std::map<std::string, std::shared_ptr<Polled>> before;
@@ -95,7 +95,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     return agents;
   }
 
-  void take_own(std::shared_ptr<const Published> own) {
+  void take_own(std::shared_ptr<const http::Published> own) {
     asio::post(loop_, [self = shared_from_this(), own = std::move(own)]() mutable {
       self->own_ = std::move(own);
       for (const auto& each : self->polled_) {
@@ -120,7 +120,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
       Host host{.name = each.agent.name};
       if (each.agent.peer) host.url = url_of(*each.agent.peer);
       host.error = each.agent.refusal.empty() ? kNotAskedYet : each.agent.refusal;
-      each.posted = post(host, make_part(render::host_json(host)), ++number_);
+      each.posted = agent::post(host, http::make_part(view::host_json(host)), ++number_);
       if (!each.agent.peer) {
         if (own_) take_own_host(fresh[i]);
       } else if (each.agent.refusal.empty()) {
@@ -132,8 +132,8 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   /// What is made of an answer, and posted if it can be.
   struct Made {
     Host host;
-    Part entry;  ///< its text is empty where nothing is new
-    std::optional<HostChange> change{};
+    http::Part entry;  ///< its text is empty where nothing is new
+    std::optional<agent::HostChange> change{};
   };
 
   void start_asking(std::shared_ptr<Polled> polled) {
@@ -167,13 +167,13 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     });
   }
 
-  static asio::awaitable<void, Executor> ask_again_and_again(std::shared_ptr<Body> body,
-                                                             std::shared_ptr<Polled> polled) {
+  static asio::awaitable<void, net::Executor> ask_again_and_again(std::shared_ptr<Body> body,
+                                                                  std::shared_ptr<Polled> polled) {
     const Revival revival(body, polled);
     while (polled->is_wanted) {
       if (!polled->client || polled->is_renewed)
-        polled->client =
-            std::make_unique<Client>(body->loop_, body->sharing_, *polled->agent.peer, body->most_bytes_);
+        polled->client = std::make_unique<net::Client>(body->loop_, body->sharing_, *polled->agent.peer,
+                                                       body->most_bytes_);
       polled->is_renewed = false;
       const Moment asked = std::chrono::steady_clock::now();
       const std::string path = kAskedPath;
@@ -187,7 +187,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
         co_await body->take(polled, std::move(answer));
       }
       polled->bell.expires_at(body->next_time(*polled, asked));
-      co_await polled->bell.async_wait(kAwait);
+      co_await polled->bell.async_wait(net::kAwait);
     }
   }
 
@@ -199,16 +199,15 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   }
 
   /// An answer becomes values, and they text again, beside the loop: that takes what the agent likes.
-  asio::awaitable<void, Executor> take(std::shared_ptr<Polled> polled, Result<Response> answer) {
+  asio::awaitable<void, net::Executor> take(std::shared_ptr<Polled> polled, Result<http::Response> answer) {
     // Without a tag, the one of an answer before says nothing of this one.
     if (answer && answer->status == 200) polled->tag = answer->tag;
     auto work = [before = polled->posted, answer = std::move(answer), now_s = std::time(nullptr)] {
       HostNews news = news_after_asking(*before.host, answer, now_s);
-      Made made{.host = std::move(news.host), .entry = make_part(std::move(news.entry))};
-      pack(made.entry);
-      if (std::string change = render::host_change_json(*before.entry.text, *made.entry.text);
-          !change.empty())
-        made.change = {before.event.number, make_part(std::move(change))};
+      Made made{.host = std::move(news.host), .entry = http::make_part(std::move(news.entry))};
+      net::pack(made.entry);
+      if (std::string change = view::host_change_json(*before.entry.text, *made.entry.text); !change.empty())
+        made.change = {before.event.number, http::make_part(std::move(change))};
       return made;
     };
     auto made = co_await worker_.run(std::move(work));
@@ -221,7 +220,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   }
 
   void settle(Polled& polled, HostNews news) {
-    settle(polled, {.host = std::move(news.host), .entry = make_part(std::move(news.entry))});
+    settle(polled, {.host = std::move(news.host), .entry = http::make_part(std::move(news.entry))});
   }
 
   /// An unchanged host is not sent again, but for the time when it was seen, which is told with what is new
@@ -239,7 +238,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     }
     // What is told of this machine itself may have come twice at once.
     if (change && change->since != polled.posted.event.number) change.reset();
-    polled.posted = post(std::move(host), std::move(entry), ++number_, change);
+    polled.posted = agent::post(std::move(host), std::move(entry), ++number_, change);
     gather();
   }
 
@@ -256,8 +255,8 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
 
   /// As if it had been asked over the network.
   void take_own_host(const std::shared_ptr<Polled>& polled) {
-    const Page& page = own_->pages.at(kAskedPath);
-    Result<Response> answer = Response{.status = page.status, .body = joined(*page.parts)};
+    const http::Page& page = own_->pages.at(kAskedPath);
+    Result<http::Response> answer = http::Response{.status = page.status, .body = joined(*page.parts)};
     asio::co_spawn(loop_, take(polled, std::move(answer)),
                    [self = shared_from_this()](const std::exception_ptr&) {});
   }
@@ -278,10 +277,10 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
 
   /// What is published, as it was in one moment of the loop.
   struct Wanted {
-    std::vector<PostedHost> posted;
-    render::HostsHead head;
-    std::shared_ptr<const Published> own;
-    render::PollCounts polls;
+    std::vector<agent::PostedHost> posted;
+    view::HostsHead head;
+    std::shared_ptr<const http::Published> own;
+    view::PollCounts polls;
   };
 
   Wanted wanted_now() {
@@ -300,13 +299,14 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     return wanted;
   }
 
-  static std::shared_ptr<const Published> made_of(const Wanted& wanted) {
-    auto published = publish_hub(wanted.posted, wanted.head, own_hostname(), wanted.own.get(), wanted.polls);
-    pack(published);
-    return std::make_shared<const Published>(std::move(published));
+  static std::shared_ptr<const http::Published> made_of(const Wanted& wanted) {
+    auto published =
+        publish_hub(wanted.posted, wanted.head, agent::own_hostname(), wanted.own.get(), wanted.polls);
+    net::pack(published);
+    return std::make_shared<const http::Published>(std::move(published));
   }
 
-  static asio::awaitable<void, Executor> publish_all(std::shared_ptr<Body> self) {
+  static asio::awaitable<void, net::Executor> publish_all(std::shared_ptr<Body> self) {
     auto work = [wanted = self->wanted_now()] { return made_of(wanted); };
     const auto made = co_await self->worker_.run(std::move(work));
     if (made) {
@@ -316,7 +316,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     }
   }
 
-  void tell(const std::shared_ptr<const Published>& published) {
+  void tell(const std::shared_ptr<const http::Published>& published) {
     if (published->number < told_) return;  // settings were read again meanwhile
     told_ = published->number;
     publish_(published);
@@ -325,20 +325,20 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   asio::io_context& loop_;
   Publish publish_;
   Log log_;
-  Worker worker_{loop_};
+  net::Worker worker_{loop_};
   HubServices services_;
-  Timer gathering_;
+  net::Timer gathering_;
   bool is_gathering_ = false;
   bool is_behind_ = false;  ///< there is news since what is being published was gathered
-  render::PollCounts polls_;
+  view::PollCounts polls_;
   std::uint64_t told_ = 0;  ///< number of what was published last
   std::uint64_t number_;    ///< of events; from one that no hub before reached
   std::chrono::seconds every_{};
   std::chrono::seconds patience_{};
-  std::size_t most_bytes_ = kMostBodyBytes;  ///< of an answer
-  std::shared_ptr<ClientSharing> sharing_;
+  std::size_t most_bytes_ = net::kMostBodyBytes;  ///< of an answer
+  std::shared_ptr<net::ClientSharing> sharing_;
   std::vector<std::shared_ptr<Polled>> polled_;
-  std::shared_ptr<const Published> own_;
+  std::shared_ptr<const http::Published> own_;
   std::vector<LabStanding> line_;
   std::uint64_t line_number_ = 0;  ///< of the event that tells it; 0: nobody has told it
   // std::random_device asks for glibc 2.36. Nothing secret hangs on it.
@@ -346,7 +346,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
       std::chrono::steady_clock::now().time_since_epoch().count())};
 };
 
-Hub::Hub(asio::io_context& loop, Publish publish, Log log, ByPath<Service> own)
+Hub::Hub(asio::io_context& loop, Publish publish, Log log, http::ByPath<http::Service> own)
     : body_(std::make_shared<Body>(loop, std::move(publish), std::move(log), std::move(own))) {}
 Hub::~Hub() = default;
 
@@ -354,11 +354,11 @@ void Hub::apply(Rounds rounds) {
   body_->apply(std::move(rounds));
 }
 
-void Hub::ask_host(const Call& call, Reply reply) {
+void Hub::ask_host(const http::Call& call, http::Reply reply) {
   body_->services().ask_host(body_->agents(), call, std::move(reply));
 }
 
-void Hub::ask_usage(const Call& call, const Reply& reply) {
+void Hub::ask_usage(const http::Call& call, const http::Reply& reply) {
   body_->services().ask_usage(body_->agents(), call, reply);
 }
 
@@ -366,8 +366,8 @@ void Hub::take_line(std::vector<LabStanding> line) {
   body_->take_line(std::move(line));
 }
 
-void Hub::take_own(std::shared_ptr<const Published> own) {
+void Hub::take_own(std::shared_ptr<const http::Published> own) {
   body_->take_own(std::move(own));
 }
 
-}  // namespace berth::serve
+}  // namespace berth::hub

@@ -11,7 +11,7 @@
 #include "berth/hub/agents.h"
 #include "berth/lab_queue/model/lab_line.h"
 
-namespace berth::serve {
+namespace berth::hub {
 
 /// Asks agents again and again, each independently, and publishes what they tell. All of it happens on the
 /// loop. A host that answers late, badly or never does not delay the others.
@@ -22,28 +22,28 @@ class Hub {
     std::chrono::seconds every{5};
     std::chrono::seconds patience{5};
   };
-  using Publish = std::function<void(std::shared_ptr<const Published>)>;
+  using Publish = std::function<void(std::shared_ptr<const http::Published>)>;
   using Log = std::function<void(const std::string&)>;
 
   /// `own`: the services of this machine's history, for the agent "self". `log`: a line for the admin.
-  Hub(boost::asio::io_context& loop, Publish publish, Log log, ByPath<Service> own);
+  Hub(boost::asio::io_context& loop, Publish publish, Log log, http::ByPath<http::Service> own);
   ~Hub();
 
   /// Asks these agents from now on. What agents that were there before have told is kept. Reads certificates
   /// anew. To be called in the loop's thread, or before it runs.
   void apply(Rounds rounds);
   /// Takes what was published of this machine, for the agent "self". May be called in any thread.
-  void take_own(std::shared_ptr<const Published> own);
+  void take_own(std::shared_ptr<const http::Published> own);
   /// Takes the line of the lab, as it is now. In the loop's thread.
   void take_line(std::vector<LabStanding> line);
   /// The questions that the hub passes on to agents: /api/v1/hosts/NAME/history, and /api/v1/usage of all. In
   /// the loop's thread.
-  void ask_host(const Call& call, Reply reply);
-  void ask_usage(const Call& call, const Reply& reply);
+  void ask_host(const http::Call& call, http::Reply reply);
+  void ask_usage(const http::Call& call, const http::Reply& reply);
 
  private:
   class Body;
   std::shared_ptr<Body> body_;
 };
 
-}  // namespace berth::serve
+}  // namespace berth::hub

@@ -9,7 +9,7 @@
 #include "berth/view/hub_metrics.h"
 #include "berth/view/nvgpu_report.h"
 
-namespace berth::serve {
+namespace berth::hub {
 namespace {
 
 constexpr std::string_view kText = "text/plain; charset=utf-8";
@@ -20,8 +20,8 @@ std::string nvgpu_list(const Hosts& hosts, std::int64_t now_s) {
   std::string text;
   for (const auto& host : hosts) {
     text += text.empty() ? "[" : ",";
-    text += host->is_up() ? render::nvgpu_report(host->name, host->report->facts, host->report->ledger, now_s)
-                          : render::nvgpu_error(fmt::format("{}: {}", host->name, host->error));
+    text += host->is_up() ? view::nvgpu_report(host->name, host->report->facts, host->report->ledger, now_s)
+                          : view::nvgpu_error(fmt::format("{}: {}", host->name, host->error));
   }
   return text.empty() ? "[]\n" : text + "]\n";
 }
@@ -45,9 +45,9 @@ std::string refusal_of(int status) {
   }
 }
 
-Result<render::ToldHost> told_by(const Response& response) {
+Result<view::ToldHost> told_by(const http::Response& response) {
   if (response.status != 200) return fail(ErrorCode::failure, refusal_of(response.status));
-  auto told = render::read_hosts(response.body, render::kBoundsOfAgent);
+  auto told = view::read_hosts(response.body, view::kBoundsOfAgent);
   if (!told) return std::unexpected(context(told.error(), "its answer"));
   if (told->is_hub) return fail(ErrorCode::failure, "that is a hub; name the agents of its hosts instead");
   if (told->hosts.size() != 1) return fail(ErrorCode::failure, "its answer: it tells not of one host");
@@ -56,36 +56,37 @@ Result<render::ToldHost> told_by(const Response& response) {
 
 }  // namespace
 
-Published publish_hub(const std::vector<PostedHost>& posted, const render::HostsHead& head,
-                      const std::string& hostname, const Published* own, const render::PollCounts& polls) {
-  Published published;
+http::Published publish_hub(const std::vector<agent::PostedHost>& posted, const view::HostsHead& head,
+                            const std::string& hostname, const http::Published* own,
+                            const view::PollCounts& polls) {
+  http::Published published;
   if (own != nullptr) {
     published = *own;
   }
   published.number = head.number;
   publish_hosts(posted, head, published);
   Hosts hosts;
-  for (const PostedHost& each : posted) hosts.push_back(each.host);
+  for (const agent::PostedHost& each : posted) hosts.push_back(each.host);
   const bool ready = std::ranges::all_of(hosts, is_asked);
-  published.pages["/healthz"] = make_page(200, kText, "ok\n");
+  published.pages["/healthz"] = http::make_page(200, kText, "ok\n");
   published.pages["/readyz"] =
-      make_page(ready ? 200 : 503, kText, ready ? "ready\n" : "some hosts have not been asked yet\n");
-  const render::HubHealth health{version(), hostname, head.time_s};
-  published.pages["/api/v1/health"] = make_page(200, kJson, render::hub_health_json(health, hosts));
+      http::make_page(ready ? 200 : 503, kText, ready ? "ready\n" : "some hosts have not been asked yet\n");
+  const view::HubHealth health{version(), hostname, head.time_s};
+  published.pages["/api/v1/health"] = http::make_page(200, http::kJson, view::hub_health_json(health, hosts));
 
   const std::string of_own = own == nullptr ? "" : *own->pages.at("/metrics").text;
   published.pages.erase("/metrics");
   published.pages.erase("/cluster_status");
-  published.questions["/metrics"] = [hosts, of_own, polls](const Parameters&) {
-    return make_page(200, kMetricsText, of_own + render::hub_metrics(hosts, polls));
+  published.questions["/metrics"] = [hosts, of_own, polls](const http::Parameters&) {
+    return http::make_page(200, kMetricsText, of_own + view::hub_metrics(hosts, polls));
   };
-  published.questions["/cluster_status"] = [hosts, now_s = head.time_s](const Parameters&) {
-    return make_page(200, kJson, nvgpu_list(hosts, now_s));
+  published.questions["/cluster_status"] = [hosts, now_s = head.time_s](const http::Parameters&) {
+    return http::make_page(200, http::kJson, nvgpu_list(hosts, now_s));
   };
   return published;
 }
 
-Host after_asking(const Host& before, const Result<Response>& answer, std::int64_t now_s) {
+Host after_asking(const Host& before, const Result<http::Response>& answer, std::int64_t now_s) {
   Host after = before;
   if (!answer) {
     after.error = answer.error().message;
@@ -110,17 +111,17 @@ HostNews news_of_failure(const Host& before, std::string error) {
   if (before.error == error) return {before, ""};
   Host after = before;
   after.error = std::move(error);
-  std::string entry = render::host_json(after);
+  std::string entry = view::host_json(after);
   return {std::move(after), std::move(entry)};
 }
 
-HostNews news_after_asking(const Host& before, const Result<Response>& answer, std::int64_t now_s) {
+HostNews news_after_asking(const Host& before, const Result<http::Response>& answer, std::int64_t now_s) {
   constexpr std::size_t kMostGrowth = 2;
   constexpr std::size_t kOfShortOnes = 32U
                                        << 10U;  // an older Berth leaves keys out, which ours write as null
   Host after = after_asking(before, answer, now_s);
   if (after.report == before.report && after.error == before.error) return {std::move(after), ""};
-  std::string entry = render::host_json(after);
+  std::string entry = view::host_json(after);
   if (after.report != before.report && entry.size() > kMostGrowth * answer->body.size() + kOfShortOnes)
     return news_of_failure(before, fmt::format("its answer of {} KiB would take {} KiB, and is not shown",
                                                answer->body.size() >> 10U, entry.size() >> 10U));
@@ -168,4 +169,4 @@ std::chrono::milliseconds pause_after(std::chrono::milliseconds every, unsigned 
       static_cast<std::int64_t>(static_cast<double>(pause.count()) * (0.75 + 0.5 * chance)));
 }
 
-}  // namespace berth::serve
+}  // namespace berth::hub

@@ -9,7 +9,7 @@
 #include "berth/view/json.h"
 #include "berth/view/usage.h"
 
-namespace berth::serve {
+namespace berth::hub {
 namespace {
 
 constexpr std::string_view kHostsFolder = "/api/v1/hosts/";
@@ -21,21 +21,21 @@ constexpr std::size_t kMostGatherings = 2;
 constexpr std::chrono::seconds kKeptFor{10};
 
 /// The agent's words for why not, under its own status where that is one of a refusal.
-Page refusal_by(const std::string& name, const Response& response) {
+http::Page refusal_by(const std::string& name, const http::Response& response) {
   const int status = response.status >= 400 && response.status < 600 ? response.status : kBadGateway;
-  const std::string message = render::message_of_error(response.body);
-  return refusal(status,
-                 fmt::format("{}: {}", name,
-                             message.empty() ? fmt::format("it answers with HTTP status {}", response.status)
-                                             : message));
+  const std::string message = view::message_of_error(response.body);
+  return http::refusal(
+      status, fmt::format("{}: {}", name,
+                          message.empty() ? fmt::format("it answers with HTTP status {}", response.status)
+                                          : message));
 }
 
-Page history_page(const std::string& name, const Result<Response>& answer) {
-  if (!answer) return refusal(kBadGateway, fmt::format("{}: {}", name, answer.error().message));
+http::Page history_page(const std::string& name, const Result<http::Response>& answer) {
+  if (!answer) return http::refusal(kBadGateway, fmt::format("{}: {}", name, answer.error().message));
   if (answer->status != 200) return refusal_by(name, *answer);
-  const auto told = render::device_history_from_json(answer->body);
-  if (!told) return refusal(kBadGateway, fmt::format("{}: its answer: {}", name, told.error().message));
-  return make_page(200, kJson, render::device_history_json(*told, render::Layout::line));
+  const auto told = view::device_history_from_json(answer->body);
+  if (!told) return http::refusal(kBadGateway, fmt::format("{}: its answer: {}", name, told.error().message));
+  return http::make_page(200, http::kJson, view::device_history_json(*told, view::Layout::line));
 }
 
 }  // namespace
@@ -46,11 +46,11 @@ struct HubServices::UsageGathering {
   std::vector<std::pair<std::string, Usage>> told;
   std::vector<std::string> missing;
   std::size_t awaited = 0;
-  std::vector<Reply> replies;  // of all who ask the same meanwhile
-  std::function<void(const Page&, bool is_whole)> when_done;
+  std::vector<http::Reply> replies;  // of all who ask the same meanwhile
+  std::function<void(const http::Page&, bool is_whole)> when_done;
 
-  void take(const std::string& name, const Result<Response>& answer) {
-    auto usage = answer && answer->status == 200 ? render::usage_from_json(answer->body)
+  void take(const std::string& name, const Result<http::Response>& answer) {
+    auto usage = answer && answer->status == 200 ? view::usage_from_json(answer->body)
                                                  : Result<Usage>(fail(ErrorCode::failure, "no answer"));
     if (usage && usage->by == by) {
       told.emplace_back(name, std::move(*usage));
@@ -63,71 +63,74 @@ struct HubServices::UsageGathering {
   void end() {
     std::ranges::sort(missing);
     const bool is_whole = missing.empty();
-    const Page page = make_page(
-        200, kJson, render::usage_json(total_usage(by, told, std::move(missing)), render::Layout::line));
-    for (const Reply& reply : replies) reply(page);
+    const http::Page page = http::make_page(
+        200, http::kJson,
+        view::usage_json(history::total_usage(by, told, std::move(missing)), view::Layout::line));
+    for (const http::Reply& reply : replies) reply(page);
     when_done(page, is_whole);
   }
 };
 
 /// It may answer in a thread of its own, and never: its disk can hang.
-void HubServices::ask_own(const std::string& path, const Parameters& parameters, Answered answered) {
+void HubServices::ask_own(const std::string& path, const http::Parameters& parameters, Answered answered) {
   struct Wait {
     explicit Wait(asio::io_context& loop) : timer(loop) {}
-    Timer timer;
-    Result<Response> response = fail(ErrorCode::failure, "its history does not answer in time");
+    net::Timer timer;
+    Result<http::Response> response = fail(ErrorCode::failure, "its history does not answer in time");
   };
   const auto wait = std::make_shared<Wait>(loop_);
   wait->timer.expires_after(patience_);
   wait->timer.async_wait(
       [wait, answered = std::move(answered)](const boost::system::error_code&) { answered(wait->response); });
-  own_.at(path)({path, parameters}, [&loop = loop_, wait](const Page& page) {
-    asio::post(loop, [wait, response = Response{.status = page.status, .body = *page.text}]() mutable {
+  own_.at(path)({path, parameters}, [&loop = loop_, wait](const http::Page& page) {
+    asio::post(loop, [wait, response = http::Response{.status = page.status, .body = *page.text}]() mutable {
       wait->response = std::move(response);
       wait->timer.cancel();
     });
   });
 }
 
-void HubServices::ask(const Agent& agent, const std::string& path, const Parameters& parameters,
+void HubServices::ask(const Agent& agent, const std::string& path, const http::Parameters& parameters,
                       Answered answered) {
   if (!agent.peer) return ask_own(path, parameters, std::move(answered));
-  const auto client = std::make_shared<Client>(loop_, sharing_, *agent.peer, most_bytes_);
-  const auto question = [](std::shared_ptr<Client> one, std::string target,
+  const auto client = std::make_shared<net::Client>(loop_, sharing_, *agent.peer, most_bytes_);
+  const auto question = [](std::shared_ptr<net::Client> one, std::string target,
                            std::chrono::milliseconds patience,
-                           Answered then) -> asio::awaitable<void, Executor> {
+                           Answered then) -> asio::awaitable<void, net::Executor> {
     const std::string no_tag;
     const auto answer = co_await one->get(target, no_tag, patience);
     then(answer);
   };
-  asio::co_spawn(loop_, question(client, path + query_of(parameters), patience_, std::move(answered)),
+  asio::co_spawn(loop_, question(client, path + http::query_of(parameters), patience_, std::move(answered)),
                  asio::detached);
 }
 
-void HubServices::ask_host(const std::vector<AgentNow>& agents, const Call& call, Reply reply) {
+void HubServices::ask_host(const std::vector<AgentNow>& agents, const http::Call& call, http::Reply reply) {
   std::string_view name = call.path;
   name.remove_prefix(std::min(kHostsFolder.size(), name.size()));
   if (!name.ends_with(kHistoryEnd))
-    return reply(refusal(404, "of a host there is /api/v1/hosts/NAME/history"));
+    return reply(http::refusal(404, "of a host there is /api/v1/hosts/NAME/history"));
   name.remove_suffix(kHistoryEnd.size());
   const auto found =
       std::ranges::find_if(agents, [&](const AgentNow& each) { return each.agent->name == name; });
-  if (found == agents.end()) return reply(refusal(404, "no host has this name; /api/v1/hosts lists them"));
+  if (found == agents.end())
+    return reply(http::refusal(404, "no host has this name; /api/v1/hosts lists them"));
   const Agent& agent = *found->agent;
-  if (!agent.refusal.empty()) return reply(refusal(kBadGateway, agent.refusal));
+  if (!agent.refusal.empty()) return reply(http::refusal(kBadGateway, agent.refusal));
   if (const auto question = history::device_question(call.parameters); !question)
-    return reply(refusal(400, question.error().message));
+    return reply(http::refusal(400, question.error().message));
   ask(agent, kHistoryPath, call.parameters,
-      [name = agent.name, reply = std::move(reply)](const Result<Response>& answer) {
+      [name = agent.name, reply = std::move(reply)](const Result<http::Response>& answer) {
         reply(history_page(name, answer));
       });
 }
 
-void HubServices::ask_usage(const std::vector<AgentNow>& agents, const Call& call, const Reply& reply) {
+void HubServices::ask_usage(const std::vector<AgentNow>& agents, const http::Call& call,
+                            const http::Reply& reply) {
   const auto question = history::usage_question(call.parameters);
-  if (!question) return reply(refusal(400, question.error().message));
+  if (!question) return reply(http::refusal(400, question.error().message));
   // Each is a connection to every agent.
-  const std::string asked = query_of(call.parameters);
+  const std::string asked = http::query_of(call.parameters);
   if (const auto same = gatherings_.find(asked); same != gatherings_.end()) {
     same->second->replies.push_back(reply);
     return;
@@ -135,11 +138,11 @@ void HubServices::ask_usage(const std::vector<AgentNow>& agents, const Call& cal
   if (kept_ && kept_->asked == asked && std::chrono::steady_clock::now() < kept_->until)
     return reply(kept_->page);
   if (gatherings_.size() >= kMostGatherings)
-    return reply(refusal(503, "too many ask at once; ask again in a moment"));
+    return reply(http::refusal(503, "too many ask at once; ask again in a moment"));
   const auto gathering = gatherings_[asked] = std::make_shared<UsageGathering>();
   gathering->by = question->by;
   gathering->replies.push_back(reply);
-  gathering->when_done = [this, asked](const Page& page, bool is_whole) {
+  gathering->when_done = [this, asked](const http::Page& page, bool is_whole) {
     if (is_whole) kept_ = Kept{asked, page, std::chrono::steady_clock::now() + kKeptFor};
     gatherings_.erase(asked);
   };
@@ -151,9 +154,11 @@ void HubServices::ask_usage(const std::vector<AgentNow>& agents, const Call& cal
     }
     ++gathering->awaited;
     ask(*agent, kUsagePath, call.parameters,
-        [gathering, name = agent->name](const Result<Response>& answer) { gathering->take(name, answer); });
+        [gathering, name = agent->name](const Result<http::Response>& answer) {
+          gathering->take(name, answer);
+        });
   }
   if (--gathering->awaited == 0) gathering->end();
 }
 
-}  // namespace berth::serve
+}  // namespace berth::hub

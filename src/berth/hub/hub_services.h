@@ -12,7 +12,7 @@
 #include "berth/hub/agents.h"
 #include "berth/net/client.h"
 
-namespace berth::serve {
+namespace berth::hub {
 
 /// An agent and its present state.
 struct AgentNow {
@@ -25,15 +25,15 @@ struct AgentNow {
 class HubServices {
  public:
   /// `own`: the services of this machine, for the agent "self".
-  HubServices(asio::io_context& loop, ByPath<Service> own) : loop_(loop), own_(std::move(own)) {}
+  HubServices(asio::io_context& loop, http::ByPath<http::Service> own) : loop_(loop), own_(std::move(own)) {}
 
   /// /api/v1/hosts/NAME/history.
-  void ask_host(const std::vector<AgentNow>& agents, const Call& call, Reply reply);
+  void ask_host(const std::vector<AgentNow>& agents, const http::Call& call, http::Reply reply);
   /// /api/v1/usage. The answer names the hosts that did not answer.
-  void ask_usage(const std::vector<AgentNow>& agents, const Call& call, const Reply& reply);
+  void ask_usage(const std::vector<AgentNow>& agents, const http::Call& call, const http::Reply& reply);
 
   /// `most_bytes`: the most that is read of an answer.
-  void use(std::shared_ptr<ClientSharing> sharing, std::chrono::milliseconds patience,
+  void use(std::shared_ptr<net::ClientSharing> sharing, std::chrono::milliseconds patience,
            std::size_t most_bytes) {
     kept_.reset();
     sharing_ = std::move(sharing);
@@ -42,29 +42,30 @@ class HubServices {
   }
 
  private:
-  using Answered = std::function<void(const Result<Response>&)>;
+  using Answered = std::function<void(const Result<http::Response>&)>;
   struct UsageGathering;
 
   /// Asks one agent once, over a connection of its own, because the open connection is for the hub's own
   /// questions.
-  void ask(const Agent& agent, const std::string& path, const Parameters& parameters, Answered answered);
+  void ask(const Agent& agent, const std::string& path, const http::Parameters& parameters,
+           Answered answered);
 
-  void ask_own(const std::string& path, const Parameters& parameters, Answered answered);
+  void ask_own(const std::string& path, const http::Parameters& parameters, Answered answered);
 
   /// The last answer about hours in which no host is missing.
   struct Kept {
     std::string asked;
-    Page page;
+    http::Page page;
     std::chrono::steady_clock::time_point until;
   };
 
   asio::io_context& loop_;
-  ByPath<Service> own_;
-  std::shared_ptr<ClientSharing> sharing_;
+  http::ByPath<http::Service> own_;
+  std::shared_ptr<net::ClientSharing> sharing_;
   std::chrono::milliseconds patience_{};
-  std::size_t most_bytes_ = kMostBodyBytes;
+  std::size_t most_bytes_ = net::kMostBodyBytes;
   std::map<std::string, std::shared_ptr<UsageGathering>> gatherings_;  // under way, by what is asked
   std::optional<Kept> kept_;
 };
 
-}  // namespace berth::serve
+}  // namespace berth::hub

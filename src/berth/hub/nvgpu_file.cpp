@@ -6,7 +6,7 @@
 #include <cctype>
 #include <optional>
 
-namespace berth::serve {
+namespace berth::hub {
 namespace {
 
 constexpr std::string_view kAgents = "AGENTS";
@@ -212,4 +212,4 @@ bool is_nvgpu_file(std::string_view path, std::string_view text) {
   return false;
 }
 
-}  // namespace berth::serve
+}  // namespace berth::hub

@@ -6,7 +6,7 @@
 
 #include "berth/base/error.h"
 
-namespace berth::serve {
+namespace berth::hub {
 
 /// The configuration file of nvgpu's master.
 struct NvgpuFile {
@@ -25,4 +25,4 @@ Result<NvgpuFile> read_nvgpu_file(std::string_view path, std::string_view text);
 /// Whether this is such a file and not TOML.
 bool is_nvgpu_file(std::string_view path, std::string_view text);
 
-}  // namespace berth::serve
+}  // namespace berth::hub

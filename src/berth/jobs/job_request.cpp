@@ -7,20 +7,25 @@
 
 #include "berth/base/units.h"
 
-namespace berth::cli {
+namespace berth::jobs {
 
-void add_job_request(Syntax& syntax, JobRequest& request, std::vector<std::string>& given) {
-  LeaseOptions& options = request.lease;
+void add_job_request(command::Syntax& syntax, JobRequest& request, std::vector<std::string>& given) {
+  supervise::LeaseOptions& options = request.lease;
   const std::size_t before = syntax.options.size();
   add_request_options(syntax, options.request);
-  syntax.options.push_back(
-      time_option("time", "it takes at most so long (2h); then it is ended", options.request.request));
-  syntax.options.push_back(
-      {kLeaseGroup, 0, "note", "TEXT", "shown to others beside the lease", {}, store_text(options.note)});
-  syntax.options.push_back(yield_option(options.request.request));
+  syntax.options.push_back(supervise::time_option("time", "it takes at most so long (2h); then it is ended",
+                                                  options.request.request));
+  syntax.options.push_back({supervise::kLeaseGroup,
+                            0,
+                            "note",
+                            "TEXT",
+                            "shown to others beside the lease",
+                            {},
+                            command::store_text(options.note)});
+  syntax.options.push_back(supervise::yield_option(options.request.request));
   add_far_options(syntax, request.far, "on the first host that has the GPUs, through ssh");
   for (std::size_t i = before; i < syntax.options.size(); ++i) {
-    Option& option = syntax.options[i];
+    command::Option& option = syntax.options[i];
     option.set = [set = std::move(option.set), name = option.name, flag = option.value.empty(),
                   optional = option.value.starts_with('['), &given](std::string_view value) -> Result<void> {
       BERTH_DO(set(value));
@@ -59,7 +64,7 @@ std::string with_unit(std::string word) {
 
 Result<JobRequest> read_job_request(const std::vector<std::string>& given) {
   JobRequest request;
-  Syntax syntax;
+  command::Syntax syntax;
   std::vector<std::string> again;
   add_job_request(syntax, request, again);
   std::vector<std::string> copies;
@@ -71,4 +76,4 @@ Result<JobRequest> read_job_request(const std::vector<std::string>& given) {
   return request;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::jobs

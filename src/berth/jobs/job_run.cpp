@@ -31,7 +31,7 @@
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
-namespace berth::cli {
+namespace berth::jobs {
 namespace {
 
 // The status of one that is not to be run, or not now.
@@ -57,7 +57,7 @@ std::string in_one_line(std::string_view text) {
 
 class TaskRun {
  public:
-  TaskRun(Environment& environment, const store::JobSpool& spool, TaskId id)
+  TaskRun(command::Environment& environment, const JobSpool& spool, TaskId id)
       : environment_(environment), spool_(spool), id_(id) {}
 
   Result<int> go() {
@@ -86,7 +86,7 @@ class TaskRun {
   Result<int> lead(const Job& job, int lock, const TaskStanding& before) {
     if (::chdir(job.folder.c_str()) != 0) return sys::fail_errno(fmt::format("going to {}", job.folder));
     BERTH_LET(JobRequest request, read_job_request(job.request));
-    RunOptions options;
+    supervise::RunOptions options;
     options.lease = std::move(request.lease);
     const bool is_far = request.far.hosts.anywhere;
     if (job.not_on_last_device && before.starts > 0) {
@@ -98,8 +98,8 @@ class TaskRun {
     options.lease.unwatched = true;
     options.lease.note = note_of(job, options.lease.note);
     // What it is set to was stored with the job, by an earlier Berth for example.
-    BERTH_LET(options.first_look, time_of_first_look(Unitless::is_base));
-    RunHooks& hooks = options.hooks;
+    BERTH_LET(options.first_look, supervise::time_of_first_look(Unitless::is_base));
+    supervise::RunHooks& hooks = options.hooks;
     if (job.umask) ::umask(*job.umask);
     if (!is_far) {
       auto possible = sys::possible_limits(job.limits, job.nice);
@@ -118,8 +118,8 @@ class TaskRun {
     hooks.at_last = [this] { tell_runner(); };
     BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
     const std::uint64_t most = files.policy.job_output_bytes;
-    BERTH_LET(auto bound, store::OutputBound::open(spool_.output_path(id_),
-                                                   std::min(job.output_limit.value_or(most), most)));
+    BERTH_LET(auto bound,
+              OutputBound::open(spool_.output_path(id_), std::min(job.output_limit.value_or(most), most)));
     bound_ = std::move(bound);
     hooks.look = [this] {
       look_for_tenant();
@@ -128,17 +128,17 @@ class TaskRun {
     hooks.time_is_short = [this](std::int64_t left_s) {
       send_notices(job_.notify,
                    {NoticeEvent::time, to_text(id_), job_.name, subject_of(id_, job_), time_in_words(left_s)},
-                   own_environment(), &spool_);
+                   command::own_environment(), &spool_);
     };
     hooks.inherited = {lock};
     for (auto& variable : variables_of(job)) hooks.environment.push_back(std::move(variable));
     if (!is_far) return run_leased(environment_, options);
     options.quiet = true;
-    return run_anywhere({std::move(options), std::move(request.far)});
+    return hosts::run_anywhere({std::move(options), std::move(request.far)});
   }
 
   // The file of the script is on this machine only. As a word the text could have things replaced in it.
-  Result<void> bring_script(RunOptions& options) const {
+  Result<void> bring_script(supervise::RunOptions& options) const {
     BERTH_LET(std::string text, spool_.script(id_.job));
     BERTH_LET(std::vector<std::string> words, shell_of_script(text));
     for (const char* word : {"-c", "script=$BERTH_JOB_SCRIPT; unset BERTH_JOB_SCRIPT; eval \"$script\""})
@@ -211,8 +211,8 @@ class TaskRun {
           ::open(name.c_str(),
                  O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | (is_first ? O_TRUNC : 0), 0666));
       if (!file) return sys::fail_errno(fmt::format("opening {} in {} for the output", name, job_.folder));
-      tell(fmt::format("what the job prints{} is in {}", &pattern == &job_.error_to ? " as errors" : "",
-                       name));
+      command::tell(fmt::format("what the job prints{} is in {}",
+                                &pattern == &job_.error_to ? " as errors" : "", name));
       return file;
     };
     BERTH_LET(const auto output, open_file(job_.output_to));
@@ -226,7 +226,7 @@ class TaskRun {
   Result<void> before_start(const std::vector<std::string>& devices) {
     BERTH_DO(send_output());
     for (const std::string& sentence : less_than_in_shell_)
-      tell(
+      command::tell(
           fmt::format("{} as in the shell that submitted the job: the runner of your jobs was started from a "
                       "shell that allows no more; it ends when no job waits",
                       sentence));
@@ -236,7 +236,8 @@ class TaskRun {
     event.devices = devices;
     if (const auto written = spool_.append(id_, std::move(event), true); !written) {
       // The line may be in the file and not on the disk. Nothing has run: nobody shall take it for cut off.
-      if (const auto excused = append_step(TaskStep::cut_off); !excused) tell(excused.error().message);
+      if (const auto excused = append_step(TaskStep::cut_off); !excused)
+        command::tell(excused.error().message);
       return written;
     }
     BERTH_LET(const auto standing, spool_.standing(id_));
@@ -270,7 +271,8 @@ class TaskRun {
     } else if (is_retried(end)) {
       events.emplace_back().step = TaskStep::retried;
     }
-    if (const auto written = spool_.append(id_, std::move(events)); !written) tell(written.error().message);
+    if (const auto written = spool_.append(id_, std::move(events)); !written)
+      command::tell(written.error().message);
     started_ = true;
     tell_of_end(spool_, id_.job, job_);
     spool_.ring(id_);
@@ -281,7 +283,7 @@ class TaskRun {
     if (!bound_) return next;
     const auto cut = bound_->keep();
     if (!cut) {
-      tell(cut.error().message);
+      command::tell(cut.error().message);
       bound_.reset();
       return next;
     }
@@ -320,7 +322,7 @@ class TaskRun {
 
   // One that was killed has nobody else who would see to it that the next one gets in line.
   void tell_runner() const {
-    if (const auto told = ensure_runner(spool_, id_); !told) tell(told.error().message);
+    if (const auto told = ensure_runner(spool_, id_); !told) command::tell(told.error().message);
   }
 
   // What can never be is the end of it. All else may be better later: a driver that is being replaced, a full
@@ -340,49 +342,50 @@ class TaskRun {
     return std::unexpected(error);
   }
 
-  Environment& environment_;
-  const store::JobSpool& spool_;
+  command::Environment& environment_;
+  const JobSpool& spool_;
   TaskId id_;
   Job job_;
   bool started_ = false;
   std::string gave_way_;                         ///< for whom it is ended
   std::vector<std::string> less_than_in_shell_;  ///< what the command should get, and cannot
   std::chrono::steady_clock::time_point next_tenant_look_{};
-  std::optional<store::OutputBound> bound_;
+  std::optional<OutputBound> bound_;
   std::uint64_t cut_ = 0;       ///< bytes of the output that are missing
   std::uint64_t told_cut_ = 0;  ///< as the state says
 };
 
 // `path` is that of the spool and, behind it, the task: "/…/12". The status is for whoever looks on: the
 // runner reads the spool.
-Result<int> run_task(Environment& environment, std::string_view path) {
+Result<int> run_task(command::Environment& environment, std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const auto id = slash == std::string_view::npos ? std::nullopt : task_id_from_text(path.substr(slash + 1));
   if (!id) return fail(ErrorCode::usage, fmt::format("{} is no task of a job", printable(path)));
-  BERTH_LET(const auto spool, store::JobSpool::open(std::string(path.substr(0, slash))));
+  BERTH_LET(const auto spool, JobSpool::open(std::string(path.substr(0, slash))));
   return TaskRun(environment, spool, *id).go();
 }
 
 /// What the runner starts for a task: a `berth run` that nobody watches.
-class TaskCommand : public Command {
+class TaskCommand : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "PATH";
     return syntax;
   }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment,
+                              const std::vector<std::string>& words) override {
     if (words.size() != 1) return fail(ErrorCode::usage, "which task?");
     BERTH_LET(const int status, run_task(environment, words.front()));
-    return Output{.status = status};
+    return command::Output{.status = status};
   }
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_task_run() {
+std::unique_ptr<command::Command> make_task_run() {
   return std::make_unique<TaskCommand>();
 }
 
-}  // namespace berth::cli
+}  // namespace berth::jobs

@@ -33,7 +33,7 @@
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
-namespace berth::cli {
+namespace berth::jobs {
 namespace {
 
 using namespace std::chrono_literals;
@@ -94,7 +94,7 @@ struct Failures {
 
 class JobRunner {
  public:
-  JobRunner(store::JobSpool spool, std::string program, sys::Descriptor signals)
+  JobRunner(JobSpool spool, std::string program, sys::Descriptor signals)
       : spool_(std::move(spool)), program_(std::move(program)), signals_(std::move(signals)) {}
 
   /// Returns when there is nothing left to start.
@@ -127,7 +127,7 @@ class JobRunner {
     next_forget_ = Clock::now() + kForgetPeriod;
     const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
     if (files && files->policy.keep_jobs_s)
-      store::forget_old_jobs(spool_, std::chrono::seconds(*files->policy.keep_jobs_s));
+      forget_old_jobs(spool_, std::chrono::seconds(*files->policy.keep_jobs_s));
   }
 
   Result<void> read_all() {
@@ -453,11 +453,11 @@ class JobRunner {
     for (const TaskId id : news) read(id);
   }
 
-  store::JobSpool spool_;
+  JobSpool spool_;
   std::string program_;
   sys::Descriptor signals_;
   sys::Descriptor bell_;
-  std::string boot_ = store::boot_id();
+  std::string boot_ = boot_id();
   std::vector<KnownJob> jobs_;  ///< those that are not over, by number
   std::set<std::uint64_t> over_;
   /// Of those that are not over, those of which somebody wants to be told, or that are run again by
@@ -496,18 +496,18 @@ Result<void> check_limits() {
 }
 
 /// The runner itself: `ensure_runner` starts it in a session of its own.
-class Jobs : public Command {
+class Jobs : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "FOLDER";
     return syntax;
   }
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
     if (words.size() != 1) return fail(ErrorCode::usage, "which folder?");
-    BERTH_LET(auto spool, store::JobSpool::open(words.front()));
-    BERTH_LET(auto program, program_path());
+    BERTH_LET(auto spool, JobSpool::open(words.front()));
+    BERTH_LET(auto program, command::program_path());
     BERTH_LET(auto signals, runner_signals());
     // A file system that is somebody's working directory cannot be unmounted.
     if (::chdir("/") != 0) return sys::fail_errno("leaving the working directory");
@@ -516,23 +516,23 @@ class Jobs : public Command {
     ::umask(022);
     ::prctl(PR_SET_NAME, kRunnerName);
     BERTH_DO(JobRunner(std::move(spool), std::move(program), std::move(signals)).go());
-    return Output{};
+    return command::Output{};
   }
 };
 
 }  // namespace
 
-Result<void> can_have_runner(const store::JobSpool& spool) {
+Result<void> can_have_runner(const JobSpool& spool) {
   BERTH_LET(const bool there, spool.has_runner());
   return there ? Result<void>() : check_limits();
 }
 
-Result<store::JobSpool> open_spool() {
-  BERTH_LET(const std::string path, store::JobSpool::standard_path());
-  return store::JobSpool::open(path);
+Result<JobSpool> open_spool() {
+  BERTH_LET(const std::string path, JobSpool::standard_path());
+  return JobSpool::open(path);
 }
 
-Result<void> ensure_runner(const store::JobSpool& spool, TaskId news) {
+Result<void> ensure_runner(const JobSpool& spool, TaskId news) {
   BERTH_LET(const bool there, spool.has_runner());
   if (there) {
     spool.ring(news);
@@ -540,15 +540,15 @@ Result<void> ensure_runner(const store::JobSpool& spool, TaskId news) {
   }
   BERTH_DO(check_limits());
   sys::Command command;
-  BERTH_LET(command.program, program_path());
+  BERTH_LET(command.program, command::program_path());
   command.arguments = {"__jobs", spool.path()};
   const auto runner = sys::Child::spawn(command);
   if (!runner) return std::unexpected(context(runner.error(), "starting the runner of your jobs"));
   return {};
 }
 
-std::unique_ptr<Command> make_job_runner() {
+std::unique_ptr<command::Command> make_job_runner() {
   return std::make_unique<Jobs>();
 }
 
-}  // namespace berth::cli
+}  // namespace berth::jobs

@@ -30,7 +30,7 @@
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
-namespace berth::store {
+namespace berth::jobs {
 namespace {
 
 using namespace std::chrono_literals;
@@ -78,7 +78,7 @@ bool is_on_network(std::string path) {
     if (errno != ENOENT || path.size() < 2) return false;
     path.erase(std::max<std::size_t>(path.rfind('/'), 1));
   }
-  return untrusted_file_system(system.f_type).has_value();
+  return store::untrusted_file_system(system.f_type).has_value();
 }
 
 Result<void> make_folders(const std::string& path) {
@@ -187,20 +187,20 @@ Result<std::string> JobSpool::standard_path() {
     state += "/.local/state";
   }
   if (is_on_network(state)) {
-    BERTH_LET(const auto own, own_folder_in("/var/tmp", fmt::format("berth-jobs-{}", ::geteuid())));
+    BERTH_LET(const auto own, store::own_folder_in("/var/tmp", fmt::format("berth-jobs-{}", ::geteuid())));
     return machine_folder(own);
   }
   return machine_folder(state + "/berth/jobs");
 }
 
 Result<JobSpool> JobSpool::make(const std::string& path) {
-  BERTH_DO(is_safe_from_others(path));
+  BERTH_DO(store::is_safe_from_others(path));
   BERTH_DO(make_folders(path));
   return open(path);
 }
 
 Result<JobSpool> JobSpool::open(const std::string& path) {
-  BERTH_LET(const bool is_there, is_safe_from_others(path));
+  BERTH_LET(const bool is_there, store::is_safe_from_others(path));
   // What comes to be there now may be somebody else's.
   if (!is_there) return JobSpool(path, {});
   sys::Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -538,4 +538,4 @@ void JobSpool::ring(TaskId id) const {
     const ssize_t written = ::write(bell.get(), line.data(), line.size());
 }
 
-}  // namespace berth::store
+}  // namespace berth::jobs

@@ -9,7 +9,7 @@
 #include "berth/jobs/model/job.h"
 #include "berth/sys/descriptor.h"
 
-namespace berth::store {
+namespace berth::jobs {
 
 /// A job and how its tasks stand.
 struct SpooledTask {
@@ -122,4 +122,4 @@ class JobSpool {
 /// The id of this boot of the machine.
 std::string boot_id();
 
-}  // namespace berth::store
+}  // namespace berth::jobs

@@ -11,7 +11,7 @@
 #include "berth/jobs/model/logout.h"
 #include "berth/sys/file.h"
 
-namespace berth::cli {
+namespace berth::jobs {
 namespace {
 
 // As systemd reads them: the main file, then all drop-ins by their names, of which one in /etc hides that in
@@ -58,4 +58,4 @@ std::optional<LogoutWarning> logout_warning() {
   return std::nullopt;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::jobs

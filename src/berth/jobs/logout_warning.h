@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-namespace berth::cli {
+namespace berth::jobs {
 
 /// What happens to jobs that are submitted here when their user logs out, and what to do about it.
 struct LogoutWarning {
@@ -13,4 +13,4 @@ struct LogoutWarning {
 /// nullopt: as far as can be seen, the jobs go on.
 std::optional<LogoutWarning> logout_warning();
 
-}  // namespace berth::cli
+}  // namespace berth::jobs

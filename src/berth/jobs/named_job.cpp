@@ -10,13 +10,14 @@
 
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
+#include "berth/command/messages.h"
 #include "berth/jobs/job_runner.h"
 #include "berth/lease/release.h"
 #include "berth/lease/site_file.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/process_identity.h"
 
-namespace berth::cli {
+namespace berth::jobs {
 namespace {
 
 constexpr int kMomentMs = 100;
@@ -25,13 +26,13 @@ constexpr std::chrono::seconds kSeesItsEnd{2};
 
 bool runs_task(const TaskStanding& standing) {
   const auto pid = static_cast<pid_t>(standing.pid);
-  const auto stat = pid != 0 && standing.boot == store::boot_id() ? sys::process_stat(pid) : std::nullopt;
+  const auto stat = pid != 0 && standing.boot == boot_id() ? sys::process_stat(pid) : std::nullopt;
   return stat && stat->start_ticks == standing.pid_start_ticks && !stat->ended();
 }
 
 // Its `berth run` knows what to do with all that it has started. Where that was killed, the rest is asked
 // here, and the runner ends what does not heed it.
-void ask_to_end(const store::JobSpool& spool, TaskId id, const TaskStanding& standing) {
+void ask_to_end(const JobSpool& spool, TaskId id, const TaskStanding& standing) {
   if (runs_task(standing)) {
     sys::ask_to_cancel(static_cast<pid_t>(standing.pid));
     return;
@@ -42,7 +43,7 @@ void ask_to_end(const store::JobSpool& spool, TaskId id, const TaskStanding& sta
 }
 
 // A process that was sent into the line just before its task was cancelled has the lock until it sees that.
-Result<sys::Descriptor> hold_soon(const store::JobSpool& spool, TaskId id) {
+Result<sys::Descriptor> hold_soon(const JobSpool& spool, TaskId id) {
   const auto until = std::chrono::steady_clock::now() + kSeesItsEnd;
   for (;;) {
     BERTH_LET(auto lock, spool.hold(id));
@@ -52,7 +53,7 @@ Result<sys::Descriptor> hold_soon(const store::JobSpool& spool, TaskId id) {
 }
 
 // One that was granted its GPUs while it was cancelled may have been ended before it could say why.
-Result<void> say_why(const store::JobSpool& spool, const std::vector<TaskId>& tasks,
+Result<void> say_why(const JobSpool& spool, const std::vector<TaskId>& tasks,
                      const std::vector<TaskStanding>& before, std::vector<TaskStanding>& after,
                      const TaskEvent& cancelled) {
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -63,14 +64,14 @@ Result<void> say_why(const store::JobSpool& spool, const std::vector<TaskId>& ta
   return {};
 }
 
-std::string who_is_left(const store::JobSpool& spool, TaskId id, const TaskStanding& standing) {
+std::string who_is_left(const JobSpool& spool, TaskId id, const TaskStanding& standing) {
   std::vector<pid_t> left = spool.left_of(id, standing);
   if (left.empty()) left = spool.holders(id);
   return left.empty() ? "a process that cannot be seen from here" : leasing::in_words(left);
 }
 
 // A process that is just about to end, once its command has, has left nothing.
-bool something_is_left(const store::JobSpool& spool, const std::vector<TaskId>& tasks,
+bool something_is_left(const JobSpool& spool, const std::vector<TaskId>& tasks,
                        const std::vector<TaskStanding>& standings) {
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (standings[i].left_behind && !spool.left_of(tasks[i], standings[i]).empty()) return true;
@@ -78,7 +79,7 @@ bool something_is_left(const store::JobSpool& spool, const std::vector<TaskId>& 
   return false;
 }
 
-Result<void> wait_until_gone(const store::JobSpool& spool, const NumberedJob& job,
+Result<void> wait_until_gone(const JobSpool& spool, const NumberedJob& job,
                              std::vector<TaskStanding>& standings, std::chrono::milliseconds patience) {
   const auto until = std::chrono::steady_clock::now() + patience;
   while (!std::ranges::all_of(standings, is_gone)) {
@@ -98,19 +99,30 @@ Result<void> wait_until_gone(const store::JobSpool& spool, const NumberedJob& jo
   return {};
 }
 
+Result<std::vector<TaskStanding>> end_of(const JobSpool& spool, const NumberedJob& job) {
+  for (;;) {
+    BERTH_DO(spool.still_has(job.number));
+    BERTH_LET(auto standings, standings_of(spool, job));
+    if (std::ranges::all_of(standings, is_over)) return standings;
+    BERTH_LET(const bool there, spool.has_runner());
+    if (!there && counts_of(standings).waiting != 0) BERTH_DO(ensure_runner(spool, {job.number, {}}));
+    sleep_a_moment();
+  }
+}
+
 }  // namespace
 
 void sleep_a_moment() {
   ::poll(nullptr, 0, kMomentMs);
 }
 
-Result<std::vector<TaskStanding>> standings_of(const store::JobSpool& spool, const NumberedJob& job) {
+Result<std::vector<TaskStanding>> standings_of(const JobSpool& spool, const NumberedJob& job) {
   if (!job.index) return spool.standings(job.number, job.job);
   BERTH_LET(auto standing, spool.standing({job.number, job.index}));
   return std::vector{std::move(standing)};
 }
 
-Result<std::optional<NumberedJob>> job_named(const store::JobSpool& spool, std::string_view word) {
+Result<std::optional<NumberedJob>> job_named(const JobSpool& spool, std::string_view word) {
   const auto id = task_id_from_text(word);
   if (!id) return std::nullopt;
   BERTH_LET(auto job, spool.job(id->job));
@@ -119,8 +131,7 @@ Result<std::optional<NumberedJob>> job_named(const store::JobSpool& spool, std::
   return NumberedJob{id->job, *std::move(job), id->index};
 }
 
-Result<std::vector<NumberedJob>> named_jobs(const store::JobSpool& spool,
-                                            const std::vector<std::string>& words) {
+Result<std::vector<NumberedJob>> named_jobs(const JobSpool& spool, const std::vector<std::string>& words) {
   std::vector<NumberedJob> jobs;
   for (const std::string& word : words) {
     if (!task_id_from_text(word))
@@ -137,7 +148,7 @@ Result<std::vector<NumberedJob>> named_jobs(const store::JobSpool& spool,
   return jobs;
 }
 
-Result<std::size_t> retry_job(const store::JobSpool& spool, const NumberedJob& job) {
+Result<std::size_t> retry_job(const JobSpool& spool, const NumberedJob& job) {
   TaskEvent event;
   event.step = TaskStep::again;
   std::size_t count = 0;
@@ -168,7 +179,7 @@ std::chrono::seconds time_grace_here() {
   return std::chrono::seconds(files ? files->policy.time_grace_s : SitePolicy().time_grace_s);
 }
 
-Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& job,
+Result<std::string> cancel_job(const JobSpool& spool, const NumberedJob& job,
                                std::chrono::milliseconds patience, std::string_view reason) {
   const std::string name = to_text(TaskId{job.number, job.index});
   const std::vector<TaskId> tasks = job.tasks();
@@ -199,4 +210,19 @@ Result<std::string> cancel_job(const store::JobSpool& spool, const NumberedJob& 
                    : fmt::format("cancelled job {}", name);
 }
 
-}  // namespace berth::cli
+Result<JobsEnd> wait_for_jobs(const JobSpool& spool, const std::vector<NumberedJob>& jobs) {
+  JobsEnd end;
+  for (const NumberedJob& job : jobs) {
+    BERTH_LET(const auto standings, end_of(spool, job));
+    const std::vector<TaskId> ids = job.tasks();
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (standings[i].phase != TaskPhase::ended)
+        end.told +=
+            command::as_lines({fmt::format("job {} was {}", to_text(ids[i]), to_text(standings[i].phase))});
+      if (end.status == 0) end.status = exit_status_of(standings[i]);
+    }
+  }
+  return end;
+}
+
+}  // namespace berth::jobs

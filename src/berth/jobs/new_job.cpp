@@ -27,7 +27,7 @@
 #include "berth/sys/limits.h"
 #include "berth/sys/system_error.h"
 
-namespace berth::cli {
+namespace berth::jobs {
 namespace {
 
 constexpr std::size_t kLongestName = 100;
@@ -54,9 +54,9 @@ std::string rivals_of(const std::vector<std::string>& request, const std::vector
   return text;
 }
 
-Option number_option(std::string_view name, std::string_view help, unsigned& number) {
+command::Option number_option(std::string_view name, std::string_view help, unsigned& number) {
   return {kJobGroup, 0, name, "N", help, {}, [&number](std::string_view value) -> Result<void> {
-            BERTH_LET(number, number_at_least(value, 1));
+            BERTH_LET(number, command::number_at_least(value, 1));
             return {};
           }};
 }
@@ -73,9 +73,9 @@ Result<void> read_statuses(Job& job, std::string_view value) {
 
 // What would keep a job from its start for ever is better told now.
 Result<void> check_far(const Submission& submission) {
-  const FarOptions& far = submission.request.far;
-  BERTH_DO(hosts_meant(far.hosts));
-  BERTH_DO(lab::passed_environment(far.passed_variables, own_environment()));
+  const command::FarOptions& far = submission.request.far;
+  BERTH_DO(hosts::hosts_meant(far.hosts));
+  BERTH_DO(hosts::passed_environment(far.passed_variables, command::own_environment()));
   if (submission.job.not_on_last_device)
     return fail(ErrorCode::usage, "--not-on-last-device and --anywhere exclude each other");
   if (submission.job.requeue || submission.job.rerun)
@@ -106,10 +106,10 @@ bool may_recover(const leasing::Refusal& refusal) {
 }
 
 // Asked where the job will ask. nullopt: the request may be granted.
-Result<std::optional<leasing::Refusal>> refusal_for_ever(Environment& environment,
-                                                         const RequestOptions& options) {
+Result<std::optional<leasing::Refusal>> refusal_for_ever(command::Environment& environment,
+                                                         const command::RequestOptions& options) {
   BERTH_LET(auto place, leasing::find_place({}));
-  if (!variable("BERTH_LEASE").empty()) {
+  if (!command::variable("BERTH_LEASE").empty()) {
     place = leasing::machine_around(std::move(place));
     place.masks.clear();
   }
@@ -129,7 +129,7 @@ std::vector<std::string_view> parts_of(std::string_view list) {
   return parts;
 }
 
-void add_task_options(Syntax& syntax, Submission& submission, std::vector<std::string>& given) {
+void add_task_options(command::Syntax& syntax, Submission& submission, std::vector<std::string>& given) {
   Job& job = submission.job;
   syntax.options.push_back({kJobGroup,
                             'J',
@@ -162,21 +162,21 @@ void add_task_options(Syntax& syntax, Submission& submission, std::vector<std::s
                             "",
                             "with --retries: run the task on other GPUs than before",
                             {},
-                            raise_flag(job.not_on_last_device)});
+                            command::raise_flag(job.not_on_last_device)});
   syntax.options.push_back({kJobGroup,
                             0,
                             "requeue",
                             "",
                             "with --yield: run a task again that has given way to another request",
                             {},
-                            raise_flag(job.requeue)});
+                            command::raise_flag(job.requeue)});
   syntax.options.push_back({kJobGroup,
                             0,
                             "rerun",
                             "",
                             "run a task again that was cut off by kill -9 or a reboot",
                             {},
-                            raise_flag(job.rerun)});
+                            command::raise_flag(job.rerun)});
   syntax.options.push_back(
       {kJobGroup,
        0,
@@ -205,7 +205,7 @@ Result<void> settle(Submission& submission) {
   return {};
 }
 
-Result<void> check_possible_here(Environment& environment, const Submission& submission) {
+Result<void> check_possible_here(command::Environment& environment, const Submission& submission) {
   if (submission.request.far.hosts.anywhere) return {};
   const auto never = refusal_for_ever(environment, submission.request.lease.request);
   environment.end_probe();
@@ -215,7 +215,7 @@ Result<void> check_possible_here(Environment& environment, const Submission& sub
     return is_wrong ? std::unexpected(never.error()) : Result<void>();
   }
   if (!*never || (starts_later(submission.job) && may_recover(**never))) return {};
-  return std::unexpected(leasing::in_words(**never, Environment::style_of(STDERR_FILENO)));
+  return std::unexpected(leasing::in_words(**never, command::Environment::style_of(STDERR_FILENO)));
 }
 
 Result<std::string> current_folder() {
@@ -224,17 +224,17 @@ Result<std::string> current_folder() {
   return std::string(buffer.data());
 }
 
-Result<store::JobSpool> make_spool() {
-  BERTH_LET(const std::string path, store::JobSpool::standard_path());
-  return store::JobSpool::make(path);
+Result<JobSpool> make_spool() {
+  BERTH_LET(const std::string path, JobSpool::standard_path());
+  return JobSpool::make(path);
 }
 
 std::vector<std::string> environment_of_job(const Job& job) {
   std::set<std::string_view> left_out;
-  if (!variable("BERTH_LEASE").empty()) left_out = names_of_a_lease();
+  if (!command::variable("BERTH_LEASE").empty()) left_out = names_of_a_lease();
   for (const char* name : {"BERTH_JOB", "BERTH_JOB_NAME", "BERTH_ARRAY_INDEX"}) left_out.insert(name);
   // Of a job that submits others; outside of one they may be Slurm's own.
-  if (job.slurm || !variable("BERTH_JOB").empty()) {
+  if (job.slurm || !command::variable("BERTH_JOB").empty()) {
     for (const char* name : {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NAME", "SLURM_ARRAY_JOB_ID",
                              "SLURM_ARRAY_TASK_ID", "SLURM_SUBMIT_DIR", "SLURM_CPUS_PER_TASK",
                              "SLURM_JOB_NODELIST", "SLURM_GPUS_ON_NODE", "SLURM_NTASKS", "SLURM_PROCID"})
@@ -248,19 +248,19 @@ std::vector<std::string> environment_of_job(const Job& job) {
   return kept;
 }
 
-Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script) {
+Result<std::uint64_t> add_job(JobSpool& spool, Job job, std::string_view script) {
   const std::vector<std::string> environment = environment_of_job(job);
   return add_job(spool, std::move(job), script, environment);
 }
 
-Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script,
+Result<std::uint64_t> add_job(JobSpool& spool, Job job, std::string_view script,
                               const std::vector<std::string>& environment) {
   const auto numbers = spool.hold_numbers();
   if (!numbers) return std::unexpected(context(numbers.error(), "nothing was submitted"));
   return add_job(spool, *numbers, std::move(job), script, environment);
 }
 
-Result<std::uint64_t> add_job(store::JobSpool& spool, const sys::Descriptor& numbers, Job job,
+Result<std::uint64_t> add_job(JobSpool& spool, const sys::Descriptor& numbers, Job job,
                               std::string_view script, const std::vector<std::string>& environment) {
   if (job.folder.empty()) {
     BERTH_LET(job.folder, current_folder());
@@ -271,9 +271,10 @@ Result<std::uint64_t> add_job(store::JobSpool& spool, const sys::Descriptor& num
   BERTH_LET(const std::uint64_t number, spool.add(numbers, job, environment, script));
   // From its name on a runner may start it: to say now that nothing was submitted would have it run twice.
   if (const auto kept = spool.keep_names(); !kept)
-    tell(fmt::format("job {} is submitted, but if this machine goes down soon, the job may be lost: {}",
-                     number, kept.error().message));
+    command::tell(
+        fmt::format("job {} is submitted, but if this machine goes down soon, the job may be lost: {}",
+                    number, kept.error().message));
   return number;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::jobs

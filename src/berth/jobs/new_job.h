@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,7 +9,7 @@
 #include "berth/jobs/job_request.h"
 #include "berth/jobs/job_spool.h"
 
-namespace berth::cli {
+namespace berth::jobs {
 
 inline constexpr std::string_view kJobGroup = "The job";
 
@@ -22,10 +21,7 @@ struct Submission {
 
 /// Adds the options that say how to run each task of a job, including those of its request. The options of
 /// the request that the user gives are also added to `given`, as `add_job_request` does.
-void add_task_options(Syntax& syntax, Submission& submission, std::vector<std::string>& given);
-
-/// The submission that these options of `berth submit` mean, settled. Error: `usage`.
-Result<Submission> submission_of(const std::vector<std::string>& options);
+void add_task_options(command::Syntax& syntax, Submission& submission, std::vector<std::string>& given);
 
 /// The parts of "a,b,c".
 std::vector<std::string_view> parts_of(std::string_view list);
@@ -36,38 +32,25 @@ Result<void> settle(Submission& submission);
 /// Refuses a job that this machine could never start, as `berth run` does. A job for other hosts passes, and
 /// so does every job if the machine cannot be looked at. Error: `impossible`, with the reasons of all
 /// devices; `usage`.
-Result<void> check_possible_here(Environment& environment, const Submission& submission);
+Result<void> check_possible_here(command::Environment& environment, const Submission& submission);
 
 /// The folder of this process, in which a job runs. Error: `failure`.
 Result<std::string> current_folder();
 
 /// The spool of this user on this machine, made if it is missing.
-Result<store::JobSpool> make_spool();
+Result<JobSpool> make_spool();
 
 /// The environment of a job that is submitted here.
 std::vector<std::string> environment_of_job(const Job& job);
 
 /// Adds the job and gives its number. It runs in its own folder, or in this one if it names none.
 /// `environment`: what it gets. `script`: as in JobSpool::add.
-Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script,
+Result<std::uint64_t> add_job(JobSpool& spool, Job job, std::string_view script,
                               const std::vector<std::string>& environment);
 /// The same for a caller that has the right to add jobs since it looked at those that are there.
-Result<std::uint64_t> add_job(store::JobSpool& spool, const sys::Descriptor& numbers, Job job,
+Result<std::uint64_t> add_job(JobSpool& spool, const sys::Descriptor& numbers, Job job,
                               std::string_view script, const std::vector<std::string>& environment);
 /// The same with the environment of this process.
-Result<std::uint64_t> add_job(store::JobSpool& spool, Job job, std::string_view script);
+Result<std::uint64_t> add_job(JobSpool& spool, Job job, std::string_view script);
 
-/// The text of the named script; "-": the script on standard input. nullopt, unless `must_be_script`: the
-/// file is no script, or cannot be read. Error: `usage`, `failure`.
-Result<std::optional<std::string>> script_text(const std::string& name, bool must_be_script);
-
-/// A job that was submitted.
-struct KeptJob {
-  std::uint64_t number = 0;
-  std::string told;  ///< warnings, whole lines
-};
-/// Adds the job and makes sure that it will be started. Error: `failure`, also if it comes after a job that
-/// does not exist.
-Result<KeptJob> keep_job(Job job, const std::string& script, const std::vector<std::string>& environment);
-
-}  // namespace berth::cli
+}  // namespace berth::jobs

@@ -5,7 +5,7 @@
 #include "berth/view/device_json.h"
 #include "berth/view/json_value.h"
 
-namespace berth::render {
+namespace berth::jobs {
 namespace {
 
 std::string sentence_of(const NoticeText& text) {
@@ -24,17 +24,18 @@ std::string curl_quoted(std::string_view text) {
 
 std::string body_of(NoticeWay way, const NoticeText& text) {
   if (way == NoticeWay::ntfy) return sentence_of(text);
-  Json json = {{"text", sentence_of(text)}};
+  view::Json json = {{"text", sentence_of(text)}};
   if (way == NoticeWay::json)
     json = {{"kind", "berth-notice"},
             {"version", 1},
             {"event", text.event},
-            {"job", text_or_null(text.job)},
-            {"name", text_or_null(text.name)},
+            {"job", view::text_or_null(text.job)},
+            {"name", view::text_or_null(text.name)},
             {"host", text.host},
             {"message", sentence_of(text)},
-            {"exit_status", text.exit_status.empty() ? Json(nullptr) : Json(std::stoi(text.exit_status))}};
-  std::string line = dumped(std::move(json), Layout::line);
+            {"exit_status",
+             text.exit_status.empty() ? view::Json(nullptr) : view::Json(std::stoi(text.exit_status))}};
+  std::string line = dumped(std::move(json), view::Layout::line);
   line.pop_back();
   return line;
 }
@@ -57,4 +58,4 @@ std::string notice_request(const NoticeTarget& target, const NoticeText& text) {
   return request;
 }
 
-}  // namespace berth::render
+}  // namespace berth::jobs

@@ -4,7 +4,7 @@
 
 #include "berth/jobs/model/notice.h"
 
-namespace berth::render {
+namespace berth::jobs {
 
 /// What a notice says. Each is one line.
 struct NoticeText {
@@ -23,4 +23,4 @@ std::string notice_mail(const NoticeText& text, const std::string& address);
 /// What `curl -K -` reads, to send it. REQUIRES: the target is a URL.
 std::string notice_request(const NoticeTarget& target, const NoticeText& text);
 
-}  // namespace berth::render
+}  // namespace berth::jobs

@@ -31,7 +31,7 @@
 #include "berth/sys/terminal.h"
 #include "berth/view/jobs.h"
 
-namespace berth::cli {
+namespace berth::jobs {
 namespace {
 
 using namespace std::chrono_literals;
@@ -68,14 +68,14 @@ struct Sending {
   std::string input;
 };
 
-Sending sending_of(const NoticeTarget& target, const render::NoticeText& text) {
+Sending sending_of(const NoticeTarget& target, const NoticeText& text) {
   switch (target.way) {
     case NoticeWay::command:
       return {"/bin/sh", {"-c", target.what}, ""};
     case NoticeWay::mail:
       return {sendmail(),
               {"-t", "-oi"},
-              render::notice_mail(text, target.what.empty() ? sys::user_name(::geteuid()) : target.what)};
+              notice_mail(text, target.what.empty() ? sys::user_name(::geteuid()) : target.what)};
     case NoticeWay::ntfy:
     case NoticeWay::slack:
     case NoticeWay::json:
@@ -84,7 +84,7 @@ Sending sending_of(const NoticeTarget& target, const render::NoticeText& text) {
   // By its input: a command line is for all to see.
   return {"curl",
           {"-sS", "-f", "--max-time", std::string(kCurlPatience), "-o", "/dev/null", "-K", "-"},
-          render::notice_request(target, text)};
+          notice_request(target, text)};
 }
 
 Result<sys::Descriptor> file_with(std::string_view text) {
@@ -116,36 +116,36 @@ Result<void> send_by(const Sending& sending) {
 }
 
 std::string text_variable(const char* name) {
-  return std::string(variable(name));
+  return std::string(command::variable(name));
 }
 
 /// Sends one notice, which its environment tells, and says what became of that where it was not sent.
-class NotifyCommand : public Command {
+class NotifyCommand : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "[JOB]";
     return syntax;
   }
 
-  Result<Output> run(Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
     const std::string to = text_variable("BERTH_NOTIFY");
     const std::string folder = text_variable(kNotifyFolder.data());
     const auto terminal = number_from_text<pid_t>(text_variable(kNotifyTerminal.data()));
     // None is for the hook, which may itself start jobs.
     for (const char* name : {"BERTH_NOTIFY", kNotifyFolder.data(), kNotifyTerminal.data()}) ::unsetenv(name);
     BERTH_LET(const auto target, notice_target_from_text(to));
-    const render::NoticeText text{text_variable("BERTH_EVENT"),
-                                  text_variable("BERTH_JOB"),
-                                  text_variable("BERTH_JOB_NAME"),
-                                  text_variable("BERTH_SUBJECT"),
-                                  text_variable("BERTH_MESSAGE"),
-                                  text_variable("BERTH_EXIT_STATUS"),
-                                  sys::host_name()};
+    const NoticeText text{text_variable("BERTH_EVENT"),
+                          text_variable("BERTH_JOB"),
+                          text_variable("BERTH_JOB_NAME"),
+                          text_variable("BERTH_SUBJECT"),
+                          text_variable("BERTH_MESSAGE"),
+                          text_variable("BERTH_EXIT_STATUS"),
+                          sys::host_name()};
     const auto sent = folder.empty() || ::chdir(folder.c_str()) == 0
                           ? send_by(sending_of(target, text))
                           : Result<void>(sys::fail_errno(fmt::format("going to {}", folder)));
-    if (sent) return Output{};
+    if (sent) return command::Output{};
     const std::string reason =
         fmt::format("the notice to {} about its {} was not sent: {}", told_target(to),
                     text.event == to_text(NoticeEvent::fail) ? "failure" : text.event, sent.error().message);
@@ -154,12 +154,12 @@ class NotifyCommand : public Command {
     const std::size_t slash = words.front().rfind('/');
     const auto id = task_id_from_text(std::string_view(words.front()).substr(slash + 1));
     if (slash == std::string::npos || !id) return fail(ErrorCode::usage, "which job?");
-    BERTH_LET(const auto spool, store::JobSpool::open(words.front().substr(0, slash)));
+    BERTH_LET(const auto spool, JobSpool::open(words.front().substr(0, slash)));
     TaskEvent event;
     event.step = TaskStep::not_told;
     event.reason = reason;
     BERTH_DO(spool.append({id->job, {}}, std::move(event)));
-    return Output{.status = 1};
+    return command::Output{.status = 1};
   }
 };
 
@@ -169,14 +169,15 @@ std::string claim_of_end(const std::vector<TaskStanding>& standings) {
   return fmt::format("told-end-{}", starts);
 }
 
-void send_of_job(const store::JobSpool& spool, const Job& job, const Notice& notice, std::uint64_t number) {
+void send_of_job(const JobSpool& spool, const Job& job, const Notice& notice, std::uint64_t number) {
   auto environment = spool.environment(number);
-  send_notices(job.notify, notice, environment ? *std::move(environment) : own_environment(), &spool);
+  send_notices(job.notify, notice, environment ? *std::move(environment) : command::own_environment(),
+               &spool);
 }
 
 }  // namespace
 
-void add_notify_options(Syntax& syntax, std::string_view group, NoticeWish& wish) {
+void add_notify_options(command::Syntax& syntax, std::string_view group, NoticeWish& wish) {
   syntax.options.push_back(
       {group,
        0,
@@ -209,7 +210,7 @@ void add_notify_options(Syntax& syntax, std::string_view group, NoticeWish& wish
 }
 
 void send_notices(const NoticeWish& wish, const Notice& notice, std::vector<std::string> environment,
-                  const store::JobSpool* spool) {
+                  const JobSpool* spool) {
   if (!wish.wants(notice.event)) return;
   const std::array<std::pair<std::string_view, std::string>, 6> variables{{
       {"BERTH_EVENT", std::string(to_text(notice.event))},
@@ -234,10 +235,10 @@ void send_notices(const NoticeWish& wish, const Notice& notice, std::vector<std:
     command.arguments = {"__notify"};
     if (spool != nullptr) command.arguments.push_back(fmt::format("{}/{}", spool->path(), notice.job));
     command.error = spool == nullptr ? STDERR_FILENO : -1;
-    auto program = program_path();
-    if (!program) return tell(program.error().message);
+    auto program = command::program_path();
+    if (!program) return command::tell(program.error().message);
     command.program = *std::move(program);
-    if (const auto sender = sys::Child::spawn(command); !sender) tell(sender.error().message);
+    if (const auto sender = sys::Child::spawn(command); !sender) command::tell(sender.error().message);
   }
 }
 
@@ -249,7 +250,7 @@ std::string subject_of(TaskId id, const Job& job) {
   return fmt::format("job {}{}", to_text(id), job.name.empty() ? "" : fmt::format(" ({})", job.name));
 }
 
-void tell_of_end(const store::JobSpool& spool, std::uint64_t number, const Job& job) {
+void tell_of_end(const JobSpool& spool, std::uint64_t number, const Job& job) {
   if (job.notify.targets.empty()) return;
   const auto standings = spool.standings(number, job);
   if (!standings || !std::ranges::all_of(*standings, is_over)) return;
@@ -261,8 +262,7 @@ void tell_of_end(const store::JobSpool& spool, std::uint64_t number, const Job& 
               number);
 }
 
-void tell_of_start(const store::JobSpool& spool, std::uint64_t number, const Job& job,
-                   const std::string& where) {
+void tell_of_start(const JobSpool& spool, std::uint64_t number, const Job& job, const std::string& where) {
   if (!job.notify.wants(NoticeEvent::start) || !spool.claim(number, "told-start")) return;
   send_of_job(spool, job,
               {NoticeEvent::start, std::to_string(number), job.name, subject_of({number, {}}, job),
@@ -270,16 +270,16 @@ void tell_of_start(const store::JobSpool& spool, std::uint64_t number, const Job
               number);
 }
 
-void tell_of_left(const store::JobSpool& spool, TaskId id, const Job& job, const std::string& processes) {
+void tell_of_left(const JobSpool& spool, TaskId id, const Job& job, const std::string& processes) {
   if (!job.notify.wants(NoticeEvent::left) || !spool.claim(id.job, "told-left")) return;
   send_of_job(spool, job,
               {NoticeEvent::left, std::to_string(id.job), job.name, subject_of(id, job),
-               render::left_in_words(id, processes)},
+               view::left_in_words(id, processes)},
               id.job);
 }
 
-std::unique_ptr<Command> make_notify() {
+std::unique_ptr<command::Command> make_notify() {
   return std::make_unique<NotifyCommand>();
 }
 
-}  // namespace berth::cli
+}  // namespace berth::jobs

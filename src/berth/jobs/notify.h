@@ -8,7 +8,7 @@
 #include "berth/jobs/job_spool.h"
 #include "berth/jobs/model/notice.h"
 
-namespace berth::cli {
+namespace berth::jobs {
 
 /// An event that a user wants to be told of.
 struct Notice {
@@ -26,25 +26,24 @@ struct Notice {
 inline constexpr std::string_view kNotifyFolder = "BERTH_NOTIFY_FOLDER";
 inline constexpr std::string_view kNotifyTerminal = "BERTH_NOTIFY_TERMINAL";
 
-void add_notify_options(Syntax& syntax, std::string_view group, NoticeWish& wish);
+void add_notify_options(command::Syntax& syntax, std::string_view group, NoticeWish& wish);
 
 /// Starts a process for each target, and does not wait for it. `environment`: what a command of the user's
 /// gets. `spool`: the spool of the job, which records a notice that could not be sent; nullptr: the error
 /// stream says so.
 void send_notices(const NoticeWish& wish, const Notice& notice, std::vector<std::string> environment,
-                  const store::JobSpool* spool);
+                  const JobSpool* spool);
 
 /// Sends the notice of the end of a job whose tasks are all over, or of its first start. The second process
 /// that tries does nothing. If something cannot be read, the next process that looks sends the notice.
-void tell_of_end(const store::JobSpool& spool, std::uint64_t number, const Job& job);
-void tell_of_start(const store::JobSpool& spool, std::uint64_t number, const Job& job,
-                   const std::string& where);
+void tell_of_end(const JobSpool& spool, std::uint64_t number, const Job& job);
+void tell_of_start(const JobSpool& spool, std::uint64_t number, const Job& job, const std::string& where);
 /// Sends the notice that a task has ended and these processes, in words, still have its GPUs; once for each
 /// job.
-void tell_of_left(const store::JobSpool& spool, TaskId id, const Job& job, const std::string& processes);
+void tell_of_left(const JobSpool& spool, TaskId id, const Job& job, const std::string& processes);
 /// "its time is over in 5 min, then it gets SIGTERM".
 std::string time_in_words(std::int64_t left_s);
 /// "job 12 (train)".
 std::string subject_of(TaskId id, const Job& job);
 
-}  // namespace berth::cli
+}  // namespace berth::jobs

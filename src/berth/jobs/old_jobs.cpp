@@ -12,7 +12,7 @@
 
 #include "berth/sys/clock.h"
 
-namespace berth::store {
+namespace berth::jobs {
 namespace {
 
 constexpr std::int64_t kDayS = 24 * 3600;
@@ -80,4 +80,4 @@ void forget_old_jobs(JobSpool& spool, std::chrono::seconds age) {
   }
 }
 
-}  // namespace berth::store
+}  // namespace berth::jobs

@@ -8,7 +8,7 @@
 
 #include "berth/sys/system_error.h"
 
-namespace berth::store {
+namespace berth::jobs {
 
 Result<OutputBound> OutputBound::open(const std::string& path, std::uint64_t limit) {
   sys::Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
@@ -45,4 +45,4 @@ Result<std::uint64_t> OutputBound::keep() {
   return bytes_cut(*cut, limit_);
 }
 
-}  // namespace berth::store
+}  // namespace berth::jobs

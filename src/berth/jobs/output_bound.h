@@ -7,7 +7,7 @@
 #include "berth/jobs/model/output_cut.h"
 #include "berth/sys/descriptor.h"
 
-namespace berth::store {
+namespace berth::jobs {
 
 /// Keeps the file of an output small while others append to it: it gives the middle of the file back to the
 /// file system. The writer notices nothing: offsets stay, and no process is between the writer and the file.
@@ -28,4 +28,4 @@ class OutputBound {
   std::uint64_t limit_;
 };
 
-}  // namespace berth::store
+}  // namespace berth::jobs

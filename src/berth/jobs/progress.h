@@ -6,7 +6,7 @@
 
 #include "berth/jobs/model/job.h"
 
-namespace berth::cli {
+namespace berth::jobs {
 
 /// Tells on the error stream how far many tasks are. On a terminal, as long as we are in the foreground
 /// there: a bar, and a line for each task that did not end well. In a pipe: a line for each task that is
@@ -28,4 +28,4 @@ class Progress {
   std::string last_;  ///< the bar as it stands
 };
 
-}  // namespace berth::cli
+}  // namespace berth::jobs

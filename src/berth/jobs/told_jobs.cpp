@@ -20,7 +20,7 @@
 #include "berth/sys/system_error.h"
 #include "berth/view/waiting.h"
 
-namespace berth::cli {
+namespace berth::jobs {
 namespace {
 
 // Of two words in the table of jobs, of one on a command line.
@@ -29,26 +29,26 @@ const std::string kInLineAsked = "in-line";
 
 /// Reads the jobs one after another. What cannot be read is told.
 template <class Take>
-void each_job(const store::JobSpool& spool, const std::vector<std::uint64_t>& numbers, std::string& told,
+void each_job(const JobSpool& spool, const std::vector<std::uint64_t>& numbers, std::string& told,
               Take take) {
   for (const std::uint64_t number : numbers) {
     auto job = spool.job(number);
-    if (!job) told += as_lines({job.error().message});
+    if (!job) told += command::as_lines({job.error().message});
     // Else it was forgotten meanwhile.
     if (job && *job) take(NumberedJob{number, **std::move(job)});
   }
 }
 
 // A process that is just about to end, once its command has, has nothing to be told of.
-std::string words_of_left(const store::JobSpool& spool, TaskId id, const TaskStanding& standing) {
+std::string words_of_left(const JobSpool& spool, TaskId id, const TaskStanding& standing) {
   return standing.left_behind ? leasing::in_words(spool.left_of(id, standing)) : "";
 }
 
-void add_told(const store::JobSpool& spool, NumberedJob job, bool arrays_as_one,
-              std::vector<render::ToldTask>& tasks, std::string& told) {
+void add_told(const JobSpool& spool, NumberedJob job, bool arrays_as_one, std::vector<view::ToldTask>& tasks,
+              std::string& told) {
   auto standings = standings_of(spool, job);
   if (!standings) {
-    told += as_lines({standings.error().message});
+    told += command::as_lines({standings.error().message});
     return;
   }
   const std::vector<TaskId> ids = job.tasks();
@@ -79,40 +79,40 @@ void add_told(const store::JobSpool& spool, NumberedJob job, bool arrays_as_one,
   }
 }
 
-std::string mark_of_told(const store::JobSpool& spool) {
+std::string mark_of_told(const JobSpool& spool) {
   return spool.path() + "/told";
 }
 
 }  // namespace
 
-Result<std::vector<NumberedJob>> all_jobs(const store::JobSpool& spool, std::string& told) {
+Result<std::vector<NumberedJob>> all_jobs(const JobSpool& spool, std::string& told) {
   BERTH_LET(const auto numbers, spool.numbers());
   std::vector<NumberedJob> jobs;
   each_job(spool, numbers, told, [&](NumberedJob job) { jobs.push_back(std::move(job)); });
   return jobs;
 }
 
-Result<std::vector<render::ToldTask>> all_told(const store::JobSpool& spool, std::string& told) {
+Result<std::vector<view::ToldTask>> all_told(const JobSpool& spool, std::string& told) {
   BERTH_LET(const auto numbers, spool.numbers());
-  std::vector<render::ToldTask> tasks;
+  std::vector<view::ToldTask> tasks;
   tasks.reserve(numbers.size());
   // Not all jobs first, and then all tasks: of ten thousand that is a lot of memory.
   each_job(spool, numbers, told,
            [&](NumberedJob job) { add_told(spool, std::move(job), true, tasks, told); });
   // A job cannot write there itself why it does not start.
   const bool one_waits = std::ranges::any_of(
-      tasks, [](const render::ToldTask& task) { return task.standing.phase == TaskPhase::waiting; });
+      tasks, [](const view::ToldTask& task) { return task.standing.phase == TaskPhase::waiting; });
   if (one_waits && !spool.has_room())
-    told +=
-        as_lines({fmt::format("the disk of {} takes nothing more (it is full, or read-only), so no job of "
-                              "yours can start: make room there",
-                              spool.path())});
+    told += command::as_lines(
+        {fmt::format("the disk of {} takes nothing more (it is full, or read-only), so no job of "
+                     "yours can start: make room there",
+                     spool.path())});
   return tasks;
 }
 
-std::vector<render::ToldTask> told_tasks(const store::JobSpool& spool, std::vector<NumberedJob> jobs,
-                                         std::string& told) {
-  std::vector<render::ToldTask> tasks;
+std::vector<view::ToldTask> told_tasks(const JobSpool& spool, std::vector<NumberedJob> jobs,
+                                       std::string& told) {
+  std::vector<view::ToldTask> tasks;
   for (NumberedJob& job : jobs) add_told(spool, std::move(job), false, tasks, told);
   return tasks;
 }
@@ -124,7 +124,7 @@ std::vector<std::string> state_arguments(const std::vector<std::string>& states)
   return arguments;
 }
 
-Option state_option(std::vector<std::string>& states) {
+command::Option state_option(std::vector<std::string>& states) {
   return {"Options",
           0,
           "state",
@@ -139,8 +139,8 @@ Option state_option(std::vector<std::string>& states) {
           }};
 }
 
-void say_behind_whom(std::vector<render::ToldTask>& tasks) {
-  const auto stands = [](const render::ToldTask& task) {
+void say_behind_whom(std::vector<view::ToldTask>& tasks) {
+  const auto stands = [](const view::ToldTask& task) {
     return task.standing.in_line && task.standing.reason.empty();
   };
   if (std::ranges::none_of(tasks, stands)) return;
@@ -148,7 +148,7 @@ void say_behind_whom(std::vector<render::ToldTask>& tasks) {
   auto books = place ? place->store->look() : std::unexpected(place.error());
   if (!books) return;
   leasing::name_users(books->ledger);
-  for (render::ToldTask& task : tasks) {
+  for (view::ToldTask& task : tasks) {
     if (!stands(task)) continue;
     const auto is_its = [&](const Ticket& ticket) {
       return ticket.phase == TicketPhase::waiting && ticket.pid == task.standing.pid &&
@@ -160,25 +160,25 @@ void say_behind_whom(std::vector<render::ToldTask>& tasks) {
     Standing standing{.ticket = *ticket, .position = before.size() + 1};
     if (!before.empty()) standing.behind = *before.back();
     task.standing.reason = before.empty() ? "first in line; `berth queue` says for which GPUs it waits"
-                                          : in_one_line(render::told(standing, Snapshot{}, render::Style{}));
+                                          : in_one_line(view::told(standing, Snapshot{}, view::Style{}));
   }
 }
 
-std::int64_t last_told_s(const store::JobSpool& spool) {
+std::int64_t last_told_s(const JobSpool& spool) {
   struct stat status{};
   return ::stat(mark_of_told(spool).c_str(), &status) == 0 ? status.st_mtime : 0;
 }
 
-void note_told(const store::JobSpool& spool) {
+void note_told(const JobSpool& spool) {
   const sys::Descriptor file(
       ::open(mark_of_told(spool).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file) ::futimens(file.get(), nullptr);
 }
 
-void keep_states(std::vector<render::ToldTask>& tasks, const std::vector<std::string>& states) {
+void keep_states(std::vector<view::ToldTask>& tasks, const std::vector<std::string>& states) {
   if (states.empty()) return;
-  std::erase_if(tasks, [&](const render::ToldTask& task) {
-    return std::ranges::find(states, render::standing_word(task.standing)) == states.end();
+  std::erase_if(tasks, [&](const view::ToldTask& task) {
+    return std::ranges::find(states, view::standing_word(task.standing)) == states.end();
   });
 }
 
@@ -200,4 +200,4 @@ Result<std::string> end_of_output(const std::string& path, std::size_t lines, st
   return text.substr(from);
 }
 
-}  // namespace berth::cli
+}  // namespace berth::jobs

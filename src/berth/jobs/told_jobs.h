@@ -8,38 +8,38 @@
 #include "berth/jobs/named_job.h"
 #include "berth/view/jobs.h"
 
-namespace berth::cli {
+namespace berth::jobs {
 
 /// All jobs of the spool. `told` says in whole lines what could not be read.
-Result<std::vector<NumberedJob>> all_jobs(const store::JobSpool& spool, std::string& told);
+Result<std::vector<NumberedJob>> all_jobs(const JobSpool& spool, std::string& told);
 
 /// All jobs of the spool as they are shown, an array as one. `told` says in whole lines what could not be
 /// read.
-Result<std::vector<render::ToldTask>> all_told(const store::JobSpool& spool, std::string& told);
+Result<std::vector<view::ToldTask>> all_told(const JobSpool& spool, std::string& told);
 
 /// Says of each task that stands in the queue, and has no reason yet, behind whom it stands there.
-void say_behind_whom(std::vector<render::ToldTask>& tasks);
+void say_behind_whom(std::vector<view::ToldTask>& tasks);
 
 /// When the user last read the table of all jobs on a terminal, since the epoch; 0: never.
-std::int64_t last_told_s(const store::JobSpool& spool);
-void note_told(const store::JobSpool& spool);
+std::int64_t last_told_s(const JobSpool& spool);
+void note_told(const JobSpool& spool);
 
 /// Each task of these jobs as it is shown. `told` says in whole lines what could not be read.
-std::vector<render::ToldTask> told_tasks(const store::JobSpool& spool, std::vector<NumberedJob> jobs,
-                                         std::string& told);
+std::vector<view::ToldTask> told_tasks(const JobSpool& spool, std::vector<NumberedJob> jobs,
+                                       std::string& told);
 
 /// `--state STATE`, as often as the user likes: adds to `states` the names of states that the table of jobs
 /// shows.
-Option state_option(std::vector<std::string>& states);
+command::Option state_option(std::vector<std::string>& states);
 
 /// The arguments for which `state_option` adds these states.
 std::vector<std::string> state_arguments(const std::vector<std::string>& states);
 
 /// Leaves the tasks in these states; all if there are none.
-void keep_states(std::vector<render::ToldTask>& tasks, const std::vector<std::string>& states);
+void keep_states(std::vector<view::ToldTask>& tasks, const std::vector<std::string>& states);
 
 /// The last `lines` lines of a task's output, at most `bytes` bytes. What was cut out of the middle reads as
 /// NULs, and is left out. "": it has printed nothing yet.
 Result<std::string> end_of_output(const std::string& path, std::size_t lines, std::size_t bytes);
 
-}  // namespace berth::cli
+}  // namespace berth::jobs

@@ -1,6 +1,6 @@
 #include "berth/lab_queue/compaction.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 namespace {
 
 using namespace std::chrono_literals;
@@ -28,4 +28,4 @@ std::optional<std::uint64_t> Compaction::due(Instant now) {
   return revision;
 }
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -5,7 +5,7 @@
 #include <deque>
 #include <optional>
 
-namespace berth::serve {
+namespace berth::lab_queue {
 
 /// etcd keeps every change until somebody tells it to forget the old ones. Says how far it may forget: up to
 /// where the store was an hour ago, once an hour. Pure.
@@ -27,4 +27,4 @@ class Compaction {
   std::deque<Heard> heard_{};  ///< the oldest first, a few minutes apart
 };
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace berth::serve {
+namespace berth::lab_queue {
 namespace {
 
 using namespace std::chrono_literals;
@@ -50,4 +50,4 @@ JoinPatience::Instant JoinPatience::next(const std::vector<Guest>& guests) const
   return next;
 }
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -9,7 +9,7 @@
 
 #include "berth/lab_queue/store_guests.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 
 /// How long the line of the lab waits for requests that may join a host and do not: somebody has stopped
 /// them, or means harm. Each is told `open` and `answer`, and answers `here` if it lives. If one of these
@@ -36,4 +36,4 @@ class JoinPatience {
   ByUser late_{};
 };
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace berth::serve {
+namespace berth::lab_queue {
 namespace {
 
 /// Without the folder; nullopt: the key is not in it.
@@ -18,12 +18,12 @@ std::string key_of(std::string_view folder, std::string_view name) {
   return std::string(folder) + std::string(name);
 }
 
-void LabMirror::put(const render::StoredValue& value) {
+void LabMirror::put(const StoredValue& value) {
   keys_[value.key] = {value.created, value.changed};
   if (value.key == kMarkOfStore) {
     mark_ = value.value;
   } else if (const auto id = name_in(kLabTickets, value.key)) {
-    if (auto ticket = render::read_lab_ticket(*id, value)) {
+    if (auto ticket = read_lab_ticket(*id, value)) {
       line_.put(*std::move(ticket));
     } else {
       line_.remove(*id);
@@ -31,7 +31,7 @@ void LabMirror::put(const render::StoredValue& value) {
   } else if (const auto home = name_in(kLabPresence, value.key)) {
     alive_.insert_or_assign(*home, value.value);
   } else if (const auto started = name_in(kLabStarts, value.key)) {
-    starts_.insert_or_assign(*started, render::read_lab_start(value.value));
+    starts_.insert_or_assign(*started, read_lab_start(value.value));
   }
 }
 
@@ -43,13 +43,13 @@ void LabMirror::remove(const std::string& key) {
   if (const auto started = name_in(kLabStarts, key)) starts_.erase(*started);
 }
 
-void LabMirror::read(const render::StoredRange& all) {
+void LabMirror::read(const StoredRange& all) {
   forget();
-  for (const render::StoredValue& each : all.values) put(each);
+  for (const StoredValue& each : all.values) put(each);
   is_current_at(all.revision);
 }
 
-void LabMirror::hear(const render::StoreNews& news) {
+void LabMirror::hear(const StoreNews& news) {
   if (!is_whole()) return;
   for (const auto& [value, removed] : news.changes) {
     // A watch that was begun before all was read tells older things, too.
@@ -69,9 +69,9 @@ void LabMirror::hear(const render::StoreNews& news) {
   }
 }
 
-void LabMirror::made_here(const render::StoreChange& change, std::uint64_t revision) {
+void LabMirror::made_here(const StoreChange& change, std::uint64_t revision) {
   if (!is_whole()) return;
-  for (const render::StoreChange::Put& each : change.puts) {
+  for (const StoreChange::Put& each : change.puts) {
     const auto known = keys_.find(each.key);
     removed_here_.erase(each.key);
     put({each.key, each.value, known == keys_.end() ? revision : known->second.created, revision});
@@ -104,12 +104,12 @@ std::vector<Numbered> LabMirror::turns() const {
 
 // A key that was not changed since is known. If all that were changed are known too, then all keys are, and
 // what is known beyond them would be one too many.
-bool LabMirror::agrees(const render::StoredRange& since) const {
-  const auto is_known = [this](const render::StoredValue& each) {
+bool LabMirror::agrees(const StoredRange& since) const {
+  const auto is_known = [this](const StoredValue& each) {
     const auto known = keys_.find(each.key);
     return known != keys_.end() && known->second.changed == each.changed;
   };
   return since.count == keys_.size() && std::ranges::all_of(since.values, is_known);
 }
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -9,7 +9,7 @@
 #include "berth/lab_queue/lab_store.h"
 #include "berth/lab_queue/model/lab_line.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 
 // The keys of the store (docs/store-protocol.md).
 inline constexpr std::string_view kAllOfLab = "/berth/1/";
@@ -31,17 +31,17 @@ class LabMirror {
   bool is_whole() const { return revision_ != 0; }
   void forget() { *this = LabMirror(); }
 
-  void read(const render::StoredRange& all);
-  void hear(const render::StoreNews& news);
+  void read(const StoredRange& all);
+  void hear(const StoreNews& news);
   /// Adds a change that this agent has made, before the watch tells it.
-  void made_here(const render::StoreChange& change, std::uint64_t revision);
+  void made_here(const StoreChange& change, std::uint64_t revision);
 
   /// Every change up to this one is in it. Of later ones it has those that were made here: whoever asks who
   /// is before a ticket asks whether this has come to the ticket's own number.
   std::uint64_t revision() const { return revision_; }
   /// Whether it has what the store has: `since` are the keys that were changed after `revision()`, without
   /// their values, with the number of all keys.
-  bool agrees(const render::StoredRange& since) const;
+  bool agrees(const StoredRange& since) const;
   /// It was found to agree with the store at this revision.
   void is_current_at(std::uint64_t revision) { revision_ = agreed_ = revision; }
 
@@ -62,7 +62,7 @@ class LabMirror {
   std::vector<Numbered> turns() const;
 
  private:
-  void put(const render::StoredValue& value);
+  void put(const StoredValue& value);
   void remove(const std::string& key);
 
   std::map<std::string, Revisions, std::less<>> keys_{};
@@ -77,4 +77,4 @@ class LabMirror {
   std::map<std::string, LabStart, std::less<>> starts_{};
 };
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -7,19 +7,19 @@
 #include "berth/lab_queue/store_json.h"
 #include "berth/view/json_reader.h"
 
-namespace berth::render {
+namespace berth::lab_queue {
 namespace {
 
 constexpr std::size_t kLongestStoreToken = 4096;
 
 // What has no right to read gets an answer that has nothing in it at all.
-Result<void> has_header(const Json& answer) {
+Result<void> has_header(const view::Json& answer) {
   const auto header = answer.find("header");
   if (header != answer.end() && header->is_object()) return {};
   return fail(ErrorCode::failure, "its answer has no header; does the user of --store have its role?");
 }
 
-Result<StoredValue> stored_value_of(const Json& pair) {
+Result<StoredValue> stored_value_of(const view::Json& pair) {
   if (!pair.is_object()) return is_not_etcd();
   auto key = out_of_base64(text_at(pair, "key"));
   auto value = out_of_base64(text_at(pair, "value"));
@@ -28,12 +28,12 @@ Result<StoredValue> stored_value_of(const Json& pair) {
                      number_at(pair, "mod_revision")};
 }
 
-Result<std::vector<StoredValue>> values_of(const Json& range) {
+Result<std::vector<StoredValue>> values_of(const view::Json& range) {
   std::vector<StoredValue> values;
   const auto list = range.find("kvs");
   if (list == range.end()) return values;
   if (!list->is_array()) return is_not_etcd();
-  for (const Json& each : *list) {
+  for (const view::Json& each : *list) {
     BERTH_LET(auto value, stored_value_of(each));
     if (value.created == 0) return is_not_etcd();
     values.push_back(std::move(value));
@@ -41,11 +41,11 @@ Result<std::vector<StoredValue>> values_of(const Json& range) {
   return values;
 }
 
-std::uint64_t revision_of(const Json& answer) {
+std::uint64_t revision_of(const view::Json& answer) {
   return number_at(answer.at("header"), "revision");
 }
 
-Result<StoreNews::Change> change_of(const Json& event) {
+Result<StoreNews::Change> change_of(const view::Json& event) {
   const auto pair = event.is_object() ? event.find("kv") : event.end();
   if (!event.is_object() || pair == event.end()) return is_not_etcd();
   BERTH_LET(auto value, stored_value_of(*pair));
@@ -54,17 +54,17 @@ Result<StoreNews::Change> change_of(const Json& event) {
   return StoreNews::Change{std::move(value), removed};
 }
 
-Result<StoreLease> lease_in(const Json& object) {
+Result<StoreLease> lease_in(const view::Json& object) {
   StoreLease lease{text_at(object, "ID"), static_cast<std::int64_t>(number_at(object, "TTL")), 0};
   if (lease.id.empty() || lease.id == "0") return fail(ErrorCode::failure, "it answers with no lease");
   return lease;
 }
 
-std::optional<std::vector<std::string>> names_at(const Json& object, std::string_view key) {
+std::optional<std::vector<std::string>> names_at(const view::Json& object, std::string_view key) {
   const auto list = object.find(key);
   if (list == object.end() || !list->is_array() || list->size() > kMostHostsOfRequest) return std::nullopt;
   std::vector<std::string> names;
-  for (const Json& each : *list) {
+  for (const view::Json& each : *list) {
     if (!each.is_string()) return std::nullopt;
     names.push_back(each.get<std::string>());
   }
@@ -79,7 +79,7 @@ std::string one_key_json(std::string_view key) {
 
 std::string page_json(std::string_view prefix, std::string_view from, std::size_t most,
                       std::uint64_t revision) {
-  Json range = request_of_prefix(prefix);
+  view::Json range = request_of_prefix(prefix);
   range["key"] = in_base64(from);
   range["limit"] = std::to_string(most);
   if (revision != 0) range["revision"] = std::to_string(revision);
@@ -87,20 +87,20 @@ std::string page_json(std::string_view prefix, std::string_view from, std::size_
 }
 
 std::string changed_since_json(std::string_view prefix, std::uint64_t revision) {
-  Json range = request_of_prefix(prefix);
+  view::Json range = request_of_prefix(prefix);
   range["min_mod_revision"] = std::to_string(revision + 1);
   range["keys_only"] = true;
   return on_one_line(range);
 }
 
 std::string changes_with_prefix_json(std::string_view prefix, std::uint64_t revision) {
-  Json wanted = request_of_prefix(prefix);
+  view::Json wanted = request_of_prefix(prefix);
   wanted["start_revision"] = std::to_string(revision);
   return on_one_line({{"create_request", wanted}});
 }
 
 std::string store_change_json(const StoreChange& change) {
-  Json compare = Json::array();
+  view::Json compare = view::Json::array();
   for (const StoreCondition& each : change.conditions) {
     const bool of_making = each.of == StoreCondition::Of::created;
     compare.push_back({{"key", in_base64(each.key)},
@@ -108,15 +108,15 @@ std::string store_change_json(const StoreChange& change) {
                        {"result", "EQUAL"},
                        {of_making ? "create_revision" : "mod_revision", std::to_string(each.revision)}});
   }
-  Json success = Json::array();
+  view::Json success = view::Json::array();
   for (const StoreChange::Put& each : change.puts) {
-    Json put{{"key", in_base64(each.key)}, {"value", in_base64(each.value)}};
+    view::Json put{{"key", in_base64(each.key)}, {"value", in_base64(each.value)}};
     if (!each.lease.empty()) put["lease"] = each.lease;
     success.push_back({{"request_put", put}});
   }
   for (const std::string& key : change.removed)
     success.push_back({{"request_delete_range", request_of_range(key)}});
-  Json failure = Json::array();
+  view::Json failure = view::Json::array();
   for (const std::string& key : change.otherwise_read)
     failure.push_back({{"request_range", request_of_range(key)}});
   return on_one_line({{"compare", compare}, {"success", success}, {"failure", failure}});
@@ -147,7 +147,7 @@ Result<StoreNews> read_store_news(std::string_view json) {
   const auto events = result->find("events");
   if (events == result->end()) return news;
   if (!events->is_array()) return is_not_etcd();
-  for (const Json& event : *events) {
+  for (const view::Json& event : *events) {
     BERTH_LET(auto change, change_of(event));
     news.changes.push_back(std::move(change));
   }
@@ -163,7 +163,7 @@ Result<ChangeAnswer> read_change_answer(std::string_view json) {
   change.revision = revision_of(answer);
   const auto parts = answer.find("responses");
   if (change.made || parts == answer.end() || !parts->is_array()) return change;
-  for (const Json& part : *parts) {
+  for (const view::Json& part : *parts) {
     const auto range = part.is_object() ? part.find("response_range") : part.end();
     if (!part.is_object() || range == part.end() || !range->is_object()) continue;
     BERTH_LET(auto values, values_of(*range));
@@ -221,11 +221,11 @@ bool asks_nobody_for_password(std::string_view json) {
 namespace {
 
 /// Absent where there is none.
-void put_turn(Json& json, const std::optional<std::int64_t>& turn) {
+void put_turn(view::Json& json, const std::optional<std::int64_t>& turn) {
   if (turn) json["turn"] = *turn;
 }
 
-std::optional<std::int64_t> turn_at(const Json& json) {
+std::optional<std::int64_t> turn_at(const view::Json& json) {
   const auto turn = json.find("turn");
   if (turn == json.end() || !turn->is_number_integer()) return std::nullopt;
   return turn->get<std::int64_t>();
@@ -233,23 +233,23 @@ std::optional<std::int64_t> turn_at(const Json& json) {
 
 /// nullopt: there is none, or it is no such number.
 template <class T>
-std::optional<T> count_at(const Json& json, std::string_view key) {
+std::optional<T> count_at(const view::Json& json, std::string_view key) {
   const auto number = json.find(key);
   if (number == json.end() || !number->is_number_unsigned()) return std::nullopt;
   return number->get<T>();
 }
 
 /// An object that is not nested deeply. Null: it is none.
-Json object_in(std::string_view text) {
-  if (shape_of(text).levels > kDeepestOfStore) return nullptr;
-  Json json = Json::parse(text, nullptr, false);
-  return json.is_object() ? json : Json(nullptr);
+view::Json object_in(std::string_view text) {
+  if (view::shape_of(text).levels > kDeepestOfStore) return nullptr;
+  view::Json json = view::Json::parse(text, nullptr, false);
+  return json.is_object() ? json : view::Json(nullptr);
 }
 
 }  // namespace
 
 std::string lab_ticket_json(const LabTicket& ticket) {
-  Json json{{"home", ticket.home}, {"uid", ticket.uid}, {"lane", ticket.lane}, {"gpus", ticket.gpus}};
+  view::Json json{{"home", ticket.home}, {"uid", ticket.uid}, {"lane", ticket.lane}, {"gpus", ticket.gpus}};
   put_turn(json, ticket.turn);
   if (ticket.most) json["most"] = *ticket.most;
   json["asked_at"] = ticket.asked_at;
@@ -259,7 +259,7 @@ std::string lab_ticket_json(const LabTicket& ticket) {
 }
 
 std::optional<LabTicket> read_lab_ticket(std::string_view id, const StoredValue& stored) {
-  const Json json = object_in(stored.value);
+  const view::Json json = object_in(stored.value);
   if (json.is_null()) return std::nullopt;
   auto hosts = names_at(json, "hosts");
   auto joined = names_at(json, "joined");
@@ -280,13 +280,13 @@ std::optional<LabTicket> read_lab_ticket(std::string_view id, const StoredValue&
 }
 
 std::string lab_start_json(const LabStart& start) {
-  Json json{{"host", start.host}, {"pid", start.pid}, {"uid", start.uid}, {"gpus", start.gpus}};
+  view::Json json{{"host", start.host}, {"pid", start.pid}, {"uid", start.uid}, {"gpus", start.gpus}};
   put_turn(json, start.turn);
   return on_one_line(json);
 }
 
 LabStart read_lab_start(std::string_view text) {
-  const Json json = object_in(text);
+  const view::Json json = object_in(text);
   if (json.is_null()) return {};
   return {.host = text_at(json, "host"),
           .pid = static_cast<std::int64_t>(count_at<std::uint32_t>(json, "pid").value_or(0)),
@@ -295,4 +295,4 @@ LabStart read_lab_start(std::string_view text) {
           .turn = turn_at(json)};
 }
 
-}  // namespace berth::render
+}  // namespace berth::lab_queue

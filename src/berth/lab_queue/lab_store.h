@@ -11,7 +11,7 @@
 
 // The messages to and from etcd, over the JSON gateway of its third version. There, keys and values are
 // base64, 64-bit numbers are texts, and a zero is left out. Pure.
-namespace berth::render {
+namespace berth::lab_queue {
 
 struct StoredValue {
   std::string key, value;
@@ -110,4 +110,4 @@ std::string lab_start_json(const LabStart& start);
 /// Without a host: it is none.
 LabStart read_lab_start(std::string_view text);
 
-}  // namespace berth::render
+}  // namespace berth::lab_queue

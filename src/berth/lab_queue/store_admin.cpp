@@ -3,7 +3,7 @@
 #include "berth/base/printable.h"
 #include "berth/lab_queue/store_json.h"
 
-namespace berth::render {
+namespace berth::lab_queue {
 namespace {
 
 constexpr std::size_t kMostMembers = 64;
@@ -17,7 +17,7 @@ std::uint64_t gauge(std::string_view metrics, std::string_view name) {
     const std::size_t after = at + name.size();
     if (!begins_line || after >= metrics.size() || metrics[after] != ' ') continue;
     const std::string_view rest = metrics.substr(after + 1);
-    const Json value = Json::parse(rest.substr(0, rest.find('\n')), nullptr, false);
+    const view::Json value = view::Json::parse(rest.substr(0, rest.find('\n')), nullptr, false);
     const double number = value.is_number() ? value.get<double>() : 0;
     return number > 0 && number < kLargestGauge ? static_cast<std::uint64_t>(number) : 0;
   }
@@ -25,11 +25,11 @@ std::uint64_t gauge(std::string_view metrics, std::string_view name) {
 }
 
 /// The objects of a list; none where there is none.
-std::vector<Json> objects_at(const Json& object, std::string_view key) {
+std::vector<view::Json> objects_at(const view::Json& object, std::string_view key) {
   const auto list = object.find(key);
-  std::vector<Json> objects;
+  std::vector<view::Json> objects;
   if (list == object.end() || !list->is_array()) return objects;
-  for (const Json& each : *list)
+  for (const view::Json& each : *list)
     if (each.is_object() && objects.size() < kMostMembers) objects.push_back(each);
   return objects;
 }
@@ -45,11 +45,11 @@ StoreGauges read_store_gauges(std::string_view metrics) {
 Result<std::vector<StoreMember>> read_store_members(std::string_view json) {
   BERTH_LET(const auto answer, store_answer(json));
   std::vector<StoreMember> members;
-  for (const Json& each : objects_at(answer, "members")) {
+  for (const view::Json& each : objects_at(answer, "members")) {
     StoreMember member{printable(text_at(each, "name")), {}};
     const auto urls = each.find("clientURLs");
     if (urls != each.end() && urls->is_array()) {
-      for (const Json& url : *urls)
+      for (const view::Json& url : *urls)
         if (url.is_string() && member.urls.size() < kMostClientUrls)
           member.urls.push_back(printable(url.get<std::string>()));
     }
@@ -62,7 +62,8 @@ Result<std::vector<StoreMember>> read_store_members(std::string_view json) {
 Result<std::vector<std::string>> read_store_alarms(std::string_view json) {
   BERTH_LET(const auto answer, store_answer(json));
   std::vector<std::string> alarms;
-  for (const Json& each : objects_at(answer, "alarms")) alarms.push_back(printable(text_at(each, "alarm")));
+  for (const view::Json& each : objects_at(answer, "alarms"))
+    alarms.push_back(printable(text_at(each, "alarm")));
   return alarms;
 }
 
@@ -102,9 +103,9 @@ std::string store_grant_json(std::string_view user, std::string_view role) {
 }
 
 std::string store_right_json(std::string_view role, std::string_view prefix) {
-  Json right = request_of_prefix(prefix);
+  view::Json right = request_of_prefix(prefix);
   right["permType"] = "READWRITE";
   return on_one_line({{"name", role}, {"perm", right}});
 }
 
-}  // namespace berth::render
+}  // namespace berth::lab_queue

@@ -8,7 +8,7 @@
 #include "berth/base/error.h"
 
 // What an admin asks etcd for, and what it says of itself. Pure.
-namespace berth::render {
+namespace berth::lab_queue {
 
 /// One of those that etcd consists of.
 struct StoreMember {
@@ -45,4 +45,4 @@ std::string store_grant_json(std::string_view user, std::string_view role);
 /// The role may read and write all keys that begin so.
 std::string store_right_json(std::string_view role, std::string_view prefix);
 
-}  // namespace berth::render
+}  // namespace berth::lab_queue

@@ -29,14 +29,14 @@
 #include "berth/request/lab_host.h"
 #include "berth/sys/file.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 namespace {
 
 using namespace std::chrono_literals;
 using Instant = std::chrono::steady_clock::time_point;
-using Turn = asio::awaitable<void, Executor>;
+using Turn = asio::awaitable<void, net::Executor>;
 template <class T>
-using Promised = asio::awaitable<Result<T>, Executor>;
+using Promised = asio::awaitable<Result<T>, net::Executor>;
 
 /// A home from which nobody has heard for so long is passed over. It is counted here: the store has no clock.
 constexpr auto kSilence = 30s;
@@ -87,7 +87,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     telling_ = std::make_unique<StoreTelling>(store_, guests_, place_.name, std::move(show_));
     BERTH_DO(guests_->admit_at(place_.socket));
     store_->start();
-    keep_going(loop_, shared_from_this(), rounds);
+    net::keep_going(loop_, shared_from_this(), rounds);
     return {};
   }
 
@@ -106,7 +106,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       self->telling_->tell(self->fault_, [&] { return self->order_now(); });
       if (again && (*again || self->is_rung_)) continue;
       self->bell_.expires_at(self->next_round(again.has_value()));
-      co_await self->bell_.async_wait(kAwait);
+      co_await self->bell_.async_wait(net::kAwait);
     }
   }
 
@@ -196,7 +196,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   Promised<void> take_away() {
     while (!removals_.empty()) {
       const std::string id = *removals_.begin();
-      render::StoreChange removal;
+      StoreChange removal;
       removal.removed = {key_of(kLabTickets, id), key_of(kLabStarts, id)};
       const auto removed = co_await store_->change(std::move(removal));
       if (!removed) co_return std::unexpected(removed.error());
@@ -265,17 +265,17 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   /// `order`: of the one that is there; 0: it is to be a new one.
   Promised<void> put_ticket(Guest guest, std::uint64_t order) {
     const LabTicket& wanted = guest->wanted;
-    render::StoreChange put;
+    StoreChange put;
     put.conditions = {{key_of(kLabTickets, wanted.id), order}};
     if (order == 0) put.conditions.push_back({key_of(kLabStarts, wanted.id), 0});
-    put.puts.push_back({key_of(kLabTickets, wanted.id), render::lab_ticket_json(wanted)});
+    put.puts.push_back({key_of(kLabTickets, wanted.id), lab_ticket_json(wanted)});
     const auto done = co_await change_for(std::move(put));
     if (!done) co_return std::unexpected(done.error());
     co_return Result<void>();
   }
 
   /// A change that puts something there for a guest, who may go meanwhile.
-  Promised<render::ChangeAnswer> change_for(render::StoreChange put) {
+  Promised<ChangeAnswer> change_for(StoreChange put) {
     const auto done = co_await store_->change(std::move(put));
     if (!done) {
       // It may be made all the same, after this one has gone and what it had was removed.
@@ -331,9 +331,9 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   Promised<bool> put_start_again(Guest guest, std::uint64_t order) {
     const std::string ticket = key_of(kLabTickets, guest->wanted.id);
     const std::string start = key_of(kLabStarts, guest->wanted.id);
-    render::StoreChange put;
+    StoreChange put;
     put.conditions = {{ticket, order}, {start, 0}};
-    put.puts.push_back({start, render::lab_start_json(guest->start_at(guest->told_yes))});
+    put.puts.push_back({start, lab_start_json(guest->start_at(guest->told_yes))});
     if (order != 0) put.removed = {ticket};
     // Whoever adds up at this moment what its user has adds up anew.
     if (limits_->any())
@@ -358,9 +358,9 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   Promised<bool> take_back(Guest guest, std::string host) {
     const std::string start = key_of(kLabStarts, guest->wanted.id);
     const std::string ticket = key_of(kLabTickets, guest->wanted.id);
-    render::StoreChange put;
+    StoreChange put;
     put.conditions = {{start, store_->now().revisions(start).created}, {ticket, 0}};
-    put.puts.push_back({ticket, render::lab_ticket_json(guest->wanted)});
+    put.puts.push_back({ticket, lab_ticket_json(guest->wanted)});
     put.removed = {start};
     const auto done = co_await store_->change(std::move(put));
     if (!done) co_return std::unexpected(done.error());
@@ -398,15 +398,15 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       hold_back(guest, *why);
       co_return false;
     }
-    render::StoreChange put;
+    StoreChange put;
     put.conditions = {{key_of(kLabTickets, id), order}, {key_of(kLabStarts, id), 0}};
-    put.puts.push_back({key_of(kLabStarts, id), render::lab_start_json(guest->start_at(host))});
+    put.puts.push_back({key_of(kLabStarts, id), lab_start_json(guest->start_at(host))});
     put.removed = {key_of(kLabTickets, id)};
     if (guest->wanted.most) {
       // An agent on another machine may start one of the same user at this moment.
       const std::string user = key_of(kLabUsers, std::to_string(guest->wanted.uid));
       const std::uint64_t seen = store_->now().revisions(user).changed;
-      put.conditions.push_back({user, seen, render::StoreCondition::Of::changed});
+      put.conditions.push_back({user, seen, StoreCondition::Of::changed});
       put.puts.push_back({user, id});
     }
     const auto done = co_await store_->change(std::move(put));
@@ -586,7 +586,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   StorePlace place_;
   std::shared_ptr<StoreLimits> limits_;
   std::shared_ptr<StoreGuests> guests_;
-  Timer bell_;  ///< rings for a round
+  net::Timer bell_;  ///< rings for a round
   bool is_rung_ = false;
   std::shared_ptr<StoreReading> store_;
   std::unique_ptr<StorePresence> presence_;
@@ -614,4 +614,4 @@ Result<void> StoreAgent::start(StorePlace place) {
   return body_->start(std::move(place));
 }
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

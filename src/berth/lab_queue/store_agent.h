@@ -10,7 +10,7 @@
 #include "berth/lab_queue/model/lab_line.h"
 #include "berth/lab_queue/store_place.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 
 /// Keeps the requests of this machine in the line of the lab, which is in etcd, and tells each request which
 /// hosts it may join (docs/store-protocol.md). A request lasts as long as the connection on which it was
@@ -33,4 +33,4 @@ class StoreAgent {
   std::shared_ptr<Body> body_;
 };
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

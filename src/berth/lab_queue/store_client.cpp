@@ -9,7 +9,7 @@
 #include "berth/http/settings.h"
 #include "berth/lab_queue/lab_store.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 namespace {
 
 constexpr std::size_t kMostOfStore = 64U << 20U;  // 10⁵ tickets
@@ -23,7 +23,7 @@ Error why_no_login(const StorePlace& place, const Error& error) {
 
 }  // namespace
 
-StoreClient::StoreClient(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing,
+StoreClient::StoreClient(asio::io_context& loop, std::shared_ptr<net::ClientSharing> sharing,
                          const StorePlace& place)
     : loop_(loop), sharing_(std::move(sharing)), place_(place) {
   use_member(0);
@@ -37,50 +37,50 @@ void StoreClient::use_member(std::size_t which) {
   which_ = which % place_.members.size();
   // A token of one member holds for the others too, but they may not know it yet.
   member_ = place_.members[which_];
-  client_ = std::make_unique<Client>(loop_, sharing_, member_, kMostOfStore);
+  client_ = std::make_unique<net::Client>(loop_, sharing_, member_, kMostOfStore);
 }
 
 void StoreClient::show(std::string token) {
   member_.token = std::move(token);
-  client_ = std::make_unique<Client>(loop_, sharing_, member_, kMostOfStore);
+  client_ = std::make_unique<net::Client>(loop_, sharing_, member_, kMostOfStore);
 }
 
-asio::awaitable<Result<std::string>, Executor> StoreClient::post(const std::string& path,
-                                                                 const std::string& body,
-                                                                 std::chrono::milliseconds patience) {
+asio::awaitable<Result<std::string>, net::Executor> StoreClient::post(const std::string& path,
+                                                                      const std::string& body,
+                                                                      std::chrono::milliseconds patience) {
   auto answer = co_await client_->post(path, body, patience);
   if (!answer) co_return std::unexpected(answer.error());
   co_return std::move(answer->body);
 }
 
-asio::awaitable<Result<void>, Executor> StoreClient::log_in() {
-  const auto password = read_secret(place_.password_file, "password");
+asio::awaitable<Result<void>, net::Executor> StoreClient::log_in() {
+  const auto password = http::read_secret(place_.password_file, "password");
   if (!password) co_return std::unexpected(password.error());
   show("");
   lets_all_in_ = false;
   const std::string path = "/v3/auth/authenticate";
-  const std::string body = render::store_login_json(place_.user, *password);
+  const std::string body = store_login_json(place_.user, *password);
   const auto answer = co_await post(path, body, kStorePatience);
   if (!answer) co_return std::unexpected(answer.error());
-  lets_all_in_ = render::asks_nobody_for_password(*answer);
+  lets_all_in_ = asks_nobody_for_password(*answer);
   if (lets_all_in_) co_return Result<void>();
-  auto token = render::read_store_login(*answer);
+  auto token = read_store_login(*answer);
   if (!token) co_return std::unexpected(why_no_login(place_, token.error()));
   show(*std::move(token));
   co_return Result<void>();
 }
 
-asio::awaitable<Result<std::string>, Executor> StoreClient::ask(const std::string& path,
-                                                                const std::string& body,
-                                                                std::chrono::milliseconds patience) {
+asio::awaitable<Result<std::string>, net::Executor> StoreClient::ask(const std::string& path,
+                                                                     const std::string& body,
+                                                                     std::chrono::milliseconds patience) {
   if (place_.user.empty()) co_return co_await post(path, body, patience);
   if (has_way_in()) {
     auto answer = co_await post(path, body, patience);
-    if (!answer || !(render::refuses_token(*answer) || render::asks_for_user(*answer))) co_return answer;
+    if (!answer || !(refuses_token(*answer) || asks_for_user(*answer))) co_return answer;
   }
   const auto done = co_await log_in();
   if (!done) co_return std::unexpected(done.error());
   co_return co_await post(path, body, patience);
 }
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

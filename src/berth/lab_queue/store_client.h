@@ -8,7 +8,7 @@
 #include "berth/lab_queue/store_place.h"
 #include "berth/net/client.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 
 inline constexpr std::chrono::milliseconds kStorePatience{3000};
 
@@ -17,33 +17,33 @@ inline constexpr std::chrono::milliseconds kStorePatience{3000};
 /// has: so agents may be told their user before etcd asks for it.
 class StoreClient {
  public:
-  StoreClient(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, const StorePlace& place);
+  StoreClient(asio::io_context& loop, std::shared_ptr<net::ClientSharing> sharing, const StorePlace& place);
 
   /// The whole answer to a POST, of any status. Error: `failure`, with the member that did not answer within
   /// `patience`, and why.
-  asio::awaitable<Result<std::string>, Executor> ask(const std::string& path, const std::string& body,
-                                                     std::chrono::milliseconds patience = kStorePatience);
+  asio::awaitable<Result<std::string>, net::Executor> ask(
+      const std::string& path, const std::string& body, std::chrono::milliseconds patience = kStorePatience);
 
   /// From now on asks another member.
   void use_next_member();
   /// The member that is asked, with the last valid token.
-  const Peer& member() const { return member_; }
+  const http::Peer& member() const { return member_; }
 
  private:
   void use_member(std::size_t which);
   void show(std::string token);
-  asio::awaitable<Result<std::string>, Executor> post(const std::string& path, const std::string& body,
-                                                      std::chrono::milliseconds patience);
-  asio::awaitable<Result<void>, Executor> log_in();
+  asio::awaitable<Result<std::string>, net::Executor> post(const std::string& path, const std::string& body,
+                                                           std::chrono::milliseconds patience);
+  asio::awaitable<Result<void>, net::Executor> log_in();
   bool has_way_in() const { return lets_all_in_ || !member_.token.empty(); }
 
   asio::io_context& loop_;
-  std::shared_ptr<ClientSharing> sharing_;
+  std::shared_ptr<net::ClientSharing> sharing_;
   const StorePlace& place_;
   std::size_t which_ = 0;
-  Peer member_;
+  http::Peer member_;
   bool lets_all_in_ = false;  ///< it said so, and has not asked for a user since
-  std::unique_ptr<Client> client_;
+  std::unique_ptr<net::Client> client_;
 };
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -9,7 +9,7 @@
 
 #include "berth/net/keep_going.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 namespace {
 
 using namespace std::chrono_literals;
@@ -37,19 +37,19 @@ std::vector<std::string> split_words(std::string_view text, char between) {
 }
 
 Result<void> StoreGuests::admit_at(const std::string& socket) {
-  BERTH_LET(listener_, listen_on_socket(loop_, socket));
-  keep_going(loop_, shared_from_this(), admit);
+  BERTH_LET(listener_, net::listen_on_socket(loop_, socket));
+  net::keep_going(loop_, shared_from_this(), admit);
   return {};
 }
 
 StoreGuests::Turn StoreGuests::admit(std::shared_ptr<StoreGuests> self) {
   while (true) {
     const Guest guest = std::make_shared<StoreGuest>(self->loop_);
-    const auto [error] = co_await self->listener_.acceptor->async_accept(guest->socket, kAwait);
+    const auto [error] = co_await self->listener_.acceptor->async_accept(guest->socket, net::kAwait);
     if (error) {
-      Timer pause(self->loop_);
+      net::Timer pause(self->loop_);
       pause.expires_after(kBetweenTries);
-      co_await pause.async_wait(kAwait);
+      co_await pause.async_wait(net::kAwait);
       continue;
     }
     socklen_t size = sizeof(guest->who);
@@ -67,7 +67,7 @@ StoreGuests::Turn StoreGuests::attend(std::shared_ptr<StoreGuests> self, Guest g
   std::string input;
   while (!guest->is_gone) {
     auto buffer = asio::dynamic_buffer(input, kLongestWords);
-    const auto [error, size] = co_await asio::async_read_until(guest->socket, buffer, '\n', kAwait);
+    const auto [error, size] = co_await asio::async_read_until(guest->socket, buffer, '\n', net::kAwait);
     if (error) break;
     const std::vector<std::string> words = split_words(std::string_view(input).substr(0, size - 1), ' ');
     input.erase(0, size);
@@ -86,7 +86,7 @@ StoreGuests::Turn StoreGuests::send_all(Guest guest) {
   while (!guest->to_send.empty()) {
     const std::string text = std::exchange(guest->to_send, "");
     const asio::const_buffer buffer = asio::buffer(text);
-    const auto [error, size] = co_await asio::async_write(guest->socket, buffer, kAwait);
+    const auto [error, size] = co_await asio::async_write(guest->socket, buffer, net::kAwait);
     if (error) break;
   }
   guest->is_sending = false;
@@ -100,4 +100,4 @@ void StoreGuests::dismiss(const Guest& guest) {
   if (!guest->is_sending) close(guest);
 }
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -18,7 +18,7 @@
 #include "berth/net/listener.h"
 #include "berth/verdict/limits.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 
 /// Somebody on this machine, on the connection that is his place in the line of the lab.
 struct StoreGuest {
@@ -28,7 +28,7 @@ struct StoreGuest {
 
   explicit StoreGuest(asio::io_context& loop) : socket(loop) {}
 
-  asio::basic_stream_socket<Protocol, Executor> socket;
+  asio::basic_stream_socket<net::Protocol, net::Executor> socket;
   ucred who{};
   LabTicket wanted{};                ///< its place, once it asked for one; the order is the store's
   std::vector<std::string> asked{};  ///< the hosts that it has named and not left
@@ -77,7 +77,7 @@ class StoreGuests : public std::enable_shared_from_this<StoreGuests> {
   void dismiss(const Guest& guest);
 
  private:
-  using Turn = asio::awaitable<void, Executor>;
+  using Turn = asio::awaitable<void, net::Executor>;
 
   static Turn admit(std::shared_ptr<StoreGuests> self);
   static Turn attend(std::shared_ptr<StoreGuests> self, Guest guest);
@@ -86,11 +86,11 @@ class StoreGuests : public std::enable_shared_from_this<StoreGuests> {
   asio::io_context& loop_;
   std::function<void(const Guest&, const std::vector<std::string>&)> hear_;
   std::function<void(const Guest&)> left_;
-  Listener listener_;
+  net::Listener listener_;
   std::vector<Guest> guests_;
 };
 
 /// The words of a line, or the names of a list.
 std::vector<std::string> split_words(std::string_view text, char between);
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

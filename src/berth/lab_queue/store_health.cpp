@@ -11,12 +11,12 @@
 
 #include "berth/base/units.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 namespace {
 
 using namespace std::chrono_literals;
-using render::Finding;
-using render::Level;
+using view::Finding;
+using view::Level;
 using Findings = std::vector<Finding>;
 using Version = std::array<unsigned, 3>;
 
@@ -283,4 +283,4 @@ std::vector<Finding> judge_store(const StoreSeen& seen, const std::vector<std::s
   return findings;
 }
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -11,7 +11,7 @@
 #include "berth/lab_queue/store_admin.h"
 #include "berth/view/doctor.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 
 /// What came of asking one member of the store.
 struct StoreMemberSeen {
@@ -19,7 +19,7 @@ struct StoreMemberSeen {
   std::string fault{};    ///< why there was no answer; "": there was one
   std::string version{};  ///< "3.5.16"
   std::string cluster{};  ///< the number of the etcd to which it belongs
-  render::StoreGauges gauges{};
+  StoreGauges gauges{};
   std::uint64_t revision = 0;
   std::chrono::milliseconds took{};  ///< until it had read a key, for which most members have to agree
 };
@@ -34,8 +34,7 @@ struct StoreRights {
 /// All that a look at the store has found.
 struct StoreSeen {
   std::vector<StoreMemberSeen> asked{};  ///< of each URL, in the order in which they were named
-  std::vector<render::StoreMember>
-      members{};  ///< of which etcd says that it consists; empty: it does not say
+  std::vector<StoreMember> members{};    ///< of which etcd says that it consists; empty: it does not say
   std::vector<std::string> alarms{};
   std::string user{};            ///< as whom it was asked; "": as nobody
   bool lets_anybody_in = false;  ///< without a user
@@ -48,6 +47,6 @@ struct StoreSeen {
 
 /// What is well with the store, and what an admin has to do. `hosts`: those that this machine's site file
 /// names, without users. Pure.
-std::vector<render::Finding> judge_store(const StoreSeen& seen, const std::vector<std::string>& hosts);
+std::vector<view::Finding> judge_store(const StoreSeen& seen, const std::vector<std::string>& hosts);
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -6,7 +6,7 @@
 
 #include "berth/sys/clock.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 namespace {
 
 using namespace std::chrono_literals;
@@ -33,14 +33,14 @@ void StoreLimits::learn(const Guest& guest, std::function<void()> told_late, std
 StoreLimits::Turn StoreLimits::ask(std::shared_ptr<StoreLimits> self, Guest guest,
                                    std::function<void()> told_late, std::function<void()> known) {
   const auto asked_at = std::chrono::steady_clock::now();
-  Timer pause(self->loop_);
+  net::Timer pause(self->loop_);
   std::chrono::milliseconds length = kBetweenLooks;
   while (!guest->is_gone) {
     guest->asker = self->askers_.find(guest->who.uid);
     if (guest->asker) break;
     if (std::chrono::steady_clock::now() - asked_at > kPatience) told_late();
     pause.expires_after(length);
-    co_await pause.async_wait(kAwait);
+    co_await pause.async_wait(net::kAwait);
     length = std::min<std::chrono::milliseconds>(2 * length, kLongestBetweenLooks);
   }
   known();
@@ -71,4 +71,4 @@ std::optional<UserLimits> StoreLimits::now_for(const StoreGuest& guest) const {
   return limits_of(limits_, *guest.asker, {now.day_of_week, now.minute});
 }
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

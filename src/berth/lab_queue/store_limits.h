@@ -12,7 +12,7 @@
 #include "berth/net/listener.h"
 #include "berth/verdict/limits.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 
 /// What the users of this machine may have of the lab, as its site file says. All of it happens on the loop.
 class StoreLimits : public std::enable_shared_from_this<StoreLimits> {
@@ -38,7 +38,7 @@ class StoreLimits : public std::enable_shared_from_this<StoreLimits> {
                                       std::uint64_t taken) const;
 
  private:
-  using Turn = asio::awaitable<void, Executor>;
+  using Turn = asio::awaitable<void, net::Executor>;
 
   static Turn ask(std::shared_ptr<StoreLimits> self, Guest guest, std::function<void()> told_late,
                   std::function<void()> known);
@@ -47,7 +47,7 @@ class StoreLimits : public std::enable_shared_from_this<StoreLimits> {
   asio::io_context& loop_;
   SiteLimits limits_;
   bool any_;
-  Askers askers_;
+  net::Askers askers_;
 };
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -6,11 +6,11 @@
 
 #include "berth/request/lab_host.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 namespace {
 
-Result<Peer> member_of_store(const std::string& url, const StoreSettings& settings) {
-  BERTH_LET(auto peer, peer_from_url(url));
+Result<http::Peer> member_of_store(const std::string& url, const http::StoreSettings& settings) {
+  BERTH_LET(auto peer, http::peer_from_url(url));
   peer.is_store = true;
   peer.authorities = settings.ca_file;
   peer.certificate = settings.cert_file;
@@ -28,9 +28,10 @@ Result<Peer> member_of_store(const std::string& url, const StoreSettings& settin
 
 }  // namespace
 
-Result<std::optional<StorePlace>> store_place(const StoreSettings& settings, const std::string& hostname) {
+Result<std::optional<StorePlace>> store_place(const http::StoreSettings& settings,
+                                              const std::string& hostname) {
   if (settings.urls.empty()) {
-    if (settings == StoreSettings{}) return std::nullopt;
+    if (settings == http::StoreSettings{}) return std::nullopt;
     return fail(ErrorCode::usage, "which store? --store-socket and the like need --store URL");
   }
   StorePlace place;
@@ -43,7 +44,7 @@ Result<std::optional<StorePlace>> store_place(const StoreSettings& settings, con
                 "--store-user and --store-password-file belong together: give both or neither");
   place.user = settings.user;
   place.password_file = settings.password_file;
-  place.socket = settings.socket.empty() ? std::string(kDefaultStoreSocket) : settings.socket;
+  place.socket = settings.socket.empty() ? std::string(http::kDefaultStoreSocket) : settings.socket;
   if (place.socket.size() >= sizeof(sockaddr_un::sun_path))
     return fail(ErrorCode::usage,
                 fmt::format("--store-socket {}: the path is too long for a socket", place.socket));
@@ -53,4 +54,4 @@ Result<std::optional<StorePlace>> store_place(const StoreSettings& settings, con
   return place;
 }
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -10,11 +10,11 @@
 #include "berth/queue/schedule.h"
 #include "berth/verdict/limits.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 
 /// Where the store of the lab is, and where the requests on this machine reach its agent.
 struct StorePlace {
-  std::vector<Peer> members;  ///< of one etcd; the agent may ask any of them
+  std::vector<http::Peer> members;  ///< of one etcd; the agent may ask any of them
   std::string socket;
   std::string name;                   ///< of this machine in the store
   std::string user;                   ///< "": etcd asks nobody who they are
@@ -26,6 +26,7 @@ struct StorePlace {
 };
 
 /// nullopt: the settings name no store. Error: `usage`, with what is wrong and what to do.
-Result<std::optional<StorePlace>> store_place(const StoreSettings& settings, const std::string& hostname);
+Result<std::optional<StorePlace>> store_place(const http::StoreSettings& settings,
+                                              const std::string& hostname);
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -10,7 +10,7 @@
 #include "berth/lab_queue/lab_store.h"
 #include "berth/lab_queue/store_admin.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 namespace {
 
 using namespace std::chrono_literals;
@@ -25,10 +25,10 @@ StoreReading::Promised<void> StorePresence::keep() {
   if (is_there() && now < renewal_) co_return Result<void>();
   if (is_there()) {
     std::string path = "/v3/lease/keepalive";
-    std::string body = render::lease_renewal_json(lease_);
+    std::string body = lease_renewal_json(lease_);
     const auto answer = co_await store_->ask(std::move(path), std::move(body));
     if (!answer) co_return std::unexpected(answer.error());
-    const auto renewed = render::read_renewed_lease(*answer);
+    const auto renewed = read_renewed_lease(*answer);
     renewal_ = now + kRenewal;
     if (renewed) store_->is_at(renewed->revision);
     if (renewed) compaction_.is_at(renewed->revision, now);
@@ -36,12 +36,12 @@ StoreReading::Promised<void> StorePresence::keep() {
     lease_.clear();
   }
   std::string path = "/v3/lease/grant";
-  std::string body = render::lease_grant_json(std::chrono::seconds(kPresence).count());
+  std::string body = lease_grant_json(std::chrono::seconds(kPresence).count());
   const auto answer = co_await store_->ask(std::move(path), std::move(body));
   if (!answer) co_return std::unexpected(answer.error());
-  const auto granted = render::read_granted_lease(*answer);
+  const auto granted = read_granted_lease(*answer);
   if (!granted) co_return std::unexpected(granted.error());
-  render::StoreChange presence;
+  StoreChange presence;
   presence.puts.push_back({key_of(kLabPresence, name_), std::string(version()), granted->id});
   const auto put = co_await store_->change(std::move(presence));
   if (!put) co_return std::unexpected(put.error());
@@ -55,11 +55,11 @@ StoreReading::Promised<void> StorePresence::let_forget(Instant now) {
   const auto revision = compaction_.due(now);
   if (!revision) co_return Result<void>();
   std::string path = "/v3/kv/compaction";
-  std::string body = render::store_compaction_json(*revision);
+  std::string body = store_compaction_json(*revision);
   const auto answer = co_await store_->ask(std::move(path), std::move(body));
   if (!answer) co_return std::unexpected(answer.error());
   // Each agent says so, and the first one is obeyed.
-  const std::string fault = render::forgetting_fault(*answer);
+  const std::string fault = forgetting_fault(*answer);
   if (!fault.empty() && fault != forgetting_fault_)
     log_(fmt::format(
         "the store does not forget old changes, and its file grows: {}; look at `berth store doctor`",
@@ -68,4 +68,4 @@ StoreReading::Promised<void> StorePresence::let_forget(Instant now) {
   co_return Result<void>();
 }
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -9,7 +9,7 @@
 #include "berth/lab_queue/compaction.h"
 #include "berth/lab_queue/store_reading.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 
 /// That this machine is there, which the store has under a lease of etcd that is renewed; nothing else is
 /// under a lease. With each renewal the agent learns how far the store has come, and when it may forget.
@@ -41,4 +41,4 @@ class StorePresence {
   Instant renewal_{};
 };
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -11,7 +11,7 @@
 #include "berth/net/keep_going.h"
 #include "berth/sys/random_word.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 namespace {
 
 using namespace std::chrono_literals;
@@ -29,12 +29,12 @@ constexpr std::size_t kLongestNews = 64U << 20U;
 StoreReading::StoreReading(asio::io_context& loop, const StorePlace& place, std::function<void()> rung)
     : loop_(loop),
       rung_(std::move(rung)),
-      sharing_(client_sharing(loop)),
+      sharing_(net::client_sharing(loop)),
       client_(loop, sharing_, place),
       need_(loop) {}
 
 void StoreReading::start() {
-  keep_going(loop_, shared_from_this(), watch);
+  net::keep_going(loop_, shared_from_this(), watch);
 }
 
 StoreReading::Promised<std::string> StoreReading::ask(std::string path, std::string body,
@@ -44,33 +44,32 @@ StoreReading::Promised<std::string> StoreReading::ask(std::string path, std::str
   co_return answer;
 }
 
-StoreReading::Promised<render::ChangeAnswer> StoreReading::change(render::StoreChange wanted) {
+StoreReading::Promised<ChangeAnswer> StoreReading::change(StoreChange wanted) {
   std::string path = "/v3/kv/txn";
-  std::string body = render::store_change_json(wanted);
+  std::string body = store_change_json(wanted);
   const auto answer = co_await ask(std::move(path), std::move(body));
   if (!answer) co_return std::unexpected(answer.error());
-  auto read = render::read_change_answer(*answer);
+  auto read = read_change_answer(*answer);
   if (read && !read->made) is_torn_ = true;
   if (read && read->made) mirror_.made_here(wanted, read->revision);
   co_return read;
 }
 
-StoreReading::Promised<render::StoredRange> StoreReading::read(std::string body,
-                                                               std::chrono::milliseconds patience) {
+StoreReading::Promised<StoredRange> StoreReading::read(std::string body, std::chrono::milliseconds patience) {
   std::string path = "/v3/kv/range";
   const auto answer = co_await ask(std::move(path), std::move(body), patience);
   if (!answer) co_return std::unexpected(answer.error());
-  co_return render::read_stored(*answer);
+  co_return read_stored(*answer);
 }
 
 StoreReading::Promised<StoreReading::Found> StoreReading::find_store() {
-  const std::string body = render::one_key_json(kMarkOfStore);
+  const std::string body = one_key_json(kMarkOfStore);
   const auto found = co_await read(body);
   if (!found) co_return std::unexpected(found.error());
   if (!found->values.empty()) co_return Found{found->values.front().value, found->revision};
   auto mark = sys::random_word();
   if (!mark) co_return std::unexpected(mark.error());
-  render::StoreChange first;
+  StoreChange first;
   first.conditions = {{std::string(kMarkOfStore), 0}};
   first.puts.push_back({std::string(kMarkOfStore), *std::move(mark)});
   const auto made = co_await change(std::move(first));
@@ -101,7 +100,7 @@ StoreReading::Promised<bool> StoreReading::be_current(bool ask) {
 
 /// Something has changed in the store of which the watch has said nothing. It may be somebody else's key.
 StoreReading::Promised<bool> StoreReading::look_for_missed() {
-  const std::string body = render::changed_since_json(kAllOfLab, mirror_.revision());
+  const std::string body = changed_since_json(kAllOfLab, mirror_.revision());
   const auto found = co_await read(body);
   if (!found) co_return std::unexpected(found.error());
   if (!mirror_.agrees(*found)) co_return co_await read_page();
@@ -114,7 +113,7 @@ StoreReading::Promised<bool> StoreReading::look_for_missed() {
 StoreReading::Promised<bool> StoreReading::read_page() {
   const bool is_first = pages_.values.empty();
   const std::string from = is_first ? std::string(kAllOfLab) : pages_.values.back().key + '\0';
-  const std::string body = render::page_json(kAllOfLab, from, kKeysOfPage, is_first ? 0 : pages_.revision);
+  const std::string body = page_json(kAllOfLab, from, kKeysOfPage, is_first ? 0 : pages_.revision);
   const auto asked = std::chrono::steady_clock::now();
   auto page = co_await read(body, kPagePatience);
   const auto took = std::chrono::steady_clock::now() - asked;
@@ -126,9 +125,9 @@ StoreReading::Promised<bool> StoreReading::read_page() {
   const bool is_last = page->count <= page->values.size();
   std::ranges::move(page->values, std::back_inserter(pages_.values));
   if (!is_last) {
-    Timer pause(loop_);
+    net::Timer pause(loop_);
     pause.expires_after(std::min<std::chrono::nanoseconds>(4 * took, kLongestPause));
-    co_await pause.async_wait(kAwait);
+    co_await pause.async_wait(net::kAwait);
     co_return false;
   }
   mirror_.read(std::exchange(pages_, {}));
@@ -156,16 +155,16 @@ void StoreReading::begin_watch_anew() {
   need_.cancel();
 }
 
-asio::awaitable<void, Executor> StoreReading::watch(std::shared_ptr<StoreReading> self) {
+asio::awaitable<void, net::Executor> StoreReading::watch(std::shared_ptr<StoreReading> self) {
   while (true) {
     if (!self->mirror_.is_whole()) {
       self->need_.expires_after(kLongAsleep);
-      co_await self->need_.async_wait(kAwait);
+      co_await self->need_.async_wait(net::kAwait);
       continue;
     }
-    self->watched_ = std::make_unique<Client>(self->loop_, self->sharing_, self->member());
+    self->watched_ = std::make_unique<net::Client>(self->loop_, self->sharing_, self->member());
     const std::string path = "/v3/watch";
-    const std::string body = render::changes_with_prefix_json(kAllOfLab, self->mirror_.revision() + 1);
+    const std::string body = changes_with_prefix_json(kAllOfLab, self->mirror_.revision() + 1);
     std::function<void(std::string_view)> heard = [&self](std::string_view text) { self->hear(text); };
     self->input_.clear();
     const Error end = co_await self->watched_->follow(path, body, kWatchPatience, std::move(heard));
@@ -173,9 +172,9 @@ asio::awaitable<void, Executor> StoreReading::watch(std::shared_ptr<StoreReading
     if (std::exchange(self->is_watch_to_begin_anew_, false)) continue;
     self->is_in_doubt_ = true;
     self->rung_();
-    Timer pause(self->loop_);
+    net::Timer pause(self->loop_);
     pause.expires_after(kBetweenWatches);
-    co_await pause.async_wait(kAwait);
+    co_await pause.async_wait(net::kAwait);
   }
 }
 
@@ -185,7 +184,7 @@ void StoreReading::hear(std::string_view text) {
   bool is_news = false;
   std::size_t done = 0;
   for (std::size_t end = input_.find('\n', known); end != std::string::npos; end = input_.find('\n', done)) {
-    const auto news = render::read_store_news(std::string_view(input_).substr(done, end - done));
+    const auto news = read_store_news(std::string_view(input_).substr(done, end - done));
     done = end + 1;
     // Without its right to read, as after an end of etcd, it says so and ends.
     if (!news) return watched_->hang_up();
@@ -198,4 +197,4 @@ void StoreReading::hear(std::string_view text) {
   if (is_news || is_torn_) rung_();
 }
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

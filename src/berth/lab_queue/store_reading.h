@@ -13,14 +13,14 @@
 #include "berth/lab_queue/store_place.h"
 #include "berth/net/client.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 
 /// Knows what is in the store: it has read all keys once, and a watch of etcd tells it each change. A watch
 /// can stop reporting without an error. So this also asks, now and then, whether it has missed a change.
 class StoreReading : public std::enable_shared_from_this<StoreReading> {
  public:
   template <class T>
-  using Promised = asio::awaitable<Result<T>, Executor>;
+  using Promised = asio::awaitable<Result<T>, net::Executor>;
 
   /// `rung` is called when there is news.
   StoreReading(asio::io_context& loop, const StorePlace& place, std::function<void()> rung);
@@ -37,7 +37,7 @@ class StoreReading : public std::enable_shared_from_this<StoreReading> {
   const LabMirror& now() const { return mirror_; }
   /// A change that was made is in now() at once. If a change could not be made, its conditions no longer
   /// hold: then all keys are read again.
-  Promised<render::ChangeAnswer> change(render::StoreChange wanted);
+  Promised<ChangeAnswer> change(StoreChange wanted);
   Promised<std::string> ask(std::string path, std::string body,
                             std::chrono::milliseconds patience = kStorePatience);
   /// Tells the newest revision of the store, which a silent watch may not know.
@@ -47,7 +47,7 @@ class StoreReading : public std::enable_shared_from_this<StoreReading> {
   void forget();
   /// To be called if the member that is asked does not answer.
   void use_next_member();
-  const Peer& member() const { return client_.member(); }
+  const http::Peer& member() const { return client_.member(); }
 
  private:
   /// Asks which store it is, and for its newest revision.
@@ -56,28 +56,28 @@ class StoreReading : public std::enable_shared_from_this<StoreReading> {
     std::uint64_t revision = 0;
   };
 
-  static asio::awaitable<void, Executor> watch(std::shared_ptr<StoreReading> self);
+  static asio::awaitable<void, net::Executor> watch(std::shared_ptr<StoreReading> self);
   void hear(std::string_view text);
   void begin_watch_anew();
-  Promised<render::StoredRange> read(std::string body, std::chrono::milliseconds patience = kStorePatience);
+  Promised<StoredRange> read(std::string body, std::chrono::milliseconds patience = kStorePatience);
   Promised<Found> find_store();
   Promised<bool> read_page();
   Promised<bool> look_for_missed();
 
   asio::io_context& loop_;
   std::function<void()> rung_;
-  std::shared_ptr<ClientSharing> sharing_;
+  std::shared_ptr<net::ClientSharing> sharing_;
   StoreClient client_;
   LabMirror mirror_;
   bool is_torn_ = false;        ///< all keys have to be read again
   bool is_in_doubt_ = false;    ///< the store, or its watch, was not reached for a moment
-  render::StoredRange pages_;   ///< the pages that were read so far
+  StoredRange pages_;           ///< the pages that were read so far
   bool has_missed_ = false;     ///< the watch has not told what it should have
   std::uint64_t expected_ = 0;  ///< the newest revision of the store that was told last
-  std::unique_ptr<Client> watched_;
+  std::unique_ptr<net::Client> watched_;
   bool is_watch_to_begin_anew_ = false;  ///< the end of the watch is expected
   std::string input_;
-  Timer need_;  ///< the task waits for this timer while nobody needs the watch
+  net::Timer need_;  ///< the task waits for this timer while nobody needs the watch
 };
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -7,7 +7,7 @@
 
 #include "berth/base/printable.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 namespace {
 
 using namespace std::chrono_literals;
@@ -76,4 +76,4 @@ void StoreTelling::tell_line(const Guest& guest, std::size_t from, const LabOrde
   if (end < order.standing.size()) guests_->send(guest, fmt::format("more {}", end));
 }
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

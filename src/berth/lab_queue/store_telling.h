@@ -10,7 +10,7 @@
 #include "berth/lab_queue/store_guests.h"
 #include "berth/lab_queue/store_reading.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 
 /// Tells people of the store and of the line of the lab: those who ask on the agent's socket, and whoever
 /// shows the line. All of it happens on the loop.
@@ -54,4 +54,4 @@ class StoreTelling {
   bool has_news_ = true;  ///< that was not shown yet
 };
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

@@ -19,14 +19,14 @@
 #include "berth/sys/random_word.h"
 #include "berth/sys/system_error.h"
 
-namespace berth::serve {
+namespace berth::lab_queue {
 namespace {
 
 using namespace std::chrono_literals;
 template <class T>
-using Told = asio::awaitable<T, Executor>;
-using render::Finding;
-using render::Level;
+using Told = asio::awaitable<T, net::Executor>;
+using view::Finding;
+using view::Level;
 
 constexpr std::size_t kMostTicketsRead = 1000;
 constexpr std::size_t kMostMachinesRead = 2000;
@@ -42,12 +42,12 @@ class Visit {
   std::shared_ptr<StoreClient> client(const StorePlace& place) {
     return std::make_shared<StoreClient>(loop_, sharing_, place);
   }
-  std::shared_ptr<Client> plain_client(const Peer& peer) {
-    return std::make_shared<Client>(loop_, sharing_, peer);
+  std::shared_ptr<net::Client> plain_client(const http::Peer& peer) {
+    return std::make_shared<net::Client>(loop_, sharing_, peer);
   }
   /// Calls `then` when that time is over, unless it was cancelled.
-  std::shared_ptr<Timer> timer(std::chrono::milliseconds after, std::function<void()> then) {
-    const auto timer = std::make_shared<Timer>(loop_);
+  std::shared_ptr<net::Timer> timer(std::chrono::milliseconds after, std::function<void()> then) {
+    const auto timer = std::make_shared<net::Timer>(loop_);
     timer->expires_after(after);
     timer->async_wait([then = std::move(then)](const boost::system::error_code& error) {
       if (!error) then();
@@ -67,7 +67,7 @@ class Visit {
 
  private:
   asio::io_context loop_{1};
-  std::shared_ptr<ClientSharing> sharing_ = client_sharing(loop_);
+  std::shared_ptr<net::ClientSharing> sharing_ = net::client_sharing(loop_);
 };
 
 StorePlace with_member(StorePlace place, std::size_t which) {
@@ -90,16 +90,16 @@ StorePlace as_root(StorePlace place, std::string password_file) {
 /// "": it is an answer of etcd without an error.
 std::string fault_in(const Result<std::string>& answer) {
   if (!answer) return answer.error().message;
-  const auto read = render::read_stored(*answer);
+  const auto read = read_stored(*answer);
   return read ? "" : read.error().message;
 }
 
 /// Whether it would be made is asked before etcd looks at the condition, which cannot hold.
 std::string impossible_write(std::string_view key) {
-  render::StoreChange change;
+  StoreChange change;
   change.conditions = {{std::string(key), ~std::uint64_t{0} >> 2U}};
   change.puts.push_back({std::string(key), ""});
-  return render::store_change_json(change);
+  return store_change_json(change);
 }
 
 class Look {
@@ -135,11 +135,11 @@ class Look {
     const std::string nothing;
     const auto told = co_await plain->get(version, nothing, kStorePatience);
     const auto read =
-        told ? render::read_store_version(told->body) : Result<std::string>(std::unexpected(told.error()));
+        told ? read_store_version(told->body) : Result<std::string>(std::unexpected(told.error()));
     if (read) {
       member.version = *read;
       const auto gauges = co_await plain->get(metrics, nothing, kStorePatience);
-      if (gauges) member.gauges = render::read_store_gauges(gauges->body);
+      if (gauges) member.gauges = read_store_gauges(gauges->body);
       co_await read_of(place, member);
     } else {
       member.fault = read.error().message;
@@ -151,7 +151,7 @@ class Look {
   Told<void> read_of(const StorePlace& place, StoreMemberSeen& member) {
     const auto client = visit_.client(place);
     const std::string path = "/v3/kv/range";
-    const std::string body = render::one_key_json(kMarkOfStore);
+    const std::string body = one_key_json(kMarkOfStore);
     const auto first = co_await client->ask(path, body);
     if (!first) member.fault = first.error().message;
     if (!first) co_return;
@@ -160,7 +160,7 @@ class Look {
     member.took =
         std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
     if (!again) member.fault = again.error().message;
-    if (again) member.cluster = render::store_cluster_of(*again);
+    if (again) member.cluster = store_cluster_of(*again);
   }
 
   Told<void> ask_whether_anybody() {
@@ -169,39 +169,38 @@ class Look {
     nobody.members.front().key.clear();
     const auto client = visit_.client(nobody);
     const std::string path = "/v3/kv/range";
-    const std::string body = render::one_key_json(kMarkOfStore);
+    const std::string body = one_key_json(kMarkOfStore);
     const auto answer = co_await client->ask(path, body);
     seen_.lets_anybody_in = fault_in(answer).empty();
-    seen_.wants_user = answer && render::asks_for_user(*answer);
+    seen_.wants_user = answer && asks_for_user(*answer);
   }
 
   Told<void> ask_of_whole() {
     const std::string nothing = "{}";
     const std::string list = "/v3/cluster/member/list";
     const auto members = co_await client_->ask(list, nothing);
-    if (members)
-      seen_.members = render::read_store_members(*members).value_or(std::vector<render::StoreMember>());
+    if (members) seen_.members = read_store_members(*members).value_or(std::vector<StoreMember>());
     const std::string alarm = "/v3/maintenance/alarm";
     const std::string get = R"({"action":"GET"})";
     const auto alarms = co_await client_->ask(alarm, get);
-    if (alarms) seen_.alarms = render::read_store_alarms(*alarms).value_or(std::vector<std::string>());
+    if (alarms) seen_.alarms = read_store_alarms(*alarms).value_or(std::vector<std::string>());
   }
 
   Told<void> try_rights() {
     const std::string change = "/v3/kv/txn";
     const std::string own = impossible_write(kMarkOfStore);
     const auto written = co_await client_->ask(change, own);
-    const auto read = written ? render::read_change_answer(*written)
-                              : Result<render::ChangeAnswer>(std::unexpected(written.error()));
+    const auto read =
+        written ? read_change_answer(*written) : Result<ChangeAnswer>(std::unexpected(written.error()));
     if (!read) seen_.rights.write = read.error().message;
     const std::string elsewhere = impossible_write(kKeyElsewhere);
     const auto beyond = co_await client_->ask(change, elsewhere);
-    seen_.rights.writes_elsewhere = beyond && !render::denies_right(*beyond);
+    seen_.rights.writes_elsewhere = beyond && !denies_right(*beyond);
     // What was before the first revision is nothing.
     const std::string compact = "/v3/kv/compaction";
-    const std::string from_first = render::store_compaction_json(1);
+    const std::string from_first = store_compaction_json(1);
     const auto compacted = co_await client_->ask(compact, from_first);
-    seen_.rights.compacts = compacted && !render::denies_right(*compacted);
+    seen_.rights.compacts = compacted && !denies_right(*compacted);
     co_await try_watch();
   }
 
@@ -212,9 +211,9 @@ class Look {
     // A proxy may keep back what has no end.
     const auto late = visit_.timer(kStorePatience, [watched] { watched->hang_up(); });
     const std::string path = "/v3/watch";
-    const std::string body = render::changes_with_prefix_json(kAllOfLab, 0);
+    const std::string body = changes_with_prefix_json(kAllOfLab, 0);
     std::function<void(std::string_view)> heard = [&](std::string_view text) {
-      const auto news = render::read_store_news(text.substr(0, text.find('\n')));
+      const auto news = read_store_news(text.substr(0, text.find('\n')));
       has_begun = news && !news->has_ended;
       has_ended = !has_begun;
       watched->hang_up();
@@ -231,15 +230,15 @@ class Look {
                                : end.message;
   }
 
-  Told<render::StoredRange> read_some(std::string_view folder, std::size_t most) {
+  Told<StoredRange> read_some(std::string_view folder, std::size_t most) {
     const std::string path = "/v3/kv/range";
-    const std::string body = render::page_json(folder, folder, most, 0);
+    const std::string body = page_json(folder, folder, most, 0);
     const auto answer = co_await client_->ask(path, body);
     if (const std::string fault = fault_in(answer); !fault.empty()) {
       seen_.rights.read = fault;
-      co_return render::StoredRange{};
+      co_return StoredRange{};
     }
-    co_return *render::read_stored(*answer);
+    co_return *read_stored(*answer);
   }
 
   Told<void> read_line() {
@@ -249,7 +248,7 @@ class Look {
     const auto tickets = co_await read_some(kLabTickets, kMostTicketsRead);
     seen_.waiting = tickets.count;
     for (const auto& each : tickets.values)
-      if (auto ticket = render::read_lab_ticket(each.key.substr(kLabTickets.size()), each))
+      if (auto ticket = read_lab_ticket(each.key.substr(kLabTickets.size()), each))
         seen_.tickets.push_back(*std::move(ticket));
   }
 
@@ -271,7 +270,7 @@ Result<Password> password_in(const std::string& path) {
   const sys::Descriptor file(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600));
   if (!file && errno == EEXIST) {
-    BERTH_LET(auto known, read_secret(path, "password"));
+    BERTH_LET(auto known, http::read_secret(path, "password"));
     return Password{std::move(known), false};
   }
   if (!file) return sys::fail_errno(doing);
@@ -298,10 +297,10 @@ class UserMaking {
     const StorePlace place = as_nobody(place_);
     const auto client = visit_.client(place);
     const std::string path = "/v3/kv/range";
-    const std::string body = render::one_key_json(kMarkOfStore);
+    const std::string body = one_key_json(kMarkOfStore);
     const auto answer = co_await client->ask(path, body);
     if (!answer) co_return std::unexpected(answer.error());
-    co_return render::asks_for_user(*answer);
+    co_return asks_for_user(*answer);
   }
 
   Told<Result<void>> make_all() {
@@ -329,11 +328,11 @@ class UserMaking {
 
   Told<Result<void>> make_role() {
     const std::string add = "/v3/auth/role/add";
-    const std::string named = render::store_role_json(kRoleOfAgents);
+    const std::string named = store_role_json(kRoleOfAgents);
     const auto made = co_await deed(add, named);
     if (!made) co_return std::unexpected(made.error());
     const std::string grant = "/v3/auth/role/grant";
-    const std::string right = render::store_right_json(kRoleOfAgents, kAllOfLab);
+    const std::string right = store_right_json(kRoleOfAgents, kAllOfLab);
     const auto granted = co_await deed(grant, right);
     if (!granted) co_return std::unexpected(granted.error());
     tell(Level::pass, "role",
@@ -346,7 +345,7 @@ class UserMaking {
     const auto password = password_in(file);
     if (!password) co_return std::unexpected(password.error());
     const std::string add = "/v3/auth/user/add";
-    const std::string wanted = render::store_login_json(name, password->text);
+    const std::string wanted = store_login_json(name, password->text);
     const auto made = co_await deed(add, wanted);
     if (!made) co_return std::unexpected(made.error());
     if (!*made && password->is_new) {
@@ -362,7 +361,7 @@ class UserMaking {
       if (!changed) co_return std::unexpected(changed.error());
     }
     const std::string grant = "/v3/auth/user/grant";
-    const std::string granted_role = render::store_grant_json(name, role);
+    const std::string granted_role = store_grant_json(name, role);
     const auto granted = co_await deed(grant, granted_role);
     if (!granted) co_return std::unexpected(granted.error());
     tell(Level::pass, "user",
@@ -389,7 +388,7 @@ class UserMaking {
   Told<Result<bool>> deed(const std::string& path, const std::string& body) {
     const auto answer = co_await client_->ask(path, body);
     if (!answer) co_return std::unexpected(answer.error());
-    co_return render::read_store_deed(*answer);
+    co_return read_store_deed(*answer);
   }
 
   void tell(Level level, std::string check, std::string found, std::string remedy) {
@@ -424,4 +423,4 @@ Result<std::vector<Finding>> make_store_users(const StorePlace& place,
   return making.take();
 }
 
-}  // namespace berth::serve
+}  // namespace berth::lab_queue

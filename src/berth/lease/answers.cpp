@@ -12,29 +12,29 @@
 
 namespace berth::leasing {
 
-render::Style plain_style() {
-  render::Style style;
-  style.width = render::kUnlimited;
+view::Style plain_style() {
+  view::Style style;
+  style.width = view::kUnlimited;
   style.now_s = std::time(nullptr);
   style.utc_offset_s = sys::utc_offset_s;
   return style;
 }
 
 std::vector<Verdict> with_reasons(std::vector<Verdict> verdicts, const Snapshot& snapshot,
-                                  const render::Style& style) {
-  const auto devices = render::devices_of(verdicts, snapshot);
+                                  const view::Style& style) {
+  const auto devices = view::devices_of(verdicts, snapshot);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     if (devices[i] != nullptr && !verdicts[i].free())
-      verdicts[i].reason = render::sentence(verdicts[i], *devices[i], style);
+      verdicts[i].reason = view::sentence(verdicts[i], *devices[i], style);
   }
   return verdicts;
 }
 
-Error in_words(const Refusal& refusal, const render::Style& style) {
+Error in_words(const Refusal& refusal, const view::Style& style) {
   std::string text =
-      render::refusal({refusal.request, refusal.world.facts.snapshot, refusal.verdicts, refusal.possible,
-                       refusal.looser, refusal.standing ? &*refusal.standing : nullptr},
-                      style);
+      view::refusal({refusal.request, refusal.world.facts.snapshot, refusal.verdicts, refusal.possible,
+                     refusal.looser, refusal.standing ? &*refusal.standing : nullptr},
+                    style);
   while (text.ends_with('\n')) text.pop_back();
   if (refusal.code == ErrorCode::timed_out)
     text = fmt::format("gave up after {}; {}", duration_for_people(*refusal.waited), text);

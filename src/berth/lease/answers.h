@@ -9,14 +9,14 @@
 namespace berth::leasing {
 
 /// The style of texts that the host program gets: of any width, without colours.
-render::Style plain_style();
+view::Style plain_style();
 
 /// The verdicts of `judge` on the devices of this snapshot, each with its reason in words.
 std::vector<Verdict> with_reasons(std::vector<Verdict> verdicts, const Snapshot& snapshot,
-                                  const render::Style& style);
+                                  const view::Style& style);
 
 /// The Error of a request that is not granted: for each device the condition that failed, with numbers.
-Error in_words(const Refusal& refusal, const render::Style& style);
+Error in_words(const Refusal& refusal, const view::Style& style);
 
 /// The warnings of the session's place, then these notes on an answer.
 std::vector<std::string> all_notes(const Session& session, std::vector<std::string> notes);

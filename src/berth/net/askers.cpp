@@ -6,7 +6,7 @@
 
 #include "berth/sys/file.h"
 
-namespace berth::serve {
+namespace berth::net {
 namespace {
 
 using namespace std::chrono_literals;
@@ -43,4 +43,4 @@ std::optional<Asker> Askers::find(std::uint32_t uid) {
   return std::nullopt;
 }
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -8,7 +8,7 @@
 
 #include "berth/verdict/limits.h"
 
-namespace berth::serve {
+namespace berth::net {
 
 /// Whose limits apply to a user: the name and the groups, as the name service says them. The service may
 /// never answer, so each question has a thread of its own, one for each user at a time.
@@ -23,4 +23,4 @@ class Askers {
   std::map<std::uint32_t, std::shared_ptr<Question>> questions_;
 };
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -18,7 +18,7 @@
 #include "berth/net/resolver.h"
 #include "berth/net/side.h"
 
-namespace berth::serve {
+namespace berth::net {
 
 using ClientContext = std::shared_ptr<asio::ssl::context>;
 
@@ -27,7 +27,7 @@ class ClientSharing {
   explicit ClientSharing(asio::io_context& loop) : resolver(loop) {}
 
   /// Read once for all who have the same files.
-  Result<ClientContext> context_for(const Peer& peer);
+  Result<ClientContext> context_for(const http::Peer& peer);
 
   Resolver resolver;
 
@@ -38,7 +38,6 @@ class ClientSharing {
 namespace {
 
 namespace beast = boost::beast;
-namespace http = beast::http;
 
 using SecureStream = asio::ssl::stream<PlainStream&>;
 using Time = Resolver::Time;
@@ -77,7 +76,7 @@ bool is_numeric(const std::string& host) {
   return !error;
 }
 
-Result<ClientContext> read_context(const Peer& peer) {
+Result<ClientContext> read_context(const http::Peer& peer) {
   auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_client);
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
   SSL_CTX_set_mode(context->native_handle(), SSL_MODE_RELEASE_BUFFERS);
@@ -107,7 +106,7 @@ bool expect(SSL* ssl, const std::string& host) {
   return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), address.c_str()) == 1;
 }
 
-std::string head_for(const Peer& peer, std::string_view method, std::string_view target) {
+std::string head_for(const http::Peer& peer, std::string_view method, std::string_view target) {
   const bool bracketed = peer.host.find(':') != std::string::npos;
   std::string text = fmt::format(
       "{} {}{} HTTP/1.1\r\nHost: {}{}{}:{}\r\nUser-Agent: berth\r\nAccept: application/json\r\n", method,
@@ -118,13 +117,13 @@ std::string head_for(const Peer& peer, std::string_view method, std::string_view
   return text;
 }
 
-std::string request_for(const Peer& peer, std::string_view target, std::string_view tag) {
+std::string request_for(const http::Peer& peer, std::string_view target, std::string_view tag) {
   std::string text = head_for(peer, "GET", target);
   if (!tag.empty()) text += fmt::format("If-None-Match: {}\r\n", tag);
   return text + "\r\n";
 }
 
-std::string post_for(const Peer& peer, std::string_view target, std::string_view body) {
+std::string post_for(const http::Peer& peer, std::string_view target, std::string_view body) {
   return fmt::format("{}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
                      head_for(peer, "POST", target), body.size(), body);
 }
@@ -134,11 +133,11 @@ std::string copied(beast::string_view text) {
 }
 
 bool is_of_http(const boost::system::error_code& error) {
-  return error.category() == http::make_error_code(http::error::end_of_stream).category();
+  return error.category() == beast::http::make_error_code(beast::http::error::end_of_stream).category();
 }
 
 bool has_ended(const boost::system::error_code& error) {
-  return error == http::error::end_of_stream || error == http::error::partial_message ||
+  return error == beast::http::error::end_of_stream || error == beast::http::error::partial_message ||
          error == asio::error::eof || error == asio::error::connection_reset ||
          error == asio::error::broken_pipe || error == asio::ssl::error::stream_truncated;
 }
@@ -149,7 +148,7 @@ struct Bounds {
   std::size_t most_bytes;
 };
 
-std::string sentence(const ExchangeFailure& fault, const Peer& peer, const Bounds& bounds) {
+std::string sentence(const ExchangeFailure& fault, const http::Peer& peer, const Bounds& bounds) {
   const boost::system::error_code& error = fault.error;
   if (error == beast::error::timeout)
     return fmt::format("no answer within {:g} s ({})", static_cast<double>(bounds.patience.count()) / 1000.0,
@@ -162,7 +161,7 @@ std::string sentence(const ExchangeFailure& fault, const Peer& peer, const Bound
   if (fault.step == Step::securing)
     return fmt::format("no TLS could be agreed on with {} ({}); does it speak http://?", url_of(peer),
                        error.message());
-  if (error == http::error::body_limit)
+  if (error == beast::http::error::body_limit)
     return fmt::format("its answer is longer than {} KiB, and was not read", bounds.most_bytes >> 10U);
   if (has_ended(error)) return "it ended the connection before its answer was whole";
   if (is_of_http(error)) return fmt::format("what it answers is no HTTP ({})", error.message());
@@ -171,7 +170,7 @@ std::string sentence(const ExchangeFailure& fault, const Peer& peer, const Bound
 
 }  // namespace
 
-Result<ClientContext> ClientSharing::context_for(const Peer& peer) {
+Result<ClientContext> ClientSharing::context_for(const http::Peer& peer) {
   ClientContext& context = contexts_[{peer.authorities, peer.certificate, peer.key}];
   if (context) return context;
   auto read = read_context(peer);
@@ -181,17 +180,18 @@ Result<ClientContext> ClientSharing::context_for(const Peer& peer) {
 
 class Client::Body {
  public:
-  Body(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, Peer peer, std::size_t most_bytes)
+  Body(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, http::Peer peer,
+       std::size_t most_bytes)
       : loop_(loop), sharing_(std::move(sharing)), peer_(std::move(peer)), most_bytes_(most_bytes) {}
 
-  const Peer& peer() const { return peer_; }
+  const http::Peer& peer() const { return peer_; }
 
   /// Whoever reads or writes on it is told, and disconnects.
   void hang_up() {
     if (plain_) plain_->close();
   }
 
-  Awaited<Result<Response>> ask(std::string request, std::chrono::milliseconds patience) {
+  Awaited<Result<http::Response>> ask(std::string request, std::chrono::milliseconds patience) {
     const Time until = std::chrono::steady_clock::now() + patience;
     const Bounds bounds{patience, most_bytes_};
     while (true) {
@@ -204,7 +204,7 @@ class Client::Body {
         }
       }
       plain_->expires_at(until);
-      Response response;
+      http::Response response;
       std::optional<ExchangeFailure> fault;
       if (secure_) {
         fault = co_await exchange(*secure_, request, response);
@@ -285,20 +285,20 @@ class Client::Body {
 
   template <class Stream>
   Awaited<std::optional<ExchangeFailure>> exchange(Stream& stream, const std::string& request,
-                                                   Response& response) {
+                                                   http::Response& response) {
     const asio::const_buffer text = asio::buffer(request);
     const auto [not_sent, sent] = co_await asio::async_write(stream, text, kAwait);
     if (not_sent) co_return ExchangeFailure{Step::asking, not_sent};
     beast::flat_buffer input(kMostUnread);
-    http::response_parser<http::string_body> parser;
+    beast::http::response_parser<beast::http::string_body> parser;
     parser.header_limit(kMostReplyHeaderBytes);
     parser.body_limit(most_bytes_);
-    const auto [error, size] = co_await http::async_read(stream, input, parser, kAwait);
+    const auto [error, size] = co_await beast::http::async_read(stream, input, parser, kAwait);
     if (size > 0) response.status = parser.get().result_int();
     if (error) co_return ExchangeFailure{Step::reading, error};
     auto& message = parser.get();
-    response.type = copied(message[http::field::content_type]);
-    response.tag = copied(message[http::field::etag]);
+    response.type = copied(message[beast::http::field::content_type]);
+    response.tag = copied(message[beast::http::field::etag]);
     response.body = std::move(message.body());
     if (!message.keep_alive() || input.size() > 0) disconnect();
     co_return std::nullopt;
@@ -311,26 +311,26 @@ class Client::Body {
     const auto [not_sent, sent] = co_await asio::async_write(stream, text, kAwait);
     if (not_sent) co_return ExchangeFailure{Step::asking, not_sent};
     beast::flat_buffer input(kMostUnread);
-    http::response_parser<http::buffer_body> parser;
+    beast::http::response_parser<beast::http::buffer_body> parser;
     parser.header_limit(kMostReplyHeaderBytes);
     parser.body_limit(boost::none);
-    const auto [not_begun, head] = co_await http::async_read_header(stream, input, parser, kAwait);
+    const auto [not_begun, head] = co_await beast::http::async_read_header(stream, input, parser, kAwait);
     if (not_begun) co_return ExchangeFailure{Step::reading, not_begun};
     plain_->expires_never();
     std::array<char, kPiece> piece{};
     while (!parser.is_done()) {
       parser.get().body().data = piece.data();
       parser.get().body().size = piece.size();
-      const auto [error, size] = co_await http::async_read_some(stream, input, parser, kAwait);
-      if (error && error != http::error::need_buffer) co_return ExchangeFailure{Step::reading, error};
+      const auto [error, size] = co_await beast::http::async_read_some(stream, input, parser, kAwait);
+      if (error && error != beast::http::error::need_buffer) co_return ExchangeFailure{Step::reading, error};
       heard({piece.data(), piece.size() - parser.get().body().size});
     }
-    co_return ExchangeFailure{Step::reading, http::error::end_of_stream};
+    co_return ExchangeFailure{Step::reading, beast::http::error::end_of_stream};
   }
 
   asio::io_context& loop_;
   std::shared_ptr<ClientSharing> sharing_;
-  Peer peer_;
+  http::Peer peer_;
   std::size_t most_bytes_;
   std::optional<PlainStream> plain_;
   std::unique_ptr<SecureStream> secure_;
@@ -340,18 +340,20 @@ std::shared_ptr<ClientSharing> client_sharing(asio::io_context& loop) {
   return std::make_shared<ClientSharing>(loop);
 }
 
-Client::Client(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, Peer peer,
+Client::Client(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, http::Peer peer,
                std::size_t most_bytes)
     : body_(std::make_unique<Body>(loop, std::move(sharing), std::move(peer), most_bytes)) {}
 Client::~Client() = default;
 
-asio::awaitable<Result<Response>, Executor> Client::get(const std::string& target, const std::string& tag,
-                                                        std::chrono::milliseconds patience) {
+asio::awaitable<Result<http::Response>, Executor> Client::get(const std::string& target,
+                                                              const std::string& tag,
+                                                              std::chrono::milliseconds patience) {
   return body_->ask(request_for(body_->peer(), target, tag), patience);
 }
 
-asio::awaitable<Result<Response>, Executor> Client::post(const std::string& target, const std::string& body,
-                                                         std::chrono::milliseconds patience) {
+asio::awaitable<Result<http::Response>, Executor> Client::post(const std::string& target,
+                                                               const std::string& body,
+                                                               std::chrono::milliseconds patience) {
   return body_->ask(post_for(body_->peer(), target, body), patience);
 }
 
@@ -365,11 +367,11 @@ void Client::hang_up() {
   body_->hang_up();
 }
 
-Result<Response> get_once(const Peer& peer, const std::string& target, std::chrono::milliseconds patience,
-                          std::size_t most_bytes) {
+Result<http::Response> get_once(const http::Peer& peer, const std::string& target,
+                                std::chrono::milliseconds patience, std::size_t most_bytes) {
   asio::io_context loop{1};
   Client client(loop, client_sharing(loop), peer, most_bytes);
-  Result<Response> answer = fail(ErrorCode::failure, "it was not asked");
+  Result<http::Response> answer = fail(ErrorCode::failure, "it was not asked");
   const auto ask = [&]() -> asio::awaitable<void, Executor> {
     answer = co_await client.get(target, "", patience);
   };
@@ -378,4 +380,4 @@ Result<Response> get_once(const Peer& peer, const std::string& target, std::chro
   return answer;
 }
 
-}  // namespace berth::serve
+}  // namespace berth::net

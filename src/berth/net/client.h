@@ -12,7 +12,7 @@
 #include "berth/http/peer.h"
 #include "berth/net/listener.h"
 
-namespace berth::serve {
+namespace berth::net {
 
 /// How much of an answer is read, unless the caller says otherwise.
 inline constexpr std::size_t kMostBodyBytes = 4U << 20U;
@@ -24,7 +24,7 @@ class ClientSharing;
 /// Asks one peer, again and again, over a connection that stays open. Not for two questions at a time.
 class Client {
  public:
-  Client(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, Peer peer,
+  Client(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, http::Peer peer,
          std::size_t most_bytes = kMostBodyBytes);
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -33,12 +33,12 @@ class Client {
   /// GET. `patience`: for everything, including the connection. `tag`: the peer answers 304 if the text still
   /// has this ETag; "" for none. Error: `failure`, with what happened and what to do, if there was no whole
   /// answer.
-  asio::awaitable<Result<Response>, Executor> get(const std::string& target, const std::string& tag,
-                                                  std::chrono::milliseconds patience);
+  asio::awaitable<Result<http::Response>, Executor> get(const std::string& target, const std::string& tag,
+                                                        std::chrono::milliseconds patience);
   /// POST of a JSON text, as above. The peer may have obeyed it although no answer came. If the open
   /// connection has ended, it is sent again. So the request must be one that may be made twice.
-  asio::awaitable<Result<Response>, Executor> post(const std::string& target, const std::string& body,
-                                                   std::chrono::milliseconds patience);
+  asio::awaitable<Result<http::Response>, Executor> post(const std::string& target, const std::string& body,
+                                                         std::chrono::milliseconds patience);
   /// POST whose answer has no end. Calls `heard` with each piece that comes, until the answer ends.
   /// `patience`: until the answer has begun.
   asio::awaitable<Error, Executor> follow(const std::string& target, const std::string& body,
@@ -55,7 +55,7 @@ class Client {
 std::shared_ptr<ClientSharing> client_sharing(asio::io_context& loop);
 
 /// One question on a loop of its own, for a program that waits for it. Error: as above.
-Result<Response> get_once(const Peer& peer, const std::string& target, std::chrono::milliseconds patience,
-                          std::size_t most_bytes = kMostBodyBytes);
+Result<http::Response> get_once(const http::Peer& peer, const std::string& target,
+                                std::chrono::milliseconds patience, std::size_t most_bytes = kMostBodyBytes);
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace berth::serve {
+namespace berth::net {
 
 /// Adds one to a count, as long as this object lives.
 class Count {
@@ -16,4 +16,4 @@ class Count {
   std::size_t& counter_;
 };
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -3,33 +3,33 @@
 
 #include "berth/net/count.h"
 
-namespace berth::serve {
+namespace berth::net {
 namespace {
 
 constexpr std::size_t kMostErrands = 64;  // at a time: each may read much
 constexpr std::size_t kMostKept = 32;     // answers to questions
 
-Page too_many() {
-  return refusal(503, "too many ask at once; ask again in a moment");
+http::Page too_many() {
+  return http::refusal(503, "too many ask at once; ask again in a moment");
 }
 
-Page too_late() {
-  return refusal(504, "the answer took too long; ask for less, or later");
+http::Page too_late() {
+  return http::refusal(504, "the answer took too long; ask for less, or later");
 }
 
 }  // namespace
 
-asio::awaitable<Page, Executor> Errands::run(const Errand& errand) {
+asio::awaitable<http::Page, Executor> Errands::run(const http::Errand& errand) {
   if (under_way_ >= kMostErrands) co_return too_many();
   const Count under_way(under_way_);
   struct Wait {
     explicit Wait(asio::io_context& loop) : timer(loop) {}
     Timer timer;
-    std::optional<Page> page;
+    std::optional<http::Page> page;
   };
   const auto wait = std::make_shared<Wait>(loop_);
   wait->timer.expires_after(patience_);
-  (*errand.service)(errand.call, [this, wait](Page page) {
+  (*errand.service)(errand.call, [this, wait](http::Page page) {
     asio::post(loop_, [wait, page = std::move(page)]() mutable {
       wait->page = std::move(page);
       wait->timer.cancel();
@@ -40,33 +40,33 @@ asio::awaitable<Page, Executor> Errands::run(const Errand& errand) {
   co_return too_late();
 }
 
-asio::awaitable<Page, Executor> Errands::answer(const Question& question, std::string target,
-                                                std::uint64_t number) {
+asio::awaitable<http::Page, Executor> Errands::answer(const http::Question& question, std::string target,
+                                                      std::uint64_t number) {
   if (number != number_) asked_.clear();
   number_ = number;
   if (const auto known = asked_.find(target); known != asked_.end()) {
     std::shared_ptr<Asked> asked = known->second;
-    const Page page = co_await wait_for(std::move(asked));
+    const http::Page page = co_await wait_for(std::move(asked));
     co_return unless_unchanged(page, question.if_none_match);
   }
   if (under_way_ >= kMostErrands) co_return too_many();
   const Count under_way(under_way_);
   const auto asked = std::make_shared<Asked>();
   if (asked_.size() < kMostKept) asked_.emplace(std::move(target), asked);
-  const Page page = co_await work_out(question);
+  const http::Page page = co_await work_out(question);
   asked->page = page;
   for (const auto& each : asked->waiting) each->cancel();
   co_return unless_unchanged(page, question.if_none_match);
 }
 
-asio::awaitable<Page, Executor> Errands::work_out(const Question& question) {
+asio::awaitable<http::Page, Executor> Errands::work_out(const http::Question& question) {
   auto work = [ask = question.ask, parameters = question.parameters] { return ask(parameters); };
-  const Result<Page> made = co_await worker_.run(std::move(work));
+  const Result<http::Page> made = co_await worker_.run(std::move(work));
   if (made) co_return *made;
-  co_return refusal(500, made.error().message);
+  co_return http::refusal(500, made.error().message);
 }
 
-asio::awaitable<Page, Executor> Errands::wait_for(std::shared_ptr<Asked> asked) {
+asio::awaitable<http::Page, Executor> Errands::wait_for(std::shared_ptr<Asked> asked) {
   if (!asked->page) {
     const auto timer = std::make_shared<Timer>(loop_);
     timer->expires_after(patience_);
@@ -77,4 +77,4 @@ asio::awaitable<Page, Executor> Errands::wait_for(std::shared_ptr<Asked> asked) 
   co_return too_late();
 }
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -10,7 +10,7 @@
 #include "berth/http/answer.h"
 #include "berth/net/worker.h"
 
-namespace berth::serve {
+namespace berth::net {
 
 /// Answers that take some time. The loop goes on meanwhile.
 class Errands {
@@ -20,19 +20,20 @@ class Errands {
   void set_patience(std::chrono::seconds patience) { patience_ = patience; }
 
   /// The reply may come in another thread, before or after this returns, or never.
-  asio::awaitable<Page, Executor> run(const Errand& errand);
+  asio::awaitable<http::Page, Executor> run(const http::Errand& errand);
   /// An answer made from what was published under this number. It is made once for all clients that ask for
   /// the same `target`.
-  asio::awaitable<Page, Executor> answer(const Question& question, std::string target, std::uint64_t number);
+  asio::awaitable<http::Page, Executor> answer(const http::Question& question, std::string target,
+                                               std::uint64_t number);
 
  private:
   struct Asked {
-    std::optional<Page> page;
+    std::optional<http::Page> page;
     std::vector<std::shared_ptr<Timer>> waiting;
   };
 
-  asio::awaitable<Page, Executor> work_out(const Question& question);
-  asio::awaitable<Page, Executor> wait_for(std::shared_ptr<Asked> asked);
+  asio::awaitable<http::Page, Executor> work_out(const http::Question& question);
+  asio::awaitable<http::Page, Executor> wait_for(std::shared_ptr<Asked> asked);
 
   asio::io_context& loop_;
   Worker worker_;
@@ -42,4 +43,4 @@ class Errands {
   std::map<std::string, std::shared_ptr<Asked>> asked_;  // of that number, by target
 };
 
-}  // namespace berth::serve
+}  // namespace berth::net

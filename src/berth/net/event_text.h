@@ -7,7 +7,7 @@
 #include "berth/net/listener.h"
 #include "berth/net/sequels.h"
 
-namespace berth::serve {
+namespace berth::net {
 
 /// The text for one client of an event stream, compressed if the client accepts that. Keeps the memory of the
 /// buffers until the next buffers are asked for.
@@ -23,10 +23,10 @@ class EventText {
     return buffers;
   }
 
-  Buffers following(Parts parts) {
+  Buffers following(http::Parts parts) {
     parts_ = std::move(parts);
     Buffers buffers;
-    for (Part& part : parts_) {
+    for (http::Part& part : parts_) {
       if (!is_packed_) {
         buffers.push_back(asio::buffer(*part.text));
         continue;
@@ -53,9 +53,9 @@ class EventText {
  private:
   bool is_packed_;
   GzipFrame frame_;
-  Parts parts_;
-  SharedPacked sequel_;
+  http::Parts parts_;
+  net::SharedPacked sequel_;
   std::string end_;
 };
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -9,7 +9,7 @@
 
 #include <array>
 
-namespace berth::serve {
+namespace berth::net {
 namespace {
 
 constexpr std::size_t kWorthIt = 1024;
@@ -62,26 +62,26 @@ std::string deflated(std::string_view text) {
 
 }  // namespace
 
-SharedPacked packed_form(const Part& part) {
+net::SharedPacked packed_form(const http::Part& part) {
   if (part.packed) return part.packed;
   const std::string& text = *part.text;
-  return std::make_shared<const Packed>(
-      Packed{text.size() < kWorthIt ? stored(text) : deflated(text), crc_of(text)});
+  return std::make_shared<const http::Packed>(
+      http::Packed{text.size() < kWorthIt ? stored(text) : deflated(text), crc_of(text)});
 }
 
-void pack(Part& part) {
+void pack(http::Part& part) {
   if (!part.packed && part.text->size() >= kWorthIt) part.packed = packed_form(part);
 }
 
-void pack(Published& published) {
+void pack(http::Published& published) {
   for (auto& [path, frames] : published.streams) {
-    for (Frame& frame : frames) {
-      for (Part& part : frame.parts) pack(part);
+    for (http::Frame& frame : frames) {
+      for (http::Part& part : frame.parts) pack(part);
     }
   }
 }
 
-std::optional<Packed> packed_after(std::string_view context, const Parts& text) {
+std::optional<http::Packed> packed_after(std::string_view context, const http::Parts& text) {
   z_stream stream{};
   if (::deflateInit2(&stream, kThorough, Z_DEFLATED, kRawWindow, kMemory, Z_DEFAULT_STRATEGY) != Z_OK)
     return std::nullopt;
@@ -89,7 +89,7 @@ std::optional<Packed> packed_after(std::string_view context, const Parts& text) 
   if (!context.empty())
     ::deflateSetDictionary(&stream, reinterpret_cast<const Bytef*>(context.data()),
                            static_cast<uInt>(context.size()));
-  Packed packed;
+  http::Packed packed;
   std::array<char, kMostStored> piece{};
   const auto take = [&](std::string_view more, int flush) {
     stream.next_in = reinterpret_cast<const Bytef*>(more.data());
@@ -102,7 +102,7 @@ std::optional<Packed> packed_after(std::string_view context, const Parts& text) 
     } while (stream.avail_out == 0);
   };
   ::uLong crc = 0;
-  for (const Part& part : text) {
+  for (const http::Part& part : text) {
     take(*part.text, Z_NO_FLUSH);
     crc =
         ::crc32(crc, reinterpret_cast<const Bytef*>(part.text->data()), static_cast<uInt>(part.text->size()));
@@ -118,7 +118,7 @@ std::string_view GzipFrame::start() {
   return "\x1f\x8b\x08\0\0\0\0\0\0\xff"sv;
 }
 
-void GzipFrame::take(const Packed& packed, std::size_t size) {
+void GzipFrame::take(const http::Packed& packed, std::size_t size) {
   crc_ = ::crc32_combine(crc_, packed.crc, static_cast<z_off_t>(size));
   size_ += size;
 }
@@ -131,7 +131,7 @@ std::string GzipFrame::end() const {
   return bytes;
 }
 
-std::shared_ptr<const PackedAnswer> Packer::packed(const Page& page) {
+std::shared_ptr<const PackedAnswer> Packer::packed(const http::Page& page) {
   if (!page.parts && page.text->size() < kWorthIt) return nullptr;
   const std::shared_ptr<const void> key =
       page.parts ? std::shared_ptr<const void>(page.parts) : std::shared_ptr<const void>(page.text);
@@ -141,13 +141,13 @@ std::shared_ptr<const PackedAnswer> Packer::packed(const Page& page) {
   auto answer = std::make_shared<PackedAnswer>();
   GzipFrame frame;
   answer->bytes = GzipFrame::start().size();
-  const auto add = [&](const Part& part) {
-    const SharedPacked& packed = answer->parts.emplace_back(packed_form(part));
+  const auto add = [&](const http::Part& part) {
+    const net::SharedPacked& packed = answer->parts.emplace_back(packed_form(part));
     frame.take(*packed, part.text->size());
     answer->bytes += packed->bytes.size();
   };
   if (page.parts) {
-    for (const Part& part : *page.parts) add(part);
+    for (const http::Part& part : *page.parts) add(part);
   } else {
     add({page.text, nullptr});
   }
@@ -160,4 +160,4 @@ void Packer::forget_what_is_gone() {
   std::erase_if(packed_, [](const auto& each) { return each.first.expired(); });
 }
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -10,28 +10,28 @@
 
 #include "berth/http/answer.h"
 
-namespace berth::serve {
+namespace berth::net {
 
-using SharedPacked = std::shared_ptr<const Packed>;
+using SharedPacked = std::shared_ptr<const http::Packed>;
 
 /// The compressed form of a part, made now if it does not exist yet. A short text is only framed. REQUIRES:
 /// less than 4 GiB.
-SharedPacked packed_form(const Part& part);
+net::SharedPacked packed_form(const http::Part& part);
 /// Makes the compressed form of long parts, which takes a while.
-void pack(Part& part);
-void pack(Published& published);
+void pack(http::Part& part);
+void pack(http::Published& published);
 /// How much of a text the text that follows it can refer to, in bytes.
 inline constexpr std::size_t kMostContext = 32U << 10U;
 /// `text` compressed to follow `context`, to which it refers; that is much shorter than each part alone.
 /// nullopt: there is not enough memory.
-std::optional<Packed> packed_after(std::string_view context, const Parts& text);
+std::optional<http::Packed> packed_after(std::string_view context, const http::Parts& text);
 
 /// The head and the end that gzip has around the parts of one stream.
 class GzipFrame {
  public:
   static std::string_view start();
   /// Of what follows.
-  void take(const Packed& packed, std::size_t size);
+  void take(const http::Packed& packed, std::size_t size);
   std::string end() const;
 
  private:
@@ -41,7 +41,7 @@ class GzipFrame {
 
 /// A whole answer, compressed.
 struct PackedAnswer {
-  std::vector<SharedPacked> parts;
+  std::vector<net::SharedPacked> parts;
   std::string end;
   std::size_t bytes = 0;
 };
@@ -51,11 +51,11 @@ struct PackedAnswer {
 class Packer {
  public:
   /// nullptr: the text is too short to be compressed.
-  std::shared_ptr<const PackedAnswer> packed(const Page& page);
+  std::shared_ptr<const PackedAnswer> packed(const http::Page& page);
   void forget_what_is_gone();
 
  private:
   std::map<std::weak_ptr<const void>, std::shared_ptr<const PackedAnswer>, std::owner_less<>> packed_;
 };
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -22,11 +22,10 @@
 #include "berth/net/wire.h"
 #include "berth/view/server_metrics.h"
 
-namespace berth::serve {
+namespace berth::net {
 namespace {
 
 namespace beast = boost::beast;
-namespace http = beast::http;
 using namespace std::chrono_literals;
 
 using SecuredStream = asio::ssl::stream<PlainStream&>;
@@ -44,12 +43,12 @@ constexpr auto kDrainingStep = 10ms;
 
 class HttpServer::Body {
  public:
-  explicit Body(Site site) : site_(std::move(site)) { allow_guests(network_.guests, local_.guests); }
+  explicit Body(http::Site site) : site_(std::move(site)) { allow_guests(network_.guests, local_.guests); }
 
-  Result<void> apply(const Settings& settings) {
+  Result<void> apply(const http::Settings& settings) {
     std::string token;
     if (!settings.token_file.empty()) {
-      BERTH_LET(auto read, read_token(settings.token_file));
+      BERTH_LET(auto read, http::read_token(settings.token_file));
       token = std::move(read);
     }
     TlsContext tls;
@@ -58,7 +57,7 @@ class HttpServer::Body {
       tls = std::move(context);
     }
     BERTH_DO(listeners_.listen(settings));
-    Door door{.token = token, .checks_host = checks_host(settings), .hosts = settings.hosts};
+    http::Door door{.token = token, .checks_host = checks_host(settings), .hosts = settings.hosts};
     if (tls || tls_ || door != network_.door) show_out_the_network();
     network_.door = std::move(door);
     tls_ = std::move(tls);
@@ -71,7 +70,9 @@ class HttpServer::Body {
 
   asio::io_context& loop() { return io_; }
 
-  void publish(std::shared_ptr<const Published> published) { sequel_thread_.publish(std::move(published)); }
+  void publish(std::shared_ptr<const http::Published> published) {
+    sequel_thread_.publish(std::move(published));
+  }
 
   void run(const std::function<void()>& reload) {
     asio::co_spawn(io_, obey_signals(reload), asio::detached);
@@ -87,7 +88,7 @@ class HttpServer::Body {
     bool is_admitted() const { return admission == side.admission; }
   };
 
-  void show(std::shared_ptr<const Published> published, ByPath<Sequel> sequels) {
+  void show(std::shared_ptr<const http::Published> published, http::ByPath<Sequel> sequels) {
     asio::post(io_, [this, published = std::move(published), sequels = std::move(sequels)]() mutable {
       sequel_thread_.drop(std::exchange(published_, std::move(published)));
       sequels_ = std::move(sequels);
@@ -139,7 +140,7 @@ class HttpServer::Body {
   void let_in(PlainStream stream, Side& side) {
     boost::system::error_code error;  // gone already: its address does not matter
     const auto from = stream.socket().remote_endpoint(error);
-    const Guests::Admission admission = side.guests.admit(error ? std::string() : address_key(from));
+    const http::Guests::Admission admission = side.guests.admit(error ? std::string() : address_key(from));
     if (admission.shown_out || admission.id == 0) warn_of_crowd(side);
     if (admission.shown_out) side.streams.at(*admission.shown_out)->close();
     counts_.shown_out += admission.shown_out ? 1 : 0;
@@ -175,7 +176,7 @@ class HttpServer::Body {
     }
   }
 
-  Task attend(PlainStream stream, Side& side, Guests::Id id) {
+  Task attend(PlainStream stream, Side& side, http::Guests::Id id) {
     const Seat seat(side, id, stream);
     const Visit visit{side, seat, side.admission};
     if (&side == &local_ || !tls_) {
@@ -196,10 +197,10 @@ class HttpServer::Body {
     for (bool keep_alive = true; keep_alive && !ending_; patience = kIdle) {
       visit.seat.waits();
       if (input.size() == 0 && !co_await read_more(stream, input, patience)) co_return;
-      http::request_parser<http::empty_body> parser;
+      beast::http::request_parser<beast::http::empty_body> parser;
       parser.header_limit(kMostHeaderBytes);
       beast::get_lowest_layer(stream).expires_after(patience_);
-      const auto [error, size] = co_await http::async_read_header(stream, input, parser, kAwait);
+      const auto [error, size] = co_await beast::http::async_read_header(stream, input, parser, kAwait);
       if (!visit.is_admitted()) co_return;
       visit.seat.is_served();
       const Count under_way(answering_);
@@ -214,25 +215,25 @@ class HttpServer::Body {
       const bool is_odd = is_ambiguous(header);
       const bool has_body = is_odd || parser.chunked() || parser.content_length_remaining().value_or(0) > 0;
       keep_alive = parser.get().keep_alive() && !has_body && !ending_;
-      const Manner manner{.with_text = header.method() != http::verb::head,
+      const Manner manner{.with_text = header.method() != beast::http::verb::head,
                           .packed = takes_gzip(header),
                           .keep_alive = keep_alive};
-      const HttpRequest request = request_of(header);
-      Answer answer =
-          is_odd ? refusal(400, kAmbiguous) : serve::answer(request, visit.side.door, site_, *published_);
-      if (const auto* subscription = std::get_if<Subscription>(&answer)) {
+      const http::HttpRequest request = request_of(header);
+      http::Answer answer = is_odd ? http::refusal(400, kAmbiguous)
+                                   : http::answer(request, visit.side.door, site_, *published_);
+      if (const auto* subscription = std::get_if<http::Subscription>(&answer)) {
         co_await send_events(stream, *subscription, manner, visit);
         co_return;
       }
-      if (const auto* errand = std::get_if<Errand>(&answer)) {
-        Page made = co_await errands_.run(*errand);
+      if (const auto* errand = std::get_if<http::Errand>(&answer)) {
+        http::Page made = co_await errands_.run(*errand);
         answer = std::move(made);
-      } else if (const auto* question = std::get_if<Question>(&answer)) {
+      } else if (const auto* question = std::get_if<http::Question>(&answer)) {
         std::string target(request.target);
-        Page made = co_await errands_.answer(*question, std::move(target), published_->number);
+        http::Page made = co_await errands_.answer(*question, std::move(target), published_->number);
         answer = std::move(made);
       }
-      Page& page = std::get<Page>(answer);
+      http::Page& page = std::get<http::Page>(answer);
       ++counts_.answers[page.status];
       if (request.target == "/metrics" && page.status == 200) add_own_metrics(page);
       if (!co_await send(stream, page, manner)) co_return;
@@ -264,10 +265,10 @@ class HttpServer::Body {
     }
   }
 
-  void add_own_metrics(Page& page) {
+  void add_own_metrics(http::Page& page) {
     counts_.network = network_.guests.count();
     counts_.local = local_.guests.count();
-    page = make_page(page.status, page.type, *page.text + render::server_metrics(counts_));
+    page = http::make_page(page.status, page.type, *page.text + view::server_metrics(counts_));
     page.tag.clear();
   }
 
@@ -279,15 +280,15 @@ class HttpServer::Body {
   };
 
   template <class Stream>
-  asio::awaitable<bool, Executor> send(Stream& stream, const Page& page, Manner manner) {
+  asio::awaitable<bool, Executor> send(Stream& stream, const http::Page& page, Manner manner) {
     const auto packed = manner.packed ? packer_.packed(page) : nullptr;
     std::vector<asio::const_buffer> buffers(1);
     if (packed) {
       buffers.push_back(asio::buffer(GzipFrame::start()));
-      for (const SharedPacked& each : packed->parts) buffers.push_back(asio::buffer(each->bytes));
+      for (const net::SharedPacked& each : packed->parts) buffers.push_back(asio::buffer(each->bytes));
       buffers.push_back(asio::buffer(packed->end));
     } else if (page.parts) {
-      for (const Part& each : *page.parts) buffers.push_back(asio::buffer(*each.text));
+      for (const http::Part& each : *page.parts) buffers.push_back(asio::buffer(*each.text));
     } else {
       buffers.push_back(asio::buffer(*page.text));
     }
@@ -313,8 +314,9 @@ class HttpServer::Body {
   /// Each client gets the newest when it has taken what came before: a slow one misses some, and holds up
   /// nobody.
   template <class Stream>
-  Task send_events(Stream& stream, const Subscription& subscription, Manner manner, const Visit& visit) {
-    const Page page{200, "text/event-stream", nullptr};
+  Task send_events(Stream& stream, const http::Subscription& subscription, Manner manner,
+                   const Visit& visit) {
+    const http::Page page{200, "text/event-stream", nullptr};
     const std::string head =
         head_of(page, {.length = std::nullopt, .keep_alive = false, .is_packed = manner.packed});
     EventText text(manner.packed);
@@ -330,8 +332,8 @@ class HttpServer::Body {
         silent = false;
         continue;
       }
-      Parts parts = place.frames(*published_);
-      static const Part kComment = make_part(":\n\n");
+      http::Parts parts = place.frames(*published_);
+      static const http::Part kComment = http::make_part(":\n\n");
       if (parts.empty() && silent) {
         parts.push_back(kComment);
         place.is_interrupted();
@@ -351,7 +353,7 @@ class HttpServer::Body {
     co_await write(stream, buffers);
   }
 
-  Site site_;
+  http::Site site_;
   Readership readership_;  // the loop ends those who read
   asio::io_context io_{1};
   asio::basic_signal_set<Executor> signals_{io_, SIGTERM, SIGINT, SIGHUP};
@@ -364,21 +366,21 @@ class HttpServer::Body {
   Side local_{.door = {.token = "", .checks_host = false}};
   TlsContext tls_;
   std::chrono::seconds patience_{};
-  std::shared_ptr<const Published> published_ = std::make_shared<const Published>();
-  ByPath<Sequel> sequels_;  // of it
+  std::shared_ptr<const http::Published> published_ = std::make_shared<const http::Published>();
+  http::ByPath<Sequel> sequels_;  // of it
   std::size_t answering_ = 0;
   Errands errands_{io_};
-  render::ServerCounts counts_;
+  view::ServerCounts counts_;
   Packer packer_;
   bool ending_ = false;
   SequelThread sequel_thread_{
       readership_, [this](auto published, auto sequels) { show(std::move(published), std::move(sequels)); }};
 };
 
-HttpServer::HttpServer(Site site) : body_(std::make_unique<Body>(std::move(site))) {}
+HttpServer::HttpServer(http::Site site) : body_(std::make_unique<Body>(std::move(site))) {}
 HttpServer::~HttpServer() = default;
 
-Result<void> HttpServer::apply(const Settings& settings) {
+Result<void> HttpServer::apply(const http::Settings& settings) {
   return body_->apply(settings);
 }
 
@@ -390,7 +392,7 @@ asio::io_context& HttpServer::loop() {
   return body_->loop();
 }
 
-void HttpServer::publish(std::shared_ptr<const Published> published) {
+void HttpServer::publish(std::shared_ptr<const http::Published> published) {
   body_->publish(std::move(published));
 }
 
@@ -398,4 +400,4 @@ void HttpServer::run(const std::function<void()>& reload) {
   body_->run(reload);
 }
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -8,7 +8,7 @@
 #include "berth/net/listener.h"
 #include "berth/net/side.h"
 
-namespace berth::serve {
+namespace berth::net {
 
 /// A task without an end. If memory runs out in the middle of it, it begins again a second later.
 template <class Owner>
@@ -23,4 +23,4 @@ void keep_going(asio::io_context& loop, const std::shared_ptr<Owner>& owner,
   });
 }
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -4,7 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/x509err.h>
 
-namespace berth::serve {
+namespace berth::net {
 namespace {
 
 Error unreadable(std::string_view what, const std::string& file, const boost::system::error_code& error) {
@@ -32,4 +32,4 @@ Result<void> use_key_pair(boost::asio::ssl::context& context, const std::string&
                           key, certificate));
 }
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -7,7 +7,7 @@
 
 #include "berth/net/key_pair.h"
 
-namespace berth::serve {
+namespace berth::net {
 namespace {
 
 constexpr int kBacklog = 1024;
@@ -67,7 +67,7 @@ void Listener::close() const {
 }
 
 Result<Listener> listen_on_network(asio::io_context& io, const std::string& text) {
-  BERTH_LET(const auto address, tcp_address(text));
+  BERTH_LET(const auto address, http::tcp_address(text));
   boost::system::error_code error;
   const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(address.host, error), address.port);
   if (error) return std::unexpected(broken("listening on " + text, error));
@@ -86,7 +86,7 @@ Result<Listener> listen_on_socket(asio::io_context& io, const std::string& path)
   return listener;
 }
 
-Result<TlsContext> tls_context(const Settings& settings) {
+Result<TlsContext> tls_context(const http::Settings& settings) {
   auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
   SSL_CTX* native = context->native_handle();
   SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
@@ -106,4 +106,4 @@ Result<TlsContext> tls_context(const Settings& settings) {
   return context;
 }
 
-}  // namespace berth::serve
+}  // namespace berth::net

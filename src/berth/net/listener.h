@@ -10,9 +10,12 @@
 #include "berth/base/error.h"
 #include "berth/http/settings.h"
 
-namespace berth::serve {
-
+// For all that is asynchronous.
+namespace berth {
 namespace asio = boost::asio;
+}
+
+namespace berth::net {
 
 using Executor = asio::io_context::executor_type;
 using Protocol = asio::generic::stream_protocol;  ///< TCP and Unix sockets alike
@@ -41,6 +44,6 @@ Result<Listener> listen_on_network(asio::io_context& io, const std::string& addr
 Result<Listener> listen_on_socket(asio::io_context& io, const std::string& path);
 
 /// With the certificates that the settings name. Error: `failure`, with the file.
-Result<TlsContext> tls_context(const Settings& settings);
+Result<TlsContext> tls_context(const http::Settings& settings);
 
-}  // namespace berth::serve
+}  // namespace berth::net

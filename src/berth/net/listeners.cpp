@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace berth::serve {
+namespace berth::net {
 namespace {
 
 bool is_wanted(const Listener& listener, const std::vector<std::pair<std::string, bool>>& wanted) {
@@ -20,10 +20,10 @@ std::string host_of(const Listener& listener) {
 Listeners::Listeners(asio::io_context& io, std::function<void(const Listener&)> accept)
     : io_(io), accept_(std::move(accept)) {}
 
-Result<void> Listeners::listen(const Settings& settings) {
+Result<void> Listeners::listen(const http::Settings& settings) {
   Wanted wanted;
   for (const std::string& address : settings.listen) wanted.emplace_back(address, true);
-  if (wanted.empty()) wanted.emplace_back(kDefaultAddress, true);
+  if (wanted.empty()) wanted.emplace_back(http::kDefaultAddress, true);
   if (!settings.socket.empty()) wanted.emplace_back(settings.socket, false);
   auto fresh = open_missing(wanted);
   if (!fresh) {
@@ -63,7 +63,7 @@ std::vector<Listeners::Left> Listeners::leave_ports_of(const Wanted& wanted) {
     if (!each.network || is_wanted(each, wanted)) return false;
     const std::uint16_t port = each.port();
     const bool is_in_the_way = std::ranges::any_of(wanted, [&](const auto& other) {
-      const auto address = tcp_address(other.first);
+      const auto address = http::tcp_address(other.first);
       return other.second && address && address->port == port;
     });
     if (!is_in_the_way) return false;
@@ -106,4 +106,4 @@ void Listeners::close() {
   open_.clear();
 }
 
-}  // namespace berth::serve
+}  // namespace berth::net

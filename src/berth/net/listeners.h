@@ -8,7 +8,7 @@
 
 #include "berth/net/listener.h"
 
-namespace berth::serve {
+namespace berth::net {
 
 /// All addresses and sockets at which a server listens.
 class Listeners {
@@ -17,7 +17,7 @@ class Listeners {
   Listeners(asio::io_context& io, std::function<void(const Listener&)> accept);
 
   /// From now on listens only where the settings say. Error: nothing has changed.
-  Result<void> listen(const Settings& settings);
+  Result<void> listen(const http::Settings& settings);
   /// "http://127.0.0.1:8420": one URL for each address, with the ports that the system chose.
   std::vector<std::string> names(bool tls) const;
   /// To be called once: later, the file of a Unix socket may be that of a successor.
@@ -41,4 +41,4 @@ class Listeners {
   std::list<Listener> open_;
 };
 
-}  // namespace berth::serve
+}  // namespace berth::net

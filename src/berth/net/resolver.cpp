@@ -9,7 +9,7 @@
 #include <system_error>
 #include <thread>
 
-namespace berth::serve {
+namespace berth::net {
 namespace {
 
 using namespace std::chrono_literals;
@@ -140,4 +140,4 @@ asio::awaitable<Result<Resolver::Endpoints>, Executor> Resolver::find(std::strin
   co_return fail(ErrorCode::failure, fmt::format("'{}' cannot be found: {}", host, name.error));
 }
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -9,7 +9,7 @@
 
 #include "berth/net/listener.h"
 
-namespace berth::serve {
+namespace berth::net {
 
 /// Looks names up. The system's own call can hang for any time and cannot be ended. So each name has a thread
 /// while it is looked up, and no caller waits longer than it said.
@@ -48,4 +48,4 @@ class Resolver {
   std::size_t under_way_ = 0;
 };
 
-}  // namespace berth::serve
+}  // namespace berth::net

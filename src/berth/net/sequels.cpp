@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace berth::serve {
+namespace berth::net {
 namespace {
 
 /// Beyond that, as when all hosts are new at once, nearly nobody has what was before.
@@ -21,15 +21,15 @@ constexpr std::size_t kMostFramesAtOnce = 16;
 constexpr std::uint64_t kAlways = std::numeric_limits<std::uint64_t>::max();
 
 struct News {
-  Parts parts;
+  http::Parts parts;
   std::size_t bytes = 0;
 };
 
-News news_after(const std::vector<Frame>& frames, std::uint64_t number) {
+News news_after(const std::vector<http::Frame>& frames, std::uint64_t number) {
   News news;
-  for (auto frame = std::ranges::upper_bound(frames, number, {}, &Frame::number); frame != frames.end();
+  for (auto frame = std::ranges::upper_bound(frames, number, {}, &http::Frame::number); frame != frames.end();
        ++frame) {
-    for (const Part& part : frame->parts_after(number)) {
+    for (const http::Part& part : frame->parts_after(number)) {
       news.bytes += part.text->size();
       news.parts.push_back(part);
     }
@@ -37,7 +37,7 @@ News news_after(const std::vector<Frame>& frames, std::uint64_t number) {
   return news;
 }
 
-std::string last_of(const Parts& parts) {
+std::string last_of(const http::Parts& parts) {
   std::string text;
   std::size_t first = parts.size();
   for (std::size_t bytes = 0; first > 0 && bytes < kMostContext;) bytes += parts[--first].text->size();
@@ -47,7 +47,7 @@ std::string last_of(const Parts& parts) {
 
 }  // namespace
 
-const Sequel* StreamPlace::sequel(const ByPath<Sequel>& sequels) {
+const Sequel* StreamPlace::sequel(const http::ByPath<Sequel>& sequels) {
   const auto found = sequels.find(path_);
   if (found == sequels.end()) return nullptr;
   const Sequel& sequel = found->second;
@@ -56,14 +56,14 @@ const Sequel* StreamPlace::sequel(const ByPath<Sequel>& sequels) {
   return &sequel;
 }
 
-Parts StreamPlace::frames(const Published& published) {
-  Parts parts;
+http::Parts StreamPlace::frames(const http::Published& published) {
+  http::Parts parts;
   const auto stream = published.streams.find(path_);
   if (stream == published.streams.end()) return parts;
   const auto& frames = stream->second;
-  auto next = std::ranges::upper_bound(frames, sent_, {}, &Frame::number);
+  auto next = std::ranges::upper_bound(frames, sent_, {}, &http::Frame::number);
   for (std::size_t count = 0; next != frames.end() && count < kMostFramesAtOnce; ++next, ++count) {
-    const Parts& more = next->parts_after(whole_);
+    const http::Parts& more = next->parts_after(whole_);
     parts.insert(parts.end(), more.begin(), more.end());
     sent_ = next->number;
     // Those that were not behind got what changed, and what is told next refers to that.
@@ -74,7 +74,8 @@ Parts StreamPlace::frames(const Published& published) {
   return parts;
 }
 
-ByPath<Sequel> Sequels::take(const Published& published, const std::set<std::string, std::less<>>& read) {
+http::ByPath<Sequel> Sequels::take(const http::Published& published,
+                                   const std::set<std::string, std::less<>>& read) {
   const auto is_gone = [&](const auto& each) {
     return !published.streams.contains(each.first) || !read.contains(each.first);
   };
@@ -96,8 +97,8 @@ ByPath<Sequel> Sequels::take(const Published& published, const std::set<std::str
     sequels_.erase(path);
     if (news.bytes <= kMostText) {
       if (auto packed = packed_after(end.context, news.parts))
-        sequels_[path] = {end.since, end.number, number, std::make_shared<const Packed>(std::move(*packed)),
-                          news.bytes};
+        sequels_[path] = {end.since, end.number, number,
+                          std::make_shared<const http::Packed>(std::move(*packed)), news.bytes};
     }
     end = {.since = end.number, .number = number, .context = last_of(news.parts)};
   }
@@ -124,21 +125,21 @@ std::set<std::string, std::less<>> Readership::read() const {
   return {paths_.begin(), paths_.end()};
 }
 
-void SequelThread::publish(std::shared_ptr<const Published> published) {
+void SequelThread::publish(std::shared_ptr<const http::Published> published) {
   const bool is_shown = is_first_.exchange(false);
   if (is_shown) show_(published, {});
   asio::post(thread_, [this, is_shown, published = std::move(published)]() mutable {
-    ByPath<Sequel> sequels;
+    http::ByPath<Sequel> sequels;
     make(*published, sequels);
     if (!is_shown) show_(std::move(published), std::move(sequels));
   });
 }
 
-void SequelThread::drop(std::shared_ptr<const Published> published) {
+void SequelThread::drop(std::shared_ptr<const http::Published> published) {
   asio::post(thread_, [published = std::move(published)]() mutable { published.reset(); });
 }
 
-void SequelThread::make(const Published& published, ByPath<Sequel>& made) {
+void SequelThread::make(const http::Published& published, http::ByPath<Sequel>& made) {
   try {
     made = sequels_.take(published, readership_.read());
   } catch (const std::exception&) {  // for want of memory: each part is sent alone
@@ -146,4 +147,4 @@ void SequelThread::make(const Published& published, ByPath<Sequel>& made) {
   }
 }
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -14,7 +14,7 @@
 #include "berth/net/gzip.h"
 #include "berth/net/listener.h"
 
-namespace berth::serve {
+namespace berth::net {
 
 /// The new part of a stream, compressed to follow the text before it. It is for a client whose text ends with
 /// the frame `after` and has every frame since `since`.
@@ -22,7 +22,7 @@ struct Sequel {
   std::uint64_t since = 0;
   std::uint64_t after = 0;
   std::uint64_t number = 0;  ///< number of its last frame
-  SharedPacked packed{};
+  net::SharedPacked packed{};
   std::size_t bytes = 0;  ///< of the text
 };
 
@@ -34,10 +34,10 @@ class StreamPlace {
       : path_(std::move(path)), sent_(sent), whole_(sent), since_(sent) {}
 
   /// For a client that takes compressed text. nullptr: there is no text that it could read after what it has.
-  const Sequel* sequel(const ByPath<Sequel>& sequels);
+  const Sequel* sequel(const http::ByPath<Sequel>& sequels);
   /// Some of the next frames. If there are newer frames when the client has taken these, the newer ones
   /// replace the rest.
-  Parts frames(const Published& published);
+  http::Parts frames(const http::Published& published);
   /// To be called if the client was sent another text than the clients that are up to date.
   void is_interrupted() { since_ = sent_; }
 
@@ -53,7 +53,7 @@ class StreamPlace {
 class Sequels {
  public:
   /// The sequels for what is published now, only for streams that have a reader.
-  ByPath<Sequel> take(const Published& published, const std::set<std::string, std::less<>>& read);
+  http::ByPath<Sequel> take(const http::Published& published, const std::set<std::string, std::less<>>& read);
   /// To be called if something was published of which take() did not see the end.
   void forget();
 
@@ -65,8 +65,8 @@ class Sequels {
     std::string context{};
   };
 
-  ByPath<End> ends_;
-  ByPath<Sequel> sequels_;
+  http::ByPath<End> ends_;
+  http::ByPath<Sequel> sequels_;
 };
 
 /// Knows which streams have a reader. For all threads.
@@ -96,18 +96,18 @@ class Readership {
 class SequelThread {
  public:
   /// Called in any thread, in the order of publication.
-  using Show = std::function<void(std::shared_ptr<const Published>, ByPath<Sequel>)>;
+  using Show = std::function<void(std::shared_ptr<const http::Published>, http::ByPath<Sequel>)>;
 
   /// REQUIRES: `readership` outlives this object.
   SequelThread(const Readership& readership, Show show) : readership_(readership), show_(std::move(show)) {}
 
   /// May be called in any thread. The first publication is shown before this returns, without sequels.
-  void publish(std::shared_ptr<const Published> published);
+  void publish(std::shared_ptr<const http::Published> published);
   /// Frees it in that thread, if nobody else has it: for a thousand hosts that takes a while.
-  void drop(std::shared_ptr<const Published> published);
+  void drop(std::shared_ptr<const http::Published> published);
 
  private:
-  void make(const Published& published, ByPath<Sequel>& made);
+  void make(const http::Published& published, http::ByPath<Sequel>& made);
 
   const Readership& readership_;
   Show show_;
@@ -116,4 +116,4 @@ class SequelThread {
   asio::thread_pool thread_{1};
 };
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace berth::serve {
+namespace berth::net {
 namespace {
 
 constexpr std::size_t kMostConnections = 4000;
@@ -21,7 +21,7 @@ std::size_t raise_descriptor_limit() {
 
 }  // namespace
 
-void allow_guests(Guests& network, Guests& local) {
+void allow_guests(http::Guests& network, http::Guests& local) {
   const std::size_t descriptors = raise_descriptor_limit();
   const std::size_t most = std::min(kMostConnections, descriptors / 8 * 5);
   network.allow(most, most / 2);
@@ -29,4 +29,4 @@ void allow_guests(Guests& network, Guests& local) {
   local.allow(most_local, most_local);
 }
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -9,19 +9,19 @@
 #include "berth/http/guests.h"
 #include "berth/net/listener.h"
 
-namespace berth::serve {
+namespace berth::net {
 
 using PlainStream = boost::beast::basic_stream<Protocol, Executor>;
 
 /// How many connections there may be. Some descriptors are kept for the looks at the machine, so that clients
 /// cannot stop them, and some for the Unix socket, so that the network cannot use them up.
-void allow_guests(Guests& network, Guests& local);
+void allow_guests(http::Guests& network, http::Guests& local);
 
 /// Clients of the network, or of the Unix socket.
 struct Side {
-  Door door{};
-  Guests guests{};
-  std::map<Guests::Id, PlainStream*> streams{};
+  http::Door door{};
+  http::Guests guests{};
+  std::map<http::Guests::Id, PlainStream*> streams{};
   std::uint64_t admission = 0;  // increases when the rule who may ask has changed
   std::chrono::steady_clock::time_point warned{};
 };
@@ -29,7 +29,7 @@ struct Side {
 /// The place of a connection.
 class Seat {
  public:
-  Seat(Side& side, Guests::Id id, PlainStream& stream) : side_(side), id_(id) {
+  Seat(Side& side, http::Guests::Id id, PlainStream& stream) : side_(side), id_(id) {
     side_.streams.emplace(id, &stream);
     side_.guests.waits(id);
   }
@@ -45,7 +45,7 @@ class Seat {
 
  private:
   Side& side_;
-  Guests::Id id_;
+  http::Guests::Id id_;
 };
 
-}  // namespace berth::serve
+}  // namespace berth::net

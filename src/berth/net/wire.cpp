@@ -7,13 +7,11 @@
 #include <algorithm>
 #include <iterator>
 
-namespace berth::serve {
+namespace berth::net {
 namespace {
 
-namespace http = boost::beast::http;
-
 const boost::system::error_category& kHttpErrors =
-    http::make_error_code(http::error::end_of_stream).category();
+    boost::beast::http::make_error_code(boost::beast::http::error::end_of_stream).category();
 
 std::string_view view(boost::beast::string_view text) {
   return {text.data(), text.size()};
@@ -21,24 +19,24 @@ std::string_view view(boost::beast::string_view text) {
 
 }  // namespace
 
-HttpRequest request_of(const Header& header) {
+http::HttpRequest request_of(const Header& header) {
   return {.method = view(header.method_string()),
           .target = view(header.target()),
-          .host = view(header[http::field::host]),
-          .authorization = view(header[http::field::authorization]),
-          .if_none_match = view(header[http::field::if_none_match])};
+          .host = view(header[boost::beast::http::field::host]),
+          .authorization = view(header[boost::beast::http::field::authorization]),
+          .if_none_match = view(header[boost::beast::http::field::if_none_match])};
 }
 
 bool is_ambiguous(const Header& header) {
-  const auto hosts = header.equal_range(http::field::host);
+  const auto hosts = header.equal_range(boost::beast::http::field::host);
   const auto count = std::distance(hosts.first, hosts.second);
   constexpr unsigned kHostIsNeeded = 11;  // HTTP/1.1
   if (count > 1 || (count == 0 && header.version() >= kHostIsNeeded)) return true;
-  const auto codings = header.equal_range(http::field::transfer_encoding);
+  const auto codings = header.equal_range(boost::beast::http::field::transfer_encoding);
   if (codings.first == codings.second) return false;
   const bool is_chunked =
       std::next(codings.first) == codings.second && boost::beast::iequals(codings.first->value(), "chunked");
-  return !is_chunked || header.count(http::field::content_length) > 0;
+  return !is_chunked || header.count(boost::beast::http::field::content_length) > 0;
 }
 
 std::string address_key(const boost::asio::generic::stream_protocol::endpoint& from) {
@@ -56,7 +54,8 @@ std::string address_key(const boost::asio::generic::stream_protocol::endpoint& f
 }
 
 bool takes_gzip(const Header& header) {
-  for (const auto& coding : http::ext_list(header[http::field::accept_encoding])) {
+  for (const auto& coding :
+       boost::beast::http::ext_list(header[boost::beast::http::field::accept_encoding])) {
     if (view(coding.first) != "gzip") continue;
     // "gzip;q=0" is a refusal.
     return std::ranges::all_of(coding.second, [](const auto& parameter) {
@@ -67,11 +66,12 @@ bool takes_gzip(const Header& header) {
   return false;
 }
 
-std::string head_of(const Page& page, const Sending& sending) {
+std::string head_of(const http::Page& page, const Sending& sending) {
   std::string head = fmt::format(
       "HTTP/1.1 {} {}\r\nServer: berth\r\nX-Content-Type-Options: nosniff\r\n"
       "Cross-Origin-Resource-Policy: same-origin\r\n",
-      page.status, view(http::obsolete_reason(static_cast<http::status>(page.status))));
+      page.status,
+      view(boost::beast::http::obsolete_reason(static_cast<boost::beast::http::status>(page.status))));
   // Else to be asked about each time, and then often answered with 304.
   head += page.is_forever ? "Cache-Control: public, max-age=31536000, immutable\r\n"
                           : "Cache-Control: no-cache\r\n";
@@ -87,12 +87,13 @@ std::string head_of(const Page& page, const Sending& sending) {
   return head;
 }
 
-std::optional<Page> refusal_of(const boost::system::error_code& error) {
-  if (error.category() != kHttpErrors || error == http::error::end_of_stream) return std::nullopt;
-  if (error == http::error::header_limit || error == http::error::buffer_overflow)
-    return refusal(431, fmt::format("the header is longer than {} bytes", kMostHeaderBytes));
-  if (error == http::error::body_limit) return refusal(413, "a request has no body here");
-  return refusal(400, "this is no HTTP request: " + error.message());
+std::optional<http::Page> refusal_of(const boost::system::error_code& error) {
+  if (error.category() != kHttpErrors || error == boost::beast::http::error::end_of_stream)
+    return std::nullopt;
+  if (error == boost::beast::http::error::header_limit || error == boost::beast::http::error::buffer_overflow)
+    return http::refusal(431, fmt::format("the header is longer than {} bytes", kMostHeaderBytes));
+  if (error == boost::beast::http::error::body_limit) return http::refusal(413, "a request has no body here");
+  return http::refusal(400, "this is no HTTP request: " + error.message());
 }
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -9,14 +9,14 @@
 
 #include "berth/http/answer.h"
 
-namespace berth::serve {
+namespace berth::net {
 
 inline constexpr std::uint32_t kMostHeaderBytes = 16U << 10U;
 
 using Header = boost::beast::http::request_header<>;
 
 /// Its views last as long as the header.
-HttpRequest request_of(const Header& header);
+http::HttpRequest request_of(const Header& header);
 bool takes_gzip(const Header& header);
 
 /// Whether a proxy before us could have understood the header differently: where it ends, or for whom it is.
@@ -35,9 +35,9 @@ struct Sending {
   bool is_packed = false;
 };
 /// Status line and header.
-std::string head_of(const Page& page, const Sending& sending);
+std::string head_of(const http::Page& page, const Sending& sending);
 
 /// Why a header could not be read. nullopt: the connection has ended, and there is nobody to tell.
-std::optional<Page> refusal_of(const boost::system::error_code& error);
+std::optional<http::Page> refusal_of(const boost::system::error_code& error);
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -9,7 +9,7 @@
 
 #include "berth/net/listener.h"
 
-namespace berth::serve {
+namespace berth::net {
 
 /// Does long work in a thread beside the loop, one thing after another, so that the loop can serve all
 /// clients.
@@ -54,4 +54,4 @@ class Worker {
   asio::thread_pool thread_{1};
 };
 
-}  // namespace berth::serve
+}  // namespace berth::net

@@ -18,9 +18,9 @@
 namespace berth::screen {
 namespace {
 
-using render::Key;
-using render::KeyName;
-using render::Tone;
+using view::Key;
+using view::KeyName;
+using view::Tone;
 
 // What is half an escape sequence is complete within this, also over a slow line.
 constexpr int kEscapeDelayMs = 50;
@@ -159,19 +159,19 @@ class Screen::Body {
     for (const short colour : {kRed, kGreen, kYellow, kMagenta}) curses_.init_pair(colour, colour, -1);
   }
 
-  render::ScreenSize size() const {
+  view::ScreenSize size() const {
     return {static_cast<std::size_t>(curses_.getmaxx(window_)),
             static_cast<std::size_t>(curses_.getmaxy(window_)), ascii_};
   }
 
-  void paint(const std::vector<render::ScreenRow>& rows) {
+  void paint(const std::vector<view::ScreenRow>& rows) {
     curses_.werase(window_);
     int line = 0;
-    for (const render::ScreenRow& row : rows) {
+    for (const view::ScreenRow& row : rows) {
       std::size_t column = 0;
-      for (const render::Cell& part : row.parts) {
+      for (const view::Cell& part : row.parts) {
         put(line, column, part, row.marked);
-        column += render::display_width(part.text);
+        column += view::display_width(part.text);
       }
       // The mark goes on to the edge.
       const std::size_t columns = size().columns;
@@ -204,7 +204,7 @@ class Screen::Body {
     last_resort.is_needed = true;
   }
 
-  void put(int line, std::size_t column, const render::Cell& part, bool marked) {
+  void put(int line, std::size_t column, const view::Cell& part, bool marked) {
     const Look look = look_of(part.tone, colours_);
     curses_.wattr_set(window_, look.attributes | (marked ? kReverse : 0U), look.pair, nullptr);
     const std::wstring text = wide(part.text, ascii_);
@@ -247,15 +247,15 @@ Screen::Screen(Screen&&) noexcept = default;
 Screen& Screen::operator=(Screen&&) noexcept = default;
 Screen::~Screen() = default;
 
-render::ScreenSize Screen::size() const {
+view::ScreenSize Screen::size() const {
   return body_->size();
 }
 
-void Screen::paint(const std::vector<render::ScreenRow>& rows) {
+void Screen::paint(const std::vector<view::ScreenRow>& rows) {
   body_->paint(rows);
 }
 
-std::optional<render::Key> Screen::key() {
+std::optional<view::Key> Screen::key() {
   return body_->key();
 }
 

@@ -23,10 +23,10 @@ class Screen {
   Screen& operator=(Screen&&) noexcept;
   ~Screen();  ///< puts the terminal back as it was before
 
-  render::ScreenSize size() const;
-  void paint(const std::vector<render::ScreenRow>& rows);
+  view::ScreenSize size() const;
+  void paint(const std::vector<view::ScreenRow>& rows);
   /// The next key that was typed. nullopt: none was typed; this does not wait.
-  std::optional<render::Key> key();
+  std::optional<view::Key> key();
   /// Asks the terminal to put this on its clipboard (OSC 52). Many terminals do so, some ask first, some
   /// never do.
   void offer_to_clipboard(std::string_view text);

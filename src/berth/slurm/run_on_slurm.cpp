@@ -10,10 +10,10 @@
 #include "berth/slurm/model/srun.h"
 #include "berth/sys/system_error.h"
 
-namespace berth::cli {
+namespace berth::slurm {
 namespace {
 
-Result<void> check_run(const RunOptions& options, const FarOptions& far) {
+Result<void> check_run(const supervise::RunOptions& options, const command::FarOptions& far) {
   if (far.hosts.anywhere || !far.hosts.hosts.empty() || !far.near.empty())
     return fail(ErrorCode::usage,
                 "--on slurm excludes --anywhere, --hosts and --near: Slurm has nodes of its own. --host and "
@@ -34,9 +34,10 @@ Result<void> check_run(const RunOptions& options, const FarOptions& far) {
 
 }  // namespace
 
-Result<Output> run_on_slurm(Environment& environment, const RunOptions& options, const FarOptions& far) {
+Result<command::Output> run_on_slurm(command::Environment& environment, const supervise::RunOptions& options,
+                                     const command::FarOptions& far) {
   BERTH_DO(check_run(options, far));
-  const LeaseOptions& lease = options.lease;
+  const supervise::LeaseOptions& lease = options.lease;
   BERTH_LET(const auto wait_s, wait_that_is_said(lease, std::nullopt));
   const bool on_terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
   BERTH_LET(auto words, srun_options({lease.request.request, wait_s, lease.note, far.hosts.only,
@@ -56,4 +57,4 @@ Result<Output> run_on_slurm(Environment& environment, const RunOptions& options,
   return sys::fail_errno("starting srun");
 }
 
-}  // namespace berth::cli
+}  // namespace berth::slurm

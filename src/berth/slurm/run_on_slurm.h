@@ -5,10 +5,11 @@
 #include "berth/command/far_options.h"
 #include "berth/supervise/run.h"
 
-namespace berth::cli {
+namespace berth::slurm {
 
 /// Replaces this process by srun, which makes the same request to Slurm. Error: `usage` if Slurm has no such
 /// request; `failure` if srun cannot be started.
-Result<Output> run_on_slurm(Environment& environment, const RunOptions& options, const FarOptions& far);
+Result<command::Output> run_on_slurm(command::Environment& environment, const supervise::RunOptions& options,
+                                     const command::FarOptions& far);
 
-}  // namespace berth::cli
+}  // namespace berth::slurm

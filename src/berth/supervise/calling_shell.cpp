@@ -12,7 +12,7 @@
 #include "berth/sys/file.h"
 #include "berth/sys/process_identity.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 namespace {
 
 constexpr int kDeepest = 16;
@@ -58,4 +58,4 @@ ShellKind shell_kind(pid_t process) {
   return name == "fish" ? ShellKind::fish : ShellKind::other;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

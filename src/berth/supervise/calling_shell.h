@@ -2,7 +2,7 @@
 
 #include <sys/types.h>
 
-namespace berth::cli {
+namespace berth::supervise {
 
 /// The process that started this one. If that is the copy that a shell makes of itself for `$(…)`, which ends
 /// with the answer, then the shell.
@@ -12,4 +12,4 @@ pid_t calling_shell();
 enum class ShellKind { bash, zsh, fish, other };
 ShellKind shell_kind(pid_t process);
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

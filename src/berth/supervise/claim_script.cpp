@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace berth::cli {
+namespace berth::supervise {
 namespace {
 
 constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:/+@%";
@@ -147,4 +147,4 @@ std::string claim_script(ShellKind shell, const ClaimScript& claim) {
   return text + (shell == ShellKind::fish ? fish_hook(claim) : bourne_hook(shell, claim));
 }
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

@@ -10,7 +10,7 @@
 
 #include "berth/supervise/calling_shell.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 
 /// A variable that a claim changes in a shell.
 struct ClaimedVariable {
@@ -40,4 +40,4 @@ std::string claim_script(ShellKind shell, const ClaimScript& claim);
 /// The word, quoted for this shell.
 std::string quoted(ShellKind shell, std::string_view word);
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

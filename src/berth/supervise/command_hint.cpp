@@ -15,7 +15,7 @@
 
 #include "berth/sys/file.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 namespace {
 
 std::string in_quotes(std::string_view text) {
@@ -109,4 +109,4 @@ std::string command_hint(const std::vector<std::string>& words, std::string_view
   return hint_of_file(words, verb);
 }
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

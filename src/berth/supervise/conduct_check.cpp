@@ -22,7 +22,7 @@
 #include "berth/sys/process_identity.h"
 #include "berth/view/conduct.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 namespace {
 
 constexpr std::chrono::seconds kFirst{60};
@@ -37,23 +37,24 @@ constexpr std::chrono::milliseconds kLookForStop{1};
 using Clock = std::chrono::steady_clock;
 
 /// The process that looks. Its answer is one write: what was seen, a newline, a sentence.
-class ConductCommand : public Command {
+class ConductCommand : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "ID";
-    syntax.options.push_back(source_option(source_));
+    syntax.options.push_back(command::source_option(source_));
     return syntax;
   }
-  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment,
+                              const std::vector<std::string>& words) override {
     // Who asked is not there to read the answer any more.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     BERTH_LET(const auto look, look_at_conduct(environment, words, source_));
     const ConductReport report = conduct_of(look.lease, look.world.ledger, look.world.facts);
-    const render::JobConduct job{look.lease, look.name, look.world.facts.snapshot, report,
-                                 look.world.assumed};
-    return Output{.out = fmt::format("{}\n{}; it has leased {} (berth verify {})", to_text(report.conduct),
-                                     render::conduct_sentence(job), render::leased_in_words(job), look.name)};
+    const view::JobConduct job{look.lease, look.name, look.world.facts.snapshot, report, look.world.assumed};
+    return command::Output{.out = fmt::format("{}\n{}; it has leased {} (berth verify {})",
+                                              to_text(report.conduct), view::conduct_sentence(job),
+                                              view::leased_in_words(job), look.name)};
   }
 
  private:
@@ -75,7 +76,7 @@ void stop(const sys::Child& look) {
 }  // namespace
 
 Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless) {
-  const std::string_view set = variable("BERTH_VERIFY");
+  const std::string_view set = command::variable("BERTH_VERIFY");
   if (set.empty()) return kFirst;
   if (set == "never") return std::nullopt;
   const auto seconds = seconds_from_text(set, unitless);
@@ -147,8 +148,8 @@ void ConductCheck::end() {
   look_.reset();
 }
 
-std::unique_ptr<Command> make_conduct() {
+std::unique_ptr<command::Command> make_conduct() {
   return std::make_unique<ConductCommand>();
 }
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

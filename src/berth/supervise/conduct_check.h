@@ -12,7 +12,7 @@
 #include "berth/sys/descriptor.h"
 #include "berth/verdict/ledger.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 
 /// When `run` first looks whether its command uses only the devices of its lease: after BERTH_VERIFY, else
 /// after a minute. nullopt: never. Error: `usage`.
@@ -56,4 +56,4 @@ class ConductCheck {
   std::vector<pid_t> ended_;
 };
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

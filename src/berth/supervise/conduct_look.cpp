@@ -5,12 +5,12 @@
 #include "berth/command/named_lease.h"
 #include "berth/command/open_session.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 
-Result<ConductLook> look_at_conduct(Environment& environment, const std::vector<std::string>& words,
+Result<ConductLook> look_at_conduct(command::Environment& environment, const std::vector<std::string>& words,
                                     source::SourceKind kind) {
-  BERTH_LET(auto named, find_named_lease(words));
-  RequestOptions everything;
+  BERTH_LET(auto named, command::find_named_lease(words));
+  command::RequestOptions everything;
   everything.mask = MaskUse::ignore;
   everything.source = kind;
   BERTH_LET(const auto session, open_session_at(std::move(named.place), environment, everything));
@@ -21,4 +21,4 @@ Result<ConductLook> look_at_conduct(Environment& environment, const std::vector<
   return ConductLook{*lease, short_name(world.ledger, lease->id), std::move(world)};
 }
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

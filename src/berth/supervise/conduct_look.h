@@ -7,7 +7,7 @@
 #include "berth/lease/look.h"
 #include "berth/verdict/ledger.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 
 /// A lease, and the machine at the moment of the look at its job.
 struct ConductLook {
@@ -18,7 +18,7 @@ struct ConductLook {
 
 /// Looks which processes are on the devices, for the lease that the words name (find_named_lease). Error: as
 /// find_named_lease; as Source::read; `failure` if the lease has just ended.
-Result<ConductLook> look_at_conduct(Environment& environment, const std::vector<std::string>& words,
+Result<ConductLook> look_at_conduct(command::Environment& environment, const std::vector<std::string>& words,
                                     source::SourceKind source);
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

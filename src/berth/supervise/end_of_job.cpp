@@ -10,7 +10,7 @@
 #include "berth/sys/clock.h"
 #include "berth/sys/process_identity.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 namespace {
 
 using std::chrono::milliseconds;
@@ -55,10 +55,11 @@ EndOfJob::Moment EndOfJob::next() const {
 
 std::optional<std::int64_t> EndOfJob::go_on(const Processes& job) {
   const TimeStep step = will_kill() ? TimeStep::none : clock_.step();
-  if (step == TimeStep::warn) tell(warning_of(clock_));
+  if (step == TimeStep::warn) command::tell(warning_of(clock_));
   if (step == TimeStep::over) {
-    tell(fmt::format("the time of the lease ({}) is over: the job gets SIGTERM now, and SIGKILL in {}",
-                     time_for_people(clock_.time().count()), duration_for_people(grace_.count())));
+    command::tell(
+        fmt::format("the time of the lease ({}) is over: the job gets SIGTERM now, and SIGKILL in {}",
+                    time_for_people(clock_.time().count()), duration_for_people(grace_.count())));
     hang_up_shell();
     take(TimeWish{grace_}, job);
   } else {
@@ -71,8 +72,8 @@ std::optional<std::int64_t> EndOfJob::go_on(const Processes& job) {
 
 void EndOfJob::yield(const std::string& why, std::chrono::seconds grace, const Processes& job) {
   if (will_kill()) return;
-  tell(fmt::format("{}: the job gets SIGTERM now, and SIGKILL in {}", why,
-                   duration_for_people(grace.count())));
+  command::tell(fmt::format("{}: the job gets SIGTERM now, and SIGKILL in {}", why,
+                            duration_for_people(grace.count())));
   hang_up_shell();
   take(TimeWish{grace}, job);
 }
@@ -126,4 +127,4 @@ EndOfJob::Moment earlier(EndOfJob::Moment a, EndOfJob::Moment b) {
   return std::min(*a, *b);
 }
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

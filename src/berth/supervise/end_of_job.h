@@ -15,7 +15,7 @@
 #include "berth/supervise/model/job_end.h"
 #include "berth/sys/wake_timer.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 
 /// Ends the job of a lease that this process holds, for whatever reason, in the steps of
 /// supervise/model/job_end.h.
@@ -70,4 +70,4 @@ class EndOfJob {
 /// The earlier of two moments, of which there may be none.
 EndOfJob::Moment earlier(EndOfJob::Moment a, EndOfJob::Moment b);
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

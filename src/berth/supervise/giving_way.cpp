@@ -9,7 +9,7 @@
 #include "berth/queue/yielding.h"
 #include "berth/verdict/clauses.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 namespace {
 
 using namespace std::chrono_literals;
@@ -55,7 +55,8 @@ void GivingWay::heed_idleness() {
   if (!change) return;
   bell_ = nullptr;
   if (!change->yields) return;
-  tell(fmt::format("{}: from now on this job ends if another request waits for its GPUs", change->why));
+  command::tell(
+      fmt::format("{}: from now on this job ends if another request waits for its GPUs", change->why));
   listen(change->why);
 }
 
@@ -115,4 +116,4 @@ std::optional<std::string> GivingWay::look() {
                      why_);
 }
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

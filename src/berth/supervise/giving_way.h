@@ -8,7 +8,7 @@
 #include "berth/supervise/idle_watch.h"
 #include "berth/sys/bell.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 
 /// Decides whether a lease that yields is to end for a waiter. The waiter rings; the holder of the lease then
 /// reads the whole queue and decides for itself.
@@ -50,4 +50,4 @@ class GivingWay {
   std::chrono::milliseconds pause_{};
 };
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

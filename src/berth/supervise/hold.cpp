@@ -30,7 +30,7 @@
 #include "berth/sys/system_error.h"
 #include "berth/sys/terminal.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 namespace {
 
 using namespace std::chrono_literals;
@@ -165,7 +165,8 @@ void tell_status(const sys::Descriptor& told, int status) {
 }
 
 // Gives the status, when there is nothing to keep.
-Result<Output> keep(Ends ends, const std::function<Result<Kept>()>& take, const sys::Descriptor& told) {
+Result<command::Output> keep(Ends ends, const std::function<Result<Kept>()>& take,
+                             const sys::Descriptor& told) {
   BERTH_LET(auto kept, take());
   // From the grant on, as the user counts.
   LeaseClock clock(kept.lease);
@@ -173,10 +174,10 @@ Result<Output> keep(Ends ends, const std::function<Result<Kept>()>& take, const 
   if (!ends.clock) return sys::fail_errno("starting the clock of the lease");
   BERTH_LET(auto signals, catch_signals());
   ends.signals = std::move(signals);
-  mention(std::exchange(kept.answer.err, ""));
+  command::mention(std::exchange(kept.answer.err, ""));
   const int status = report(kept.answer);
   // An answer that nobody could read gives nobody a lease.
-  if (status != kept.answer.status) return Output{.status = status};
+  if (status != kept.answer.status) return command::Output{.status = status};
   BERTH_DO(leave_caller());
   tell_status(told, status);
   kept.lease.end_watch();
@@ -201,8 +202,8 @@ Result<Output> keep(Ends ends, const std::function<Result<Kept>()>& take, const 
 
 }  // namespace
 
-Result<Output> leave_keeper(Environment& environment, std::optional<pid_t> process,
-                            const std::function<Result<Kept>()>& take) {
+Result<command::Output> leave_keeper(command::Environment& environment, std::optional<pid_t> process,
+                                     const std::function<Result<Kept>()>& take) {
   Ends ends;
   if (process && !(ends.process = sys::process_exit(*process)))
     return fail(ErrorCode::failure, fmt::format("there is no process {}", *process));
@@ -218,11 +219,11 @@ Result<Output> leave_keeper(Environment& environment, std::optional<pid_t> proce
   // Ours are copies of its pipes, which would keep it alive.
   environment.end_probe();
   unsigned char status = 0;
-  if (::read(heard.get(), &status, 1) == 1) return Output{.status = status};
+  if (::read(heard.get(), &status, 1) == 1) return command::Output{.status = status};
   int ending = 0;
   ::waitpid(child, &ending, 0);
   if (WIFSIGNALED(ending)) sys::end_like({0, WTERMSIG(ending)});
   return fail(ErrorCode::failure, "the process that was to hold the lease has ended");
 }
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

@@ -12,7 +12,7 @@
 #include "berth/jobs/model/notice.h"
 #include "berth/lease/acquire.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 
 /// The name of a keeper's process.
 inline constexpr std::string_view kKeeperName = "berth __keep";
@@ -20,7 +20,7 @@ inline constexpr std::string_view kKeeperName = "berth __keep";
 /// A lease to be kept, and what to answer to the user.
 struct Kept {
   leasing::HeldLease lease;
-  Output answer;
+  command::Output answer;
   std::optional<pid_t> told = {};  ///< the process on whose terminal to say that the time is over
   /// Sends notices about the lease, without waiting for them; empty: nobody wants any.
   std::function<void(NoticeEvent event, const std::string& words)> tell_others = {};
@@ -32,7 +32,7 @@ struct Kept {
 /// not wait for the keeper. The lease ends with `process`, or when its time limit is over; if the keeper is
 /// killed, it ends at once. Gives the exit status of the keeper's answer; the text of the answer has been
 /// written by then. Error: `process` has ended. The probe goes to the keeper. REQUIRES: one thread.
-Result<Output> leave_keeper(Environment& environment, std::optional<pid_t> process,
-                            const std::function<Result<Kept>()>& take);
+Result<command::Output> leave_keeper(command::Environment& environment, std::optional<pid_t> process,
+                                     const std::function<Result<Kept>()>& take);
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

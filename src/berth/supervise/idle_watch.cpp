@@ -5,7 +5,7 @@
 #include "berth/base/units.h"
 #include "berth/verdict/clauses.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 namespace {
 
 IdleSpan::Time since_start() {
@@ -45,4 +45,4 @@ bool IdleWatch::computes() const {
   return !snapshot || may_compute(*snapshot, lease_.ticket().devices);
 }
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

@@ -7,7 +7,7 @@
 #include "berth/lease/session.h"
 #include "berth/supervise/model/idle.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 
 /// Makes a lease yield while nothing computes on its devices, if the site has `idle_leases`. Only the holder
 /// of a lease may do so, and therefore it looks itself.
@@ -39,4 +39,4 @@ class IdleWatch {
   Time next_{};
 };
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

@@ -5,7 +5,7 @@
 #include "berth/base/units.h"
 #include "berth/sys/clock.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 
 using std::chrono::milliseconds;
 
@@ -57,4 +57,4 @@ std::string warning_of(const LeaseClock& clock) {
                      clock.lease_name());
 }
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

@@ -9,7 +9,7 @@
 #include "berth/lease/acquire.h"
 #include "berth/supervise/model/job_time.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 
 /// The time limit of a lease that this process holds. It goes by the boot clock, which goes on while the
 /// machine sleeps, and which nobody can set.
@@ -41,4 +41,4 @@ class LeaseClock {
 /// The warning to the user before a lease ends.
 std::string warning_of(const LeaseClock& clock);
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

@@ -12,7 +12,7 @@
 #include "berth/supervise/until_used.h"
 #include "berth/supervise/wait_report.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 namespace {
 
 constexpr std::int64_t kYieldGraceS = 30;
@@ -24,7 +24,7 @@ Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& option
   if (options.unwatched) return std::nullopt;
   if (options.no_wait) return 0;
   if (options.wait_s) return options.wait_s;
-  const std::string_view set = variable("BERTH_WAIT");
+  const std::string_view set = command::variable("BERTH_WAIT");
   if (set.empty()) return otherwise;
   if (set == "forever") return std::nullopt;
   const auto seconds = seconds_from_text(set);
@@ -32,7 +32,7 @@ Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& option
   return *seconds;
 }
 
-Option time_option(std::string_view name, std::string_view help, Request& request) {
+command::Option time_option(std::string_view name, std::string_view help, Request& request) {
   return {kLeaseGroup, 0, name, "TIME", help, {}, [&request](std::string_view value) -> Result<void> {
             BERTH_LET(const auto seconds, seconds_from_text(value));
             BERTH_DO(check_time(seconds));
@@ -41,7 +41,7 @@ Option time_option(std::string_view name, std::string_view help, Request& reques
           }};
 }
 
-Option yield_option(Request& request) {
+command::Option yield_option(Request& request) {
   return {kLeaseGroup,
           0,
           "yield",
@@ -57,7 +57,7 @@ Option yield_option(Request& request) {
           }};
 }
 
-void add_lease_options(Syntax& syntax, LeaseOptions& options) {
+void add_lease_options(command::Syntax& syntax, LeaseOptions& options) {
   add_request_options(syntax, options.request);
   syntax.options.push_back({kLeaseGroup,
                             0,
@@ -65,7 +65,7 @@ void add_lease_options(Syntax& syntax, LeaseOptions& options) {
                             "",
                             "do not wait: exit with status 75 and the reasons",
                             {},
-                            raise_flag(options.no_wait)});
+                            command::raise_flag(options.no_wait)});
   syntax.options.push_back({kLeaseGroup,
                             0,
                             "wait",
@@ -79,8 +79,13 @@ void add_lease_options(Syntax& syntax, LeaseOptions& options) {
                             }});
   syntax.options.push_back(
       time_option("time", "time limit (2h): at its end the job is ended", options.request.request));
-  syntax.options.push_back(
-      {kLeaseGroup, 0, "note", "TEXT", "shown to others beside the lease", {}, store_text(options.note)});
+  syntax.options.push_back({kLeaseGroup,
+                            0,
+                            "note",
+                            "TEXT",
+                            "shown to others beside the lease",
+                            {},
+                            command::store_text(options.note)});
 }
 
 Result<void> settle(LeaseOptions& options) {
@@ -109,7 +114,7 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
   report.end();
   if (!answer) return std::unexpected(answer.error());
   if (const auto* refusal = std::get_if<leasing::Refusal>(&*answer))
-    return std::unexpected(leasing::in_words(*refusal, Environment::style_of(STDERR_FILENO)));
+    return std::unexpected(leasing::in_words(*refusal, command::Environment::style_of(STDERR_FILENO)));
   auto lease = std::get<leasing::HeldLease>(std::move(*answer));
   keep_locks_until_used(lease);
   return lease;
@@ -121,4 +126,4 @@ JobMask lease_environment(const leasing::Place& place, const leasing::HeldLease&
   return mask;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

@@ -9,14 +9,14 @@
 #include "berth/lease/session.h"
 #include "berth/request/job_mask.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 
 /// Heading of the options about the lease.
 inline constexpr std::string_view kLeaseGroup = "The lease and the command";
 
 /// The options of a command that takes a lease.
 struct LeaseOptions {
-  RequestOptions request;
+  command::RequestOptions request;
   bool no_wait = false;
   std::optional<std::int64_t> wait_s;  ///< nullopt: neither option is given
   std::string note;
@@ -28,13 +28,13 @@ struct LeaseOptions {
 
 /// Adds the options of a request and --no-wait, --wait, --time and --note. They write into `options`, which
 /// must outlive the syntax.
-void add_lease_options(Syntax& syntax, LeaseOptions& options);
+void add_lease_options(command::Syntax& syntax, LeaseOptions& options);
 
 /// An option for the time limit of the lease.
-Option time_option(std::string_view name, std::string_view help, Request& request);
+command::Option time_option(std::string_view name, std::string_view help, Request& request);
 
 /// --yield.
-Option yield_option(Request& request);
+command::Option yield_option(Request& request);
 
 /// Settles what depends on several options, after they are parsed. Error: `usage` for contradictions.
 Result<void> settle(LeaseOptions& options);
@@ -52,4 +52,4 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
 /// The variables of Berth in the environment of a job in this lease.
 JobMask lease_environment(const leasing::Place& place, const leasing::HeldLease& lease, bool uuids);
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

@@ -5,7 +5,7 @@
 #include "berth/base/printable.h"
 #include "berth/sys/file.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 
 std::string in_words(const ReleaseCall& call) {
   return fmt::format("{}{}{}", sys::user_name(call.uid), call.because.empty() ? "" : ": ",
@@ -18,4 +18,4 @@ std::optional<std::string> who_released(const ReleaseCall& call, const std::opti
   return in_words(call);
 }
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

@@ -6,7 +6,7 @@
 #include "berth/sys/job_process.h"
 #include "berth/verdict/ledger.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 
 /// "root: the machine goes down at 18:00"; "root".
 std::string in_words(const ReleaseCall& call);
@@ -15,4 +15,4 @@ std::string in_words(const ReleaseCall& call);
 /// release`. `call`: what the ticket says. `sender`: the process that sent the signal.
 std::optional<std::string> who_released(const ReleaseCall& call, const std::optional<sys::Sender>& sender);
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

@@ -33,7 +33,7 @@
 #include "berth/sys/process_identity.h"
 #include "berth/view/explain.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 namespace {
 
 using namespace std::chrono_literals;
@@ -53,7 +53,8 @@ std::string as_one_line(const std::vector<std::string>& words) {
 
 class Run {
  public:
-  Run(Environment& environment, const RunOptions& options) : environment_(environment), options_(options) {}
+  Run(command::Environment& environment, const RunOptions& options)
+      : environment_(environment), options_(options) {}
 
   Result<int> go() {
     // A queue is a bad place to learn of a misspelt word, or of a limit.
@@ -66,12 +67,12 @@ class Run {
     idle_leftovers_s_ = session.policy().idle_leftovers_s;
     time_grace_ = std::chrono::seconds(session.policy().time_grace_s);
     leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
-                               render::request_in_words(options_.lease.request.request)};
+                               view::request_in_words(options_.lease.request.request)};
     words.asked_at = options_.lease.asked_at;
     for (;;) {
       BERTH_LET(const auto status, run_once(session, words));
       if (!stands_in_line_again()) return status;
-      tell("the job stands in line again, and starts from its beginning (--requeue)");
+      command::tell("the job stands in line again, and starts from its beginning (--requeue)");
     }
   }
 
@@ -98,7 +99,7 @@ class Run {
   bool stands_in_line_again() const { return gave_way_ && options_.requeue; }
 
   sys::JobCommand prepare(const leasing::Place& place, const leasing::HeldLease& lease) const {
-    for (const std::string& note : leasing::notes_on(lease)) tell(note);
+    for (const std::string& note : leasing::notes_on(lease)) command::tell(note);
     sys::JobCommand command;
     command.words = fill_in(lease);
     JobMask mask = lease_environment(place, lease, options_.lease.request.uuids);
@@ -130,14 +131,14 @@ class Run {
     const std::string& name = short_name_;
     if (options_.shell) {
       command.environment.emplace_back("BERTH_PROMPT", fmt::format("(GPU {}) ", labels));
-      tell(fmt::format("this shell has GPU {} until it ends (lease {})", labels, name));
+      command::tell(fmt::format("this shell has GPU {} until it ends (lease {})", labels, name));
     } else if (options_.verbose || (!options_.quiet && ::isatty(STDERR_FILENO) == 1)) {
-      tell(fmt::format("GPU {} (lease {})", labels, name));
+      command::tell(fmt::format("GPU {} (lease {})", labels, name));
     }
   }
 
   int not_started(const sys::NotStarted& failure) const {
-    tell(failure.message + command_hint(options_.command, "run"));
+    command::tell(failure.message + command_hint(options_.command, "run"));
     if (options_.hooks.after_end) options_.hooks.after_end({failure.exit_status, 0});
     if (options_.hooks.at_last) options_.hooks.at_last();
     return failure.exit_status;
@@ -168,7 +169,7 @@ class Run {
         !(ending = job->wait(earlier(earlier(check.next(), next_look()), earlier(end.next(), way.next()))))) {
       heed_call(*job, lease, end, all_of_job);
       give_way(way, lease, end, all_of_job);
-      if (const auto sentence = check.go_on()) tell(*sentence);
+      if (const auto sentence = check.go_on()) command::tell(*sentence);
       go_on(end, all_of_job);
     }
     check.end();
@@ -178,7 +179,8 @@ class Run {
     // It may have been asked and have ended at once.
     heed_call(*job, lease, end, [&] { return left_behind(others); });
     if (wait_for_leftovers(*job, lease, others, end, way)) lease.release();
-    if (released_by_) tell(fmt::format("the lease {} was released by {}", short_name_, *released_by_));
+    if (released_by_)
+      command::tell(fmt::format("the lease {} was released by {}", short_name_, *released_by_));
     if (options_.hooks.at_last) options_.hooks.at_last();
     if (ending->signal != 0 && !stands_in_line_again()) sys::end_like(*ending);
     return ending->exit_status;
@@ -219,7 +221,8 @@ class Run {
     if (!who) return;
     // In a log the line at the end is enough; who sits there may still save something.
     if (::isatty(STDERR_FILENO) == 1)
-      tell(fmt::format("the job is asked to end, and its lease {} to be released, by {}", short_name_, *who));
+      command::tell(
+          fmt::format("the job is asked to end, and its lease {} to be released, by {}", short_name_, *who));
   }
 
   // True: the lease is to end. False: what is left behind goes on holding it. `others`: children of ours that
@@ -251,7 +254,7 @@ class Run {
       // What was about to become a runner of jobs is one by now.
       if (left.empty()) continue;
       if (const auto reason = why_to_end(left, lease, used)) {
-        tell(fmt::format("{}: {}", *reason, leasing::in_words(left)));
+        command::tell(fmt::format("{}: {}", *reason, leasing::in_words(left)));
         return true;
       }
       if (!end.will_kill()) tell_what_is_left(left, how_to_end(left, end), told);
@@ -271,8 +274,9 @@ class Run {
     const std::string kind = advice.substr(0, advice.find(':'));
     if (std::exchange(told, kind) == kind) return;
     ::prctl(PR_SET_NAME, leasing::kLeftBehindName);
-    tell(fmt::format("the command has ended, but processes that it started still hold the lease: {}; {}",
-                     leasing::in_words(left), advice));
+    command::tell(
+        fmt::format("the command has ended, but processes that it started still hold the lease: {}; {}",
+                    leasing::in_words(left), advice));
     if (options_.hooks.left_behind) options_.hooks.left_behind(leasing::in_words(left));
   }
 
@@ -336,7 +340,7 @@ class Run {
     });
   }
 
-  Environment& environment_;
+  command::Environment& environment_;
   const RunOptions& options_;
   std::string short_name_;                        ///< of the lease
   bool gave_way_ = false;                         ///< the job was ended for somebody who waits
@@ -348,13 +352,13 @@ class Run {
 }  // namespace
 
 std::string users_shell() {
-  if (const std::string_view named = variable("SHELL"); !named.empty()) return std::string(named);
+  if (const std::string_view named = command::variable("SHELL"); !named.empty()) return std::string(named);
   const passwd* user = ::getpwuid(::getuid());
   return user != nullptr && *user->pw_shell != '\0' ? user->pw_shell : "/bin/sh";
 }
 
-Result<int> run_leased(Environment& environment, const RunOptions& options) {
+Result<int> run_leased(command::Environment& environment, const RunOptions& options) {
   return Run(environment, options).go();
 }
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

@@ -13,7 +13,7 @@
 #include "berth/supervise/lease_options.h"
 #include "berth/sys/job_process.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 
 /// What other code does at certain moments of a run.
 struct RunHooks {
@@ -61,6 +61,6 @@ std::string users_shell();
 /// Takes a lease, runs the command in it, and gives the exit status that berth is to end with. If a signal
 /// killed the command, this does not return, but kills this process by the same signal. Error: nothing was
 /// run.
-Result<int> run_leased(Environment& environment, const RunOptions& options);
+Result<int> run_leased(command::Environment& environment, const RunOptions& options);
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

@@ -15,7 +15,7 @@
 #include "berth/sys/lock.h"
 #include "berth/sys/system_error.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 namespace {
 
 using namespace std::chrono_literals;
@@ -43,15 +43,16 @@ bool is_settled(const leasing::World& world, TicketId id) {
   });
 }
 
-class UntilUsed : public Command {
+class UntilUsed : public command::Command {
  public:
-  Syntax syntax() override {
-    Syntax syntax;
+  command::Syntax syntax() override {
+    command::Syntax syntax;
     syntax.arguments = "LEASE";
     return syntax;
   }
 
-  Result<Output> run(Environment& environment, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment,
+                              const std::vector<std::string>& words) override {
     const auto lease = words.empty() ? std::nullopt : ticket_id_from_text(words.front());
     if (!lease) return fail(ErrorCode::usage, "__until-used is for Berth itself: it keeps a lock");
     // Whoever started us does not know of us, and may wait for any child.
@@ -66,7 +67,7 @@ class UntilUsed : public Command {
   }
 
  private:
-  static Result<Output> keep(Environment& environment, TicketId lease) {
+  static Result<command::Output> keep(command::Environment& environment, TicketId lease) {
     BERTH_LET(const auto session,
               leasing::Session::open(environment.access(source::SourceKind::kAutomatic), MaskUse::ignore));
     const auto end = std::chrono::steady_clock::now() + leasing::kUntilUsedAtMost;
@@ -77,14 +78,14 @@ class UntilUsed : public Command {
       std::this_thread::sleep_for(pause);
       pause = std::min<std::chrono::milliseconds>(kLongestLockPause, pause * 3 / 2);
     }
-    return Output{};
+    return command::Output{};
   }
 };
 
 }  // namespace
 
 void keep_locks_until_used(const leasing::HeldLease& lease) {
-  const auto program = own_path();
+  const auto program = command::own_path();
   for (const int lock : lease.until_used()) {
     if (!program) return;
     auto child = sys::Child::spawn(
@@ -93,8 +94,8 @@ void keep_locks_until_used(const leasing::HeldLease& lease) {
   }
 }
 
-std::unique_ptr<Command> make_until_used() {
+std::unique_ptr<command::Command> make_until_used() {
   return std::make_unique<UntilUsed>();
 }
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

@@ -10,7 +10,7 @@
 #include "berth/sys/terminal.h"
 #include "berth/view/waiting.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 
 // A job in the background that drew its line would hide what is typed, and so would each of its kind.
 bool may_draw() {
@@ -41,28 +41,28 @@ WaitReport::WaitReport(std::string request_words, bool obeys_mask)
       terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 void WaitReport::show(const Standing& standing, const Snapshot& snapshot) {
-  const render::Style style = Environment::style_of(STDERR_FILENO);
+  const view::Style style = command::Environment::style_of(STDERR_FILENO);
   if (!shown_)
-    shown_ =
-        mention(fmt::format("berth: waiting for {}; Ctrl-C leaves the queue, --no-wait does not enter it\n{}",
-                            request_words_, obeys_mask_ ? mask_in_words(snapshot) : ""));
-  Standing told = render::told(standing, snapshot, style);
+    shown_ = command::mention(
+        fmt::format("berth: waiting for {}; Ctrl-C leaves the queue, --no-wait does not enter it\n{}",
+                    request_words_, obeys_mask_ ? mask_in_words(snapshot) : ""));
+  Standing told = view::told(standing, snapshot, style);
   const std::string line = in_one_line(told);
   if (terminal_) {
     if (!may_draw()) return;
-    mention(fmt::format("{}{}", render::kClearLine, render::cut(line, style.width - 1)));
+    command::mention(fmt::format("{}{}", view::kClearLine, view::cut(line, style.width - 1)));
     return;
   }
-  render::Style timeless = style;
+  view::Style timeless = style;
   timeless.now_s = 0;
-  told = render::told(std::move(told), snapshot, timeless);
+  told = view::told(std::move(told), snapshot, timeless);
   told.waited = {};
-  if (std::string now = in_one_line(told); now != last_ && mention(fmt::format("berth: {}\n", line)))
+  if (std::string now = in_one_line(told); now != last_ && command::mention(fmt::format("berth: {}\n", line)))
     last_ = std::move(now);
 }
 
 void WaitReport::end() {
-  if (shown_ && terminal_ && may_draw()) mention(render::kClearLine);
+  if (shown_ && terminal_ && may_draw()) command::mention(view::kClearLine);
 }
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

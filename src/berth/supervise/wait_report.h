@@ -5,7 +5,7 @@
 #include "berth/device/snapshot.h"
 #include "berth/queue/standing.h"
 
-namespace berth::cli {
+namespace berth::supervise {
 
 /// Whether a live line on the terminal of the error stream disturbs nothing.
 bool may_draw();
@@ -31,4 +31,4 @@ class WaitReport {
   std::string last_;  ///< what was told last, without the time
 };
 
-}  // namespace berth::cli
+}  // namespace berth::supervise

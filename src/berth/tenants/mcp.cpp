@@ -12,7 +12,7 @@
 
 #include "berth/view/json_value.h"
 
-namespace berth::render {
+namespace berth::tenants {
 namespace {
 
 constexpr int kParseError = -32700;
@@ -29,46 +29,46 @@ constexpr std::string_view kServerKey = "io.modelcontextprotocol/serverInfo";
 // The tools are those of this program, for as long as it runs.
 constexpr int kHourMs = 3'600'000;
 
-std::string line_of_json(Json json) {
-  return dumped(std::move(json), Layout::line);
+std::string line_of_json(view::Json json) {
+  return dumped(std::move(json), view::Layout::line);
 }
 
-std::string result_line(const Json& id, Json result) {
+std::string result_line(const view::Json& id, view::Json result) {
   return line_of_json({{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}});
 }
 
-std::string error_line(const Json& id, int code, std::string_view message) {
+std::string error_line(const view::Json& id, int code, std::string_view message) {
   return line_of_json({{"jsonrpc", "2.0"}, {"id", id}, {"error", {{"code", code}, {"message", message}}}});
 }
 
 // "" where it is none.
-std::string text_of(const Json& object, std::string_view key) {
+std::string text_of(const view::Json& object, std::string_view key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   if (!object.is_object() || found == object.end() || !found->is_string()) return "";
   return found->get<std::string>();
 }
 
-const Json& part_of(const Json& object, std::string_view key) {
-  static const Json none = Json::object();
+const view::Json& part_of(const view::Json& object, std::string_view key) {
+  static const view::Json none = view::Json::object();
   if (!object.is_object()) return none;
   const auto found = object.find(key);
   return found == object.end() || !found->is_object() ? none : *found;
 }
 
-bool is_object_or_missing(const Json& object, std::string_view key) {
+bool is_object_or_missing(const view::Json& object, std::string_view key) {
   const auto found = object.find(key);
   return found == object.end() || found->is_null() || found->is_object();
 }
 
-Json server_info(std::string_view version) {
+view::Json server_info(std::string_view version) {
   return {{"name", "berth"}, {"title", "Berth: the GPUs of this machine"}, {"version", version}};
 }
 
-Json capabilities() {
+view::Json capabilities() {
   return {{"tools", {{"listChanged", false}}}};
 }
 
-Json hello(const Json& params, const ServerWords& server) {
+view::Json hello(const view::Json& params, const ServerWords& server) {
   const std::string wanted = text_of(params, "protocolVersion");
   const bool known = std::ranges::find(kVersionsOfHello, wanted) != kVersionsOfHello.end();
   return {{"protocolVersion", known ? wanted : std::string(kVersionsOfHello.front())},
@@ -77,7 +77,7 @@ Json hello(const Json& params, const ServerWords& server) {
           {"instructions", server.instructions}};
 }
 
-Json discovery(const ServerWords& server) {
+view::Json discovery(const ServerWords& server) {
   return {{"resultType", "complete"},
           {"supportedVersions", kVersionsWithoutHello},
           {"capabilities", capabilities()},
@@ -87,9 +87,9 @@ Json discovery(const ServerWords& server) {
           {"_meta", {{kServerKey, server_info(server.version)}}}};
 }
 
-Json schema_of(const Tool& tool) {
-  Json properties = Json::object();
-  Json needed = Json::array();
+view::Json schema_of(const Tool& tool) {
+  view::Json properties = view::Json::object();
+  view::Json needed = view::Json::array();
   for (const ToolArgument& argument : tool.arguments) {
     const std::string_view type = argument.kind == ArgumentKind::number ? "integer"
                                   : argument.kind == ArgumentKind::flag ? "boolean"
@@ -103,8 +103,8 @@ Json schema_of(const Tool& tool) {
           {"additionalProperties", false}};
 }
 
-Json list_of(std::span<const Tool> tools) {
-  Json list = Json::array();
+view::Json list_of(std::span<const Tool> tools) {
+  view::Json list = view::Json::array();
   for (const Tool& tool : tools)
     list.push_back({{"name", tool.name},
                     {"description", tool.about},
@@ -115,7 +115,7 @@ Json list_of(std::span<const Tool> tools) {
 }
 
 // nullopt: it is not of this kind.
-std::optional<std::string> value_of(const Json& value, ArgumentKind kind) {
+std::optional<std::string> value_of(const view::Json& value, ArgumentKind kind) {
   switch (kind) {
     case ArgumentKind::text:
       return value.is_string() ? std::optional(value.get<std::string>()) : std::nullopt;
@@ -134,7 +134,7 @@ std::string_view word_of(ArgumentKind kind) {
 }
 
 // What is wrong with them, for a model that may mend it; "": nothing.
-std::string read_arguments(ToolCall& call, const Tool& tool, const Json& given) {
+std::string read_arguments(ToolCall& call, const Tool& tool, const view::Json& given) {
   for (const auto& [name, value] : given.items()) {
     const auto argument = std::ranges::find(tool.arguments, name, &ToolArgument::name);
     if (argument == tool.arguments.end()) return fmt::format("{} has no argument '{}'", tool.name, name);
@@ -151,7 +151,7 @@ std::string read_arguments(ToolCall& call, const Tool& tool, const Json& given) 
   return "";
 }
 
-ClientMessage read_call(const Json& id, const Json& params, std::span<const Tool> tools) {
+ClientMessage read_call(const view::Json& id, const view::Json& params, std::span<const Tool> tools) {
   const std::string name = text_of(params, "name");
   const auto tool = std::ranges::find(tools, name, &Tool::name);
   if (tool == tools.end())
@@ -165,13 +165,13 @@ ClientMessage read_call(const Json& id, const Json& params, std::span<const Tool
 }
 
 // Those of a client that says no hello name a version each time.
-bool has_known_version(const Json& params) {
+bool has_known_version(const view::Json& params) {
   const std::string version = text_of(part_of(params, "_meta"), kVersionKey);
   return version.empty() || std::ranges::find(kVersionsWithoutHello, version) != kVersionsWithoutHello.end();
 }
 
-std::string unsupported_line(const Json& id) {
-  Json data = {{"supported", Json::array()}};
+std::string unsupported_line(const view::Json& id) {
+  view::Json data = {{"supported", view::Json::array()}};
   for (const std::string_view version : kVersionsOfHello) data["supported"].push_back(version);
   for (const std::string_view version : kVersionsWithoutHello) data["supported"].push_back(version);
   return line_of_json({{"jsonrpc", "2.0"},
@@ -182,12 +182,12 @@ std::string unsupported_line(const Json& id) {
                          {"data", std::move(data)}}}});
 }
 
-ClientMessage read_request(const Json& id, const std::string& method, const Json& params,
+ClientMessage read_request(const view::Json& id, const std::string& method, const view::Json& params,
                            std::span<const Tool> tools, const ServerWords& server) {
   if (!has_known_version(params)) return ClientAnswer{unsupported_line(id)};
   if (method == "initialize") return ClientAnswer{result_line(id, hello(params, server))};
   if (method == "server/discover") return ClientAnswer{result_line(id, discovery(server))};
-  if (method == "ping") return ClientAnswer{result_line(id, Json::object())};
+  if (method == "ping") return ClientAnswer{result_line(id, view::Json::object())};
   if (method == "tools/list") return ClientAnswer{result_line(id, list_of(tools))};
   if (method == "tools/call") return read_call(id, params, tools);
   return ClientAnswer{error_line(id, kNoSuchMethod, fmt::format("there is no method '{}'", method))};
@@ -197,7 +197,7 @@ ClientMessage read_request(const Json& id, const std::string& method, const Json
 
 ClientMessage read_client_line(std::string_view line, std::span<const Tool> tools,
                                const ServerWords& server) {
-  const Json message = Json::parse(line, nullptr, false);
+  const view::Json message = view::Json::parse(line, nullptr, false);
   if (message.is_discarded()) return ClientAnswer{error_line(nullptr, kParseError, "the line is not JSON")};
   if (!message.is_object())
     return ClientAnswer{error_line(nullptr, kInvalidRequest, "a message must be one object")};
@@ -220,15 +220,16 @@ ClientMessage read_client_line(std::string_view line, std::span<const Tool> tool
 }
 
 std::string tool_answer(std::string_view id, const ToolResult& result) {
-  Json answer = {{"resultType", "complete"},
-                 {"content", Json::array({{{"type", "text"}, {"text", result.text}}})},
-                 {"isError", result.failed}};
-  if (!result.document.empty()) answer["structuredContent"] = Json::parse(result.document, nullptr, false);
-  return result_line(Json::parse(id, nullptr, false), std::move(answer));
+  view::Json answer = {{"resultType", "complete"},
+                       {"content", view::Json::array({{{"type", "text"}, {"text", result.text}}})},
+                       {"isError", result.failed}};
+  if (!result.document.empty())
+    answer["structuredContent"] = view::Json::parse(result.document, nullptr, false);
+  return result_line(view::Json::parse(id, nullptr, false), std::move(answer));
 }
 
 std::string too_long_answer() {
   return error_line(nullptr, kInvalidRequest, "a message of more than 1 MiB is not read");
 }
 
-}  // namespace berth::render
+}  // namespace berth::tenants

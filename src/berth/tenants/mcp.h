@@ -8,7 +8,7 @@
 #include <vector>
 
 // Messages of the Model Context Protocol: what a client says, and the answers. Each is one line of JSON.
-namespace berth::render {
+namespace berth::tenants {
 
 enum class ArgumentKind { text, number, flag };
 
@@ -66,4 +66,4 @@ std::string tool_answer(std::string_view id, const ToolResult& result);
 /// The answer to a line that is too long to be read.
 std::string too_long_answer();
 
-}  // namespace berth::render
+}  // namespace berth::tenants

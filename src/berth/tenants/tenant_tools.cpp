@@ -13,18 +13,14 @@
 #include "berth/command/ask_program.h"
 #include "berth/command/named_lease.h"
 #include "berth/jobs/job_runner.h"
-#include "berth/jobs/new_job.h"
+#include "berth/jobs/submission.h"
 #include "berth/jobs/told_jobs.h"
 #include "berth/view/jobs.h"
 
-namespace berth::cli {
+namespace berth::tenants {
 namespace {
 
 using namespace std::chrono_literals;
-using render::ArgumentKind;
-using render::Tool;
-using render::ToolArgument;
-using render::ToolResult;
 
 // Clients give up a call after a minute, as a rule.
 constexpr std::int64_t kUsualWaitS = 50;
@@ -62,8 +58,7 @@ const ToolArgument kWaitArgument{"wait_s", ArgumentKind::number,
                                  "answer after so many seconds at the latest (50); the job goes on"};
 
 // nullptr: not given.
-const std::string* argument_of(const decltype(render::ToolCall::arguments)& arguments,
-                               std::string_view name) {
+const std::string* argument_of(const decltype(ToolCall::arguments)& arguments, std::string_view name) {
   const auto found = arguments.find(name);
   return found == arguments.end() ? nullptr : &found->second;
 }
@@ -85,19 +80,19 @@ std::string marked_as_foreign(const std::string& text) {
 }
 
 // What this program says to people.
-Result<Said> ask_berth(std::vector<std::string> words) {
-  BERTH_LET(auto program, program_path());
-  return ask_program_in_time(std::move(program), std::move(words), kPatience, kLongestTold,
-                             "berth has not answered for 30 s; `berth doctor` may say why");
+Result<command::Said> ask_berth(std::vector<std::string> words) {
+  BERTH_LET(auto program, command::program_path());
+  return command::ask_program_in_time(std::move(program), std::move(words), kPatience, kLongestTold,
+                                      "berth has not answered for 30 s; `berth doctor` may say why");
 }
 
 Result<ToolResult> show_words(std::vector<std::string> words) {
-  BERTH_LET(const Said said, ask_berth(std::move(words)));
+  BERTH_LET(const command::Said said, ask_berth(std::move(words)));
   return ToolResult{.text = marked_as_foreign(cut_short(said.out + said.err)),
                     .failed = said.out.empty() && said.ending != sys::Ending()};
 }
 
-void add_request(const decltype(render::ToolCall::arguments)& arguments, std::vector<std::string>& words) {
+void add_request(const decltype(ToolCall::arguments)& arguments, std::vector<std::string>& words) {
   if (const std::string* gpus = argument_of(arguments, "gpus"))
     words.push_back(fmt::format("--count={}", *gpus));
   for (const std::string_view name : {"memory", "free", "where"}) {
@@ -106,7 +101,7 @@ void add_request(const decltype(render::ToolCall::arguments)& arguments, std::ve
   }
 }
 
-Result<std::size_t> number_in(const decltype(render::ToolCall::arguments)& arguments, std::string_view name,
+Result<std::size_t> number_in(const decltype(ToolCall::arguments)& arguments, std::string_view name,
                               std::size_t least, std::size_t most, std::size_t otherwise) {
   const std::string* text = argument_of(arguments, name);
   if (text == nullptr) return otherwise;
@@ -158,7 +153,7 @@ std::span<const Tool> TenantTools::all() {
 }
 
 Result<TenantTools> TenantTools::move_in(const TenantRules& rules) {
-  BERTH_LET(auto spool, make_spool());
+  BERTH_LET(auto spool, jobs::make_spool());
   BERTH_LET(auto tenant, spool.move_in());
   return TenantTools(rules, std::move(spool), std::move(tenant));
 }
@@ -171,13 +166,13 @@ void TenantTools::move_out() {
   [[maybe_unused]] const auto told = ensure_runner(spool_, {*jobs_.begin(), {}});
 }
 
-std::variant<ToolResult, ParkedCall> TenantTools::call(const render::ToolCall& call) {
+std::variant<ToolResult, ParkedCall> TenantTools::call(const ToolCall& call) {
   auto result = answer(call);
   if (result) return *std::move(result);
   return ToolResult{.text = result.error().message, .failed = true};
 }
 
-Result<std::variant<ToolResult, ParkedCall>> TenantTools::answer(const render::ToolCall& call) {
+Result<std::variant<ToolResult, ParkedCall>> TenantTools::answer(const ToolCall& call) {
   const std::string& tool = call.tool;
   if (tool == "list" || tool == "queue") return show_words({tool});
   if (tool == "why") {
@@ -214,7 +209,7 @@ Result<std::uint64_t> TenantTools::submit(const Arguments& arguments) {
   const std::string* time = argument_of(arguments, "time");
   options.push_back(time != nullptr ? fmt::format("--time={}", *time)
                                     : fmt::format("--time={}s", rules_.time_s));
-  BERTH_LET(Submission submission, submission_of(options));
+  BERTH_LET(jobs::Submission submission, jobs::submission_of(options));
   const Request& request = submission.request.lease.request.request;
   if (request.count > rules_.gpus)
     return fail(ErrorCode::usage,
@@ -241,7 +236,7 @@ Result<std::uint64_t> TenantTools::submit(const Arguments& arguments) {
   return number;
 }
 
-Result<NumberedJob> TenantTools::own_job(const Arguments& arguments) const {
+Result<jobs::NumberedJob> TenantTools::own_job(const Arguments& arguments) const {
   const std::string& word = arguments.find("job")->second;
   BERTH_LET(auto job, job_named(spool_, word));
   if (!job || !jobs_.contains(job->number))
@@ -255,7 +250,7 @@ Result<ToolResult> TenantTools::look_at_jobs() const {
   for (const std::uint64_t number : jobs_) words.push_back(std::to_string(number));
   BERTH_LET(auto result, show_words(words));
   words.emplace_back("--json");
-  BERTH_LET(const Said said, ask_berth(words));
+  BERTH_LET(const command::Said said, ask_berth(words));
   if (said.out.size() <= kLongestTold) result.document = said.out;
   return result;
 }
@@ -267,7 +262,7 @@ Result<ToolResult> TenantTools::log(const Arguments& arguments) const {
   if (tasks.size() > 1)
     return fail(ErrorCode::usage,
                 fmt::format("{} is an array: ask for \"{}\"", job.number, to_text(tasks.front())));
-  BERTH_LET(std::string text, end_of_output(spool_.output_path(tasks.front()), lines, kLongestTold));
+  BERTH_LET(std::string text, jobs::end_of_output(spool_.output_path(tasks.front()), lines, kLongestTold));
   return ToolResult{.text = text.empty() ? "it has printed nothing yet\n" : std::move(text)};
 }
 
@@ -278,7 +273,7 @@ Result<ToolResult> TenantTools::cancel(const Arguments& arguments) const {
 }
 
 Result<ToolResult> TenantTools::release(const Arguments& arguments) const {
-  BERTH_LET(const auto lease, find_named_lease({arguments.find("lease")->second}));
+  BERTH_LET(const auto lease, command::find_named_lease({arguments.find("lease")->second}));
   for (const std::uint64_t number : jobs_) {
     BERTH_LET(const auto job, spool_.job(number));
     if (!job) continue;
@@ -318,7 +313,7 @@ Result<ToolResult> TenantTools::told(std::uint64_t number) const {
   BERTH_LET(const auto standings, spool_.standings(number, *job));
   const TaskStanding all = standing_of_all(standings);
   ToolResult result;
-  result.text = fmt::format("job {} is {}", number, render::standing_word(all));
+  result.text = fmt::format("job {} is {}", number, view::standing_word(all));
   if (all.phase == TaskPhase::ended)
     result.text += all.signal ? fmt::format(" (signal {})", *all.signal)
                               : fmt::format(" (exit status {})", exit_status_of(all));
@@ -326,15 +321,16 @@ Result<ToolResult> TenantTools::told(std::uint64_t number) const {
   result.text += "\n";
   result.failed = is_over(all) && exit_status_of(all) != 0;
   if (is_over(all) && standings.size() == 1) {
-    BERTH_LET(const std::string output,
-              end_of_output(spool_.output_path(tasks_of(number, *job).front()), kUsualLines, kLongestTold));
+    BERTH_LET(
+        const std::string output,
+        jobs::end_of_output(spool_.output_path(tasks_of(number, *job).front()), kUsualLines, kLongestTold));
     result.text += output;
   } else if (!is_over(all)) {
     result.text += "`wait` waits for its end, `log` shows what it prints, `queue` who is before it\n";
   }
-  BERTH_LET(const Said said, ask_berth({"jobs", "--json", std::to_string(number)}));
+  BERTH_LET(const command::Said said, ask_berth({"jobs", "--json", std::to_string(number)}));
   if (said.out.size() <= kLongestTold) result.document = said.out;
   return result;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::tenants

@@ -11,7 +11,7 @@
 #include "berth/jobs/named_job.h"
 #include "berth/tenants/mcp.h"
 
-namespace berth::cli {
+namespace berth::tenants {
 
 /// The limits of a tenant.
 struct TenantRules {
@@ -32,34 +32,34 @@ struct ParkedCall {
 /// The tools of one tenant: all that it can see and do. It sees its own jobs, and no other jobs of its user.
 class TenantTools {
  public:
-  static std::span<const render::Tool> all();
+  static std::span<const Tool> all();
   static Result<TenantTools> move_in(const TenantRules& rules);
 
-  std::variant<render::ToolResult, ParkedCall> call(const render::ToolCall& call);
+  std::variant<ToolResult, ParkedCall> call(const ToolCall& call);
   /// The answer to a parked call. nullopt: it is not due yet.
-  std::optional<render::ToolResult> due(const ParkedCall& call) const;
+  std::optional<ToolResult> due(const ParkedCall& call) const;
   void give_up(const ParkedCall& call) const;
   /// Makes sure that the jobs that it leaves end. They end also without this call.
   void move_out();
 
  private:
-  using Arguments = decltype(render::ToolCall::arguments);
+  using Arguments = decltype(ToolCall::arguments);
 
-  TenantTools(const TenantRules& rules, store::JobSpool spool, store::Tenant tenant)
+  TenantTools(const TenantRules& rules, jobs::JobSpool spool, jobs::Tenant tenant)
       : rules_(rules), spool_(std::move(spool)), tenant_(std::move(tenant)) {}
   Result<std::uint64_t> submit(const Arguments& arguments);
-  Result<NumberedJob> own_job(const Arguments& arguments) const;
-  Result<render::ToolResult> look_at_jobs() const;
-  Result<render::ToolResult> log(const Arguments& arguments) const;
-  Result<render::ToolResult> cancel(const Arguments& arguments) const;
-  Result<render::ToolResult> release(const Arguments& arguments) const;
-  Result<std::variant<render::ToolResult, ParkedCall>> answer(const render::ToolCall& call);
-  Result<render::ToolResult> told(std::uint64_t number) const;
+  Result<jobs::NumberedJob> own_job(const Arguments& arguments) const;
+  Result<ToolResult> look_at_jobs() const;
+  Result<ToolResult> log(const Arguments& arguments) const;
+  Result<ToolResult> cancel(const Arguments& arguments) const;
+  Result<ToolResult> release(const Arguments& arguments) const;
+  Result<std::variant<ToolResult, ParkedCall>> answer(const ToolCall& call);
+  Result<ToolResult> told(std::uint64_t number) const;
 
   TenantRules rules_;
-  store::JobSpool spool_;
-  store::Tenant tenant_;
+  jobs::JobSpool spool_;
+  jobs::Tenant tenant_;
   std::set<std::uint64_t> jobs_;
 };
 
-}  // namespace berth::cli
+}  // namespace berth::tenants

@@ -7,7 +7,7 @@
 #include "berth/base/units.h"
 #include "berth/view/explain.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 template <class Which>
@@ -107,4 +107,4 @@ std::string conduct_text(const JobConduct& job, const Style& style) {
   return text;
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -7,7 +7,7 @@
 #include "berth/supervise/model/conduct.h"
 #include "berth/view/text.h"
 
-namespace berth::render {
+namespace berth::view {
 
 /// Whether a job uses only the devices of its lease, as far as one look could tell.
 struct JobConduct {
@@ -28,4 +28,4 @@ std::string leased_in_words(const JobConduct& job);
 /// processes are there, with how much memory.
 std::string conduct_text(const JobConduct& job, const Style& style);
 
-}  // namespace berth::render
+}  // namespace berth::view

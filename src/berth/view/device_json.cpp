@@ -10,7 +10,7 @@
 #include "berth/view/explain.h"
 #include "berth/view/version_text.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 /// One value of a device, as its kind is written.
@@ -194,4 +194,4 @@ Json leases_of(const Ledger& ledger, std::int64_t booted_at_s) {
   return list;
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

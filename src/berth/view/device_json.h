@@ -10,7 +10,7 @@
 #include "berth/view/json_value.h"
 
 // Parts that several documents have; only for this layer.
-namespace berth::render {
+namespace berth::view {
 
 /// In the core, "" means that a text is not known, and 0 that a time is not known.
 Json text_or_null(std::string_view text);
@@ -30,4 +30,4 @@ Json unlisted_json(const std::vector<Unlisted>& unlisted,
 
 Json leases_of(const Ledger& ledger, std::int64_t booted_at_s);
 
-}  // namespace berth::render
+}  // namespace berth::view

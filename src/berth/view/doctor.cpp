@@ -7,7 +7,7 @@
 
 #include "berth/view/explain.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 constexpr std::size_t kIndent = 6;
@@ -52,4 +52,4 @@ std::string doctor_report(const std::vector<Finding>& findings, std::string_view
   return text;
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

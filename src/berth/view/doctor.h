@@ -6,7 +6,7 @@
 
 #include "berth/view/text.h"
 
-namespace berth::render {
+namespace berth::view {
 
 enum class Level { pass, warn, fail };
 std::string_view to_text(Level level);  ///< "pass"
@@ -23,4 +23,4 @@ struct Finding {
 /// its verb: "leases or readings are".
 std::string doctor_report(const std::vector<Finding>& findings, std::string_view what_is, const Style& style);
 
-}  // namespace berth::render
+}  // namespace berth::view

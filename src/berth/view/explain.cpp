@@ -12,7 +12,7 @@
 #include "berth/verdict/device_memory.h"
 #include "berth/view/waiting.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 std::string_view base_name(std::string_view path) {
@@ -436,4 +436,4 @@ std::string refusal(const Why& why, const Style& style) {
          looser_lines(why, style);
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -10,7 +10,7 @@
 #include "berth/verdict/verdict.h"
 #include "berth/view/text.h"
 
-namespace berth::render {
+namespace berth::view {
 
 /// The part of a command line that people recognise: "train.py" for "/usr/bin/python3 -u /home/a/train.py
 /// --epochs 3".
@@ -73,4 +73,4 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
 /// has colours is laid out already, and stays.
 std::string folded(std::string_view lines, const Style& style);
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -14,7 +14,7 @@
 #include "berth/view/json_reader.h"
 #include "berth/view/version_text.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 constexpr std::size_t kMostLevels = 24;  // ours have ten
@@ -385,4 +385,4 @@ Result<std::string> rewritten(std::string_view document, std::string_view kind, 
   return dumped(std::move(parsed), layout);
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -9,7 +9,7 @@
 #include "berth/lab_queue/model/host.h"
 #include "berth/view/json.h"
 
-namespace berth::render {
+namespace berth::view {
 
 /// One host of a `berth-hosts` document, as another machine reports it.
 struct ToldHost {
@@ -45,4 +45,4 @@ Result<HostReport> read_report(std::string_view listing, std::string_view queue)
 /// Any document of this kind, of which only the kind is checked. Bytes that are no UTF-8 are replaced.
 Result<std::string> rewritten(std::string_view document, std::string_view kind, Layout layout);
 
-}  // namespace berth::render
+}  // namespace berth::view

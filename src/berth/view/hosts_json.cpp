@@ -4,7 +4,7 @@
 
 #include "berth/view/json_value.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 Json totals_json(const Totals& totals) {
@@ -147,4 +147,4 @@ std::string match_json(const std::vector<PlacedDevice>& devices) {
   return dumped(std::move(json), Layout::line);
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

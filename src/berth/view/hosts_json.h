@@ -10,7 +10,7 @@
 #include "berth/lab_queue/model/host.h"
 #include "berth/lab_queue/model/lab_line.h"
 
-namespace berth::render {
+namespace berth::view {
 
 /// The head of a document about several hosts.
 struct HostsHead {
@@ -56,4 +56,4 @@ struct HubHealth {
 };
 std::string hub_health_json(const HubHealth& health, const Hosts& hosts);
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -9,7 +9,7 @@
 #include "berth/view/explain.h"
 #include "berth/view/table.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 std::string short_model(std::string_view name) {
@@ -133,4 +133,4 @@ std::string hosts_table(const Hosts& hosts, const Style& style) {
          user_lines(totals, style);
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -6,7 +6,7 @@
 
 #include "berth/view/metric_writer.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 double gauge_of(std::size_t count) {
@@ -54,4 +54,4 @@ std::string hub_metrics(const Hosts& hosts, const PollCounts& polls) {
   return writer.take();
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -13,7 +13,7 @@
 #include "berth/view/json_value.h"
 #include "berth/view/table.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 Tone tone_of_task(const TaskStanding& standing) {
@@ -394,4 +394,4 @@ Result<std::vector<ToldTask>> jobs_from_json(std::string_view text, const std::s
   return tasks;
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

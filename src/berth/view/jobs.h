@@ -10,7 +10,7 @@
 #include "berth/view/table.h"
 #include "berth/view/text.h"
 
-namespace berth::render {
+namespace berth::view {
 
 /// A task as users see it, or a whole array in one.
 struct ToldTask {
@@ -70,4 +70,4 @@ std::string left_in_words(TaskId id, std::string_view processes);
 /// The state of a task in a word or two: "waiting", "in line", "running", "failed" …
 std::string_view standing_word(const TaskStanding& standing);
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -10,7 +10,7 @@
 #include "berth/view/json_value.h"
 #include "berth/view/version_text.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 Json taken_at(const Snapshot& snapshot) {
@@ -230,4 +230,4 @@ std::string version_json(std::string_view version) {
   return dumped(std::move(json), Layout::lines);
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

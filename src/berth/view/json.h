@@ -18,7 +18,7 @@
 #include "berth/view/explain.h"
 #include "berth/view/listing.h"
 
-namespace berth::render {
+namespace berth::view {
 
 /// Every document is an object that begins with "kind" and "version"; docs/schema has a schema for each kind.
 /// A key is never missing: an unknown value is null. Texts are as `printable_lines` gives them.
@@ -90,4 +90,4 @@ std::string doctor_json(const std::vector<Finding>& findings);
 
 std::string version_json(std::string_view version);
 
-}  // namespace berth::render
+}  // namespace berth::view

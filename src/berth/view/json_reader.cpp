@@ -6,7 +6,7 @@
 
 #include "berth/base/record_fields.h"
 
-namespace berth::render {
+namespace berth::view {
 void JsonReader::mark(std::string_view key, std::string_view what) const {
   if (!has_fault()) *fault_ = fmt::format("{}{}{} {}", place_, key.empty() ? "" : ".", key, what);
 }
@@ -124,4 +124,4 @@ DocumentShape shape_of(std::string_view document) {
   return shape;
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -12,7 +12,7 @@
 #include "berth/base/record_fields.h"
 #include "berth/view/json_value.h"
 
-namespace berth::render {
+namespace berth::view {
 
 /// Reads documents of another machine. They may be anything, and may be of an older or a newer Berth. A
 /// missing key reads as null: not known. A value that is not valid is a fault. The first fault is kept, and
@@ -146,4 +146,4 @@ struct DocumentShape {
 };
 DocumentShape shape_of(std::string_view document);
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -9,7 +9,7 @@
 #include "berth/view/json.h"
 
 // Shared by the sources of this layer that write JSON. No other code sees the JSON library.
-namespace berth::render {
+namespace berth::view {
 
 using Json = nlohmann::ordered_json;
 
@@ -33,4 +33,4 @@ inline std::string dumped(Json json, Layout layout) {
   return json.dump(layout == Layout::lines ? 2 : -1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -13,7 +13,7 @@
 #include "berth/view/explain.h"
 #include "berth/view/table.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 double gib(std::uint64_t bytes) {
@@ -335,4 +335,4 @@ std::string listing_table(const Listing& listing, const Style& style) {
          device_table(listing, style) + lease_tables(listing, style) + process_table(listing, style);
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

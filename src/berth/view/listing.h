@@ -13,7 +13,7 @@
 #include "berth/view/table.h"
 #include "berth/view/text.h"
 
-namespace berth::render {
+namespace berth::view {
 
 /// The contents of a listing: the devices, who has them, and the verdicts on a request for one whole device.
 struct Listing {
@@ -54,4 +54,4 @@ std::string summary_of(const Listing& listing);
 /// A line for each device, for each lease and for each process. At most style.width columns.
 std::string listing_table(const Listing& listing, const Style& style);
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -4,7 +4,7 @@
 
 #include "berth/view/text.h"
 
-namespace berth::render {
+namespace berth::view {
 
 void MetricWriter::metric(std::string_view name, std::string_view type, std::string_view help) {
   name_ = name;
@@ -33,4 +33,4 @@ void MetricWriter::add_escaped(std::string_view text) {
   }
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

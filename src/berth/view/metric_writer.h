@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace berth::render {
+namespace berth::view {
 
 using MetricLabels = std::vector<std::pair<std::string_view, std::string>>;
 
@@ -29,4 +29,4 @@ class MetricWriter {
   std::string_view name_;
 };
 
-}  // namespace berth::render
+}  // namespace berth::view

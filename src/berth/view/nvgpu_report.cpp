@@ -10,7 +10,7 @@
 
 #include "berth/view/json_value.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 /// "just now", "46 seconds ago", "an hour ago", "7 days ago".
@@ -96,4 +96,4 @@ std::string nvgpu_report(std::string_view hostname, const Facts& facts, const Le
   return dumped(std::move(json), Layout::line);
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

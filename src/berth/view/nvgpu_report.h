@@ -6,7 +6,7 @@
 
 #include "berth/verdict/verdict.h"
 
-namespace berth::render {
+namespace berth::view {
 
 /// What nvgpu's agent answers for its machine, with the same keys, as JSON. An unknown value is null. A
 /// leased device is not available. If no process is seen on it, its lease's owner counts as its user.
@@ -16,4 +16,4 @@ std::string nvgpu_report(std::string_view hostname, const Facts& facts, const Le
 /// What nvgpu's master lists for a machine that does not answer.
 std::string nvgpu_error(std::string_view message);
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -7,7 +7,7 @@
 #include "berth/view/device_json.h"
 #include "berth/view/explain.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 std::string_view standing_of(const RankedHost& host, std::size_t place, std::size_t lines) {
@@ -72,4 +72,4 @@ std::string why_of_hosts_json(const Request& request, const std::vector<RankedHo
   return dumped(std::move(json), Layout::lines);
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -7,7 +7,7 @@
 #include "berth/hosts/model/offer.h"
 #include "berth/view/text.h"
 
-namespace berth::render {
+namespace berth::view {
 
 /// Every host with its reason, the best first. `lines`: in how many queues the request would wait at once.
 std::string why_of_hosts(const std::vector<RankedHost>& ranked, const std::vector<HostAnswer>& answers,
@@ -17,4 +17,4 @@ std::string why_of_hosts(const std::vector<RankedHost>& ranked, const std::vecto
 std::string why_of_hosts_json(const Request& request, const std::vector<RankedHost>& ranked,
                               const std::vector<HostAnswer>& answers, std::size_t lines);
 
-}  // namespace berth::render
+}  // namespace berth::view

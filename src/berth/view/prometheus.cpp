@@ -18,7 +18,7 @@
 #include "berth/verdict/device_memory.h"
 #include "berth/view/metric_writer.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 template <class T>
@@ -256,4 +256,4 @@ std::string prometheus_text(const Metrics& metrics) {
   return writer.take();
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -10,7 +10,7 @@
 #include "berth/view/json.h"
 #include "berth/view/listing.h"
 
-namespace berth::render {
+namespace berth::view {
 
 /// The values of the counters since the agent began.
 struct LeaseCounts {
@@ -35,4 +35,4 @@ struct Metrics {
 };
 std::string prometheus_text(const Metrics& metrics);
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -10,7 +10,7 @@
 #include "berth/view/listing.h"
 #include "berth/view/table.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 Cell text_cell(std::string_view text) {
@@ -97,7 +97,7 @@ std::string hosts_queue_table(const Hosts& hosts, const LabOrder& order, const S
       hosts, [](const auto& host) { return host->report && any_start_is_known(host->report->waiters); });
   const bool lab = !order.standing.empty();
   std::vector<Row> rows;
-  for (const LabWaiter& each : lab_queue(hosts, order))
+  for (const LabWaiter& each : merged_queue(hosts, order))
     rows.push_back(lab_waiter_row(each, foresees, lab, style));
   std::string below;
   const auto add = [&](const std::string& text) { below += wrapped(text, style.width, 2) + "\n"; };
@@ -111,4 +111,4 @@ std::string hosts_queue_table(const Hosts& hosts, const LabOrder& order, const S
   return below.empty() ? waiting : waiting + "\n" + below;
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -9,7 +9,7 @@
 #include "berth/view/table.h"
 #include "berth/view/text.h"
 
-namespace berth::render {
+namespace berth::view {
 
 /// The table of a queue, and a row of it. `foresees`: any_start_is_known().
 std::vector<Column> waiter_columns(bool foresees);
@@ -30,4 +30,4 @@ Row lab_waiter_row(const LabWaiter& waiter, bool foresees, bool lab, const Style
 /// them yet, and why a host has told nothing.
 std::string hosts_queue_table(const Hosts& hosts, const LabOrder& order, const Style& style);
 
-}  // namespace berth::render
+}  // namespace berth::view

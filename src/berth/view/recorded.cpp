@@ -9,7 +9,7 @@
 #include "berth/view/json_reader.h"
 #include "berth/view/json_value.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 Json wish_json(const RecordedWish& wish) {
@@ -82,4 +82,4 @@ Result<RecordedLeases> recorded_leases_from_json(std::string_view text) {
   return recorded;
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -7,7 +7,7 @@
 #include "berth/history/model/recorded.h"
 #include "berth/view/json.h"
 
-namespace berth::render {
+namespace berth::view {
 
 /// docs/schema/past-leases.json.
 std::string recorded_leases_json(const RecordedLeases& recorded, Layout layout);
@@ -15,4 +15,4 @@ std::string recorded_leases_json(const RecordedLeases& recorded, Layout layout);
 /// valid.
 Result<RecordedLeases> recorded_leases_from_json(std::string_view text);
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -10,7 +10,7 @@
 #include "berth/view/json_value.h"
 #include "berth/view/table.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 constexpr std::size_t kMostUsersShown = 20;
@@ -313,4 +313,4 @@ std::string placed_json(const Placed& answer, Layout layout) {
   return dumped(json, layout);
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -9,7 +9,7 @@
 #include "berth/view/json.h"
 #include "berth/view/text.h"
 
-namespace berth::render {
+namespace berth::view {
 
 /// A workload under the present rules and, if other rules are to be compared, under those.
 struct WhatIf {
@@ -42,4 +42,4 @@ std::string placed_table(const Placed& answer, const Style& style);
 
 std::string placed_json(const Placed& answer, Layout layout);
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -2,7 +2,7 @@
 
 #include "berth/view/metric_writer.h"
 
-namespace berth::render {
+namespace berth::view {
 
 std::string server_metrics(const ServerCounts& counts) {
   MetricWriter writer;
@@ -21,4 +21,4 @@ std::string server_metrics(const ServerCounts& counts) {
   return writer.take();
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

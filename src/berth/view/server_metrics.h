@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-namespace berth::render {
+namespace berth::view {
 
 /// The counters of a server since it began.
 struct ServerCounts {
@@ -25,4 +25,4 @@ struct PollCounts {
   double seconds = 0;        ///< the time that all of them took
 };
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 constexpr std::size_t kGap = 2;
@@ -119,4 +119,4 @@ std::string table(std::vector<Column> columns, std::vector<Row> rows, const Styl
   return text;
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

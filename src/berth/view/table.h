@@ -6,7 +6,7 @@
 
 #include "berth/view/text.h"
 
-namespace berth::render {
+namespace berth::view {
 
 enum class Align { left, right };
 
@@ -35,4 +35,4 @@ std::vector<Row> table_lines(std::vector<Column> columns, std::vector<Row> rows,
 /// The same as text.
 std::string table(std::vector<Column> columns, std::vector<Row> rows, const Style& style);
 
-}  // namespace berth::render
+}  // namespace berth::view

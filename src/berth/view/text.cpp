@@ -9,7 +9,7 @@
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 struct Range {
@@ -135,4 +135,4 @@ std::string for_terminal(std::string_view text) {
   return printable(text, kOwn);
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

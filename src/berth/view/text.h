@@ -7,7 +7,7 @@
 
 #include "berth/base/printable.h"
 
-namespace berth::render {
+namespace berth::view {
 
 /// So wide that nothing is cut or wrapped, for output that does not go to a terminal.
 inline constexpr unsigned kUnlimited = 100'000;
@@ -57,4 +57,4 @@ inline constexpr std::string_view kClearLine = "\r\x1b[K";
 /// tabs, the colours of `toned` and kClearLine.
 std::string for_terminal(std::string_view text);
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -13,7 +13,7 @@
 #include "berth/view/listing.h"
 #include "berth/view/queue.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 constexpr std::size_t kMostLoads = 60;
@@ -220,7 +220,7 @@ class Gathering {
   }
 
   void add_waiters(bool foresees) {
-    for (const LabWaiter& each : lab_queue(sight_.hosts, sight_.order)) {
+    for (const LabWaiter& each : merged_queue(sight_.hosts, sight_.order)) {
       const Ledger& ledger = each.at->report->ledger;
       Standing shown = *each.nearest;
       shown.reason = printable(shown.reason);
@@ -545,4 +545,4 @@ TopScreen top_screen(const TopSight& sight, const TopView& view, const ScreenSiz
   return screen;
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

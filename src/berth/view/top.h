@@ -18,7 +18,7 @@
 
 // `berth top` without its terminal. The screen is a function of what was seen, of where the reader is in it,
 // and of the size of the screen. A key turns one place of the reader into another.
-namespace berth::render {
+namespace berth::view {
 
 /// The last loads of a device in percent, the newest last, by host and UUID.
 using LoadHistory = std::map<std::pair<std::string, std::string>, std::vector<unsigned>>;
@@ -113,4 +113,4 @@ struct TopDeed {
 /// The view after a key. `screen`: what the reader saw when the key was pressed.
 TopDeed press(TopView& view, const Key& key, const TopScreen& screen, const TopSight& sight);
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -6,7 +6,7 @@
 #include "berth/view/explain.h"
 #include "berth/view/top.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 constexpr std::size_t kLongestFilter = 200;
@@ -274,4 +274,4 @@ TopDeed press(TopView& view, const Key& key, const TopScreen& screen, const TopS
   return {};
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -13,7 +13,7 @@
 #include "berth/view/json_value.h"
 #include "berth/view/table.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 /// Of a row of a history.
@@ -277,4 +277,4 @@ Result<DeviceHistory> device_history_from_json(std::string_view text) {
   return history;
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -8,7 +8,7 @@
 #include "berth/view/json.h"
 #include "berth/view/text.h"
 
-namespace berth::render {
+namespace berth::view {
 
 /// Said in place of a time that nobody has counted.
 inline constexpr std::string_view kNoHostTells =
@@ -28,4 +28,4 @@ std::string device_history_json(const DeviceHistory& history, Layout layout);
 /// valid.
 Result<DeviceHistory> device_history_from_json(std::string_view text);
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-namespace berth::render {
+namespace berth::view {
 
 std::string version_text(int version, VersionForm form) {
   return fmt::format("{}.{}", version / form.major, version % form.major / form.minor);
@@ -21,4 +21,4 @@ std::optional<int> version_from_text(std::string_view text, VersionForm form) {
   return first * form.major + second * form.minor;
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace berth::render {
+namespace berth::view {
 
 /// How a version like "12.4" becomes one number.
 struct VersionForm {
@@ -18,4 +18,4 @@ std::string version_text(int version, VersionForm form);
 /// nullopt: it is no such version.
 std::optional<int> version_from_text(std::string_view text, VersionForm form);
 
-}  // namespace berth::render
+}  // namespace berth::view

@@ -8,7 +8,7 @@
 #include "berth/base/units.h"
 #include "berth/view/explain.h"
 
-namespace berth::render {
+namespace berth::view {
 namespace {
 
 /// Never going to be given to this request, so that nobody waits for it.
@@ -85,4 +85,4 @@ Standing told(Standing standing, const Snapshot& snapshot, const Style& style) {
   return standing;
 }
 
-}  // namespace berth::render
+}  // namespace berth::view

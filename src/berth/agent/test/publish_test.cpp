@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::serve::publish_test {
+namespace berth::agent::publish_test {
 namespace {
 
 Ticket granted(std::uint64_t id, std::int64_t waited_s) {
@@ -29,7 +29,7 @@ TEST_CASE("a lease counts once when it comes and once when it goes") {
   CHECK(counter.counts().granted == 2);
   CHECK(counter.counts().waited_s == 105);
   CHECK(counter.counts().waited_at_most ==
-        decltype(render::LeaseCounts::waited_at_most){0, 0, 1, 1, 2, 2, 2, 2, 2});
+        decltype(view::LeaseCounts::waited_at_most){0, 0, 1, 1, 2, 2, 2, 2, 2});
   CHECK(counter.counts().ended == 0);
   counter.see(ledger_of({granted(3, 100)}));
   CHECK(counter.counts().ended == 2);
@@ -44,7 +44,7 @@ TEST_CASE("a wall clock that went back makes no negative wait") {
 
 TEST_CASE("where the machine cannot be looked at, every path says why") {
   const Error error{ErrorCode::no_driver, "no driver here"};
-  const Published published = publish(std::unexpected(error), {}, 7);
+  const http::Published published = publish(std::unexpected(error), {}, 7);
   CHECK(published.number == 7);
   for (const char* path : {"/api/v1/snapshot", "/api/v1/queue", "/api/v1/leases", "/gpu_status"}) {
     CHECK(published.pages.at(path).status == 503);
@@ -53,17 +53,17 @@ TEST_CASE("where the machine cannot be looked at, every path says why") {
   CHECK(published.pages.at("/readyz").status == 503);
   CHECK(published.pages.at("/healthz").status == 200);
   CHECK(published.pages.at("/metrics").text->find("\nberth_up 0\n") != std::string::npos);
-  const Frame& frame = published.streams.at("/api/v1/events").at(0);
+  const http::Frame& frame = published.streams.at("/api/v1/events").at(0);
   CHECK(frame.number == 7);
   CHECK(joined(frame.parts).starts_with("event: failure\nid: 7\n"));
   CHECK(joined(frame.parts).ends_with("\n\n"));
 }
 
 TEST_CASE("a machine without a GPU has the same paths as any") {
-  const Published published = publish(leasing::World(), {}, 1);
+  const http::Published published = publish(leasing::World(), {}, 1);
   for (const auto& [path, page] : published.pages) CHECK_MESSAGE(page.status == 200, path);
   CHECK(published.pages.size() == publish(fail(ErrorCode::failure, ""), {}, 1).pages.size());
 }
 
 }  // namespace
-}  // namespace berth::serve::publish_test
+}  // namespace berth::agent::publish_test

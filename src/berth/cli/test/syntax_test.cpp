@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "berth/cli/commands.h"
 #include "berth/cli/program.h"
 #include "berth/cli/simulation.h"
-#include "berth/command/command.h"
 
 namespace berth::cli::syntax_test {
 namespace {
@@ -24,14 +24,14 @@ struct Probe {
   std::string text;
   std::string optional = "unset";
   bool flag = false;
-  Syntax syntax;
+  command::Syntax syntax;
   Probe() {
-    syntax.options = {{"", 't', "text", "TEXT", "", {}, store_text(text)},
-                      {"", 0, "form", "FORM", "", {"index", "uuid"}, store_text(text)},
-                      {"", 'w', "watch", "[SECS]", "", {}, store_text(optional)},
-                      {"", 0, "flag", "", "", {}, raise_flag(flag)}};
+    syntax.options = {{"", 't', "text", "TEXT", "", {}, command::store_text(text)},
+                      {"", 0, "form", "FORM", "", {"index", "uuid"}, command::store_text(text)},
+                      {"", 'w', "watch", "[SECS]", "", {}, command::store_text(optional)},
+                      {"", 0, "flag", "", "", {}, command::raise_flag(flag)}};
   }
-  Result<Parsed> read(std::vector<std::string> texts) {
+  Result<command::Parsed> read(std::vector<std::string> texts) {
     Words words(std::move(texts));
     return parse(syntax, "berth x", words.pointers);
   }
@@ -100,9 +100,9 @@ TEST_CASE("help shows every option of every command within 80 columns") {
   std::optional<std::string> sim;
   for (const Row& row : rows()) {
     const auto command = row.make();
-    const Syntax syntax = full_syntax(row, *command, sim);
+    const command::Syntax syntax = full_syntax(row, *command, sim);
     const std::string text = help_text(syntax, full_name(row), row.summary);
-    for (const Option& each : syntax.options)
+    for (const command::Option& each : syntax.options)
       CHECK(text.find("--" + std::string(each.name)) != std::string::npos);
     for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
       CHECK_MESSAGE(text.find('\n', at) - at <= 80, text.substr(at, text.find('\n', at) - at));
@@ -116,10 +116,11 @@ TEST_CASE("no two commands and no two options of a command have the same name") 
     CHECK(find_row(row.name) == &row);
     if (!row.alias.empty()) CHECK(find_row(row.alias) == &row);
     const auto command = row.make();
-    const Syntax syntax = full_syntax(row, *command, sim);
-    for (const Option& each : syntax.options) {
-      CHECK(std::ranges::count(syntax.options, each.name, &Option::name) == 1);
-      CHECK((each.letter == 0 || std::ranges::count(syntax.options, each.letter, &Option::letter) == 1));
+    const command::Syntax syntax = full_syntax(row, *command, sim);
+    for (const command::Option& each : syntax.options) {
+      CHECK(std::ranges::count(syntax.options, each.name, &command::Option::name) == 1);
+      CHECK((each.letter == 0 ||
+             std::ranges::count(syntax.options, each.letter, &command::Option::letter) == 1));
       CHECK(each.name != "help");
     }
   }

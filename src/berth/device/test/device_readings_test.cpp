@@ -14,7 +14,7 @@ namespace {
 
 /// The members of a struct in device.h that are readings, in their order; of Memory and Health their members.
 std::vector<std::string> members_of(const std::string& type) {
-  std::ifstream file(BERTH_SOURCE_DIR "/src/berth/core/device.h");
+  std::ifstream file(BERTH_SOURCE_DIR "/src/berth/device/device.h");
   REQUIRE(file);
   const std::regex member(R"(^  (\S.*?) (\w+)( = \S+|\{\S+\})?; *$)");
   std::vector<std::string> names;

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-namespace berth::serve {
+namespace berth::history {
 namespace {
 
 bool has_more_hours(const UsageRow& a, const UsageRow& b) {
@@ -44,4 +44,4 @@ Usage total_usage(UsageBy by, const std::vector<std::pair<std::string, Usage>>& 
   return total;
 }
 
-}  // namespace berth::serve
+}  // namespace berth::history

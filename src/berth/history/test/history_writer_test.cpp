@@ -16,7 +16,7 @@ namespace berth::history::history_writer_test {
 namespace {
 
 constexpr std::int64_t kNow = 1'800'000'000;
-using Status = render::HistoryHealth::Status;
+using Status = view::HistoryHealth::Status;
 
 /// A writer, and an agent that looks each second.
 struct Scene {
@@ -35,7 +35,7 @@ struct Scene {
   double leased_hours() {
     const HistoryAnswer answer = writer.answer(UsageQuestion(), now_s);
     CHECK_MESSAGE(answer.http_status == 200, answer.json);
-    const auto usage = render::usage_from_json(answer.json);
+    const auto usage = view::usage_from_json(answer.json);
     REQUIRE(usage);
     return usage->rows.empty() ? 0 : usage->rows[0].leased_gpu_hours;
   }
@@ -45,7 +45,7 @@ TEST_CASE("what is not kept is not asked in vain") {
   Scene scene;
   scene.look();
   scene.writer.write(kNow);
-  CHECK(scene.writer.health() == render::HistoryHealth{});
+  CHECK(scene.writer.health() == view::HistoryHealth{});
   CHECK(scene.writer.answer(UsageQuestion(), kNow).http_status == 503);
   CHECK(scene.said.empty());
 }
@@ -151,7 +151,7 @@ TEST_CASE("a file that somebody removes is made anew, and its devices have names
   scene.writer.write(scene.now_s);
   CHECK(std::filesystem::exists(scratch.path()));
   const HistoryAnswer answer = scene.writer.answer(UsageQuestion{.by = UsageBy::device}, scene.now_s);
-  CHECK(render::usage_from_json(answer.json)->rows.at(0).name == "H100");
+  CHECK(view::usage_from_json(answer.json)->rows.at(0).name == "H100");
 }
 
 TEST_CASE("an agent that begins again goes on with the leases that it finds") {

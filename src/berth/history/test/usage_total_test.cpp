@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::serve::usage_total_test {
+namespace berth::history::usage_total_test {
 namespace {
 
 Usage usage(UsageBy by, std::vector<UsageRow> rows) {
@@ -57,4 +57,4 @@ TEST_CASE("the jobs of a user with one name are one row on all machines") {
 }
 
 }  // namespace
-}  // namespace berth::serve::usage_total_test
+}  // namespace berth::history::usage_total_test

@@ -6,7 +6,7 @@
 
 #include "berth/hosts/passed_environment.h"
 
-namespace berth::lab::ssh_test {
+namespace berth::hosts::ssh_test {
 namespace {
 
 TEST_CASE("ssh asks nothing, and takes the name of a host for nothing else") {
@@ -77,4 +77,4 @@ TEST_CASE("an environment that no command could get is refused with its largest 
 }
 
 }  // namespace
-}  // namespace berth::lab::ssh_test
+}  // namespace berth::hosts::ssh_test

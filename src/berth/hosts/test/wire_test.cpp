@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::lab::wire_test {
+namespace berth::hosts::wire_test {
 namespace {
 
 template <class Message>
@@ -110,4 +110,4 @@ TEST_CASE("frames arrive one by one, whole") {
 }
 
 }  // namespace
-}  // namespace berth::lab::wire_test
+}  // namespace berth::hosts::wire_test

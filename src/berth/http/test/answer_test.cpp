@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::serve::answer_test {
+namespace berth::http::answer_test {
 namespace {
 
 Published published() {
@@ -163,4 +163,4 @@ TEST_CASE("nothing is changed by asking") {
 }
 
 }  // namespace
-}  // namespace berth::serve::answer_test
+}  // namespace berth::http::answer_test

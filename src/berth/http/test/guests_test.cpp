@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-namespace berth::serve::guests_test {
+namespace berth::http::guests_test {
 namespace {
 
 Guests guests(std::size_t most, std::size_t most_of_address) {
@@ -81,4 +81,4 @@ TEST_CASE("never are there more than may be") {
 }
 
 }  // namespace
-}  // namespace berth::serve::guests_test
+}  // namespace berth::http::guests_test

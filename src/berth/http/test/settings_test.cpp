@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::serve::settings_test {
+namespace berth::http::settings_test {
 namespace {
 
 TEST_CASE("an address is numbers") {
@@ -64,4 +64,4 @@ TEST_CASE("the Host is looked at where nothing else keeps out other sites' pages
 }
 
 }  // namespace
-}  // namespace berth::serve::settings_test
+}  // namespace berth::http::settings_test

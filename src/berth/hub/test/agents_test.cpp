@@ -5,7 +5,7 @@
 
 #include "berth/hub/nvgpu_file.h"
 
-namespace berth::serve::agents_test {
+namespace berth::hub::agents_test {
 namespace {
 
 std::string why_not(std::string_view text) {
@@ -106,7 +106,7 @@ TEST_CASE("agents are called by their hosts, with the port where several are on 
 
 TEST_CASE("URLs are read, and written without what is usual") {
   const auto again = [](std::string_view url) {
-    const auto peer = peer_from_url(url);
+    const auto peer = http::peer_from_url(url);
     return peer ? url_of(*peer) : "no";
   };
   CHECK(again("http://node01:8420") == "http://node01:8420");
@@ -122,21 +122,21 @@ TEST_CASE("URLs are read, and written without what is usual") {
 
 TEST_CASE("plain HTTP is for this machine, for who has a token, and for who says so") {
   const auto may = [](const char* url, auto change) {
-    Peer peer = peer_from_url(url).value();
+    http::Peer peer = http::peer_from_url(url).value();
     change(peer);
     return check(peer).has_value();
   };
-  const auto nothing = [](Peer&) {};
+  const auto nothing = [](http::Peer&) {};
   for (const auto* url :
        {"http://127.0.0.1:1", "http://127.9.9.9", "http://[::1]:1", "http://localhost", "https://a"})
     CHECK_MESSAGE(may(url, nothing), url);
   for (const auto* url :
        {"http://a", "http://10.0.0.1", "http://127.0.0.1.a", "http://localhost.a", "http://[::2]"})
     CHECK_MESSAGE(!may(url, nothing), url);
-  CHECK(may("http://a", [](Peer& peer) { peer.token = "t"; }));
-  CHECK(may("http://a", [](Peer& peer) { peer.insecure = true; }));
-  CHECK(!may("https://a", [](Peer& peer) { peer.certificate = "c"; }));
+  CHECK(may("http://a", [](http::Peer& peer) { peer.token = "t"; }));
+  CHECK(may("http://a", [](http::Peer& peer) { peer.insecure = true; }));
+  CHECK(!may("https://a", [](http::Peer& peer) { peer.certificate = "c"; }));
 }
 
 }  // namespace
-}  // namespace berth::serve::agents_test
+}  // namespace berth::hub::agents_test

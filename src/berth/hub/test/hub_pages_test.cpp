@@ -5,7 +5,7 @@
 
 #include "berth/verdict/test/machine.h"
 
-namespace berth::serve::hub_pages_test {
+namespace berth::hub::hub_pages_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,10 +21,10 @@ Host never_seen() {
   return {.name = "a", .error = std::string(kNotAskedYet)};
 }
 
-Response answer_of(const Host& host) {
-  const std::string entry = render::host_json(host);
+http::Response answer_of(const Host& host) {
+  const std::string entry = view::host_json(host);
   const std::string_view entries[]{entry};
-  return {.status = 200, .body = render::hosts_json({}, entries, {})};
+  return {.status = 200, .body = view::hosts_json({}, entries, {})};
 }
 
 TEST_CASE("a good answer is taken, under the name and the address that the hub knows") {
@@ -41,13 +41,13 @@ TEST_CASE("a good answer is taken, under the name and the address that the hub k
 
 TEST_CASE("where there is no answer, or none that can be read, the last one stays with its time") {
   const Host before = up("a");
-  const Result<Response> none = fail(ErrorCode::failure, "nobody listens");
+  const Result<http::Response> none = fail(ErrorCode::failure, "nobody listens");
   for (const auto& [answer, words] :
        {std::pair{none, "nobody listens"},
-        std::pair{Result<Response>(Response{.status = 200, .body = "x"}), "not JSON"},
-        std::pair{Result<Response>(Response{.status = 401}), "wants a token"},
-        std::pair{Result<Response>(Response{.status = 404}), "start `berth serve`"},
-        std::pair{Result<Response>(Response{.status = 421}), "addresses only"}}) {
+        std::pair{Result<http::Response>(http::Response{.status = 200, .body = "x"}), "not JSON"},
+        std::pair{Result<http::Response>(http::Response{.status = 401}), "wants a token"},
+        std::pair{Result<http::Response>(http::Response{.status = 404}), "start `berth serve`"},
+        std::pair{Result<http::Response>(http::Response{.status = 421}), "addresses only"}}) {
     const Host after = after_asking(before, answer, 200);
     CHECK(!after.is_up());
     CHECK(after.error.find(words) != std::string::npos);
@@ -57,8 +57,8 @@ TEST_CASE("where there is no answer, or none that can be read, the last one stay
 }
 
 TEST_CASE("unchanged is good news of a host that is up, and means nothing of another") {
-  CHECK(after_asking(up("a"), Response{.status = 304}, 200).seen_s == 200);
-  CHECK(!after_asking(never_seen(), Response{.status = 304}, 200).is_up());
+  CHECK(after_asking(up("a"), http::Response{.status = 304}, 200).seen_s == 200);
+  CHECK(!after_asking(never_seen(), http::Response{.status = 304}, 200).is_up());
 }
 
 TEST_CASE("an agent whose driver fails is reached, and its host is down in its words") {
@@ -70,13 +70,13 @@ TEST_CASE("an agent whose driver fails is reached, and its host is down in its w
 }
 
 TEST_CASE("a hub tells of every host, and is ready when each was asked") {
-  const auto page = [](const Published& published, const std::string& path) {
+  const auto page = [](const http::Published& published, const std::string& path) {
     return *published.questions.at(path)({}).text;
   };
-  std::vector<PostedHost> posted;
+  std::vector<agent::PostedHost> posted;
   for (const Host& host : {up("b"), never_seen()})
-    posted.push_back(post(host, make_part(render::host_json(host)), posted.size() + 1));
-  const Published before = publish_hub(posted, {.number = 9, .time_s = 200}, "hub", nullptr);
+    posted.push_back(agent::post(host, http::make_part(view::host_json(host)), posted.size() + 1));
+  const http::Published before = publish_hub(posted, {.number = 9, .time_s = 200}, "hub", nullptr);
   CHECK(before.number == 9);
   CHECK(before.pages.at("/readyz").status == 503);
   CHECK(before.pages.at("/api/v1/health").text->find("\"status\":\"stale\"") != std::string::npos);
@@ -86,7 +86,7 @@ TEST_CASE("a hub tells of every host, and is ready when each was asked") {
   CHECK(page(before, "/metrics").find("berth_host_up{host=\"a\"} 0\n") != std::string::npos);
   Host down = never_seen();
   down.error = "nobody listens";
-  posted[1] = post(down, make_part(render::host_json(down)), 10);
+  posted[1] = agent::post(down, http::make_part(view::host_json(down)), 10);
   CHECK(publish_hub(posted, {.number = 11}, "hub", nullptr).pages.at("/readyz").status == 200);
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("what grows beyond twice its source is a fault of the agent") {
   for (int i = 1; i < 5000; ++i) processes += "{\"pid\":" + std::to_string(i) + "},";
   processes += "{\"pid\":5000}";
   const Host before = up("a");
-  Response answer = answer_of(up("a"));
+  http::Response answer = answer_of(up("a"));
   const std::size_t at = answer.body.find("\"processes\":[") + std::string_view("\"processes\":[").size();
   answer.body.insert(at, processes + (answer.body[at] == ']' ? "" : ","));
   const HostNews news = news_after_asking(before, answer, 200);
@@ -133,9 +133,9 @@ TEST_CASE("what grows beyond twice its source is a fault of the agent") {
 
 TEST_CASE("what is new of a host has its text, and the rest has none") {
   const Host before = up("a");
-  const Host after = news_after_asking(before, Response{.status = 304}, 200).host;
+  const Host after = news_after_asking(before, http::Response{.status = 304}, 200).host;
   CHECK(after.seen_s == 200);
-  CHECK(news_after_asking(before, Response{.status = 304}, 200).entry.empty());
+  CHECK(news_after_asking(before, http::Response{.status = 304}, 200).entry.empty());
   CHECK(!news_after_asking(before, answer_of(up("a")), 200).entry.empty());
   CHECK(news_of_failure(before, "no room").entry.find("no room") != std::string::npos);
 }
@@ -158,4 +158,4 @@ TEST_CASE("a host that does not answer is asked less and less often, and not tog
 }
 
 }  // namespace
-}  // namespace berth::serve::hub_pages_test
+}  // namespace berth::hub::hub_pages_test

@@ -73,7 +73,7 @@ std::optional<std::pair<std::string, std::string>> asked_from(const Ticket& tick
   return std::pair(ticket.asked_at, ticket.user);
 }
 
-std::vector<LabWaiter> lab_queue(const Hosts& hosts, const LabOrder& order) {
+std::vector<LabWaiter> merged_queue(const Hosts& hosts, const LabOrder& order) {
   Merging merging(order);
   for (const auto& host : hosts)
     if (host->report) merging.add(*host);

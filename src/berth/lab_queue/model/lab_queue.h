@@ -33,6 +33,6 @@ struct LabWaiter {
 /// Those in the line of the lab have the order of this line. A request that is not in it stands behind the
 /// request before it in the queue of its host. If the line is not known, the requests have the order in which
 /// the hosts tell them.
-std::vector<LabWaiter> lab_queue(const Hosts& hosts, const LabOrder& order = {});
+std::vector<LabWaiter> merged_queue(const Hosts& hosts, const LabOrder& order = {});
 
 }  // namespace berth

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::serve::compaction_test {
+namespace berth::lab_queue::compaction_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -52,4 +52,4 @@ TEST_CASE("what is known of a store that was wiped says nothing of the new one")
 }
 
 }  // namespace
-}  // namespace berth::serve::compaction_test
+}  // namespace berth::lab_queue::compaction_test

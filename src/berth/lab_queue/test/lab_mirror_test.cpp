@@ -9,21 +9,16 @@
 #include <map>
 #include <vector>
 
-namespace berth::serve::lab_mirror_test {
+namespace berth::lab_queue::lab_mirror_test {
 namespace {
 
-using render::StoreChange;
-using render::StoredRange;
-using render::StoredValue;
-using render::StoreNews;
-
 std::string ticket_on(const std::string& host) {
-  return render::lab_ticket_json(
+  return lab_ticket_json(
       {.id = "", .order = 0, .home = "desk", .uid = 1000, .lane = 1, .hosts = {host}, .joined = {}});
 }
 
 std::string start_of(std::int64_t pid, std::uint32_t uid = 1000, unsigned gpus = 1) {
-  return render::lab_start_json({.host = "gpu1", .pid = pid, .uid = uid, .gpus = gpus, .turn = pid});
+  return lab_start_json({.host = "gpu1", .pid = pid, .uid = uid, .gpus = gpus, .turn = pid});
 }
 
 StoreNews news_of(std::vector<StoreNews::Change> changes) {
@@ -184,11 +179,10 @@ TEST_CASE("a mirror that was told late, and makes changes of its own, has in the
         const std::string folder = key.substr(kAllOfLab.size(), key.rfind('/') - kAllOfLab.size());
         ++keys[folder];
         if (folder == "ticket") {
-          is_same = is_same && mirror.line().find(name) == render::read_lab_ticket(name, value);
+          is_same = is_same && mirror.line().find(name) == read_lab_ticket(name, value);
         } else if (folder == "start") {
           const auto known = mirror.starts().find(name);
-          is_same = is_same && known != mirror.starts().end() &&
-                    known->second == render::read_lab_start(value.value);
+          is_same = is_same && known != mirror.starts().end() && known->second == read_lab_start(value.value);
         } else {
           const auto known = mirror.alive().find(name);
           is_same = is_same && known != mirror.alive().end() && known->second == value.value;
@@ -225,4 +219,4 @@ TEST_CASE("one that has gone and one that has come, neither of them told, are no
 }
 
 }  // namespace
-}  // namespace berth::serve::lab_mirror_test
+}  // namespace berth::lab_queue::lab_mirror_test

@@ -31,7 +31,7 @@ std::shared_ptr<const Host> with_queue(const std::string& name, std::vector<Stan
 /// lab.
 std::string queue_in_words(const Hosts& hosts, const LabOrder& order = {}) {
   std::string text;
-  for (const LabWaiter& each : lab_queue(hosts, order)) {
+  for (const LabWaiter& each : merged_queue(hosts, order)) {
     text += fmt::format("{}{}@{} of {}", text.empty() ? "" : ", ", each.nearest->ticket.id.value,
                         each.at->name, each.hosts.size());
     if (each.place) text += fmt::format(" #{}", *each.place);
@@ -44,7 +44,7 @@ TEST_CASE("a request that waits on several hosts is told once, of the host where
                     with_queue("gpu2", {waits(3, "desk1:8", 1), waits(4, "desk1:7", 2, 600)}),
                     std::make_shared<Host>(Host{.name = "gpu3", .error = "down"})};
   CHECK(queue_in_words(hosts) == "4@gpu2 of 2, 3@gpu2 of 2");
-  CHECK(lab_queue(hosts).front().hosts == std::vector<const Host*>{hosts[0].get(), hosts[1].get()});
+  CHECK(merged_queue(hosts).front().hosts == std::vector<const Host*>{hosts[0].get(), hosts[1].get()});
 }
 
 TEST_CASE("what was asked for on a host is told for itself, and so is what another user says is the same") {

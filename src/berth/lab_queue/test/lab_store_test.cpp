@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-namespace berth::render::lab_store_test {
+namespace berth::lab_queue::lab_store_test {
 namespace {
 
 TEST_CASE("a question to etcd has keys in base64 and numbers as texts") {
@@ -171,4 +171,4 @@ TEST_CASE("a start is read as it was written, and what is none names no host") {
 }
 
 }  // namespace
-}  // namespace berth::render::lab_store_test
+}  // namespace berth::lab_queue::lab_store_test

@@ -5,7 +5,7 @@
 #include "berth/view/json_value.h"
 
 // The answers are those of etcd 3.4.23, 3.5.16 and, where they differ, 3.6.16, shortened.
-namespace berth::render::store_admin_test {
+namespace berth::lab_queue::store_admin_test {
 namespace {
 
 constexpr std::string_view kMembers =
@@ -82,15 +82,15 @@ TEST_CASE("what another agent has let etcd forget is forgotten") {
 }
 
 TEST_CASE("what etcd is asked for is as its gateway wants it") {
-  const auto parsed = [](const std::string& text) { return Json::parse(text); };
-  CHECK(parsed(store_compaction_json(7)) == Json{{"revision", "7"}});
-  CHECK(parsed(store_role_json("berth")) == Json{{"name", "berth"}});
-  CHECK(parsed(store_grant_json("ada", "berth")) == Json{{"user", "ada"}, {"role", "berth"}});
+  const auto parsed = [](const std::string& text) { return view::Json::parse(text); };
+  CHECK(parsed(store_compaction_json(7)) == view::Json{{"revision", "7"}});
+  CHECK(parsed(store_role_json("berth")) == view::Json{{"name", "berth"}});
+  CHECK(parsed(store_grant_json("ada", "berth")) == view::Json{{"user", "ada"}, {"role", "berth"}});
   // "/b/" and what begins so, up to the first key that does not.
-  const Json right{{"name", "berth"},
-                   {"perm", {{"key", "L2Iv"}, {"range_end", "L2Iw"}, {"permType", "READWRITE"}}}};
+  const view::Json right{{"name", "berth"},
+                         {"perm", {{"key", "L2Iv"}, {"range_end", "L2Iw"}, {"permType", "READWRITE"}}}};
   CHECK(parsed(store_right_json("berth", "/b/")) == right);
 }
 
 }  // namespace
-}  // namespace berth::render::store_admin_test
+}  // namespace berth::lab_queue::store_admin_test

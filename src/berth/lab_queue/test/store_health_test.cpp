@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <string>
 
-namespace berth::serve::store_health_test {
+namespace berth::lab_queue::store_health_test {
 namespace {
 
 using namespace std::chrono_literals;
-using render::Level;
+using view::Level;
 
 StoreMemberSeen member(const std::string& url, const std::string& version = "3.5.16") {
   return {.url = url, .version = version, .cluster = "7", .took = 1ms};
@@ -30,21 +30,21 @@ StoreSeen sound() {
 /// The worst that is found under this name. nullopt: nothing is.
 std::optional<Level> level_of(const StoreSeen& seen, std::string_view check) {
   std::optional<Level> worst;
-  for (const render::Finding& each : judge_store(seen, {"gpu1"}))
+  for (const view::Finding& each : judge_store(seen, {"gpu1"}))
     if (each.check == check) worst = std::max(worst.value_or(Level::pass), each.level);
   return worst;
 }
 
 /// Whoever is warned is told what to do.
 void check_remedies(const StoreSeen& seen) {
-  for (const render::Finding& each : judge_store(seen, {"gpu1"})) {
+  for (const view::Finding& each : judge_store(seen, {"gpu1"})) {
     CAPTURE(each.found);
     CHECK((each.level == Level::pass) == each.remedy.empty());
   }
 }
 
 TEST_CASE("a sound store has nothing that anybody has to mend") {
-  for (const render::Finding& each : judge_store(sound(), {})) {
+  for (const view::Finding& each : judge_store(sound(), {})) {
     CAPTURE(each.found);
     CHECK(each.level == Level::pass);
     CHECK(each.remedy.empty());
@@ -177,4 +177,4 @@ TEST_CASE("a ticket for a host that is not named here, or of a machine that is s
 }
 
 }  // namespace
-}  // namespace berth::serve::store_health_test
+}  // namespace berth::lab_queue::store_health_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::serve::store_place_test {
+namespace berth::lab_queue::store_place_test {
 namespace {
 
 TEST_CASE("a store is asked in the clear on this machine only") {
@@ -18,7 +18,7 @@ TEST_CASE("what is not said of a store is as usual") {
   const auto place = store_place({.urls = {"http://[::1]:2379"}}, "gpu1");
   REQUIRE(place);
   CHECK((*place)->name == "gpu1");
-  CHECK((*place)->socket == kDefaultStoreSocket);
+  CHECK((*place)->socket == http::kDefaultStoreSocket);
   CHECK_FALSE(store_place({}, "gpu1")->has_value());
 }
 
@@ -32,4 +32,4 @@ TEST_CASE("what makes no sense of a store is refused") {
 }
 
 }  // namespace
-}  // namespace berth::serve::store_place_test
+}  // namespace berth::lab_queue::store_place_test

@@ -15,7 +15,7 @@
 
 #include "berth/net/gzip.h"
 
-namespace berth::serve::sequels_test {
+namespace berth::net::sequels_test {
 namespace {
 
 constexpr const char* kPath = "/events";
@@ -26,15 +26,15 @@ class Story {
  public:
   explicit Story(unsigned seed) : chance_(seed) {}
 
-  Published next() {
+  http::Published next() {
     for (int i = 0; i < kHosts; ++i) {
       if (told_.size() < kHosts || draw(3) == 0) tell(i);
     }
-    Published published;
+    http::Published published;
     auto& frames = published.streams[kPath];
     for (const auto& [host, frame] : told_) frames.push_back(frame);
-    std::ranges::sort(frames, {}, &Frame::number);
-    frames.push_back({++number_, {make_part("summary " + std::to_string(number_) + "\n")}});
+    std::ranges::sort(frames, {}, &http::Frame::number);
+    frames.push_back({++number_, {http::make_part("summary " + std::to_string(number_) + "\n")}});
     published.number = number_;
     return published;
   }
@@ -43,10 +43,11 @@ class Story {
 
  private:
   void tell(int host) {
-    Frame frame{++number_, {make_part(text_of(host))}};
+    http::Frame frame{++number_, {http::make_part(text_of(host))}};
     // Where the text of what changed takes the place of the whole, it is another text that came before.
     if (const auto before = told_.find(host); before != told_.end() && draw(4) > 0)
-      frame.change = {before->second.number, {make_part("changed: " + text_of(host).substr(0, 900) + '\n')}};
+      frame.change = {before->second.number,
+                      {http::make_part("changed: " + text_of(host).substr(0, 900) + '\n')}};
     told_[host] = std::move(frame);
   }
 
@@ -59,7 +60,7 @@ class Story {
   }
 
   std::minstd_rand chance_;
-  std::map<int, Frame> told_;
+  std::map<int, http::Frame> told_;
   std::uint64_t number_ = 0;
 };
 
@@ -85,9 +86,9 @@ std::string unpacked(const std::string& bytes) {
 }
 
 /// What a sequel is of.
-std::string sequel_text(const Published& published, const Sequel& sequel) {
+std::string sequel_text(const http::Published& published, const Sequel& sequel) {
   std::string text;
-  for (const Frame& each : published.streams.at(kPath)) {
+  for (const http::Frame& each : published.streams.at(kPath)) {
     if (each.number > sequel.after) text += joined(each.parts_after(sequel.after));
   }
   CHECK(text.size() == sequel.bytes);
@@ -98,26 +99,26 @@ struct Client {
   explicit Client(std::uint64_t sent) : place(kPath, sent), bytes(GzipFrame::start()) {}
 
   /// Whether there was a sequel for it.
-  bool take(const Published& published, const ByPath<Sequel>& sequels) {
+  bool take(const http::Published& published, const http::ByPath<Sequel>& sequels) {
     if (const Sequel* sequel = place.sequel(sequels)) {
       plain += sequel_text(published, *sequel);
       add(*sequel->packed, sequel->bytes);
       return true;
     }
-    for (const Part& each : place.frames(published)) add(each);
+    for (const http::Part& each : place.frames(published)) add(each);
     return false;
   }
 
   void hear_that_it_lives() {
-    add(make_part(":\n\n"));
+    add(http::make_part(":\n\n"));
     place.is_interrupted();
   }
 
-  void add(const Part& part) {
+  void add(const http::Part& part) {
     plain += *part.text;
     add(*packed_form(part), part.text->size());
   }
-  void add(const Packed& packed, std::size_t size) {
+  void add(const http::Packed& packed, std::size_t size) {
     bytes += packed.bytes;
     frame.take(packed, size);
   }
@@ -136,7 +137,7 @@ TEST_CASE("whoever comes, goes slowly or hears a comment can read what follows, 
     std::vector<Client> clients;
     int followed = 0;
     for (int round = 0; round < 25; ++round) {
-      const Published published = story.next();
+      const http::Published published = story.next();
       if (story.draw(15) == 0) sequels.forget();
       const auto made = sequels.take(published, {kPath});
       const auto first = published.streams.at(kPath).front().number;
@@ -157,10 +158,10 @@ TEST_CASE("what follows what a client has is a fraction of what it takes alone")
   Sequels sequels;
   sequels.take(story.next(), {kPath});
   sequels.take(story.next(), {kPath});
-  const Published published = story.next();
+  const http::Published published = story.next();
   const Sequel sequel = sequels.take(published, {kPath}).at(kPath);
   std::size_t alone = 0;
-  for (const Frame& each : published.streams.at(kPath)) {
+  for (const http::Frame& each : published.streams.at(kPath)) {
     if (each.number > sequel.after) alone += packed_form(each.parts.front())->bytes.size();
   }
   CHECK(sequel.packed->bytes.size() * 2 < alone);
@@ -170,10 +171,10 @@ TEST_CASE("a stream of which nothing is new keeps its sequel, and one that is go
   Story story(1);
   Sequels sequels;
   sequels.take(story.next(), {kPath});
-  const Published published = story.next();
+  const http::Published published = story.next();
   CHECK(sequels.take(published, {kPath}).at(kPath).number ==
         sequels.take(published, {kPath}).at(kPath).number);
-  CHECK(sequels.take(Published(), {kPath}).empty());
+  CHECK(sequels.take(http::Published(), {kPath}).empty());
   CHECK(sequels.take(story.next(), {kPath}).empty());
 }
 
@@ -205,15 +206,15 @@ class Changes {
  public:
   explicit Changes(unsigned seed) : chance_(seed) {}
 
-  Published next() {
+  http::Published next() {
     for (int host = 0; host < kMany; ++host) {
       if (!told_.contains(host) || draw(2) == 0) tell(host);
     }
-    Published published;
+    http::Published published;
     auto& frames = published.streams[kPath];
     for (const auto& [host, frame] : told_) frames.push_back(frame);
-    std::ranges::sort(frames, {}, &Frame::number);
-    frames.push_back({++number_, {make_part("")}});
+    std::ranges::sort(frames, {}, &http::Frame::number);
+    frames.push_back({++number_, {http::make_part("")}});
     return published;
   }
 
@@ -229,16 +230,16 @@ class Changes {
 
   void tell(int host) {
     const std::string line = std::to_string(host) + ' ' + std::to_string(++number_) + '\n';
-    Frame frame{number_, {make_part("is " + line)}};
+    http::Frame frame{number_, {http::make_part("is " + line)}};
     if (const auto before = told_.find(host); before != told_.end() && draw(4) > 0) {
       const std::uint64_t since = before->second.number;
-      frame.change = {since, {make_part("from " + std::to_string(since) + ' ' + line)}};
+      frame.change = {since, {http::make_part("from " + std::to_string(since) + ' ' + line)}};
     }
     told_[host] = std::move(frame);
   }
 
   std::minstd_rand chance_;
-  std::map<int, Frame> told_;
+  std::map<int, http::Frame> told_;
   std::uint64_t number_ = 0;
 };
 
@@ -272,7 +273,7 @@ TEST_CASE("whoever has all is sent what has changed, and whoever has missed some
     Sequels sequels;
     std::vector<Follower> followers(5);
     for (int round = 0; round < 30; ++round) {
-      const Published published = story.next();
+      const http::Published published = story.next();
       const auto made = sequels.take(published, {kPath});
       const auto take_more = [&](Follower& each) {
         if (const Sequel* sequel = story.draw(2) == 0 ? each.place.sequel(made) : nullptr) {
@@ -296,4 +297,4 @@ TEST_CASE("whoever has all is sent what has changed, and whoever has missed some
 }
 
 }  // namespace
-}  // namespace berth::serve::sequels_test
+}  // namespace berth::net::sequels_test

@@ -7,7 +7,7 @@
 #include "berth/verdict/test/machine.h"
 #include "berth/view/listing.h"
 
-namespace berth::render::device_json_test {
+namespace berth::view::device_json_test {
 namespace {
 
 TEST_CASE("a lease is written with all that is known of it") {
@@ -107,4 +107,4 @@ TEST_CASE("a leased device is told to be idle, and since when") {
 }
 
 }  // namespace
-}  // namespace berth::render::device_json_test
+}  // namespace berth::view::device_json_test

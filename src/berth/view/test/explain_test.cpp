@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::render::explain_test {
+namespace berth::view::explain_test {
 namespace {
 
 constexpr std::int64_t kNow = 1'795'265'321;  // 2026-11-21 12:48:41 UTC
@@ -149,4 +149,4 @@ TEST_CASE("an explanation ends with what came of it and what would succeed") {
 }
 
 }  // namespace
-}  // namespace berth::render::explain_test
+}  // namespace berth::view::explain_test

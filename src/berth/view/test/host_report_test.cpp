@@ -14,7 +14,7 @@
 #include "berth/view/json_reader.h"
 #include "berth/view/json_value.h"
 
-namespace berth::render::host_report_test {
+namespace berth::view::host_report_test {
 namespace {
 
 /// A machine with a bit of everything that a listing can say.
@@ -538,4 +538,4 @@ TEST_CASE("how an entry became another is a JSON Patch, where that is shorter") 
 }
 
 }  // namespace
-}  // namespace berth::render::host_report_test
+}  // namespace berth::view::host_report_test

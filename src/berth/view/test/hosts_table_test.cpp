@@ -7,7 +7,7 @@
 
 #include "berth/verdict/test/machine.h"
 
-namespace berth::render::hosts_table_test {
+namespace berth::view::hosts_table_test {
 namespace {
 
 constexpr std::int64_t kNoon = 1'795'262'400;
@@ -62,4 +62,4 @@ TEST_CASE("no line is wider than the terminal, but for a word of a reason that i
 }
 
 }  // namespace
-}  // namespace berth::render::hosts_table_test
+}  // namespace berth::view::hosts_table_test

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace berth::render::jobs_test {
+namespace berth::view::jobs_test {
 namespace {
 
 ToldTask a_task() {
@@ -127,4 +127,4 @@ TEST_CASE("the table of several hosts has each job with its host, and what is no
 }
 
 }  // namespace
-}  // namespace berth::render::jobs_test
+}  // namespace berth::view::jobs_test

@@ -4,7 +4,7 @@
 
 #include "berth/view/version_text.h"
 
-namespace berth::render::json_reader_test {
+namespace berth::view::json_reader_test {
 namespace {
 
 template <class Read>
@@ -80,4 +80,4 @@ TEST_CASE("a version is two numbers, and anything else is none") {
 }
 
 }  // namespace
-}  // namespace berth::render::json_reader_test
+}  // namespace berth::view::json_reader_test

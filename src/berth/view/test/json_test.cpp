@@ -4,7 +4,7 @@
 
 #include "berth/view/json_value.h"
 
-namespace berth::render::json_test {
+namespace berth::view::json_test {
 namespace {
 
 TEST_CASE("no text of a document acts on whoever shows it") {
@@ -22,4 +22,4 @@ TEST_CASE("a message of several lines keeps them") {
 }
 
 }  // namespace
-}  // namespace berth::render::json_test
+}  // namespace berth::view::json_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::render::queue_test {
+namespace berth::view::queue_test {
 namespace {
 
 constexpr std::int64_t kNoon = 1'795'262'400;
@@ -48,4 +48,4 @@ TEST_CASE("the queue of a lab has a line for each request, and its place where t
 }
 
 }  // namespace
-}  // namespace berth::render::queue_test
+}  // namespace berth::view::queue_test

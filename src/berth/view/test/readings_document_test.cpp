@@ -12,7 +12,7 @@
 #include "berth/device/device_readings.h"
 #include "berth/view/json_value.h"
 
-namespace berth::render::readings_document_test {
+namespace berth::view::readings_document_test {
 namespace {
 
 constexpr std::array<std::string_view, 9> kKinds{"text",      "bytes",  "percent", "celsius", "watts",
@@ -195,4 +195,4 @@ TEST_CASE("what is written from the table of readings is as the table says") {
 }
 
 }  // namespace
-}  // namespace berth::render::readings_document_test
+}  // namespace berth::view::readings_document_test

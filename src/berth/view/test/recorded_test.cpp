@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace berth::render::recorded_test {
+namespace berth::view::recorded_test {
 namespace {
 
 std::string fault_of_record(const std::string& lease) {
@@ -54,4 +54,4 @@ TEST_CASE("what is no document about leases is refused, and what is no value nam
 }
 
 }  // namespace
-}  // namespace berth::render::recorded_test
+}  // namespace berth::view::recorded_test

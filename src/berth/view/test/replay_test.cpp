@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
-namespace berth::render::replay_test {
+namespace berth::view::replay_test {
 namespace {
 
 constexpr LineRules kInOrder{.backfill = false};
@@ -84,4 +84,4 @@ TEST_CASE("JSON has every start, and null where nothing is compared") {
 }
 
 }  // namespace
-}  // namespace berth::render::replay_test
+}  // namespace berth::view::replay_test

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace berth::render::table_test {
+namespace berth::view::table_test {
 namespace {
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -70,4 +70,4 @@ TEST_CASE("no line is wider than the terminal, wherever there is room for the co
 }
 
 }  // namespace
-}  // namespace berth::render::table_test
+}  // namespace berth::view::table_test

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-namespace berth::render::text_test {
+namespace berth::view::text_test {
 namespace {
 
 constexpr std::int64_t kNow = 1'795'265'321;  // 2026-11-21 12:48:41 UTC
@@ -81,4 +81,4 @@ TEST_CASE("one is counted as one") {
 }
 
 }  // namespace
-}  // namespace berth::render::text_test
+}  // namespace berth::view::text_test

@@ -7,7 +7,7 @@
 
 #include "berth/verdict/test/machine.h"
 
-namespace berth::render::top_test {
+namespace berth::view::top_test {
 namespace {
 
 constexpr std::int64_t kNoon = 1'795'262'400;
@@ -68,7 +68,7 @@ struct Reader {
   ScreenSize size{80, 24};
 
   TopScreen screen() const { return shown(sight, view, size); }
-  TopDeed press(const Key& key) { return render::press(view, key, screen(), sight); }
+  TopDeed press(const Key& key) { return berth::view::press(view, key, screen(), sight); }
   TopDeed press(char32_t character) { return press(Key{KeyName::character, character}); }
   void type(std::string_view text) {
     for (const char c : text) press(static_cast<char32_t>(c));
@@ -305,4 +305,4 @@ TEST_CASE("of the loads as many are kept as a screen could show") {
 }
 
 }  // namespace
-}  // namespace berth::render::top_test
+}  // namespace berth::view::top_test

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-namespace berth::render::usage_test {
+namespace berth::view::usage_test {
 namespace {
 
 Usage by_user() {
@@ -124,4 +124,4 @@ TEST_CASE("the message of an error is read, and of nothing else") {
 }
 
 }  // namespace
-}  // namespace berth::render::usage_test
+}  // namespace berth::view::usage_test

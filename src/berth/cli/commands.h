@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "berth/command/command.h"
+
+namespace berth::cli {
+
+/// A row of the one table that dispatch, help, completion and the manual page read.
+struct Row {
+  std::string_view name;
+  std::string_view alias;    ///< "" for none
+  std::string_view summary;  ///< one line; "" hides the command
+  bool needs_probe;          ///< asks the driver: main starts the probe before it reads the options
+  std::unique_ptr<command::Command> (*make)();
+  bool is_program = false;  ///< a program of its own, which starts its probe itself
+};
+
+std::span<const Row> rows();
+/// The row of this name or alias, or null.
+const Row* find_row(std::string_view name);
+
+}  // namespace berth::cli

@@ -1,0 +1,127 @@
+"""The rooms of src/berth: what the rows of CMakeLists.txt allow is all that a source includes, and nothing runs in a
+circle. The include path says so of each build; this says it of the whole, also of headers that nothing compiles."""
+
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+SOURCES = ROOT / "src/berth"
+ROW = re.compile(r"^ *berth_room\(([\w/]+)( PURE)?(?: USES ([\w /]+))?\)", re.M)
+# Features that include another, and why. Longer than this it is no table but a knot.
+PAIRS = {
+    ("hosts", "supervise"): "the far end runs its command as `berth run` does",
+    ("jobs", "supervise"): "a task is run as `berth run` runs a command",
+    ("jobs", "hosts"): "a job may be for any host",
+    ("slurm", "supervise"): "srun takes the place of `berth run`, and its options",
+    ("tenants", "jobs"): "what a program asks for are jobs",
+    ("hub", "agent"): "the pages of many machines are made of those of one",
+}
+FEATURES = {
+    *("api", "agent", "supervise", "hosts", "jobs", "slurm", "tenants", "history", "lab_queue", "hub", "cli"),
+}
+# What a pure room may include but its own kind.
+COMPUTES = set(
+    """algorithm array bit bitset charconv chrono cmath compare concepts cstddef cstdint cstring deque expected functional
+    initializer_list iterator limits list map memory numeric optional ranges set span string string_view tuple type_traits utility variant
+    vector version fmt/format.h""".split()
+)
+
+
+def rows() -> dict:
+    """{room: the rooms that its row names}."""
+    text = (ROOT / "CMakeLists.txt").read_text()
+    return {name: uses.split() for name, _, uses in ROW.findall(text)}
+
+
+def pure_rooms() -> list[str]:
+    return [name for name, pure, _ in ROW.findall((ROOT / "CMakeLists.txt").read_text()) if pure]
+
+
+def feature_of(room: str) -> str:
+    return room.partition("/")[0]
+
+
+def allowed(room: str, table: dict, above: tuple = ()) -> set:
+    """The room and all that it may see."""
+    assert room not in above, f"a circle: {' -> '.join([*above, room])}"
+    return {room}.union(*(allowed(each, table, (*above, room)) for each in table[room]))
+
+
+def files_of(room: str) -> list[pathlib.Path]:
+    """Those of its model are not its own; those of the vendors are."""
+    return [
+        path
+        for path in sorted((SOURCES / room).glob("**/*"))
+        if path.suffix in (".h", ".cpp")
+        and "test" not in path.parts
+        and ("model" not in path.parts or room.endswith("/model"))
+    ]
+
+
+def included(room: str) -> dict:
+    """{room that is included: a file that does}, without the tests, which may wire what they like."""
+    found = {}
+    for path in files_of(room):
+        for name in re.findall(r'#include [<"]berth/(\w+(?:/model(?=/))?)/', path.read_text()):
+            found.setdefault(name, path.relative_to(ROOT))
+    return found
+
+
+def test_every_folder_has_its_row():
+    folders = {path.name for path in SOURCES.iterdir() if path.is_dir()}
+    folders |= {f"{path.parent.name}/model" for path in SOURCES.glob("*/model")}
+    assert rows().keys() == folders
+
+
+@pytest.mark.parametrize("room", sorted(rows()))
+def test_a_room_includes_only_what_its_row_allows(room):
+    table = rows()
+    beyond = {name: str(path) for name, path in included(room).items() if name not in allowed(room, table)}
+    assert not beyond
+
+
+def test_no_room_is_in_a_circle():
+    graph = {room: [name for name in included(room) if name != room] for room in rows()}
+    for room in graph:
+        allowed(room, graph)
+
+
+def test_features_include_each_other_only_as_the_table_says_and_nobody_includes_the_command_line():
+    found = set()
+    for room in rows():
+        if room == "cli" or room.endswith("/model"):
+            continue
+        found |= {
+            (room, name) for name in included(room) if room in FEATURES and name in FEATURES and name != room
+        }
+        assert "cli" not in included(room)
+        assert room in FEATURES or not FEATURES & included(room).keys(), room
+    assert found == PAIRS.keys()
+    assert len(PAIRS) <= 7
+
+
+@pytest.mark.parametrize("room", pure_rooms())
+def test_a_pure_room_includes_only_what_computes(room):
+    """No system, clock, file, thread or printing."""
+    pure = set(pure_rooms())
+    files = files_of(room)
+    assert files
+    for path in files:
+        text = path.read_text()
+        assert "_clock::" not in text, path
+        headers = re.findall(r'^#include [<"]([^>"]+)[>"]', text, re.M)
+        ours = {re.match(r"berth/(\w+(?:/model(?=/))?)/", name)[1] for name in headers if name.startswith("berth/")}
+        assert not ours - pure, path
+        assert not {name for name in headers if not name.startswith("berth/")} - COMPUTES, path
+
+
+def test_no_folder_is_crowded():
+    folders = [path for path in SOURCES.rglob("*") if path.is_dir() and path.name != "test"]
+    crowded = {
+        folder.relative_to(SOURCES).as_posix(): count
+        for folder in folders
+        if (count := sum(path.suffix in (".h", ".cpp") for path in folder.iterdir())) > 60
+    }
+    assert crowded == {}
