@@ -112,7 +112,11 @@ def test_a_pure_room_includes_only_what_computes(room):
         text = path.read_text()
         assert "_clock::" not in text, path
         headers = re.findall(r'^#include [<"]([^>"]+)[>"]', text, re.M)
-        ours = {re.match(r"berth/(\w+(?:/model(?=/))?)/", name)[1] for name in headers if name.startswith("berth/")}
+        ours = {
+            re.match(r"berth/(\w+(?:/model(?=/))?)/", name)[1]
+            for name in headers
+            if name.startswith("berth/")
+        }
         assert not ours - pure, path
         assert not {name for name in headers if not name.startswith("berth/")} - COMPUTES, path
 
