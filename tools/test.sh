@@ -78,7 +78,7 @@ program_tests() {
 }
 
 run_part_release() {
-  check build-release build release || return 0
+  check build-release build release all unit_tests || return 0
   unit_tests release
   program_tests program-release release -m "not package and not python and not lasting"
 }
@@ -90,7 +90,7 @@ program_tests_debug() {
 }
 
 run_part_debug() {
-  check build-debug build debug || return 0
+  check build-debug build debug all unit_tests || return 0
   unit_tests_debug
   program_tests_debug
 }
@@ -164,8 +164,9 @@ run_part_wheels() {
 
 # The whole, in two lanes: tests of the program wait most of the time, and beside them whatever computes is built and
 # looked at, at a lower priority. Each test of the program runs once: under the sanitizers, or, where it is marked
-# so, as the build that ships. `./dev test release` runs all of them as the build that ships.
-run_whole() {
+# so, as the build that ships. Unit tests run under the sanitizers alone. `./dev test --all` runs all of them as the build
+# that ships, too, and a host with threads under TSan.
+run_part_whole() {
   check build-release build release || return 0
   compute_beside &
   local beside=$!
@@ -180,9 +181,7 @@ run_whole() {
 compute_beside() {
   local part
   renice -n 5 -p "$BASHPID" >/dev/null
-  if check build-debug build debug; then unit_tests_debug; fi
-  unit_tests release
-  tests_under_tsan
+  if check build-debug build debug all unit_tests; then unit_tests_debug; fi
   # The model keeps one core busy.
   for part in model lint; do "run_part_$part" & done
   wait
@@ -190,6 +189,7 @@ compute_beside() {
 
 cmd_test() {
   local parts=("$@") part
+  if [[ ${1-} == --all ]]; then parts=(whole release tsan); fi
   for part in "${parts[@]}"; do
     declare -F "run_part_$part" >/dev/null || die "no such part: $part"
   done
@@ -200,7 +200,7 @@ cmd_test() {
   if ((${#parts[@]})); then
     for part in "${parts[@]}"; do "run_part_$part"; done
   else
-    run_whole
+    run_part_whole
   fi
   end_report
 }

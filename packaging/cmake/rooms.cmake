@@ -70,6 +70,9 @@ function(berth_room path)
   endforeach()
 endfunction()
 
+# What only the unit tests need is built where they are wanted: `./dev build debug all unit_tests`.
+add_custom_target(unit_tests)
+
 # The unit tests of a room, and of its model: ROOM/test/*_test.cpp, one program a room. What is under test is compiled as the
 # preset says. The tests' own code does without what only costs time there: the optimizer in the release build, UBSan
 # in the debug build. A dozen tests are compiled as one source, in a third of the time that they take one by one: most of
@@ -85,7 +88,8 @@ function(berth_room_test name)
   if(NOT sources)
     return()
   endif()
-  add_executable(berth_${name}_test ${sources})
+  add_executable(berth_${name}_test EXCLUDE_FROM_ALL ${sources})
+  add_dependencies(unit_tests berth_${name}_test)
   target_link_libraries(berth_${name}_test PRIVATE berth_warnings doctest_main rapidcheck)
   foreach(room ${name} ${name}_model)
     if(TARGET berth_${room})
