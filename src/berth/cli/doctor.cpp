@@ -330,7 +330,8 @@ std::string policy_in_words(const SitePolicy& policy) {
                     duration_for_people(*policy.idle_leases_s));
   text += fmt::format("; a job without a time limit is assumed to last {}",
                       time_for_people(policy.line.assumed_s));
-  if (policy.line.order == TurnOrder::fair) text += "; the user who has fewer GPUs comes first";
+  if (const std::string_view rule = traits_of(policy.line.order).rule; !rule.empty())
+    text += fmt::format("; {}", rule);
   text += policy.line.backfill ? "; later jobs fill gaps" : "; no job starts before an earlier rival";
   text += limits_in_words(policy.limits.always, "");
   for (const HourlyAllowances& each : policy.limits.hours)

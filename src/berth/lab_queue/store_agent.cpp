@@ -169,7 +169,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     }
     limit_all();
     // The turn of a new one needs the turns of the others.
-    if (store_->is_unread() && place_.order == TurnOrder::fifo) {
+    if (store_->is_unread() && !traits_of(place_.order).numbers) {
       const auto put = co_await put_unread();
       if (!put) co_return std::unexpected(put.error());
     }
@@ -292,7 +292,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       wanted.turn = found->turn;
     else if (started != store_->now().starts().end())
       wanted.turn = started->second.turn;
-    else if (!wanted.turn && place_.order == TurnOrder::fair)
+    else if (!wanted.turn && traits_of(place_.order).numbers)
       wanted.turn = next_turn(wanted.uid, store_->now().turns());
   }
 

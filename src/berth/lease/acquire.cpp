@@ -359,7 +359,7 @@ class Asking {
     draft.promise_bytes = request.promise_bytes;
     draft.time_s = request.time_s;
     draft.yield_s = request.yield_s;
-    if (options_.policy.line.order == TurnOrder::fair) draft.turn = 0;  // the store knows which
+    if (traits_of(options_.policy.line.order).numbers) draft.turn = 0;  // the store knows which
     draft.candidates = candidates;
     draft.command = words_.command;
     draft.note = words_.note;

@@ -61,7 +61,7 @@ Ticket newcomer(const Request& request, std::vector<std::string> candidates, con
   ticket.time_s = request.time_s;
   ticket.yield_s = request.yield_s;
   ticket.uid = facts.asker_uid;
-  if (facts.policy.line.order == TurnOrder::fair) ticket.turn = next_turn(ticket.uid, ledger);
+  if (traits_of(facts.policy.line.order).numbers) ticket.turn = next_turn(ticket.uid, ledger);
   ticket.candidates = std::move(candidates);
   return ticket;
 }

@@ -1,7 +1,6 @@
 #include "berth/queue/turn_order.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <numeric>
 #include <ranges>
@@ -10,8 +9,6 @@ namespace berth {
 namespace {
 
 using Places = std::vector<std::size_t>;
-
-constexpr std::array<std::string_view, 2> kOrders{"fifo", "fair"};
 
 /// Of wishes of one kind, those that yield or those that do not.
 class FairOrder {
@@ -66,16 +63,6 @@ GpusByUser gpus_by_user(const Ledger& ledger) {
 }
 
 }  // namespace
-
-std::string_view to_text(TurnOrder order) {
-  return kOrders[static_cast<std::size_t>(order)];
-}
-
-Result<TurnOrder> turn_order_from_text(std::string_view text) {
-  const auto found = std::ranges::find(kOrders, text);
-  if (found == kOrders.end()) return fail(ErrorCode::usage, "must be \"fifo\" or \"fair\"");
-  return static_cast<TurnOrder>(found - kOrders.begin());
-}
 
 std::int64_t next_turn(std::uint32_t uid, std::span<const Numbered> others) {
   std::optional<std::int64_t> last_granted, first_waiting;

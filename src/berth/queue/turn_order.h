@@ -6,16 +6,12 @@
 #include <map>
 #include <set>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "berth/queue/schedule.h"
 
 // The order of turns: the order of coming, or the fair order, in which the user who has less comes first.
 namespace berth {
-
-std::string_view to_text(TurnOrder order);                      ///< as in the site file: "fifo"
-Result<TurnOrder> turn_order_from_text(std::string_view text);  ///< Error: `usage`, what it must be
 
 /// How many GPUs each user has, by uid.
 struct GpusByUser {

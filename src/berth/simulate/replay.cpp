@@ -34,7 +34,7 @@ class OneLine : public Replaying {
   bool has_waiters() const override { return !line_.wishes.empty(); }
 
   std::optional<std::int64_t> number_of(std::size_t place) {
-    if (rules().order == TurnOrder::fifo) return std::nullopt;
+    if (!traits_of(rules().order).numbers) return std::nullopt;
     std::vector<Numbered> others;
     for (const Wish& wish : line_.wishes) others.push_back({wish.uid, wish.count, *wish.turn});
     for (const Running& each : running())
@@ -48,7 +48,7 @@ class OneLine : public Replaying {
 
   /// Those that wait, with whose turn it is first at the front.
   void put_in_order() {
-    if (rules().order == TurnOrder::fifo) return;
+    if (!traits_of(rules().order).numbers) return;
     std::ranges::sort(line_.wishes, {}, &Wish::id);
     GpusByUser has;
     for (const Running& each : running()) {

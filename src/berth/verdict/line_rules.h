@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <limits>
+#include <string_view>
+
+#include "berth/base/error.h"
 
 namespace berth {
 
@@ -10,11 +13,22 @@ namespace berth {
 using Moment = std::int64_t;
 inline constexpr Moment kNever = std::numeric_limits<Moment>::max();
 
-/// Which request has its turn first.
+/// Which request has its turn first. One is added here, in the table of line_rules.cpp, and in
+/// queue/turn_order.h, which compares; all others ask what it is like.
 enum class TurnOrder {
   fifo,  ///< the one that came first
-  fair,  ///< that of the user with fewer GPUs (src/berth/queue/turn_order.h)
+  fair,  ///< that of the user with fewer GPUs
 };
+std::string_view to_text(TurnOrder order);                      ///< as in the site file: "fifo"
+Result<TurnOrder> turn_order_from_text(std::string_view text);  ///< Error: `usage`, what it must be
+
+/// What an order is like.
+struct OrderTraits {
+  /// A request gets a number when it joins, and may go past an earlier one that has a number too.
+  bool numbers = false;
+  std::string_view rule;  ///< for people; "": nothing, it is the usual one
+};
+const OrderTraits& traits_of(TurnOrder order);
 
 /// The rules of a site for its line.
 struct LineRules {
@@ -24,7 +38,7 @@ struct LineRules {
   TurnOrder order = TurnOrder::fifo;
 
   /// Whether a request can be given devices that an earlier one waits for.
-  bool lets_others_pass() const { return backfill || order == TurnOrder::fair; }
+  bool lets_others_pass() const { return backfill || traits_of(order).numbers; }
 
   bool operator==(const LineRules&) const = default;
 };

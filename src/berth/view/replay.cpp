@@ -55,8 +55,8 @@ std::string percent(double share) {
 }
 
 std::string rules_text(const LineRules& rules) {
-  const std::string_view order =
-      rules.order == TurnOrder::fair ? "the user who has fewer GPUs comes first; " : std::string_view();
+  const std::string_view rule = traits_of(rules.order).rule;
+  const std::string order = rule.empty() ? "" : fmt::format("{}; ", rule);
   if (!rules.backfill) return fmt::format("{}no job starts before an earlier one", order);
   return fmt::format("{}later jobs fill gaps; a job without a time limit is assumed to last {}", order,
                      duration_for_people(rules.assumed_s));
