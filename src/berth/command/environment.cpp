@@ -51,11 +51,6 @@ std::string for_reader(std::string_view lines) {
 
 }  // namespace
 
-std::string_view variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 source::ProbeOptions probe_options() {
   source::ProbeOptions options = leasing::probe_options();
   if (const auto program = variable("BERTH_PROGRAM"); !program.empty()) options.program = program;
