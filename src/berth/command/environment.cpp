@@ -11,7 +11,6 @@
 #include <chrono>
 #include <climits>
 #include <csignal>
-#include <cstdlib>
 #include <ctime>
 
 #include "berth/base/record.h"
