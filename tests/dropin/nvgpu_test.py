@@ -325,6 +325,45 @@ def test_a_token_is_asked_for(desk):
     ) == [401, 200, 401, 200]
 
 
+def as_hub_file(desk, text: str):
+    (desk.directory / "nvgpu_master.cfg").write_text(text)
+    return desk.run("python3", "-m", "nvgpu.agents", "nvgpu_master.cfg")
+
+
+def test_a_hub_of_berth_reads_what_is_made_of_the_masters_file(desk):
+    """The file is that of nvgpu's document, with what else Python lets one write."""
+    answer = as_hub_file(
+        desk,
+        "# nvgpu_master.cfg\n'''About\nthis'''\nimport_name = print('executed')\nAGENTS = [\n"
+        "         'self', # node01 - master\n         'http://node02' ':1080',\n]; DEBUG = True\n",
+    )
+    assert answer.status == 0, answer.err
+    assert answer.out == (
+        '[[agent]]\nurl = "self"\n[[agent]]\nurl = "http://node02:1080"\n'
+        "# insecure = true    # asks over plain HTTP without a token: anybody on the network could answer\n"
+    )
+    assert as_hub_file(desk, "").out == '[[agent]]\nurl = "self"\n'
+    assert as_hub_file(desk, "AGENTS = ()\nTOKEN = None\n").out == ""
+    secret = as_hub_file(desk, "AGENTS = ('http://n:1',)\nTOKEN = 'geheim'\n").out
+    assert "token-file" in secret and "geheim" not in secret and "insecure" not in secret
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("AGENTS = []\n\nimport os\n", "nvgpu_master.cfg:3: only NAME = VALUE is read here"),
+        ("AGENTS += ['a']\n", "nvgpu_master.cfg:1: only NAME = VALUE is read here"),
+        ("AGENTS = ['a'] + more\n", "nvgpu_master.cfg:1: AGENTS must be a literal"),
+        ("AGENTS = 'self'\n", "AGENTS must be a list of texts"),
+        ("AGENTS = ['self',\n 3]\n", "AGENTS must be a list of texts"),
+        ("AGENTS = ['self\n]\n", "line 1"),
+    ],
+)
+def test_a_masters_file_that_cannot_be_read_is_told_with_its_line(desk, text, words):
+    answer = as_hub_file(desk, text)
+    assert answer.status == 1 and words in answer.err
+
+
 def test_a_configuration_that_is_not_there_is_an_error(desk):
     (answer,) = desk.ask("", "__import__('nvgpu.webapp')", env={"NVGPU_CLUSTER_CFG": "/nonexistent"})
     assert answer["raises"] == "FileNotFoundError"

@@ -6,7 +6,6 @@
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
 #include "berth/hub/agents.h"
-#include "berth/hub/nvgpu_file.h"
 #include "berth/jobs/model/job_script.h"
 #include "berth/lease/site_file.h"
 #include "berth/request/expression.h"
@@ -88,8 +87,6 @@ void read_site_file(std::string_view input) {
 
 void read_agents_file(std::string_view input) {
   (void)hub::agents_from_toml("agents.toml", input, {});
-  (void)hub::is_nvgpu_file("agents.cfg", input);
-  (void)hub::read_nvgpu_file("agents.cfg", input);
   (void)hub::agent_from_word(input, {});
   if (const auto peer = http::peer_from_url(input))
     require(http::peer_from_url(http::url_of(*peer)).has_value(), "a URL that is written can be read");

@@ -4,13 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <ctime>
-#include <thread>
 
 #include "berth/lease/blind_spots.h"
 #include "berth/lease/session.h"
 #include "berth/sys/clock.h"
+#include "berth/sys/detached_thread.h"
 #include "berth/sys/file.h"
 #include "berth/verdict/command_text.h"
 
@@ -18,13 +17,6 @@ namespace berth::agent {
 namespace {
 
 constexpr std::chrono::seconds kLetsGo{30};
-
-/// Signals are for the thread that serves.
-void block_signals() {
-  sigset_t all{};
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
-}
 
 void sleep_until(std::chrono::nanoseconds monotonic) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(monotonic);
@@ -90,7 +82,7 @@ void Watcher::look() {
 
 void Watcher::go_on(std::chrono::seconds every) {
   every_ = every;
-  std::thread([this] { keep_looking(); }).detach();
+  sys::begin_detached([this] { keep_looking(); });
 }
 
 void Watcher::set_interval(std::chrono::seconds every) {
@@ -98,7 +90,6 @@ void Watcher::set_interval(std::chrono::seconds every) {
 }
 
 void Watcher::keep_looking() {
-  block_signals();
   auto next = sys::monotonic_now();
   while (true) {
     // Looks that took too long are left out, not made up for.

@@ -54,6 +54,18 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string message) {
       return std::unexpected(std::move(berth_result).error()); \
   } while (false)
 
+/// The same two in a coroutine.
+#define BERTH_CO_LET(declaration, ...) BERTH_CO_LET_THROUGH(BERTH_NAME_AT(__LINE__), declaration, __VA_ARGS__)
+#define BERTH_CO_LET_THROUGH(result, declaration, ...)               \
+  auto result = (__VA_ARGS__);                                       \
+  if (!result) co_return std::unexpected(std::move(result).error()); \
+  declaration = *std::move(result)
+#define BERTH_CO_DO(...)                                                           \
+  do {                                                                             \
+    auto berth_result = (__VA_ARGS__);                                             \
+    if (!berth_result) co_return std::unexpected(std::move(berth_result).error()); \
+  } while (false)
+
 /// The same error, whose message begins with what was being done when it happened: "reading X: …".
 inline Error context(Error error, std::string_view doing) {
   error.message = std::string(doing) + ": " + error.message;

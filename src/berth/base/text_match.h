@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace berth {
 
@@ -17,6 +18,12 @@ void replace_all(std::string& text, std::string_view from, std::string_view by);
 
 /// Without blanks at both ends.
 std::string_view trimmed(std::string_view text);
+
+/// What stands between the separators, one part more than there are separators.
+std::vector<std::string_view> parts_at(std::string_view text, char separator);
+
+/// "1 GPU", "3 GPUs", "2 processes".
+std::string counted(std::size_t count, std::string_view noun);
 
 /// How many single letters must be added, removed, changed or swapped with their neighbour to turn one text
 /// into the other. "Did you mean" goes by this number.

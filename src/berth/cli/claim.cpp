@@ -17,6 +17,7 @@
 #include "berth/supervise/claim_script.h"
 #include "berth/supervise/hold.h"
 #include "berth/supervise/lease_options.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/process_identity.h"
 #include "berth/view/explain.h"
 #include "berth/view/json.h"
@@ -134,7 +135,7 @@ class Claim : public command::Command {
   // The keeper has neither the folder of the caller nor its error stream.
   std::function<void(NoticeEvent, const std::string&)> teller(const leasing::HeldLease& lease) const {
     auto environment = command::own_environment();
-    if (const auto folder = jobs::current_folder())
+    if (const auto folder = sys::current_folder())
       environment.push_back(fmt::format("{}={}", jobs::kNotifyFolder, *folder));
     environment.push_back(fmt::format("{}={}", jobs::kNotifyTerminal, *process_));
     std::string subject = fmt::format("lease {}", lease.short_name());

@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 
+#include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/cli/originals.h"
 #include "berth/command/command.h"
@@ -71,7 +72,7 @@ void check_driver(const Result<Snapshot>& read, Findings& findings) {
   const Snapshot& snapshot = *read;
   std::string found = fmt::format("{} answers by {}, with {}",
                                   snapshot.driver_version.empty() ? "the driver" : snapshot.driver_version,
-                                  snapshot.source, view::counted(snapshot.devices.size(), "device"));
+                                  snapshot.source, counted(snapshot.devices.size(), "device"));
   if (snapshot.stale_reason) {
     findings.push_back({Level::fail, "driver", *snapshot.stale_reason,
                         fmt::format("`dmesg | grep -i {}` shows what the driver reported; often only a "
@@ -188,8 +189,8 @@ void check_numbering(const Snapshot& snapshot, Findings& findings) {
   for (const Mask& mask : resolve_masks(variables, snapshot)) {
     findings.push_back({mask.notes.empty() ? Level::pass : Level::warn, "mask",
                         fmt::format("{}={} leaves {}{}{}", vendor_named(mask.vendor).mask_variable, mask.text,
-                                    view::counted(mask.uuids.size(), "device"),
-                                    mask.notes.empty() ? "" : "; ", fmt::join(mask.notes, "; ")),
+                                    counted(mask.uuids.size(), "device"), mask.notes.empty() ? "" : "; ",
+                                    fmt::join(mask.notes, "; ")),
                         mask.notes.empty() ? "" : "correct it, unset it, or use --mask ignore"});
   }
 }

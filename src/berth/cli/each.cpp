@@ -22,6 +22,7 @@
 #include "berth/jobs/new_job.h"
 #include "berth/jobs/progress.h"
 #include "berth/supervise/model/job_end.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/system_error.h"
 
@@ -153,7 +154,7 @@ class Each : public command::Command {
     Job& job = submission_.job;
     job.lines_of = whole_path(name);
     job.words = {"sh", "-c"};
-    BERTH_LET(job.folder, jobs::current_folder());
+    BERTH_LET(job.folder, sys::current_folder());
     std::vector<unsigned> lines = command_lines(text);
     if (lines.empty())
       return fail(ErrorCode::usage, fmt::format("there is no command in {}", printable(name)));

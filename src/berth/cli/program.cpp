@@ -46,7 +46,6 @@ struct Habit {
 };
 // What people bring from other tools.
 constexpr auto kHabits = std::to_array<Habit>({{"lease", "run or claim"},
-                                               {"sbatch", "submit"},
                                                {"tail", "log"},
                                                {"start", "run"},
                                                {"exec", "run"},
@@ -58,7 +57,20 @@ constexpr auto kHabits = std::to_array<Habit>({{"lease", "run or claim"},
                                                {"kill", "release or cancel"},
                                                {"stop", "release"}});
 
-// Whoever has met --anywhere tries it elsewhere.
+std::vector<std::string_view> commands_that_know(std::string_view option) {
+  static std::optional<std::string> unused;  // what the setter would write to; it is not called
+  std::vector<std::string_view> names;
+  for (const Row& row : rows()) {
+    if (row.summary.empty()) continue;
+    const auto command = row.make();
+    const auto options = full_syntax(row, *command, unused).options;
+    if (std::ranges::find(options, option, &command::Option::name) != options.end())
+      names.push_back(row.name);
+  }
+  return names;
+}
+
+// Users of --anywhere try it with other commands too.
 Error clearer(Error error, const Row& row, std::span<char* const> words) {
   const bool tried = std::ranges::any_of(words, [](std::string_view word) { return word == "--anywhere"; });
   if (!tried || error.message.find("--anywhere") == std::string::npos) return error;
@@ -68,10 +80,9 @@ Error clearer(Error error, const Row& row, std::span<char* const> words) {
         "starts a shell on the first host that has the GPUs";
   else
     error.message = fmt::format(
-        "berth {} cannot ask other hosts; run, shell, submit, each, list, queue, why, release and cancel "
-        "can. Log in on "
-        "a host for the rest: ssh HOST berth {}",
-        row.name, row.name);
+        "berth {} cannot ask other hosts; these commands can: {}. Log in on a host for the rest: ssh HOST "
+        "berth {}",
+        row.name, fmt::join(commands_that_know("anywhere"), ", "), row.name);
   return error;
 }
 

@@ -23,6 +23,7 @@
 #include "berth/jobs/submission.h"
 #include "berth/slurm/model/slurm.h"
 #include "berth/slurm/model/slurm_options.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/file.h"
 #include "berth/sys/job_process.h"
 
@@ -134,7 +135,7 @@ Result<std::vector<std::string>> environment_of(const Values& values, const jobs
       });
     for (const std::string& value : wish.values) set_variable(environment, value);
   }
-  BERTH_LET(const std::string here, jobs::current_folder());
+  BERTH_LET(const std::string here, sys::current_folder());
   set_variable(environment, "SLURM_SUBMIT_DIR=" + here);
   set_variable(environment, "SLURM_JOB_NODELIST=" + sys::host_name());
   set_variable(environment,

@@ -1,5 +1,4 @@
 // The file has no table of keys of its own: each key is an option, so both say the same.
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,12 +8,9 @@
 #include "berth/lease/toml.h"
 #include "berth/lease/toml_words.h"
 #include "berth/sys/file.h"
-#include "berth/sys/system_error.h"
 
 namespace berth::cli {
 namespace {
-
-constexpr std::size_t kLongestFile = 1 << 20;
 
 std::vector<std::string_view> known_keys(const command::Syntax& syntax) {
   std::vector<std::string_view> names;
@@ -47,21 +43,11 @@ Result<void> set(const command::Option& option, const toml::node& node) {
   return option.set(text->get());
 }
 
-Result<std::string> read_text(const std::string& path) {
-  const std::string doing = fmt::format("reading the settings in {}", path);
-  const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file) return sys::fail_errno(doing);
-  auto text = sys::read_start(file.get(), kLongestFile);
-  if (!text) return std::unexpected(context(text.error(), doing));
-  if (text->size() > kLongestFile) return fail(ErrorCode::failure, doing + ": it is longer than 1 MiB");
-  return text;
-}
-
 }  // namespace
 
 Result<void> read_serve_file(const std::string& path, const command::Syntax& syntax) {
   if (path.empty()) return {};
-  BERTH_LET(const auto text, read_text(path));
+  BERTH_LET(const auto text, sys::read_named(path, 1, fmt::format("reading the settings in {}", path)));
   const toml::parse_result parsed = toml::parse(text);
   const auto wrong = [&](const toml::source_region& where, std::string_view what) {
     return fail(ErrorCode::failure, fmt::format("{}:{}: {}", path, where.begin.line, what));

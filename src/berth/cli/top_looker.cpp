@@ -5,10 +5,8 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <ctime>
 #include <mutex>
-#include <thread>
 
 #include "berth/agent/watcher.h"
 #include "berth/base/printable.h"
@@ -19,6 +17,7 @@
 #include "berth/jobs/told_jobs.h"
 #include "berth/lease/session.h"
 #include "berth/queue/listed.h"
+#include "berth/sys/detached_thread.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 #include "berth/view/listing.h"
@@ -58,7 +57,7 @@ class TopLooker::Body {
         user_(sys::user_name(::geteuid())) {}
 
   void begin() {
-    std::thread([this] { keep_looking(); }).detach();
+    sys::begin_detached([this] { keep_looking(); });
   }
 
   int descriptor() const { return event_.get(); }
@@ -85,10 +84,6 @@ class TopLooker::Body {
 
  private:
   [[noreturn]] void keep_looking() {
-    // Signals are for the thread that has the terminal.
-    sigset_t all{};
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
     while (true) {
       auto sight = std::make_shared<const view::TopSight>(look());
       std::unique_lock lock(mutex_);

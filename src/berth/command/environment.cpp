@@ -11,7 +11,6 @@
 #include <chrono>
 #include <climits>
 #include <csignal>
-#include <cstdlib>
 #include <ctime>
 
 #include "berth/base/record.h"
@@ -50,11 +49,6 @@ std::string for_reader(std::string_view lines) {
 }
 
 }  // namespace
-
-std::string_view variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 source::ProbeOptions probe_options() {
   source::ProbeOptions options = leasing::probe_options();

@@ -9,6 +9,7 @@
 #include "berth/base/error.h"
 #include "berth/lease/acquire.h"
 #include "berth/source/probe_source.h"
+#include "berth/sys/environment.h"
 #include "berth/view/text.h"
 
 namespace berth::command {
@@ -68,8 +69,7 @@ void write_error(std::string_view text);
 /// within a moment (a full pipe, a terminal that Ctrl-S holds). False: some of it was dropped. Uses SIGALRM.
 bool mention(std::string_view words);
 
-/// The value of this environment variable; "" if it is not set.
-std::string_view variable(const char* name);
+using sys::variable;
 
 /// The path of this program's file. Its other programs are in the same folder.
 Result<std::string> own_path();

@@ -1,14 +1,13 @@
 #include "berth/history/history.h"
 
 #include <condition_variable>
-#include <csignal>
 #include <deque>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "berth/sys/clock.h"
+#include "berth/sys/detached_thread.h"
 #include "berth/view/json.h"
 
 namespace berth::history {
@@ -152,12 +151,7 @@ class History::Body {
 
 History::History(std::function<void(const std::string&)> say, std::chrono::milliseconds patience)
     : body_(std::make_shared<Body>(std::move(say), patience)) {
-  std::thread([body = body_] {
-    sigset_t all{};
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    body->work();
-  }).detach();
+  sys::begin_detached([body = body_] { body->work(); });
 }
 
 void History::keep_in(std::optional<std::string> path) {

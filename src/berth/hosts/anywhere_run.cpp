@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <climits>
 #include <csignal>
 #include <utility>
 
@@ -28,8 +26,8 @@
 #include "berth/hosts/passed_environment.h"
 #include "berth/lab_queue/model/lab_line.h"
 #include "berth/lease/site_file.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/job_process.h"
-#include "berth/sys/system_error.h"
 #include "berth/sys/terminal.h"
 #include "berth/view/explain.h"
 
@@ -64,10 +62,9 @@ Result<std::string> folder_as_called() {
   if (named.starts_with('/') && ::stat(named.c_str(), &by_name) == 0 && ::stat(".", &here) == 0 &&
       by_name.st_dev == here.st_dev && by_name.st_ino == here.st_ino)
     return named;
-  std::array<char, PATH_MAX> buffer;
-  if (::getcwd(buffer.data(), buffer.size()) == nullptr)
-    return sys::fail_errno("looking in which folder we are (or name one: --folder PATH)");
-  return std::string(buffer.data());
+  auto folder = sys::current_folder();
+  if (!folder) return std::unexpected(context(folder.error(), "give the folder with --folder PATH"));
+  return folder;
 }
 
 std::vector<std::string> names_of(const std::vector<LabHost>& hosts) {

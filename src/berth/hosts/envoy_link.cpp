@@ -18,6 +18,7 @@
 #include "berth/command/environment.h"
 #include "berth/hosts/wire.h"
 #include "berth/lease/lease_wire.h"
+#include "berth/sys/detached_thread.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
@@ -157,17 +158,6 @@ class Relay {
   }
 }
 
-/// Signals are for the thread that waits for the command.
-template <class Work>
-void begin_thread(Work work) {
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread(std::move(work)).detach();
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
 }  // namespace
 
 void EnvoyLink::begin() {
@@ -249,7 +239,7 @@ Result<void> EnvoyLink::give_to_command() {
     ::tcsetattr(STDIN_FILENO, TCSADRAIN, &modes_);
     ::dup2(own_errors_.get(), STDERR_FILENO);
     const int watched = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10);
-    begin_thread([watched] { watch_terminal(watched); });
+    sys::begin_detached([watched] { watch_terminal(watched); });
     return {};
   }
   std::array<int, 2> ends{};
@@ -259,9 +249,8 @@ Result<void> EnvoyLink::give_to_command() {
   sys::Descriptor link(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10));
   if (!link || ::dup2(input.get(), STDIN_FILENO) < 0) return sys::fail_errno("making the command's input");
   ::fcntl(written.get(), F_SETFL, O_WRONLY | O_NONBLOCK);
-  begin_thread([relay = std::make_shared<Relay>(std::move(link), std::move(written), std::move(heard_))] {
-    relay->go_on_for_ever();
-  });
+  sys::begin_detached([relay = std::make_shared<Relay>(std::move(link), std::move(written),
+                                                       std::move(heard_))] { relay->go_on_for_ever(); });
   return {};
 }
 

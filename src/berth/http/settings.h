@@ -27,7 +27,7 @@ struct AgentAccess {
 struct HubSettings {
   bool is_hub = false;
   std::vector<std::string> agents{};  ///< [NAME=]URL, or "self"
-  std::string agents_file{};          ///< TOML, or the file of nvgpu's master
+  std::string agents_file{};          ///< TOML
   AgentAccess access{};               ///< for agents without settings of their own
   std::int64_t patience_s = 5;        ///< how long it waits for an agent
 };

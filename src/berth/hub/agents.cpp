@@ -1,6 +1,5 @@
 #include "berth/hub/agents.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,39 +7,16 @@
 #include <set>
 
 #include "berth/agent/watcher.h"
-#include "berth/hub/nvgpu_file.h"
 #include "berth/sys/file.h"
-#include "berth/sys/system_error.h"
 
 namespace berth::hub {
 namespace {
 
 constexpr std::string_view kSelf = "self";
 constexpr std::size_t kLongestName = 100;
-constexpr std::size_t kMostOfFile = 4U << 20U;
 
 std::unexpected<Error> wrong_entry(const AgentEntry& entry, const Error& error) {
   return std::unexpected(context(error, entry.where));
-}
-
-Result<std::string> read_whole(const std::string& path) {
-  const std::string doing = fmt::format("reading the agents in {}", path);
-  const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file) return sys::fail_errno(doing);
-  auto text = sys::read_start(file.get(), kMostOfFile);
-  if (!text) return std::unexpected(context(text.error(), doing));
-  if (text->size() > kMostOfFile) return fail(ErrorCode::failure, doing + ": it is longer than 4 MiB");
-  return text;
-}
-
-Result<std::vector<AgentEntry>> entries_of_file(const std::string& path, const http::AgentAccess& access) {
-  BERTH_LET(const auto text, read_whole(path));
-  if (!is_nvgpu_file(path, text)) return agents_from_toml(path, text, access);
-  BERTH_LET(const auto file, read_nvgpu_file(path, text));
-  std::vector<AgentEntry> entries;
-  for (const auto& [url, line] : file.agents)
-    entries.push_back({fmt::format("{}:{}", path, line), "", url, access, file.token});
-  return entries;
 }
 
 /// It stands in paths, and in lines of a terminal.
@@ -65,8 +41,7 @@ Result<Agent> agent_of(const AgentEntry& entry) {
   peer->certificate = entry.access.cert_file;
   peer->key = entry.access.key_file;
   peer->insecure = entry.access.insecure;
-  peer->token = entry.token;
-  if (entry.token.empty() && !entry.access.token_file.empty()) {
+  if (!entry.access.token_file.empty()) {
     auto token = http::read_token(entry.access.token_file);
     if (!token) return std::unexpected(context(token.error(), "token-file"));
     peer->token = std::move(*token);
@@ -103,8 +78,9 @@ AgentEntry agent_from_word(std::string_view word, const http::AgentAccess& acces
 Result<std::vector<Agent>> read_agents(const http::HubSettings& settings) {
   std::vector<AgentEntry> entries;
   if (!settings.agents_file.empty()) {
-    BERTH_LET(auto of_file, entries_of_file(settings.agents_file, settings.access));
-    entries = std::move(of_file);
+    const std::string& path = settings.agents_file;
+    BERTH_LET(const auto text, sys::read_named(path, 4, fmt::format("reading the agents in {}", path)));
+    BERTH_LET(entries, agents_from_toml(path, text, settings.access));
   }
   for (const std::string& word : settings.agents) entries.push_back(agent_from_word(word, settings.access));
 

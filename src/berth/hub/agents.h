@@ -26,7 +26,6 @@ struct AgentEntry {
   std::string name;   ///< "": taken from the URL
   std::string url;    ///< "self": this machine
   http::AgentAccess access;
-  std::string token{};  ///< the token itself, if it is not in a file of its own
 
   bool operator==(const AgentEntry&) const = default;
 };

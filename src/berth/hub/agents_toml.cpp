@@ -59,6 +59,11 @@ Result<void> read_key(const AgentTable& table, std::string_view key, const toml:
     each.place(table.entry) = text->get();
     return {};
   }
+  if (table.is_head && key == "AGENTS")
+    return wrong_value(table, node,
+                       fmt::format("AGENTS is of nvgpu; make the file of a hub from it: python "
+                                   "-m nvgpu.agents {} > agents.toml",
+                                   table.path));
   return wrong_value(table, node,
                      leasing::unknown_key(key, table.is_head ? "" : "[[agent]]", known_in(table)));
 }

@@ -167,8 +167,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     });
   }
 
-  static asio::awaitable<void, net::Executor> ask_again_and_again(std::shared_ptr<Body> body,
-                                                                  std::shared_ptr<Polled> polled) {
+  static net::Task<> ask_again_and_again(std::shared_ptr<Body> body, std::shared_ptr<Polled> polled) {
     const Revival revival(body, polled);
     while (polled->is_wanted) {
       if (!polled->client || polled->is_renewed)
@@ -199,7 +198,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   }
 
   /// An answer becomes values, and they text again, beside the loop: that takes what the agent likes.
-  asio::awaitable<void, net::Executor> take(std::shared_ptr<Polled> polled, Result<http::Response> answer) {
+  net::Task<> take(std::shared_ptr<Polled> polled, Result<http::Response> answer) {
     // Without a tag, the one of an answer before says nothing of this one.
     if (answer && answer->status == 200) polled->tag = answer->tag;
     auto work = [before = polled->posted, answer = std::move(answer), now_s = std::time(nullptr)] {
@@ -306,7 +305,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     return std::make_shared<const http::Published>(std::move(published));
   }
 
-  static asio::awaitable<void, net::Executor> publish_all(std::shared_ptr<Body> self) {
+  static net::Task<> publish_all(std::shared_ptr<Body> self) {
     auto work = [wanted = self->wanted_now()] { return made_of(wanted); };
     const auto made = co_await self->worker_.run(std::move(work));
     if (made) {

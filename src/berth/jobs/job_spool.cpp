@@ -14,7 +14,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <set>
 
 #include <fmt/format.h>
@@ -24,6 +23,7 @@
 #include "berth/store/lease_directory.h"
 #include "berth/store/own_folder.h"
 #include "berth/sys/clock.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
 #include "berth/sys/newer_calls.h"
@@ -174,9 +174,9 @@ std::string boot_id() {
 }
 
 Result<std::string> JobSpool::standard_path() {
-  const auto variable = [](const char* name) -> std::string {
-    const char* value = std::getenv(name);
-    return value != nullptr && *value == '/' ? value : "";
+  const auto variable = [](const char* name) {
+    const std::string_view value = sys::variable(name);
+    return std::string(value.starts_with('/') ? value : "");
   };
   std::string state = variable("XDG_STATE_HOME");
   if (state.empty()) {

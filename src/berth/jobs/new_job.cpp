@@ -5,15 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <climits>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "berth/base/record.h"
+#include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/command/environment.h"
 #include "berth/command/messages.h"
@@ -24,6 +23,7 @@
 #include "berth/jobs/notify.h"
 #include "berth/lease/answers.h"
 #include "berth/sys/clock.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/limits.h"
 #include "berth/sys/system_error.h"
 
@@ -62,7 +62,7 @@ command::Option number_option(std::string_view name, std::string_view help, unsi
 }
 
 Result<void> read_statuses(Job& job, std::string_view value) {
-  for (const std::string_view part : parts_of(value)) {
+  for (const std::string_view part : parts_at(value, ',')) {
     const auto status = number_from_text<int>(part);
     if (!status || *status < 1 || *status > 255)
       return fail(ErrorCode::usage, "must be exit statuses from 1 to 255: 75,137");
@@ -118,16 +118,6 @@ Result<std::optional<leasing::Refusal>> refusal_for_ever(command::Environment& e
 }
 
 }  // namespace
-
-std::vector<std::string_view> parts_of(std::string_view list) {
-  std::vector<std::string_view> parts;
-  for (std::size_t comma = 0; comma != std::string_view::npos;) {
-    comma = list.find(',');
-    parts.push_back(list.substr(0, comma));
-    if (comma != std::string_view::npos) list.remove_prefix(comma + 1);
-  }
-  return parts;
-}
 
 void add_task_options(command::Syntax& syntax, Submission& submission, std::vector<std::string>& given) {
   Job& job = submission.job;
@@ -218,12 +208,6 @@ Result<void> check_possible_here(command::Environment& environment, const Submis
   return std::unexpected(leasing::in_words(**never, command::Environment::style_of(STDERR_FILENO)));
 }
 
-Result<std::string> current_folder() {
-  std::array<char, PATH_MAX> buffer;
-  if (::getcwd(buffer.data(), buffer.size()) == nullptr) return sys::fail_errno("looking where we are");
-  return std::string(buffer.data());
-}
-
 Result<JobSpool> make_spool() {
   BERTH_LET(const std::string path, JobSpool::standard_path());
   return JobSpool::make(path);
@@ -240,11 +224,9 @@ std::vector<std::string> environment_of_job(const Job& job) {
                              "SLURM_JOB_NODELIST", "SLURM_GPUS_ON_NODE", "SLURM_NTASKS", "SLURM_PROCID"})
       left_out.insert(name);
   }
-  std::vector<std::string> kept;
-  for (char** each = environ; *each != nullptr; ++each) {
-    const std::string_view text = *each;
-    if (!left_out.contains(text.substr(0, text.find('=')))) kept.emplace_back(text);
-  }
+  auto kept = command::own_environment();
+  std::erase_if(kept,
+                [&](std::string_view text) { return left_out.contains(text.substr(0, text.find('='))); });
   return kept;
 }
 
@@ -263,7 +245,7 @@ Result<std::uint64_t> add_job(JobSpool& spool, Job job, std::string_view script,
 Result<std::uint64_t> add_job(JobSpool& spool, const sys::Descriptor& numbers, Job job,
                               std::string_view script, const std::vector<std::string>& environment) {
   if (job.folder.empty()) {
-    BERTH_LET(job.folder, current_folder());
+    BERTH_LET(job.folder, sys::current_folder());
   }
   take_from_shell(job);
   job.rivals = rivals_of(job.request, environment);

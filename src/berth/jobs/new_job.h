@@ -23,9 +23,6 @@ struct Submission {
 /// the request that the user gives are also added to `given`, as `add_job_request` does.
 void add_task_options(command::Syntax& syntax, Submission& submission, std::vector<std::string>& given);
 
-/// The parts of "a,b,c".
-std::vector<std::string_view> parts_of(std::string_view list);
-
 /// Checks all options together. Error: `usage`.
 Result<void> settle(Submission& submission);
 
@@ -33,9 +30,6 @@ Result<void> settle(Submission& submission);
 /// so does every job if the machine cannot be looked at. Error: `impossible`, with the reasons of all
 /// devices; `usage`.
 Result<void> check_possible_here(command::Environment& environment, const Submission& submission);
-
-/// The folder of this process, in which a job runs. Error: `failure`.
-Result<std::string> current_folder();
 
 /// The spool of this user on this machine, made if it is missing.
 Result<JobSpool> make_spool();

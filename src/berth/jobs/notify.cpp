@@ -14,6 +14,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
+#include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
@@ -23,6 +24,7 @@
 #include "berth/jobs/new_job.h"
 #include "berth/jobs/notice.h"
 #include "berth/sys/child.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/file.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/newer_calls.h"
@@ -116,7 +118,7 @@ Result<void> send_by(const Sending& sending) {
 }
 
 std::string text_variable(const char* name) {
-  return std::string(command::variable(name));
+  return std::string(sys::variable(name));
 }
 
 /// Sends one notice, which its environment tells, and says what became of that where it was not sent.
@@ -200,7 +202,7 @@ void add_notify_options(command::Syntax& syntax, std::string_view group, NoticeW
        {},
        [&wish](std::string_view value) -> Result<void> {
          wish.events.clear();
-         for (const std::string_view part : parts_of(value)) {
+         for (const std::string_view part : parts_at(value, ',')) {
            if (!is_notice_event(part))
              return fail(ErrorCode::usage, "must be some of start,end,fail,time,left");
            wish.events.emplace_back(part);

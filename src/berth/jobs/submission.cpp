@@ -12,6 +12,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
+#include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/command/messages.h"
 #include "berth/jobs/job_runner.h"
@@ -38,7 +39,7 @@ Result<void> read_array(Job& job, std::string_view value) {
 command::Option jobs_option(std::string_view name, std::string_view help,
                             std::vector<std::uint64_t>& numbers) {
   return {kJobGroup, 0, name, "JOB,...", help, {}, [&numbers](std::string_view value) -> Result<void> {
-            for (const std::string_view part : parts_of(value)) {
+            for (const std::string_view part : parts_at(value, ',')) {
               const auto id = task_id_from_text(part);
               if (!id || id->index) return fail(ErrorCode::usage, "must be numbers of jobs: 12 or 12,13");
               numbers.push_back(id->job);

@@ -34,10 +34,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using Instant = std::chrono::steady_clock::time_point;
-using Turn = asio::awaitable<void, net::Executor>;
-template <class T>
-using Promised = asio::awaitable<Result<T>, net::Executor>;
-
 /// A home from which nobody has heard for so long is passed over. It is counted here: the store has no clock.
 constexpr auto kSilence = 30s;
 /// In which those who waited here before this agent started may come back to their places.
@@ -94,7 +90,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
  private:
   // --- rounds
 
-  static Turn rounds(std::shared_ptr<Body> self) {
+  static net::Task<> rounds(std::shared_ptr<Body> self) {
     while (true) {
       self->is_rung_ = false;
       const auto again = co_await self->one_round();
@@ -152,11 +148,9 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   /// True: something was changed, so that what was read is old.
-  Promised<bool> one_round() {
-    const auto present = co_await presence_->keep();
-    if (!present) co_return std::unexpected(present.error());
-    const auto left = co_await take_away();
-    if (!left) co_return std::unexpected(left.error());
+  net::Task<Result<bool>> one_round() {
+    BERTH_CO_DO(co_await presence_->keep());
+    BERTH_CO_DO(co_await take_away());
     const bool somebody_looks =
         std::ranges::any_of(guests_->all(), &StoreGuest::only_looks, &Guest::operator*);
     const Instant now = std::chrono::steady_clock::now();
@@ -170,12 +164,10 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     limit_all();
     // The turn of a new one needs the turns of the others.
     if (store_->is_unread() && !traits_of(place_.order).numbers) {
-      const auto put = co_await put_unread();
-      if (!put) co_return std::unexpected(put.error());
+      BERTH_CO_DO(co_await put_unread());
     }
-    const auto current = co_await store_->be_current(somebody_looks);
-    if (!current) co_return std::unexpected(current.error());
-    if (!*current) co_return true;
+    BERTH_CO_LET(const auto current, co_await store_->be_current(somebody_looks));
+    if (!current) co_return true;
     // A store that was wiped or set back has no presence of ours either.
     if (!store_->now().alive().contains(place_.name)) presence_->is_lost();
     sweep();
@@ -184,22 +176,20 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     for (const Guest& each : guests) {
       if (!is_ready(*each)) continue;
       patience_.pass_over(*each, std::chrono::steady_clock::now());
-      const auto done = co_await settle(each);
-      if (!done) co_return std::unexpected(done.error());
-      changed = changed || *done;
+      BERTH_CO_LET(const auto done, co_await settle(each));
+      changed = changed || done;
     }
     tell_all();
     co_return changed;
   }
 
   /// The places of those who have gone.
-  Promised<void> take_away() {
+  net::Task<Result<void>> take_away() {
     while (!removals_.empty()) {
       const std::string id = *removals_.begin();
       StoreChange removal;
       removal.removed = {key_of(kLabTickets, id), key_of(kLabStarts, id)};
-      const auto removed = co_await store_->change(std::move(removal));
-      if (!removed) co_return std::unexpected(removed.error());
+      BERTH_CO_DO(co_await store_->change(std::move(removal)));
       removals_.erase(id);
     }
     co_return Result<void>();
@@ -252,30 +242,28 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
 
   /// Whoever has come is put there before all is read: then what was read tells of all that are earlier, and
   /// the watch need not be waited for.
-  Promised<void> put_unread() {
+  net::Task<Result<void>> put_unread() {
     const std::vector<Guest> guests = guests_->all();
     for (const Guest& each : guests) {
       if (!is_ready(*each) || !each->start_on.empty() || !each->told_yes.empty()) continue;
-      const auto put = co_await put_ticket(each, 0);
-      if (!put) co_return std::unexpected(put.error());
+      BERTH_CO_DO(co_await put_ticket(each, 0));
     }
     co_return Result<void>();
   }
 
   /// `order`: of the one that is there; 0: it is to be a new one.
-  Promised<void> put_ticket(Guest guest, std::uint64_t order) {
+  net::Task<Result<void>> put_ticket(Guest guest, std::uint64_t order) {
     const LabTicket& wanted = guest->wanted;
     StoreChange put;
     put.conditions = {{key_of(kLabTickets, wanted.id), order}};
     if (order == 0) put.conditions.push_back({key_of(kLabStarts, wanted.id), 0});
     put.puts.push_back({key_of(kLabTickets, wanted.id), lab_ticket_json(wanted)});
-    const auto done = co_await change_for(std::move(put));
-    if (!done) co_return std::unexpected(done.error());
+    BERTH_CO_DO(co_await change_for(std::move(put)));
     co_return Result<void>();
   }
 
   /// A change that puts something there for a guest, who may go meanwhile.
-  Promised<ChangeAnswer> change_for(StoreChange put) {
+  net::Task<Result<ChangeAnswer>> change_for(StoreChange put) {
     const auto done = co_await store_->change(std::move(put));
     if (!done) {
       // It may be made all the same, after this one has gone and what it had was removed.
@@ -297,7 +285,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   /// Puts there what this one wants. True: the store has changed.
-  Promised<bool> settle(Guest guest) {
+  net::Task<Result<bool>> settle(Guest guest) {
     LabTicket& wanted = guest->wanted;
     const auto found = store_->now().line().find(wanted.id);
     const bool is_there = found.has_value();
@@ -322,13 +310,12 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
         found->most == wanted.most && found->asked_at == wanted.asked_at)
       co_return false;
     if (has_started) co_return false;
-    const auto put = co_await put_ticket(guest, is_there ? found->order : 0);
-    if (!put) co_return std::unexpected(put.error());
+    BERTH_CO_DO(co_await put_ticket(guest, is_there ? found->order : 0));
     co_return true;
   }
 
   /// `order`: of its ticket; 0: it has none.
-  Promised<bool> put_start_again(Guest guest, std::uint64_t order) {
+  net::Task<Result<bool>> put_start_again(Guest guest, std::uint64_t order) {
     const std::string ticket = key_of(kLabTickets, guest->wanted.id);
     const std::string start = key_of(kLabStarts, guest->wanted.id);
     StoreChange put;
@@ -338,8 +325,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     // Whoever adds up at this moment what its user has adds up anew.
     if (limits_->any())
       put.puts.push_back({key_of(kLabUsers, std::to_string(guest->wanted.uid)), guest->wanted.id});
-    const auto done = co_await change_for(std::move(put));
-    if (!done) co_return std::unexpected(done.error());
+    BERTH_CO_DO(co_await change_for(std::move(put)));
     co_return true;
   }
 
@@ -355,21 +341,20 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     return std::ranges::find(guest.asked, host) != guest.asked.end();
   }
 
-  Promised<bool> take_back(Guest guest, std::string host) {
+  net::Task<Result<bool>> take_back(Guest guest, std::string host) {
     const std::string start = key_of(kLabStarts, guest->wanted.id);
     const std::string ticket = key_of(kLabTickets, guest->wanted.id);
     StoreChange put;
     put.conditions = {{start, store_->now().revisions(start).created}, {ticket, 0}};
     put.puts.push_back({ticket, lab_ticket_json(guest->wanted)});
     put.removed = {start};
-    const auto done = co_await store_->change(std::move(put));
-    if (!done) co_return std::unexpected(done.error());
-    if (done->made) guest->given_back.erase(host);
+    BERTH_CO_LET(const auto done, co_await store_->change(std::move(put)));
+    if (done.made) guest->given_back.erase(host);
     co_return true;
   }
 
   /// The one start. What was answered to nobody is answered again, to the same process for the same host.
-  Promised<bool> begin(Guest guest, std::uint64_t order) {
+  net::Task<Result<bool>> begin(Guest guest, std::uint64_t order) {
     const std::string id = guest->wanted.id;
     const std::string host = guest->start_on;
     if (!guest->told_yes.empty()) {
@@ -383,8 +368,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
         answer_start(guest, host, started->second.host == host && started->second.pid == guest->who.pid);
         co_return false;
       }
-      const auto put = co_await put_ticket(guest, 0);
-      if (!put) co_return std::unexpected(put.error());
+      BERTH_CO_DO(co_await put_ticket(guest, 0));
       co_return true;
     }
     if (guest->closing.contains(host)) {
@@ -409,10 +393,9 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       put.conditions.push_back({user, seen, StoreCondition::Of::changed});
       put.puts.push_back({user, id});
     }
-    const auto done = co_await store_->change(std::move(put));
-    if (!done) co_return std::unexpected(done.error());
+    BERTH_CO_LET(const auto done, co_await store_->change(std::move(put)));
     // Of a host that it has let go while the store was asked, the start is taken back in the next round.
-    if (done->made && guest->start_on == host) answer_start(guest, host, true);
+    if (done.made && guest->start_on == host) answer_start(guest, host, true);
     co_return true;
   }
 

@@ -45,41 +45,35 @@ void StoreClient::show(std::string token) {
   client_ = std::make_unique<net::Client>(loop_, sharing_, member_, kMostOfStore);
 }
 
-asio::awaitable<Result<std::string>, net::Executor> StoreClient::post(const std::string& path,
-                                                                      const std::string& body,
-                                                                      std::chrono::milliseconds patience) {
-  auto answer = co_await client_->post(path, body, patience);
-  if (!answer) co_return std::unexpected(answer.error());
-  co_return std::move(answer->body);
+net::Task<Result<std::string>> StoreClient::post(const std::string& path, const std::string& body,
+                                                 std::chrono::milliseconds patience) {
+  BERTH_CO_LET(auto answer, co_await client_->post(path, body, patience));
+  co_return std::move(answer.body);
 }
 
-asio::awaitable<Result<void>, net::Executor> StoreClient::log_in() {
-  const auto password = http::read_secret(place_.password_file, "password");
-  if (!password) co_return std::unexpected(password.error());
+net::Task<Result<void>> StoreClient::log_in() {
+  BERTH_CO_LET(const auto password, http::read_secret(place_.password_file, "password"));
   show("");
   lets_all_in_ = false;
   const std::string path = "/v3/auth/authenticate";
-  const std::string body = store_login_json(place_.user, *password);
-  const auto answer = co_await post(path, body, kStorePatience);
-  if (!answer) co_return std::unexpected(answer.error());
-  lets_all_in_ = asks_nobody_for_password(*answer);
+  const std::string body = store_login_json(place_.user, password);
+  BERTH_CO_LET(const auto answer, co_await post(path, body, kStorePatience));
+  lets_all_in_ = asks_nobody_for_password(answer);
   if (lets_all_in_) co_return Result<void>();
-  auto token = read_store_login(*answer);
+  auto token = read_store_login(answer);
   if (!token) co_return std::unexpected(why_no_login(place_, token.error()));
   show(*std::move(token));
   co_return Result<void>();
 }
 
-asio::awaitable<Result<std::string>, net::Executor> StoreClient::ask(const std::string& path,
-                                                                     const std::string& body,
-                                                                     std::chrono::milliseconds patience) {
+net::Task<Result<std::string>> StoreClient::ask(const std::string& path, const std::string& body,
+                                                std::chrono::milliseconds patience) {
   if (place_.user.empty()) co_return co_await post(path, body, patience);
   if (has_way_in()) {
     auto answer = co_await post(path, body, patience);
     if (!answer || !(refuses_token(*answer) || asks_for_user(*answer))) co_return answer;
   }
-  const auto done = co_await log_in();
-  if (!done) co_return std::unexpected(done.error());
+  BERTH_CO_DO(co_await log_in());
   co_return co_await post(path, body, patience);
 }
 

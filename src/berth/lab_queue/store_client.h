@@ -21,8 +21,8 @@ class StoreClient {
 
   /// The whole answer to a POST, of any status. Error: `failure`, with the member that did not answer within
   /// `patience`, and why.
-  asio::awaitable<Result<std::string>, net::Executor> ask(
-      const std::string& path, const std::string& body, std::chrono::milliseconds patience = kStorePatience);
+  net::Task<Result<std::string>> ask(const std::string& path, const std::string& body,
+                                     std::chrono::milliseconds patience = kStorePatience);
 
   /// From now on asks another member.
   void use_next_member();
@@ -32,9 +32,9 @@ class StoreClient {
  private:
   void use_member(std::size_t which);
   void show(std::string token);
-  asio::awaitable<Result<std::string>, net::Executor> post(const std::string& path, const std::string& body,
-                                                           std::chrono::milliseconds patience);
-  asio::awaitable<Result<void>, net::Executor> log_in();
+  net::Task<Result<std::string>> post(const std::string& path, const std::string& body,
+                                      std::chrono::milliseconds patience);
+  net::Task<Result<void>> log_in();
   bool has_way_in() const { return lets_all_in_ || !member_.token.empty(); }
 
   asio::io_context& loop_;

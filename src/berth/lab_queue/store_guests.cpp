@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/base/text_match.h"
 #include "berth/net/keep_going.h"
 
 namespace berth::lab_queue {
@@ -28,10 +29,8 @@ void close(const Guest& guest) {
 
 std::vector<std::string> split_words(std::string_view text, char between) {
   std::vector<std::string> words;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(between), text.size());
-    if (end > 0) words.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string_view part : parts_at(text, between)) {
+    if (!part.empty()) words.emplace_back(part);
   }
   return words;
 }
@@ -42,7 +41,7 @@ Result<void> StoreGuests::admit_at(const std::string& socket) {
   return {};
 }
 
-StoreGuests::Turn StoreGuests::admit(std::shared_ptr<StoreGuests> self) {
+net::Task<> StoreGuests::admit(std::shared_ptr<StoreGuests> self) {
   while (true) {
     const Guest guest = std::make_shared<StoreGuest>(self->loop_);
     const auto [error] = co_await self->listener_.acceptor->async_accept(guest->socket, net::kAwait);
@@ -63,7 +62,7 @@ StoreGuests::Turn StoreGuests::admit(std::shared_ptr<StoreGuests> self) {
   }
 }
 
-StoreGuests::Turn StoreGuests::attend(std::shared_ptr<StoreGuests> self, Guest guest) {
+net::Task<> StoreGuests::attend(std::shared_ptr<StoreGuests> self, Guest guest) {
   std::string input;
   while (!guest->is_gone) {
     auto buffer = asio::dynamic_buffer(input, kLongestWords);
@@ -82,7 +81,7 @@ void StoreGuests::send(const Guest& guest, std::string_view words) {
   if (!std::exchange(guest->is_sending, true)) asio::co_spawn(loop_, send_all(guest), asio::detached);
 }
 
-StoreGuests::Turn StoreGuests::send_all(Guest guest) {
+net::Task<> StoreGuests::send_all(Guest guest) {
   while (!guest->to_send.empty()) {
     const std::string text = std::exchange(guest->to_send, "");
     const asio::const_buffer buffer = asio::buffer(text);

@@ -77,11 +77,9 @@ class StoreGuests : public std::enable_shared_from_this<StoreGuests> {
   void dismiss(const Guest& guest);
 
  private:
-  using Turn = asio::awaitable<void, net::Executor>;
-
-  static Turn admit(std::shared_ptr<StoreGuests> self);
-  static Turn attend(std::shared_ptr<StoreGuests> self, Guest guest);
-  static Turn send_all(Guest guest);
+  static net::Task<> admit(std::shared_ptr<StoreGuests> self);
+  static net::Task<> attend(std::shared_ptr<StoreGuests> self, Guest guest);
+  static net::Task<> send_all(Guest guest);
 
   asio::io_context& loop_;
   std::function<void(const Guest&, const std::vector<std::string>&)> hear_;

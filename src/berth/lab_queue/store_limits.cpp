@@ -30,8 +30,8 @@ void StoreLimits::learn(const Guest& guest, std::function<void()> told_late, std
                  asio::detached);
 }
 
-StoreLimits::Turn StoreLimits::ask(std::shared_ptr<StoreLimits> self, Guest guest,
-                                   std::function<void()> told_late, std::function<void()> known) {
+net::Task<> StoreLimits::ask(std::shared_ptr<StoreLimits> self, Guest guest, std::function<void()> told_late,
+                             std::function<void()> known) {
   const auto asked_at = std::chrono::steady_clock::now();
   net::Timer pause(self->loop_);
   std::chrono::milliseconds length = kBetweenLooks;

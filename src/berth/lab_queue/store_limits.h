@@ -38,10 +38,8 @@ class StoreLimits : public std::enable_shared_from_this<StoreLimits> {
                                       std::uint64_t taken) const;
 
  private:
-  using Turn = asio::awaitable<void, net::Executor>;
-
-  static Turn ask(std::shared_ptr<StoreLimits> self, Guest guest, std::function<void()> told_late,
-                  std::function<void()> known);
+  static net::Task<> ask(std::shared_ptr<StoreLimits> self, Guest guest, std::function<void()> told_late,
+                         std::function<void()> known);
   std::optional<UserLimits> now_for(const StoreGuest& guest) const;
 
   asio::io_context& loop_;

@@ -20,15 +20,14 @@ constexpr auto kRenewal = 10s;
 
 }  // namespace
 
-StoreReading::Promised<void> StorePresence::keep() {
+net::Task<Result<void>> StorePresence::keep() {
   const Instant now = std::chrono::steady_clock::now();
   if (is_there() && now < renewal_) co_return Result<void>();
   if (is_there()) {
     std::string path = "/v3/lease/keepalive";
     std::string body = lease_renewal_json(lease_);
-    const auto answer = co_await store_->ask(std::move(path), std::move(body));
-    if (!answer) co_return std::unexpected(answer.error());
-    const auto renewed = read_renewed_lease(*answer);
+    BERTH_CO_LET(const auto answer, co_await store_->ask(std::move(path), std::move(body)));
+    const auto renewed = read_renewed_lease(answer);
     renewal_ = now + kRenewal;
     if (renewed) store_->is_at(renewed->revision);
     if (renewed) compaction_.is_at(renewed->revision, now);
@@ -37,29 +36,25 @@ StoreReading::Promised<void> StorePresence::keep() {
   }
   std::string path = "/v3/lease/grant";
   std::string body = lease_grant_json(std::chrono::seconds(kPresence).count());
-  const auto answer = co_await store_->ask(std::move(path), std::move(body));
-  if (!answer) co_return std::unexpected(answer.error());
-  const auto granted = read_granted_lease(*answer);
-  if (!granted) co_return std::unexpected(granted.error());
+  BERTH_CO_LET(const auto answer, co_await store_->ask(std::move(path), std::move(body)));
+  BERTH_CO_LET(const auto granted, read_granted_lease(answer));
   StoreChange presence;
-  presence.puts.push_back({key_of(kLabPresence, name_), std::string(version()), granted->id});
-  const auto put = co_await store_->change(std::move(presence));
-  if (!put) co_return std::unexpected(put.error());
-  lease_ = granted->id;
+  presence.puts.push_back({key_of(kLabPresence, name_), std::string(version()), granted.id});
+  BERTH_CO_DO(co_await store_->change(std::move(presence)));
+  lease_ = granted.id;
   renewal_ = now + kRenewal;
   co_return Result<void>();
 }
 
 /// What etcd keeps of its past would fill its room.
-StoreReading::Promised<void> StorePresence::let_forget(Instant now) {
+net::Task<Result<void>> StorePresence::let_forget(Instant now) {
   const auto revision = compaction_.due(now);
   if (!revision) co_return Result<void>();
   std::string path = "/v3/kv/compaction";
   std::string body = store_compaction_json(*revision);
-  const auto answer = co_await store_->ask(std::move(path), std::move(body));
-  if (!answer) co_return std::unexpected(answer.error());
+  BERTH_CO_LET(const auto answer, co_await store_->ask(std::move(path), std::move(body)));
   // Each agent says so, and the first one is obeyed.
-  const std::string fault = forgetting_fault(*answer);
+  const std::string fault = forgetting_fault(answer);
   if (!fault.empty() && fault != forgetting_fault_)
     log_(fmt::format(
         "the store does not forget old changes, and its file grows: {}; look at `berth store doctor`",

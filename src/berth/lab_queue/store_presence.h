@@ -23,14 +23,14 @@ class StorePresence {
       : store_(std::move(store)), name_(std::move(name)), log_(std::move(log)) {}
 
   /// Renews it if that is due. Error: `failure`; the store has not answered.
-  StoreReading::Promised<void> keep();
+  net::Task<Result<void>> keep();
   /// The store has none of ours any more.
   void is_lost() { lease_.clear(); }
   bool is_there() const { return !lease_.empty(); }
   Instant renewal() const { return renewal_; }
 
  private:
-  StoreReading::Promised<void> let_forget(Instant now);
+  net::Task<Result<void>> let_forget(Instant now);
 
   std::shared_ptr<StoreReading> store_;
   std::string name_;

@@ -37,43 +37,38 @@ void StoreReading::start() {
   net::keep_going(loop_, shared_from_this(), watch);
 }
 
-StoreReading::Promised<std::string> StoreReading::ask(std::string path, std::string body,
-                                                      std::chrono::milliseconds patience) {
+net::Task<Result<std::string>> StoreReading::ask(std::string path, std::string body,
+                                                 std::chrono::milliseconds patience) {
   auto answer = co_await client_.ask(path, body, patience);
   if (!answer) is_in_doubt_ = true;
   co_return answer;
 }
 
-StoreReading::Promised<ChangeAnswer> StoreReading::change(StoreChange wanted) {
+net::Task<Result<ChangeAnswer>> StoreReading::change(StoreChange wanted) {
   std::string path = "/v3/kv/txn";
   std::string body = store_change_json(wanted);
-  const auto answer = co_await ask(std::move(path), std::move(body));
-  if (!answer) co_return std::unexpected(answer.error());
-  auto read = read_change_answer(*answer);
+  BERTH_CO_LET(const auto answer, co_await ask(std::move(path), std::move(body)));
+  auto read = read_change_answer(answer);
   if (read && !read->made) is_torn_ = true;
   if (read && read->made) mirror_.made_here(wanted, read->revision);
   co_return read;
 }
 
-StoreReading::Promised<StoredRange> StoreReading::read(std::string body, std::chrono::milliseconds patience) {
+net::Task<Result<StoredRange>> StoreReading::read(std::string body, std::chrono::milliseconds patience) {
   std::string path = "/v3/kv/range";
-  const auto answer = co_await ask(std::move(path), std::move(body), patience);
-  if (!answer) co_return std::unexpected(answer.error());
-  co_return read_stored(*answer);
+  BERTH_CO_LET(const auto answer, co_await ask(std::move(path), std::move(body), patience));
+  co_return read_stored(answer);
 }
 
-StoreReading::Promised<StoreReading::Found> StoreReading::find_store() {
+net::Task<Result<StoreReading::Found>> StoreReading::find_store() {
   const std::string body = one_key_json(kMarkOfStore);
-  const auto found = co_await read(body);
-  if (!found) co_return std::unexpected(found.error());
-  if (!found->values.empty()) co_return Found{found->values.front().value, found->revision};
-  auto mark = sys::random_word();
-  if (!mark) co_return std::unexpected(mark.error());
+  BERTH_CO_LET(const auto found, co_await read(body));
+  if (!found.values.empty()) co_return Found{found.values.front().value, found.revision};
+  BERTH_CO_LET(auto mark, sys::random_word());
   StoreChange first;
   first.conditions = {{std::string(kMarkOfStore), 0}};
-  first.puts.push_back({std::string(kMarkOfStore), *std::move(mark)});
-  const auto made = co_await change(std::move(first));
-  if (!made) co_return std::unexpected(made.error());
+  first.puts.push_back({std::string(kMarkOfStore), std::move(mark)});
+  BERTH_CO_DO(co_await change(std::move(first)));
   // Whoever has put it there, it is none that is known here.
   co_return Found{};
 }
@@ -84,14 +79,13 @@ void StoreReading::is_at(std::uint64_t revision) {
   expected_ = revision;
 }
 
-StoreReading::Promised<bool> StoreReading::be_current(bool ask) {
+net::Task<Result<bool>> StoreReading::be_current(bool ask) {
   if (!pages_.values.empty()) co_return co_await read_page();
   const bool is_doubtful = is_in_doubt_ || is_torn_ || has_missed_ || !mirror_.is_whole();
   if (!ask && !is_doubtful) co_return true;
-  const auto found = co_await find_store();
-  if (!found) co_return std::unexpected(found.error());
+  BERTH_CO_LET(const auto found, co_await find_store());
   const bool is_known =
-      mirror_.is_whole() && found->mark == mirror_.mark() && found->revision >= mirror_.revision();
+      mirror_.is_whole() && found.mark == mirror_.mark() && found.revision >= mirror_.revision();
   if (!is_known || is_torn_) co_return co_await read_page();
   is_in_doubt_ = false;
   if (std::exchange(has_missed_, false)) co_return co_await look_for_missed();
@@ -99,18 +93,17 @@ StoreReading::Promised<bool> StoreReading::be_current(bool ask) {
 }
 
 /// Something has changed in the store of which the watch has said nothing. It may be somebody else's key.
-StoreReading::Promised<bool> StoreReading::look_for_missed() {
+net::Task<Result<bool>> StoreReading::look_for_missed() {
   const std::string body = changed_since_json(kAllOfLab, mirror_.revision());
-  const auto found = co_await read(body);
-  if (!found) co_return std::unexpected(found.error());
-  if (!mirror_.agrees(*found)) co_return co_await read_page();
-  mirror_.is_current_at(found->revision);
+  BERTH_CO_LET(const auto found, co_await read(body));
+  if (!mirror_.agrees(found)) co_return co_await read_page();
+  mirror_.is_current_at(found.revision);
   co_return true;
 }
 
 // All at once would be one answer of many MB. Where many agents read at once, as after an end of the store,
 // each leaves it four times as long to the others as it has needed.
-StoreReading::Promised<bool> StoreReading::read_page() {
+net::Task<Result<bool>> StoreReading::read_page() {
   const bool is_first = pages_.values.empty();
   const std::string from = is_first ? std::string(kAllOfLab) : pages_.values.back().key + '\0';
   const std::string body = page_json(kAllOfLab, from, kKeysOfPage, is_first ? 0 : pages_.revision);
@@ -155,7 +148,7 @@ void StoreReading::begin_watch_anew() {
   need_.cancel();
 }
 
-asio::awaitable<void, net::Executor> StoreReading::watch(std::shared_ptr<StoreReading> self) {
+net::Task<> StoreReading::watch(std::shared_ptr<StoreReading> self) {
   while (true) {
     if (!self->mirror_.is_whole()) {
       self->need_.expires_after(kLongAsleep);

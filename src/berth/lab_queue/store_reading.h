@@ -19,9 +19,6 @@ namespace berth::lab_queue {
 /// can stop reporting without an error. So this also asks, now and then, whether it has missed a change.
 class StoreReading : public std::enable_shared_from_this<StoreReading> {
  public:
-  template <class T>
-  using Promised = asio::awaitable<Result<T>, net::Executor>;
-
   /// `rung` is called when there is news.
   StoreReading(asio::io_context& loop, const StorePlace& place, std::function<void()> rung);
 
@@ -31,15 +28,15 @@ class StoreReading : public std::enable_shared_from_this<StoreReading> {
   /// Brings `now()` up to date with the store. Asks the store if there is a doubt, or if `ask`. False: it has
   /// read a part, and must be called again. Not for two callers at a time, as all functions that ask. Error:
   /// `failure`; the store has not answered.
-  Promised<bool> be_current(bool ask);
+  net::Task<Result<bool>> be_current(bool ask);
   /// Nothing of what lies there is known, and nobody has begun to read it.
   bool is_unread() const { return !mirror_.is_whole() && pages_.values.empty(); }
   const LabMirror& now() const { return mirror_; }
   /// A change that was made is in now() at once. If a change could not be made, its conditions no longer
   /// hold: then all keys are read again.
-  Promised<ChangeAnswer> change(StoreChange wanted);
-  Promised<std::string> ask(std::string path, std::string body,
-                            std::chrono::milliseconds patience = kStorePatience);
+  net::Task<Result<ChangeAnswer>> change(StoreChange wanted);
+  net::Task<Result<std::string>> ask(std::string path, std::string body,
+                                     std::chrono::milliseconds patience = kStorePatience);
   /// Tells the newest revision of the store, which a silent watch may not know.
   void is_at(std::uint64_t revision);
 
@@ -56,13 +53,13 @@ class StoreReading : public std::enable_shared_from_this<StoreReading> {
     std::uint64_t revision = 0;
   };
 
-  static asio::awaitable<void, net::Executor> watch(std::shared_ptr<StoreReading> self);
+  static net::Task<> watch(std::shared_ptr<StoreReading> self);
   void hear(std::string_view text);
   void begin_watch_anew();
-  Promised<StoredRange> read(std::string body, std::chrono::milliseconds patience = kStorePatience);
-  Promised<Found> find_store();
-  Promised<bool> read_page();
-  Promised<bool> look_for_missed();
+  net::Task<Result<StoredRange>> read(std::string body, std::chrono::milliseconds patience = kStorePatience);
+  net::Task<Result<Found>> find_store();
+  net::Task<Result<bool>> read_page();
+  net::Task<Result<bool>> look_for_missed();
 
   asio::io_context& loop_;
   std::function<void()> rung_;

@@ -337,8 +337,7 @@ class Asking {
   }
 
   Ticket draft(const std::vector<std::string>& candidates) const {
-    const Request& request = state_.request;
-    Ticket draft;
+    Ticket draft = ticket_for(state_.request);
     draft.pid = words_.host.value_or(static_cast<std::uint32_t>(::getpid()));
     if (const auto stat = sys::process_stat(static_cast<pid_t>(draft.pid)))
       draft.pid_start_ticks = stat->start_ticks;
@@ -354,11 +353,6 @@ class Asking {
     }
     draft.slurm_job = words_.slurm_job;
     draft.asked_at = words_.asked_at;
-    draft.count = request.count;
-    draft.shared = request.shared;
-    draft.promise_bytes = request.promise_bytes;
-    draft.time_s = request.time_s;
-    draft.yield_s = request.yield_s;
     if (traits_of(options_.policy.line.order).numbers) draft.turn = 0;  // the store knows which
     draft.candidates = candidates;
     draft.command = words_.command;

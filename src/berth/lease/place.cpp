@@ -12,6 +12,7 @@
 
 #include "berth/slurm/model/slurm_job.h"
 #include "berth/store/directory_store.h"
+#include "berth/sys/environment.h"
 
 namespace berth::leasing {
 namespace {
@@ -27,8 +28,7 @@ Result<std::optional<Ticket>> own_lease(Place& place, TicketId id) {
 
 // What berth prolog has leased for the job of Slurm that this process is of. nullopt: nothing.
 Result<std::optional<Ticket>> lease_of_slurm(const Place& place) {
-  const char* value = std::getenv(kSlurmJobVariable);
-  const auto job = slurm_job_of(value != nullptr ? value : "");
+  const auto job = slurm_job_of(sys::variable(kSlurmJobVariable));
   if (!job) return std::nullopt;
   BERTH_LET(const auto books, place.store->look());
   const auto found = std::ranges::find_if(books.ledger.tickets, [&](const Ticket& ticket) {
@@ -95,8 +95,8 @@ Result<Place> find_place(const store::Tell& tell, InClaim in_claim) {
   place.warnings = place.store->notes();
   place.masks = inherited_masks();
 
-  const char* value = std::getenv("BERTH_LEASE");
-  if (value == nullptr || *value == '\0') {
+  const std::string_view value = sys::variable("BERTH_LEASE");
+  if (value.empty()) {
     BERTH_LET(const auto allotted, lease_of_slurm(place));
     if (allotted) BERTH_DO(enter(place, *allotted));
     return place;

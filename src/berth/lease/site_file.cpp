@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <initializer_list>
 #include <map>
 
@@ -20,6 +19,7 @@
 #include "berth/queue/turn_order.h"
 #include "berth/request/request.h"
 #include "berth/sys/descriptor.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/file.h"
 #include "berth/sys/system_error.h"
 #include "berth/verdict/original_locks.h"
@@ -601,20 +601,15 @@ Result<bool> read_into(SiteFiles& files, const std::string& path, bool only_narr
   return true;
 }
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 }  // namespace
 
 SiteFilePaths standard_site_file_paths() {
   SiteFilePaths paths;
-  paths.site = variable("BERTH_SITE_FILE");
+  paths.site = sys::variable("BERTH_SITE_FILE");
   paths.site_is_named = !paths.site.empty();
   if (!paths.site_is_named) paths.site = "/etc/berth.toml";
-  const std::string configuration = variable("XDG_CONFIG_HOME");
-  const std::string home = variable("HOME");
+  const std::string configuration(sys::variable("XDG_CONFIG_HOME"));
+  const std::string home(sys::variable("HOME"));
   if (configuration.starts_with('/')) {
     paths.user = configuration + "/berth.toml";
   } else if (home.starts_with('/')) {

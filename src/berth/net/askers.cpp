@@ -1,9 +1,9 @@
 #include "berth/net/askers.h"
 
 #include <mutex>
-#include <thread>
 #include <utility>
 
+#include "berth/sys/detached_thread.h"
 #include "berth/sys/file.h"
 
 namespace berth::net {
@@ -35,11 +35,11 @@ std::optional<Asker> Askers::find(std::uint32_t uid) {
     if (!answer || std::chrono::steady_clock::now() - question->asked_at < kNamesAreKept) return answer;
   }
   question = std::make_shared<Question>();
-  std::thread([question, uid] {
+  sys::begin_detached([question, uid] {
     Asker asker{uid, sys::user_name(uid), sys::group_names_of(uid)};
     const std::scoped_lock lock(question->mutex);
     question->answer = std::move(asker);
-  }).detach();
+  });
   return std::nullopt;
 }
 

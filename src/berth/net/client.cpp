@@ -41,8 +41,6 @@ namespace beast = boost::beast;
 
 using SecureStream = asio::ssl::stream<PlainStream&>;
 using Time = Resolver::Time;
-template <class T>
-using Awaited = asio::awaitable<T, Executor>;
 constexpr std::uint32_t kMostReplyHeaderBytes = 16U << 10U;
 /// Of what is not understood yet: also the line that begins a chunk may have no end.
 constexpr std::size_t kMostUnread = 64U << 10U;
@@ -191,7 +189,7 @@ class Client::Body {
     if (plain_) plain_->close();
   }
 
-  Awaited<Result<http::Response>> ask(std::string request, std::chrono::milliseconds patience) {
+  Task<Result<http::Response>> ask(std::string request, std::chrono::milliseconds patience) {
     const Time until = std::chrono::steady_clock::now() + patience;
     const Bounds bounds{patience, most_bytes_};
     while (true) {
@@ -219,8 +217,8 @@ class Client::Body {
     }
   }
 
-  Awaited<Error> follow(std::string request, std::chrono::milliseconds patience,
-                        std::function<void(std::string_view)> heard) {
+  Task<Error> follow(std::string request, std::chrono::milliseconds patience,
+                     std::function<void(std::string_view)> heard) {
     const Bounds bounds{patience, most_bytes_};
     disconnect();
     const Result<void> connected = co_await connect(std::chrono::steady_clock::now() + patience, bounds);
@@ -244,23 +242,22 @@ class Client::Body {
     plain_.reset();
   }
 
-  Awaited<Result<std::vector<Protocol::endpoint>>> find_peer(Time until) {
+  Task<Result<std::vector<Protocol::endpoint>>> find_peer(Time until) {
     if (peer_.socket.empty()) co_return co_await sharing_->resolver.find(peer_.host, peer_.port, until);
     if (peer_.socket.size() >= sizeof(sockaddr_un::sun_path))
       co_return fail(ErrorCode::usage, fmt::format("{}: the path is too long for a socket", peer_.socket));
     co_return std::vector<Protocol::endpoint>{asio::local::stream_protocol::endpoint(peer_.socket)};
   }
 
-  Awaited<Result<void>> connect(Time until, Bounds bounds) {
-    const auto endpoints = co_await find_peer(until);
-    if (!endpoints) co_return std::unexpected(endpoints.error());
+  Task<Result<void>> connect(Time until, Bounds bounds) {
+    BERTH_CO_LET(const auto endpoints, co_await find_peer(until));
     ExchangeFailure fault;
-    for (std::size_t left = endpoints->size(); left > 0; --left) {
+    for (std::size_t left = endpoints.size(); left > 0; --left) {
       // One that is silent must leave time for the others.
       const Time now = std::chrono::steady_clock::now();
       plain_.emplace(loop_.get_executor());
       plain_->expires_at(now + (until - now) / left);
-      const Protocol::endpoint& each = (*endpoints)[endpoints->size() - left];
+      const Protocol::endpoint& each = endpoints[endpoints.size() - left];
       const auto [error] = co_await plain_->async_connect(each, kAwait);
       fault.error = error;
       if (!error) break;
@@ -270,9 +267,8 @@ class Client::Body {
     boost::system::error_code ignored;
     (void)plain_->socket().set_option(asio::ip::tcp::no_delay(true), ignored);
     if (!peer_.tls) co_return Result<void>();
-    const auto context = sharing_->context_for(peer_);
-    if (!context) co_return std::unexpected(context.error());
-    secure_ = std::make_unique<SecureStream>(*plain_, **context);
+    BERTH_CO_LET(const auto context, sharing_->context_for(peer_));
+    secure_ = std::make_unique<SecureStream>(*plain_, *context);
     if (!expect(secure_->native_handle(), peer_.host))
       co_return fail(ErrorCode::failure, fmt::format("no certificate can be expected of '{}'", peer_.host));
     const auto [error] = co_await secure_->async_handshake(asio::ssl::stream_base::client, kAwait);
@@ -284,8 +280,8 @@ class Client::Body {
   }
 
   template <class Stream>
-  Awaited<std::optional<ExchangeFailure>> exchange(Stream& stream, const std::string& request,
-                                                   http::Response& response) {
+  Task<std::optional<ExchangeFailure>> exchange(Stream& stream, const std::string& request,
+                                                http::Response& response) {
     const asio::const_buffer text = asio::buffer(request);
     const auto [not_sent, sent] = co_await asio::async_write(stream, text, kAwait);
     if (not_sent) co_return ExchangeFailure{Step::asking, not_sent};
@@ -305,8 +301,8 @@ class Client::Body {
   }
 
   template <class Stream>
-  Awaited<std::optional<ExchangeFailure>> listen(Stream& stream, const std::string& request,
-                                                 const std::function<void(std::string_view)>& heard) {
+  Task<std::optional<ExchangeFailure>> listen(Stream& stream, const std::string& request,
+                                              const std::function<void(std::string_view)>& heard) {
     const asio::const_buffer text = asio::buffer(request);
     const auto [not_sent, sent] = co_await asio::async_write(stream, text, kAwait);
     if (not_sent) co_return ExchangeFailure{Step::asking, not_sent};
@@ -345,21 +341,18 @@ Client::Client(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, h
     : body_(std::make_unique<Body>(loop, std::move(sharing), std::move(peer), most_bytes)) {}
 Client::~Client() = default;
 
-asio::awaitable<Result<http::Response>, Executor> Client::get(const std::string& target,
-                                                              const std::string& tag,
-                                                              std::chrono::milliseconds patience) {
+Task<Result<http::Response>> Client::get(const std::string& target, const std::string& tag,
+                                         std::chrono::milliseconds patience) {
   return body_->ask(request_for(body_->peer(), target, tag), patience);
 }
 
-asio::awaitable<Result<http::Response>, Executor> Client::post(const std::string& target,
-                                                               const std::string& body,
-                                                               std::chrono::milliseconds patience) {
+Task<Result<http::Response>> Client::post(const std::string& target, const std::string& body,
+                                          std::chrono::milliseconds patience) {
   return body_->ask(post_for(body_->peer(), target, body), patience);
 }
 
-asio::awaitable<Error, Executor> Client::follow(const std::string& target, const std::string& body,
-                                                std::chrono::milliseconds patience,
-                                                std::function<void(std::string_view)> heard) {
+Task<Error> Client::follow(const std::string& target, const std::string& body,
+                           std::chrono::milliseconds patience, std::function<void(std::string_view)> heard) {
   return body_->follow(post_for(body_->peer(), target, body), patience, std::move(heard));
 }
 
@@ -372,9 +365,7 @@ Result<http::Response> get_once(const http::Peer& peer, const std::string& targe
   asio::io_context loop{1};
   Client client(loop, client_sharing(loop), peer, most_bytes);
   Result<http::Response> answer = fail(ErrorCode::failure, "it was not asked");
-  const auto ask = [&]() -> asio::awaitable<void, Executor> {
-    answer = co_await client.get(target, "", patience);
-  };
+  const auto ask = [&]() -> Task<> { answer = co_await client.get(target, "", patience); };
   asio::co_spawn(loop, ask(), asio::detached);
   loop.run();
   return answer;

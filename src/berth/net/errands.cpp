@@ -19,7 +19,7 @@ http::Page too_late() {
 
 }  // namespace
 
-asio::awaitable<http::Page, Executor> Errands::run(const http::Errand& errand) {
+Task<http::Page> Errands::run(const http::Errand& errand) {
   if (under_way_ >= kMostErrands) co_return too_many();
   const Count under_way(under_way_);
   struct Wait {
@@ -40,8 +40,7 @@ asio::awaitable<http::Page, Executor> Errands::run(const http::Errand& errand) {
   co_return too_late();
 }
 
-asio::awaitable<http::Page, Executor> Errands::answer(const http::Question& question, std::string target,
-                                                      std::uint64_t number) {
+Task<http::Page> Errands::answer(const http::Question& question, std::string target, std::uint64_t number) {
   if (number != number_) asked_.clear();
   number_ = number;
   if (const auto known = asked_.find(target); known != asked_.end()) {
@@ -59,14 +58,14 @@ asio::awaitable<http::Page, Executor> Errands::answer(const http::Question& ques
   co_return unless_unchanged(page, question.if_none_match);
 }
 
-asio::awaitable<http::Page, Executor> Errands::work_out(const http::Question& question) {
+Task<http::Page> Errands::work_out(const http::Question& question) {
   auto work = [ask = question.ask, parameters = question.parameters] { return ask(parameters); };
   const Result<http::Page> made = co_await worker_.run(std::move(work));
   if (made) co_return *made;
   co_return http::refusal(500, made.error().message);
 }
 
-asio::awaitable<http::Page, Executor> Errands::wait_for(std::shared_ptr<Asked> asked) {
+Task<http::Page> Errands::wait_for(std::shared_ptr<Asked> asked) {
   if (!asked->page) {
     const auto timer = std::make_shared<Timer>(loop_);
     timer->expires_after(patience_);

@@ -20,11 +20,10 @@ class Errands {
   void set_patience(std::chrono::seconds patience) { patience_ = patience; }
 
   /// The reply may come in another thread, before or after this returns, or never.
-  asio::awaitable<http::Page, Executor> run(const http::Errand& errand);
+  Task<http::Page> run(const http::Errand& errand);
   /// An answer made from what was published under this number. It is made once for all clients that ask for
   /// the same `target`.
-  asio::awaitable<http::Page, Executor> answer(const http::Question& question, std::string target,
-                                               std::uint64_t number);
+  Task<http::Page> answer(const http::Question& question, std::string target, std::uint64_t number);
 
  private:
   struct Asked {
@@ -32,8 +31,8 @@ class Errands {
     std::vector<std::shared_ptr<Timer>> waiting;
   };
 
-  asio::awaitable<http::Page, Executor> work_out(const http::Question& question);
-  asio::awaitable<http::Page, Executor> wait_for(std::shared_ptr<Asked> asked);
+  Task<http::Page> work_out(const http::Question& question);
+  Task<http::Page> wait_for(std::shared_ptr<Asked> asked);
 
   asio::io_context& loop_;
   Worker worker_;

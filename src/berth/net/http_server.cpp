@@ -29,8 +29,6 @@ namespace beast = boost::beast;
 using namespace std::chrono_literals;
 
 using SecuredStream = asio::ssl::stream<PlainStream&>;
-using Task = asio::awaitable<void, Executor>;
-
 constexpr std::size_t kReadBytes = 4096;
 constexpr std::size_t kMostAtOnce = 16U << 10U;
 constexpr auto kIdle = 75s;  // between two requests: longer than Prometheus' usual interval
@@ -106,7 +104,7 @@ class HttpServer::Body {
     bell_.cancel();
   }
 
-  Task obey_signals(std::function<void()> reload) {
+  Task<> obey_signals(std::function<void()> reload) {
     while (true) {
       const auto [error, signal] = co_await signals_.async_wait(kAwait);
       if (signal != SIGHUP) break;
@@ -123,7 +121,7 @@ class HttpServer::Body {
     io_.stop();
   }
 
-  Task accept_at(std::shared_ptr<Acceptor> acceptor, Side& side) {
+  Task<> accept_at(std::shared_ptr<Acceptor> acceptor, Side& side) {
     while (true) {
       auto [error, socket] = co_await acceptor->async_accept(kAwait);
       if (!acceptor->is_open()) co_return;
@@ -176,7 +174,7 @@ class HttpServer::Body {
     }
   }
 
-  Task attend(PlainStream stream, Side& side, http::Guests::Id id) {
+  Task<> attend(PlainStream stream, Side& side, http::Guests::Id id) {
     const Seat seat(side, id, stream);
     const Visit visit{side, seat, side.admission};
     if (&side == &local_ || !tls_) {
@@ -191,7 +189,7 @@ class HttpServer::Body {
   }
 
   template <class Stream>
-  Task converse(Stream& stream, const Visit& visit) {
+  Task<> converse(Stream& stream, const Visit& visit) {
     beast::flat_buffer input(kMostHeaderBytes);
     auto patience = patience_;  // until something was asked
     for (bool keep_alive = true; keep_alive && !ending_; patience = kIdle) {
@@ -242,8 +240,7 @@ class HttpServer::Body {
   }
 
   template <class Stream>
-  asio::awaitable<bool, Executor> read_more(Stream& stream, beast::flat_buffer& input,
-                                            std::chrono::seconds patience) {
+  Task<bool> read_more(Stream& stream, beast::flat_buffer& input, std::chrono::seconds patience) {
     beast::get_lowest_layer(stream).expires_after(patience);
     const auto [error, size] = co_await stream.async_read_some(input.prepare(kReadBytes), kAwait);
     input.commit(size);
@@ -253,7 +250,7 @@ class HttpServer::Body {
   /// Reads for a while what the client still sends: closing before would reset the connection, and the answer
   /// might be lost with it.
   template <class Stream>
-  Task see_off(Stream& stream, beast::flat_buffer& input) {
+  Task<> see_off(Stream& stream, beast::flat_buffer& input) {
     PlainStream& plain = beast::get_lowest_layer(stream);
     boost::system::error_code error;  // also when the client is gone already: then nothing is read
     (void)plain.socket().shutdown(asio::socket_base::shutdown_send, error);
@@ -280,7 +277,7 @@ class HttpServer::Body {
   };
 
   template <class Stream>
-  asio::awaitable<bool, Executor> send(Stream& stream, const http::Page& page, Manner manner) {
+  Task<bool> send(Stream& stream, const http::Page& page, Manner manner) {
     const auto packed = manner.packed ? packer_.packed(page) : nullptr;
     std::vector<asio::const_buffer> buffers(1);
     if (packed) {
@@ -301,7 +298,7 @@ class HttpServer::Body {
   }
 
   template <class Stream, class Buffers>
-  asio::awaitable<bool, Executor> write(Stream& stream, const Buffers& buffers) {
+  Task<bool> write(Stream& stream, const Buffers& buffers) {
     beast::get_lowest_layer(stream).expires_after(patience_);
     // A little at a time, so that whoever asks for little need not wait for many who take much.
     const auto at_most = [](const boost::system::error_code& failed, std::size_t) {
@@ -314,8 +311,8 @@ class HttpServer::Body {
   /// Each client gets the newest when it has taken what came before: a slow one misses some, and holds up
   /// nobody.
   template <class Stream>
-  Task send_events(Stream& stream, const http::Subscription& subscription, Manner manner,
-                   const Visit& visit) {
+  Task<> send_events(Stream& stream, const http::Subscription& subscription, Manner manner,
+                     const Visit& visit) {
     const http::Page page{200, "text/event-stream", nullptr};
     const std::string head =
         head_of(page, {.length = std::nullopt, .keep_alive = false, .is_packed = manner.packed});

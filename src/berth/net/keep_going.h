@@ -13,7 +13,7 @@ namespace berth::net {
 /// A task without an end. If memory runs out in the middle of it, it begins again a second later.
 template <class Owner>
 void keep_going(asio::io_context& loop, const std::shared_ptr<Owner>& owner,
-                asio::awaitable<void, Executor> (*task)(std::shared_ptr<Owner>)) {
+                Task<> (*task)(std::shared_ptr<Owner>)) {
   asio::co_spawn(loop, task(owner), [&loop, owner, task](const std::exception_ptr& fault) {
     if (!fault) return;
     const auto pause = std::make_shared<Timer>(loop);

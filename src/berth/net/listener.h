@@ -23,6 +23,9 @@ using Acceptor = asio::basic_socket_acceptor<Protocol, Executor>;
 using TlsContext = std::shared_ptr<asio::ssl::context>;
 using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                          asio::wait_traits<std::chrono::steady_clock>, Executor>;
+/// What a coroutine returns that answers with a T.
+template <class T = void>
+using Task = asio::awaitable<T, Executor>;
 /// Errors are values; a coroutine of ours never throws.
 inline constexpr auto kAwait = asio::as_tuple(asio::use_awaitable_t<Executor>());
 

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 #include <netdb.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <mutex>
 #include <system_error>
-#include <thread>
+
+#include "berth/sys/detached_thread.h"
 
 namespace berth::net {
 namespace {
@@ -85,17 +85,11 @@ void Resolver::look_up(const std::string& host) {
         mailbox->resolver->take(host, std::move(found.endpoints), std::move(found.error));
     });
   };
-  // A new thread has the mask of this one, and signals are for the loop.
-  sigset_t all{};
-  sigset_t before{};
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, &before);
   try {
-    std::thread(ask).detach();
+    sys::begin_detached(ask);
   } catch (const std::system_error& error) {
     asio::post(loop_, [this, host, text = std::string(error.what())] { take(host, {}, text); });
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Resolver::take(const std::string& host, Endpoints endpoints, std::string error) {
@@ -112,8 +106,7 @@ void Resolver::take(const std::string& host, Endpoints endpoints, std::string er
   look_up(next);
 }
 
-asio::awaitable<Result<Resolver::Endpoints>, Executor> Resolver::find(std::string host, std::uint16_t port,
-                                                                      Time until) {
+Task<Result<Resolver::Endpoints>> Resolver::find(std::string host, std::uint16_t port, Time until) {
   boost::system::error_code no_address;
   const auto address = asio::ip::make_address(host, no_address);
   if (!no_address) co_return Endpoints{asio::ip::tcp::endpoint(address, port)};

@@ -25,7 +25,7 @@ class Resolver {
 
   /// The addresses of `host`; never empty. If the name service does not answer in time: the last known
   /// addresses. Error: `failure`.
-  asio::awaitable<Result<Endpoints>, Executor> find(std::string host, std::uint16_t port, Time until);
+  Task<Result<Endpoints>> find(std::string host, std::uint16_t port, Time until);
 
  private:
   struct Name {

@@ -20,7 +20,7 @@ class Worker {
   /// The result of `work`; the loop goes on while it waits for it. Error: `failure` if `work` threw, for
   /// example for lack of memory.
   template <class Work>
-  asio::awaitable<Result<std::invoke_result_t<Work>>, Executor> run(Work work) {
+  Task<Result<std::invoke_result_t<Work>>> run(Work work) {
     using Made = std::invoke_result_t<Work>;
     struct Wait {
       explicit Wait(asio::io_context& loop) : timer(loop, Timer::time_point::max()) {}

@@ -53,13 +53,8 @@ std::vector<const Gap::Kept*> Gap::in_the_way_of(const Verdict& verdict) const {
 
 Ticket newcomer(const Request& request, std::vector<std::string> candidates, const Ledger& ledger,
                 const Facts& facts) {
-  Ticket ticket;
+  Ticket ticket = ticket_for(request);
   ticket.id = TicketId{std::numeric_limits<std::uint64_t>::max()};
-  ticket.count = request.count;
-  ticket.shared = request.shared;
-  ticket.promise_bytes = request.promise_bytes;
-  ticket.time_s = request.time_s;
-  ticket.yield_s = request.yield_s;
   ticket.uid = facts.asker_uid;
   if (traits_of(facts.policy.line.order).numbers) ticket.turn = next_turn(ticket.uid, ledger);
   ticket.candidates = std::move(candidates);

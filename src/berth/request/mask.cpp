@@ -18,13 +18,9 @@ namespace berth {
 namespace {
 
 std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> entries;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    entries.push_back(trimmed(text.substr(0, comma)));
-    if (comma == std::string_view::npos) return entries;
-    text.remove_prefix(comma + 1);
-  }
+  auto entries = parts_at(text, ',');
+  for (std::string_view& each : entries) each = trimmed(each);
+  return entries;
 }
 
 /// What Slurm and people write to say "none". Any invalid first entry has this effect; these mean it.

@@ -20,6 +20,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/sys/environment.h"
 #include "berth/sys/newer_calls.h"
 #include "berth/sys/system_error.h"
 
@@ -169,8 +170,8 @@ std::string trust_note(const DirectoryChoice& choice, const std::vector<uid_t>& 
 }  // namespace
 
 DirectoryChoice choose_lease_directory() {
-  if (const char* named = std::getenv("BERTH_DIR"); named != nullptr && *named != '\0')
-    return {named, DirectoryOrigin::environment};
+  if (const auto named = sys::variable("BERTH_DIR"); !named.empty())
+    return {std::string(named), DirectoryOrigin::environment};
   struct stat status{};
   if (::lstat(kSiteDirectory, &status) == 0) return {kSiteDirectory, DirectoryOrigin::site};
   return {kFallbackDirectory, DirectoryOrigin::fallback};

@@ -18,6 +18,7 @@
 #include <mutex>
 
 #include "berth/sys/descriptor.h"
+#include "berth/sys/signals_blocked.h"
 #include "berth/sys/system_error.h"
 
 #ifdef __SANITIZE_THREAD__
@@ -82,21 +83,6 @@ BERTH_BORROWED_MEMORY int begin(void* argument) {
   start.error_number = errno;
   _exit(127);
 }
-
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 std::optional<Ending> collect(pid_t pid) {
   int status = 0;

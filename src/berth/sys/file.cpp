@@ -81,6 +81,17 @@ Result<std::string> read_whole(const std::string& path) {
   }
 }
 
+Result<std::string> read_named(const std::string& path, unsigned most_mebibytes, std::string_view doing) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) return fail_errno(std::string(doing));
+  const std::size_t most = std::size_t{most_mebibytes} << 20U;
+  auto text = read_start(file.get(), most);
+  if (!text) return std::unexpected(context(text.error(), doing));
+  if (text->size() > most)
+    return fail(ErrorCode::failure, fmt::format("{}: it is longer than {} MiB", doing, most_mebibytes));
+  return text;
+}
+
 Result<void> write_start(int file, std::string_view text) {
   // A full disk and a limit on file sizes both take a part first, and say at the rest what they are.
   for (std::size_t done = 0; done < text.size();) {

@@ -39,6 +39,10 @@ Result<std::string> read_start(int file, std::size_t most_bytes);
 /// The whole text of a file in /proc or /sys.
 Result<std::string> read_whole(const std::string& path);
 
+/// The text of a file that an admin named. Whatever kind of file it is, opening it neither blocks nor makes
+/// it our terminal. Error: it cannot be read, or is longer than this; the message begins with `doing`.
+Result<std::string> read_named(const std::string& path, unsigned most_mebibytes, std::string_view doing);
+
 /// Puts `text` at the start of the file in one write. Error: it did not fit, or not all was written.
 Result<void> write_start(int file, std::string_view text);
 

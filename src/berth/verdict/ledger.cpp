@@ -35,6 +35,16 @@ bool read_value(std::string_view text, TicketId& id) {
   return known.has_value();
 }
 
+Ticket ticket_for(const Request& request) {
+  Ticket ticket;
+  ticket.count = request.count;
+  ticket.shared = request.shared;
+  ticket.promise_bytes = request.promise_bytes;
+  ticket.time_s = request.time_s;
+  ticket.yield_s = request.yield_s;
+  return ticket;
+}
+
 std::size_t count_waiting(const Ledger& ledger) {
   auto waiting =
       static_cast<std::size_t>(std::ranges::count(ledger.tickets, TicketPhase::waiting, &Ticket::phase));

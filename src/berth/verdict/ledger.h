@@ -9,6 +9,7 @@
 
 #include "berth/base/error.h"
 #include "berth/device/device.h"
+#include "berth/request/request.h"
 
 namespace berth {
 
@@ -87,6 +88,10 @@ struct Ticket {
 
   bool operator==(const Ticket&) const = default;
 };
+
+/// A ticket that asks for what the request asks for. Whose it is, and which devices it may have, is for the
+/// caller to add.
+Ticket ticket_for(const Request& request);
 
 /// A process that holds a lease.
 struct Holder {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/base/text_match.h"
 #include "berth/base/units.h"
 
 namespace berth {
@@ -11,10 +12,6 @@ namespace {
 
 template <class Number>
 using AllowanceField = std::optional<Number> Allowance::*;
-
-std::string counted(std::int64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 std::string none_or(std::uint64_t count) {
   return count == 0 ? "none" : std::to_string(count);
@@ -107,7 +104,8 @@ std::optional<std::string> over(const Limits& limits, unsigned held, const Reque
 }  // namespace
 
 std::string gpu_limit_in_words(const Limit& limit) {
-  return fmt::format("{} at the same time ({} in the site file)", counted(limit.most, "GPU"), limit.rule);
+  return fmt::format("{} at the same time ({} in the site file)",
+                     counted(static_cast<std::size_t>(limit.most), "GPU"), limit.rule);
 }
 
 UserLimits limits_of(const SiteLimits& limits, const Asker& asker, WeekMinute now) {
@@ -188,7 +186,7 @@ std::optional<std::string> over_waiting_limit(const UserLimits& limits, const Le
   });
   if (!waiting || count <= waiting->most) return std::nullopt;
   return fmt::format("your limit is {} in the queue at the same time ({} in the site file), and you have {}",
-                     counted(waiting->most, "request"), waiting->rule,
+                     counted(static_cast<std::size_t>(waiting->most), "request"), waiting->rule,
                      none_or(static_cast<std::uint64_t>(count - 1)));
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "berth/base/text_match.h"
 #include "berth/view/explain.h"
 
 namespace berth::view {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "berth/base/record.h"
+#include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/device/vendor.h"
 #include "berth/verdict/device_memory.h"

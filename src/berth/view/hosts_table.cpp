@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/view/explain.h"
 #include "berth/view/table.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/device/device_readings.h"
 #include "berth/queue/standing.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "berth/base/text_match.h"
 #include "berth/view/device_json.h"
 #include "berth/view/explain.h"
 

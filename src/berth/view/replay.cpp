@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "berth/base/printable.h"
+#include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/queue/turn_order.h"
 #include "berth/view/json_value.h"

@@ -117,10 +117,6 @@ std::string since(std::int64_t at_s, const Style& style) {
   return fmt::format("since {} ({})", clock_time(at_s, style), duration_for_people(passed));
 }
 
-std::string counted(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with('s') ? "es" : "s");
-}
-
 std::string toned(std::string_view text, Tone tone, const Style& style) {
   if (!style.colour || tone == Tone::plain || text.empty()) return std::string(text);
   return fmt::format("{}{}{}", kTones[static_cast<std::size_t>(tone)], text, kTones.front());

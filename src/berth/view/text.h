@@ -41,9 +41,6 @@ std::string clock_time(std::int64_t at_s, const Style& style);
 /// "since 14:02 (2 h)", "" for 0.
 std::string since(std::int64_t at_s, const Style& style);
 
-/// "1 GPU", "3 GPUs".
-std::string counted(std::size_t count, std::string_view noun);
-
 enum class Tone { plain, good, waiting, foreign, bad, faint, strong };
 
 /// The text in the colour of `tone`, or as it is if the style has no colours.

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <functional>
 
+#include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/verdict/device_memory.h"
 #include "berth/view/explain.h"

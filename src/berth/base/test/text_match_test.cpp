@@ -25,5 +25,18 @@ TEST_CASE("a few words are listed where none is near, and many never") {
   CHECK(instead_of("tolerance", many).empty());
 }
 
+TEST_CASE("one is counted as one") {
+  CHECK(counted(1, "GPU") == "1 GPU");
+  CHECK(counted(0, "GPU") == "0 GPUs");
+  CHECK(counted(3, "process") == "3 processes");
+}
+
+TEST_CASE("a text has one part more than separators") {
+  using Parts = std::vector<std::string_view>;
+  CHECK(parts_at("a,b,c", ',') == Parts{"a", "b", "c"});
+  CHECK(parts_at("", ',') == Parts{""});
+  CHECK(parts_at(":a:", ':') == Parts{"", "a", ""});
+}
+
 }  // namespace
 }  // namespace berth::text_match_test

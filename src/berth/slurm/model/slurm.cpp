@@ -12,6 +12,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
+#include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/slurm/model/slurm_options.h"
 
@@ -24,16 +25,6 @@ constexpr std::int64_t kMinute = 60;
 constexpr std::int64_t kHour = 60 * kMinute;
 constexpr std::int64_t kDay = 24 * kHour;
 constexpr std::int64_t kMostUnits = 1'000'000;
-
-std::vector<std::string_view> parts_at(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 std::unexpected<Error> refused(std::string_view name, std::string_view value, std::string_view why) {
   return fail(ErrorCode::usage, fmt::format("--{} {}: {}", name, printable(value), why));

@@ -5,17 +5,11 @@
 #include <charconv>
 
 #include "berth/base/record.h"
+#include "berth/base/text_match.h"
 #include "berth/source/capability.h"
 
 namespace berth::nvidia_smi {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r";
-  const std::size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
 
 /// Whatever is not a number is one of the many ways to say that there is none: "[N/A]", "[Not Supported]",
 /// "ERR!" …

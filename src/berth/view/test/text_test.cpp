@@ -74,11 +74,5 @@ TEST_CASE("colours are for those who asked for them") {
   CHECK(toned("free", Tone::plain, Style{.colour = true}) == "free");
 }
 
-TEST_CASE("one is counted as one") {
-  CHECK(counted(1, "GPU") == "1 GPU");
-  CHECK(counted(0, "GPU") == "0 GPUs");
-  CHECK(counted(3, "process") == "3 processes");
-}
-
 }  // namespace
 }  // namespace berth::view::text_test

@@ -1,0 +1,23 @@
+#include "berth/sys/environment.h"
+
+#include <unistd.h>
+#include <array>
+#include <climits>
+#include <cstdlib>
+
+#include "berth/sys/system_error.h"
+
+namespace berth::sys {
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+Result<std::string> current_folder() {
+  std::array<char, PATH_MAX> buffer;
+  if (::getcwd(buffer.data(), buffer.size()) == nullptr) return fail_errno("looking in which folder we are");
+  return std::string(buffer.data());
+}
+
+}  // namespace berth::sys

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "berth/base/error.h"
+
+namespace berth::sys {
+
+/// A variable of this process's environment; "" if it is not set.
+std::string_view variable(const char* name);
+
+/// The folder that this process is in, by the kernel's name for it.
+Result<std::string> current_folder();
+
+}  // namespace berth::sys
