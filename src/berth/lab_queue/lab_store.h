@@ -90,7 +90,6 @@ struct StoreLease {
 Result<StoreLease> read_granted_lease(std::string_view json);
 Result<StoreLease> read_renewed_lease(std::string_view json);
 Result<std::string> read_store_version(std::string_view json);
-/// To log in as a user, to add one, and to give one another password.
 std::string store_login_json(std::string_view user, std::string_view password);
 /// The token. Error: `failure`, in etcd's words.
 Result<std::string> read_store_login(std::string_view json);

@@ -83,29 +83,8 @@ std::string forgetting_fault(std::string_view json) {
   return fault.contains("has been compacted") ? "" : fault;
 }
 
-Result<bool> read_store_deed(std::string_view json) {
-  const auto answer = store_answer(json);
-  if (answer) return true;
-  if (answer.error().message.contains("already exists")) return false;
-  return std::unexpected(answer.error());
-}
-
 std::string store_compaction_json(std::uint64_t revision) {
   return on_one_line({{"revision", std::to_string(revision)}});
-}
-
-std::string store_role_json(std::string_view role) {
-  return on_one_line({{"name", role}});
-}
-
-std::string store_grant_json(std::string_view user, std::string_view role) {
-  return on_one_line({{"user", user}, {"role", role}});
-}
-
-std::string store_right_json(std::string_view role, std::string_view prefix) {
-  view::Json right = request_of_prefix(prefix);
-  right["permType"] = "READWRITE";
-  return on_one_line({{"name", role}, {"perm", right}});
 }
 
 }  // namespace berth::lab_queue

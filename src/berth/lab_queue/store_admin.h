@@ -33,16 +33,9 @@ std::string store_cluster_of(std::string_view json);
 
 /// Whether etcd says that the user has no right to do this.
 bool denies_right(std::string_view json);
-/// What was to be made. False: it was there already. Error: as above.
-Result<bool> read_store_deed(std::string_view json);
 
 std::string store_compaction_json(std::uint64_t revision);
 /// Why etcd has not forgotten what was before the revision. "": it has, or had before.
 std::string forgetting_fault(std::string_view json);
-std::string store_role_json(std::string_view role);
-/// The user gets the role.
-std::string store_grant_json(std::string_view user, std::string_view role);
-/// The role may read and write all keys that begin so.
-std::string store_right_json(std::string_view role, std::string_view prefix);
 
 }  // namespace berth::lab_queue

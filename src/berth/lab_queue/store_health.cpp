@@ -179,7 +179,7 @@ Finding judge_users(const StoreSeen& seen) {
   const std::string check = "users";
   if (seen.lets_anybody_in)
     return {Level::warn, check, "etcd asks nobody who they are: whoever reaches it can change the line",
-            "make a user for the agents: `berth store init --help`"};
+            "make a user for the agents; docs/machines.md has the lines"};
   if (seen.user.empty() && seen.wants_user)
     return {Level::fail, check, "etcd asks for a user and a password, and none are named",
             "name them: --store-user NAME --store-password-file FILE, here and for each agent"};
@@ -191,7 +191,8 @@ Finding judge_users(const StoreSeen& seen) {
 void judge_rights(const StoreSeen& seen, Findings& findings) {
   const auto& rights = seen.rights;
   const std::string who = seen.user.empty() ? "the agents" : fmt::format("the user {}", seen.user);
-  const std::string remedy = "give it the right to read and write below /berth/1/: `berth store init --help`";
+  const std::string remedy =
+      "give it the right to read and write below /berth/1/; docs/machines.md has the lines";
   const auto refused = [&](std::string_view what, const std::string& fault) {
     if (!fault.empty())
       findings.push_back({Level::fail, "rights", fmt::format("{} may not {}: {}", who, what, fault), remedy});
@@ -201,7 +202,7 @@ void judge_rights(const StoreSeen& seen, Findings& findings) {
   if (rights.read.empty() && rights.write.empty()) {
     if (!seen.user.empty() && !seen.lets_anybody_in && rights.writes_elsewhere)
       findings.push_back({Level::warn, "rights", fmt::format("{} may change keys that are not of Berth", who),
-                          "take a user who may do no more than Berth needs: `berth store init --help`"});
+                          "take a user who may do no more than Berth needs; docs/machines.md has the lines"});
     else
       findings.push_back({Level::pass, "rights", fmt::format("{} may read and write the line", who), ""});
   }

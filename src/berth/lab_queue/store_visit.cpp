@@ -1,23 +1,16 @@
 // As in http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
 #include "berth/lab_queue/store_visit.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include <cerrno>
 #include <functional>
 #include <memory>
 #include <string_view>
 #include <utility>
 
-#include "berth/http/settings.h"
 #include "berth/lab_queue/lab_mirror.h"
 #include "berth/lab_queue/store_client.h"
 #include "berth/net/keep_going.h"
-#include "berth/sys/file.h"
-#include "berth/sys/random_word.h"
-#include "berth/sys/system_error.h"
 
 namespace berth::lab_queue {
 namespace {
@@ -25,14 +18,9 @@ namespace {
 using namespace std::chrono_literals;
 template <class T>
 using Told = asio::awaitable<T, net::Executor>;
-using view::Finding;
-using view::Level;
 
 constexpr std::size_t kMostTicketsRead = 1000;
 constexpr std::size_t kMostMachinesRead = 2000;
-constexpr std::string_view kRoleOfAgents = "berth";
-/// Of etcd itself: whoever it is may do everything.
-constexpr std::string_view kRoot = "root";
 /// No key of Berth, and of nobody else either.
 constexpr std::string_view kKeyElsewhere = "/berth-may-not-write-here";
 
@@ -78,12 +66,6 @@ StorePlace with_member(StorePlace place, std::size_t which) {
 StorePlace as_nobody(StorePlace place) {
   place.user.clear();
   place.password_file.clear();
-  return place;
-}
-
-StorePlace as_root(StorePlace place, std::string password_file) {
-  place.user = kRoot;
-  place.password_file = std::move(password_file);
   return place;
 }
 
@@ -259,151 +241,6 @@ class Look {
   StoreSeen seen_{};
 };
 
-/// The password, and whether it was written just now.
-struct Password {
-  std::string text;
-  bool is_new = false;
-};
-
-Result<Password> password_in(const std::string& path) {
-  const std::string doing = fmt::format("writing a new password into {}", path);
-  const sys::Descriptor file(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600));
-  if (!file && errno == EEXIST) {
-    BERTH_LET(auto known, http::read_secret(path, "password"));
-    return Password{std::move(known), false};
-  }
-  if (!file) return sys::fail_errno(doing);
-  BERTH_LET(auto word, sys::random_word());
-  if (const auto written = sys::write_start(file.get(), word + "\n"); !written)
-    return std::unexpected(context(written.error(), doing));
-  return Password{std::move(word), true};
-}
-
-class UserMaking {
- public:
-  UserMaking(Visit& visit, const StorePlace& place, const std::string& root_file)
-      : visit_(visit), place_(place), root_file_(root_file) {}
-
-  Told<void> go() { result_ = co_await make_all(); }
-
-  Result<std::vector<Finding>> take() {
-    if (!result_) return std::unexpected(result_.error());
-    return std::move(findings_);
-  }
-
- private:
-  Told<Result<bool>> is_guarded() {
-    const StorePlace place = as_nobody(place_);
-    const auto client = visit_.client(place);
-    const std::string path = "/v3/kv/range";
-    const std::string body = one_key_json(kMarkOfStore);
-    const auto answer = co_await client->ask(path, body);
-    if (!answer) co_return std::unexpected(answer.error());
-    co_return asks_for_user(*answer);
-  }
-
-  Told<Result<void>> make_all() {
-    const auto guarded = co_await is_guarded();
-    if (!guarded) co_return std::unexpected(guarded.error());
-    if (*guarded && root_file_.empty())
-      co_return fail(ErrorCode::usage,
-                     "etcd asks for a password already: name the file with that of its root with "
-                     "--root-password-file");
-    who_ = *guarded ? as_root(place_, root_file_) : as_nobody(place_);
-    client_ = visit_.client(who_);
-    const auto role = co_await make_role();
-    if (!role) co_return std::unexpected(role.error());
-    const auto user = co_await make_user(place_.user, place_.password_file, kRoleOfAgents, *guarded);
-    if (!user) co_return std::unexpected(user.error());
-    if (*guarded) co_return Result<void>();
-    if (root_file_.empty()) {
-      tell(Level::warn, "passwords", "etcd asks nobody for one yet",
-           "to switch them on, name a file for the password of its root with --root-password-file; init "
-           "writes one if the file is not there");
-      co_return Result<void>();
-    }
-    co_return co_await switch_on();
-  }
-
-  Told<Result<void>> make_role() {
-    const std::string add = "/v3/auth/role/add";
-    const std::string named = store_role_json(kRoleOfAgents);
-    const auto made = co_await deed(add, named);
-    if (!made) co_return std::unexpected(made.error());
-    const std::string grant = "/v3/auth/role/grant";
-    const std::string right = store_right_json(kRoleOfAgents, kAllOfLab);
-    const auto granted = co_await deed(grant, right);
-    if (!granted) co_return std::unexpected(granted.error());
-    tell(Level::pass, "role",
-         fmt::format("{} may read and write the keys below {}, and no others", kRoleOfAgents, kAllOfLab), "");
-    co_return Result<void>();
-  }
-
-  /// `is_guarded`: etcd would take the password at a log-in.
-  Told<Result<void>> make_user(std::string name, std::string file, std::string_view role, bool is_guarded) {
-    const auto password = password_in(file);
-    if (!password) co_return std::unexpected(password.error());
-    const std::string add = "/v3/auth/user/add";
-    const std::string wanted = store_login_json(name, password->text);
-    const auto made = co_await deed(add, wanted);
-    if (!made) co_return std::unexpected(made.error());
-    if (!*made && password->is_new) {
-      // Others have the password that holds.
-      ::unlink(file.c_str());
-      co_return fail(ErrorCode::failure,
-                     fmt::format("etcd has a user {} already: copy its password from another machine into {}",
-                                 printable(name), printable(file)));
-    }
-    if (!*made && !is_guarded) {
-      const std::string change = "/v3/auth/user/changepw";
-      const auto changed = co_await deed(change, wanted);
-      if (!changed) co_return std::unexpected(changed.error());
-    }
-    const std::string grant = "/v3/auth/user/grant";
-    const std::string granted_role = store_grant_json(name, role);
-    const auto granted = co_await deed(grant, granted_role);
-    if (!granted) co_return std::unexpected(granted.error());
-    tell(Level::pass, "user",
-         fmt::format("{}; its password is in {}{}", name, file, password->is_new ? ", written just now" : ""),
-         "");
-    co_return Result<void>();
-  }
-
-  Told<Result<void>> switch_on() {
-    const auto root = co_await make_user(std::string(kRoot), root_file_, kRoot, false);
-    if (!root) co_return std::unexpected(root.error());
-    const std::string enable = "/v3/auth/enable";
-    const std::string nothing = "{}";
-    const auto enabled = co_await deed(enable, nothing);
-    if (!enabled) co_return std::unexpected(enabled.error());
-    tell(Level::pass, "passwords",
-         fmt::format("etcd asks everybody for one from now on. Give each agent --store-user {} and "
-                     "--store-password-file",
-                     place_.user),
-         "");
-    co_return Result<void>();
-  }
-
-  Told<Result<bool>> deed(const std::string& path, const std::string& body) {
-    const auto answer = co_await client_->ask(path, body);
-    if (!answer) co_return std::unexpected(answer.error());
-    co_return read_store_deed(*answer);
-  }
-
-  void tell(Level level, std::string check, std::string found, std::string remedy) {
-    findings_.push_back({level, std::move(check), std::move(found), std::move(remedy)});
-  }
-
-  Visit& visit_;
-  const StorePlace& place_;
-  std::string root_file_;
-  StorePlace who_{};
-  std::shared_ptr<StoreClient> client_{};
-  std::vector<Finding> findings_{};
-  Result<void> result_{};
-};
-
 }  // namespace
 
 StoreSeen look_at_store(const StorePlace& place) {
@@ -413,14 +250,6 @@ StoreSeen look_at_store(const StorePlace& place) {
   StoreSeen seen = look.take();
   if (!done) seen.rights.read = done.error().message;
   return seen;
-}
-
-Result<std::vector<Finding>> make_store_users(const StorePlace& place,
-                                              const std::string& root_password_file) {
-  Visit visit;
-  UserMaking making(visit, place, root_password_file);
-  BERTH_DO(visit.run(making.go()));
-  return making.take();
 }
 
 }  // namespace berth::lab_queue

@@ -64,15 +64,6 @@ TEST_CASE("gauges stand in lines of their own, and what is odd counts as not tol
   CHECK(read_store_gauges("").bytes == 0);
 }
 
-TEST_CASE("what was made before is no fault") {
-  CHECK(read_store_deed(R"({"header":{}})") == true);
-  CHECK(read_store_deed(R"({"error":"etcdserver: role name already exists","code":9})") == false);
-  CHECK(read_store_deed(R"({"code":9,"message":"etcdserver: role name already exists"})") == false);
-  CHECK(!read_store_deed(kDenied));
-  CHECK(!read_store_deed(kDenied36));
-  CHECK(!read_store_deed("nothing"));
-}
-
 TEST_CASE("what another agent has let etcd forget is forgotten") {
   CHECK(forgetting_fault(R"({"header":{"revision":"9"}})").empty());
   CHECK(forgetting_fault(R"({"error":"etcdserver: mvcc: required revision has been compacted","code":11})")
@@ -84,12 +75,6 @@ TEST_CASE("what another agent has let etcd forget is forgotten") {
 TEST_CASE("what etcd is asked for is as its gateway wants it") {
   const auto parsed = [](const std::string& text) { return view::Json::parse(text); };
   CHECK(parsed(store_compaction_json(7)) == view::Json{{"revision", "7"}});
-  CHECK(parsed(store_role_json("berth")) == view::Json{{"name", "berth"}});
-  CHECK(parsed(store_grant_json("ada", "berth")) == view::Json{{"user", "ada"}, {"role", "berth"}});
-  // "/b/" and what begins so, up to the first key that does not.
-  const view::Json right{{"name", "berth"},
-                         {"perm", {{"key", "L2Iv"}, {"range_end", "L2Iw"}, {"permType", "READWRITE"}}}};
-  CHECK(parsed(store_right_json("berth", "/b/")) == right);
 }
 
 }  // namespace
