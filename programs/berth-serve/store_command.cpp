@@ -7,9 +7,7 @@
 #include "berth/cli/serve_options.h"
 #include "berth/cli/store_options.h"
 #include "berth/command/environment.h"
-#include "berth/lab_queue/store_health.h"
 #include "berth/lab_queue/store_visit.h"
-#include "berth/lease/site_file.h"
 #include "berth/sys/file.h"
 #include "berth/view/json.h"
 
@@ -39,14 +37,6 @@ Result<lab_queue::StorePlace> place_of(const cli::StoreOptions& options) {
   return *place;
 }
 
-/// As the line of the lab knows them.
-Result<std::vector<std::string>> hosts_of_site() {
-  BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
-  std::vector<std::string> names;
-  for (const LabHost& each : files.policy.hosts) names.push_back(each.name.substr(each.name.rfind('@') + 1));
-  return names;
-}
-
 }  // namespace
 
 Result<command::Output> store_command(std::span<char*> words) {
@@ -56,8 +46,7 @@ Result<command::Output> store_command(std::span<char*> words) {
   if (parsed.words != std::vector<std::string>{"doctor"})
     return fail(ErrorCode::usage, "what of the store? `berth store status` or doctor");
   BERTH_LET(const auto place, place_of(options));
-  BERTH_LET(const auto hosts, hosts_of_site());
-  const std::vector<view::Finding> findings = judge_store(look_at_store(place), hosts);
+  const std::vector<view::Finding> findings = lab_queue::look_at_store(place);
   const bool is_well = std::ranges::none_of(
       findings, [](const view::Finding& each) { return each.level == view::Level::fail; });
   const view::Style style = command::Environment::style_of(1);

@@ -44,9 +44,9 @@ constexpr std::string_view kStoreAbout =
     "status asks the agent of this machine: whether the store of the lab answers, how many requests wait in "
     "the line of the lab, and which machines have been heard of in the last 30 s. It takes no option. "
     "It ends with 1 if the store does not answer.\n\n"
-    "doctor asks etcd itself: its members, versions, room, alarms, users and rights, and whether the "
-    "machines of the lab agree. It says what is wrong and what to do about it, and changes nothing. It ends "
-    "with 1 if something is wrong that stops the line.";
+    "doctor asks etcd itself: whether each member answers, whether its version keeps what it has, and "
+    "whether the agents may read and write the line. It says what is wrong and what to do about it, and "
+    "changes nothing. It ends with 1 if something is wrong that stops the line.";
 
 class Store : public command::Command {
  public:

@@ -1,12 +1,19 @@
 #pragma once
 
-#include "berth/lab_queue/store_health.h"
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "berth/lab_queue/store_place.h"
+#include "berth/view/doctor.h"
 
 namespace berth::lab_queue {
 
-/// Asks each member of the store what it says of itself, and tries as the user of `place` what an agent
+/// Asks each member of the store for its version and a key, and tries as the user of `place` what an agent
 /// does. Changes nothing. For a program that waits for it; no question takes more than a few seconds.
-StoreSeen look_at_store(const StorePlace& place);
+std::vector<view::Finding> look_at_store(const StorePlace& place);
+
+/// Why the line of a lab may not be in this version of etcd: "etcd 3.3.25 is older than 3.4". "": it may.
+std::string version_fault(std::string_view version);
 
 }  // namespace berth::lab_queue
