@@ -15,7 +15,7 @@ test_packages=(
   zsh fish tmux libncursesw6
   dpkg-dev lintian man-db
   curl openssl prometheus systemd
-  openssh-server openssh-client etcd-server
+  openssh-server openssh-client etcd-server etcd-client
   slurmctld slurmd slurm-client munge
   chromium
 )

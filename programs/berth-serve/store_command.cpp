@@ -7,16 +7,12 @@
 #include "berth/cli/serve_options.h"
 #include "berth/cli/store_options.h"
 #include "berth/command/environment.h"
-#include "berth/lab_queue/store_health.h"
 #include "berth/lab_queue/store_visit.h"
-#include "berth/lease/site_file.h"
 #include "berth/sys/file.h"
 #include "berth/view/json.h"
 
 namespace berth::serve {
 namespace {
-
-constexpr std::string_view kUserOfAgents = "berth";
 
 /// The settings that `berth serve --config FILE` would have.
 Result<http::StoreSettings> store_of_file(const std::string& path) {
@@ -27,32 +23,18 @@ Result<http::StoreSettings> store_of_file(const std::string& path) {
   return settings.store;
 }
 
-Result<lab_queue::StorePlace> place_of(const cli::StoreOptions& options, bool makes_user) {
+Result<lab_queue::StorePlace> place_of(const cli::StoreOptions& options) {
   http::StoreSettings store = options.store;
   if (!options.config_file.empty()) {
     if (store != http::StoreSettings{})
       return fail(ErrorCode::usage, "--config says where the store is: leave out --store and the like");
     BERTH_LET(store, store_of_file(options.config_file));
   }
-  if (makes_user && store.user.empty()) store.user = kUserOfAgents;
-  if (makes_user && store.password_file.empty())
-    return fail(
-        ErrorCode::usage,
-        "where shall the password of the agents be? Name a file with --store-password-file; init writes one "
-        "if the file is not there");
   BERTH_LET(const auto place, lab_queue::store_place(store, sys::host_name()));
   if (!place)
     return fail(ErrorCode::usage,
                 "which store? Name it with --store URL, or name the file of an agent with --config");
   return *place;
-}
-
-/// As the line of the lab knows them.
-Result<std::vector<std::string>> hosts_of_site() {
-  BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
-  std::vector<std::string> names;
-  for (const LabHost& each : files.policy.hosts) names.push_back(each.name.substr(each.name.rfind('@') + 1));
-  return names;
 }
 
 }  // namespace
@@ -61,18 +43,10 @@ Result<command::Output> store_command(std::span<char*> words) {
   cli::StoreOptions options;
   const command::Syntax syntax = cli::store_syntax(options);
   BERTH_LET(const auto parsed, command::parse(syntax, "berth store", words));
-  const bool makes_user = parsed.words == std::vector<std::string>{"init"};
-  if (!makes_user && parsed.words != std::vector<std::string>{"doctor"})
-    return fail(ErrorCode::usage, "what of the store? `berth store status`, doctor or init");
-  if (!makes_user && !options.root_password_file.empty())
-    return fail(ErrorCode::usage, "--root-password-file is for `berth store init`");
-  BERTH_LET(const auto place, place_of(options, makes_user));
-  BERTH_LET(const auto hosts, hosts_of_site());
-  std::vector<view::Finding> findings;
-  if (makes_user) {
-    BERTH_LET(findings, make_store_users(place, options.root_password_file));
-  }
-  for (view::Finding& each : judge_store(look_at_store(place), hosts)) findings.push_back(std::move(each));
+  if (parsed.words != std::vector<std::string>{"doctor"})
+    return fail(ErrorCode::usage, "what of the store? `berth store status` or doctor");
+  BERTH_LET(const auto place, place_of(options));
+  const std::vector<view::Finding> findings = lab_queue::look_at_store(place);
   const bool is_well = std::ranges::none_of(
       findings, [](const view::Finding& each) { return each.level == view::Level::fail; });
   const view::Style style = command::Environment::style_of(1);

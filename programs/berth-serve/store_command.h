@@ -6,7 +6,7 @@
 
 namespace berth::serve {
 
-/// `berth store doctor` and `berth store init`: `words` are its word and its options.
+/// `berth store doctor`: `words` are its word and its options.
 Result<command::Output> store_command(std::span<char*> words);
 
 }  // namespace berth::serve

@@ -97,44 +97,6 @@ def test_other_machines_need_no_driver(make_lab, jobs):
     assert answer.status == 1 and "it wants 16 of 2; --devices says how many there are" in answer.err
 
 
-def test_over_a_lab_it_compares_the_ways_to_find_a_host(lab, jobs):
-    # Two GPUs are free when bob comes, on two hosts; carol takes the one that is beside ann's.
-    words = ["simulate", "--jobs", jobs, "--hosts", "2", "--devices", "2"]
-    document = checked(lab.berth(*words, "--json"), "placement")
-    assert (document["hosts"], document["devices"], document["jobs"]) == (2, 4, 3)
-    names = ["best_hosts", "lab_line", "one_queue"]
-    assert [each["name"] for each in document["placements"]] == names
-    assert [starts(each) for each in document["placements"]] == [[0, 1, 2]] * 3
-    assert [document["waits"][0][name]["mean_s"] for name in names] == [0] * 3
-    answer = lab.berth(*words)
-    assert (answer.status, answer.err) == (0, "")
-    head, columns, *_ = answer.out.splitlines()
-    assert head == "3 jobs over 1.7 min on 2 hosts with 2 GPUs each"
-    assert columns.split()[:5] == ["WAIT", "OF", "JOBS", "MEAN", "SSH"]
-    one = checked(lab.berth(*words[:4], "1", "--json"), "placement")
-    alone = checked(lab.berth("simulate", "--jobs", jobs, "--json"), "simulate")["policies"][0]
-    assert [each["starts_s"] for each in one["placements"]] == [alone["starts_s"]] * 3
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--hosts", "0"], "must be a whole number, 1 or more"),
-        (["--hosts", "1001"], "must be at most 1000"),
-        (["--hosts", "2", "--order", "fair"], "--order fifo"),
-        (["--hosts", "2", "--devices", "1"], "it wants 2 of 1; --devices says how many there are"),
-    ],
-)
-def test_what_is_no_lab_is_refused(lab, jobs, words, said):
-    refused = lab.berth("simulate", "--jobs", jobs, *words)
-    assert refused.status in (1, 2) and said in refused.err
-
-
-def test_the_history_of_one_machine_is_no_labs(lab):
-    refused = lab.berth("simulate", "--from-history", "--hosts", "2")
-    assert refused.status == 2 and "--hosts is for the jobs of a file" in refused.err
-
-
 def test_a_pipe_is_read(lab, jobs):
     words = [str(lab.program), "simulate", "--jobs", "-"]
     done = subprocess.run(words, env=lab.env, input=JOBS, capture_output=True, text=True)

@@ -35,7 +35,6 @@ constexpr std::string_view kSimulateAbout =
     "    berth simulate --jobs jobs.csv --order fair\n"
     "    berth simulate --jobs jobs.csv --devices 16 --no-backfill --json\n"
     "    berth simulate --from-history --since 30d --order fair\n"
-    "    berth simulate --jobs jobs.csv --hosts 20 --devices 8\n"
     "\n"
     "The first line of FILE is arrival,devices,duration,time,user: when the job came (seconds, or a date "
     "like "
@@ -43,17 +42,13 @@ constexpr std::string_view kSimulateAbout =
     "(may be empty), and whose it is. The lines after it are sorted by arrival.\n"
     "\n"
     "--from-history takes the leases that the agent of this machine recorded (berth serve) instead of a "
-    "file, and says beside the rules how long people did wait.\n"
-    "\n"
-    "--hosts takes so many hosts with --devices GPUs each, and compares how long jobs of `berth run "
-    "--anywhere` wait by ssh alone, with a store, and in one queue for all hosts.";
+    "file, and says beside the rules how long people did wait.";
 
 constexpr std::string_view kOfHistory = "History";
 constexpr std::string_view kOtherRules = "Other rules, to compare with";
 constexpr std::size_t kLargestJobsFile = std::size_t{64} << 20;
 constexpr std::size_t kLongestFault = 400;  // columns: a field of the file may be of any length
 constexpr unsigned kMostDevices = 4096;
-constexpr unsigned kMostSimulatedHosts = 1000;
 constexpr Moment kMostAssumed = 3650LL * 86'400;
 
 /// Of a pipe as well.
@@ -113,14 +108,6 @@ Result<void> set_devices(std::string_view value, SimulateOptions& options) {
   return {};
 }
 
-Result<void> set_hosts(std::string_view value, SimulateOptions& options) {
-  BERTH_LET(const auto hosts, command::number_at_least(value, 1));
-  if (hosts > kMostSimulatedHosts)
-    return fail(ErrorCode::usage, fmt::format("must be at most {}", kMostSimulatedHosts));
-  options.hosts = hosts;
-  return {};
-}
-
 Result<void> set_assumed_time(std::string_view value, SimulateOptions& options) {
   BERTH_LET(const auto seconds, seconds_from_text(value));
   if (seconds < 1 || seconds > kMostAssumed) return fail(ErrorCode::usage, "must be from 1s to 3650d");
@@ -169,29 +156,10 @@ class Simulate : public command::Command {
       const std::string fault = printable(workload.error().message);
       return fail(workload.error().code, view::cut(fault, kLongestFault));
     }
-    return options_.hosts ? placed(*workload) : simulated(options_, *workload, nullptr);
+    return simulated(options_, *workload, nullptr);
   }
 
  private:
-  Result<command::Output> placed(Workload workload) const {
-    BERTH_LET(const LineRules present, rules_of_the_site());
-    view::Placed answer{workload, *options_.hosts, rules_as_given(options_, present), {}};
-    if (answer.rules.order != TurnOrder::fifo)
-      return fail(
-          ErrorCode::usage,
-          "a lab starts first whoever came first, so --hosts goes with this order alone: --order fifo");
-    workload.devices *= answer.hosts;
-    ProgressBar bar(workload.jobs.size() * kPlacements.size());
-    for (std::size_t i = 0; i < kPlacements.size(); ++i) {
-      const std::size_t before = i * workload.jobs.size();
-      answer.replays.push_back(replay_placed(kPlacements[i], workload, answer.hosts, answer.rules,
-                                             [&](std::size_t started) { bar.tell(before + started); }));
-    }
-    return command::Output{
-        .out = options_.json ? view::placed_json(answer, view::Layout::lines)
-                             : view::placed_table(answer, command::Environment::style_of(STDOUT_FILENO))};
-  }
-
   /// Without a number: those that could ever be granted here.
   Result<std::size_t> how_many_devices(command::Environment& environment) {
     if (options_.devices) {
@@ -226,8 +194,6 @@ command::Syntax simulate_syntax(SimulateOptions& options) {
          command::raise_flag(options.from_history));
   option("Jobs", "devices", "N", "how many GPUs there are; by default those of this machine or history",
          [&options](std::string_view value) { return set_devices(value, options); });
-  option("Jobs", "hosts", "N", "so many hosts, each with the GPUs of --devices: compare ways to find a host",
-         [&options](std::string_view value) { return set_hosts(value, options); });
   option(kOtherRules, "assumed-time", "TIME",
          "assume that a job without a time limit lasts this long: 1h, 2d",
          [&options](std::string_view value) { return set_assumed_time(value, options); });
@@ -238,8 +204,7 @@ command::Syntax simulate_syntax(SimulateOptions& options) {
          command::raise_flag(options.backfill));
   option(kOtherRules, "no-backfill", "", "no job starts before an earlier one",
          command::raise_flag(options.no_backfill));
-  option("Output", "json", "", "as JSON (docs/schema/simulate.json; with --hosts placement.json)",
-         command::raise_flag(options.json));
+  option("Output", "json", "", "as JSON (docs/schema/simulate.json)", command::raise_flag(options.json));
   option(kOfHistory, "since", "TIME", "from so long ago: 24h, 7d, 30d (default)",
          command::store_text(options.since));
   option(kOfHistory, "url", "URL", "ask this agent: https://node01:8420",
@@ -256,10 +221,6 @@ Result<void> check_options(const SimulateOptions& options) {
     return fail(ErrorCode::usage, "--backfill and --no-backfill are two lines: compare with one of them");
   if (options.from_history && !options.jobs.empty())
     return fail(ErrorCode::usage, "--jobs and --from-history contradict each other: give one of them");
-  if (options.from_history && options.hosts)
-    return fail(
-        ErrorCode::usage,
-        "--hosts is for the jobs of a file: the history of one machine knows only those that ran there");
   if (options.from_history) return {};
   if (options.jobs.empty())
     return fail(ErrorCode::usage, "which jobs? Name a file with --jobs FILE, or add --from-history");

@@ -18,7 +18,6 @@ struct SimulateOptions {
   command::AskingOptions asking;  ///< url "": the agent of this machine
   std::string file;               ///< a history file; "": an agent is asked
   std::optional<unsigned> devices;
-  std::optional<unsigned> hosts;  ///< how many; each has that many devices
   std::optional<Moment> assumed_s;
   std::optional<TurnOrder> order;
   bool backfill = false;

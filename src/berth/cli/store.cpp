@@ -44,13 +44,9 @@ constexpr std::string_view kStoreAbout =
     "status asks the agent of this machine: whether the store of the lab answers, how many requests wait in "
     "the line of the lab, and which machines have been heard of in the last 30 s. It takes no option. "
     "It ends with 1 if the store does not answer.\n\n"
-    "doctor asks etcd itself: its members, versions, room, alarms, users and rights, and whether the "
-    "machines of the lab agree. It says what is wrong and what to do about it, and changes nothing. It ends "
-    "with 1 if something is wrong that stops the line.\n\n"
-    "init makes a user in etcd for the agents. This user may read and write the line of the lab and nothing "
-    "else. Then init does what doctor does. If the password file is not there, init writes a new password "
-    "into it. With --root-password-file it also makes etcd's root and switches passwords on. From then on "
-    "etcd asks everybody for one. Who calls it again loses nothing: what is there stays.";
+    "doctor asks etcd itself: whether each member answers, whether its version keeps what it has, and "
+    "whether the agents may read and write the line. It says what is wrong and what to do about it, and "
+    "changes nothing. It ends with 1 if something is wrong that stops the line.";
 
 class Store : public command::Command {
  public:
@@ -58,8 +54,7 @@ class Store : public command::Command {
 
   Result<command::Output> run(command::Environment& environment,
                               const std::vector<std::string>& words) override {
-    if (words.size() != 1)
-      return fail(ErrorCode::usage, "what of the store? `berth store status`, doctor or init");
+    if (words.size() != 1) return fail(ErrorCode::usage, "what of the store? `berth store status` or doctor");
     if (words.front() != kStatus)
       return std::unexpected(
           command::become_berth_serve(command::kStoreWord, environment.words().subspan(1)));
@@ -81,8 +76,8 @@ class Store : public command::Command {
 command::Syntax store_syntax(StoreOptions& options) {
   command::Syntax syntax;
   syntax.about = kStoreAbout;
-  syntax.arguments = "status|doctor|init";
-  syntax.words = {kStatus, "doctor", "init"};
+  syntax.arguments = "status|doctor";
+  syntax.words = {kStatus, "doctor"};
   syntax.options = {
       {"Options",
        0,
@@ -91,13 +86,6 @@ command::Syntax store_syntax(StoreOptions& options) {
        "where the store is, from the file of an agent (`berth serve --config FILE`)",
        {},
        command::store_text(options.config_file)},
-      {"Options",
-       0,
-       "root-password-file",
-       "FILE",
-       "for init: the password of etcd's root, or where to write a new one",
-       {},
-       command::store_text(options.root_password_file)},
       {"Options", 0, "json", "", "as JSON (docs/schema/doctor.json)", {}, command::raise_flag(options.json)},
   };
   for (command::Option& each : store_access_options(options.store)) syntax.options.push_back(std::move(each));

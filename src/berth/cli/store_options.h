@@ -10,8 +10,7 @@ namespace berth::cli {
 /// What `berth store` takes.
 struct StoreOptions {
   http::StoreSettings store;
-  std::string config_file;         ///< of an agent, which says the same; "": none
-  std::string root_password_file;  ///< of etcd's root; "": none
+  std::string config_file;  ///< of an agent, which says the same; "": none
   bool json = false;
 };
 

@@ -191,6 +191,15 @@ Result<std::string> read_store_version(std::string_view json) {
   return printable(text_at(answer, "etcdserver"));
 }
 
+std::string store_compaction_json(std::uint64_t revision) {
+  return on_one_line({{"revision", std::to_string(revision)}});
+}
+
+std::string forgetting_fault(std::string_view json) {
+  const std::string fault = error_told(json);
+  return fault.contains("has been compacted") ? "" : fault;
+}
+
 std::string store_login_json(std::string_view user, std::string_view password) {
   return on_one_line({{"name", user}, {"password", password}});
 }

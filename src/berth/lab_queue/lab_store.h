@@ -55,6 +55,10 @@ std::string changed_since_json(std::string_view prefix, std::uint64_t revision);
 /// For a watch: what changes there from this revision on.
 std::string changes_with_prefix_json(std::string_view prefix, std::uint64_t revision);
 std::string store_change_json(const StoreChange& change);
+/// Asks etcd to forget what was before the revision.
+std::string store_compaction_json(std::uint64_t revision);
+/// Why etcd has not forgotten it. "": it has, or had before.
+std::string forgetting_fault(std::string_view json);
 std::string lease_grant_json(std::int64_t ttl_s);
 std::string lease_renewal_json(std::string_view lease);
 
@@ -90,7 +94,6 @@ struct StoreLease {
 Result<StoreLease> read_granted_lease(std::string_view json);
 Result<StoreLease> read_renewed_lease(std::string_view json);
 Result<std::string> read_store_version(std::string_view json);
-/// To log in as a user, to add one, and to give one another password.
 std::string store_login_json(std::string_view user, std::string_view password);
 /// The token. Error: `failure`, in etcd's words.
 Result<std::string> read_store_login(std::string_view json);

@@ -8,7 +8,6 @@
 #include "berth/base/printable.h"
 #include "berth/base/version.h"
 #include "berth/lab_queue/lab_store.h"
-#include "berth/lab_queue/store_admin.h"
 
 namespace berth::lab_queue {
 namespace {
@@ -56,9 +55,10 @@ net::Task<Result<void>> StorePresence::let_forget(Instant now) {
   // Each agent says so, and the first one is obeyed.
   const std::string fault = forgetting_fault(answer);
   if (!fault.empty() && fault != forgetting_fault_)
-    log_(fmt::format(
-        "the store does not forget old changes, and its file grows: {}; look at `berth store doctor`",
-        printable(fault)));
+    log_(
+        fmt::format("the store does not forget old changes, and its file grows: {}; start etcd with "
+                    "--auto-compaction-mode=periodic --auto-compaction-retention=1h",
+                    printable(fault)));
   forgetting_fault_ = fault;
   co_return Result<void>();
 }

@@ -142,48 +142,10 @@ Json group_json(const Group& group, const WhatIf& answer) {
   return json;
 }
 
-std::string_view heading_of(Placement placement) {
-  switch (placement) {
-    case Placement::best_hosts:
-      return "SSH";
-    case Placement::lab_line:
-      return "STORE";
-    case Placement::one_queue:
-      return "ONE QUEUE";
-  }
-  return "";
-}
-
-std::string_view in_words(Placement placement) {
-  switch (placement) {
-    case Placement::best_hosts:
-      return "run --anywhere by ssh alone";
-    case Placement::lab_line:
-      return "run --anywhere with a store, which keeps one line over the lab";
-    case Placement::one_queue:
-      return "for comparison, one queue for all hosts";
-  }
-  return "";
-}
-
-std::string told_of_placements(const Placed& answer) {
-  std::string text;
-  for (std::size_t i = 0; i < kPlacements.size(); ++i) {
-    text += fmt::format("{:<11}{}.\n{:11}GPU time in use {}, idle while somebody waits {}.\n",
-                        heading_of(kPlacements[i]), in_words(kPlacements[i]), "",
-                        percent(used_share(answer.workload, answer.replays[i])),
-                        percent(idle_share(answer.workload, answer.replays[i])));
-  }
-  return text + fmt::format("rules      {}.\n", rules_text(answer.rules));
-}
-
-std::string more_users(std::size_t users) {
-  if (users <= kMostUsersShown) return "";
-  return fmt::format("and {} with fewer jobs; --json has all\n", counted(users - kMostUsersShown, "user"));
-}
-
 std::string notes_below(const WhatIf& answer, std::size_t users) {
-  std::string text = more_users(users);
+  std::string text;
+  if (users > kMostUsersShown)
+    text += fmt::format("and {} with fewer jobs; --json has all\n", counted(users - kMostUsersShown, "user"));
   const auto add_rules = [&](std::string_view name, const WhatIf::Under& under) {
     text += summary_of(answer.workload, name, rules_text(under.rules), under.replay);
   };
@@ -250,66 +212,6 @@ std::string what_if_json(const WhatIf& answer, Layout layout) {
                   {"from_s", answer.present.replay.from},
                   {"recorded", recorded_json(answer)},
                   {"policies", std::move(policies)},
-                  {"waits", std::move(waits)}};
-  return dumped(json, layout);
-}
-
-std::string placed_table(const Placed& answer, const Style& style) {
-  std::vector<Column> columns{{"WAIT OF", Align::left, 8}, {"JOBS", Align::right}};
-  std::vector<std::string> headings;
-  for (const std::string_view what : {"MEAN", "99 %"})
-    for (const Placement placement : kPlacements)
-      headings.push_back(fmt::format("{} {}", what, heading_of(placement)));
-  for (std::size_t i = 0; i < headings.size(); ++i)
-    columns.push_back({headings[i], Align::right, 0, i < kPlacements.size() ? 0U : 1U});
-  std::vector<Row> rows;
-  std::size_t users = 0;
-  for (const Group& group : groups_of(answer.workload)) {
-    if (group.user && ++users > kMostUsersShown) continue;
-    Row row{{group.words}, {std::to_string(group.jobs.size())}};
-    std::vector<Waits> waits;
-    for (const Replay& replay : answer.replays)
-      waits.push_back(waits_of(group.jobs, answer.workload, replay));
-    for (const Waits& each : waits) row.push_back({wait_text(each.mean_s)});
-    for (const Waits& each : waits) row.push_back({wait_text(static_cast<double>(each.p99_s))});
-    rows.push_back(std::move(row));
-  }
-  const Moment last = std::ranges::max(answer.replays, {}, &Replay::until).until;
-  const std::string head =
-      fmt::format("{} over {} on {} with {} each\n", counted(answer.workload.jobs.size(), "job"),
-                  wait_text(static_cast<double>(last - answer.replays[0].from)),
-                  counted(answer.hosts, "host"), counted(answer.workload.devices / answer.hosts, "GPU"));
-  return head + table(columns, rows, style) + more_users(users) + told_of_placements(answer);
-}
-
-std::string placed_json(const Placed& answer, Layout layout) {
-  Json placements = Json::array();
-  for (std::size_t i = 0; i < kPlacements.size(); ++i) {
-    const Replay& replay = answer.replays[i];
-    placements.push_back({{"name", to_text(kPlacements[i])},
-                          {"until_s", replay.until},
-                          {"used_share", used_share(answer.workload, replay)},
-                          {"idle_share", idle_share(answer.workload, replay)},
-                          {"starts_s", starts_json(replay)}});
-  }
-  Json waits = Json::array();
-  for (const Group& group : groups_of(answer.workload)) {
-    Json json{
-        {"devices", nullable(group.devices)}, {"user", nullable(group.user)}, {"jobs", group.jobs.size()}};
-    for (std::size_t i = 0; i < kPlacements.size(); ++i)
-      json[to_text(kPlacements[i])] = waits_json(group, answer.workload, answer.replays[i]);
-    waits.push_back(std::move(json));
-  }
-  const Json json{{"kind", "berth-placement"},
-                  {"version", 1},
-                  {"hosts", answer.hosts},
-                  {"devices", answer.workload.devices},
-                  {"jobs", answer.workload.jobs.size()},
-                  {"ended_at_their_time", ended_at_their_time(answer.workload)},
-                  {"from_s", answer.replays[0].from},
-                  {"backfill", answer.rules.backfill},
-                  {"assumed_time_s", answer.rules.assumed_s},
-                  {"placements", std::move(placements)},
                   {"waits", std::move(waits)}};
   return dumped(json, layout);
 }

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "berth/history/model/recorded.h"
-#include "berth/simulate/placement.h"
 #include "berth/simulate/replay.h"
 #include "berth/view/json.h"
 #include "berth/view/text.h"
@@ -28,18 +27,5 @@ struct WhatIf {
 std::string what_if_table(const WhatIf& answer, const Style& style);
 
 std::string what_if_json(const WhatIf& answer, Layout layout);
-
-/// A workload on several hosts, replayed with each placement of kPlacements.
-struct Placed {
-  const Workload& workload;
-  std::size_t hosts = 1;
-  LineRules rules;
-  std::vector<Replay> replays;  ///< one for each placement
-};
-
-/// A line for all jobs, for each size and for each user: how long they waited by each placement.
-std::string placed_table(const Placed& answer, const Style& style);
-
-std::string placed_json(const Placed& answer, Layout layout);
 
 }  // namespace berth::view

@@ -17,7 +17,7 @@
 namespace berth::late_binding {
 
 /// In how many queues a request waits at once. With fewer, it waits although GPUs are free on hosts whose
-/// queue it has not joined (`berth simulate --hosts`: with four of twenty, up to six times as long).
+/// queue it has not joined (tests/bench/placement.h: with four of twenty, up to six times as long).
 inline constexpr std::size_t kLines = 20;
 /// How many of these it joins at first, when it may start at once. It does not join more, because each of
 /// them would grant it GPUs that it then gives back.

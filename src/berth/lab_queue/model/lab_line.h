@@ -22,7 +22,7 @@ namespace berth {
 inline constexpr std::size_t kLabWindow = 8;
 
 /// The requests for the same number of GPUs are a lane. With one window for all, requests for many GPUs would
-/// fill it while the free GPUs are enough for requests for few (`berth simulate --hosts`: waits two to three
+/// fill it while the free GPUs are enough for requests for few (tests/bench/placement.h: waits two to three
 /// times as long as in one queue). If no request may start before an earlier one, all are one lane: 0.
 unsigned lane_of(unsigned gpus, const LineRules& rules);
 

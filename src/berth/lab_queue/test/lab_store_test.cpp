@@ -115,6 +115,18 @@ TEST_CASE("an answer that is none is an error") {
   CHECK(!read_renewed_lease(R"({"result":{}})"));
 }
 
+TEST_CASE("what another agent has let etcd forget is forgotten") {
+  CHECK(store_compaction_json(7) == R"({"revision":"7"})");
+  CHECK(forgetting_fault(R"({"header":{"revision":"9"}})").empty());
+  CHECK(forgetting_fault(R"({"error":"etcdserver: mvcc: required revision has been compacted","code":11})")
+            .empty());
+  CHECK(forgetting_fault(R"({"error":"etcdserver: permission denied","code":7})")
+            .contains("permission denied"));
+  // As etcd 3.6 says it.
+  CHECK(forgetting_fault(R"({"code":7,"message":"etcdserver: permission denied"})")
+            .contains("permission denied"));
+}
+
 TEST_CASE("a token is one word, and what refuses one says so") {
   CHECK(store_login_json("berth", "a \"b\"") == R"({"name":"berth","password":"a \"b\""})");
   CHECK(read_store_login(R"({"header":{},"token":"abc.12"})") == "abc.12");

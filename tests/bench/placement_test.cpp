@@ -1,4 +1,4 @@
-#include "berth/simulate/placement.h"
+#include "placement.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

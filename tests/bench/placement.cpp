@@ -1,4 +1,4 @@
-#include "berth/simulate/placement.h"
+#include "placement.h"
 
 #include <algorithm>
 #include <map>
