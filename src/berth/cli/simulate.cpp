@@ -107,14 +107,14 @@ class ProgressBar {
 };
 
 Result<void> set_devices(std::string_view value, SimulateOptions& options) {
-  BERTH_LET(const auto devices, command::number_at_least(value, 1));
+  BERTH_LET(const auto devices, number_at_least(value, 1));
   if (devices > kMostDevices) return fail(ErrorCode::usage, fmt::format("must be at most {}", kMostDevices));
   options.devices = devices;
   return {};
 }
 
 Result<void> set_hosts(std::string_view value, SimulateOptions& options) {
-  BERTH_LET(const auto hosts, command::number_at_least(value, 1));
+  BERTH_LET(const auto hosts, number_at_least(value, 1));
   if (hosts > kMostSimulatedHosts)
     return fail(ErrorCode::usage, fmt::format("must be at most {}", kMostSimulatedHosts));
   options.hosts = hosts;

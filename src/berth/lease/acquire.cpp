@@ -354,11 +354,7 @@ class Asking {
     }
     draft.slurm_job = words_.slurm_job;
     draft.asked_at = words_.asked_at;
-    draft.count = request.count;
-    draft.shared = request.shared;
-    draft.promise_bytes = request.promise_bytes;
-    draft.time_s = request.time_s;
-    draft.yield_s = request.yield_s;
+    ask_for(request, draft);
     if (options_.policy.line.order == TurnOrder::fair) draft.turn = 0;  // the store knows which
     draft.candidates = candidates;
     draft.command = words_.command;

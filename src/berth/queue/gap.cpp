@@ -55,11 +55,7 @@ Ticket newcomer(const Request& request, std::vector<std::string> candidates, con
                 const Facts& facts) {
   Ticket ticket;
   ticket.id = TicketId{std::numeric_limits<std::uint64_t>::max()};
-  ticket.count = request.count;
-  ticket.shared = request.shared;
-  ticket.promise_bytes = request.promise_bytes;
-  ticket.time_s = request.time_s;
-  ticket.yield_s = request.yield_s;
+  ask_for(request, ticket);
   ticket.uid = facts.asker_uid;
   if (facts.policy.line.order == TurnOrder::fair) ticket.turn = next_turn(ticket.uid, ledger);
   ticket.candidates = std::move(candidates);

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "berth/base/printable.h"
+#include "berth/request/request.h"
 
 namespace berth {
 namespace {
@@ -33,6 +34,14 @@ bool read_value(std::string_view text, TicketId& id) {
   const auto known = ticket_id_from_text(text);
   id = known.value_or(TicketId{});
   return known.has_value();
+}
+
+void ask_for(const Request& request, Ticket& ticket) {
+  ticket.count = request.count;
+  ticket.shared = request.shared;
+  ticket.promise_bytes = request.promise_bytes;
+  ticket.time_s = request.time_s;
+  ticket.yield_s = request.yield_s;
 }
 
 std::size_t count_waiting(const Ledger& ledger) {

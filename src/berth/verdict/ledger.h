@@ -12,6 +12,8 @@
 
 namespace berth {
 
+struct Request;
+
 /// Says the order of tickets: nanoseconds of the boot clock, or more than the newest id if that is higher. So
 /// no id is used twice between two boots. Text form: 16 lower-case hex digits.
 struct TicketId {
@@ -87,6 +89,9 @@ struct Ticket {
 
   bool operator==(const Ticket&) const = default;
 };
+
+/// Puts what others in the queue have to know of the request into its ticket.
+void ask_for(const Request& request, Ticket& ticket);
 
 /// A process that holds a lease.
 struct Holder {
