@@ -168,14 +168,14 @@ TEST_CASE("what is written from the table of requests is as the table says") {
 }
 
 TEST_CASE("what any row of the table says is in JSON and in words, or the table says why not") {
-  const Json plain = request_json({});
+  Json plain = request_json({});
   for (const RequestField& field : request_fields()) {
     CAPTURE(field.name);
     const Request request = said(field);
     const std::string key(name_in(&RequestField::json, field));
-    const Json json = request_json(request);
+    Json json = request_json(request);
     CHECK(json.contains(key) == !key.empty());
-    if (!key.empty()) CHECK(json[key] != plain[key]);
+    if (json.contains(key)) CHECK(json[key] != plain[key]);
     if (field.words.exists()) CHECK(request_in_words(request) != request_in_words({}));
   }
 }
