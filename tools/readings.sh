@@ -1,9 +1,10 @@
 # shellcheck shell=bash
 
-# Writes what is made from the table of what is known of a device: src/berth/device/device_readings.cpp.
+# Writes what is made from the tables of what is known of a device and of what a request can say:
+# src/berth/device/device_readings.cpp and src/berth/request/request_fields.cpp.
 cmd_readings() {
   setup_to_build
   build release berth_view_test
   BERTH_WRITE_READINGS=1 build/release/berth_view_test --test-case='what is written from the table*' >/dev/null
-  git status --short docs/readings.md docs/schema/list.json web/src/readings.ts
+  git status --short docs/readings.md docs/requests.md docs/schema python/berth/_request_fields.py web/src/readings.ts
 }

@@ -6,13 +6,15 @@ import json
 import os
 import subprocess
 
-from . import _berth, _request
+from . import _berth, _request, _request_fields
 from ._errors import Error, Impossible, NotNow, TimedOut, Usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Union
+
+    from typing_extensions import Unpack
 
     After = Union[None, str, int, "Job", Iterable[Union[str, int, "Job"]]]
 
@@ -195,6 +197,7 @@ def submit(
     near: str | os.PathLike[str] | None = None,
     folder: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
+    **filters: Unpack[_request.JobFilters],
 ) -> Job:
     """Leaves a command to be run when it is its turn and its GPUs are free, and returns at once, as `berth submit` does.
 
@@ -230,10 +233,24 @@ def submit(
     near      with anywhere: a path, such as "/data/imagenet"; the job waits on the hosts on which it is
     folder    where it runs (the current directory); env: all of its environment (that of this process)
 
+    The arguments of `pick` that are not named here mean the same, but for its name, which where says: "name~A100".
+
     The job survives this program. Raises TypeError, ValueError and `Usage` (which is a ValueError) for what makes no
     sense, and `Error` where the command is not there or the job cannot be stored.
     """
-    options = [f"--count={_request.number('gpus', gpus, 1)}"]
+    asked = {
+        **filters,
+        "gpus": _request.number("gpus", gpus, 1),
+        "where": where,
+        "memory": memory,
+        "free": free,
+        "time": time,
+        "yield_": yield_,
+    }
+    options = [
+        f"--{option}={text}" if text else f"--{option}"
+        for _, option, text in _request.options(asked, _request_fields.JOB_ARGUMENTS)
+    ]
     if name is not None:
         options.append(f"--job-name={name}")
     if isinstance(array, range):
@@ -245,25 +262,18 @@ def submit(
     if at_once is not None:
         options.append(f"--at-once={_request.number('at_once', at_once, 1)}")
     options += _numbers("after", after) + _numbers("after-ok", after_ok)
-    if time is not None:
-        options.append(f"--time={_request.time_s(time)}s")
     if _request.number("retries", retries, 0) > 0:
         options.append(f"--retries={retries}")
     if statuses := ",".join(map(str, retry_on)):
         options.append(f"--retry-on={statuses}")
     if rerun:
         options.append("--rerun")
-    if yield_ is not False:
-        options.append("--yield" if yield_ is True else f"--yield={_request.time_s(yield_)}s")
     if requeue:
         options.append("--requeue")
     options += [f"--notify={target}" for target in ([notify] if isinstance(notify, str) else notify)]
-    for key, value in (("at", at), ("where", where), ("note", note)):
+    for key, value in (("at", at), ("note", note)):
         if value is not None:
             options.append(f"--{key}={value}")
-    for key, amount in (("memory", memory), ("free", free)):
-        if amount is not None:
-            options.append(f"--{key}={_request.size(key, amount)}")
     if anywhere:
         options.append("--anywhere")
         if anywhere is not True:

@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 
-from . import _berth
+from . import _berth, _request_fields
 from ._errors import Usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any, TypedDict, Union
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, Union
 
-    Size = Union[str, int]
-    Time = Union[None, int, float, str]
-    Selectors = Union[str, int, Iterable[Union[str, int]]]
-
-    class Filters(TypedDict, total=False):
-        devices: Selectors
-        exclude: Selectors
-        name: str
-        free: Size
-        total: Size
-        util: Size
-        mem_util: Size
-        processes: int
-        power: Size
-        temp: Size
-        seed: int
+    from ._request_fields import Filters as Filters
+    from ._request_fields import JobFilters as JobFilters
+    from ._request_fields import Selectors as Selectors
+    from ._request_fields import Size as Size
+    from ._request_fields import Time as Time
 
     Where = Union[str, Callable[[_berth.Device], object]]
     Order = Union[str, Callable[[_berth.Device], Any]]
-
-_FILTERS = ("name", "free", "total", "util", "mem_util", "power", "temp")
-_SIZES = ("free", "total")
 
 
 def number(argument: str, value: object, least: int) -> int:
@@ -91,28 +77,44 @@ def _admit(request: _berth.Request, where: object, order: object) -> None:
         devices = [device for device in devices if where(device)]
     if callable(order):
         devices.sort(key=order)
-        request.order("listed")
+        request.set("order", "listed")
     request.admitted = [device.uuid for device in devices]
 
 
-def _filter(made: _berth.Request, filters: dict[str, Any]) -> None:
-    for name, value in filters.items():
+def _text_for(argument: str, value: Any, kind: str, least: int) -> str | None:
+    """The value as its option has it; None: it says nothing."""
+    if kind == "number":
+        return str(number(argument, value, least))
+    if kind == "flag":
+        return "" if value else None
+    if kind == "size":
+        return size(argument, value)
+    if kind == "time":
+        return f"{time_s(value)}s"
+    if kind == "grace":
+        return None if value is False else "" if value is True else f"{time_s(value)}s"
+    if kind == "selectors":
+        named = _selectors(argument, value)
+        if argument == "devices" and not named:
+            raise ValueError("devices must name at least one device")
+        return ",".join(named) if named else None
+    return _text(argument, value)
+
+
+def options(
+    arguments: Mapping[str, object], table: Mapping[str, tuple[str, str, int]]
+) -> Iterator[tuple[str, str, str]]:
+    """What these arguments say: the argument, the option that it stands for, and its value. None says nothing."""
+    for name in arguments:
+        if name not in table:
+            raise TypeError(f"there is no argument {name!r}")
+    for name, (option, kind, least) in table.items():
+        value = arguments.get(name)
         if value is None:
             continue
-        if name in _FILTERS:
-            read = size if name in _SIZES else _text
-            _named(name, made.filter, name, read(name, value))
-        elif name in ("devices", "exclude"):
-            named = _selectors(name, value)
-            if name == "devices" and not named:
-                raise ValueError("devices must name at least one device")
-            setattr(made, name, named)
-        elif name == "processes":
-            made.allowed_processes = number(name, value, 0)
-        elif name == "seed":
-            made.seed = number(name, value, 0)
-        else:
-            raise TypeError(f"there is no argument {name!r}")
+        text = _text_for(name, value, kind, least)
+        if text is not None:
+            yield name, option, text
 
 
 def request(
@@ -126,21 +128,18 @@ def request(
 ) -> _berth.Request:
     """The request that these arguments make. Raises TypeError, ValueError and `Usage`, which name the argument."""
     made = _berth.Request()
-    made.count = number("n", n, 1)
-    made.shared = bool(shared)
-    _filter(made, dict(filters))
-    if memory is not None:
-        _named("memory", made.promise, size("memory", memory))
-    if time is not None:
-        made.time_s = time_s(time)
-    if isinstance(where, str):
-        _named("where", made.where, where)
-    elif where is not None and not callable(where):
+    if where is not None and not isinstance(where, str) and not callable(where):
         raise TypeError(f"where must be an expression or a function of a device, not {where!r}")
-    if isinstance(order, str):
-        _named("order", made.order, order)
-    elif order is not None and not callable(order):
+    if order is not None and not isinstance(order, str) and not callable(order):
         raise TypeError(f"order must be the name of an order or a function of a device, not {order!r}")
+    arguments = {**filters, "n": number("n", n, 1), "memory": memory, "shared": bool(shared), "time": time}
+    # A function is called with the devices of this machine, which `_admit` does.
+    arguments.update(
+        where=None if callable(where) else where,
+        order=None if callable(order) else order,
+    )
+    for name, option, text in options(arguments, _request_fields.ARGUMENTS):
+        _named(name, made.set, option, text)
     made.check()
     if callable(where) or callable(order):
         _admit(made, where, order)

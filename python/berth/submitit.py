@@ -22,7 +22,7 @@ from typing import Any
 
 from submitit.core import core, job_environment, logger, utils
 
-from . import _job
+from . import _job, _request_fields
 from ._errors import Error
 
 # A task that is to run again ends with this status (ERESTART), which `berth submit --retry-on` names. How often, submitit
@@ -118,7 +118,7 @@ class BerthExecutor(core.PicklingExecutor):
     signal_delay_s     how long before its time is up a job is told (default 90)
     setup              shell commands that run before
     array_parallelism  how many tasks of an array run at the same time at most
-    where, memory, free, note, notify    as for `berth.submit`
+    where, memory, free, devices, … note, notify    as for `berth.submit`
     yield              as `yield_` of `berth.submit`: it ends for whoever waits, and runs again
     """
 
@@ -232,7 +232,8 @@ _SHARED_PARAMETERS = (
     *("name", "timeout_min", "mem_gb", "nodes", "cpus_per_task", "gpus_per_node"),
     *("tasks_per_node", "stderr_to_stdout"),
 )
-_PASSED_ON = ("where", "memory", "free", "note", "notify")
+# The number of GPUs, the time and yielding have names of submitit's own.
+_PASSED_ON = (*sorted({*_request_fields.JOB_ARGUMENTS} - {"gpus", "time", "yield_"}), "note", "notify")
 _OWN_PARAMETERS = (*_PASSED_ON, "setup", "signal_delay_s", "array_parallelism", "yield")
 
 

@@ -4,7 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "berth/base/units.h"
-#include "berth/request/filter.h"
+#include "berth/request/request_fields.h"
 #include "extension.h"
 
 namespace berth::python {
@@ -38,44 +38,21 @@ Picked choose_now(const Request& request, bool mask) {
   return value_or_raise(std::move(picked));
 }
 
-void set_order(Request& request, const std::string& name) {
-  const auto order = order_from_text(name);
-  if (!order) raise({ErrorCode::usage, fmt::format("must be one of {}", fmt::join(order_names(), ", "))});
-  request.order = *order;
-}
-
-void add_where(Request& request, const std::string& text) {
-  Expression condition = value_or_raise(Expression::parse(text));
-  for (Expression& part : condition.conjuncts()) request.conditions.push_back(std::move(part));
-}
-
-void set_promise(Request& request, const std::string& text) {
-  const std::uint64_t bytes = value_or_raise(bytes_from_text(text));
-  if (bytes == 0) raise({ErrorCode::usage, "must be more than nothing"});
-  request.shared = true;
-  request.promise_bytes = bytes;
+/// As the option of this name.
+void set(Request& request, const std::string& option, const std::string& value) {
+  const RequestField* const field = find_request_field(option);
+  if (field == nullptr) raise({ErrorCode::usage, "there is no such option"});
+  if (field->kind != RequestValue::condition) return value_or_raise(set_field(*field, value, request));
+  // A verdict names the condition that a device does not meet: here its part.
+  const Expression condition = value_or_raise(Expression::parse(value));
+  for (const Expression& part : condition.conjuncts()) request.conditions.push_back(part);
 }
 
 void bind_request(nb::module_& module) {
   nb::class_<Request>(module, "Request", "A request in the making.")
       .def(nb::init<>())
-      .def_rw("count", &Request::count)
-      .def_rw("devices", &Request::devices)
-      .def_rw("exclude", &Request::exclude)
       .def_rw("admitted", &Request::admitted)
-      .def_rw("seed", &Request::seed)
-      .def_rw("shared", &Request::shared)
-      .def_rw("allowed_processes", &Request::allowed_processes)
-      .def_rw("time_s", &Request::time_s)
-      .def("where", &add_where, nb::arg("text"))
-      .def(
-          "filter",
-          [](Request& it, const std::string& name, const std::string& value) {
-            it.conditions.push_back(value_or_raise(filter(name, value)));
-          },
-          nb::arg("name"), nb::arg("value"))
-      .def("order", &set_order, nb::arg("name"))
-      .def("promise", &set_promise, nb::arg("size"))
+      .def("set", &set, nb::arg("option"), nb::arg("value"))
       .def("check", [](const Request& it) { value_or_raise(check(it)); });
 }
 

@@ -5,10 +5,11 @@ not installed.
 """
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from typing import Any, List, Optional  # of fields that Hydra reads, also on Python 3.9
 
 with contextlib.suppress(ImportError):
+    from berth._request_fields import JOB_ARGUMENTS
     from hydra.core.config_store import ConfigStore
     from hydra_plugins.hydra_submitit_launcher.config import BaseQueueConf
     from hydra_plugins.hydra_submitit_launcher.submitit_launcher import BaseSubmititLauncher
@@ -30,13 +31,15 @@ with contextlib.suppress(ImportError):
         signal_delay_s: int = 90
         array_parallelism: Optional[int] = None
         setup: Optional[List[str]] = None
-        where: Optional[str] = None
-        memory: Optional[str] = None
-        free: Optional[str] = None
         note: Optional[str] = None
         notify: Optional[str] = None
         yields: Any = None
 
-    ConfigStore.instance().store(
-        group="hydra/launcher", name="berth", node=BerthQueueConf(), provider="berth"
+    # What else a request can say. The number of GPUs, the time and yielding have names of submitit's own.
+    _REQUEST = make_dataclass(
+        "BerthRequestConf",
+        [(name, Any, None) for name in sorted({*JOB_ARGUMENTS} - {"gpus", "time", "yield_"})],
+        bases=(BerthQueueConf,),
     )
+
+    ConfigStore.instance().store(group="hydra/launcher", name="berth", node=_REQUEST(), provider="berth")

@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "berth/base/error.h"
+#include "berth/base/record.h"
 
 namespace berth {
 
@@ -18,6 +20,14 @@ struct Quantity {
 };
 /// nullopt: the text does not begin with a digit, or its unit is more than one word.
 std::optional<Quantity> quantity_from_text(std::string_view text);
+
+/// A whole number from `least` up. Error: `usage`.
+template <class Number = unsigned>
+Result<Number> number_at_least(std::string_view text, std::type_identity_t<Number> least) {
+  const auto number = number_from_text<Number>(text);
+  if (number && *number >= least) return *number;
+  return fail(ErrorCode::usage, "must be a whole number, " + std::to_string(least) + " or more");
+}
 
 /// What a number without a unit is. One person means hours by "2", another minutes: theirs is refused, with
 /// the likeliest meanings. A program that wrote one meant bytes or seconds: an earlier Berth did, in what it

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "berth/base/printable.h"
+#include "berth/base/units.h"
 #include "berth/command/command.h"
 #include "berth/command/open_session.h"
 #include "berth/lease/attribution.h"
@@ -52,7 +53,7 @@ class Adopt : public command::Command {
   Result<command::Output> run(command::Environment& environment,
                               const std::vector<std::string>& words) override {
     if (words.size() != 1) return fail(ErrorCode::usage, "adopt which process? berth adopt PID");
-    const auto number = command::number_at_least(words.front(), 1);
+    const auto number = number_at_least(words.front(), 1);
     if (!number) return std::unexpected(context(number.error(), words.front()));
     pid_ = static_cast<pid_t>(*number);
     return supervise::leave_keeper(environment, pid_, [&]() -> Result<supervise::Kept> {

@@ -59,7 +59,7 @@ class Claim : public command::Command {
                               "end the lease when this process ends (default: the shell that calls)",
                               {},
                               [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(const auto pid, command::number_at_least(value, 1));
+                                BERTH_LET(const auto pid, number_at_least(value, 1));
                                 process_ = static_cast<pid_t>(pid);
                                 return {};
                               }});

@@ -169,7 +169,7 @@ class Mcp : public command::Command {
                               "its jobs have so many GPUs at the same time at most (default 1)",
                               {},
                               [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(gpus_, command::number_at_least(value, 1));
+                                BERTH_LET(gpus_, number_at_least(value, 1));
                                 return {};
                               }});
     syntax.options.push_back({kMcpGroup,

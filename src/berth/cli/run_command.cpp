@@ -49,7 +49,7 @@ class RunCommand : public command::Command {
                               "files that it did not open, the lease ends",
                               {},
                               command::raise_flag(options_.exec)});
-    syntax.options.push_back(supervise::yield_option(options_.lease.request.request));
+    syntax.options.push_back(supervise::lease_option("yield", options_.lease.request.request));
     syntax.options.push_back({supervise::kLeaseGroup,
                               0,
                               "requeue",

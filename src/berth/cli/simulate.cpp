@@ -102,7 +102,7 @@ class ProgressBar {
 };
 
 Result<void> set_devices(std::string_view value, SimulateOptions& options) {
-  BERTH_LET(const auto devices, command::number_at_least(value, 1));
+  BERTH_LET(const auto devices, number_at_least(value, 1));
   if (devices > kMostDevices) return fail(ErrorCode::usage, fmt::format("must be at most {}", kMostDevices));
   options.devices = devices;
   return {};

@@ -5,7 +5,7 @@
 
 #include "berth/command/syntax.h"
 #include "berth/request/mask.h"
-#include "berth/request/request.h"
+#include "berth/request/request_fields.h"
 #include "berth/source/source.h"
 
 namespace berth::command {
@@ -24,6 +24,9 @@ void add_request_options(Syntax& syntax, RequestOptions& options);
 
 /// Settles what depends on several options, after they are parsed. Error: `usage` for contradictions.
 Result<void> settle(RequestOptions& options);
+
+/// The option of a row, which writes into `request`. For commands that take a part of the options.
+Option field_option(const RequestField& field, std::string_view group, Request& request);
 
 /// `--source`, also for commands that take no request.
 Option source_option(source::SourceKind& source);

@@ -7,7 +7,6 @@
 #include <getopt.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
@@ -252,15 +251,6 @@ std::function<Result<void>(std::string_view)> store_text(std::string& text) {
     text = value;
     return {};
   };
-}
-
-Result<unsigned> number_at_least(std::string_view text, unsigned least) {
-  unsigned value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < least) {
-    return fail(ErrorCode::usage, fmt::format("must be a whole number, {} or more", least));
-  }
-  return value;
 }
 
 }  // namespace berth::command

@@ -56,7 +56,4 @@ std::function<Result<void>(std::string_view)> raise_flag(bool& flag);
 /// The setter of a text.
 std::function<Result<void>(std::string_view)> store_text(std::string& text);
 
-/// A whole number from `least` up. Error: `usage`.
-Result<unsigned> number_at_least(std::string_view text, unsigned least);
-
 }  // namespace berth::command

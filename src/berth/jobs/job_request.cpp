@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "berth/base/units.h"
 
@@ -22,7 +21,7 @@ void add_job_request(command::Syntax& syntax, JobRequest& request, std::vector<s
                             "shown to others beside the lease",
                             {},
                             command::store_text(options.note)});
-  syntax.options.push_back(supervise::yield_option(options.request.request));
+  syntax.options.push_back(supervise::lease_option("yield", options.request.request));
   add_far_options(syntax, request.far, "on the first host that has the GPUs, through ssh");
   for (std::size_t i = before; i < syntax.options.size(); ++i) {
     command::Option& option = syntax.options[i];
@@ -43,20 +42,21 @@ Result<void> settle(JobRequest& request) {
 
 namespace {
 
-struct UnitOfOld {
-  std::string_view option;
-  std::string_view unit;
-};
-constexpr auto kUnitsOfOld = std::to_array<UnitOfOld>(
-    {{"--time=", "s"}, {"--yield=", "s"}, {"--memory=", "B"}, {"--free=", "B"}, {"--total=", "B"}});
+std::string_view unit_of(RequestValue kind) {
+  if (kind == RequestValue::time || kind == RequestValue::grace) return "s";
+  return kind == RequestValue::share || kind == RequestValue::size_filter ? "B" : "";
+}
 
 // An earlier Berth took numbers without a unit, and stored them as they were typed: --time=7200.
 std::string with_unit(std::string word) {
-  const auto* const found = std::ranges::find_if(
-      kUnitsOfOld, [&word](const UnitOfOld& each) { return word.starts_with(each.option); });
-  if (found == kUnitsOfOld.end()) return word;
-  const auto quantity = quantity_from_text(std::string_view(word).substr(found->option.size()));
-  if (quantity && quantity->unit.empty()) word += found->unit;
+  constexpr std::string_view kDashes = "--";
+  const std::size_t equals = std::min(word.find('='), word.size());
+  const std::string_view name = std::string_view(word).substr(0, equals);
+  const RequestField* const field =
+      name.starts_with(kDashes) ? find_request_field(name.substr(kDashes.size())) : nullptr;
+  if (field == nullptr || equals == word.size()) return word;
+  const auto quantity = quantity_from_text(std::string_view(word).substr(equals + 1));
+  if (quantity && quantity->unit.empty()) word += unit_of(field->kind);
   return word;
 }
 

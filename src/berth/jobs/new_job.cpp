@@ -56,7 +56,7 @@ std::string rivals_of(const std::vector<std::string>& request, const std::vector
 
 command::Option number_option(std::string_view name, std::string_view help, unsigned& number) {
   return {kJobGroup, 0, name, "N", help, {}, [&number](std::string_view value) -> Result<void> {
-            BERTH_LET(number, command::number_at_least(value, 1));
+            BERTH_LET(number, number_at_least(value, 1));
             return {};
           }};
 }

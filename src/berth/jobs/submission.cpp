@@ -28,7 +28,7 @@ constexpr std::size_t kLongestScript = 1 << 20;
 
 Result<void> read_array(Job& job, std::string_view value) {
   if (const std::size_t percent = value.find('%'); percent != std::string_view::npos) {
-    BERTH_LET(job.at_once, command::number_at_least(value.substr(percent + 1), 1));
+    BERTH_LET(job.at_once, number_at_least(value.substr(percent + 1), 1));
     value = value.substr(0, percent);
   }
   BERTH_DO(indices_from_text(value));

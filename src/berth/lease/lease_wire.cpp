@@ -4,6 +4,7 @@
 
 #include "berth/base/record_fields.h"
 #include "berth/device/snapshot_codec.h"
+#include "berth/request/request_fields.h"
 
 namespace berth::leasing {
 namespace {
@@ -21,21 +22,34 @@ constexpr std::string_view kEnd = "\nend\n";
 template <class Ask, class Visit>
 void visit_ask(Ask& ask, Visit&& visit) {
   visit("version", ask.version);
-  visit("count", ask.request.count);
-  visit("device", ask.request.devices);
-  visit("exclude", ask.request.exclude);
-  visit("order", ask.request.order);
-  visit("seed", ask.request.seed);
-  visit("shared", ask.request.shared);
-  visit("promise_bytes", ask.request.promise_bytes);
-  visit("allowed_processes", ask.request.allowed_processes);
-  visit("time_s", ask.request.time_s);
-  visit("yield_s", ask.request.yield_s);
   visit("note", ask.note);
   visit("wait_ms", ask.wait);
   visit("ignore_mask", ask.ignore_mask);
   visit("variable", ask.variables);
   visit("beside", ask.beside);
+}
+
+// Conditions travel as text, and what cannot be read is refused.
+void visit_field(std::string_view key, const std::vector<Expression>& conditions, const FieldWriter& visit) {
+  for (const Expression& condition : conditions) visit(key, condition.text());
+}
+void visit_field(std::string_view key, std::vector<Expression>& conditions, FieldReader& field) {
+  if (field.key() != key) return;
+  auto condition = Expression::parse(field.value());
+  if (!condition) return field.refuse();
+  conditions.push_back(std::move(*condition));
+}
+template <class Value, class Visit>
+void visit_field(std::string_view key, Value& value, Visit& visit) {
+  visit(key, value);
+}
+
+template <class RequestType, class Visit>
+void visit_request(RequestType& request, Visit& visit) {
+  for (const RequestField& field : request_fields()) {
+    const std::string_view key = name_in(&RequestField::record, field);
+    if (!key.empty()) with_member(field, request, [&](auto& value) { visit_field(key, value, visit); });
+  }
 }
 
 template <class StandingType, class Visit>
@@ -160,8 +174,9 @@ Result<LeaseRefused> decode_refused(std::string_view text) {
 
 std::string encode(const LeaseAsk& ask) {
   RecordWriter record(kAsk, kVersion);
-  visit_ask(ask, FieldWriter(record));
-  for (const Expression& condition : ask.request.conditions) record.field("condition", condition.text());
+  const FieldWriter field(record);
+  visit_ask(ask, field);
+  visit_request(ask.request, field);
   if (ask.request.admitted) {
     record.section("admitted");
     FieldWriter{record}("uuid", *ask.request.admitted);
@@ -172,15 +187,12 @@ std::string encode(const LeaseAsk& ask) {
 Result<LeaseAsk> decode_ask(std::string_view text) {
   LeaseAsk ask;
   BERTH_DO(read_fields(text, kAsk, kVersion, [&ask](FieldReader& field) {
-    if (field.key() == "condition") {
-      auto condition = Expression::parse(field.value());
-      if (!condition) return field.refuse();
-      ask.request.conditions.push_back(std::move(*condition));
-    } else if (field.section() == "admitted") {
+    if (field.section() == "admitted") {
       if (field.begins()) ask.request.admitted.emplace();
       field("uuid", *ask.request.admitted);
     } else {
       visit_ask(ask, field);
+      visit_request(ask.request, field);
     }
   }));
   return ask;

@@ -65,7 +65,8 @@ struct Request {
   ReadingSet readings() const;
 };
 
-/// The longest grace of a request that yields.
+/// The grace of a request that yields, if it does not say: --yield; and the longest.
+inline constexpr std::int64_t kUsualYieldS = 30;
 inline constexpr std::int64_t kLongestYieldS = 3600;
 
 /// Checks the request itself, whatever the machine: it asks for no devices or more than

@@ -13,12 +13,6 @@
 #include "berth/supervise/wait_report.h"
 
 namespace berth::supervise {
-namespace {
-
-constexpr std::int64_t kYieldGraceS = 30;
-
-}  // namespace
-
 Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& options,
                                                       std::optional<std::int64_t> otherwise) {
   if (options.unwatched) return std::nullopt;
@@ -33,28 +27,14 @@ Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& option
 }
 
 command::Option time_option(std::string_view name, std::string_view help, Request& request) {
-  return {kLeaseGroup, 0, name, "TIME", help, {}, [&request](std::string_view value) -> Result<void> {
-            BERTH_LET(const auto seconds, seconds_from_text(value));
-            BERTH_DO(check_time(seconds));
-            request.time_s = seconds;
-            return {};
-          }};
+  command::Option option = lease_option("time", request);
+  option.name = name;
+  option.help = help;
+  return option;
 }
 
-command::Option yield_option(Request& request) {
-  return {kLeaseGroup,
-          0,
-          "yield",
-          "[TIME]",
-          "end the job if a request without --yield waits for its GPUs; TIME (30s) is between "
-          "SIGTERM and SIGKILL",
-          {},
-          [&request](std::string_view value) -> Result<void> {
-            request.yield_s = kYieldGraceS;
-            if (value.empty()) return {};
-            BERTH_LET(request.yield_s, seconds_from_text(value));
-            return check_yield(*request.yield_s);
-          }};
+command::Option lease_option(std::string_view name, Request& request) {
+  return command::field_option(*find_request_field(name), kLeaseGroup, request);
 }
 
 void add_lease_options(command::Syntax& syntax, LeaseOptions& options) {
@@ -77,8 +57,7 @@ void add_lease_options(command::Syntax& syntax, LeaseOptions& options) {
                               options.wait_s = seconds;
                               return {};
                             }});
-  syntax.options.push_back(
-      time_option("time", "time limit (2h): at its end the job is ended", options.request.request));
+  syntax.options.push_back(lease_option("time", options.request.request));
   syntax.options.push_back({kLeaseGroup,
                             0,
                             "note",

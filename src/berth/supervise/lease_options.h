@@ -30,11 +30,11 @@ struct LeaseOptions {
 /// must outlive the syntax.
 void add_lease_options(command::Syntax& syntax, LeaseOptions& options);
 
-/// An option for the time limit of the lease.
+/// --time by another name, or with another explanation: what its end means depends on the command.
 command::Option time_option(std::string_view name, std::string_view help, Request& request);
 
-/// --yield.
-command::Option yield_option(Request& request);
+/// --time or --yield.
+command::Option lease_option(std::string_view name, Request& request);
 
 /// Settles what depends on several options, after they are parsed. Error: `usage` for contradictions.
 Result<void> settle(LeaseOptions& options);

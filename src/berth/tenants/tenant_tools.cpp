@@ -15,6 +15,7 @@
 #include "berth/jobs/job_runner.h"
 #include "berth/jobs/submission.h"
 #include "berth/jobs/told_jobs.h"
+#include "berth/request/request_fields.h"
 #include "berth/view/jobs.h"
 
 namespace berth::tenants {
@@ -30,12 +31,18 @@ constexpr std::size_t kUsualLines = 100;
 constexpr auto kPatience = 30s;
 constexpr auto kCancelPatience = 5s;
 
-const std::vector<ToolArgument>& request_arguments() {
-  static const std::vector<ToolArgument> arguments{
-      {"gpus", ArgumentKind::number, "how many GPUs it gets (1)"},
-      {"memory", ArgumentKind::text, "a share of one GPU instead of all of it: \"10G\""},
-      {"free", ArgumentKind::text, "only a GPU with so much free memory: \"20G\""},
-      {"where", ArgumentKind::text, "a condition on the GPU: \"name~A100 and free>=20G\""}};
+ArgumentKind kind_of(const RequestField& field) {
+  if (field.kind == RequestValue::number) return ArgumentKind::number;
+  return field.kind == RequestValue::truth ? ArgumentKind::flag : ArgumentKind::text;
+}
+
+// What is said of the lease means nothing to a tool that only looks.
+std::vector<ToolArgument> request_arguments(bool with_lease) {
+  std::vector<ToolArgument> arguments;
+  for (const RequestField& field : request_fields()) {
+    if (field.mcp.exists() && (with_lease || field.part != RequestPart::lease))
+      arguments.push_back({name_in(&RequestField::job, field), kind_of(field), field.mcp.text});
+  }
   return arguments;
 }
 
@@ -44,9 +51,8 @@ std::vector<ToolArgument> job_arguments(std::vector<ToolArgument> more) {
       {"command", ArgumentKind::text, "a command line for the shell, as you would type it", true},
       {"folder", ArgumentKind::text, "where it runs (default: where berth mcp was started)"},
       {"name", ArgumentKind::text, "what people see it called"},
-      {"time", ArgumentKind::text, "how long it takes at most, then it is ended: \"20m\""},
       {"requeue", ArgumentKind::flag, "if it is ended for a person who waits, run it again later"}};
-  const auto& request = request_arguments();
+  const auto request = request_arguments(true);
   arguments.insert(arguments.end(), request.begin(), request.end());
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
@@ -93,11 +99,14 @@ Result<ToolResult> show_words(std::vector<std::string> words) {
 }
 
 void add_request(const decltype(ToolCall::arguments)& arguments, std::vector<std::string>& words) {
-  if (const std::string* gpus = argument_of(arguments, "gpus"))
-    words.push_back(fmt::format("--count={}", *gpus));
-  for (const std::string_view name : {"memory", "free", "where"}) {
-    if (const std::string* value = argument_of(arguments, name))
-      words.push_back(fmt::format("--{}={}", name, *value));
+  for (const RequestField& field : request_fields()) {
+    const std::string* const value =
+        field.mcp.exists() ? argument_of(arguments, name_in(&RequestField::job, field)) : nullptr;
+    if (value == nullptr) continue;
+    if (kind_of(field) != ArgumentKind::flag)
+      words.push_back(fmt::format("--{}={}", field.name, *value));
+    else if (*value == "true")
+      words.push_back(fmt::format("--{}", field.name));
   }
 }
 
@@ -119,7 +128,7 @@ std::span<const Tool> TenantTools::all() {
       {"why",
        "Say for every GPU why a job with this request could start on it now or not, and what request would "
        "succeed.",
-       true, request_arguments()},
+       true, request_arguments(false)},
       {"queue", "Show who waits for GPUs, in which place and for what.", true},
       {"run",
        "Run a command with GPUs of its own (CUDA_VISIBLE_DEVICES is set), wait for its end, and give its "
@@ -199,6 +208,7 @@ Result<std::variant<ToolResult, ParkedCall>> TenantTools::answer(const ToolCall&
 
 Result<std::uint64_t> TenantTools::submit(const Arguments& arguments) {
   std::vector<std::string> options{fmt::format("--yield={}s", rules_.yield_s)};
+  if (argument_of(arguments, "time") == nullptr) options.push_back(fmt::format("--time={}s", rules_.time_s));
   add_request(arguments, options);
   if (const std::string* name = argument_of(arguments, "name"))
     options.push_back(fmt::format("--job-name={}", *name));
@@ -206,9 +216,6 @@ Result<std::uint64_t> TenantTools::submit(const Arguments& arguments) {
     options.push_back(fmt::format("--array={}", *array));
   const std::string* requeue = argument_of(arguments, "requeue");
   if (requeue != nullptr && *requeue == "true") options.emplace_back("--requeue");
-  const std::string* time = argument_of(arguments, "time");
-  options.push_back(time != nullptr ? fmt::format("--time={}", *time)
-                                    : fmt::format("--time={}s", rules_.time_s));
   BERTH_LET(jobs::Submission submission, jobs::submission_of(options));
   const Request& request = submission.request.lease.request.request;
   if (request.count > rules_.gpus)

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "berth/base/printable.h"
+#include "berth/request/request.h"
 
 namespace berth {
 namespace {

@@ -13,6 +13,8 @@
 
 namespace berth {
 
+struct Request;
+
 /// Says the order of tickets: nanoseconds of the boot clock, or more than the newest id if that is higher. So
 /// no id is used twice between two boots. Text form: 16 lower-case hex digits.
 struct TicketId {

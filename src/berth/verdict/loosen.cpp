@@ -11,6 +11,7 @@
 
 #include "berth/base/units.h"
 #include "berth/request/expression_field.h"
+#include "berth/request/request_fields.h"
 
 namespace berth {
 namespace {
@@ -125,18 +126,15 @@ std::string named(const std::vector<std::string>& devices) {
   return fmt::format("{}{}", by_index ? "GPU " : "", fmt::join(devices, ", "));
 }
 
-void drop_lists(Suggestions& suggestions, const Request& request, const Scene& scene) {
-  if (!request.devices.empty()) {
+void leave_out_fields(Suggestions& suggestions, const Request& request, const Scene& scene) {
+  for (const RequestField& field : request_fields()) {
+    if (!field.looser.exists() || !is_said(field, request)) continue;
     Request looser = request;
-    looser.devices.clear();
-    suggest(suggestions, scene, fmt::format("any GPU, instead of only {}", named(request.devices)),
-            std::move(looser));
-  }
-  if (!request.exclude.empty()) {
-    Request looser = request;
-    looser.exclude.clear();
-    suggest(suggestions, scene, fmt::format("without excluding {}", fmt::join(request.exclude, ", ")),
-            std::move(looser));
+    leave_out(field, looser);
+    // "only 0" would be read as a number of devices.
+    const std::string value = is_stored_in(&Request::devices, field) ? named(request.devices)
+                                                                     : value_in_words(field, request, ", ");
+    suggest(suggestions, scene, in_words(field.looser, value), std::move(looser));
   }
 }
 
@@ -166,7 +164,7 @@ std::vector<Suggestion> loosen(const Request& request, const Ledger& ledger, con
   if (scene.free(split).size() >= request.count) return {};
   Suggestions suggestions;
   for (const auto way :
-       {lower_thresholds, lower_promise, lower_count, drop_conditions, drop_lists, allow_company}) {
+       {lower_thresholds, lower_promise, lower_count, drop_conditions, leave_out_fields, allow_company}) {
     way(suggestions, split, scene);
   }
   if (suggestions.size() > kMostSuggestions) suggestions.resize(kMostSuggestions);

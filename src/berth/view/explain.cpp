@@ -10,6 +10,7 @@
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/device/vendor.h"
+#include "berth/request/request_fields.h"
 #include "berth/verdict/device_memory.h"
 #include "berth/view/waiting.h"
 
@@ -387,8 +388,10 @@ std::string request_in_words(const Request& request) {
   std::string text = counted(request.count, request.shared ? "shared GPU" : "whole GPU");
   if (request.promise_bytes > 0)
     text += fmt::format(", {} of memory each", bytes_for_people(request.promise_bytes));
-  if (!request.devices.empty()) text += fmt::format(", among GPU {}", fmt::join(request.devices, ","));
-  if (!request.exclude.empty()) text += fmt::format(", not {}", fmt::join(request.exclude, ","));
+  for (const RequestField& field : request_fields()) {
+    if (field.words.exists() && is_said(field, request))
+      text += ", " + in_words(field.words, value_in_words(field, request, ","));
+  }
   if (request.admitted) text += ", by a condition of the program";
   for (const Expression& condition : request.conditions) text += ", " + printable(condition.text());
   return text;

@@ -6,6 +6,7 @@
 
 #include "berth/base/text_match.h"
 #include "berth/queue/standing.h"
+#include "berth/request/request_fields.h"
 #include "berth/view/device_json.h"
 #include "berth/view/json_value.h"
 #include "berth/view/version_text.h"
@@ -21,20 +22,34 @@ Json started(std::string_view kind) {
   return {{"kind", kind}, {"version", 1}};
 }
 
+struct InJson {
+  Json operator()(const std::vector<Expression>& conditions) const {
+    Json texts = Json::array();
+    for (const Expression& condition : conditions) texts.push_back(condition.text());
+    return texts;
+  }
+  Json operator()(Order order) const { return to_text(order); }
+  template <class T>
+  Json operator()(const std::optional<T>& value) const {
+    return nullable(value);
+  }
+  template <class T>
+  Json operator()(const T& value) const {
+    return value;
+  }
+};
+
 }  // namespace
 
 Json request_json(const Request& request) {
-  Json conditions = Json::array();
-  for (const Expression& condition : request.conditions) conditions.push_back(condition.text());
-  return {{"count", request.count},
-          {"conditions", std::move(conditions)},
-          {"devices", request.devices},
-          {"exclude", request.exclude},
-          {"order", to_text(request.order)},
-          {"seed", nullable(request.seed)},
-          {"shared", request.shared},
-          {"promise_bytes", request.shared ? Json(request.promise_bytes) : Json(nullptr)},
-          {"allowed_processes", request.allowed_processes}};
+  Json json = Json::object();
+  for (const RequestField& field : request_fields()) {
+    const std::string_view key = name_in(&RequestField::json, field);
+    if (!key.empty()) json[std::string(key)] = with_member(field, request, InJson());
+  }
+  // Without a share there is nothing to promise; 0 would be a promise.
+  if (!request.shared) json["promise_bytes"] = nullptr;
+  return json;
 }
 
 std::string listing_json(const Listing& listing, Layout layout) {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "berth/request/test/said.h"
+
 namespace berth::leasing::lease_wire_test {
 namespace {
 
@@ -51,6 +53,18 @@ TEST_CASE("what a host asks for arrives as it was asked") {
   CHECK(heard->request.allowed_processes == 2);
   CHECK(heard->request.time_s == 7200);
   CHECK(heard->request.yield_s == 30);
+}
+
+TEST_CASE("what any row of the table says arrives") {
+  for (const RequestField& field : request_fields()) {
+    CAPTURE(field.name);
+    LeaseAsk ask;
+    ask.request = test::said(field);
+    const auto heard = decode_ask(encode(ask));
+    REQUIRE(heard);
+    CHECK(is_said(field, heard->request));
+    CHECK(value_in_words(field, heard->request, ",") == value_in_words(field, ask.request, ","));
+  }
 }
 
 TEST_CASE("to admit none is not the same as not to have looked") {

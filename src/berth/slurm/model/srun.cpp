@@ -1,20 +1,15 @@
 #include "berth/slurm/model/srun.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "berth/base/printable.h"
+#include "berth/request/request_fields.h"
 
 namespace berth {
 namespace {
-
-struct Unfit {
-  bool asked;
-  std::string_view option;
-};
 
 // What a type of GPU is called in gres.conf.
 bool is_type(std::string_view text) {
@@ -51,16 +46,14 @@ std::string clock_time(std::int64_t seconds) {
 
 Result<std::vector<std::string>> srun_options(const SrunWish& wish) {
   const Request& request = wish.request;
-  const std::array unfit{Unfit{!request.devices.empty(), "--devices"},
-                         Unfit{!request.exclude.empty(), "--exclude"},
-                         Unfit{request.shared, "--memory or --shared"},
-                         Unfit{request.allowed_processes > 0, "--processes"},
-                         Unfit{request.order != Order::automatic, "--order"},
-                         Unfit{request.yield_s.has_value(), "--yield"}};
-  const auto first = std::ranges::find_if(unfit, &Unfit::asked);
-  if (first != unfit.end())
-    return fail(ErrorCode::usage,
-                fmt::format("Slurm gives whole GPUs that it chooses itself: leave out {}", first->option));
+  for (const RequestField& field : request_fields()) {
+    if (field.slurm != SlurmAnswer::refused || !is_said(field, request)) continue;
+    // A request with --memory is shared as well, and does not say which of the two the user typed.
+    const std::string_view or_else = is_stored_in(&Request::shared, field) ? "memory or --" : "";
+    return fail(
+        ErrorCode::usage,
+        fmt::format("Slurm gives whole GPUs that it chooses itself: leave out --{}{}", or_else, field.name));
+  }
   BERTH_LET(const auto type, type_of(request.conditions));
   std::vector<std::string> options{
       "--nodes=1", "--ntasks=1",

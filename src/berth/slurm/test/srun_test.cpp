@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "berth/request/filter.h"
+#include "berth/request/test/said.h"
 
 namespace berth::srun_test {
 namespace {
@@ -38,6 +39,19 @@ TEST_CASE("srun is told what a request asks for") {
   wish.passed_variables = "PATH,LR";
   wish.wait_s = 0;
   CHECK(said(wish) == Words{"--gres=gpu:1", "--immediate=1", "--export=PATH,LR"});
+}
+
+TEST_CASE("each row of the table reaches srun, or srun is not asked") {
+  for (const RequestField& field : request_fields()) {
+    CAPTURE(field.name);
+    SrunWish wish;
+    wish.request = test::said(field);
+    const auto options = srun_options(wish);
+    const bool is_asked = field.slurm == SlurmAnswer::kept && field.kind != RequestValue::condition;
+    if (field.kind == RequestValue::text_filter || field.kind == RequestValue::seed) continue;
+    CHECK(options.has_value() == is_asked);
+    if (options) CHECK(*options != *srun_options({}));
+  }
 }
 
 TEST_CASE("what Slurm cannot be asked for is refused by its name") {

@@ -5,15 +5,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "berth/device/device_readings.h"
 #include "berth/view/json_value.h"
+#include "berth/view/test/written.h"
 
 namespace berth::view::readings_document_test {
 namespace {
+
+using test::check_written;
+using test::text_of_file;
 
 constexpr std::array<std::string_view, 9> kKinds{"text",      "bytes",  "percent", "celsius", "watts",
                                                  "megahertz", "number", "version", "truth"};
@@ -171,27 +172,10 @@ std::string listing_schema(const std::string& text) {
   return schema.dump(2) + "\n";
 }
 
-void check_written(const std::string& path, const std::string& fresh, const std::string& old) {
-  if (std::getenv("BERTH_WRITE_READINGS") != nullptr) {
-    std::ofstream(BERTH_SOURCE_DIR + path) << fresh;
-    return;
-  }
-  INFO(path, " is not what the table of readings says: ./dev readings writes it");
-  CHECK(fresh == old);
-}
-
-std::string text_of_file(const std::string& path) {
-  std::ifstream file(BERTH_SOURCE_DIR + path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 TEST_CASE("what is written from the table of readings is as the table says") {
-  const std::string schema = text_of_file("/docs/schema/list.json");
-  check_written("/docs/schema/list.json", listing_schema(schema), schema);
-  check_written("/docs/readings.md", readings_document(), text_of_file("/docs/readings.md"));
-  check_written("/web/src/readings.ts", readings_types(), text_of_file("/web/src/readings.ts"));
+  check_written("/docs/schema/list.json", listing_schema(text_of_file("/docs/schema/list.json")));
+  check_written("/docs/readings.md", readings_document());
+  check_written("/web/src/readings.ts", readings_types());
 }
 
 }  // namespace

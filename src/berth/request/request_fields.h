@@ -1,0 +1,118 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+
+#include "berth/request/request.h"
+
+// The table of what a request can say. The options of commands, the ask of a lease, JSON, the words for
+// people, suggestions, what Slurm is asked, the arguments of MCP and those of Python are made from it. `./dev
+// readings` writes the arguments of Python, the schemas and docs/requests.md from it, and a test compares
+// them.
+//
+// A row has no code of a consumer. If a consumer treats a row in another way, its code says so, and why.
+namespace berth {
+
+/// How the value of a row is written.
+enum class RequestValue {
+  number,         ///< a whole number, from RequestField::least up
+  seed,           ///< a whole number
+  truth,          ///< a flag
+  condition,      ///< an expression
+  text_filter,    ///< a short form of a condition, as are the next two
+  size_filter,    ///< bytes
+  number_filter,  ///< a whole number
+  selectors,      ///< one device or several
+  order,          ///< the name of an order
+  share,          ///< bytes
+  time,           ///< seconds
+  grace,          ///< seconds, or nothing for kUsualYieldS
+};
+
+using RequestMember =
+    std::variant<unsigned Request::*, bool Request::*, std::uint64_t Request::*, Order Request::*,
+                 std::vector<Expression> Request::*, std::vector<std::string> Request::*,
+                 std::optional<std::uint64_t> Request::*, std::optional<std::int64_t> Request::*>;
+
+/// Under which heading of `--help` an option stands.
+enum class RequestPart {
+  which,  ///< which devices
+  how,    ///< how they are chosen
+  lease,  ///< how long they are leased: only of commands that take a lease
+};
+
+/// What one face of Berth says of a row, or why it says nothing.
+struct RequestFace {
+  std::string_view text{};
+  std::string_view why_not{};
+
+  constexpr bool exists() const { return why_not.empty(); }
+};
+
+/// What Slurm does for a row.
+enum class SlurmAnswer {
+  refused,  ///< `--on slurm` refuses the request if it says this
+  kept,     ///< Slurm has it too
+  implied,  ///< another row says it, or it has no meaning without another
+};
+
+/// One row.
+struct RequestField {
+  RequestPart part = RequestPart::which;
+  char letter = 0;         ///< of the option, 0 for none
+  std::string_view name;   ///< of the option
+  std::string_view value;  ///< the option's argument, as command::Option
+  std::string_view help;   ///< of the option: one line
+  RequestValue kind = RequestValue::truth;
+  unsigned least = 0;
+  RequestMember member{};
+  std::string_view key;  ///< what the next four call it, unless they say otherwise; "": each says so itself
+  RequestFace record{};  ///< the messages between programs, and the files of jobs
+  RequestFace json{};
+  RequestFace python{};  ///< an argument of berth.pick, why and lease
+  RequestFace job{};     ///< an argument of berth.submit and of MCP
+  RequestFace words{};   ///< after the number of GPUs, in "Asked for: …"; {} stands for the value
+  RequestFace looser{};  ///< a suggestion that leaves it out; {} stands for the value
+  RequestFace mcp{};     ///< what MCP says of its argument
+  SlurmAnswer slurm = SlurmAnswer::refused;
+};
+
+/// The table.
+std::span<const RequestField> request_fields();
+
+/// The row of the option with this name, or null.
+const RequestField* find_request_field(std::string_view name);
+
+/// What a face calls the row; "" if it does not have it.
+std::string_view name_in(RequestFace RequestField::* face, const RequestField& field);
+
+/// Puts the value, written as for the option, into the request. Error: `usage`, with what is allowed.
+Result<void> set_field(const RequestField& field, std::string_view value, Request& request);
+
+/// Calls `use` with a reference to the member.
+template <class RequestType, class Use>
+auto with_member(const RequestField& field, RequestType& request, Use&& use) {
+  return std::visit([&](auto member) { return use(request.*member); }, field.member);
+}
+
+/// Whether the row is stored in this member.
+template <class T>
+bool is_stored_in(T Request::* member, const RequestField& field) {
+  const auto* const stored = std::get_if<T Request::*>(&field.member);
+  return stored != nullptr && *stored == member;
+}
+
+/// The value as people read it: those of a list with `separator` between them, "" for a flag.
+std::string value_in_words(const RequestField& field, const Request& request, std::string_view separator);
+/// The text of a face with the value for its {}.
+std::string in_words(const RequestFace& face, std::string_view value);
+
+/// Whether the member has another value than that of a request that says nothing.
+bool is_said(const RequestField& field, const Request& request);
+/// Gives the member the value of a request that says nothing.
+void leave_out(const RequestField& field, Request& request);
+
+}  // namespace berth

@@ -1,0 +1,184 @@
+// What is written from the table of requests is what it was written from: docs/requests.md, the requests in
+// docs/schema and python/berth/_request_fields.py. `./dev readings` writes them anew.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "berth/request/test/said.h"
+#include "berth/view/device_json.h"
+#include "berth/view/explain.h"
+#include "berth/view/json_value.h"
+#include "berth/view/test/written.h"
+
+namespace berth::view::request_document_test {
+namespace {
+
+using berth::test::said;
+using test::check_written;
+using test::text_of_file;
+
+using Face = RequestFace RequestField::*;
+constexpr Face kCall = &RequestField::python;
+constexpr Face kJob = &RequestField::job;
+
+struct SchemaOf {
+  const RequestField& field;
+
+  Json operator()(bool) const { return {{"type", "boolean"}}; }
+  Json operator()(Order) const { return {{"enum", order_names()}}; }
+  // Without a share no memory is promised.
+  Json operator()(std::uint64_t) const { return {{"type", {"integer", "null"}}, {"minimum", 0}}; }
+  Json operator()(unsigned) const { return {{"type", "integer"}, {"minimum", field.least}}; }
+  template <class Number>
+  Json operator()(const std::optional<Number>&) const {
+    return {{"type", {"integer", "null"}}, {"minimum", 0}};
+  }
+  template <class Text>
+  Json operator()(const std::vector<Text>&) const {
+    return {{"type", "array"}, {"items", {{"type", "string"}, {"minLength", 1}}}};
+  }
+};
+
+std::string schema_with_requests(const std::string& text) {
+  Json schema = Json::parse(text);
+  Json& request = schema["properties"]["request"];
+  const Request plain;
+  request["required"] = Json::array();
+  request["properties"] = Json::object();
+  for (const RequestField& field : request_fields()) {
+    const std::string key(name_in(&RequestField::json, field));
+    if (key.empty()) continue;
+    request["required"].push_back(key);
+    request["properties"][key] = with_member(field, plain, SchemaOf{field});
+  }
+  return schema.dump(2) + "\n";
+}
+
+std::string_view python_type(RequestValue kind) {
+  switch (kind) {
+    case RequestValue::number:
+    case RequestValue::seed:
+      return "int";
+    case RequestValue::truth:
+      return "bool";
+    case RequestValue::condition:
+    case RequestValue::text_filter:
+    case RequestValue::order:
+      return "str";
+    case RequestValue::selectors:
+      return "Selectors";
+    case RequestValue::size_filter:
+    case RequestValue::number_filter:
+    case RequestValue::share:
+      return "Size";
+    case RequestValue::time:
+    case RequestValue::grace:
+      return "Time";
+  }
+  return "";
+}
+
+std::string_view kind_in_python(RequestValue kind) {
+  constexpr std::array<std::string_view, 12> kKinds{"number", "number",    "flag", "text", "text", "size",
+                                                    "text",   "selectors", "text", "size", "time", "grace"};
+  return kKinds.at(static_cast<std::size_t>(kind));
+}
+
+/// Arguments that have a place of their own in a signature: they come first, take functions, or have been
+/// there longest.
+bool is_in_signature(Face face, std::string_view name) {
+  constexpr std::array<std::string_view, 6> kOfCalls{"n", "where", "order", "memory", "shared", "time"};
+  constexpr std::array<std::string_view, 6> kOfJobs{"gpus", "where", "memory", "free", "time", "yield_"};
+  return std::ranges::find(face == kCall ? kOfCalls : kOfJobs, name) !=
+         (face == kCall ? kOfCalls : kOfJobs).end();
+}
+
+std::string python_class(std::string_view title, Face face) {
+  std::string text = fmt::format("\n    class {}(TypedDict, total=False):\n", title);
+  for (const RequestField& field : request_fields()) {
+    const std::string_view name = name_in(face, field);
+    if (!name.empty() && !is_in_signature(face, name))
+      text += fmt::format("        {}: {}\n", name, python_type(field.kind));
+  }
+  return text;
+}
+
+std::string python_table(std::string_view title, Face face) {
+  std::string text = fmt::format("{} = {{\n", title);
+  for (const RequestField& field : request_fields()) {
+    const std::string_view name = name_in(face, field);
+    if (!name.empty())
+      text += fmt::format("    \"{}\": (\"{}\", \"{}\", {}),\n", name, field.name, kind_in_python(field.kind),
+                          field.least);
+  }
+  return text + "}\n";
+}
+
+std::string python_fields() {
+  return "\"\"\"What a request can say. Written by `./dev readings` from "
+         "src/berth/request/request_fields.cpp.\"\"\"\n\n"
+         "from __future__ import annotations\n\n"
+         "TYPE_CHECKING = False\n"
+         "if TYPE_CHECKING:\n"
+         "    from collections.abc import Iterable\n"
+         "    from typing import TypedDict, Union\n\n"
+         "    Size = Union[str, int]\n"
+         "    Time = Union[None, int, float, str]\n"
+         "    Selectors = Union[str, int, Iterable[Union[str, int]]]\n" +
+         python_class("Filters", kCall) + python_class("JobFilters", kJob) +
+         "\n\n# For each argument: the option that it stands for, how its value is written, and the least "
+         "number.\n" +
+         python_table("ARGUMENTS", kCall) + python_table("JOB_ARGUMENTS", kJob);
+}
+
+std::string cell(std::string_view name, const RequestFace& face) {
+  return face.exists() ? fmt::format("`{}`", name) : fmt::format("no: {}", face.why_not);
+}
+
+std::string document() {
+  std::string text =
+      "# What a request can say\n\n"
+      "Each option has one row in `src/berth/request/request_fields.cpp`, and this page is written from "
+      "these "
+      "rows. All faces of Berth walk this table. If one of them does not have an option, its cell says "
+      "why.\n\n"
+      "| option | what | in JSON | `berth.pick`, `why`, `lease` | `berth.submit` | MCP | `--on slurm` |\n"
+      "|--|--|--|--|--|--|--|\n";
+  for (const RequestField& field : request_fields()) {
+    const std::string_view job = name_in(kJob, field);
+    text += fmt::format("| `--{}{}{}` | {} | {} | {} | {} | {} | {} |\n", field.name,
+                        field.value.empty() ? "" : " ", field.value, field.help,
+                        cell(name_in(&RequestField::json, field), field.json),
+                        cell(name_in(kCall, field), field.python), cell(job, field.job), cell(job, field.mcp),
+                        field.slurm == SlurmAnswer::kept      ? "yes"
+                        : field.slurm == SlurmAnswer::refused ? "refused"
+                                                              : "as its other options");
+  }
+  return text;
+}
+
+TEST_CASE("what is written from the table of requests is as the table says") {
+  for (const std::string path : {"/docs/schema/why.json", "/docs/schema/why-hosts.json"})
+    check_written(path, schema_with_requests(text_of_file(path)));
+  check_written("/python/berth/_request_fields.py", python_fields());
+  check_written("/docs/requests.md", document());
+}
+
+TEST_CASE("what any row of the table says is in JSON and in words, or the table says why not") {
+  Json plain = request_json({});
+  for (const RequestField& field : request_fields()) {
+    CAPTURE(field.name);
+    const Request request = said(field);
+    const std::string key(name_in(&RequestField::json, field));
+    Json json = request_json(request);
+    CHECK(json.contains(key) == !key.empty());
+    if (json.contains(key)) CHECK(json[key] != plain[key]);
+    if (field.words.exists()) CHECK(request_in_words(request) != request_in_words({}));
+  }
+}
+
+}  // namespace
+}  // namespace berth::view::request_document_test
