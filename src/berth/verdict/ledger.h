@@ -9,7 +9,6 @@
 
 #include "berth/base/error.h"
 #include "berth/device/device.h"
-#include "berth/request/request.h"
 
 namespace berth {
 
