@@ -62,15 +62,15 @@ enum class SlurmAnswer {
 /// One row.
 struct RequestField {
   RequestPart part = RequestPart::which;
-  char letter = 0;         ///< of the option, 0 for none
-  std::string_view name;   ///< of the option
-  std::string_view value;  ///< the option's argument, as command::Option
-  std::string_view help;   ///< of the option: one line
+  char letter = 0;           ///< of the option, 0 for none
+  std::string_view name{};   ///< of the option
+  std::string_view value{};  ///< the option's argument, as command::Option; "" for a flag
+  std::string_view help{};   ///< of the option: one line
   RequestValue kind = RequestValue::truth;
   unsigned least = 0;
   RequestMember member{};
-  std::string_view key;  ///< what the next four call it, unless they say otherwise; "": each says so itself
-  RequestFace record{};  ///< the messages between programs, and the files of jobs
+  std::string_view key{};  ///< what the next four call it, unless they say otherwise; "": each says so itself
+  RequestFace record{};    ///< the messages between programs, and the files of jobs
   RequestFace json{};
   RequestFace python{};  ///< an argument of berth.pick, why and lease
   RequestFace job{};     ///< an argument of berth.submit and of MCP
