@@ -102,8 +102,10 @@ def test_a_job_that_an_earlier_version_has_stored_runs_as_it_was_meant(make_lab)
     """It took plain numbers, and stored them as they were typed."""
     lab = make_lab("1xH100")
     gate = holder(lab)
+    first = submit(lab, "--", "true")
+    # It comes after one that waits: so nobody has read it, or reads it while it is written anew.
     number = submit(
-        lab, "--time", "2h", "--memory", "30G", "--yield=45s", "--", lab.program, "list", "--json"
+        lab, "--after", first, "--time", "2h", "--memory", "30G", "--yield=45s", "--", lab.program, "list", "--json"
     )  # fmt: skip
     kill(lab, "runner")
     file = spool(lab) / number / "job"
