@@ -37,13 +37,7 @@ class Adopt : public command::Command {
     command::Syntax syntax;
     syntax.arguments = "PID";
     syntax.about = kAdoptAbout;
-    syntax.options.push_back({"Options",
-                              0,
-                              "note",
-                              "TEXT",
-                              "shown to others beside the lease",
-                              {},
-                              command::store_text(options_.note)});
+    syntax.options.push_back(supervise::note_option("Options", options_.note));
     syntax.options.push_back(
         {"Options", 0, "json", "", "as JSON (docs/schema/claim.json)", {}, command::raise_flag(json_)});
     syntax.options.push_back(command::source_option(options_.request.source));

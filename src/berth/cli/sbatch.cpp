@@ -86,10 +86,8 @@ Result<Values> values_in_script(std::string_view name, std::string_view text) {
   BERTH_LET(const auto lines, options_in_job_script(name, text, kSlurmScriptMark));
   Values values;
   const command::Syntax syntax = slurm_syntax(values);
-  for (JobScriptLine line : lines) {
-    std::vector<char*> words;
-    for (std::string& word : line.words) words.push_back(word.data());
-    const auto parsed = parse(syntax, "berth sbatch", words);
+  for (const JobScriptLine& line : lines) {
+    const auto parsed = parse(syntax, "berth sbatch", line.words);
     if (!parsed) return std::unexpected(context(parsed.error(), line.place));
     if (!parsed->words.empty())
       return fail(ErrorCode::usage,

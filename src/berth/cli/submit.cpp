@@ -54,15 +54,7 @@ class Submit : public command::Command {
     syntax.options_end_at_first_word = true;
     jobs::add_submit_options(syntax, typed_, typed_.job.request);
     // A script says less than the command line: its options are read before, once it is known which script.
-    for (command::Option& option : syntax.options) {
-      option.set = [this, set = std::move(option.set), name = option.name, flag = option.value.empty(),
-                    optional = option.value.starts_with('[')](std::string_view value) -> Result<void> {
-        BERTH_DO(set(value));
-        options_.push_back(flag || (optional && value.empty()) ? fmt::format("--{}", name)
-                                                               : fmt::format("--{}={}", name, value));
-        return {};
-      };
-    }
+    note_words(syntax.options, options_);
     return syntax;
   }
 

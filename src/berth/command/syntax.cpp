@@ -206,6 +206,24 @@ Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::span<c
   return parsed;
 }
 
+Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::vector<std::string> words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  return parse(syntax, command, std::span(pointers));
+}
+
+void note_words(std::span<Option> options, std::vector<std::string>& given) {
+  for (Option& option : options) {
+    option.set = [set = std::move(option.set), name = option.name, flag = option.value.empty(),
+                  optional = option.value.starts_with('['), &given](std::string_view value) -> Result<void> {
+      BERTH_DO(set(value));
+      given.push_back(flag || (optional && value.empty()) ? fmt::format("--{}", name)
+                                                          : fmt::format("--{}={}", name, value));
+      return {};
+    };
+  }
+}
+
 std::string flowed(std::string_view text) {
   std::string lines;
   while (!text.empty()) {

@@ -42,6 +42,11 @@ struct Parsed {
 /// Names of options must be whole, because an abbreviation that works today would break when a longer name is
 /// added. Error: `usage`, with the option and what is allowed.
 Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::span<char*> words);
+/// The same for words that are not of this process's command line.
+Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::vector<std::string> words);
+
+/// Lets these options also add themselves to `given`, as a word of a command line that says the same.
+void note_words(std::span<Option> options, std::vector<std::string>& given);
 
 /// The whole of `berth COMMAND --help`.
 std::string help_text(const Syntax& syntax, std::string_view command, std::string_view summary);

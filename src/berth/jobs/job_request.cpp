@@ -1,8 +1,8 @@
 #include "berth/jobs/job_request.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "berth/base/units.h"
 
@@ -14,25 +14,10 @@ void add_job_request(command::Syntax& syntax, JobRequest& request, std::vector<s
   add_request_options(syntax, options.request);
   syntax.options.push_back(supervise::time_option("time", "it takes at most so long (2h); then it is ended",
                                                   options.request.request));
-  syntax.options.push_back({supervise::kLeaseGroup,
-                            0,
-                            "note",
-                            "TEXT",
-                            "shown to others beside the lease",
-                            {},
-                            command::store_text(options.note)});
+  syntax.options.push_back(supervise::note_option(supervise::kLeaseGroup, options.note));
   syntax.options.push_back(supervise::lease_option("yield", options.request.request));
   add_far_options(syntax, request.far, "on the first host that has the GPUs, through ssh");
-  for (std::size_t i = before; i < syntax.options.size(); ++i) {
-    command::Option& option = syntax.options[i];
-    option.set = [set = std::move(option.set), name = option.name, flag = option.value.empty(),
-                  optional = option.value.starts_with('['), &given](std::string_view value) -> Result<void> {
-      BERTH_DO(set(value));
-      given.push_back(flag || (optional && value.empty()) ? fmt::format("--{}", name)
-                                                          : fmt::format("--{}={}", name, value));
-      return {};
-    };
-  }
+  note_words(std::span(syntax.options).subspan(before), given);
 }
 
 Result<void> settle(JobRequest& request) {
@@ -67,11 +52,9 @@ Result<JobRequest> read_job_request(const std::vector<std::string>& given) {
   command::Syntax syntax;
   std::vector<std::string> again;
   add_job_request(syntax, request, again);
-  std::vector<std::string> copies;
-  for (const std::string& word : given) copies.push_back(with_unit(word));
-  std::vector<char*> words;
-  for (std::string& word : copies) words.push_back(word.data());
-  BERTH_DO(parse(syntax, "berth submit", words));
+  std::vector<std::string> words;
+  for (const std::string& word : given) words.push_back(with_unit(word));
+  BERTH_DO(parse(syntax, "berth submit", std::move(words)));
   BERTH_DO(settle(request));
   return request;
 }

@@ -117,10 +117,7 @@ void add_submit_options(command::Syntax& syntax, Submission& submission, std::ve
 Result<void> read_options(Submission& submission, const std::vector<std::string>& options) {
   command::Syntax syntax;
   add_submit_options(syntax, submission, submission.job.request);
-  std::vector<std::string> copies = options;
-  std::vector<char*> words;
-  for (std::string& word : copies) words.push_back(word.data());
-  BERTH_DO(parse(syntax, "berth submit", words));
+  BERTH_DO(parse(syntax, "berth submit", options));
   return {};
 }
 

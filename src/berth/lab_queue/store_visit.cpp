@@ -17,8 +17,6 @@
 namespace berth::lab_queue {
 namespace {
 
-template <class T>
-using Told = asio::awaitable<T, net::Executor>;
 using view::Level;
 using Version = std::array<unsigned, 3>;
 
@@ -67,7 +65,7 @@ class Look {
   }
 
  private:
-  Told<void> go() {
+  net::Task<void> go() {
     std::optional<std::size_t> first;
     for (std::size_t i = 0; i < place_.members.size(); ++i) {
       const auto version = co_await version_of_member(i);
@@ -97,28 +95,25 @@ class Look {
   }
 
   /// A member that has lost the others still says its version, but reads no key.
-  Told<Result<std::string>> version_of_member(std::size_t which) {
+  net::Task<Result<std::string>> version_of_member(std::size_t which) {
     const StorePlace place = only_member(which);
     net::Client plain(loop_, sharing_, place.members.front());
     const std::string path = "/version";
     const std::string nothing;
-    const auto told = co_await plain.get(path, nothing, kStorePatience);
-    if (!told) co_return std::unexpected(told.error());
-    const auto version = read_store_version(told->body);
-    if (!version) co_return std::unexpected(version.error());
-    const auto read = co_await read_mark(place);
-    if (!read) co_return std::unexpected(read.error());
-    co_return *version;
+    BERTH_CO_LET(const auto told, co_await plain.get(path, nothing, kStorePatience));
+    BERTH_CO_LET(const auto version, read_store_version(told.body));
+    BERTH_CO_DO(co_await read_mark(place));
+    co_return version;
   }
 
-  Told<Result<std::string>> read_mark(const StorePlace& place) {
+  net::Task<Result<std::string>> read_mark(const StorePlace& place) {
     StoreClient client(loop_, sharing_, place);
     const std::string path = "/v3/kv/range";
     const std::string body = one_key_json(kMarkOfStore);
     co_return co_await client.ask(path, body);
   }
 
-  Told<void> ask_as_nobody(const StorePlace& where) {
+  net::Task<void> ask_as_nobody(const StorePlace& where) {
     StorePlace nobody = where;
     nobody.user.clear();
     nobody.members.front().certificate.clear();
@@ -133,7 +128,7 @@ class Look {
            "name them: --store-user NAME --store-password-file FILE, here and for each agent");
   }
 
-  Told<void> try_rights(const StorePlace& where) {
+  net::Task<void> try_rights(const StorePlace& where) {
     const std::string who = place_.user.empty() ? "the agents" : fmt::format("the user {}", place_.user);
     const auto read = co_await read_mark(where);
     std::string fault = reading_fault(read);

@@ -37,6 +37,10 @@ command::Option lease_option(std::string_view name, Request& request) {
   return command::field_option(*find_request_field(name), kLeaseGroup, request);
 }
 
+command::Option note_option(std::string_view group, std::string& note) {
+  return {group, 0, "note", "TEXT", "shown to others beside the lease", {}, command::store_text(note)};
+}
+
 void add_lease_options(command::Syntax& syntax, LeaseOptions& options) {
   add_request_options(syntax, options.request);
   syntax.options.push_back({kLeaseGroup,
@@ -58,13 +62,7 @@ void add_lease_options(command::Syntax& syntax, LeaseOptions& options) {
                               return {};
                             }});
   syntax.options.push_back(lease_option("time", options.request.request));
-  syntax.options.push_back({kLeaseGroup,
-                            0,
-                            "note",
-                            "TEXT",
-                            "shown to others beside the lease",
-                            {},
-                            command::store_text(options.note)});
+  syntax.options.push_back(note_option(kLeaseGroup, options.note));
 }
 
 Result<void> settle(LeaseOptions& options) {

@@ -36,6 +36,9 @@ command::Option time_option(std::string_view name, std::string_view help, Reques
 /// --time or --yield.
 command::Option lease_option(std::string_view name, Request& request);
 
+/// --note.
+command::Option note_option(std::string_view group, std::string& note);
+
 /// Settles what depends on several options, after they are parsed. Error: `usage` for contradictions.
 Result<void> settle(LeaseOptions& options);
 

@@ -57,34 +57,36 @@ std::string schema_with_requests(const std::string& text) {
   return schema.dump(2) + "\n";
 }
 
-std::string_view python_type(RequestValue kind) {
+/// How a value is written in Python.
+struct PythonForm {
+  std::string_view type;  ///< for whoever reads or checks the call
+  std::string_view kind;  ///< for python/berth/_request.py, which makes the option's text of it
+};
+
+PythonForm python_form(RequestValue kind) {
   switch (kind) {
     case RequestValue::number:
     case RequestValue::seed:
-      return "int";
+      return {"int", "number"};
     case RequestValue::truth:
-      return "bool";
+      return {"bool", "flag"};
     case RequestValue::condition:
     case RequestValue::text_filter:
     case RequestValue::order:
-      return "str";
-    case RequestValue::selectors:
-      return "Selectors";
-    case RequestValue::size_filter:
+      return {"str", "text"};
     case RequestValue::number_filter:
+      return {"Size", "text"};
+    case RequestValue::selectors:
+      return {"Selectors", "selectors"};
+    case RequestValue::size_filter:
     case RequestValue::share:
-      return "Size";
+      return {"Size", "size"};
     case RequestValue::time:
+      return {"Time", "time"};
     case RequestValue::grace:
-      return "Time";
+      return {"Time", "grace"};
   }
-  return "";
-}
-
-std::string_view kind_in_python(RequestValue kind) {
-  constexpr std::array<std::string_view, 12> kKinds{"number", "number",    "flag", "text", "text", "size",
-                                                    "text",   "selectors", "text", "size", "time", "grace"};
-  return kKinds.at(static_cast<std::size_t>(kind));
+  return {};
 }
 
 /// Arguments that have a place of their own in a signature: they come first, take functions, or have been
@@ -101,7 +103,7 @@ std::string python_class(std::string_view title, Face face) {
   for (const RequestField& field : request_fields()) {
     const std::string_view name = name_in(face, field);
     if (!name.empty() && !is_in_signature(face, name))
-      text += fmt::format("        {}: {}\n", name, python_type(field.kind));
+      text += fmt::format("        {}: {}\n", name, python_form(field.kind).type);
   }
   return text;
 }
@@ -111,8 +113,8 @@ std::string python_table(std::string_view title, Face face) {
   for (const RequestField& field : request_fields()) {
     const std::string_view name = name_in(face, field);
     if (!name.empty())
-      text += fmt::format("    \"{}\": (\"{}\", \"{}\", {}),\n", name, field.name, kind_in_python(field.kind),
-                          field.least);
+      text += fmt::format("    \"{}\": (\"{}\", \"{}\", {}),\n", name, field.name,
+                          python_form(field.kind).kind, field.least);
   }
   return text + "}\n";
 }
