@@ -2,6 +2,8 @@
 
 #include "berth/cli/list_options.h"
 #include "berth/command/command.h"
+#include "berth/command/messages.h"
+#include "berth/command/open_session.h"
 #include "berth/command/serve_program.h"
 #include "berth/lease/left_behind.h"
 #include "berth/queue/listed.h"

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "berth/command/asking_options.h"
-#include "berth/command/open_session.h"
+#include "berth/command/request_options.h"
 #include "berth/command/watch.h"
 #include "berth/hosts/anywhere.h"
 

@@ -12,7 +12,6 @@
 #include "berth/base/units.h"
 #include "berth/cli/top_looker.h"
 #include "berth/command/command.h"
-#include "berth/command/open_session.h"
 #include "berth/hosts/anywhere.h"
 #include "berth/screen/screen.h"
 #include "berth/sys/system_error.h"

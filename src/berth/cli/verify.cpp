@@ -1,5 +1,7 @@
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
+#include "berth/command/request_options.h"
+#include "berth/lease/session.h"
 #include "berth/supervise/conduct_look.h"
 #include "berth/supervise/model/conduct.h"
 #include "berth/view/conduct.h"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "berth/base/printable.h"
+#include "berth/command/environment.h"
 
 namespace berth::command {
 namespace {
