@@ -236,6 +236,10 @@ def test_a_hang_up_that_is_ignored_ends_nothing(two):
 # tmux
 
 
+# It says itself when it is there: a Ctrl-C that comes before it has been started ends nothing.
+SLEEPER = "sh -c 'echo as\"\"leep; exec sleep 1000'"
+
+
 class Desk:
     def __init__(self, machines):
         self.env = settings_of_shell(machines) | {"TERM": "screen"}
@@ -252,13 +256,16 @@ def test_in_tmux_lines_begin_at_the_left_and_the_window_and_the_prompt_are_right
     screen.resize(100, 30)
     screen.type("stty size\n")
     screen.shows("^30 100$")
-    screen.type("sleep 1000\n")
+    screen.type(f"{SLEEPER}\n")
+    screen.shows("^asleep$")
     screen.press("C-c")
+    screen.shows(r"^asleep\n\^C\nthere>$")
     screen.type("exit\n")
     screen.shows(r"^\$$")
-    screen.type("clear; printf 'three\\nfour\\n'; sleep 1000\n")
-    screen.shows(r"^three\nfour$")
+    screen.type(f"clear; printf 'three\\nfour\\n'; {SLEEPER}\n")
+    screen.shows(r"^three\nfour\nasleep$")
     screen.press("C-c")
+    screen.shows(r"^asleep\n\^C\n\$$")
     screen.type(
         'clear; berth run --anywhere --hosts gpu1 -- sh -c \'printf "five\\nsix\\n"; read line; echo en""ded\' &\n'
     )
