@@ -1,16 +1,12 @@
 // A job like any other, an array with a task a line, and somebody who looks on: whatever happens to this
 // process, the spool knows what has ended well.
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -18,13 +14,13 @@
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
 #include "berth/jobs/job_runner.h"
+#include "berth/jobs/lines_of_file.h"
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/new_job.h"
 #include "berth/jobs/progress.h"
 #include "berth/supervise/model/job_end.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/job_process.h"
-#include "berth/sys/system_error.h"
 
 namespace berth::cli {
 namespace {
@@ -51,58 +47,14 @@ constexpr std::string_view kEachAbout =
     "\n"
     "Ends with 0 if all lines have ended with 0, else with 1.";
 
-constexpr std::size_t kLongestText = 16 << 20;
-constexpr std::string_view kInput = "-";
 // How long the kernel may take to end what got SIGKILL.
 constexpr std::chrono::milliseconds kDiesWithin = 30s;
-
-Result<std::string> text_of_file(const std::string& name) {
-  const bool input = name == kInput;
-  const sys::Descriptor file(input ? ::dup(STDIN_FILENO)
-                                   : ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file) return sys::fail_errno("opening " + printable(name));
-  std::string text;
-  std::array<char, 1 << 14> buffer;
-  for (;;) {
-    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
-    if (got < 0) return sys::fail_errno("reading " + printable(name));
-    if (got == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-    if (text.size() > kLongestText) return fail(ErrorCode::usage, printable(name) + " is longer than 16 MiB");
-  }
-}
 
 // Whatever way it is named.
 std::string whole_path(const std::string& name) {
   std::array<char, PATH_MAX> path;
-  return name == kInput || ::realpath(name.c_str(), path.data()) == nullptr ? name : std::string(path.data());
-}
-
-/// What earlier calls for the same file have left.
-struct Earlier {
-  std::map<std::string, unsigned, std::less<>> done;  ///< commands, and how often each has ended well
-  std::optional<jobs::NumberedJob> alive{};           ///< one that is not over
-  std::string text_of_alive;
-};
-
-Result<Earlier> earlier_of(const jobs::JobSpool& spool, const Job& job) {
-  Earlier earlier;
-  BERTH_LET(const auto numbers, spool.numbers());
-  for (const std::uint64_t number : numbers) {
-    const auto other = spool.job(number);
-    if (!other || !*other || (*other)->lines_of != job.lines_of || (*other)->folder != job.folder) continue;
-    const auto text = spool.script(number);
-    const auto standings = spool.standings(number, **other);
-    if (!text || !standings) continue;
-    const std::vector<unsigned> lines = indices_of(**other);
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      if (counts_of({&(*standings)[i], 1}).done == 1) ++earlier.done[std::string(line_of(*text, lines[i]))];
-    }
-    if (std::ranges::all_of(*standings, is_over)) continue;
-    earlier.alive = jobs::NumberedJob{number, **other};
-    earlier.text_of_alive = *text;
-  }
-  return earlier;
+  return name == jobs::kInput || ::realpath(name.c_str(), path.data()) == nullptr ? name
+                                                                                  : std::string(path.data());
 }
 
 /// Signals that ask for the end are waited for, and interrupt nothing.
@@ -148,8 +100,8 @@ class Each : public command::Command {
 
   Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
     if (words.size() > 1) return fail(ErrorCode::usage, "one file at a time");
-    const std::string name = words.empty() ? std::string(kInput) : words.front();
-    BERTH_LET(const std::string text, text_of_file(name));
+    const std::string name = words.empty() ? std::string(jobs::kInput) : words.front();
+    BERTH_LET(const std::string text, jobs::text_of_file(name));
     BERTH_DO(settle(submission_));
     Job& job = submission_.job;
     job.lines_of = whole_path(name);
@@ -162,7 +114,7 @@ class Each : public command::Command {
     // Held from this look until the job is stored: of two calls at the same moment, the second finds the job
     // of the first.
     BERTH_LET(auto numbers, spool.hold_numbers());
-    BERTH_LET(auto earlier, earlier_of(spool, job));
+    BERTH_LET(auto earlier, jobs::earlier_of(spool, job));
     if (earlier.alive) {
       if (earlier.text_of_alive != text)
         return fail(
@@ -175,7 +127,7 @@ class Each : public command::Command {
       return watch(spool, *earlier.alive, text, lines.size());
     }
     const std::size_t all = lines.size();
-    if (!again_) leave_out(lines, text, std::move(earlier.done));
+    if (!again_) jobs::leave_out(lines, text, std::move(earlier.done));
     if (lines.empty()) {
       command::tell(
           fmt::format("all {} commands have ended with status 0 before; --again runs them again", all));
@@ -195,16 +147,6 @@ class Each : public command::Command {
   }
 
  private:
-  static void leave_out(std::vector<unsigned>& lines, std::string_view text,
-                        std::map<std::string, unsigned, std::less<>> done) {
-    std::erase_if(lines, [&](unsigned number) {
-      const auto found = done.find(line_of(text, number));
-      if (found == done.end() || found->second == 0) return false;
-      --found->second;
-      return true;
-    });
-  }
-
   static Result<command::Output> watch(const jobs::JobSpool& spool, const jobs::NumberedJob& job,
                                        std::string_view text, std::size_t all) {
     const std::vector<TaskId> tasks = job.tasks();

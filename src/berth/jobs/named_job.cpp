@@ -110,6 +110,19 @@ Result<std::vector<TaskStanding>> end_of(const JobSpool& spool, const NumberedJo
   }
 }
 
+Result<void> check_nothing_is_left(const JobSpool& spool, const NumberedJob& job,
+                                   const std::vector<TaskStanding>& standings) {
+  const std::vector<TaskId> tasks = job.tasks();
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (!standings[i].left_behind) continue;
+    const std::vector<pid_t> left = spool.left_of(tasks[i], standings[i]);
+    if (!left.empty())
+      return fail(ErrorCode::failure, fmt::format("job {} {}", to_text(tasks[i]),
+                                                  view::left_in_words(tasks[i], leasing::in_words(left))));
+  }
+  return {};
+}
+
 }  // namespace
 
 void sleep_a_moment() {
@@ -172,6 +185,20 @@ Result<std::size_t> retry_job(const JobSpool& spool, const NumberedJob& job) {
   }
   if (cancelled && !job.index && count > 0) BERTH_DO(spool.append({job.number, {}}, event));
   return count;
+}
+
+Result<void> forget_jobs(JobSpool& spool, const std::vector<NumberedJob>& jobs) {
+  for (const NumberedJob& job : jobs) {
+    if (job.index)
+      return fail(ErrorCode::usage, fmt::format("forget all of it: berth forget {}", job.number));
+    BERTH_LET(const auto standings, standings_of(spool, job));
+    if (!std::ranges::all_of(standings, is_over))
+      return fail(ErrorCode::failure, fmt::format("job {0} is {1}; berth cancel {0} ends it", job.number,
+                                                  view::standing_word(standing_of_all(standings))));
+    BERTH_DO(check_nothing_is_left(spool, job, standings));
+  }
+  for (const NumberedJob& job : jobs) BERTH_DO(spool.forget(job.number));
+  return {};
 }
 
 std::chrono::seconds time_grace_here() {

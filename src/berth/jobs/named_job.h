@@ -9,6 +9,9 @@
 
 namespace berth::jobs {
 
+/// The command that lists the jobs there are, for completion.
+inline constexpr std::string_view kWordsOfJobs = "__tasks";
+
 /// A job with its number.
 struct NumberedJob {
   std::uint64_t number = 0;
@@ -40,6 +43,10 @@ Result<std::string> cancel_job(const JobSpool& spool, const NumberedJob& job,
 /// Makes the tasks wait again that are over and have not ended well. Gives how many they are. Error:
 /// `failure` if a process of such a task still lives.
 Result<std::size_t> retry_job(const JobSpool& spool, const NumberedJob& job);
+
+/// Removes jobs that are over, with all that they have printed. Error, and none is removed: `usage` for one
+/// task of a job; `failure` if one is not over, or a process of it still lives.
+Result<void> forget_jobs(JobSpool& spool, const std::vector<NumberedJob>& jobs);
 
 /// Between SIGTERM and SIGKILL, as the site says.
 std::chrono::seconds time_grace_here();

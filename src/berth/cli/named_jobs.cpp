@@ -1,0 +1,151 @@
+// The commands that do something with jobs that are named on the command line.
+#include <fmt/format.h>
+
+#include "berth/command/command.h"
+#include "berth/hosts/anywhere.h"
+#include "berth/hosts/far_call.h"
+#include "berth/jobs/job_log.h"
+#include "berth/jobs/job_runner.h"
+#include "berth/jobs/jobs_of_hosts.h"
+#include "berth/jobs/named_job.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kLogAbout =
+    "Prints what the job has printed so far, its errors included. With --anywhere, that of a job that was "
+    "submitted on another host of the lab.";
+
+constexpr std::string_view kWaitAbout =
+    "Returns when all of these jobs are over. Ends with the status of the first job that did not end "
+    "with 0: its own status, or 128 and the signal that killed it; 1 for a job that was cancelled or "
+    "interrupted.";
+
+constexpr std::string_view kRetryAbout =
+    "Runs jobs again that have failed, or were cancelled or interrupted; of an array, those tasks. What they "
+    "print is "
+    "added to what is there.";
+
+constexpr std::string_view kForgetAbout = "Removes jobs that are over, with all that they have printed.";
+
+/// What does something with jobs that are named on its command line.
+class OnJobs : public command::Command {
+ public:
+  /// `question`: what is asked where none is named.
+  OnJobs(std::string_view about, std::string_view question) : about_(about), question_(question) {}
+
+  command::Syntax syntax() override {
+    command::Syntax syntax;
+    syntax.arguments = "JOB...";
+    syntax.words_command = jobs::kWordsOfJobs;
+    syntax.about = about_;
+    return syntax;
+  }
+
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+    if (words.empty()) return fail(ErrorCode::usage, fmt::format("{} `berth jobs` has them", question_));
+    BERTH_LET(auto spool, jobs::open_spool());
+    BERTH_LET(const auto jobs, named_jobs(spool, words));
+    return act(spool, jobs);
+  }
+
+ private:
+  virtual Result<command::Output> act(jobs::JobSpool& spool, const std::vector<jobs::NumberedJob>& jobs) = 0;
+
+  std::string_view about_;
+  std::string_view question_;
+};
+
+class JobLog : public OnJobs {
+ public:
+  JobLog() : OnJobs(kLogAbout, "the log of which job?") {}
+
+  command::Syntax syntax() override {
+    command::Syntax syntax = OnJobs::syntax();
+    syntax.arguments = "JOB";
+    syntax.options.push_back(
+        {"Options", 'f', "follow", "", "go on until the job is over", {}, command::raise_flag(follow_)});
+    add_anywhere_options(syntax, anywhere_, "of a job that was submitted on another host, through ssh");
+    return syntax;
+  }
+
+  Result<command::Output> run(command::Environment& environment,
+                              const std::vector<std::string>& words) override {
+    BERTH_DO(settle(anywhere_));
+    if (!anywhere_.anywhere) return OnJobs::run(environment, words);
+    const auto id = words.size() == 1 ? task_id_from_text(words.front()) : std::nullopt;
+    if (!id)
+      return fail(ErrorCode::usage, "with --anywhere: the number of one job; `berth jobs --anywhere` has it");
+    BERTH_LET(const auto hosts, hosts::hosts_meant(anywhere_));
+    BERTH_LET(const auto host, jobs::host_of_job(hosts, *id));
+    return std::unexpected(
+        hosts::become_call_there(host, fmt::format("log{} {}", follow_ ? " --follow" : "", to_text(*id))));
+  }
+
+ private:
+  Result<command::Output> act(jobs::JobSpool& spool, const std::vector<jobs::NumberedJob>& jobs) override {
+    if (jobs.size() != 1) return fail(ErrorCode::usage, "the log of one job at a time");
+    BERTH_DO(jobs::print_log(spool, jobs.front(), follow_));
+    return command::Output{};
+  }
+
+  bool follow_ = false;
+  command::AnywhereOptions anywhere_;
+};
+
+class JobWait : public OnJobs {
+ public:
+  JobWait() : OnJobs(kWaitAbout, "wait for which job?") {}
+
+ private:
+  Result<command::Output> act(jobs::JobSpool& spool, const std::vector<jobs::NumberedJob>& jobs) override {
+    BERTH_LET(auto end, jobs::wait_for_jobs(spool, jobs));
+    return command::Output{.err = std::move(end.told), .status = end.status};
+  }
+};
+
+class Retry : public OnJobs {
+ public:
+  Retry() : OnJobs(kRetryAbout, "run which job again?") {}
+
+ private:
+  Result<command::Output> act(jobs::JobSpool& spool, const std::vector<jobs::NumberedJob>& jobs) override {
+    for (const jobs::NumberedJob& job : jobs) {
+      BERTH_LET(const std::size_t count, retry_job(spool, job));
+      if (count == 0)
+        return fail(ErrorCode::failure,
+                    fmt::format("nothing of job {} has failed, or been cancelled or interrupted",
+                                to_text(TaskId{job.number, job.index})));
+      BERTH_DO(ensure_runner(spool, {job.number, {}}));
+    }
+    return command::Output{};
+  }
+};
+
+class Forget : public OnJobs {
+ public:
+  Forget() : OnJobs(kForgetAbout, "forget which job?") {}
+
+ private:
+  Result<command::Output> act(jobs::JobSpool& spool, const std::vector<jobs::NumberedJob>& jobs) override {
+    BERTH_DO(jobs::forget_jobs(spool, jobs));
+    return command::Output{};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<command::Command> make_log() {
+  return std::make_unique<JobLog>();
+}
+std::unique_ptr<command::Command> make_wait() {
+  return std::make_unique<JobWait>();
+}
+std::unique_ptr<command::Command> make_retry() {
+  return std::make_unique<Retry>();
+}
+std::unique_ptr<command::Command> make_forget() {
+  return std::make_unique<Forget>();
+}
+
+}  // namespace berth::cli

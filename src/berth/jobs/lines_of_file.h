@@ -1,0 +1,33 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/jobs/named_job.h"
+
+namespace berth::jobs {
+
+/// The name of the standard input where a file is asked for.
+constexpr std::string_view kInput = "-";
+
+/// The whole file, or the standard input. Error: `usage` if it is longer than 16 MiB; a failure to read it.
+Result<std::string> text_of_file(const std::string& name);
+
+/// Commands, and how often each has ended well.
+using DoneCommands = std::map<std::string, unsigned, std::less<>>;
+
+/// What earlier calls for the same file have left.
+struct Earlier {
+  DoneCommands done{};
+  std::optional<NumberedJob> alive{};  ///< one that is not over
+  std::string text_of_alive{};
+};
+Result<Earlier> earlier_of(const JobSpool& spool, const Job& job);
+
+/// Leaves out a line for each time that its command has ended well. `lines`: their numbers in `text`.
+void leave_out(std::vector<unsigned>& lines, std::string_view text, DoneCommands done);
+
+}  // namespace berth::jobs
