@@ -16,6 +16,7 @@
 #include "berth/lease/site_file.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/process_identity.h"
+#include "berth/view/jobs.h"
 
 namespace berth::jobs {
 namespace {
