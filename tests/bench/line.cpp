@@ -8,15 +8,14 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <map>
-#include <random>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "berth/simulate/replay.h"
+#include "made_jobs.h"
 
 namespace {
 
@@ -29,66 +28,18 @@ using berth::Moment;
 using berth::StartsNow;
 using berth::Turn;
 using berth::Wish;
+using namespace bench;
 
-constexpr std::size_t kDevices = 8;
 constexpr Moment kMinute = 60;
-constexpr Moment kDay = 86'400;
-constexpr Moment kLongest = 3 * kDay;
-constexpr std::array kSizes{1U, 2U, 4U, 8U};
-
-struct Mix {
-  std::string_view name;
-  std::array<double, kSizes.size()> shares;  ///< of the jobs, that want so many
-};
-constexpr std::array kMixes{Mix{"with8", {.70, .12, .10, .08}}, Mix{"without8", {.80, .12, .08, 0}}};
 
 // The jobs
 // ----------------------------------------------------------------------------------------------------
-
-/// The same numbers everywhere, which the library's distributions do not promise.
-class Chance {
- public:
-  explicit Chance(std::uint64_t seed) : engine_(seed) {}
-  /// From 0 up to 1, without it.
-  double share() { return static_cast<double>(engine_() >> 11U) * 0x1p-53; }
-
- private:
-  std::mt19937_64 engine_;
-};
-
-std::vector<double> read_quantiles(const char* path) {
-  std::ifstream file(path);
-  std::vector<double> quantiles;
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t comma = line.find(',');
-    if (line.starts_with("0.") || line.starts_with("1."))
-      quantiles.push_back(std::stod(line.substr(comma + 1)));
-  }
-  return quantiles;
-}
-
-/// Of a run time at this share of all, in seconds.
-double run_time(std::span<const double> quantiles, double share) {
-  const double at = share * static_cast<double>(quantiles.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const double between = at - static_cast<double>(below);
-  const double seconds = quantiles[below] + (quantiles[below + 1] - quantiles[below]) * between;
-  return std::min(seconds, static_cast<double>(kLongest));
-}
 
 double mean_run_time(std::span<const double> quantiles) {
   constexpr int kParts = 1000;
   double sum = 0;
   for (int part = 0; part < kParts; ++part) sum += run_time(quantiles, (part + 0.5) / kParts);
   return sum / kParts;
-}
-
-unsigned size_at(const Mix& mix, double share) {
-  for (std::size_t at = 0; at < kSizes.size(); ++at) {
-    if (share < mix.shares[at]) return kSizes[at];
-    share -= mix.shares[at];
-  }
-  return kSizes[0];
 }
 
 double mean_size(const Mix& mix) {
@@ -252,12 +203,6 @@ struct Sums {
     fmt::print("{} {} {}\n", waited_s / static_cast<double>(jobs) / 3600, p99_s / 3600, 100 * idle_s / all_s);
   }
 };
-
-template <class Rows>
-const auto* named(const Rows& rows, std::string_view name) {
-  const auto found = std::ranges::find_if(rows, [&](const auto& row) { return row.name == name; });
-  return found == rows.end() ? nullptr : &*found;
-}
 
 }  // namespace
 

@@ -33,13 +33,13 @@ constexpr std::string_view kSimulateAbout =
     "    berth simulate --jobs jobs.csv\n"
     "    berth simulate --jobs jobs.csv --assumed-time 8h\n"
     "    berth simulate --jobs jobs.csv --order fair\n"
+    "    berth simulate --jobs jobs.csv --expect limits\n"
     "    berth simulate --jobs jobs.csv --devices 16 --no-backfill --json\n"
     "    berth simulate --from-history --since 30d --order fair\n"
     "\n"
-    "The first line of FILE is arrival,devices,duration,time,user: when the job came (seconds, or a date "
-    "like "
-    "2026-11-20 14:02:05), how many GPUs it wants, how long it takes, how long it says that it takes at most "
-    "(may be empty), and whose it is. The lines after it are sorted by arrival.\n"
+    "The first line of FILE is arrival,devices,duration,time,user,program: when the job came (seconds, or a "
+    "date like 2026-11-20 14:02:05), how many GPUs it wants, how long it takes, how long it says that it "
+    "takes at most (may be empty), whose it is, and what it runs. The lines after it are sorted by arrival.\n"
     "\n"
     "--from-history takes the leases that the agent of this machine recorded (berth serve) instead of a "
     "file, and says beside the rules how long people did wait.";
@@ -108,15 +108,20 @@ Result<void> set_devices(std::string_view value, SimulateOptions& options) {
   return {};
 }
 
-Result<void> set_assumed_time(std::string_view value, SimulateOptions& options) {
+Result<void> set_time(std::string_view value, std::optional<Moment>& time_s) {
   BERTH_LET(const auto seconds, seconds_from_text(value));
   if (seconds < 1 || seconds > kMostAssumed) return fail(ErrorCode::usage, "must be from 1s to 3650d");
-  options.assumed_s = seconds;
+  time_s = seconds;
   return {};
 }
 
 Result<void> set_order(std::string_view value, SimulateOptions& options) {
   BERTH_LET(options.order, turn_order_from_text(value));
+  return {};
+}
+
+Result<void> set_expect(std::string_view value, SimulateOptions& options) {
+  BERTH_LET(options.expect, expect_from_text(value));
   return {};
 }
 
@@ -133,7 +138,9 @@ Result<LineRules> rules_of_the_site() {
 LineRules rules_as_given(const SimulateOptions& options, const LineRules& present) {
   return {.assumed_s = options.assumed_s.value_or(present.assumed_s),
           .backfill = options.backfill || (present.backfill && !options.no_backfill),
-          .order = options.order.value_or(present.order)};
+          .order = options.order.value_or(present.order),
+          .expect = options.expect.value_or(present.expect),
+          .longest_wait_s = options.longest_wait_s.value_or(present.longest_wait_s)};
 }
 
 class Simulate : public command::Command {
@@ -196,10 +203,18 @@ command::Syntax simulate_syntax(SimulateOptions& options) {
          [&options](std::string_view value) { return set_devices(value, options); });
   option(kOtherRules, "assumed-time", "TIME",
          "assume that a job without a time limit lasts this long: 1h, 2d",
-         [&options](std::string_view value) { return set_assumed_time(value, options); });
+         [&options](std::string_view value) { return set_time(value, options.assumed_s); });
   option(kOtherRules, "order", "ORDER",
          "whose job starts first: fifo (whoever came first) or fair (the user who has fewer GPUs)",
          [&options](std::string_view value) { return set_order(value, options); });
+  option(
+      kOtherRules, "expect", "TIMES",
+      "a job comes first that has waited longer in relation to how long it is expected to last, by: limits "
+      "(the times that jobs say), runs (also by earlier jobs of the same program), none (this order is off)",
+      [&options](std::string_view value) { return set_expect(value, options); });
+  option(kOtherRules, "longest-wait", "TIME",
+         "with --expect: the job that came first starts first once it has waited so long; 21d by default",
+         [&options](std::string_view value) { return set_time(value, options.longest_wait_s); });
   option(kOtherRules, "backfill", "", "later jobs may start before an earlier job that they do not delay",
          command::raise_flag(options.backfill));
   option(kOtherRules, "no-backfill", "", "no job starts before an earlier one",
@@ -219,6 +234,10 @@ command::Syntax simulate_syntax(SimulateOptions& options) {
 Result<void> check_options(const SimulateOptions& options) {
   if (options.backfill && options.no_backfill)
     return fail(ErrorCode::usage, "--backfill and --no-backfill are two lines: compare with one of them");
+  if (options.from_history && options.expect == Expect::runs)
+    return fail(ErrorCode::usage,
+                "the history does not know what its jobs ran: --expect limits, or --jobs FILE with a column "
+                "program");
   if (options.from_history && !options.jobs.empty())
     return fail(ErrorCode::usage, "--jobs and --from-history contradict each other: give one of them");
   if (options.from_history) return {};

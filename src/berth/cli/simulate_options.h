@@ -20,6 +20,8 @@ struct SimulateOptions {
   std::optional<unsigned> devices;
   std::optional<Moment> assumed_s;
   std::optional<TurnOrder> order;
+  std::optional<Expect> expect;
+  std::optional<Moment> longest_wait_s;
   bool backfill = false;
   bool no_backfill = false;
   bool json = false;

@@ -29,7 +29,8 @@ bool overlaps(const Hold& hold, Moment from, Moment until) {
 }
 
 Moment length_of(const Line& line, const Wish& wish, const LineRules& rules) {
-  return wish.length.value_or(assumed_length(rules, line.second));
+  if (wish.length) return *wish.length;
+  return wish.likely.value_or(assumed_length(rules, line.second));
 }
 
 /// What is held of each device, now and later.
@@ -328,9 +329,9 @@ bool meet(const Hold& a, const Hold& b) {
 }
 
 Moment expected_end(Moment since, std::optional<Moment> length, Moment now, const LineRules& rules,
-                    Moment second) {
+                    Moment second, std::optional<Moment> likely) {
   since = std::max<Moment>(since, 0);
-  const Moment assumed = assumed_length(rules, second);
+  const Moment assumed = likely.value_or(assumed_length(rules, second));
   const Moment end = after(since, length.value_or(assumed));
   if (end > now) return end;
   if (length) return after(now, kEndingSoon * second);

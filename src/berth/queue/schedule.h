@@ -42,8 +42,13 @@ struct Wish {
   std::size_t candidates = 0;  ///< the place of its set in Line::sets
   unsigned count = 1;
   bool shared = false;
-  std::uint64_t bytes = 0;             ///< of each device, if a part of it is enough
-  std::optional<Moment> length{};      ///< its time limit
+  std::uint64_t bytes = 0;         ///< of each device, if a part of it is enough
+  std::optional<Moment> length{};  ///< its time limit
+  /// Without a time limit: for how long the devices are kept for it. nullopt: for what is assumed.
+  std::optional<Moment> likely{};
+  /// How long it is expected to last, for the order of turns alone. nullopt: it does not know that order.
+  std::optional<Moment> expected{};
+  Moment since = 0;                    ///< when it came, if it is expected to last for some time
   bool yields = false;                 ///< it starts when the wishes that do not yield leave it room
   std::optional<std::int64_t> turn{};  ///< as Ticket::turn
   /// It is stopped, or its own conditions hold it back. It counts as if it did not wait, and keeps its place.
@@ -104,9 +109,10 @@ bool meet(const Hold& a, const Hold& b);
 inline constexpr Moment kLonger = 3;
 
 /// When a lease that began at `since` with the time limit `length` is expected to end; later than `now`. If
-/// its time limit is over, it ends soon. If it has none and has lasted longer than is assumed, it is expected
-/// to go on for kLonger times as long as it has lasted so far. `second`: as in Line.
+/// its time limit is over, it ends soon. If it has none and has lasted longer than is assumed, or than is
+/// `likely` for it, it is expected to go on for kLonger times as long as it has lasted so far. `second`: as
+/// in Line.
 Moment expected_end(Moment since, std::optional<Moment> length, Moment now, const LineRules& rules,
-                    Moment second = 1);
+                    Moment second = 1, std::optional<Moment> likely = {});
 
 }  // namespace berth

@@ -10,7 +10,10 @@
 
 #include "berth/queue/schedule.h"
 
-// The order of turns: the order of coming, or the fair order, in which the user who has less comes first.
+// The order of turns: the order of coming; the fair order, in which the user who has less comes first; and,
+// of requests with an expected run time, the order by response ratio (highest response ratio next, Brinch
+// Hansen, 1971), in which the one comes first that has waited longest in relation to how long it is expected
+// to last.
 namespace berth {
 
 /// How many GPUs each user has, by uid.
@@ -39,9 +42,16 @@ inline constexpr std::int64_t kLastTurn = std::numeric_limits<std::int64_t>::max
 /// Wishes that yield stand behind all others. Of the wishes with a number, the one comes first whose user
 /// would have the fewest GPUs when it starts: those that the user has, and those that the user's earlier
 /// wishes ask for. For a wish that does not yield, GPUs of leases that yield do not count. So users who have
-/// many wishes each take turns. Among equals the number decides, then the order of coming. No wish goes past
-/// a wish without a number, because that wish waits for the wishes that came before it, and for no others.
-std::vector<std::size_t> order_of_turns(std::span<const Wish> wishes, const GpusByUser& has);
+/// many wishes each take turns. Among equals the number decides, then the order of coming.
+///
+/// Of the wishes that are expected to last for some time, the one comes first that has waited longest in
+/// relation to that time; of wishes with a number, this orders those of the same user. The wish that came
+/// first of all of its kind comes first once it has waited for `longest_wait`.
+///
+/// No wish goes past a wish of another order. One that has neither a number nor such a time waits for the
+/// wishes that came before it, and for no others.
+std::vector<std::size_t> order_of_turns(std::span<const Wish> wishes, const GpusByUser& has, Moment now,
+                                        Moment longest_wait);
 
 /// The waiting tickets of the ledger in the order of their turns, with one more that is not in the ledger.
 /// Tickets that are `passed_over` or held back keep their places; for the turns of others they count as if

@@ -24,11 +24,17 @@ class OneLine : public Replaying {
  private:
   void join(std::size_t place) override {
     const LineJob& job = workload().jobs[place];
-    line_.wishes.push_back({.id = {place + 1},
-                            .uid = uid_of(place),
-                            .count = job.devices,
-                            .length = job.length,
-                            .turn = number_of(place)});
+    Wish wish{.id = {place + 1},
+              .uid = uid_of(place),
+              .count = job.devices,
+              .length = job.length,
+              .since = job.arrival,
+              .turn = number_of(place)};
+    if (const auto expected = expectation(place)) {
+      wish.expected = expected->expected_s;
+      wish.likely = expected->likely_s;
+    }
+    line_.wishes.push_back(std::move(wish));
   }
 
   bool has_waiters() const override { return !line_.wishes.empty(); }
@@ -48,14 +54,15 @@ class OneLine : public Replaying {
 
   /// Those that wait, with whose turn it is first at the front.
   void put_in_order() {
-    if (!traits_of(rules().order).numbers) return;
+    if (!rules().orders_by_more_than_coming()) return;
     std::ranges::sort(line_.wishes, {}, &Wish::id);
     GpusByUser has;
     for (const Running& each : running()) {
       has.firmly[uid_of(each.job)] += workload().jobs[each.job].devices;
     }
     std::vector<Wish> line;
-    for (const std::size_t at : order_of_turns(line_.wishes, has)) line.push_back(line_.wishes[at]);
+    for (const std::size_t at : order_of_turns(line_.wishes, has, now(), rules().longest_wait_s))
+      line.push_back(line_.wishes[at]);
     line_.wishes = std::move(line);
   }
 

@@ -20,6 +20,8 @@ struct LineJob {
   Moment duration = 1;             ///< how long it takes if nobody ends it; at least 1
   std::optional<Moment> length{};  ///< its time limit, at which it is ended
   std::string user{};
+  /// Jobs of a user with the same text are runs of the same thing. "": nothing is known of it.
+  std::string program{};
 
   bool operator==(const LineJob&) const = default;
 };
@@ -53,8 +55,9 @@ using Decide = std::function<std::vector<Turn>(const Line&)>;
 /// Called with the number of jobs that have got their devices so far.
 using Progress = std::function<void(std::size_t started)>;
 
-/// Replays under these rules. Looks whenever a job comes or ends, when a job has taken as long as was
-/// assumed, and from then on whenever its going on opens a gap.
+/// Replays under these rules. A job is expected to last as the earlier runs of the same thing did that are
+/// over when it comes, if the rules count them. Looks whenever a job comes or ends, when a job has taken as
+/// long as was assumed, and from then on whenever its going on opens a gap.
 Replay replay(const Workload& workload, const LineRules& rules, const Progress& tell = {});
 /// Replays with another way to decide. REQUIRES: it lets a job start whenever all devices are free. The rules
 /// say when a job is expected to end.

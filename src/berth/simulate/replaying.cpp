@@ -6,17 +6,23 @@
 #include <vector>
 
 namespace berth {
-namespace {
-
-Moment assumed_length_of(const LineJob& job, const LineRules& rules) {
-  return job.length.value_or(rules.assumed_s);
-}
-
-}  // namespace
-
 Replaying::Replaying(const Workload& workload, const LineRules& rules, const Progress& tell)
     : workload_(workload), rules_(rules), tell_(tell) {
   replay_.grants.resize(workload.jobs.size());
+  expectations_.resize(workload.jobs.size());
+}
+
+/// For how long devices are taken to be kept for it.
+Moment Replaying::assumed(std::size_t job) const {
+  if (const auto& length = workload_.jobs[job].length) return *length;
+  const auto& expected = expectations_[job];
+  return expected ? expected->likely_s.value_or(rules_.assumed_s) : rules_.assumed_s;
+}
+
+void Replaying::note_end(std::size_t job) {
+  const LineJob& ended = workload_.jobs[job];
+  if (!ended.program.empty() && takes(ended) >= kShortestRun)
+    past_runs_[{ended.user, ended.program}].push_back(takes(ended));
 }
 
 Replay Replaying::run() {
@@ -34,11 +40,16 @@ Replay Replaying::run() {
 void Replaying::go_on_to(Moment moment) {
   if (has_waiters()) replay_.idle_s += static_cast<double>(free_) * static_cast<double>(moment - now_);
   now_ = moment;
-  std::erase_if(running_, [&](const Running& each) { return each.ends <= moment; });
+  std::erase_if(running_, [&](const Running& each) {
+    if (each.ends <= moment) note_end(each.job);
+    return each.ends <= moment;
+  });
   free_ = workload_.devices;
   for (const Running& each : running_) free_ -= workload_.jobs[each.job].devices;
   for (; next_ < workload_.jobs.size() && workload_.jobs[next_].arrival <= moment; ++next_) {
-    waiting_lengths_.insert(assumed_length_of(workload_.jobs[next_], rules_));
+    const LineJob& job = workload_.jobs[next_];
+    expectations_[next_] = expectation_of(job.length, past_runs_[{job.user, job.program}], rules_);
+    waiting_lengths_.insert(assumed(next_));
     join(next_);
   }
 }
@@ -47,7 +58,7 @@ Moment Replaying::next_moment() const {
   Moment next = next_ < workload_.jobs.size() ? workload_.jobs[next_].arrival : kNever;
   for (const Running& each : running_) {
     next = std::min(next, each.ends);
-    const Moment expected = each.since + rules_.assumed_s;
+    const Moment expected = each.since + assumed(each.job);
     if (!workload_.jobs[each.job].length && expected > now_) next = std::min(next, expected);
   }
   return std::min(next, next_shift());
@@ -62,7 +73,7 @@ Moment Replaying::next_shift() const {
   std::vector<Moment> ends;
   for (const Running& each : running_) {
     const auto& length = workload_.jobs[each.job].length;
-    const Moment end = each.since + length.value_or(rules_.assumed_s);
+    const Moment end = each.since + assumed(each.job);
     if (!length && end <= now_)
       since_of_late.push_back(each.since);
     else
@@ -88,7 +99,7 @@ Moment Replaying::next_shift() const {
 
 void Replaying::start(std::size_t job, std::vector<std::size_t> devices) {
   free_ -= devices.size();
-  waiting_lengths_.erase(waiting_lengths_.find(assumed_length_of(workload_.jobs[job], rules_)));
+  waiting_lengths_.erase(waiting_lengths_.find(assumed(job)));
   replay_.grants[job] = {now_, std::move(devices)};
   running_.push_back({job, now_, now_ + takes(workload_.jobs[job])});
   ++started_;
@@ -97,7 +108,9 @@ void Replaying::start(std::size_t job, std::vector<std::size_t> devices) {
 std::vector<Hold> Replaying::holds(std::size_t first, std::size_t count) const {
   std::vector<Hold> holds;
   for (const Running& each : running_) {
-    const Moment until = expected_end(each.since, workload_.jobs[each.job].length, now_, rules_);
+    const auto& expected = expectations_[each.job];
+    const Moment until = expected_end(each.since, workload_.jobs[each.job].length, now_, rules_, 1,
+                                      expected ? expected->likely_s : std::nullopt);
     for (const std::size_t device : replay_.grants[each.job].devices) {
       if (device >= first && device < first + count) holds.push_back({device - first, each.since, until});
     }

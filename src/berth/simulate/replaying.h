@@ -1,8 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <optional>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include "berth/queue/expectation.h"
 
 #include "berth/simulate/replay.h"
 
@@ -27,6 +33,8 @@ class Replaying {
 
   /// This job has come.
   virtual void join(std::size_t job) = 0;
+  /// How long the job that has come is expected to last, as the rules say.
+  std::optional<Expectation> expectation(std::size_t job) const { return expectations_[job]; }
   /// Whether a job waits.
   virtual bool has_waiters() const = 0;
   /// Starts the jobs that can start now. Called while a job waits and a device is free.
@@ -45,6 +53,8 @@ class Replaying {
 
  private:
   void go_on_to(Moment moment);
+  void note_end(std::size_t job);
+  Moment assumed(std::size_t job) const;
   Moment next_moment() const;
   Moment next_shift() const;
 
@@ -52,7 +62,10 @@ class Replaying {
   const LineRules& rules_;
   const Progress& tell_;
   std::vector<Running> running_;
-  std::multiset<Moment> waiting_lengths_;  ///< how long the jobs that wait are taken to last
+  /// How long the runs of each user's programs have lasted that are over.
+  std::map<std::pair<std::string, std::string>, std::vector<Moment>> past_runs_;
+  std::vector<std::optional<Expectation>> expectations_;  ///< of each job, from when it comes
+  std::multiset<Moment> waiting_lengths_;                 ///< how long the jobs that wait are taken to last
   Moment now_ = 0;
   std::size_t free_ = 0;
   std::size_t next_ = 0;  ///< to come

@@ -103,16 +103,21 @@ Result<void> read_user(std::string_view text, LineJob& job) {
   return {};
 }
 
+Result<void> read_program(std::string_view text, LineJob& job) {
+  job.program = text;
+  return {};
+}
+
 struct JobColumn {
   std::string_view name;
   bool is_needed;
   Result<void> (*read)(std::string_view text, LineJob& job);
 };
-constexpr std::array kJobColumns{JobColumn{"arrival", true, read_arrival},
-                                 JobColumn{"devices", true, read_devices},
-                                 JobColumn{"duration", true, read_duration},
-                                 JobColumn{"time", false, read_time}, JobColumn{"user", false, read_user}};
-constexpr std::string_view kHeader = "arrival,devices,duration,time,user";
+constexpr std::array kJobColumns{
+    JobColumn{"arrival", true, read_arrival},   JobColumn{"devices", true, read_devices},
+    JobColumn{"duration", true, read_duration}, JobColumn{"time", false, read_time},
+    JobColumn{"user", false, read_user},        JobColumn{"program", false, read_program}};
+constexpr std::string_view kHeader = "arrival,devices,duration,time,user,program";
 
 JobCells csv_cells(std::string_view line) {
   JobCells cells;

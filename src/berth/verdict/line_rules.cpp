@@ -16,7 +16,19 @@ constexpr std::array<OrderRow, 2> kOrders{{
     {"fair", {.numbers = true, .rule = "the user who has fewer GPUs comes first"}},
 }};
 
+constexpr std::array<std::string_view, 3> kExpects{"none", "limits", "runs"};
+
 }  // namespace
+
+std::string_view to_text(Expect expect) {
+  return kExpects[static_cast<std::size_t>(expect)];
+}
+
+Result<Expect> expect_from_text(std::string_view text) {
+  const auto found = std::ranges::find(kExpects, text);
+  if (found == kExpects.end()) return fail(ErrorCode::usage, "must be \"none\", \"limits\" or \"runs\"");
+  return static_cast<Expect>(found - kExpects.begin());
+}
 
 std::string_view to_text(TurnOrder order) {
   return kOrders[static_cast<std::size_t>(order)].name;

@@ -57,7 +57,11 @@ std::string percent(double share) {
 
 std::string rules_text(const LineRules& rules) {
   const std::string_view rule = traits_of(rules.order).rule;
-  const std::string order = rule.empty() ? "" : fmt::format("{}; ", rule);
+  std::string order = rule.empty() ? "" : fmt::format("{}; ", rule);
+  if (rules.expect != Expect::none)
+    order += fmt::format(
+        "{} that has waited longest for its length comes first, after {} the one that came first; ",
+        rule.empty() ? "the job" : "of a user the job", duration_for_people(rules.longest_wait_s));
   if (!rules.backfill) return fmt::format("{}no job starts before an earlier one", order);
   return fmt::format("{}later jobs fill gaps; a job without a time limit is assumed to last {}", order,
                      duration_for_people(rules.assumed_s));
@@ -112,6 +116,8 @@ Json rules_json(const Workload& workload, std::string_view name, const WhatIf::U
           {"order", to_text(under.rules.order)},
           {"backfill", under.rules.backfill},
           {"assumed_time_s", under.rules.assumed_s},
+          {"expect", to_text(under.rules.expect)},
+          {"longest_wait_s", under.rules.longest_wait_s},
           {"until_s", under.replay.until},
           {"used_share", used_share(workload, under.replay)},
           {"idle_share", idle_share(workload, under.replay)},

@@ -182,7 +182,7 @@ std::vector<LabTicket> in_turn(const std::vector<LabTicket>& came, const Homes& 
                       .turn = each.turn,
                       .passed_over = absent.contains(each.home)});
   std::vector<LabTicket> ranked;
-  for (const std::size_t at : order_of_turns(wishes, has)) {
+  for (const std::size_t at : order_of_turns(wishes, has, 0, kNever)) {
     ranked.push_back(came[at]);
     ranked.back().order = ranked.size();
   }

@@ -40,6 +40,43 @@ TEST_CASE("by the fair order the job of one who has fewer starts first") {
   CHECK(starts_of(workload, {.backfill = false, .order = TurnOrder::fair}) == Starts{0, 100, 150, 100, 150});
 }
 
+TEST_CASE(
+    "by its response ratio the short job starts first, and the long one once it has waited long enough") {
+  const Workload workload{
+      1, {job(0, 1, 1000, 1000), job(10, 1, 9 * kHour, 9 * kHour), job(600, 1, 700, 700), job(700, 1, 9)}};
+  CHECK(starts_of(workload) == Starts{0, 1000, 1000 + 9 * kHour, 1700 + 9 * kHour});
+  // 400 s of 700 are more than 990 s of nine hours. The last says nothing: it counts as six hours.
+  CHECK(starts_of(workload, {.expect = Expect::limits}) == Starts{0, 1700, 1000, 1700 + 9 * kHour});
+  CHECK(starts_of(workload, {.expect = Expect::limits, .longest_wait_s = 990}) ==
+        Starts{0, 1000, 1000 + 9 * kHour, 1700 + 9 * kHour});
+}
+
+TEST_CASE("earlier runs of a user's program say how long the next is expected to last, once they are over") {
+  Workload workload{1, {job(0, 1, 1000), job(2000, 1, 1000), job(2001, 1, 9 * kHour), job(2002, 1, 1000)}};
+  for (const std::size_t same : {0U, 3U}) workload.jobs[same].program = "eval.py";
+  CHECK(starts_of(workload, {.expect = Expect::limits}) == Starts{0, 2000, 3000, 3000 + 9 * kHour});
+  CHECK(starts_of(workload, {.expect = Expect::runs}) == Starts{0, 2000, 4000, 3000});
+  workload.jobs[0].user = "bob";
+  CHECK(starts_of(workload, {.expect = Expect::runs}) == Starts{0, 2000, 3000, 3000 + 9 * kHour});
+  workload.jobs[0].user = "ann";
+  // It is not over yet.
+  workload.jobs[0].arrival += 1500;
+  CHECK(starts_of(workload, {.expect = Expect::runs}) == Starts{1500, 2500, 3500, 3500 + 9 * kHour});
+}
+
+TEST_CASE("what earlier runs took is kept for a job, and the gap before it is filled by what fits") {
+  // The first has run for 100 s twice, so it is expected to end after 300 s, and not after an hour: the
+  // third, which takes no longer than its own earlier run, fits before the second, which wants both.
+  Workload workload{
+      2, {job(0, 1, 100), job(200, 1, 100), job(400, 1, 200), job(401, 2, 10, 10), job(402, 1, 20)}};
+  for (const std::size_t same : {0U, 1U, 2U}) workload.jobs[same].program = "train.py";
+  workload.jobs[4].length = 60;
+  CHECK(starts_of(workload, {.expect = Expect::runs}) == Starts{0, 200, 400, 600, 402});
+  workload.jobs[4].length = 400;
+  CHECK(starts_of(workload, {.expect = Expect::runs}) == Starts{0, 200, 400, 600, 610});
+  CHECK(starts_of(workload) == Starts{0, 200, 400, 600, 402});
+}
+
 TEST_CASE("a job is ended at the time that it says") {
   const Workload workload{1, {job(0, 1, 100, 60), job(0, 1, 10)}};
   CHECK(starts_of(workload) == Starts{0, 60});

@@ -97,9 +97,10 @@ TEST_CASE("jobs that are out of order, a table without a head, and one without j
   CHECK(fault_in("7,1,60,,\n6,1,60,,") ==
         "jobs.csv:4: arrival: it comes before the job above it; sort the lines by arrival");
   CHECK(fault_of("0,1,60,,ann\n") ==
-        "jobs.csv:1: \"0\" is no column; the first line names them: arrival,devices,duration,time,user");
+        "jobs.csv:1: \"0\" is no column; the first line names them: "
+        "arrival,devices,duration,time,user,program");
   CHECK(fault_of("arrival,devices\n") ==
-        "jobs.csv:1: the column duration is missing; all are: arrival,devices,duration,time,user");
+        "jobs.csv:1: the column duration is missing; all are: arrival,devices,duration,time,user,program");
   CHECK(fault_of("arrival,devices,arrival\n") == "jobs.csv:1: the column arrival stands there twice");
   for (const std::string_view none : {"", "\n\n", "# nothing\n", "arrival,devices,duration\n"})
     CHECK(fault_of(none) == "jobs.csv: it has no jobs");
