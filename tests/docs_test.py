@@ -97,3 +97,50 @@ def test_each_message_that_is_explained_is_one_of_the_program():
             "…", "[^\n]{0,200}?"
         )
         assert re.search(pattern, texts), message
+
+
+PAGES_FOR_USERS = [
+    *("README.md", *(f"docs/{name}.md" for name in ("queue", "jobs", "manual", "admin"))),
+    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs/tasks").glob("*.md")),
+]
+MOST_WORDS = 25
+
+
+def without_code(text: str) -> str:
+    """Without blocks of code, comments, headings, tables and pictures."""
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.S)
+    text = re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.S | re.M)
+    # Behind an empty line, four columns are code, but in a list.
+    text = re.sub(
+        r"(?<=\n\n)((?:    .*\n)+)(?=\n)", lambda code: "" if code[1].lstrip()[0] != "-" else code[1], text
+    )
+    return re.sub(r"^ *(?:\||#|!\[).*$", "", text, flags=re.M)
+
+
+def paragraphs(text: str) -> list[str]:
+    """Each in one line, items of lists too."""
+    blocks = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", without_code(text))
+    return [" ".join(re.sub(r"^\s*(?:[-*]|\d+\.) ", "", block).split()) for block in blocks if block.strip()]
+
+
+def sentences(paragraph: str) -> list[str]:
+    # A piece of code is one word, and so is its end; a row of links is no sentence.
+    text = re.sub(r"`[^`]*`", "Code", paragraph)
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).replace("**", "")
+    return [] if " · " in text else re.split(r"""(?<=[.!?])[)"]?\s+(?=["(*A-Z…])""", text)
+
+
+def test_a_long_sentence_is_found():
+    text = "# A title\n\n- One. Two `a. b. C`: [three](x. Y). Four.\n\n    code code\n\n| a | b |\n"
+    assert [sentences(each) for each in paragraphs(text)] == [["One.", "Two Code: three.", "Four."]]
+
+
+@pytest.mark.parametrize("page", PAGES_FOR_USERS)
+def test_a_page_for_users_has_short_sentences(page):
+    long = [
+        sentence
+        for paragraph in paragraphs((ROOT / page).read_text())
+        for sentence in sentences(paragraph)
+        if sum(bool(re.search(r"\w", word)) for word in sentence.split()) > MOST_WORDS
+    ]
+    assert long == []
