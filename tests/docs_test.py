@@ -144,3 +144,29 @@ def test_a_page_for_users_has_short_sentences(page):
         if sum(bool(re.search(r"\w", word)) for word in sentence.split()) > MOST_WORDS
     ]
     assert long == []
+
+
+WIDTH = 100
+# `./dev bench` and `./dev readings` write these.
+GENERATED = {"docs/benchmarks.md", "docs/readings.md", "docs/requests.md"}
+# Wrapped later, as others change them at the same time.
+LATER = {
+    *("CHANGELOG.md", "docs/admin.md", "docs/bugs.md", "docs/dropin.md", "docs/guarantees.md"),
+    *("docs/lease-protocol.md", "docs/simulator.md", "docs/trouble.md"),
+}
+PAGES = {
+    "README.md",
+    "CHANGELOG.md",
+    *(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")),
+}
+
+
+@pytest.mark.parametrize("page", sorted(PAGES - GENERATED - LATER))
+def test_prose_has_lines_that_a_diff_can_show(page):
+    """Tables and code have the lines that they need, and so has a link."""
+    whole = re.compile(r"`[^`\n]*`|!?\[[^\[\]\n]*\]\([^() \n]*\)")
+    lines = [line for line in without_code((ROOT / page).read_text()).splitlines() if len(line) > WIDTH]
+    ends = re.compile(r"^\s*(?:[-*]|\d+\.)? *")
+    assert [
+        line for line in lines if " " in ends.sub("", whole.sub(lambda link: "x" * len(link[0]), line))
+    ] == []
