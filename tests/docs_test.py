@@ -35,7 +35,7 @@ def test_each_path_is_there(page):
     ] == []
 
 
-@pytest.mark.parametrize("page, most", [("one-request.md", 100), ("design.md", 150), ("words.md", 80)])
+@pytest.mark.parametrize("page, most", [("one-request.md", 80), ("design.md", 150), ("words.md", 80)])
 def test_what_a_newcomer_reads_first_is_short(page, most):
     assert len((ROOT / "docs" / page).read_text().splitlines()) <= most
 
