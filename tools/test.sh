@@ -118,6 +118,9 @@ tests_under_tsan() {
   unit_tests tsan -R '^api$'
 }
 
+# Not a part of the whole: it compiles each source that an example of docs/adding.md changes.
+run_part_adding() { suite=tests/adding program_tests program-adding release; }
+
 run_part_model() { check model tests/model/run --quick || true; }
 
 run_part_lint() {

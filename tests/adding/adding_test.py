@@ -1,0 +1,81 @@
+"""docs/adding.md leads to the right files: its examples, the patches beside this file, fit the tree and are as long as it says."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+PATCHES = sorted(pathlib.Path(__file__).parent.glob("*.patch"))
+PAGE = (ROOT / "docs/adding.md").read_text()
+SECTIONS = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
+ROW = re.compile(r"^\| `([\w/.-]+)` \| (\d+|–) \| (.*) \|$", re.M)
+
+
+def whole(path: str) -> str:
+    return path if path.startswith(("docs/", "tests/")) else f"src/berth/{path}"
+
+
+def rows(section: str) -> list[tuple]:
+    """[(path, lines that the example adds, what)]."""
+    return [(whole(path), lines, what) for path, lines, what in ROW.findall(SECTIONS[section])]
+
+
+def patch_of(section: str) -> pathlib.Path | None:
+    named = re.search(r"`tests/adding/([\w-]+\.patch)`", SECTIONS[section])
+    return pathlib.Path(__file__).parent / named[1] if named else None
+
+
+def git(*words, **options) -> str:
+    return subprocess.run(["git", *words], check=True, capture_output=True, text=True, **options).stdout
+
+
+def test_each_example_is_of_one_section():
+    named = [patch for section in SECTIONS if (patch := patch_of(section))]
+    assert sorted(named) == PATCHES and len(named) > 5
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_a_section_names_what_is_there(section):
+    patch = patch_of(section)
+    added = set(re.findall(r"^--- /dev/null\n\+\+\+ b/(.*)", patch.read_text(), re.M)) if patch else set()
+    assert rows(section)
+    for path, _, what in rows(section):
+        if path in added:
+            continue
+        text = (ROOT / path).read_text()
+        for name in re.findall(r"`([\w:]+)`", what):
+            assert name in text, f"{path} has no {name}"
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda path: path.stem)
+def test_an_example_fits_the_tree_and_has_the_lines_that_the_page_says(patch):
+    """Does it fit no more? Then the page may be wrong: mend it, and the patch."""
+    git("apply", "--check", str(patch), cwd=ROOT)
+    found = {
+        path: added
+        for added, _, path in (
+            line.split("\t") for line in git("apply", "--numstat", str(patch)).splitlines()
+        )
+    }
+    (section,) = (each for each in SECTIONS if patch_of(each) == patch)
+    assert found == {path: lines for path, lines, _ in rows(section) if lines != "–"}
+
+
+@pytest.mark.lasting
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda path: path.stem)
+def test_an_example_compiles(patch, tmp_path):
+    shutil.copytree(ROOT / "src", tmp_path / "src")
+    git("init", "--quiet", cwd=tmp_path)
+    git("apply", str(patch), cwd=tmp_path)
+    sources = [
+        path for path in re.findall(r"^\+\+\+ b/(.*)", patch.read_text(), re.M) if path.endswith(".cpp")
+    ]
+    assert sources
+    for source in sources:
+        flags = ["-std=c++23", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{tmp_path}/src"]
+        subprocess.run(
+            ["c++", *flags, '-DFMT_STATIC_THOUSANDS_SEPARATOR=","', source], cwd=tmp_path, check=True
+        )
