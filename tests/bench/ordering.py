@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import statistics
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -57,6 +58,52 @@ class Bar:
 
 
 BARS = [Bar("thrice", 1.15, 1.15), Bar("half", 1.5, 1.5), Bar("none", 2.2, 3.0)]
+
+
+# People who run the same things again: bench_order's policies, each with the one that has the same times and the
+# order that stands.
+AGAIN = {
+    "exact-ratio": ("every run time known, by response ratio", LIMIT, ""),
+    "exact": ("every run time known, as they came", FLOOR, "EASY backfill, as the limit of the tables above"),
+    "none": ("nobody gives a time, as they came", OURS, ""),
+    "none-runs": ("nobody gives a time, by ratio and earlier runs", FLOOR, ""),
+    "half": ("half give no time, as they came", OURS, ""),
+    "half-limits": ("half give no time, by ratio", FLOOR, ""),
+    "half-runs": ("half give no time, by ratio and earlier runs", FLOOR, ""),
+    "thrice": ("all give 3 × their run time, as they came", OURS, ""),
+    "thrice-limits": ("all give 3 × their run time, by ratio", FLOOR, ""),
+    "thrice-runs": ("all give 3 × their run time, by ratio and earlier runs", FLOOR, ""),
+}
+STANDS = {policy: policy.partition("-")[0] for policy in AGAIN if "-" in policy}
+WORLDS = {
+    "models": "60 % want one of two models of GPU, the others any",
+    "shares": "40 % want a quarter of one GPU",
+    "yields": "20 % yield (their own waits do not count)",
+    "limits": "a user may have 8 GPUs at once",
+    "fair": "fair between users",
+    "wild": "the runs of a script differ by a factor of e rather than of 1.8",
+    "new": "nobody runs a thing twice",
+}
+AGAIN_LOADS = (0.6, 0.8)
+AGAIN_SEEDS = 8
+# The mean wait may be at most so many times that of EASY which knows every run time, as they came.
+AGAIN_BARS = {"none-runs": 0.85, "half-runs": 0.75, "thrice-runs": 0.65}
+# Of the 99th percentile of the large, and of the longest wait, beside the order that stands.
+TAILS = 1.1
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What bench_order prints of one seed."""
+
+    mean_h: float
+    slowdown: float
+    large_h: float
+    longest_h: float
+    idle_percent: float
+    mean_of_large_h: float
+    mean_of_saying_h: float
+    mean_of_silent_h: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,18 +202,138 @@ MISSED = (
 )
 
 
+# People who run the same things again ----------------------------------------------------------------------
+
+
+def runs_of(bench: Bench, cell: Cell, seeds: int) -> list[Run]:
+    world, load, policy = cell
+    words = [bench.program("order"), policy, str(load), world, str(seeds), str(JOBS), str(RUN_TIMES)]
+    done = subprocess.run(words, check=True, capture_output=True, text=True, timeout=PATIENCE_S)
+    return [Run(*map(float, each.split())) for each in done.stdout.splitlines()]
+
+
+def runs(bench: Bench, worlds: list[str], seeds: int = AGAIN_SEEDS) -> dict[Cell, list[Run]]:
+    cells = [(world, load, policy) for world in worlds for load in AGAIN_LOADS for policy in AGAIN]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(cells, pool.map(lambda cell: runs_of(bench, cell, seeds), cells)))
+
+
+def mean_of(each: list[Run], name: str) -> float:
+    return statistics.fmean(getattr(run, name) for run in each)
+
+
+def middle_of(each: list[Run], name: str) -> float:
+    return statistics.median(getattr(run, name) for run in each)
+
+
+def times_of(found: dict[Cell, list[Run]], cell: Cell, name: str) -> float:
+    """How many times what it is in the order that stands: the middle one of the seeds."""
+    world, load, policy = cell
+    pairs = zip(found[cell], found[world, load, STANDS[policy]])
+    return statistics.median(getattr(ours, name) / getattr(stands, name) for ours, stands in pairs)
+
+
+def again_figure(found: dict[Cell, list[Run]], cell: Cell) -> Figure:
+    world, load, policy = cell
+    name, role, note = AGAIN[policy]
+    each, exact = found[cell], found[world, load, "exact"]
+    more = {
+        "× EASY that knows all": number(mean_of(each, "mean_h") / mean_of(exact, "mean_h")),
+        "slowdown": number(mean_of(each, "slowdown")),
+        "99 % of ≥ 4 GPUs, h": number(middle_of(each, "large_h")),
+        "longest, h": number(middle_of(each, "longest_h")),
+        "idle while somebody waits": f"{mean_of(each, 'idle_percent'):.0f} %",
+    }
+    return Figure(name, role, values=[mean_of(each, "mean_h")], note=note, more=more)
+
+
+def again_tables(found: dict[Cell, list[Run]]) -> list[Table]:
+    return [
+        Table(
+            f"again-{mix}-{load}",
+            f"People run the same things again, {words}, load {load}",
+            WAIT,
+            [again_figure(found, (mix, load, policy)) for policy in AGAIN],
+            counts=True,
+        )
+        for mix, words in MIXES.items()
+        for load in AGAIN_LOADS
+    ]
+
+
+AGAIN_WORDS = (
+    "Where people run the same things again, another order is worth more than knowing the run times: of two jobs the"
+    " one starts first that has waited longer in relation to how long it is expected to last (highest response ratio"
+    " next). What is expected is the median of the last five runs of the same thing, or the time that the job gives if"
+    " that is less, from ten minutes to a day; nothing known counts as six hours. GPUs are kept for three times what"
+    " nine of ten earlier runs took. The job that came first has its turn first once it has waited for 21 days."
+    f" The jobs: {AGAIN_SEEDS} × {JOBS:,} runs of 160 scripts, each with a run time of its own from the same trace, whose"
+    " runs differ by a log-normal factor of sigma 0.6; 15 % crash within ten minutes. The function is the one that"
+    " decides in the real queue; the real queue does not use this order yet. `berth simulate --expect` replays your"
+    " own jobs with it."
+)
+
+
+BESIDE_WHAT_STANDS = (
+    "The same jobs by ratio, as multiples of the order that stands with the same times given, at the same loads: the"
+    " mean wait (wanted: at most 1), the 99th percentile of those who want four GPUs or more, and the longest wait"
+    f" (wanted: at most {TAILS:g}). Each is the median over the seeds. Where there are two models, the second is of"
+    " those who take any GPU and want several."
+)
+
+
+def judged_at(values: list[float], most: float) -> str:
+    missed = "" if max(values) <= most else ", **missed**"
+    return f"{' and '.join(number(value) for value in values)}{missed}"
+
+
+def against_what_stands(found: dict[Cell, list[Run]]) -> list[str]:
+    said = [f"Mean wait by response ratio, as a multiple of EASY that knows every run time, at loads of"
+            f" {' and '.join(map(str, AGAIN_LOADS))}:"]  # fmt: skip
+    for policy, most in AGAIN_BARS.items():
+        for mix, words in MIXES.items():
+            values = [
+                mean_of(found[mix, load, policy], "mean_h") / mean_of(found[mix, load, "exact"], "mean_h")
+                for load in AGAIN_LOADS
+            ]
+            said.append(
+                f"- {AGAIN[policy][0]}, {words}: {judged_at(values, most)} (wanted: at most {most:g})."
+            )
+    said += ["", BESIDE_WHAT_STANDS]
+    lines = ["| jobs | who gives a time | mean | 99 % | longest |", "|---|---|---:|---:|---:|"]
+    for world, words in (MIXES | WORLDS).items():
+        if all((world, load, "none") in found for load in AGAIN_LOADS):
+            lines += [
+                beside_what_stands(found, world, words, policy)
+                for policy in STANDS
+                if policy != "exact-ratio"
+            ]
+    return [*said, "\n".join(lines)]
+
+
+def beside_what_stands(found: dict[Cell, list[Run]], world: str, words: str, policy: str) -> str:
+    cells = [(world, load, policy) for load in AGAIN_LOADS]
+    shown = [
+        judged_at([times_of(found, cell, name) for cell in cells], most)
+        for name, most in (("mean_h", 1), ("large_h", TAILS), ("longest_h", TAILS))
+    ]
+    return f"| {' | '.join([words, AGAIN[policy][0], *shown])} |"
+
+
 def line(bench: Bench) -> Row:
     row = Row(14, "line", "Who waits how long",
               "How long jobs wait in a line depends on its order. The function that decides in the real queue was"
               f" run on simulated jobs: {SEEDS} × {JOBS:,} on 8 GPUs, with Poisson arrivals and run times drawn from"
               " 81,098 published ones (Microsoft's Philly trace, cut at three days). The jobs are the same for each"
               " row. The limit here is EASY backfill that knows every run time. A job without a time limit is"
-              " assumed to last an hour. Once it has run for longer, it is assumed to last three times as long as it"
+              " assumed to last an hour. Once it has run for longer, it is assumed to go on for three times as long as it"
               " has run so far. Slurm's backfill is the algorithm of its scheduling guide, and not slurmctld: all"
               " jobs give three times their true run time as their limit, and the 30 s between two of Slurm's rounds"
               " are left out. The waits are computed, not timed, so they are the same on every machine.")  # fmt: skip
     seeds = bench.times(SEEDS)
     bench.say(f"line: {seeds} × {JOBS} jobs, {len(LOADS) * len(MIXES)} loads, {len(POLICIES)} policies")
     found = outcomes(bench, list(POLICIES), seeds)
-    row.tables, row.facts = tables(found), against_bars(found)
+    again = runs(bench, [*MIXES, *WORLDS], bench.times(AGAIN_SEEDS))
+    row.tables = tables(found) + again_tables(again)
+    row.facts = [*against_bars(found), "", AGAIN_WORDS, "", *against_what_stands(again)]
     return row
