@@ -234,6 +234,7 @@ Result<void> see_how_it_stands(State& state) {
   standing.ticket.held_back = is_held_back(state);
   standing.starts_at_s.reset();
   standing.fills_gap_until_s.reset();
+  standing.fills_gap_on.clear();
   if (standing.ticket.held_back) return {};
   // If there are tickets ahead that were not read, nobody can say when this one starts.
   if (state.ledger.unread > 0) return {};

@@ -97,21 +97,24 @@ std::optional<std::int64_t> expected_start(Ticket newcomer, const std::vector<Ve
   with_it.tickets.push_back(newcomer);
   const auto starts = expected_starts(with_it, facts, now, stopped);
   const auto mine = starts.find(newcomer.id);
-  return mine == starts.end() ? std::nullopt : std::optional(facts.booted_at_s + mine->second);
+  return mine == starts.end() ? std::nullopt : std::optional(facts.booted_at_s + mine->second.boot_s);
 }
 
 void note_start(Standing& standing, const std::vector<const Ticket*>& before,
-                const std::map<TicketId, Moment>& starts, std::int64_t booted_at_s) {
+                const std::map<TicketId, ForeseenStart>& starts, std::int64_t booted_at_s) {
   const auto mine = starts.find(standing.ticket.id);
   if (mine == starts.end()) return;
-  standing.starts_at_s = booted_at_s + mine->second;
-  Moment gap_ends = kNever;
+  const std::int64_t start_s = mine->second.boot_s;
+  standing.starts_at_s = booted_at_s + start_s;
+  std::int64_t gap_ends_s = kNever;
   for (const Ticket* rival : before) {
     const auto other = starts.find(rival->id);
-    if (other != starts.end() && other->second > mine->second) gap_ends = std::min(gap_ends, other->second);
+    if (other != starts.end() && other->second.boot_s > start_s)
+      gap_ends_s = std::min(gap_ends_s, other->second.boot_s);
   }
-  if (gap_ends == kNever) return;
-  standing.fills_gap_until_s = booted_at_s + gap_ends;
+  if (gap_ends_s == kNever) return;
+  standing.fills_gap_until_s = booted_at_s + gap_ends_s;
+  standing.fills_gap_on = mine->second.uuids;
 }
 
 std::string in_one_line(const Standing& standing) {

@@ -81,6 +81,7 @@ TEST_CASE("who is to start before an earlier rival fills a gap, until that one s
   CHECK_FALSE(queue[0].fills_gap_until_s.has_value());
   CHECK(queue[1].starts_at_s == 1100);
   CHECK(queue[1].fills_gap_until_s == 1300);
+  CHECK(queue[1].fills_gap_on == std::vector{uuid_of(1)});
   CHECK_FALSE(queue[2].fills_gap_until_s.has_value());
 }
 
