@@ -34,6 +34,8 @@ struct Standing {
   /// Why the request is not granted what it asks for. In a listing of the queue, only the first of its rivals
   /// and those that are held back have verdicts.
   std::vector<Verdict> verdicts{};
+  /// The limit that holds the request back, in words, whatever is free; "": none does.
+  std::string limited{};
   /// The same in words, from the render layer: "1 of 4 free; GPU 3 leased alice 2 h", "behind bob
   /// (train.py)".
   std::string reason{};
