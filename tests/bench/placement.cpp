@@ -155,7 +155,7 @@ class BestHosts : public OwnLines {
     for (Hold& hold : line.holds) {
       if (!says_time(host, hold.device)) hold.until = kNever;
     }
-    if (const auto start = expected_starts(line, rules()).back()) offer.starts_in_s = *start - now();
+    if (const auto start = expected_starts(line, rules()).back()) offer.starts_in_s = start->from - now();
     return offer;
   }
 

@@ -160,7 +160,7 @@ def test_who_is_to_start_before_an_earlier_one_fills_a_gap(make_lab):
     assert waiters[0]["fills_gap_until_s"] is None
     assert abs(waiters[1]["fills_gap_until_s"] - waiters[0]["starts_at_s"]) <= 1
     row = lab.berth("queue").out.splitlines()[2]
-    assert re.search(r" -  +1 whole GPU .* fills a gap until (\d+ \w+ )?\d\d:\d\d$", row), row
+    assert re.search(r" -  +1 whole GPU .* fills a gap until (\d+ \w+ )?\d\d:\d\d on GPU 1$", row), row
     for each in (long, short):
         each.ends()
 

@@ -181,13 +181,13 @@ def test_the_command_gpuselect_waits_until_an_original_safe_gpu_has_its_gpu(star
     assert out == "1\n" or "uses it" in said or ours.returncode == 75
 
 
-def wheel_of(folder, project, version):
-    """A distribution whose module has a file that one of ours has too."""
+def wheel_of(folder, project, version, needs=""):
+    """A distribution whose module has a file that one of ours may have too."""
     path = folder / f"{project}-{version}-py3-none-any.whl"
     name = f"{project}-{version}.dist-info"
     files = {
         f"{project}/__init__.py": "original = True\n",
-        f"{name}/METADATA": f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\n",
+        f"{name}/METADATA": f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\n{needs}",
         f"{name}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = "".join(f"{file},,\n" for file in (*files, f"{name}/RECORD"))
@@ -246,6 +246,23 @@ def test_of_an_original_that_was_installed_last_the_files_run_and_doctor_says_so
     assert (answer.status, answer.out, answer.err) == (0, "True\n", "")
     said = desk.run(environment.folder / "bin/berth", "doctor").out
     assert "WARN  drop-ins: the original nvgpu is installed beside berth-gpu-dropin" in said
+
+
+def test_the_distribution_is_ours_by_name_and_what_requires_an_original_is_installed_without_it(
+    make_desk, environment, tmp_path
+):
+    desk = make_desk(LAB)
+    environment(environment.berth, environment.dropin)
+    environment(wheel_of(tmp_path, "trainer", "1.0", "Requires-Dist: safe-gpu\n"))
+    script = """
+from importlib import metadata
+import safe_gpu.safe_gpu, trainer
+for name in ("berth-gpu-dropin", "gpuselect", "nvgpu", "gpu-utilities", "gpu-scheduler", "safe-gpu"):
+    try: print(bool(metadata.version(name)))
+    except metadata.PackageNotFoundError: print("not found")
+"""
+    answer = desk.run(environment.folder / "bin/python", "-c", script, env={"PYTHONPATH": None})
+    assert (answer.out.split("\n"), answer.err) == (["True", *["not found"] * 5, ""], "")
 
 
 def test_doctor_names_an_original_in_the_environment_of_the_program(make_desk, tmp_path):

@@ -54,6 +54,23 @@ def test_who_waits_for_his_own_limit_keeps_nothing_from_others(limited):
     assert not waiting.has_started()
 
 
+def test_one_at_his_limit_is_told_so_also_where_nothing_is_free(limited):
+    lab = limited("[limits]\ngpus = 2\n")
+    (lab.directory / "other.toml").write_text("")
+    jobs = [
+        holder(lab, "-n", "2"),
+        Job(lab, "-n", "2", env={"BERTH_SITE_FILE": lab.directory / "other.toml"}),
+    ]
+    jobs[1].starts()
+    waiting = Job(lab).says("first in line; your limit is 2 GPUs at the same time")
+    eventually(lambda: json.loads(lab.berth("queue", "--json").out)["waiters"][0]["held_back"])
+    (row,) = json.loads(lab.berth("queue", "--json").out)["waiters"]
+    assert row["reason"].startswith("your limit is 2 GPUs at the same time"), row
+    for job in jobs:
+        job.ends()
+    waiting.starts()
+
+
 def test_one_at_his_limit_is_passed_also_where_fewer_are_free_than_he_wants(limited):
     lab = limited("[limits]\ngpus = 2\n")
     mine = holder(lab, "-n", "2")

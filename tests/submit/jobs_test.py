@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import signal
+import sys
 import subprocess
 
 import pytest
@@ -316,6 +317,16 @@ def test_what_a_job_that_has_ended_left_behind_can_be_cancelled(make_lab):
     assert lab.berth("wait", number).status == 0
     assert lab.berth("cancel", number).out == f"ended what job {number} had left behind\n"
     assert job(lab, number)["state"] == "ended"
+    assert lab.berth("run", "--no-wait", "--", "true").status == 0
+
+
+def test_what_a_job_has_left_behind_without_its_descriptors_is_told_of_and_cancelled(make_lab):
+    lab = make_lab("1xH100")
+    closes = "import os, time; os.closerange(0, 256); os.execvp('sleep', ['sleep', '1000'])"
+    number = submit(lab, "--", "sh", "-c", f'setsid {sys.executable} -c "{closes}" & exit 0')
+    assert lab.berth("wait", number).status == 0
+    eventually(lambda: "(sleep 1000)" in (job(lab, number)["left_behind"] or ""))
+    assert lab.berth("cancel", number).out == f"ended what job {number} had left behind\n"
     assert lab.berth("run", "--no-wait", "--", "true").status == 0
 
 

@@ -20,6 +20,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
+#include "berth/lease/left_behind.h"
 #include "berth/store/lease_directory.h"
 #include "berth/store/own_folder.h"
 #include "berth/sys/clock.h"
@@ -437,8 +438,12 @@ bool JobSpool::claim(std::uint64_t number, const std::string& word) const {
 }
 
 std::vector<pid_t> JobSpool::left_of(TaskId id, const TaskStanding& standing) const {
+  const auto runner = static_cast<pid_t>(standing.pid);
   std::vector<pid_t> left = holders(id);
-  std::erase(left, static_cast<pid_t>(standing.pid));
+  std::erase(left, runner);
+  for (const pid_t below : leasing::left_below(runner)) {
+    if (std::ranges::find(left, below) == left.end()) left.push_back(below);
+  }
   return left;
 }
 

@@ -74,7 +74,8 @@ class JobSpool {
 
   /// The processes that share the lock of the task, as far as we may know: all its living processes.
   std::vector<pid_t> holders(TaskId id) const;
-  /// Of these, those that its command has started: without the process that runs the task.
+  /// Those that the command of a task that is over has started, also where they do not share the lock any
+  /// more.
   std::vector<pid_t> left_of(TaskId id, const TaskStanding& standing) const;
   /// Takes the lock of the task, for all processes that share the descriptor. Empty: another process has it.
   Result<sys::Descriptor> hold(TaskId id) const;

@@ -17,14 +17,6 @@ bool has_living_holder(const Ticket& lease) {
   return stat && stat->start_ticks == lease.pid_start_ticks && !stat->ended();
 }
 
-// Of a lease whose holder lives. Whoever waits for them is their parent, which everybody may see.
-std::vector<pid_t> left_below(pid_t holder) {
-  if (sys::process_name(holder) != kLeftBehindName) return {};
-  std::vector<pid_t> left = sys::process_descendants(holder);
-  std::erase_if(left, keeps_namespaces);
-  return left;
-}
-
 std::vector<Holder> named(const std::vector<pid_t>& pids) {
   std::vector<Holder> holders;
   for (const pid_t pid : pids)
@@ -42,6 +34,13 @@ bool serves_jobs(pid_t pid) {
   const std::string command = sys::process_command(pid);
   return command.find(" __jobs /") != std::string::npos || command.find(" __job /") != std::string::npos ||
          command.find(" __notify") != std::string::npos;
+}
+
+std::vector<pid_t> left_below(pid_t holder) {
+  if (sys::process_name(holder) != kLeftBehindName) return {};
+  std::vector<pid_t> left = sys::process_descendants(holder);
+  std::erase_if(left, keeps_namespaces);
+  return left;
 }
 
 std::map<TicketId, std::vector<Holder>> left_behind(store::LeaseStore& store, const Ledger& ledger) {

@@ -21,6 +21,11 @@ bool keeps_namespaces(pid_t pid);
 /// holder.
 bool serves_jobs(pid_t pid);
 
+/// What the command of this `berth run` or job has started and left behind, whatever it has closed: whoever
+/// waits for them is their parent, which everybody may see. Empty: its command has not ended, or has left
+/// nothing.
+std::vector<pid_t> left_below(pid_t holder);
+
 /// The leases whose command has ended, or whose taker has, with the processes that still hold them. If the
 /// processes of a lease may not be seen from here, the lease is left out. For people: no decision depends on
 /// it.

@@ -226,7 +226,9 @@ Action sleep(State& state, milliseconds now) {
 
 Result<void> see_how_it_stands(State& state) {
   Standing& standing = state.standing;
+  const auto& limits = state.facts.limits;
   BERTH_LET(standing.verdicts, judge(state.request, state.ledger, state.facts));
+  standing.limited = limits ? over_limit(*limits, state.request, state.ledger).value_or("") : "";
   const auto before = rivals_before(standing.ticket, state.ledger, state.passed_over);
   standing.position = 1 + before.size() + state.ledger.unread;
   standing.behind.reset();
@@ -234,6 +236,7 @@ Result<void> see_how_it_stands(State& state) {
   standing.ticket.held_back = is_held_back(state);
   standing.starts_at_s.reset();
   standing.fills_gap_until_s.reset();
+  standing.fills_gap_on.clear();
   if (standing.ticket.held_back) return {};
   // If there are tickets ahead that were not read, nobody can say when this one starts.
   if (state.ledger.unread > 0) return {};

@@ -32,7 +32,7 @@ std::optional<Delayed> delayed_by_extension(const Ledger& ledger, const Facts& f
     // As the queue tells it. Not known where somebody before it has no time limit.
     const auto told = expected_starts(ledger, facts, now, passed_over);
     const auto mine = told.find(line.wishes[at].id);
-    return Delayed{line.wishes[at].id, mine == told.end() ? *start / kSecond : mine->second};
+    return Delayed{line.wishes[at].id, mine == told.end() ? *start / kSecond : mine->second.boot_s};
   }
   return std::nullopt;
 }

@@ -166,16 +166,19 @@ std::vector<TicketId> who_starts(const Ledger& ledger, const Facts& facts, Momen
   return who_starts(ledger, facts, now, std::move(passed_over), me);
 }
 
-std::map<TicketId, std::int64_t> expected_starts(const Ledger& ledger, const Facts& facts, Moment now,
-                                                 const std::set<TicketId>& passed_over) {
-  std::map<TicketId, std::int64_t> expected;
+std::map<TicketId, ForeseenStart> expected_starts(const Ledger& ledger, const Facts& facts, Moment now,
+                                                  const std::set<TicketId>& passed_over) {
+  std::map<TicketId, ForeseenStart> expected;
   if (count_waiting(ledger) == 0) return expected;
   Facts assuming_nothing = facts;
   assuming_nothing.policy.line.assumed_s = kNever;
   const Lineup lineup = line_up(ledger, assuming_nothing, now, passed_over, nullptr, Lengths::said);
   const auto starts = expected_starts(lineup.line, facts.policy.line);
   for (std::size_t at = 0; at < starts.size(); ++at) {
-    if (starts[at]) expected.emplace(lineup.line.wishes[at].id, *starts[at] / kSecond);
+    if (!starts[at]) continue;
+    ForeseenStart& start = expected[lineup.line.wishes[at].id];
+    start.boot_s = starts[at]->from / kSecond;
+    for (const std::size_t device : starts[at]->devices) start.uuids.push_back(lineup.uuids[device]);
   }
   return expected;
 }

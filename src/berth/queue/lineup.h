@@ -36,9 +36,14 @@ std::optional<Moment> longest_stay(const Ticket& ticket, const SitePolicy& polic
 std::vector<TicketId> who_starts(const Ledger& ledger, const Facts& facts, Moment now,
                                  std::set<TicketId> passed_over, TicketId me);
 
-/// About when each waiter starts, in seconds of the boot clock; as expected_starts of the schedule.
-std::map<TicketId, std::int64_t> expected_starts(const Ledger& ledger, const Facts& facts, Moment now,
-                                                 const std::set<TicketId>& passed_over = {});
+struct ForeseenStart {
+  std::int64_t boot_s = 0;  ///< in seconds of the boot clock
+  std::vector<std::string> uuids{};
+};
+
+/// About when each waiter starts, and on what; as expected_starts of the schedule.
+std::map<TicketId, ForeseenStart> expected_starts(const Ledger& ledger, const Facts& facts, Moment now,
+                                                  const std::set<TicketId>& passed_over = {});
 
 /// Whether there is a device that no lease holds.
 bool is_any_unleased(const Ledger& ledger, const Snapshot& snapshot);

@@ -245,14 +245,14 @@ class Foreseeing {
     }
   }
 
-  std::vector<std::optional<Moment>> run() {
-    std::vector<std::optional<Moment>> starts(line_.wishes.size());
+  std::vector<std::optional<ExpectedStart>> run() {
+    std::vector<std::optional<ExpectedStart>> starts(line_.wishes.size());
     const std::size_t last = std::min(starts.size(), kForeseen);
     for (std::size_t at = 0; at < last; ++at) {
       const Wish& wish = line_.wishes[at];
       if (wish.passed_over || wish.yields) continue;
       if (const auto floor = earliest_beside_rivals(wish)) starts[at] = place(wish, *floor);
-      started_.push_back({&wish, starts[at]});
+      started_.push_back({&wish, starts[at] ? std::optional(starts[at]->from) : std::nullopt});
     }
     return starts;
   }
@@ -274,7 +274,7 @@ class Foreseeing {
     return earliest;
   }
 
-  std::optional<Moment> place(const Wish& wish, Moment floor) {
+  std::optional<ExpectedStart> place(const Wish& wish, Moment floor) {
     const Moment length = wish.length.value_or(kNever);
     std::vector<Moment> moments = timeline_.ends_on(wish);
     moments.insert(moments.begin(), floor);
@@ -285,9 +285,10 @@ class Foreseeing {
       std::ranges::stable_sort(places, std::ranges::greater{},
                                [&](std::size_t device) { return timeline_.last_end_before(device, from); });
       places.resize(wish.count);
+      std::ranges::sort(places);
       for (const std::size_t device : places)
         timeline_.add({device, from, after(from, length), !wish.shared, wish.bytes});
-      return from;
+      return ExpectedStart{from, std::move(places)};
     }
     return std::nullopt;
   }
@@ -300,7 +301,7 @@ class Foreseeing {
 
 }  // namespace
 
-std::vector<std::optional<Moment>> expected_starts(const Line& line, const LineRules& rules) {
+std::vector<std::optional<ExpectedStart>> expected_starts(const Line& line, const LineRules& rules) {
   return Foreseeing(line, rules).run();
 }
 

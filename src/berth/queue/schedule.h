@@ -92,10 +92,16 @@ using Turn = std::variant<StartsNow, ReservedFrom, WaitsBehind>;
 /// it.
 std::vector<Turn> schedule(const Line& line, const LineRules& rules);
 
-/// About when each wish starts, in the order of the line, if each job with a time limit takes all of it.
-/// nullopt: that is not known, because a job that it waits for has no time limit, or because it is behind the
-/// first kForeseen of the line, or yields. REQUIRES: a hold without a time limit never ends (kNever).
-std::vector<std::optional<Moment>> expected_starts(const Line& line, const LineRules& rules);
+struct ExpectedStart {
+  Moment from = 0;
+  std::vector<std::size_t> devices{};
+  bool operator==(const ExpectedStart&) const = default;
+};
+/// About when each wish starts and on what, in the order of the line, if each job with a time limit takes all
+/// of it. nullopt: that is not known, because a job that it waits for has no time limit, or because it is
+/// behind the first kForeseen of the line, or yields. REQUIRES: a hold without a time limit never ends
+/// (kNever).
+std::vector<std::optional<ExpectedStart>> expected_starts(const Line& line, const LineRules& rules);
 inline constexpr std::size_t kForeseen = 100;
 
 /// What the wish has of the devices, or will have, with this turn.

@@ -7,6 +7,7 @@
 #include "berth/base/units.h"
 #include "berth/queue/lineup.h"
 #include "berth/queue/turn_order.h"
+#include "berth/verdict/limits.h"
 
 namespace berth {
 namespace {
@@ -22,7 +23,10 @@ Request request_of(const Ticket& ticket, const Snapshot& snapshot) {
   return request;
 }
 
-std::vector<Verdict> verdicts_on(const Ticket& ticket, const Ledger& ledger, const Facts& facts) {
+/// What keeps it from its GPUs, as far as one who looks may know.
+void note_hindrances(Standing& standing, const Ledger& ledger, const Facts& facts) {
+  const Ticket& ticket = standing.ticket;
+  const Request request = request_of(ticket, facts.snapshot);
   Facts of_ticket = facts;
   of_ticket.masks.clear();  // ours is not its owner's
   const bool is_mine = ticket.uid == facts.asker_uid;
@@ -31,13 +35,14 @@ std::vector<Verdict> verdicts_on(const Ticket& ticket, const Ledger& ledger, con
     if (const auto known = facts.limits_of_waiters.find(ticket.uid); known != facts.limits_of_waiters.end())
       of_ticket.limits.emplace(known->second);
   }
-  auto verdicts =
-      judge(request_of(ticket, facts.snapshot), ledger, of_ticket).value_or(std::vector<Verdict>{});
-  for (Verdict& verdict : verdicts) {
-    if (verdict.failed == Clause::within_limit && !is_mine)
-      verdict.reason = "its user is at a limit of the site file";
+  standing.verdicts = judge(request, ledger, of_ticket).value_or(std::vector<Verdict>{});
+  const auto over =
+      of_ticket.limits ? over_limit(*of_ticket.limits, request, ledger) : std::optional<std::string>();
+  if (!over) return;
+  standing.limited = is_mine ? *over : "its user is at a limit of the site file";
+  for (Verdict& verdict : standing.verdicts) {
+    if (verdict.failed == Clause::within_limit) verdict.reason = standing.limited;
   }
-  return verdicts;
 }
 
 /// Whether it is free, or in the way is only what leases and the queue tell.
@@ -69,7 +74,7 @@ std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const 
     if (behind != nullptr) standing.behind = *behind;
     note_start(standing, rivals, starts, facts.booted_at_s);
     if ((behind == nullptr || ticket->held_back) && !standing.stopped)
-      standing.verdicts = verdicts_on(*ticket, ledger, facts);
+      note_hindrances(standing, ledger, facts);
     queue.push_back(std::move(standing));
   }
   return queue;
@@ -97,21 +102,24 @@ std::optional<std::int64_t> expected_start(Ticket newcomer, const std::vector<Ve
   with_it.tickets.push_back(newcomer);
   const auto starts = expected_starts(with_it, facts, now, stopped);
   const auto mine = starts.find(newcomer.id);
-  return mine == starts.end() ? std::nullopt : std::optional(facts.booted_at_s + mine->second);
+  return mine == starts.end() ? std::nullopt : std::optional(facts.booted_at_s + mine->second.boot_s);
 }
 
 void note_start(Standing& standing, const std::vector<const Ticket*>& before,
-                const std::map<TicketId, Moment>& starts, std::int64_t booted_at_s) {
+                const std::map<TicketId, ForeseenStart>& starts, std::int64_t booted_at_s) {
   const auto mine = starts.find(standing.ticket.id);
   if (mine == starts.end()) return;
-  standing.starts_at_s = booted_at_s + mine->second;
-  Moment gap_ends = kNever;
+  const std::int64_t start_s = mine->second.boot_s;
+  standing.starts_at_s = booted_at_s + start_s;
+  std::int64_t gap_ends_s = kNever;
   for (const Ticket* rival : before) {
     const auto other = starts.find(rival->id);
-    if (other != starts.end() && other->second > mine->second) gap_ends = std::min(gap_ends, other->second);
+    if (other != starts.end() && other->second.boot_s > start_s)
+      gap_ends_s = std::min(gap_ends_s, other->second.boot_s);
   }
-  if (gap_ends == kNever) return;
-  standing.fills_gap_until_s = booted_at_s + gap_ends;
+  if (gap_ends_s == kNever) return;
+  standing.fills_gap_until_s = booted_at_s + gap_ends_s;
+  standing.fills_gap_on = mine->second.uuids;
 }
 
 std::string in_one_line(const Standing& standing) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "berth/queue/lineup.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/verdict.h"
 
@@ -29,9 +30,12 @@ struct Standing {
   /// It is to start before a rival that came earlier, since it fits into the gap before this one's reserved
   /// start: that start, in seconds since the epoch.
   std::optional<std::int64_t> fills_gap_until_s{};
+  std::vector<std::string> fills_gap_on{};  ///< the GPUs with that gap
   /// Why the request is not granted what it asks for. In a listing of the queue, only the first of its rivals
   /// and those that are held back have verdicts.
   std::vector<Verdict> verdicts{};
+  /// The limit that holds the request back, in words, whatever is free; "": none does.
+  std::string limited{};
   /// The same in words, from the render layer: "1 of 4 free; GPU 3 leased alice 2 h", "behind bob
   /// (train.py)".
   std::string reason{};
@@ -62,7 +66,7 @@ std::optional<std::int64_t> expected_start(Ticket newcomer, const std::vector<Ve
 /// Notes in the standing when it starts, and whether it fills a gap before one of these rivals that came
 /// earlier. `starts`: as expected_starts.
 void note_start(Standing& standing, const std::vector<const Ticket*>& before,
-                const std::map<TicketId, Moment>& starts, std::int64_t booted_at_s);
+                const std::map<TicketId, ForeseenStart>& starts, std::int64_t booted_at_s);
 
 /// How a wait goes, in one line: "first in line for 5 min; 1 of 4 free; GPU 3 leased alice 2 h", or "no. 3 in
 /// line for 5 min, behind bob (train.py)".

@@ -58,13 +58,13 @@ std::string reason(const Standing& standing, const Snapshot& snapshot, const Sty
     return missing.empty() ? std::string(why) : fmt::format("{}; {}", missing, why);
   };
   if (standing.ticket.held_back) {
-    const auto limited = std::ranges::find(standing.verdicts, Clause::within_limit, &Verdict::failed);
-    if (limited != standing.verdicts.end())
-      return fmt::format("{}; later requests may start before it", printable(limited->reason));
+    if (!standing.limited.empty())
+      return fmt::format("{}; later requests may start before it", printable(standing.limited));
     return with_missing("its own conditions are not met, so later requests may start before it");
   }
   if (standing.fills_gap_until_s)
-    return fmt::format("fills a gap until {}", clock_time(*standing.fills_gap_until_s, style));
+    return fmt::format("fills a gap until {} on GPU {}", clock_time(*standing.fills_gap_until_s, style),
+                       device_labels(standing.fills_gap_on, snapshot));
   if (standing.behind) {
     const std::string command = short_command(standing.behind->command);
     return fmt::format("behind {}{}", printable(standing.behind->user),

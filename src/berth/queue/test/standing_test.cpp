@@ -61,6 +61,7 @@ TEST_CASE("one that is held back is told whether a limit of its user is why") {
   const auto queue = standings(ledger, facts);
   CHECK(queue[0].verdicts[1].failed == Clause::within_limit);
   CHECK(queue[0].verdicts[1].reason == "its user is at a limit of the site file");
+  CHECK(queue[0].limited == queue[0].verdicts[1].reason);
 }
 
 TEST_CASE("who is to start before an earlier rival fills a gap, until that one starts") {
@@ -81,6 +82,7 @@ TEST_CASE("who is to start before an earlier rival fills a gap, until that one s
   CHECK_FALSE(queue[0].fills_gap_until_s.has_value());
   CHECK(queue[1].starts_at_s == 1100);
   CHECK(queue[1].fills_gap_until_s == 1300);
+  CHECK(queue[1].fills_gap_on == std::vector{uuid_of(1)});
   CHECK_FALSE(queue[2].fills_gap_until_s.has_value());
 }
 
