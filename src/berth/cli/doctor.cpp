@@ -17,6 +17,7 @@
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
+#include "berth/device/health.h"
 #include "berth/jobs/logout_warning.h"
 #include "berth/lease/directory_health.h"
 #include "berth/lease/left_behind.h"
@@ -125,9 +126,12 @@ void check_devices(const Snapshot& snapshot, Findings& findings) {
     if (device.health.row_remap_failed.value_or(false)) {
       findings.push_back({Level::fail, name, "its memory has faults that can no longer be remapped",
                           "it is never granted; have it replaced"});
-    } else if (device.health.row_remap_pending.value_or(false) ||
-               device.health.retired_pages_pending.value_or(false)) {
-      findings.push_back({Level::warn, name, "faulty memory waits to be put out of use",
+    } else if (const Recovery* recovery = recovery_of(device)) {
+      findings.push_back({Level::fail, name, fmt::format("it {}, says the driver", recovery->needs),
+                          fmt::format("it is not granted while it is so; {}",
+                                      recovery->by_reset ? reset : std::string(recovery->how))});
+    } else if (const std::string blemish = blemish_of(device); !blemish.empty()) {
+      findings.push_back({Level::warn, name, blemish + "; it is taken after the others",
                           "reset it when it is free: " + reset});
     }
   }

@@ -74,6 +74,7 @@ struct Health {
   Reading<bool> row_remap_pending;         ///< needs attention: a reset repairs it
   Reading<std::uint64_t> ecc_uncorrected;  ///< since the driver was loaded
   Reading<bool> retired_pages_pending;
+  std::string recovery_action;  ///< "none", "reset" … (health.h), or a number of the driver; "": not told
 
   bool operator==(const Health&) const = default;
 };

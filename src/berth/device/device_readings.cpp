@@ -234,6 +234,12 @@ constexpr std::array kReadings{
                   .readings = K::health,
                   .on_mig = kNotOnMig,
                   .help = "Whether a reset is needed to retire broken pages of memory."},
+    DeviceReading{.name = "recovery_action",
+                  .member = &Health::recovery_action,
+                  .readings = K::health,
+                  .on_mig = kNotOnMig,
+                  .help = "What the driver asks for before the device is used again: none, reset, reboot, "
+                          "drain, drain_and_reset, or a word or number that no job is refused for."},
 };
 
 // A record has all of them in one section.

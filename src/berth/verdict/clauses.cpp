@@ -13,6 +13,9 @@
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
+#include "berth/device/health.h"
+#include "berth/device/vendor.h"
+#include "berth/request/job_mask.h"
 #include "berth/verdict/device_memory.h"
 
 namespace berth {
@@ -52,6 +55,11 @@ Objection healthy(const Case& subject) {
     return because(fmt::format("{} ({})", state, device.state_reason));
   }
   if (device.health.row_remap_failed.value_or(false)) return because("broken memory: row remapping failed");
+  if (const Recovery* recovery = recovery_of(device)) {
+    if (!recovery->by_reset) return because(fmt::format("{}: {}", recovery->needs, recovery->how));
+    return because(fmt::format("{}: {} {}", recovery->needs, vendor_of(device).reset_command,
+                               index_in_vendor(device, subject.facts.snapshot)));
+  }
   return std::nullopt;
 }
 

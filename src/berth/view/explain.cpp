@@ -9,6 +9,7 @@
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
+#include "berth/device/health.h"
 #include "berth/device/vendor.h"
 #include "berth/request/request_fields.h"
 #include "berth/verdict/device_memory.h"
@@ -123,6 +124,13 @@ std::string_view state_in_words(DeviceState state) {
       return "failed";
   }
   return "failed";
+}
+
+/// Of a device that answers and is not granted: "needs a reset".
+std::string ailment(const Device& device) {
+  const Recovery* recovery = recovery_of(device);
+  return device.health.row_remap_failed.value_or(false) || recovery == nullptr ? "unhealthy"
+                                                                               : std::string(recovery->needs);
 }
 
 /// ", 12 GiB left": of a device whose leases are shares. Of one that is leased whole nothing is.
@@ -245,8 +253,11 @@ std::string label_list(const std::vector<std::string>& labels) {
 
 std::string sentence(const Verdict& verdict, const Device& device, const Style& style) {
   if (!verdict.failed) {
-    return verdict.free_bytes ? fmt::format("free, {} of memory", bytes_for_people(*verdict.free_bytes))
-                              : "free";
+    const std::string blemish = blemish_of(device);
+    return fmt::format(
+        "free{}{}{}",
+        verdict.free_bytes ? fmt::format(", {} of memory", bytes_for_people(*verdict.free_bytes)) : "",
+        blemish.empty() ? "" : "; taken after the others: ", blemish);
   }
   const std::string who = culprits_in_words(verdict, verdict.failed == Clause::not_leased, style);
   const std::string reason = printable(verdict.reason);
@@ -277,7 +288,7 @@ ShortState short_state(const Verdict& verdict, const Device& device, const Style
   };
   switch (*verdict.failed) {
     case Clause::healthy:
-      return {device.state == DeviceState::ok ? "unhealthy" : std::string(state_in_words(device.state)),
+      return {device.state == DeviceState::ok ? ailment(device) : std::string(state_in_words(device.state)),
               Tone::bad};
     case Clause::not_excluded:
       return {"excluded", Tone::faint};

@@ -9,6 +9,7 @@
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/device/device_readings.h"
+#include "berth/device/health.h"
 #include "berth/queue/standing.h"
 #include "berth/verdict/device_memory.h"
 #include "berth/view/explain.h"
@@ -86,6 +87,8 @@ ShortState state_of(const Listing& listing, const Device& device, const Verdict*
   if (verdict != nullptr) {
     ShortState state = short_state(*verdict, device, style);
     if (verdict->failed == Clause::not_leased) state.text += use_of(listing, device, style);
+    const std::string blemish = blemish_of(device);
+    if (!blemish.empty() && verdict->failed != Clause::healthy) state.text += ", " + blemish;
     if (is_own(listing, device)) state = {"this lease: " + state.text, Tone::strong};
     return state;
   }

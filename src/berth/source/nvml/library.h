@@ -80,6 +80,7 @@ class Library {
   OfDevice<U*> performance_state{{"nvmlDeviceGetPerformanceState"}};
   OfDevice<std::uint64_t*> throttle_reasons{
       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}};
+  OfDevice<int, FieldValue*> field_values{{"nvmlDeviceGetFieldValues"}};
   OfDevice<U*, U*, U*, U*> remapped_rows{{"nvmlDeviceGetRemappedRows"}};
   OfDevice<U, U, std::uint64_t*> ecc_errors{{"nvmlDeviceGetTotalEccErrors"}};
   OfDevice<U*> retired_pending{{"nvmlDeviceGetRetiredPagesPendingStatus"}};

@@ -66,6 +66,18 @@ void first_clause_rows(const std::vector<Row>& rows) {
   }
 }
 
+TEST_CASE("what a driver has recovered from, and what nobody understands, forbids nothing") {
+  Facts facts = machine(1);
+  Health& health = facts.snapshot.devices[0].health;
+  for (const char* action : {"", "none", "recover_imex_domain", "42", "dance"}) {
+    health.recovery_action = action;
+    health.ecc_uncorrected = 7;
+    health.row_remap_pending = true;
+    health.retired_pages_pending = true;
+    CHECK(judged({}, {}, facts).free());
+  }
+}
+
 TEST_CASE("each clause fails with its numbers") {
   first_clause_rows({
       {"a lost device", Clause::healthy, "lost: it fell off the bus, until a reset or reboot (GPU is lost)",
@@ -81,6 +93,17 @@ TEST_CASE("each clause fails with its numbers") {
        }},
       {"broken memory", Clause::healthy, "broken memory: row remapping failed",
        [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].health.row_remap_failed = true; }},
+      {"a device that its driver wants reset", Clause::healthy, "needs a reset: sudo nvidia-smi -r -i 0",
+       [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].health.recovery_action = "reset"; }},
+      {"a device whose driver wants a reboot", Clause::healthy, "needs a reboot: sudo reboot",
+       [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].health.recovery_action = "reboot"; }},
+      {"a device to be reset when its jobs have ended", Clause::healthy,
+       "needs a reset when its jobs have ended: sudo nvidia-smi -r -i 0",
+       [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].health.recovery_action = "drain_and_reset"; }},
+      {"a device whose traffic with others is to end", Clause::healthy,
+       "needs its peer-to-peer traffic to end: end the jobs that use it together with other GPUs; the driver "
+       "then says what else it needs",
+       [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].health.recovery_action = "drain"; }},
       {"a device that the site excludes", Clause::not_excluded, "excluded by the site: fan is broken",
        [](Request&, Ledger&, Facts& f) { f.policy.excluded = {{"GPU-0", "fan is broken"}}; }},
       {"a device outside of the lease that the request is made in", Clause::in_lease, "not in this lease",
