@@ -1,4 +1,5 @@
 import os
+import pathlib
 import re
 
 import pytest
@@ -119,3 +120,25 @@ def test_a_gpu_with_errors_is_taken_after_the_others_and_says_so(make_lab):
     assert "taken after the others: 7 uncorrected memory errors" in " ".join(lab.berth("why").out.split())
     # An older driver does not tell what it asks for, and forbids nothing.
     assert lab.berth("list", "--json").json["devices"][0]["health"]["recovery_action"] is None
+
+
+def test_an_xid_in_the_log_of_the_kernel_explains_and_refuses_nothing(make_lab):
+    lab = make_lab("3xA100")
+    log = pathlib.Path(lab.env["BERTH_SIM_ROOT"]) / "dev/kmsg"
+    device = lab.berth("list", "--json").json["devices"][0]
+    assert device["health"]["last_xid"] is None  # nobody can say
+    cards = [each["pci_bus_id"].rpartition(".")[0] for each in lab.berth("list", "--json").json["devices"]]
+    log.parent.mkdir(parents=True)
+    log.write_text(
+        f"<4>[ 12.5] NVRM: Xid (PCI:{cards[0]}): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus\n"
+        f"<4>[ 12.6] NVRM: Xid (PCI:{cards[1]}): 13, pid=4711, name=python, Graphics Exception\n"
+        f"<12>[ 12.7] NVRM: Xid (PCI:{cards[2]}): 79, written by somebody\n"
+    )
+    assert [each["health"]["last_xid"] for each in lab.berth("list", "--json").json["devices"]] == [79, 13, 0]
+    said = " ".join(lab.berth("why").out.split())
+    assert "the kernel's log has Xid 79: the GPU fell off the bus" in said
+    assert lab.berth("pick").out == "0\n"
+    table = lab.berth("list").out
+    assert "free, Xid 79" in table and "Xid 13" not in table
+    said = lab.berth("doctor").out
+    assert "WARN  GPU 0: the kernel's log has Xid 79" in said and "GPU 1" not in said

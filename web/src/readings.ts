@@ -14,6 +14,7 @@ export interface Health {
   ecc_uncorrected: number | null;
   retired_pages_pending: boolean | null;
   recovery_action: string | null;
+  last_xid: number | null;
 }
 
 export interface Readings {

@@ -18,6 +18,7 @@
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
 #include "berth/device/health.h"
+#include "berth/device/xid.h"
 #include "berth/jobs/logout_warning.h"
 #include "berth/lease/directory_health.h"
 #include "berth/lease/left_behind.h"
@@ -134,6 +135,18 @@ void check_devices(const Snapshot& snapshot, Findings& findings) {
       findings.push_back({Level::warn, name, blemish + "; it is taken after the others",
                           "reset it when it is free: " + reset});
     }
+  }
+}
+
+/// What an application did is its own affair, and what was recorded costs nothing.
+void check_xids(const Snapshot& snapshot, Findings& findings) {
+  for (const Device& device : snapshot.devices) {
+    const Xid* xid = xid_of(device.health.last_xid.value_or(0));
+    if (device.mig || xid == nullptr || xid->kind != XidKind::hardware) continue;
+    findings.push_back({Level::warn, "GPU " + label(device),
+                        fmt::format("the kernel's log has {}", xid_in_words(xid->number)),
+                        "its line stays in the log after a reset; if it comes again, have the GPU looked at: "
+                        "`dmesg | grep -i xid`"});
   }
 }
 
@@ -542,6 +555,7 @@ class Doctor : public command::Command {
     check_versions(read, findings);
     if (read) {
       check_devices(*read, findings);
+      check_xids(*read, findings);
       check_what_is_told(*read, findings);
       check_persistence(*read, findings);
       check_compute_mode(*read, findings);

@@ -226,7 +226,8 @@ TEST_CASE("the health of a device comes in one call") {
                          .row_remap_pending = true,
                          .ecc_uncorrected = 7,
                          .retired_pages_pending = std::nullopt,
-                         .recovery_action = "drain_and_reset"});
+                         .recovery_action = "drain_and_reset",
+                         .last_xid = std::nullopt});
   CHECK(gpu.driver.calls == std::map<std::string, int>{{"nvmlDeviceGetHandleByIndex_v2", 1},
                                                        {"nvmlDeviceGetUUID", 1},
                                                        {"field_values", 1}});
@@ -246,7 +247,8 @@ TEST_CASE("what the call for all of the health does not tell is asked for as bef
                      .row_remap_pending = true,
                      .ecc_uncorrected = 5,
                      .retired_pages_pending = std::nullopt,
-                     .recovery_action = ""};
+                     .recovery_action = "",
+                     .last_xid = std::nullopt};
   CHECK(gpu.read(ReadingKind::health).health == older);
   gpu.driver.set("nvmlDeviceGetFieldValues", field_values);
   g_fields = {};
