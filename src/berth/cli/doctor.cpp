@@ -189,6 +189,26 @@ void check_compute_mode(const Snapshot& snapshot, Findings& findings) {
                       std::string(vendor_of_first(snapshot).compute_mode_command)});
 }
 
+/// What follows for shares from MPS, and from an exclusive mode without it.
+void check_mps(const Snapshot& snapshot, Findings& findings) {
+  const auto served = labels_where(snapshot, has_mps);
+  if (!served.empty())
+    findings.push_back({Level::pass, "MPS",
+                        fmt::format("its server is on {}: shares work there in each compute mode, its own "
+                                    "processes are no outsiders, and jobs of one user at a time compute",
+                                    gpus(served)),
+                        ""});
+  const auto exclusive = labels_where(snapshot, [](const Device& device) {
+    return device.compute_mode == ComputeMode::exclusive_process && !has_mps(device);
+  });
+  if (!exclusive.empty())
+    findings.push_back(
+        {Level::pass, "compute mode",
+         fmt::format("exclusive on {}: one job computes there at a time, and --memory needs MPS",
+                     gpus(exclusive)),
+         ""});
+}
+
 void check_numbering(const Snapshot& snapshot, Findings& findings) {
   const MaskVariables variables = leasing::inherited_masks();
   for (const Vendor& vendor : vendors_in(snapshot)) {
@@ -427,6 +447,7 @@ std::string policy_in_words(const SitePolicy& policy) {
     text += fmt::format("; programs that do not count: {}", fmt::join(policy.ignored_programs, ", "));
   if (!policy.ignored_users.empty())
     text += fmt::format("; users that do not count: {}", fmt::join(policy.ignored_users, ", "));
+  if (policy.shares_per_gpu) text += fmt::format("; a GPU has at most {} shares", *policy.shares_per_gpu);
   if (!policy.host.name.empty()) text += fmt::format("; this machine is called {}", policy.host.name);
   if (!policy.host.labels.empty())
     text += fmt::format("; its labels: {}", fmt::join(policy.host.labels, ", "));
@@ -559,6 +580,7 @@ class Doctor : public command::Command {
       check_what_is_told(*read, findings);
       check_persistence(*read, findings);
       check_compute_mode(*read, findings);
+      check_mps(*read, findings);
       check_numbering(*read, findings);
       check_cuda(*read, environment, kind_, findings);
     }

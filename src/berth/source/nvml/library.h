@@ -103,6 +103,10 @@ class Library {
   OfDevice<U*, void*> graphics_processes_v2{{"nvmlDeviceGetGraphicsRunningProcesses_v2"}};
   OfDevice<U*, void*> graphics_processes{{"nvmlDeviceGetGraphicsRunningProcesses"}};
 
+  OfDevice<U*, void*> mps_processes_v3{{"nvmlDeviceGetMPSComputeRunningProcesses_v3"}};
+  OfDevice<U*, void*> mps_processes_v2{{"nvmlDeviceGetMPSComputeRunningProcesses_v2"}};
+  OfDevice<U*, void*> mps_processes{{"nvmlDeviceGetMPSComputeRunningProcesses"}};
+
   OfDevice<U*, U*> mig_mode{{"nvmlDeviceGetMigMode"}};
   OfDevice<U*> mig_slots{{"nvmlDeviceGetMaxMigDeviceCount"}};
   OfDevice<U, Handle*> mig_handle{{"nvmlDeviceGetMigDeviceHandleByIndex"}};
