@@ -54,7 +54,8 @@ std::string repr(const Snapshot& snapshot) {
 
 std::string repr(const Health& health) {
   const bool good = !health.row_remap_failed.value_or(false) && !health.row_remap_pending.value_or(false) &&
-                    !health.retired_pages_pending.value_or(false);
+                    !health.retired_pages_pending.value_or(false) &&
+                    (health.recovery_action.empty() || health.recovery_action == "none");
   return fmt::format("Health({})", good ? "no known damage" : "needs attention");
 }
 
@@ -113,6 +114,10 @@ void bind_reading(nb::class_<Device>& bound, const DeviceReading& row, std::stri
         "state_reason", [](const Device& it) { return if_any(it.state_reason); }, row.help.data());
   else
     bound.def_ro(row.name.data(), member, row.help.data());
+}
+void bind_reading(nb::class_<Health>& bound, const DeviceReading& row, std::string Health::* member) {
+  bound.def_prop_ro(
+      row.name.data(), [member](const Health& it) { return if_any(it.*member); }, row.help.data());
 }
 void bind_reading(nb::class_<Device>& bound, const DeviceReading& row, Reading<int> Device::* member) {
   if (row.kind == FieldKind::version)

@@ -41,6 +41,8 @@ Field field_of(const Target& target, unsigned id) {
   const bool retired = device.supports(Reading::retired);
   const bool remapped = device.supports(Reading::remapped);
   switch (id) {
+    case 4:
+      return number(device.ecc_uncorrected, device.ecc && device.supports(Reading::ecc), 3);
     case 29:
       return number(device.retired_single, retired);
     case 30:

@@ -44,6 +44,11 @@ const char* compute_mode(const Device& device) {
   return kModes[device.compute_mode];
 }
 
+const char* recovery(const Device& device) {
+  constexpr const char* kActions[] = {"None", "Reset", "Reboot", "Drain P2P", "Drain and Reset"};
+  return kActions[device.recovery_action];
+}
+
 std::string now_text() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -124,6 +129,7 @@ const Field kFields[] = {
      SIM_FIELD(number(device.retired_double, has(card, Reading::retired)))},
     {"retired_pages.pending", "",
      SIM_FIELD((Value{device.retired_pending ? "Yes" : "No", has(card, Reading::retired)}))},
+    {"gpu_recovery_action", "", SIM_FIELD(Value{recovery(device)}), 570},
     {"clocks_throttle_reasons.active", "",
      SIM_FIELD((Value{line("0x%016llx", static_cast<unsigned long long>(reasons(device))),
                       has(card, Reading::throttle)})),

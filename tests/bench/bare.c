@@ -27,9 +27,7 @@ int main(int words, char** arguments) {
   Return (*get_uuid)(Device, char*, unsigned) = find("nvmlDeviceGetUUID");
   Return (*get_name)(Device, char*, unsigned) = find("nvmlDeviceGetName");
   Return (*mig_mode)(Device, unsigned*, unsigned*) = find("nvmlDeviceGetMigMode");
-  Return (*remapped_rows)(Device, unsigned*, unsigned*, unsigned*, unsigned*) =
-      find("nvmlDeviceGetRemappedRows");
-  Return (*ecc_errors)(Device, unsigned, unsigned, unsigned long long*) = find("nvmlDeviceGetTotalEccErrors");
+  Return (*field_values)(Device, int, struct FieldValue*) = find("nvmlDeviceGetFieldValues");
   Return (*get_memory)(Device, struct Memory*) = find("nvmlDeviceGetMemoryInfo_v2");
   Return (*compute)(Device, unsigned*, struct Process*) = find("nvmlDeviceGetComputeRunningProcesses_v3");
   Return (*graphics)(Device, unsigned*, struct Process*) = find("nvmlDeviceGetGraphicsRunningProcesses_v3");
@@ -43,8 +41,7 @@ int main(int words, char** arguments) {
   get_count(&count);
   for (unsigned index = 0; index < count; ++index) {
     Device device;
-    unsigned a, b, c, d;
-    unsigned long long errors;
+    unsigned a, b;
     struct Memory memory = {.version = kMemoryVersion};
     unsigned computing = kMostProcesses;
     unsigned drawing = kMostProcesses;
@@ -52,8 +49,7 @@ int main(int words, char** arguments) {
     get_uuid(device, text, sizeof text);
     get_name(device, text, sizeof text);
     mig_mode(device, &a, &b);
-    remapped_rows(device, &a, &b, &c, &d);
-    ecc_errors(device, 1, 0, &errors);
+    ask_for_health(field_values, device);
     get_memory(device, &memory);
     compute(device, &computing, processes);
     graphics(device, &drawing, processes);

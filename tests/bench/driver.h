@@ -19,6 +19,24 @@ struct Process {
   unsigned gpu_instance, compute_instance;
 };
 
+/// One of the values that are asked for together.
+struct FieldValue {
+  unsigned field, scope;
+  long long time_us, latency_us;
+  unsigned type, result;
+  unsigned long long value;
+};
+
+enum { kMostFields = 5 };
+/// What the driver knows of a card's health.
+static const unsigned kHealth[kMostFields] = {4, 31, 144, 145, 230};
+
+static inline void ask_for_health(Return (*field_values)(Device, int, struct FieldValue*), Device device) {
+  struct FieldValue values[kMostFields] = {{0}};
+  for (int i = 0; i < kMostFields; ++i) values[i].field = kHealth[i];
+  field_values(device, kMostFields, values);
+}
+
 enum { kMemoryVersion = 2 << 24 | (int)sizeof(struct Memory), kMostProcesses = 64, kTextBytes = 96 };
 
 static void* driver;

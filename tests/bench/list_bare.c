@@ -62,9 +62,7 @@ int main(void) {
   const Number power_limit = find("nvmlDeviceGetEnforcedPowerLimit");
   Return (*temperature_now)(Device, struct TemperatureNow*) = dlsym(driver, "nvmlDeviceGetTemperatureV");
   const NumberOf temperature = find("nvmlDeviceGetTemperature");
-  Return (*remapped_rows)(Device, unsigned*, unsigned*, unsigned*, unsigned*) =
-      find("nvmlDeviceGetRemappedRows");
-  Return (*ecc_errors)(Device, unsigned, unsigned, unsigned long long*) = find("nvmlDeviceGetTotalEccErrors");
+  Return (*field_values)(Device, int, struct FieldValue*) = find("nvmlDeviceGetFieldValues");
   Return (*utilization)(Device, unsigned[2]) = find("nvmlDeviceGetUtilizationRates");
   Return (*get_memory)(Device, struct Memory*) = find("nvmlDeviceGetMemoryInfo_v2");
   Return (*compute)(Device, unsigned*, struct Process*) = find("nvmlDeviceGetComputeRunningProcesses_v3");
@@ -84,9 +82,8 @@ int main(void) {
   printf("%s %d\n", version, cuda);
   for (unsigned index = 0; index < count; ++index) {
     Device device;
-    unsigned a, b, c, d;
+    unsigned a, b;
     unsigned watts = 0, degrees = 0, rates[2] = {0, 0};
-    unsigned long long bits;
     struct TemperatureNow now = {.version = kTemperatureVersion};
     struct Memory memory = {.version = kMemoryVersion};
     unsigned computing = kMostProcesses;
@@ -101,8 +98,7 @@ int main(void) {
       degrees = (unsigned)now.celsius;
     else
       temperature(device, 0, &degrees);
-    remapped_rows(device, &a, &b, &c, &d);
-    ecc_errors(device, 1, 0, &bits);
+    ask_for_health(field_values, device);
     utilization(device, rates);
     get_memory(device, &memory);
     if (compute(device, &computing, processes) != 0) computing = 0;

@@ -1,4 +1,7 @@
+import pathlib
+
 import pytest
+from jobs import holder
 from schemas import checked
 
 
@@ -39,6 +42,48 @@ def test_a_driver_that_does_not_start_fails_and_the_rest_is_still_looked_at(make
     assert lab.berth("doctor").status == 1
     assert level_of(lab, "driver") == "fail"
     assert level_of(lab, "site file") == "pass"
+
+
+@pytest.mark.parametrize("error, remedy", [(999, "modprobe nvidia_uvm"), (802, "nvidia-fabricmanager"),
+                                           (100, "--gpus all"), (803, "different versions"), (7, "dmesg")])  # fmt: skip
+def test_cuda_that_does_not_start_fails_with_what_helps(make_lab, error, remedy):
+    lab = make_lab(f'[[device]]\nmodel = "A100"\ncount = 2\n[[fault]]\ncall = "cuInit"\nresult = {error}\n')
+    said = " ".join(lab.berth("doctor").out.split())
+    assert f"FAIL CUDA: CUDA does not start: error {error} (" in said
+    assert remedy in said.partition("CUDA does not start")[2].partition("-> ")[2]
+    assert level_of(lab, "driver") == "pass"
+
+
+def test_only_a_gpu_that_nobody_has_is_tried_and_one_that_makes_no_context_fails(make_lab):
+    lab = make_lab(
+        '[[device]]\nmodel = "A100"\ncount = 4\n[[fault]]\ncall = "cuDevicePrimaryCtxRetain"\ndevice = 2\nresult = 214\n'
+    )
+    job = holder(lab, "--devices", "0,1")
+    said = " ".join(lab.berth("doctor").out.split())
+    assert "FAIL GPU 2: CUDA makes no context on it: error 214 (" in said
+    assert "tried on 2 GPUs that nobody has" in said
+    assert job.may_end().ends() == 0
+    assert level_of(lab, "GPU 2", env={"CUDA_VISIBLE_DEVICES": "0"}) == "fail"
+    assert lab.berth("list", "--json").json["leases"] == []
+
+
+@pytest.mark.parametrize(
+    "trouble, words", [("crash = true", "signal 11"), ("hang = true", "no answer within")]
+)
+def test_cuda_that_crashes_or_hangs_ends_no_doctor(make_lab, trouble, words):
+    lab = make_lab(f'[[device]]\nmodel = "A100"\n[[fault]]\ncall = "cuInit"\n{trouble}\n')
+    assert words in lab.berth("doctor", env={"BERTH_DRIVER_DEADLINE_MS": "500"}).out
+
+
+def test_a_machine_without_the_cuda_library_is_warned_of(make_lab):
+    lab = make_lab("2xA100")
+    bare = lab.directory / "bare"
+    bare.mkdir()
+    folder = next(path for path in lab.env["LD_LIBRARY_PATH"].split(":") if "sim" in path)
+    for library in pathlib.Path(folder).glob("libnvidia-ml.so*"):
+        (bare / library.name).symlink_to(library)
+    (bare / "libcuda.so.1").write_text("no library")
+    assert level_of(lab, "CUDA", env={"LD_LIBRARY_PATH": bare}) == "warn"
 
 
 def test_a_mask_that_is_cut_off_is_told(lab):

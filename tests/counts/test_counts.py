@@ -24,7 +24,7 @@ BOUNDS = {
     "instructions of the probe": 760_000,
     "system calls of berth": 41,
     "system calls of the probe": 241,
-    "driver calls": 83,
+    "driver calls": 75,
 }
 
 EIGHT = 'call_log = true\n[[device]]\nmodel = "H100"\ncount = 8\n'

@@ -150,6 +150,17 @@ def test_run_says_once_that_its_job_strays(lab):
     assert straying.stderr.read() == ""
 
 
+def test_run_says_once_that_its_job_uses_more_than_its_share(lab):
+    # A context alone takes more.
+    greedy = job(lab, f"{KEEPS} 0", "--memory", "100M", env={"BERTH_VERIFY": "1s"})
+    line = greedy.stderr.readline()
+    assert line.startswith("berth: look at the job: it uses ")
+    assert "on GPU 0, and its share is 100 MiB: the other jobs there may run out of memory" in line
+    greedy.send_signal(signal.SIGTERM)
+    assert greedy.wait(DEADLINE_S) == -signal.SIGTERM
+    assert greedy.stderr.read() == ""
+
+
 def test_run_says_once_that_its_job_uses_nothing(lab):
     idle = lab.start_berth("run", "--", "bash", "-c", "read line; exit 7", stdin=subprocess.PIPE,
                            env={"BERTH_VERIFY": "0s"})  # fmt: skip

@@ -1,6 +1,7 @@
 """What is asked of the driver, and what is not: counted from the simulated driver's log."""
 
 import collections
+import re
 
 import pytest
 from probing import PICK, Reading
@@ -131,3 +132,17 @@ def test_a_kept_topology_that_is_a_link_or_nonsense_is_read_anew(kept, probe, tm
 def test_a_topology_that_cannot_be_kept_is_still_told(kept, probe):
     lab, _ = kept
     assert probe(lab, Reading.TOPOLOGY, state_directory="/nowhere").links
+
+
+@pytest.mark.parametrize("driver, most", [("450.51.06", 3), ("550.163.01", 1), ("570.124.06", 1)])
+def test_the_health_of_a_card_is_one_call_and_of_another_one_more_than_before(
+    make_lab, probe, calls, driver, most
+):
+    lab = make_lab(LOGGED + f'driver = "{driver}"\n[[device]]\nmodel = "A100"\n')
+    probe(lab, Reading.HEALTH)
+    of_health = [call for call, _ in calls(lab) if re.search("Field|Remapped|Ecc|Retired", call)]
+    assert len(of_health) <= most
+    geforce = make_lab(LOGGED + f'driver = "{driver}"\n[[device]]\nmodel = "RTX4090"\n')
+    probe(geforce, Reading.HEALTH)
+    of_health = [call for call, _ in calls(geforce) if re.search("Field|Remapped|Ecc|Retired", call)]
+    assert len(of_health) == len(set(of_health)) <= 4

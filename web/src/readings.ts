@@ -13,6 +13,8 @@ export interface Health {
   row_remap_pending: boolean | null;
   ecc_uncorrected: number | null;
   retired_pages_pending: boolean | null;
+  recovery_action: string | null;
+  last_xid: number | null;
 }
 
 export interface Readings {

@@ -66,6 +66,9 @@ function stateOf(device: Device): DeviceState {
 
 function warningsOf({ health }: Device): string[] {
   const warnings = [];
+  const action = health.recovery_action;
+  if (action !== null && action !== undefined && action !== "none")
+    warnings.push(`recovery: ${action.replaceAll("_", " ")}`);
   if (health.row_remap_failed) warnings.push("row remap failed");
   if (health.row_remap_pending) warnings.push("row remap pending");
   if (health.retired_pages_pending) warnings.push("retired pages pending");

@@ -57,6 +57,7 @@ std::unique_ptr<command::Command> make_help();
 std::unique_ptr<command::Command> make_probe();
 std::unique_ptr<command::Command> make_lease_helper();
 std::unique_ptr<command::Command> make_cuda_order();
+std::unique_ptr<command::Command> make_cuda_trial();
 std::unique_ptr<command::Command> make_leases();
 std::unique_ptr<command::Command> make_task_words();
 std::unique_ptr<command::Command> make_manual();
@@ -102,6 +103,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"__lease", "", "", true, make_lease_helper},
     {"__until-used", "", "", false, supervise::make_until_used},
     {"__cuda-order", "", "", false, make_cuda_order},
+    {"__cuda-trial", "", "", false, make_cuda_trial},
     {"__envoy", "", "", true, hosts::make_envoy},
     {"__terminal", "", "", false, hosts::make_terminal_keeper},
     {"__conduct", "", "", true, supervise::make_conduct},

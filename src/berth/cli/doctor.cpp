@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <iterator>
@@ -16,6 +17,8 @@
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
+#include "berth/device/health.h"
+#include "berth/device/xid.h"
 #include "berth/jobs/logout_warning.h"
 #include "berth/lease/directory_health.h"
 #include "berth/lease/left_behind.h"
@@ -23,6 +26,7 @@
 #include "berth/lease/site_file.h"
 #include "berth/request/job_mask.h"
 #include "berth/request/selector.h"
+#include "berth/source/cuda/cuda_trial.h"
 #include "berth/sys/file.h"
 #include "berth/verdict/device_memory.h"
 #include "berth/verdict/original_locks.h"
@@ -123,11 +127,26 @@ void check_devices(const Snapshot& snapshot, Findings& findings) {
     if (device.health.row_remap_failed.value_or(false)) {
       findings.push_back({Level::fail, name, "its memory has faults that can no longer be remapped",
                           "it is never granted; have it replaced"});
-    } else if (device.health.row_remap_pending.value_or(false) ||
-               device.health.retired_pages_pending.value_or(false)) {
-      findings.push_back({Level::warn, name, "faulty memory waits to be put out of use",
+    } else if (const Recovery* recovery = recovery_of(device)) {
+      findings.push_back({Level::fail, name, fmt::format("it {}, says the driver", recovery->needs),
+                          fmt::format("it is not granted while it is so; {}",
+                                      recovery->by_reset ? reset : std::string(recovery->how))});
+    } else if (const std::string blemish = blemish_of(device); !blemish.empty()) {
+      findings.push_back({Level::warn, name, blemish + "; it is taken after the others",
                           "reset it when it is free: " + reset});
     }
+  }
+}
+
+/// What an application did is its own affair, and what was recorded costs nothing.
+void check_xids(const Snapshot& snapshot, Findings& findings) {
+  for (const Device& device : snapshot.devices) {
+    const Xid* xid = xid_of(device.health.last_xid.value_or(0));
+    if (device.mig || xid == nullptr || xid->kind != XidKind::hardware) continue;
+    findings.push_back({Level::warn, "GPU " + label(device),
+                        fmt::format("the kernel's log has {}", xid_in_words(xid->number)),
+                        "its line stays in the log after a reset; if it comes again, have the GPU looked at: "
+                        "`dmesg | grep -i xid`"});
   }
 }
 
@@ -170,6 +189,26 @@ void check_compute_mode(const Snapshot& snapshot, Findings& findings) {
                       std::string(vendor_of_first(snapshot).compute_mode_command)});
 }
 
+/// What follows for shares from MPS, and from an exclusive mode without it.
+void check_mps(const Snapshot& snapshot, Findings& findings) {
+  const auto served = labels_where(snapshot, has_mps);
+  if (!served.empty())
+    findings.push_back({Level::pass, "MPS",
+                        fmt::format("its server is on {}: shares work there in each compute mode, its own "
+                                    "processes are no outsiders, and jobs of one user at a time compute",
+                                    gpus(served)),
+                        ""});
+  const auto exclusive = labels_where(snapshot, [](const Device& device) {
+    return device.compute_mode == ComputeMode::exclusive_process && !has_mps(device);
+  });
+  if (!exclusive.empty())
+    findings.push_back(
+        {Level::pass, "compute mode",
+         fmt::format("exclusive on {}: one job computes there at a time, and --memory needs MPS",
+                     gpus(exclusive)),
+         ""});
+}
+
 void check_numbering(const Snapshot& snapshot, Findings& findings) {
   const MaskVariables variables = leasing::inherited_masks();
   for (const Vendor& vendor : vendors_in(snapshot)) {
@@ -193,6 +232,105 @@ void check_numbering(const Snapshot& snapshot, Findings& findings) {
                                     fmt::join(mask.notes, "; ")),
                         mask.notes.empty() ? "" : "correct it, unset it, or use --mask ignore"});
   }
+}
+
+struct CudaRemedy {
+  int error;
+  std::string_view words;
+};
+constexpr std::array<CudaRemedy, 11> kCudaRemedies{{
+    {34, "the stub of libcuda.so.1 is found first: take the toolkit's `stubs` folder off LD_LIBRARY_PATH"},
+    {36,
+     "the driver is too old for this libcuda.so.1: upgrade the driver, or take the library of a newer "
+     "one (cuda-compat) off LD_LIBRARY_PATH"},
+    {46, "another process has it, or its compute mode forbids it: `nvidia-smi -q -d COMPUTE` shows the mode"},
+    {100,
+     "the device files may be missing: `sudo nvidia-modprobe -u -c=0` makes them; in a container, start "
+     "it with the GPUs (docker run --gpus all)"},
+    {214, "its memory has errors that cannot be corrected: reset it when it is free"},
+    {304,
+     "the operating system or a cgroup blocks /dev/nvidia-uvm: in a container, start it with the GPUs "
+     "(docker run --gpus all)"},
+    {802, "GPUs on NVSwitch need the fabric manager: sudo systemctl start nvidia-fabricmanager"},
+    {803,
+     "the library and the kernel module are of different versions: reboot, or unload and load the nvidia "
+     "modules"},
+    {804,
+     "this GPU cannot use a library that is newer than its driver: take cuda-compat off LD_LIBRARY_PATH"},
+    {805,
+     "the control daemon of MPS does not answer: start it (nvidia-cuda-mps-control -d), or unset "
+     "CUDA_MPS_PIPE_DIRECTORY"},
+    {999,
+     "after a suspend this helps: sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm; else `dmesg | grep "
+     "-i nvrm` says why"},
+}};
+
+/// What helps if CUDA does not start.
+std::string_view remedy_of(const source::CudaTrial& trial) {
+  if (trial.end == source::CudaTrial::End::no_library)
+    return "no job can compute without it: install the driver's CUDA library; in a container, set "
+           "NVIDIA_DRIVER_CAPABILITIES=compute,utility";
+  const auto* row = std::ranges::find(kCudaRemedies, trial.error, &CudaRemedy::error);
+  return row != kCudaRemedies.end() ? row->words : "`dmesg | grep -i nvrm` shows what the driver reported";
+}
+
+/// The environment of a trial: without our own mask, or with the mask of one device.
+source::CudaTrialOptions trial_options(const Device* device) {
+  source::CudaTrialOptions options{.environment = command::own_environment(),
+                                   .with_context = device != nullptr};
+  const std::string mask(vendors().front().mask_variable);
+  std::erase_if(*options.environment,
+                [&](const std::string& variable) { return variable.starts_with(mask + '='); });
+  if (device != nullptr) options.environment->push_back(fmt::format("{}={}", mask, device->uuid));
+  return options;
+}
+
+/// The lease of one device, if it can be had at once.
+std::optional<leasing::HeldLease> lease_of(const Device& device, const leasing::Session& session) {
+  Request request;
+  request.devices = {device.uuid};
+  leasing::TicketWords words;
+  words.command = "berth doctor";
+  auto acquired = session.acquire(request, words);
+  if (!acquired || !std::holds_alternative<leasing::HeldLease>(*acquired)) return std::nullopt;
+  return std::get<leasing::HeldLease>(std::move(*acquired));
+}
+
+/// NVML may say that all is well while no program can start CUDA: after a suspend, or without the fabric
+/// manager. A context is made only on devices that nobody has, under a lease, so that nobody takes it for
+/// a program that did not ask.
+void check_cuda(const Snapshot& snapshot, command::Environment& environment, source::SourceKind kind,
+                Findings& findings) {
+  constexpr std::string_view kNvidia = "nvidia";
+  if (std::ranges::find(snapshot.devices, kNvidia, &Device::vendor) == snapshot.devices.end()) return;
+  const auto tell = [&](std::string check, const source::CudaTrial& trial) {
+    findings.push_back({trial.end == source::CudaTrial::End::no_library ? Level::warn : Level::fail,
+                        std::move(check), source::trouble_of(trial), std::string(remedy_of(trial))});
+  };
+  const auto started = source::try_cuda(trial_options(nullptr));
+  if (!started) return findings.push_back({Level::warn, "CUDA", started.error().message, ""});
+  if (started->end != source::CudaTrial::End::starts) return tell("CUDA", *started);
+  std::size_t tried = 0;
+  // A lease would make the directory, and this command changes nothing.
+  const bool has_directory = std::filesystem::exists(store::choose_lease_directory().path);
+  const auto session = leasing::Session::open(environment.access(kind), MaskUse::ignore);
+  for (const Device& device : snapshot.devices) {
+    if (!has_directory || !session || device.vendor != kNvidia || device.state != DeviceState::ok ||
+        is_split(device))
+      continue;
+    const auto lease = lease_of(device, *session);
+    if (!lease) continue;
+    ++tried;
+    const auto trial = source::try_cuda(trial_options(&device));
+    if (!trial || trial->end == source::CudaTrial::End::starts) continue;
+    tell("GPU " + label(device), *trial);
+    // Each further one could take as long.
+    if (trial->end == source::CudaTrial::End::hangs) break;
+  }
+  findings.push_back({Level::pass, "CUDA",
+                      fmt::format("starts, and sees {}; tried on {} that nobody has",
+                                  counted(started->devices, "device"), counted(tried, "GPU")),
+                      ""});
 }
 
 bool is_device_file(const std::string& path, const Vendor& vendor) {
@@ -309,6 +447,7 @@ std::string policy_in_words(const SitePolicy& policy) {
     text += fmt::format("; programs that do not count: {}", fmt::join(policy.ignored_programs, ", "));
   if (!policy.ignored_users.empty())
     text += fmt::format("; users that do not count: {}", fmt::join(policy.ignored_users, ", "));
+  if (policy.shares_per_gpu) text += fmt::format("; a GPU has at most {} shares", *policy.shares_per_gpu);
   if (!policy.host.name.empty()) text += fmt::format("; this machine is called {}", policy.host.name);
   if (!policy.host.labels.empty())
     text += fmt::format("; its labels: {}", fmt::join(policy.host.labels, ", "));
@@ -408,8 +547,8 @@ class Doctor : public command::Command {
   command::Syntax syntax() override {
     command::Syntax syntax;
     syntax.about =
-        "Looks at everything that leases and readings depend on, and says how to mend what is wrong. Changes "
-        "nothing. "
+        "Looks at everything that leases and readings depend on, and says how to mend what is wrong. Starts "
+        "CUDA once in a process of its own, and tries each GPU that nobody has. Changes nothing. "
         "The status is 0 unless something FAILs.";
     syntax.options.push_back(
         {"Options", 0, "json", "", "as JSON (docs/schema/doctor.json)", {}, command::raise_flag(json_)});
@@ -437,10 +576,13 @@ class Doctor : public command::Command {
     check_versions(read, findings);
     if (read) {
       check_devices(*read, findings);
+      check_xids(*read, findings);
       check_what_is_told(*read, findings);
       check_persistence(*read, findings);
       check_compute_mode(*read, findings);
+      check_mps(*read, findings);
       check_numbering(*read, findings);
+      check_cuda(*read, environment, kind_, findings);
     }
     const std::vector<Vendor> here = read ? vendors_in(*read) : std::vector<Vendor>{};
     check_permissions(here.empty() ? vendors() : here, findings);

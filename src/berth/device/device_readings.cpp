@@ -234,6 +234,20 @@ constexpr std::array kReadings{
                   .readings = K::health,
                   .on_mig = kNotOnMig,
                   .help = "Whether a reset is needed to retire broken pages of memory."},
+    DeviceReading{.name = "recovery_action",
+                  .member = &Health::recovery_action,
+                  .readings = K::health,
+                  .on_mig = kNotOnMig,
+                  .help = "What the driver asks for before the device is used again: none, reset, reboot, "
+                          "drain, drain_and_reset, or a word or number that no job is refused for."},
+    DeviceReading{.name = "last_xid",
+                  .member = &Health::last_xid,
+                  .kind = F::number,
+                  .readings = K::xid,
+                  .on_mig = kNotOnMig,
+                  .metric = "device_last_xid",
+                  .help = "The last Xid of the device in the log of the kernel, but an Xid of an application "
+                          "only if there is no other; 0 if there is none. Often only root may read the log."},
 };
 
 // A record has all of them in one section.

@@ -24,7 +24,8 @@ using ReadingMember =
     std::variant<unsigned Device::*, std::string Device::*, DeviceState Device::*,
                  Reading<ComputeMode> Device::*, Reading<bool> Device::*, Reading<int> Device::*,
                  Reading<unsigned> Device::*, Reading<std::uint64_t> Device::*, MemoryKind Memory::*,
-                 Reading<std::uint64_t> Memory::*, Reading<bool> Health::*, Reading<std::uint64_t> Health::*>;
+                 Reading<std::uint64_t> Memory::*, Reading<bool> Health::*, Reading<std::uint64_t> Health::*,
+                 std::string Health::*, Reading<unsigned> Health::*>;
 
 /// A column of `berth list`.
 struct ListColumn {

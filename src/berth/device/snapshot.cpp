@@ -9,7 +9,7 @@ ReadingSet readings_for_listing() {
          ReadingKind::utilization | ReadingKind::power | ReadingKind::temperature | ReadingKind::clocks |
          ReadingKind::fan | ReadingKind::compute_mode | ReadingKind::mig | ReadingKind::health |
          ReadingKind::capability | ReadingKind::pci | ReadingKind::modes | ReadingKind::driver |
-         ReadingKind::host;
+         ReadingKind::host | ReadingKind::xid;
 }
 
 const Device* find_device(const Snapshot& snapshot, std::string_view uuid) {

@@ -32,6 +32,7 @@ enum class ReadingKind : std::uint32_t {
   known_topology =
       1U << 17,     ///< topology if it was read before on this boot, without asking the driver for it
   host = 1U << 18,  ///< what the machine is called; the kernel is asked, and no driver
+  xid = 1U << 19,   ///< the kernel's log is read
 };
 
 /// A set of ReadingKind. UUID, index and state are always read.

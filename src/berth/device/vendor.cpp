@@ -42,6 +42,7 @@ constexpr std::array kVendors{
            .compute_mode_command = "sudo nvidia-smi -c 0 -i INDEX",
            .container_help = "docker run --gpus all",
            .module = "nvidia",
+           .share_limit_variable = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
            .one_version = true,
            .log_pattern = "xid",
            .device_files = kNvidiaFiles},

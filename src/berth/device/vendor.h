@@ -37,8 +37,11 @@ struct Vendor {
   std::string_view compute_mode_command{};
   std::string_view container_help{};  ///< how a container gets the devices
   std::string_view module{};          ///< the kernel module, as /sys/module calls it
-  bool one_version = false;           ///< the library must have the same version as the module
-  std::string_view log_pattern{};     ///< what the driver writes into the kernel's log if it fails
+  /// The variable that bounds the memory of a job on a device that it shares: 0=1024M,1=1024M, by the
+  /// numbers that the job's mask gives its devices. "": there is none.
+  std::string_view share_limit_variable{};
+  bool one_version = false;        ///< the library must have the same version as the module
+  std::string_view log_pattern{};  ///< what the driver writes into the kernel's log if it fails
   /// Files below /dev that a job opens; "#" at the end stands for a number.
   std::span<const std::string_view> device_files{};
 };

@@ -279,7 +279,7 @@ Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const 
 
 Result<Explained> Session::why(const Request& asked) const {
   BERTH_LET(const auto request, settled(asked, options_));
-  BERTH_LET(auto world, look_for(kThisProcess, request));
+  BERTH_LET(auto world, look_for(kThisProcess, request, ReadingKind::xid));
   BERTH_LET(auto verdicts, judge_behind_the_line(request, world));
   BERTH_LET(auto standing, standing_of_newcomer(request, world));
   const auto start = standing ? standing->starts_at_s : start_of_newcomer(request, verdicts, world);

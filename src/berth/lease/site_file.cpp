@@ -185,6 +185,19 @@ Result<void> read_tenant_gpus(Page& page, std::string_view key, const toml::node
   return {};
 }
 
+Result<void> read_shares(Page& page, std::string_view key, const toml::node& node) {
+  constexpr std::int64_t kMostShares = 1000;
+  const auto* number = node.as_integer();
+  if (number == nullptr || number->get() < 1 || number->get() > kMostShares)
+    return wrong(page, node, fmt::format("{} must be a number from 1 to {}", key, kMostShares));
+  const auto shares = static_cast<unsigned>(number->get());
+  std::optional<unsigned>& most = page.policy.shares_per_gpu;
+  if (page.only_narrow && most && shares > *most)
+    return wrong(page, node, fmt::format("{} may only be lowered here: the site allows {}", key, *most));
+  most = shares;
+  return {};
+}
+
 Result<void> read_tenant_time(Page& page, std::string_view key, const toml::node& node) {
   BERTH_LET(const auto seconds, read_seconds(page, key, node, page.policy.tenant_time_s));
   page.policy.tenant_time_s = seconds;
@@ -552,6 +565,7 @@ constexpr auto kKeys = std::to_array<Key>({{"commands", read_commands},
                                            {"keep_jobs", read_keep_jobs},
                                            {"tenant_gpus", read_tenant_gpus},
                                            {"tenant_time", read_tenant_time},
+                                           {"shares_per_gpu", read_shares},
                                            {"limits", read_limits},
                                            {"hosts", read_hosts},
                                            {"hub", read_hub},

@@ -72,6 +72,17 @@ JobMask job_mask(const std::vector<std::string>& uuids, const Snapshot& snapshot
   return mask;
 }
 
+void bound_share(JobMask& mask, std::size_t devices, std::uint64_t promise_bytes) {
+  const std::string_view name = vendor_named(mask.vendor).share_limit_variable;
+  if (name.empty() || promise_bytes == 0) return;
+  constexpr std::uint64_t kMiB = 1ULL << 20U;
+  const std::uint64_t mebibytes = promise_bytes / kMiB + (promise_bytes % kMiB == 0 ? 0 : 1);
+  std::string value;
+  for (std::size_t i = 0; i < devices; ++i)
+    value += fmt::format("{}{}={}M", value.empty() ? "" : ",", i, mebibytes);
+  mask.variables.emplace_back(name, std::move(value));
+}
+
 std::optional<std::string> numbering_note(const JobMask& mask, const Snapshot& snapshot,
                                           const MaskVariables& variables) {
   const Vendor vendor = vendor_named(mask.vendor);

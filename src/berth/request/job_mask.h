@@ -27,6 +27,10 @@ struct JobMask {
 /// indices all the same. REQUIRES: the devices are of one vendor.
 JobMask job_mask(const std::vector<std::string>& uuids, const Snapshot& snapshot, bool by_uuid = false);
 
+/// Adds what bounds the memory of a job that has so many devices in part, where the vendor has such a
+/// variable. Only CUDA under MPS obeys it, so it promises nothing to the neighbours.
+void bound_share(JobMask& mask, std::size_t devices, std::uint64_t promise_bytes);
+
 /// Whether the runtime of the device's vendor accepts the device's UUID in a mask.
 bool fits_mask(const Device& device);
 

@@ -11,6 +11,7 @@
 #include <array>
 #include <csignal>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -34,6 +35,9 @@ constexpr std::chrono::seconds kHearAgain{1};
 constexpr int kLooksForStop = 100;
 constexpr std::chrono::milliseconds kLookForStop{1};
 
+/// Said in place of a conduct: it keeps to its devices, and uses more of them than it was promised.
+constexpr std::string_view kOverruns = "overruns";
+
 using Clock = std::chrono::steady_clock;
 
 /// The process that looks. Its answer is one write: what was seen, a newline, a sentence.
@@ -52,6 +56,9 @@ class ConductCommand : public command::Command {
     BERTH_LET(const auto look, look_at_conduct(environment, words, source_));
     const ConductReport report = conduct_of(look.lease, look.world.ledger, look.world.facts);
     const view::JobConduct job{look.lease, look.name, look.world.facts.snapshot, report, look.world.assumed};
+    if (const auto overrun = overrun_of(look.lease, report); overrun && report.conduct == Conduct::keeps)
+      return command::Output{
+          .out = fmt::format("{}\n{}", kOverruns, view::overrun_sentence(*overrun, look.lease))};
     return command::Output{.out = fmt::format("{}\n{}; it has leased {} (berth verify {})",
                                               to_text(report.conduct), view::conduct_sentence(job),
                                               view::leased_in_words(job), look.name)};
@@ -130,6 +137,8 @@ std::optional<std::string> ConductCheck::judged(std::string_view answer) {
     due_.clear();
     return fmt::format("look at the job: {}", sentence);
   }
+  if (conduct == kOverruns && !std::exchange(told_overrun_, true))
+    return fmt::format("look at the job: {}", sentence);
   if (conduct != to_text(Conduct::idle) || !expects_use_ || !due_.empty()) return std::nullopt;
   return fmt::format("{} after the start of the job: {}",
                      duration_for_people((first_ * kSecondIsLater).count()), sentence);

@@ -19,7 +19,7 @@ namespace berth::supervise {
 Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless = Unitless::refused);
 
 /// Looks twice, while a command runs, whether it computes on the devices that were leased for it. If it does
-/// not, says so once. Each look is a process of its own, and we never wait for it, because the driver may
+/// not, or uses more of a share than was promised, says so once. Each look is a process of its own, and we never wait for it, because the driver may
 /// hang.
 class ConductCheck {
  public:
@@ -50,6 +50,7 @@ class ConductCheck {
   source::SourceKind source_;
   std::chrono::seconds first_;
   bool expects_use_;
+  bool told_overrun_ = false;
   std::vector<Time> due_;  ///< of the looks still to come, the next one last
   std::optional<sys::Child> look_;
   sys::Descriptor answer_;

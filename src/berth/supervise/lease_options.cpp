@@ -99,6 +99,8 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
 
 JobMask lease_environment(const leasing::Place& place, const leasing::HeldLease& lease, bool uuids) {
   JobMask mask = job_mask(lease.ticket().devices, lease.world().facts.snapshot, uuids);
+  const Ticket& ticket = lease.ticket();
+  if (ticket.shared) bound_share(mask, ticket.devices.size(), ticket.promise_bytes);
   mask.variables.emplace_back("BERTH_LEASE", place.path_of(lease.ticket().id));
   return mask;
 }

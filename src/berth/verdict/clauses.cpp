@@ -13,6 +13,9 @@
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
+#include "berth/device/health.h"
+#include "berth/device/vendor.h"
+#include "berth/request/job_mask.h"
 #include "berth/verdict/device_memory.h"
 
 namespace berth {
@@ -52,6 +55,11 @@ Objection healthy(const Case& subject) {
     return because(fmt::format("{} ({})", state, device.state_reason));
   }
   if (device.health.row_remap_failed.value_or(false)) return because("broken memory: row remapping failed");
+  if (const Recovery* recovery = recovery_of(device)) {
+    if (!recovery->by_reset) return because(fmt::format("{}: {}", recovery->needs, recovery->how));
+    return because(fmt::format("{}: {} {}", recovery->needs, vendor_of(device).reset_command,
+                               index_in_vendor(device, subject.facts.snapshot)));
+  }
   return std::nullopt;
 }
 
@@ -205,10 +213,12 @@ Objection compute_mode(const Case& subject) {
   const Reading<ComputeMode>& mode = subject.device.compute_mode;
   if (!mode || *mode == ComputeMode::shared) return std::nullopt;
   if (*mode == ComputeMode::prohibited) return because("compute mode prohibited: nothing may compute on it");
+  // The one process is the server, which computes for all of its clients.
+  if (has_mps(subject.device)) return std::nullopt;
   Failure failure;
   for (const Process& process : subject.device.processes.value_or(std::vector<Process>{})) {
     const bool is_own = subject.facts.own_processes.contains(process.pid);
-    if (process.kind != ProcessKind::graphics && !is_own)
+    if (process.kind != ProcessKind::graphics && !is_own && !is_ignored(process, subject.facts.policy))
       failure.culprits.push_back(culprit_of(process, subject.facts));
   }
   if (!failure.culprits.empty()) {
@@ -231,6 +241,9 @@ Objection thresholds(const Case& subject) {
     if (const auto unmet = condition.unmet_by(facts)) return because(not_met(*unmet));
   }
   if (!subject.request.shared) return std::nullopt;
+  if (const auto most = subject.facts.policy.shares_per_gpu; most && subject.leases.size() >= *most)
+    return because(fmt::format("leased in part by {}; the site allows {} share{} on a GPU",
+                               names_of(subject.leases), *most, *most == 1 ? "" : "s"));
   if (!subject.free_bytes) return because("its free memory is not available");
   if (*subject.free_bytes >= subject.request.promise_bytes) return std::nullopt;
   return because(room(*subject.free_bytes, subject.request.promise_bytes));

@@ -38,14 +38,32 @@ Shares shares_of(const Device& device, const std::vector<const Ticket*>& leases,
 
 }  // namespace
 
+namespace {
+
+std::string_view program_name(const Process& process) {
+  std::string_view program = std::string_view(process.command).substr(0, process.command.find(' '));
+  if (const std::size_t slash = program.rfind('/'); slash != std::string_view::npos)
+    program.remove_prefix(slash + 1);
+  return program;
+}
+
+}  // namespace
+
+bool is_of_mps(const Process& process) {
+  const std::string_view program = program_name(process);
+  return program == "nvidia-cuda-mps-server" || program == "nvidia-cuda-mps-control";
+}
+
+bool has_mps(const Device& device) {
+  return device.processes && std::ranges::any_of(*device.processes, is_of_mps);
+}
+
 bool is_ignored(const Process& process, const SitePolicy& policy) {
   const auto named = [](const std::vector<std::string>& names, std::string_view name) {
     return !name.empty() && std::find(names.begin(), names.end(), name) != names.end();
   };
-  std::string_view program = std::string_view(process.command).substr(0, process.command.find(' '));
-  if (const std::size_t slash = program.rfind('/'); slash != std::string_view::npos)
-    program.remove_prefix(slash + 1);
-  return named(policy.ignored_users, process.user) || named(policy.ignored_programs, program);
+  return is_of_mps(process) || named(policy.ignored_users, process.user) ||
+         named(policy.ignored_programs, program_name(process));
 }
 
 bool takes_whole(const Ticket& lease, const Device& device) {

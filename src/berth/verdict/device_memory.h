@@ -19,7 +19,12 @@ bool takes_whole(const Ticket& lease, const Device& device);
 /// device, as is a process whose lease is on other devices.
 const Ticket* lease_of(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts);
 
-/// Whether the site says that this process never counts as an outsider.
+/// Whether this is the server or the control daemon of MPS, by its name.
+bool is_of_mps(const Process& process);
+/// Whether the programs on this device share it through MPS.
+bool has_mps(const Device& device);
+
+/// Whether this process never counts as an outsider: it is MPS's own, or the site says so.
 bool is_ignored(const Process& process, const SitePolicy& policy);
 
 /// Whether this process keeps the device from others although it has no lease on it: it computes, and the

@@ -4,6 +4,7 @@
 #include <functional>
 #include <tuple>
 
+#include "berth/device/health.h"
 #include "berth/device/topology.h"
 #include "berth/request/selector.h"
 #include "berth/verdict/device_memory.h"
@@ -153,6 +154,20 @@ void prefer_whole_gpus(std::vector<Option>& options) {
   std::erase_if(options, is_slice);
 }
 
+bool is_sound(const Option& option) {
+  return !has_blemish(*option.device);
+}
+
+/// Drops the devices with a blemish, if there are enough without. The order of a list is the user's own.
+/// True: there are too few, so that all of the sound ones are taken.
+bool drop_blemished(std::vector<Option>& options, const Request& request) {
+  const auto sound = static_cast<std::size_t>(std::ranges::count_if(options, is_sound));
+  if (request.order == Order::listed || sound == options.size()) return false;
+  if (sound < request.count) return sound > 0;
+  std::erase_if(options, [](const Option& option) { return !is_sound(option); });
+  return false;
+}
+
 }  // namespace
 
 ReadingSet readings_in_case_of_choice(const Request& request) {
@@ -170,7 +185,8 @@ Choice choose(const Request& request, const std::vector<Verdict>& verdicts, cons
   Choice choice;
   std::vector<Option> options = options_of(verdicts, snapshot);
   if (request.count == 1 && request.order == Order::automatic) prefer_whole_gpus(options);
-  if (topology_decides(request, options.size())) {
+  const bool takes_all_sound = drop_blemished(options, request);
+  if (!takes_all_sound && topology_decides(request, options.size())) {
     if (snapshot.topology) {
       keep_by_topology(options, request, *snapshot.topology);
     } else {
@@ -178,6 +194,7 @@ Choice choose(const Request& request, const std::vector<Verdict>& verdicts, cons
     }
   }
   sort_options(options, request, snapshot);
+  if (takes_all_sound) std::ranges::stable_partition(options, is_sound);
   if (options.size() > request.count) options.resize(request.count);
   std::sort(options.begin(), options.end(),
             [](const Option& a, const Option& b) { return std::less<>()(a.device, b.device); });

@@ -43,6 +43,7 @@ struct SitePolicy {
   std::vector<std::string> gpu_scheduler_locks;
   /// Files by which copies of the original safe_gpu keep each other away, as written.
   std::vector<std::string> safe_gpu_locks;
+  std::optional<unsigned> shares_per_gpu;  ///< the most shares on one GPU; nullopt: as many as fit
   SiteLimits limits;
   CommandTelling commands = CommandTelling::full;
   LineRules line;

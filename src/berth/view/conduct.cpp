@@ -89,6 +89,15 @@ std::string conduct_sentence(const JobConduct& job) {
   return fmt::format("it cannot be known: {}", why_unknown(job));
 }
 
+std::string overrun_sentence(const Overrun& overrun, const Ticket& lease) {
+  const auto [used, promised] = bytes_side_by_side(overrun.used_bytes, lease.promise_bytes);
+  return fmt::format(
+      "it uses {} on GPU {}, and its share is {}: the other jobs there may run out of memory; ask for more "
+      "with "
+      "--memory",
+      used, label(*overrun.device), promised);
+}
+
 std::string conduct_text(const JobConduct& job, const Style& style) {
   const std::string command = short_command(job.lease.command);
   std::string text =

@@ -21,6 +21,9 @@ struct JobConduct {
 /// "it computes on GPU 3 (pid 4711), which it did not lease".
 std::string conduct_sentence(const JobConduct& job);
 
+/// "it uses 30 GiB on GPU 0, and its share is 2 GiB: …".
+std::string overrun_sentence(const Overrun& overrun, const Ticket& lease);
+
 /// "GPU 0,2": the devices of the lease on this machine.
 std::string leased_in_words(const JobConduct& job);
 

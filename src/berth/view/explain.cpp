@@ -9,7 +9,9 @@
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
+#include "berth/device/health.h"
 #include "berth/device/vendor.h"
+#include "berth/device/xid.h"
 #include "berth/request/request_fields.h"
 #include "berth/verdict/device_memory.h"
 #include "berth/view/waiting.h"
@@ -125,6 +127,13 @@ std::string_view state_in_words(DeviceState state) {
   return "failed";
 }
 
+/// Of a device that answers and is not granted: "needs a reset".
+std::string ailment(const Device& device) {
+  const Recovery* recovery = recovery_of(device);
+  return device.health.row_remap_failed.value_or(false) || recovery == nullptr ? "unhealthy"
+                                                                               : std::string(recovery->needs);
+}
+
 /// ", 12 GiB left": of a device whose leases are shares. Of one that is leased whole nothing is.
 std::string left_for_a_share(const Verdict& verdict) {
   if (verdict.culprits.empty() || verdict.free_bytes.value_or(0) == 0) return "";
@@ -190,6 +199,33 @@ struct AlikeDevices {
   bool free = false;
 };
 
+std::string verdict_in_words(const Verdict& verdict, const Device& device, const Style& style) {
+  if (!verdict.failed) {
+    const std::string blemish = blemish_of(device);
+    return fmt::format(
+        "free{}{}{}",
+        verdict.free_bytes ? fmt::format(", {} of memory", bytes_for_people(*verdict.free_bytes)) : "",
+        blemish.empty() ? "" : "; taken after the others: ", blemish);
+  }
+  const std::string who = culprits_in_words(verdict, verdict.failed == Clause::not_leased, style);
+  const std::string reason = printable(verdict.reason);
+  switch (*verdict.failed) {
+    case Clause::healthy:
+      if (device.state == DeviceState::ok) return reason;
+      return device.state_reason.empty()
+                 ? std::string(state_in_words(device.state))
+                 : fmt::format("{}: {}", state_in_words(device.state), printable(device.state_reason));
+    case Clause::not_leased:
+      if (who.empty()) return reason;
+      return fmt::format("leased by {}{}", who, left_for_shares(verdict, device));
+    case Clause::no_outsider:
+      if (who.empty()) return reason;
+      return fmt::format("used without a lease by {}", who);
+    default:
+      return reason.empty() ? std::string(to_text(*verdict.failed)) : reason;
+  }
+}
+
 void add_to_alike(std::vector<AlikeDevices>& groups, AlikeDevices one) {
   const auto same = std::ranges::find_if(groups, [&](const AlikeDevices& group) {
     return group.sentence == one.sentence && group.free == one.free;
@@ -244,27 +280,9 @@ std::string label_list(const std::vector<std::string>& labels) {
 }
 
 std::string sentence(const Verdict& verdict, const Device& device, const Style& style) {
-  if (!verdict.failed) {
-    return verdict.free_bytes ? fmt::format("free, {} of memory", bytes_for_people(*verdict.free_bytes))
-                              : "free";
-  }
-  const std::string who = culprits_in_words(verdict, verdict.failed == Clause::not_leased, style);
-  const std::string reason = printable(verdict.reason);
-  switch (*verdict.failed) {
-    case Clause::healthy:
-      if (device.state == DeviceState::ok) return reason;
-      return device.state_reason.empty()
-                 ? std::string(state_in_words(device.state))
-                 : fmt::format("{}: {}", state_in_words(device.state), printable(device.state_reason));
-    case Clause::not_leased:
-      if (who.empty()) return reason;
-      return fmt::format("leased by {}{}", who, left_for_shares(verdict, device));
-    case Clause::no_outsider:
-      if (who.empty()) return reason;
-      return fmt::format("used without a lease by {}", who);
-    default:
-      return reason.empty() ? std::string(to_text(*verdict.failed)) : reason;
-  }
+  const std::string text = verdict_in_words(verdict, device, style);
+  const unsigned xid = device.health.last_xid.value_or(0);
+  return xid == 0 ? text : fmt::format("{}; the kernel's log has {}", text, xid_in_words(xid));
 }
 
 ShortState short_state(const Verdict& verdict, const Device& device, const Style& style) {
@@ -277,7 +295,7 @@ ShortState short_state(const Verdict& verdict, const Device& device, const Style
   };
   switch (*verdict.failed) {
     case Clause::healthy:
-      return {device.state == DeviceState::ok ? "unhealthy" : std::string(state_in_words(device.state)),
+      return {device.state == DeviceState::ok ? ailment(device) : std::string(state_in_words(device.state)),
               Tone::bad};
     case Clause::not_excluded:
       return {"excluded", Tone::faint};

@@ -9,6 +9,8 @@
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/device/device_readings.h"
+#include "berth/device/health.h"
+#include "berth/device/xid.h"
 #include "berth/queue/standing.h"
 #include "berth/verdict/device_memory.h"
 #include "berth/view/explain.h"
@@ -76,6 +78,11 @@ std::string use_of(const Listing& listing, const Device& device, const Style& st
   return since_s ? ", idle since " + clock_time(*since_s, style) : ", idle";
 }
 
+bool is_of_hardware(const Device& device) {
+  const Xid* xid = xid_of(device.health.last_xid.value_or(0));
+  return xid != nullptr && xid->kind == XidKind::hardware;
+}
+
 bool is_own(const Listing& listing, const Device& device) {
   return listing.own && std::ranges::any_of(leases_holding(device, listing.ledger),
                                             [&](const Ticket* lease) { return lease->id == *listing.own; });
@@ -86,6 +93,9 @@ ShortState state_of(const Listing& listing, const Device& device, const Verdict*
   if (verdict != nullptr) {
     ShortState state = short_state(*verdict, device, style);
     if (verdict->failed == Clause::not_leased) state.text += use_of(listing, device, style);
+    const std::string blemish = blemish_of(device);
+    if (is_of_hardware(device)) state.text += fmt::format(", Xid {}", *device.health.last_xid);
+    if (!blemish.empty() && verdict->failed != Clause::healthy) state.text += ", " + blemish;
     if (is_own(listing, device)) state = {"this lease: " + state.text, Tone::strong};
     return state;
   }
@@ -228,8 +238,8 @@ std::string lease_tables(const Listing& listing, const Style& style) {
 }  // namespace
 
 ReadingSet readings_for_table() {
-  ReadingSet set = ReadingKind::name | ReadingKind::memory | ReadingKind::processes |
-                   ReadingKind::process_details | ReadingKind::driver;
+  ReadingSet set = ReadingKind::health | ReadingKind::xid | ReadingKind::name | ReadingKind::memory |
+                   ReadingKind::processes | ReadingKind::process_details | ReadingKind::driver;
   for (const DeviceReading& row : device_readings()) {
     if (!row.column.title.empty()) set |= row.readings;
   }

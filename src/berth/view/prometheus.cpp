@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "berth/device/device_readings.h"
+#include "berth/device/health.h"
 #include "berth/jobs/model/job.h"
 #include "berth/supervise/model/conduct.h"
 #include "berth/verdict/device_memory.h"
@@ -71,6 +72,14 @@ void write_devices(MetricWriter& writer, const Listing& listing) {
       if (const Reading<double> value = number_of(row, device))
         writer.sample(key_of(device), in_base_unit(*value, row.kind));
     }
+  }
+  writer.metric("device_recovery_needed", "gauge",
+                "Whether the driver asks for something before new work starts; the label says for what.");
+  for (const Device& device : devices) {
+    if (device.health.recovery_action.empty()) continue;
+    MetricLabels labels = key_of(device);
+    labels.emplace_back("action", device.health.recovery_action);
+    writer.sample(labels, recovery_of(device) != nullptr ? 1 : 0);
   }
   writer.metric("device_processes", "gauge", "Processes that the driver lists on the device.");
   for (const Device& device : devices) {

@@ -66,5 +66,18 @@ TEST_CASE("a vendor that is not known has its name, and its devices no mask") {
   CHECK(vendor_of(snapshot.devices[0]).maker == "acme");
 }
 
+TEST_CASE("a share is bounded in CUDA by its promise, by the numbers of its mask") {
+  JobMask mask;
+  mask.vendor = "nvidia";
+  bound_share(mask, 2, (10ULL << 30) + 1);
+  CHECK(mask.variables == std::vector<std::pair<std::string, std::string>>{
+                              {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=10241M,1=10241M"}});
+  mask.variables.clear();
+  bound_share(mask, 1, 0);
+  mask.vendor = "amd";
+  bound_share(mask, 1, 10ULL << 30);
+  CHECK(mask.variables.empty());
+}
+
 }  // namespace
 }  // namespace berth::job_mask_test

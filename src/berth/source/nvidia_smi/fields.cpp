@@ -6,6 +6,7 @@
 
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
+#include "berth/device/health.h"
 #include "berth/source/capability.h"
 
 namespace berth::nvidia_smi {
@@ -112,6 +113,8 @@ constexpr std::array kFields{
           [](Device& d, Text t) { d.health.ecc_uncorrected = number<std::uint64_t>(t); }},
     Field{K::health, "retired_pages.pending", "",
           [](Device& d, Text t) { d.health.retired_pages_pending = enabled(t); }},
+    Field{K::health, "gpu_recovery_action", "",
+          [](Device& d, Text t) { d.health.recovery_action = recovery_word(t); }},
     Field{K::capability, "compute_cap", "", [](Device& d, Text t) { d.compute_capability = capability(t); }},
     Field{K::modes, "persistence_mode", "", [](Device& d, Text t) { d.persistence = enabled(t); }},
     Field{K::modes, "display_active", "", [](Device& d, Text t) { d.display_active = enabled(t); }},

@@ -4,6 +4,7 @@
 
 #include "berth/source/nvidia_smi/fields.h"
 #include "berth/source/nvidia_smi/program.h"
+#include "berth/source/proc/kernel_log.h"
 #include "berth/source/proc/process_describer.h"
 #include "berth/source/unified_memory.h"
 #include "berth/sys/clock.h"
@@ -185,10 +186,12 @@ Result<void> NvidiaSmiReader::read(const source::ReadRequest& request, source::S
   sink.head(head);
   add_reported(devices, readings);
 
+  const source::Xids xids(readings);
   source::ProcessDescriber describer(names_);
   for (Device& device : devices) {
     if (readings.has(ReadingKind::memory) && device.state == DeviceState::ok) apply_unified_memory(device);
     if (readings.has(ReadingKind::process_details)) describer.describe(device);
+    xids.note(device);
     forget_unasked(device, readings);
     sink.device(device);
   }

@@ -89,6 +89,28 @@ struct Pci {
 };
 static_assert(sizeof(Pci) == 68 && offsetof(Pci, domain) == 16 && offsetof(Pci, bus_id) == 36);
 
+/// One value of nvmlDeviceGetFieldValues. Whether it is there, it says itself.
+struct FieldValue {
+  std::uint32_t field{};
+  std::uint32_t scope{};
+  std::int64_t time_us{};
+  std::int64_t latency_us{};
+  std::uint32_t type{};
+  std::uint32_t result{};
+  std::uint64_t value{};  ///< a number of this type in its first bytes
+};
+static_assert(sizeof(FieldValue) == 40 && offsetof(FieldValue, type) == 24 &&
+              offsetof(FieldValue, value) == 32);
+
+enum Field : std::uint32_t {
+  kUncorrectedSinceLoad = 4,
+  kRetiredPending = 31,
+  kRemapPending = 144,
+  kRemapFailed = 145,
+  kRecoveryAction = 230,
+};
+enum FieldType : std::uint32_t { kUnsigned32 = 1, kUnsignedLong = 2, kUnsigned64 = 3 };
+
 /// One entry of a process list, as far as all its forms agree. See process_list.h.
 struct ProcessEntry1 {
   std::uint32_t pid;

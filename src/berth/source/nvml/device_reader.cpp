@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 
+#include "berth/device/health.h"
 #include "berth/source/capability.h"
 #include "berth/source/nvml/outcome.h"
 #include "berth/source/nvml/process_list.h"
@@ -135,22 +138,66 @@ void read_modes(Questions& questions) {
   device.throttle_reasons = questions.number(library.throttle_reasons);
 }
 
+/// Values that are asked for together, in one call.
+template <std::size_t count>
+class FieldValues {
+ public:
+  FieldValues(Questions& questions, const std::array<Field, count>& fields) : questions_(questions) {
+    for (std::size_t i = 0; i < count; ++i) values_[i].field = fields[i];
+    told_ = questions.ask(questions.library().field_values, static_cast<int>(count), values_.data());
+  }
+
+  /// nullopt: the driver or the device does not have it.
+  Reading<std::uint64_t> number(Field field) {
+    for (const FieldValue& each : values_) {
+      if (each.field != field || !told_ || !questions_.note(each.result)) continue;
+      if (each.type == kUnsigned64 || each.type == kUnsignedLong) return each.value;
+      // The first bytes, which are the lower ones on the machines that the driver is for.
+      static_assert(std::endian::native == std::endian::little);
+      if (each.type == kUnsigned32) return each.value & kAbsent32;
+    }
+    return std::nullopt;
+  }
+  Reading<bool> flag(Field field) {
+    const auto value = number(field);
+    return value ? Reading<bool>(*value != 0) : std::nullopt;
+  }
+
+ private:
+  Questions& questions_;
+  std::array<FieldValue, count> values_{};
+  bool told_ = false;
+};
+
+/// One call has all that newer drivers tell. What is missing there is asked for as before there was this
+/// call.
 void read_health(Questions& questions) {
   Library& library = questions.library();
   Health& health = questions.device().health;
+  FieldValues<5> values(
+      questions, {kUncorrectedSinceLoad, kRetiredPending, kRemapPending, kRemapFailed, kRecoveryAction});
+  health.row_remap_pending = values.flag(kRemapPending);
+  health.row_remap_failed = values.flag(kRemapFailed);
+  health.ecc_uncorrected = values.number(kUncorrectedSinceLoad);
+  if (const auto action = values.number(kRecoveryAction))
+    health.recovery_action =
+        recovery_word(static_cast<unsigned>(std::min<std::uint64_t>(*action, kAbsent32)));
   unsigned corrected = 0;
   unsigned uncorrected = 0;
   unsigned pending = 0;
   unsigned failed = 0;
-  if (questions.ask(library.remapped_rows, &corrected, &uncorrected, &pending, &failed)) {
+  const bool is_told = health.row_remap_pending && health.row_remap_failed;
+  if (!is_told && questions.ask(library.remapped_rows, &corrected, &uncorrected, &pending, &failed)) {
     health.row_remap_pending = pending != 0;
     health.row_remap_failed = failed != 0;
-  } else {
+  } else if (!is_told) {
     // What GPUs before Ampere have instead.
-    health.retired_pages_pending = questions.flag(library.retired_pending);
+    health.retired_pages_pending = values.flag(kRetiredPending);
+    if (!health.retired_pages_pending) health.retired_pages_pending = questions.flag(library.retired_pending);
   }
   std::uint64_t errors = 0;
-  if (questions.ask(library.ecc_errors, unsigned{kUncorrected}, unsigned{kSinceDriverLoad}, &errors)) {
+  if (!health.ecc_uncorrected &&
+      questions.ask(library.ecc_errors, unsigned{kUncorrected}, unsigned{kSinceDriverLoad}, &errors)) {
     health.ecc_uncorrected = errors;
   }
 }

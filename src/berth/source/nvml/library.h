@@ -80,6 +80,7 @@ class Library {
   OfDevice<U*> performance_state{{"nvmlDeviceGetPerformanceState"}};
   OfDevice<std::uint64_t*> throttle_reasons{
       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}};
+  OfDevice<int, FieldValue*> field_values{{"nvmlDeviceGetFieldValues"}};
   OfDevice<U*, U*, U*, U*> remapped_rows{{"nvmlDeviceGetRemappedRows"}};
   OfDevice<U, U, std::uint64_t*> ecc_errors{{"nvmlDeviceGetTotalEccErrors"}};
   OfDevice<U*> retired_pending{{"nvmlDeviceGetRetiredPagesPendingStatus"}};
@@ -101,6 +102,10 @@ class Library {
   OfDevice<U*, void*> graphics_processes_v3{{"nvmlDeviceGetGraphicsRunningProcesses_v3"}};
   OfDevice<U*, void*> graphics_processes_v2{{"nvmlDeviceGetGraphicsRunningProcesses_v2"}};
   OfDevice<U*, void*> graphics_processes{{"nvmlDeviceGetGraphicsRunningProcesses"}};
+
+  OfDevice<U*, void*> mps_processes_v3{{"nvmlDeviceGetMPSComputeRunningProcesses_v3"}};
+  OfDevice<U*, void*> mps_processes_v2{{"nvmlDeviceGetMPSComputeRunningProcesses_v2"}};
+  OfDevice<U*, void*> mps_processes{{"nvmlDeviceGetMPSComputeRunningProcesses"}};
 
   OfDevice<U*, U*> mig_mode{{"nvmlDeviceGetMigMode"}};
   OfDevice<U*> mig_slots{{"nvmlDeviceGetMaxMigDeviceCount"}};

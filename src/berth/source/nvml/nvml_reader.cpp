@@ -7,6 +7,7 @@
 #include "berth/source/nvml/device_reader.h"
 #include "berth/source/nvml/outcome.h"
 #include "berth/source/nvml/topology_reader.h"
+#include "berth/source/proc/kernel_log.h"
 #include "berth/source/proc/process_describer.h"
 #include "berth/source/topology_cache.h"
 #include "berth/sys/clock.h"
@@ -81,13 +82,15 @@ Result<void> NvmlReader::read(const source::ReadRequest& request, source::Sink& 
   }
   sink.head(head);
 
+  const source::Xids xids(readings);
   source::ProcessDescriber describer(names_);
   std::vector<Device> gpus;
   for (unsigned index = 0; index < count; ++index) {
     sink.begin({.kind = Stage::Kind::device, .index = index, .count = count});
-    std::vector<Device> devices = read_device(*library_, index, readings);
+    std::vector<Device> devices = read_device(*library_, index, xids.needed(readings));
     for (Device& device : devices) {
       if (readings.has(ReadingKind::process_details)) describer.describe(device);
+      xids.note(device);
       sink.device(device);
     }
     gpus.push_back(std::move(devices.front()));

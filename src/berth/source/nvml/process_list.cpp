@@ -108,6 +108,21 @@ void add(std::vector<Process>& processes, const std::vector<ProcessEntry1>& entr
   }
 }
 
+/// Adds the clients of MPS, which are on a list of their own. Where nothing computes there is no server that
+/// could have any, and the driver is not asked.
+Return add_clients_of_mps(Library& library, Handle device, std::vector<Process>& processes) {
+  if (processes.empty()) return kSuccess;
+  const Entries listed =
+      read_newest(library, device, library.mps_processes_v3, library.mps_processes_v2, library.mps_processes);
+  std::vector<Process> clients;
+  add(clients, listed.entries, ProcessKind::compute);
+  for (Process& client : clients) {
+    if (std::ranges::find(processes, client.pid, &Process::pid) == processes.end())
+      processes.push_back(std::move(client));
+  }
+  return listed.outcome;
+}
+
 /// Joins a process of the second list with its twin of the first. Both lists tell the memory of all its
 /// contexts.
 void join(std::vector<Process>& processes, std::vector<Process> graphics) {
@@ -148,6 +163,7 @@ Reading<std::vector<Process>> read_processes(Library& library, Handle device, Re
   if (outcome != kSuccess) return std::nullopt;
   std::vector<Process> processes;
   add(processes, compute.entries, ProcessKind::compute);
+  if (const Return mps = add_clients_of_mps(library, device, processes); state_of(mps)) outcome = mps;
 
   // MIG instances and headless boards may have no graphics list; then nothing draws on them.
   const Entries graphics = read_newest(library, device, library.graphics_processes_v3,

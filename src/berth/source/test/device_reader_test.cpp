@@ -179,6 +179,92 @@ TEST_CASE_FIXTURE(Gpu, "numbers that no card has are not taken for numbers") {
   CHECK(driver.calls["instance"] <= 64);
 }
 
+/// What the driver tells of each field; what is not in it, it does not know.
+std::map<std::uint32_t, FieldValue> g_fields;
+
+Return field_values(Handle device, int count, FieldValue* values) {
+  const Return outcome = FakeDriver::enter("field_values", device);
+  for (int i = 0; i < count; ++i) {
+    const auto known = g_fields.find(values[i].field);
+    const std::uint32_t field = values[i].field;
+    values[i] = known == g_fields.end() ? FieldValue{.result = kNotSupported} : known->second;
+    values[i].field = field;
+  }
+  return outcome;
+}
+FieldValue told(std::uint64_t value, std::uint32_t type = kUnsigned32) {
+  return {.type = type, .result = kSuccess, .value = value};
+}
+Return remapped_rows(Handle device, unsigned*, unsigned*, unsigned* pending, unsigned* failed) {
+  *pending = 1;
+  *failed = 0;
+  return FakeDriver::enter("remapped_rows", device);
+}
+Return ecc_errors(Handle device, unsigned, unsigned, std::uint64_t* errors) {
+  *errors = 5;
+  return FakeDriver::enter("ecc_errors", device);
+}
+Return retired_pending(Handle device, unsigned* pending) {
+  *pending = 1;
+  return FakeDriver::enter("retired_pending", device);
+}
+
+TEST_CASE("the health of a device comes in one call") {
+  Gpu gpu;
+  gpu.driver.set("nvmlDeviceGetFieldValues", field_values);
+  gpu.driver.set("nvmlDeviceGetRemappedRows", remapped_rows);
+  gpu.driver.set("nvmlDeviceGetTotalEccErrors", ecc_errors);
+  gpu.driver.set("nvmlDeviceGetRetiredPagesPendingStatus", retired_pending);
+  // The upper half of a value of 32 bits is whatever was there.
+  g_fields = {{4, told(7, kUnsigned64)},
+              {31, told(1)},
+              {144, told(0xFFFFFFFF00000001)},
+              {145, told(0xFFFFFFFF00000000)},
+              {230, told(4)}};
+  Health health = gpu.read(ReadingKind::health).health;
+  CHECK(health == Health{.row_remap_failed = false,
+                         .row_remap_pending = true,
+                         .ecc_uncorrected = 7,
+                         .retired_pages_pending = std::nullopt,
+                         .recovery_action = "drain_and_reset",
+                         .last_xid = std::nullopt});
+  CHECK(gpu.driver.calls == std::map<std::string, int>{{"nvmlDeviceGetHandleByIndex_v2", 1},
+                                                       {"nvmlDeviceGetUUID", 1},
+                                                       {"field_values", 1}});
+  g_fields[230] = told(42);
+  CHECK(gpu.read(ReadingKind::health).health.recovery_action == "42");
+  // A number of a kind that it never was is none.
+  g_fields[230] = told(1, 0);
+  CHECK(gpu.read(ReadingKind::health).health.recovery_action.empty());
+}
+
+TEST_CASE("what the call for all of the health does not tell is asked for as before") {
+  Gpu gpu;
+  gpu.driver.set("nvmlDeviceGetRemappedRows", remapped_rows);
+  gpu.driver.set("nvmlDeviceGetTotalEccErrors", ecc_errors);
+  gpu.driver.set("nvmlDeviceGetRetiredPagesPendingStatus", retired_pending);
+  const Health older{.row_remap_failed = false,
+                     .row_remap_pending = true,
+                     .ecc_uncorrected = 5,
+                     .retired_pages_pending = std::nullopt,
+                     .recovery_action = "",
+                     .last_xid = std::nullopt};
+  CHECK(gpu.read(ReadingKind::health).health == older);
+  gpu.driver.set("nvmlDeviceGetFieldValues", field_values);
+  g_fields = {};
+  CHECK(gpu.read(ReadingKind::health).health == older);
+  gpu.driver.remove("nvmlDeviceGetRemappedRows");
+  CHECK(gpu.read(ReadingKind::health).health.retired_pages_pending == true);
+  g_fields = {{31, told(0)}};
+  CHECK(gpu.read(ReadingKind::health).health.retired_pages_pending == false);
+}
+
+TEST_CASE_FIXTURE(Gpu, "a value that says that the device is gone is believed") {
+  driver.set("nvmlDeviceGetFieldValues", field_values);
+  g_fields = {{144, {.result = kGpuIsLost}}};
+  CHECK(read(ReadingKind::health).state == DeviceState::lost);
+}
+
 TEST_CASE_FIXTURE(Gpu, "compute modes have their driver's numbers") {
   CHECK(read(ReadingKind::compute_mode).compute_mode == ComputeMode::exclusive_process);
 }

@@ -49,6 +49,17 @@ TEST_CASE("every way to say that there is no value is a value that is absent") {
   }
 }
 
+TEST_CASE("what the driver asks for has one word, whoever tells it") {
+  const auto action = [](const std::string& printed) {
+    return device_of(ReadingKind::health, "Disabled, 0, No, " + printed + ", X").health.recovery_action;
+  };
+  CHECK(action("None") == "none");
+  CHECK(action("Drain P2P") == "drain");
+  CHECK(action("Drain and Reset") == "drain_and_reset");
+  for (const std::string none : {"[N/A]", "N/A", "ERR!", "", "Requires Root", "-"})
+    CHECK(action(none).empty());
+}
+
 TEST_CASE("a capability that no card has is absent") {
   CHECK_FALSE(device_of(ReadingKind::capability, "Disabled, 261900700.0, X").compute_capability);
   CHECK(device_of(ReadingKind::capability, "Disabled, 12.1, X").compute_capability == 121);

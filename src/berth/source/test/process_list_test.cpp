@@ -123,6 +123,25 @@ TEST_CASE_FIXTURE(Lists, "a process on both lists is one, and all ones is no amo
   CHECK(processes[3].kind == ProcessKind::graphics);
 }
 
+Return list_clients_of_mps(Handle device, unsigned* count, void* buffer) {
+  FakeDriver::enter("mps", device);
+  return write_list({{1, 100}, {5, 500}}, 24, count, buffer);
+}
+
+TEST_CASE("the clients of MPS, on a list of their own, compute; where nothing does it is not asked for") {
+  Lists lists;
+  lists.driver.set("nvmlDeviceGetComputeRunningProcesses_v3", list_compute);
+  lists.driver.set("nvmlDeviceGetMPSComputeRunningProcesses_v3", list_clients_of_mps);
+  CHECK(lists.read().value().empty());
+  CHECK(lists.driver.calls["mps"] == 0);
+  g_compute = {{1, 100}};
+  const auto processes = lists.read().value();
+  REQUIRE(processes.size() == 2);
+  CHECK(processes[0].used_bytes == 100U);
+  CHECK(processes[1].pid == 5);
+  CHECK(processes[1].kind == ProcessKind::compute);
+}
+
 TEST_CASE_FIXTURE(Lists, "a list that may not be seen is unknown; one that does not exist is not missed") {
   driver.set("nvmlDeviceGetComputeRunningProcesses_v3", refuse_permission);
   CHECK_FALSE(read());

@@ -59,6 +59,18 @@ ConductReport conduct_of(const Ticket& lease, const Ledger& ledger, const Facts&
   return report;
 }
 
+std::optional<Overrun> overrun_of(const Ticket& lease, const ConductReport& report) {
+  std::optional<Overrun> most;
+  if (!lease.shared) return most;
+  for (const DeviceUse& use : report.devices) {
+    std::uint64_t used = 0;
+    for (const Process* process : use.processes) used = sum_of_bytes(used, process->used_bytes.value_or(0));
+    if (use.leased && used > std::max(lease.promise_bytes, most ? most->used_bytes : 0))
+      most = Overrun{use.device, used};
+  }
+  return most;
+}
+
 Reading<bool> is_idle(const Device& device, const std::vector<const Ticket*>& holding, const Facts& facts) {
   if (holding.empty() || device.state != DeviceState::ok || !device.processes) return std::nullopt;
   return std::ranges::none_of(*device.processes, [&](const Process& process) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,6 +43,15 @@ struct ConductReport {
 /// is `unknown` also if no process of the lease is seen, but a nameless process is on one of its devices. A
 /// process that belongs to several leases may be on the devices of each.
 ConductReport conduct_of(const Ticket& lease, const Ledger& ledger, const Facts& facts);
+
+/// What the job of a share uses on a device beyond its promise.
+struct Overrun {
+  const Device* device = nullptr;
+  std::uint64_t used_bytes = 0;
+};
+/// The device on which the job uses the most beyond its promise. nullopt: it keeps its promise everywhere, or
+/// has whole devices.
+std::optional<Overrun> overrun_of(const Ticket& lease, const ConductReport& report);
 
 /// Whether no process of the leases that hold the device computes on it at this moment. Absent: nobody has
 /// leased the device, or it does not tell. `holding`: as leases_holding(), here and below.

@@ -135,6 +135,32 @@ TEST_CASE("the report has the devices of the lease, those that it uses, and thos
   CHECK_FALSE(report.devices[2].told);
 }
 
+TEST_CASE("the job of a share overruns where it uses more than its promise") {
+  const Ticket share = [] {
+    Ticket ticket;
+    ticket.shared = true;
+    ticket.promise_bytes = 10 * kGiB;
+    return ticket;
+  }();
+  const Device fuller = gpu(0);
+  const Device full = gpu(1);
+  const Process much = process(1, 11 * kGiB);
+  const Process little = process(2, 2 * kGiB);
+  ConductReport report;
+  report.devices = {{&full, true, true, {&much}, {}}, {&fuller, true, true, {&much, &little}, {}}};
+  REQUIRE(overrun_of(share, report));
+  CHECK(overrun_of(share, report)->device == &fuller);
+  CHECK(overrun_of(share, report)->used_bytes == 13 * kGiB);
+  Ticket whole = share;
+  whole.shared = false;
+  CHECK_FALSE(overrun_of(whole, report));
+  Ticket enough = share;
+  enough.promise_bytes = 13 * kGiB;
+  CHECK_FALSE(overrun_of(enough, report));
+  report.devices = {{&full, false, true, {&much}, {}}};
+  CHECK_FALSE(overrun_of(share, report));
+}
+
 TEST_CASE("a leased device is idle while nothing of its lease computes on it") {
   Facts facts = machine(2);
   const Device& device = facts.snapshot.devices[0];

@@ -58,6 +58,30 @@ TEST_CASE("the devices are taken in the order in which the request lists them") 
   CHECK(chosen(request, machine(4)).uuids == uuids_of({0, 2}));
 }
 
+TEST_CASE("a device with a blemish is taken after the others") {
+  Facts facts = motley_machine();
+  auto& devices = facts.snapshot.devices;
+  devices[0].health.row_remap_pending = true;
+  devices[2].health.ecc_uncorrected = 1;
+  for (const Order order : {Order::automatic, Order::index, Order::coolest, Order::worst_fit}) {
+    CHECK(chosen(request_for(2, order), facts).uuids == uuids_of({1, 3}));
+    CHECK(chosen(request_for(4, order), facts).uuids == uuids_of({0, 1, 2, 3}));
+  }
+  CHECK(chosen(request_for(3, Order::index), facts).uuids == uuids_of({0, 1, 3}));
+  CHECK(chosen(request_for(3, Order::coolest), facts).uuids == uuids_of({1, 2, 3}));
+  CHECK(chosen(request_for(3, Order::automatic), facts).uuids == uuids_of({0, 1, 3}));
+  devices[0].health = {};
+  devices[0].health.retired_pages_pending = true;
+  CHECK(chosen(request_for(1, Order::automatic), facts).uuids != uuids_of({0}));
+  // Counters that are not there, or that are zero, are no blemish.
+  devices[0].health = {};
+  devices[0].health.ecc_uncorrected = 0;
+  CHECK(chosen(request_for(1, Order::index), facts).uuids == uuids_of({0}));
+  Request listed = request_for(1, Order::listed);
+  listed.devices = {"2", "3"};
+  CHECK(chosen(listed, facts).uuids == uuids_of({2}));
+}
+
 /// GPUs 0 to 3 on one board, 4 and up on another.
 Topology two_boards(unsigned count) {
   Topology topology;

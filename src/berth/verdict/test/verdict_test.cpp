@@ -66,6 +66,18 @@ void first_clause_rows(const std::vector<Row>& rows) {
   }
 }
 
+TEST_CASE("what a driver has recovered from, and what nobody understands, forbids nothing") {
+  Facts facts = machine(1);
+  Health& health = facts.snapshot.devices[0].health;
+  for (const char* action : {"", "none", "recover_imex_domain", "42", "dance"}) {
+    health.recovery_action = action;
+    health.ecc_uncorrected = 7;
+    health.row_remap_pending = true;
+    health.retired_pages_pending = true;
+    CHECK(judged({}, {}, facts).free());
+  }
+}
+
 TEST_CASE("each clause fails with its numbers") {
   first_clause_rows({
       {"a lost device", Clause::healthy, "lost: it fell off the bus, until a reset or reboot (GPU is lost)",
@@ -81,6 +93,32 @@ TEST_CASE("each clause fails with its numbers") {
        }},
       {"broken memory", Clause::healthy, "broken memory: row remapping failed",
        [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].health.row_remap_failed = true; }},
+      {"a device that its driver wants reset", Clause::healthy, "needs a reset: sudo nvidia-smi -r -i 0",
+       [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].health.recovery_action = "reset"; }},
+      {"a device whose driver wants a reboot", Clause::healthy, "needs a reboot: sudo reboot",
+       [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].health.recovery_action = "reboot"; }},
+      {"a device to be reset when its jobs have ended", Clause::healthy,
+       "needs a reset when its jobs have ended: sudo nvidia-smi -r -i 0",
+       [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].health.recovery_action = "drain_and_reset"; }},
+      {"a device whose traffic with others is to end", Clause::healthy,
+       "needs its peer-to-peer traffic to end: end the jobs that use it together with other GPUs; the driver "
+       "then says what else it needs",
+       [](Request&, Ledger&, Facts& f) { f.snapshot.devices[0].health.recovery_action = "drain"; }},
+      {"a client of MPS without a lease", Clause::no_outsider,
+       "1 process without a lease for it: pid 99 of bob with 1 GiB",
+       [](Request&, Ledger&, Facts& f) {
+         Process server = process(9, 28 * kMiB);
+         server.command = "nvidia-cuda-mps-server";
+         add_process(f.snapshot.devices[0], server);
+         add_process(f.snapshot.devices[0], process(99, kGiB));
+       }},
+      {"more shares than the site allows", Clause::thresholds,
+       "leased in part by alice; the site allows 1 share on a GPU",
+       [](Request& r, Ledger& l, Facts& f) {
+         r = shared_request(9 * kGiB);
+         l.tickets = {shared_lease(1, kGpu0, 9 * kGiB)};
+         f.policy.shares_per_gpu = 1;
+       }},
       {"a device that the site excludes", Clause::not_excluded, "excluded by the site: fan is broken",
        [](Request&, Ledger&, Facts& f) { f.policy.excluded = {{"GPU-0", "fan is broken"}}; }},
       {"a device outside of the lease that the request is made in", Clause::in_lease, "not in this lease",
@@ -276,6 +314,36 @@ TEST_CASE("what does not stand in the way") {
                    [](Request&, Ledger&, Facts& f) {
                      f.policy.ignored_users = {"bob"};
                      add_process(f.snapshot.devices[0], process(9, 3 * kGiB));
+                   }},
+           Allowed{"the server and the control daemon of MPS",
+                   [](Request&, Ledger&, Facts& f) {
+                     Process server = process(9, 28 * kMiB);
+                     server.command = "/usr/bin/nvidia-cuda-mps-server";
+                     Process control = process(10, 0);
+                     control.command = "nvidia-cuda-mps-control -d";
+                     add_process(f.snapshot.devices[0], server);
+                     add_process(f.snapshot.devices[0], control);
+                   }},
+           Allowed{"an exclusive device whose one process is the server of MPS, beside a share",
+                   [](Request& r, Ledger& l, Facts& f) {
+                     r = shared_request(9 * kGiB);
+                     l.tickets = {shared_lease(1, kGpu0, 20 * kGiB)};
+                     Process server = process(9, 28 * kMiB);
+                     server.command = "nvidia-cuda-mps-server";
+                     add_process(f.snapshot.devices[0], server);
+                     f.snapshot.devices[0].compute_mode = ComputeMode::exclusive_process;
+                   }},
+           Allowed{"a program that the site does not count, on an exclusive device",
+                   [](Request&, Ledger&, Facts& f) {
+                     f.policy.ignored_programs = {"python"};
+                     add_process(f.snapshot.devices[0], process(9, 3 * kGiB));
+                     f.snapshot.devices[0].compute_mode = ComputeMode::exclusive_process;
+                   }},
+           Allowed{"one share less than the site allows",
+                   [](Request& r, Ledger& l, Facts& f) {
+                     r = shared_request(9 * kGiB);
+                     l.tickets = {shared_lease(1, kGpu0, 9 * kGiB)};
+                     f.policy.shares_per_gpu = 2;
                    }},
            Allowed{"as many outsiders as the request allows",
                    [](Request& r, Ledger&, Facts& f) {

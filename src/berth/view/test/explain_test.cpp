@@ -53,6 +53,15 @@ TEST_CASE("a verdict in a sentence says who, what, since when") {
         "util 40 %, 5 % allowed");
   CHECK(sentence({"GPU-3", {}, "", {}, 80ULL << 30U}, device, kStyle) == "free, 80 GiB of memory");
   CHECK(sentence({"GPU-3", {}, "", {}, {}}, device, kStyle) == "free");
+  Device worn = gpu(3);
+  worn.health.ecc_uncorrected = 1;
+  worn.health.row_remap_pending = true;
+  CHECK(sentence({"GPU-3", {}, "", {}, {}}, worn, kStyle) ==
+        "free; taken after the others: faulty memory waits for a reset, 1 uncorrected memory error");
+  worn.health.recovery_action = "reset";
+  CHECK(short_state(failing(Clause::healthy, "x"), worn, kStyle).text == "needs a reset");
+  worn.health.row_remap_failed = true;
+  CHECK(short_state(failing(Clause::healthy, "x"), worn, kStyle).text == "unhealthy");
   Device lost = gpu(3);
   lost.state = DeviceState::lost;
   lost.state_reason = "fell off the bus (15)";

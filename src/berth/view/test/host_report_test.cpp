@@ -31,7 +31,7 @@ HostReport busy_machine() {
   snapshot.notes = {"a note"};
   report.facts.host = HostFacts{"node01", {"nvlink", "room:b12"}};
   snapshot.stale_reason = "the driver is not responding";
-  devices[0].health = {false, true, 3, true};
+  devices[0].health = {false, true, 3, true, "drain_and_reset", 79};
   devices[0].persistence = true;
   devices[0].display_active = false;
   devices[0].sm_clock_mhz = 1410;
