@@ -133,3 +133,20 @@ def test_an_unreadable_site_file_is_not_skipped(lab, site):
     answer = lab.berth("pick")
     assert (answer.status, answer.out) == (1, "-1\n")
     assert str(site) in answer.err
+
+
+def test_a_gpu_without_a_list_of_processes_has_its_own_word_and_a_site_may_let_leases_decide(make_lab):
+    lab = make_lab('[[device]]\nmodel = "T4"\nunsupported = ["processes"]\n[[device]]\nmodel = "T4"\n')
+    assert "no process list" in lab.berth("list").out and "outsider" not in lab.berth("list").out
+    assert lab.berth("pick", "--devices", "0").out == "-1\n"
+    assert level_of(lab, "GPU 0") == "fail"
+    assert "trust_leases = [0] in /etc/berth.toml" in " ".join(lab.berth("doctor").out.split())
+    (lab.directory / "site.toml").write_text("trust_leases = [0]\n")
+    assert lab.berth("pick", "--devices", "0").out == "0\n"
+    assert level_of(lab, "GPU 0") == "warn"
+    whole = holder(lab, "--devices", "0")
+    assert lab.berth("pick", "--devices", "0").out == "-1\n"
+    assert whole.may_end().ends() == 0
+    share = holder(lab, "--devices", "0", "--memory", "2G")
+    assert lab.berth("pick", "--devices", "0", "--memory", "2G").out == "0\n"
+    assert share.may_end().ends() == 0

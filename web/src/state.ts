@@ -61,6 +61,8 @@ function stateOf(device: Device): DeviceState {
   if (device.leases.length > 0) return device.idle === true ? "idle" : "leased";
   if (device.verdict === null) return "split";
   if (device.verdict.free) return "free";
+  // Nobody computes there who could be named: the driver does not tell its processes.
+  if (device.verdict.clause === "no_outsider" && device.processes === null) return "closed";
   return kOfClause[device.verdict.clause ?? ""] ?? "closed";
 }
 

@@ -152,11 +152,23 @@ void check_xids(const Snapshot& snapshot, Findings& findings) {
 
 /// A GPU of which nobody can say that it is idle is never granted, and nothing else tells its admin.
 void check_what_is_told(const Snapshot& snapshot, Findings& findings) {
+  Facts facts;
+  facts.snapshot = snapshot;
+  if (const auto files = leasing::read_site_files(leasing::standard_site_file_paths()))
+    facts.policy = files->policy;
   for (const Device& device : snapshot.devices) {
     if (device.state != DeviceState::ok || is_split(device)) continue;
     const bool lists = device.processes.has_value();
     const bool measures = device.memory.kind == MemoryKind::unified || memory_in_use(device.memory);
     if (lists && measures) continue;
+    if (trusts_leases(device, facts)) {
+      findings.push_back({Level::warn, "GPU " + label(device),
+                          fmt::format("the driver does not tell {}: leases decide there (trust_leases in the "
+                                      "site file), and a program that does not ask is not seen",
+                                      lists ? "its memory in use" : "which processes use it"),
+                          ""});
+      continue;
+    }
     findings.push_back(
         {Level::fail, "GPU " + label(device),
          fmt::format(
@@ -164,7 +176,10 @@ void check_what_is_told(const Snapshot& snapshot, Findings& findings) {
              lists ? "its memory in use" : "which processes use it"),
          lists ? "often a newer driver tells it. A GPU that uses the machine's memory, of a kind that this "
                  "Berth does not know, looks so too: try a newer Berth"
-               : "often a newer driver tells it; inside a virtual machine, ask whoever runs the host"});
+               : fmt::format("often a newer driver tells it; inside a virtual machine, ask whoever runs the "
+                             "host. To let leases and memory in use decide: trust_leases = [{}] in "
+                             "/etc/berth.toml",
+                             device.index)});
   }
 }
 

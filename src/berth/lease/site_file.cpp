@@ -521,6 +521,23 @@ Result<void> is_of_the_machine(const Page& page, std::string_view key, const tom
   return wrong(page, node, fmt::format("only /etc/berth.toml may set {}: it is about the machine", key));
 }
 
+Result<void> read_trusted(Page& page, std::string_view key, const toml::node& node) {
+  BERTH_DO(is_of_the_machine(page, key, node));
+  const auto* list = node.as_array();
+  if (list == nullptr)
+    return wrong(page, node, fmt::format("{} must be a list of devices: {} = [0, \"GPU-5a1c\"]", key, key));
+  for (const toml::node& each : *list) {
+    const auto* number = each.as_integer();
+    if (number != nullptr && number->get() >= 0) {
+      page.policy.trust_leases.push_back(std::to_string(number->get()));
+      continue;
+    }
+    BERTH_LET(auto text, text_of(page, each, fmt::format("an entry of {}", key)));
+    page.policy.trust_leases.push_back(std::move(text));
+  }
+  return {};
+}
+
 Result<void> read_host_name(Page& page, std::string_view key, const toml::node& node) {
   BERTH_DO(is_of_the_machine(page, key, node));
   BERTH_LET(auto name, text_of(page, node, key));
@@ -575,6 +592,7 @@ constexpr auto kKeys = std::to_array<Key>({{"commands", read_commands},
                                            {"excluded", read_exclusions},
                                            {"ignored_programs", read_programs},
                                            {"ignored_users", read_users},
+                                           {"trust_leases", read_trusted},
                                            {kOriginalLocks[0].key, read_original_locks},
                                            {kOriginalLocks[1].key, read_original_locks}});
 constexpr std::size_t kLongestFile = 1U << 20U;

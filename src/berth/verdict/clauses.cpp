@@ -170,6 +170,7 @@ std::string describe(const Process& process, const Culprit& culprit) {
 }
 
 Objection no_outsider(const Case& subject) {
+  if (!subject.device.processes && trusts_leases(subject.device, subject.facts)) return std::nullopt;
   if (!subject.device.processes)
     return because(
         "its processes are not available, so nobody can say that it is idle: `berth doctor` says more");
@@ -192,10 +193,25 @@ Objection no_outsider(const Case& subject) {
   return failure;
 }
 
+/// Of a device whose processes or memory are not told: what is in use beyond what its leases were promised.
+Objection beyond_promises(const Case& subject) {
+  const Reading<std::uint64_t> used = memory_in_use(subject.device.memory);
+  if (!used) return std::nullopt;
+  std::uint64_t promised = subject.facts.policy.hidden_tolerance_bytes;
+  for (const Ticket* lease : subject.leases) promised = sum_of_bytes(promised, lease->promise_bytes);
+  if (*used <= promised) return std::nullopt;
+  const auto [found, limit] = bytes_side_by_side(*used, promised);
+  return because(fmt::format(
+      "hidden holder: {} in use, {} tolerated and promised; the driver does not tell its processes", found,
+      limit));
+}
+
 Objection no_hidden_holder(const Case& subject) {
   const Device& device = subject.device;
   // The machine's own memory is in use by everything: the list of processes is all there is to go by.
   if (device.memory.kind == MemoryKind::unified) return std::nullopt;
+  if ((!device.processes || !memory_in_use(device.memory)) && trusts_leases(device, subject.facts))
+    return beyond_promises(subject);
   const Reading<Unexplained> unexplained = unexplained_memory(device);
   if (!unexplained)
     return because(

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "berth/request/selector.h"
+
 namespace berth {
 namespace {
 
@@ -85,6 +87,15 @@ bool is_outsider(const Process& process, const std::vector<const Ticket*>& lease
          !facts.own_processes.contains(process.pid) && !is_ignored(process, facts.policy);
 }
 
+bool trusts_leases(const Device& device, const Facts& facts) {
+  return std::ranges::any_of(facts.policy.trust_leases, [&](const std::string& selector) {
+    return std::ranges::any_of(devices_named(selector, facts.snapshot), [&](std::size_t place) {
+      const Device& named = facts.snapshot.devices[place];
+      return named.uuid == device.uuid || (device.mig && named.uuid == device.mig->parent_uuid);
+    });
+  });
+}
+
 namespace {
 
 /// `of_parent`: the leases of the GPU that a MIG instance is a part of.
@@ -155,6 +166,9 @@ Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger
   const Reading<std::uint64_t> lendable = lendable_memory(device);
   const Reading<std::uint64_t> used = memory_in_use(memory);
   if (!lendable || !used) return std::nullopt;
+  // Where no list can tell, memory in use is taken for that of the leases, as far as they were promised it.
+  if (!device.processes && trusts_leases(device, facts))
+    return less(*lendable, std::max(promised_or_used, *used));
   // Memory in use that nobody is listed for is not free either: it counts as an outsider's.
   const std::uint64_t of_outsiders = std::max(
       shares.of_listed_outsiders, less(*used, sum_of_bytes(shares.of_leases_in_all, shares.of_asker)));

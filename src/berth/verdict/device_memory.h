@@ -31,6 +31,10 @@ bool is_ignored(const Process& process, const SitePolicy& policy);
 /// site does not ignore it.
 bool is_outsider(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts);
 
+/// Whether the site says that leases, and memory in use, decide about this device where the driver does not
+/// tell who uses it.
+bool trusts_leases(const Device& device, const Facts& facts);
+
 /// The memory that the driver counts as in use, without its own reserve. Absent for unified memory, which the
 /// whole machine uses.
 Reading<std::uint64_t> memory_in_use(const Memory& memory);

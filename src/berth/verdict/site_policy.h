@@ -30,8 +30,11 @@ struct ExcludedDevice {
 struct SitePolicy {
   std::uint64_t hidden_tolerance_bytes = 512ULL << 20;  ///< memory in use that no listed process explains
   std::vector<ExcludedDevice> excluded;
-  std::vector<std::string> ignored_programs;   ///< base names that never count as outsiders
-  std::vector<std::string> ignored_users;      ///< user names that never count as outsiders
+  std::vector<std::string> ignored_programs;  ///< base names that never count as outsiders
+  std::vector<std::string> ignored_users;     ///< user names that never count as outsiders
+  /// Selectors of devices whose driver tells too little: leases decide there, and memory in use if it is
+  /// told.
+  std::vector<std::string> trust_leases;
   std::optional<std::int64_t> default_wait_s;  ///< nullopt: for ever
   /// If a command of `berth run` left processes behind: how long these may compute nothing before the lease
   /// ends. nullopt: as long as they live.

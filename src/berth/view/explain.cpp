@@ -311,6 +311,7 @@ ShortState short_state(const Verdict& verdict, const Device& device, const Style
     case Clause::not_draining:
       return {"draining", Tone::waiting};
     case Clause::no_outsider:
+      if (!device.processes) return {"no process list", Tone::bad};
       return {with_users("outsider"), Tone::foreign};
     case Clause::no_hidden_holder:
       return {"hidden holder", Tone::foreign};

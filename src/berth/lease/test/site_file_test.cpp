@@ -24,6 +24,7 @@ keep_jobs = "forever"
 tenant_gpus = 2
 tenant_time = "30m"
 shares_per_gpu = 4
+trust_leases = [2, "GPU-7"]
 ignored_programs = ["Xorg", "gnome-shell"]
 ignored_users = ["gdm"]
 [[excluded]]
@@ -46,6 +47,7 @@ reason = "on loan"
   CHECK(policy->tenant_gpus == 2);
   CHECK(policy->tenant_time_s == 1800);
   CHECK(policy->shares_per_gpu == 4);
+  CHECK(policy->trust_leases == std::vector<std::string>{"2", "GPU-7"});
   CHECK(policy->ignored_programs == std::vector<std::string>{"Xorg", "gnome-shell"});
   CHECK(policy->ignored_users == std::vector<std::string>{"gdm"});
   CHECK(policy->excluded == std::vector<ExcludedDevice>{{"3", "drives the screen"}, {"GPU-5a1c", "on loan"}});
@@ -149,6 +151,8 @@ TEST_CASE("what is malformed is named with file and line, and never skipped") {
         Row{"job_output = \"1K\"", "f:1: job_output must be a size from 1 MiB up, such as \"100M\""},
         Row{"tenant_gpus = 0", "f:1: tenant_gpus must be a number from 1 to 1024"},
         Row{"tenant_gpus = \"2\"", "f:1: tenant_gpus must be a number from 1 to 1024"},
+        Row{"trust_leases = 0",
+            "f:1: trust_leases must be a list of devices: trust_leases = [0, \"GPU-5a1c\"]"},
         Row{"shares_per_gpu = 0", "f:1: shares_per_gpu must be a number from 1 to 1000"},
         Row{"time = 3600", "f:1: time must be a text in quotes, with its unit: time = \"2h\""},
         Row{"time = \"0\"", "f:1: time must be at least 1s and at most 365d"},
@@ -199,7 +203,7 @@ TEST_CASE("a user's file may only narrow the site's") {
        {"hidden_tolerance = \"1G\"", "default_wait = \"2h\"", "default_wait = \"forever\"",
         "idle_leftovers = \"2h\"", "commands = \"full\"", "assumed_time = \"1m\"", "time = \"3d\"",
         "time_grace = \"31s\"", "job_output = \"2G\"", "keep_jobs = \"31d\"", "tenant_gpus = 3",
-        "shares_per_gpu = 3", "tenant_time = \"61s\"", "ignored_programs = [\"x\"]",
+        "trust_leases = [0]", "shares_per_gpu = 3", "tenant_time = \"61s\"", "ignored_programs = [\"x\"]",
         "ignored_users = [\"x\"]"}) {
     CHECK_MESSAGE(!apply_site_text(site, text, "u", true), text);
   }

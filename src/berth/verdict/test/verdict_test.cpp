@@ -119,6 +119,22 @@ TEST_CASE("each clause fails with its numbers") {
          l.tickets = {shared_lease(1, kGpu0, 9 * kGiB)};
          f.policy.shares_per_gpu = 1;
        }},
+      {"memory in use beyond all promises, where the site lets leases decide", Clause::no_hidden_holder,
+       "hidden holder: 21 GiB in use, 20.5 GiB tolerated and promised; the driver does not tell its "
+       "processes",
+       [](Request& r, Ledger& l, Facts& f) {
+         r = shared_request(9 * kGiB);
+         l.tickets = {shared_lease(1, kGpu0, 20 * kGiB)};
+         f.policy.trust_leases = {"0"};
+         f.snapshot.devices[0].processes.reset();
+         f.snapshot.devices[0].memory.used_bytes = 21 * kGiB;
+       }},
+      {"what is told, also where the site lets leases decide", Clause::no_outsider,
+       "1 process without a lease for it: pid 99 of bob with 1 GiB",
+       [](Request&, Ledger&, Facts& f) {
+         f.policy.trust_leases = {"0"};
+         add_process(f.snapshot.devices[0], process(99, kGiB));
+       }},
       {"a device that the site excludes", Clause::not_excluded, "excluded by the site: fan is broken",
        [](Request&, Ledger&, Facts& f) { f.policy.excluded = {{"GPU-0", "fan is broken"}}; }},
       {"a device outside of the lease that the request is made in", Clause::in_lease, "not in this lease",
@@ -344,6 +360,25 @@ TEST_CASE("what does not stand in the way") {
                      r = shared_request(9 * kGiB);
                      l.tickets = {shared_lease(1, kGpu0, 9 * kGiB)};
                      f.policy.shares_per_gpu = 2;
+                   }},
+           Allowed{"processes that the driver does not tell, where the site lets leases decide",
+                   [](Request&, Ledger&, Facts& f) {
+                     f.policy.trust_leases = {"0"};
+                     f.snapshot.devices[0].processes.reset();
+                     f.snapshot.devices[0].memory.used_bytes = 512 * kMiB;
+                   }},
+           Allowed{"memory in use that a share was promised, where the site lets leases decide",
+                   [](Request& r, Ledger& l, Facts& f) {
+                     r = shared_request(9 * kGiB);
+                     l.tickets = {shared_lease(1, kGpu0, 20 * kGiB)};
+                     f.policy.trust_leases = {"GPU-0"};
+                     f.snapshot.devices[0].processes.reset();
+                     f.snapshot.devices[0].memory.used_bytes = 19 * kGiB;
+                   }},
+           Allowed{"memory that the driver does not tell, where the site lets leases decide",
+                   [](Request&, Ledger&, Facts& f) {
+                     f.policy.trust_leases = {"0"};
+                     f.snapshot.devices[0].memory = {};
                    }},
            Allowed{"as many outsiders as the request allows",
                    [](Request& r, Ledger&, Facts& f) {
