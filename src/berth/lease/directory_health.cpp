@@ -39,20 +39,22 @@ void check_room(const store::LeaseDirectory& directory, std::vector<Finding>& fi
   if (::fstatvfs(directory.queue.get(), &room) != 0) return;
   if ((room.f_flag & ST_RDONLY) != 0) {
     findings.push_back(
-        {Health::fail, kCheck, directory.choice.path + " is on a read-only file system", kInit});
+        {view::Level::fail, kCheck, directory.choice.path + " is on a read-only file system", kInit});
     return;
   }
   // A file system without a limit on files says 0 of 0.
   const bool few_files = room.f_files > 0 && room.f_favail < kFewFiles;
   if (room.f_bavail * room.f_frsize >= kFewBytes && !few_files) return;
-  findings.push_back({Health::fail, kCheck, directory.choice.path + " is full, so nobody can join the queue",
+  findings.push_back({view::Level::fail, kCheck,
+                      directory.choice.path + " is full, so nobody can join the queue",
                       "most of the files there are of " + store::biggest_owner(directory)});
 }
 
 void check_use(const store::LeaseDirectory& directory, std::vector<Finding>& findings) {
   const auto file = sys::make_unnamed(directory.queue.get(), 0600);
   if (!file)
-    findings.push_back({Health::fail, kCheck, directory.choice.path + ": " + file.error().message, kInit});
+    findings.push_back(
+        {view::Level::fail, kCheck, directory.choice.path + ": " + file.error().message, kInit});
 }
 
 void check_device_files(const store::LeaseDirectory& directory, std::vector<Finding>& findings) {
@@ -67,7 +69,7 @@ void check_device_files(const store::LeaseDirectory& directory, std::vector<Find
       owners.insert(sys::user_name(status.st_uid));
   }
   for (const std::string& owner : owners) {
-    findings.push_back({Health::warn, "device files",
+    findings.push_back({view::Level::warn, "device files",
                         fmt::format("{} owns some and could remove them while they are leased", owner),
                         "sudo berth init makes them root's"});
   }
@@ -76,12 +78,12 @@ void check_device_files(const store::LeaseDirectory& directory, std::vector<Find
 void check_tickets(const store::LeaseDirectory& directory, std::vector<Finding>& findings) {
   const auto scan = store::scan_directory(directory);
   if (!scan) {
-    findings.push_back({Health::fail, "tickets", scan.error().message, ""});
+    findings.push_back({view::Level::fail, "tickets", scan.error().message, ""});
     return;
   }
   for (const OddTicket& odd : scan->ledger.odd) {
     findings.push_back(
-        {Health::warn, "tickets",
+        {view::Level::warn, "tickets",
          fmt::format("{} of {} is not understood: {}", odd.name, sys::user_name(odd.uid), odd.reason),
          "its owner or root can remove it when nothing holds it"});
   }
@@ -98,7 +100,7 @@ void check_elsewhere(const store::LeaseDirectory& directory, std::vector<Finding
     ::fstat((*other)->root.get(), &there);
     const auto scan = store::scan_directory(**other);
     if (sys::identity_of(here) == sys::identity_of(there) || !scan || scan->ledger.tickets.empty()) continue;
-    findings.push_back({Health::warn, "other lease directories",
+    findings.push_back({view::Level::warn, "other lease directories",
                         fmt::format("{} has {} live tickets, which those who use {} do not see", path,
                                     scan->ledger.tickets.size(), directory.choice.path),
                         "let all use one: unset BERTH_DIR, and let those jobs end"});
@@ -116,7 +118,7 @@ void check_private_tmp(const store::DirectoryChoice& choice, std::vector<Finding
     reason = "the first process of this machine has another /tmp";
   if (!reason.empty())
     findings.push_back(
-        {Health::warn, "private /tmp", reason + ", so others do not see leases made here", kInit});
+        {view::Level::warn, "private /tmp", reason + ", so others do not see leases made here", kInit});
 }
 
 }  // namespace
@@ -145,15 +147,15 @@ std::vector<Finding> examine_lease_directory(const store::DirectoryChoice& choic
   std::vector<Finding> findings;
   const auto directory = store::LeaseDirectory::open(choice);
   if (!directory) {
-    findings.push_back({Health::fail, kCheck, directory.error().message, kInit});
+    findings.push_back({view::Level::fail, kCheck, directory.error().message, kInit});
   } else if (!*directory) {
-    findings.push_back({Health::pass, kCheck,
+    findings.push_back({view::Level::pass, kCheck,
                         fmt::format("{} ({}) does not exist yet; the first lease makes it", choice.path,
                                     reason_of(choice.origin)),
                         ""});
   } else {
     for (const std::string& note : (*directory)->notes)
-      findings.push_back({Health::warn, kCheck, note, kInit});
+      findings.push_back({view::Level::warn, kCheck, note, kInit});
     check_room(**directory, findings);
     check_use(**directory, findings);
     check_device_files(**directory, findings);
@@ -161,7 +163,7 @@ std::vector<Finding> examine_lease_directory(const store::DirectoryChoice& choic
     check_elsewhere(**directory, findings);
     if (findings.empty())
       findings.push_back(
-          {Health::pass, kCheck, fmt::format("{} ({})", choice.path, reason_of(choice.origin)), ""});
+          {view::Level::pass, kCheck, fmt::format("{} ({})", choice.path, reason_of(choice.origin)), ""});
   }
   check_private_tmp(choice, findings);
   return findings;

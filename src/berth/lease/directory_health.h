@@ -5,18 +5,11 @@
 #include <vector>
 
 #include "berth/store/lease_directory.h"
+#include "berth/view/doctor.h"
 
 namespace berth::leasing {
 
-enum class Health { pass, warn, fail };
-
-/// What a look at the lease directory found.
-struct Finding {
-  Health health = Health::pass;
-  std::string check;   ///< what was looked at: "lease directory"
-  std::string found;   ///< one sentence
-  std::string remedy;  ///< what to do about it; "" when nothing is to be done
-};
+using view::Finding;
 
 /// Whether the lease directory is as it should be: it can be used, nobody can remove others' tickets, it is
 /// not full, every file in it is understood, and all users of this machine use the same directory. Changes

@@ -40,7 +40,7 @@ struct Fixture {
 TEST_CASE("a directory that is not there yet is no fault") {
   const Fixture fixture;
   const Finding found = fixture.only("lease directory");
-  CHECK(found.health == Health::pass);
+  CHECK(found.level == view::Level::pass);
   CHECK(found.found ==
         fixture.choice.path + " (BERTH_DIR names it) does not exist yet; the first lease makes it");
   CHECK_FALSE(fs::exists(fixture.choice.path));
@@ -51,7 +51,7 @@ TEST_CASE("a directory in which others could remove tickets fails, with the reme
   fixture.make();
   fs::permissions(fixture.choice.path + "/queue", fs::perms::all);
   const Finding found = fixture.only("lease directory");
-  CHECK(found.health == Health::fail);
+  CHECK(found.level == view::Level::fail);
   CHECK(found.found.find("queue") != std::string::npos);
   CHECK(found.remedy.find("sudo berth init") != std::string::npos);
 }
@@ -61,7 +61,7 @@ TEST_CASE("a file that is no ticket is named, with its owner") {
   fixture.make();
   std::ofstream(fixture.choice.path + "/leases/letter") << "dear all";
   const Finding found = fixture.only("tickets");
-  CHECK(found.health == Health::warn);
+  CHECK(found.level == view::Level::warn);
   CHECK(found.found.starts_with("letter of "));
   CHECK_FALSE(found.remedy.empty());
 }
@@ -75,7 +75,7 @@ TEST_CASE("a device file that is not root's in root's directory is named") {
   CHECK(fixture.examine("device files").empty());
   REQUIRE(::chown(file.c_str(), 12345, 12345) == 0);
   const Finding found = fixture.only("device files");
-  CHECK(found.health == Health::warn);
+  CHECK(found.level == view::Level::warn);
   CHECK(found.found.find("12345 owns some") != std::string::npos);
 }
 
