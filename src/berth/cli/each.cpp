@@ -12,6 +12,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/command/command.h"
+#include "berth/command/input.h"
 #include "berth/command/messages.h"
 #include "berth/jobs/job_runner.h"
 #include "berth/jobs/lines_of_file.h"
@@ -47,14 +48,16 @@ constexpr std::string_view kEachAbout =
     "\n"
     "Ends with 0 if all lines have ended with 0, else with 1.";
 
+constexpr std::size_t kLongestText = 16 << 20;
 // How long the kernel may take to end what got SIGKILL.
 constexpr std::chrono::milliseconds kDiesWithin = 30s;
 
 // Whatever way it is named.
 std::string whole_path(const std::string& name) {
   std::array<char, PATH_MAX> path;
-  return name == jobs::kInput || ::realpath(name.c_str(), path.data()) == nullptr ? name
-                                                                                  : std::string(path.data());
+  return name == command::kInput || ::realpath(name.c_str(), path.data()) == nullptr
+             ? name
+             : std::string(path.data());
 }
 
 /// Signals that ask for the end are waited for, and interrupt nothing.
@@ -100,8 +103,8 @@ class Each : public command::Command {
 
   Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
     if (words.size() > 1) return fail(ErrorCode::usage, "one file at a time");
-    const std::string name = words.empty() ? std::string(jobs::kInput) : words.front();
-    BERTH_LET(const std::string text, jobs::text_of_file(name));
+    const std::string name = words.empty() ? std::string(command::kInput) : words.front();
+    BERTH_LET(const std::string text, command::text_of_input(name, kLongestText));
     BERTH_DO(settle(submission_));
     Job& job = submission_.job;
     job.lines_of = whole_path(name);

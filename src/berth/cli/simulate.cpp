@@ -1,15 +1,13 @@
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <functional>
 
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
 #include "berth/cli/simulate_options.h"
 #include "berth/command/command.h"
+#include "berth/command/input.h"
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
 #include "berth/command/serve_program.h"
@@ -17,8 +15,6 @@
 #include "berth/queue/turn_order.h"
 #include "berth/simulate/workload.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/descriptor.h"
-#include "berth/sys/system_error.h"
 #include "berth/view/replay.h"
 
 namespace berth::cli {
@@ -50,26 +46,6 @@ constexpr std::size_t kLargestJobsFile = std::size_t{64} << 20;
 constexpr std::size_t kLongestFault = 400;  // columns: a field of the file may be of any length
 constexpr unsigned kMostDevices = 4096;
 constexpr Moment kMostAssumed = 3650LL * 86'400;
-
-/// Of a pipe as well.
-Result<std::string> read_jobs(int file) {
-  std::string text;
-  std::array<char, 1 << 16> buffer;
-  while (text.size() <= kLargestJobsFile) {
-    const ssize_t got = ::read(file, buffer.data(), buffer.size());
-    if (got == 0) return text;
-    if (got < 0 && errno != EINTR) return sys::fail_errno("reading");
-    if (got > 0) text.append(buffer.data(), static_cast<std::size_t>(got));
-  }
-  return fail(ErrorCode::failure, "it is longer than 64 MiB; take a part of its jobs");
-}
-
-Result<std::string> read_jobs_file(const std::string& path) {
-  if (path == "-") return read_jobs(STDIN_FILENO);
-  const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file) return sys::fail_errno("opening");
-  return read_jobs(file.get());
-}
 
 /// How far it is, on a terminal, for whoever waits longer than a moment.
 class ProgressBar {
@@ -155,9 +131,9 @@ class Simulate : public command::Command {
           command::become_berth_serve(command::kSimulateWord, environment.words().subspan(1)));
     }
     BERTH_LET(const auto devices, how_many_devices(environment));
-    const std::string name = options_.jobs == "-" ? "standard input" : options_.jobs;
-    const auto text = read_jobs_file(options_.jobs);
-    if (!text) return std::unexpected(context(text.error(), name));
+    const auto text = command::text_of_input(options_.jobs, kLargestJobsFile);
+    if (!text) return std::unexpected(text.error());
+    const std::string name = options_.jobs == command::kInput ? "standard input" : options_.jobs;
     const auto workload = workload_from_csv(*text, name, devices);
     if (!workload) {
       const std::string fault = printable(workload.error().message);

@@ -10,12 +10,6 @@
 
 namespace berth::jobs {
 
-/// The name of the standard input where a file is asked for.
-constexpr std::string_view kInput = "-";
-
-/// The whole file, or the standard input. Error: `usage` if it is longer than 16 MiB; a failure to read it.
-Result<std::string> text_of_file(const std::string& name);
-
 /// Commands, and how often each has ended well.
 using DoneCommands = std::map<std::string, unsigned, std::less<>>;
 

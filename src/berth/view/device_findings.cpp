@@ -23,7 +23,7 @@ std::string gpus(const std::vector<std::string>& labels) {
 }
 
 template <class Condition>
-std::vector<std::string> labels_where(const Snapshot& snapshot, Condition condition) {
+std::vector<std::string> labels_of_those(const Snapshot& snapshot, Condition condition) {
   std::vector<std::string> labels;
   for (const Device& device : snapshot.devices) {
     if (condition(device)) labels.push_back(label(device));
@@ -103,7 +103,8 @@ void check_what_is_told(const Snapshot& snapshot, const SitePolicy& policy, Find
 }
 
 void check_persistence(const Snapshot& snapshot, Findings& findings) {
-  const auto off = labels_where(snapshot, [](const Device& device) { return device.persistence == false; });
+  const auto off =
+      labels_of_those(snapshot, [](const Device& device) { return device.persistence == false; });
   if (!off.empty()) {
     findings.push_back({Level::warn, "persistence mode",
                         "off on " + gpus(off) + ": each look first wakes the card, for seconds",
@@ -115,7 +116,7 @@ void check_persistence(const Snapshot& snapshot, Findings& findings) {
 }
 
 void check_compute_mode(const Snapshot& snapshot, Findings& findings) {
-  const auto prohibited = labels_where(
+  const auto prohibited = labels_of_those(
       snapshot, [](const Device& device) { return device.compute_mode == ComputeMode::prohibited; });
   if (prohibited.empty()) return;
   findings.push_back({Level::warn, "compute mode",
@@ -125,14 +126,14 @@ void check_compute_mode(const Snapshot& snapshot, Findings& findings) {
 
 /// What follows for shares from MPS, and from an exclusive mode without it.
 void check_mps(const Snapshot& snapshot, Findings& findings) {
-  const auto served = labels_where(snapshot, has_mps);
+  const auto served = labels_of_those(snapshot, has_mps);
   if (!served.empty())
     findings.push_back({Level::pass, "MPS",
                         fmt::format("its server is on {}: shares work there in each compute mode, its own "
                                     "processes are no outsiders, and jobs of one user at a time compute",
                                     gpus(served)),
                         ""});
-  const auto exclusive = labels_where(snapshot, [](const Device& device) {
+  const auto exclusive = labels_of_those(snapshot, [](const Device& device) {
     return device.compute_mode == ComputeMode::exclusive_process && !has_mps(device);
   });
   if (!exclusive.empty())

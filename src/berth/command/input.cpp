@@ -1,0 +1,35 @@
+#include "berth/command/input.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "berth/base/printable.h"
+#include "berth/base/units.h"
+#include "berth/sys/descriptor.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::command {
+
+Result<std::string> text_of_input(const std::string& name, std::size_t most) {
+  const std::string shown = name == kInput ? "standard input" : printable(name);
+  const sys::Descriptor file(name == kInput ? ::dup(STDIN_FILENO)
+                                            : ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file) return sys::fail_errno("opening " + shown);
+  std::string text;
+  std::array<char, 1 << 16> buffer;
+  for (;;) {
+    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+    if (got == 0) return text;
+    if (got < 0 && errno != EINTR) return sys::fail_errno("reading " + shown);
+    if (got > 0) text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (text.size() > most)
+      return fail(ErrorCode::usage, fmt::format("{} is longer than {}", shown, bytes_for_people(most)));
+  }
+}
+
+}  // namespace berth::command
