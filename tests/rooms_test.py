@@ -129,3 +129,9 @@ def test_no_folder_is_crowded():
         if (count := sum(path.suffix in (".h", ".cpp") for path in folder.iterdir())) > 60
     }
     assert crowded == {}
+
+
+def test_the_command_line_reads_options_calls_and_prints():
+    """What a command needs more lines for belongs to the room of its feature."""
+    long = {path.name: count for path in files_of("cli") if (count := path.read_text().count("\n")) > 250}
+    assert long == {}
