@@ -51,6 +51,23 @@ def test_while_the_driver_fails_nobody_starts_and_nobody_loses_his_place(one, ba
     assert KEEPS not in jobs[0].err.rest()
 
 
+def test_who_wants_all_gpus_keeps_his_place_while_one_is_lost(make_lab):
+    """As while an admin resets it."""
+    lab = make_lab("3xH100")
+    holding = holder(lab)
+    waiting = waiter(lab, "-n", "3").says("first in line")
+    lab.change('[[device]]\nmodel = "H100"\nlost = true\n[[device]]\nmodel = "H100"\ncount = 2\n')
+    holding.ends()
+    line = waiting.err.line()
+    assert KEEPS in line and "only 2 of 3 can ever satisfy the request" in line, line
+    # Nobody stays behind it for long.
+    assert lab.berth("run", "--wait", "20s", "-n", "2", "--", "true").status == 0
+    assert lab.berth("run", "-n", "3", "--", "true").status == 69
+    lab.change("3xH100")
+    assert waiting.starts() == "0,1,2"
+    assert waiting.ends() == 0
+
+
 def test_a_wait_that_runs_out_while_the_driver_fails_says_so(one):
     holding = holder(one)
     job = waiter(one, "--wait", "4s")

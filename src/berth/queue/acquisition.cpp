@@ -1,6 +1,7 @@
 #include "berth/queue/acquisition.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -277,16 +278,22 @@ void driver_works(State& state) {
   state.standing.hindrance.clear();
 }
 
-// Whether it is a matter of the driver, or of all its devices, that the request cannot be satisfied.
-bool is_bad_day(const State& state, const Snapshot& snapshot) {
-  const auto is_mine = [&](const Device& device) {
-    return !state.joined_at || is_candidate(state.standing.ticket, device.uuid);
+// Whether only devices that do not work now keep the request from being satisfied: somebody may be resetting
+// them. What it joined for may have no name meanwhile.
+bool is_bad_day(const State& state, const Facts& facts) {
+  const auto works = [](const Device& device) { return device.state == DeviceState::ok; };
+  const std::vector<Device>& devices = facts.snapshot.devices;
+  const auto broken = std::ranges::count_if(devices, std::not_fn(works));
+  std::vector<std::string> wanted;
+  if (state.joined_at) wanted = state.standing.ticket.candidates;
+  const auto is_missing = [&](const std::string& uuid) {
+    return std::ranges::none_of(devices,
+                                [&](const Device& each) { return works(each) && each.uuid == uuid; });
   };
-  const auto is_silent = [&](const Device& device) {
-    return is_mine(device) && device.state == DeviceState::unresponsive;
-  };
-  const auto works = [&](const Device& device) { return is_mine(device) && device.state == DeviceState::ok; };
-  return std::ranges::any_of(snapshot.devices, is_silent) || std::ranges::none_of(snapshot.devices, works);
+  const bool is_named = !wanted.empty() && std::ranges::find(wanted, kEveryDevice) == wanted.end();
+  const auto missing = is_named ? std::ranges::count_if(wanted, is_missing) : broken;
+  const auto able = std::ssize(candidates(state.request, facts).value_or(std::vector<std::string>{}));
+  return broken == std::ssize(devices) || std::cmp_greater_equal(able + missing, state.request.count);
 }
 
 // What happened, one by one.
@@ -298,7 +305,7 @@ Action on(State& state, milliseconds, Begun) {
 Action on(State& state, milliseconds now, Looked seen) {
   const auto possible = check_possible(state.request, seen.facts);
   const bool allowed = !seen.facts.limits || !is_never_allowed(*seen.facts.limits, state.request);
-  if (!possible && allowed && has_place_in_line(state) && is_bad_day(state, seen.facts.snapshot))
+  if (!possible && allowed && has_place_in_line(state) && is_bad_day(state, seen.facts))
     return wait_for_driver(state, now, possible.error().message);
   driver_works(state);
   state.facts = std::move(seen.facts);

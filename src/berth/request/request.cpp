@@ -98,7 +98,7 @@ ReadingSet Request::readings() const {
 
 Result<void> check_time(std::int64_t seconds) {
   if (seconds >= 1 && seconds <= kLongestTimeS) return {};
-  return fail(ErrorCode::usage, "a time must be at least 1s and at most 365d: say none for longer");
+  return fail(ErrorCode::usage, "a time must be at least 1s and at most 365d; leave it out for no limit");
 }
 
 Result<void> check_yield(std::int64_t seconds) {

@@ -64,18 +64,26 @@ TEST_CASE("what is not the driver's ends the wait as before") {
   CHECK(gone.goes_on() == Action(Refuse{}));
 }
 
-TEST_CASE("two devices of which one is lost can never be had, and one of them can") {
+TEST_CASE("who waits for two devices of which one is lost waits on, and who waits for one of them has it") {
   Request two;
   two.count = 2;
   Asker asker(patient(), two);
   asker.leases = {lease(1, uuid_of(0))};
   asker.sleeps_long();
   asker.tell(Woken::changed);
+  const Facts working = asker.facts;
   asker.facts = with_states(DeviceState::lost, DeviceState::ok);
-  CHECK(asker.goes_on() == Action(Refuse{}));
+  CHECK(asker.goes_on() == Action(until_it_works(kTick)));
   Asker one = first_in_line();
   one.facts = asker.facts;
   CHECK(one.goes_on() == Action(Grant{}));
+  Asker joins(patient(), two);
+  joins.facts = asker.facts;
+  CHECK_FALSE(is<Join>(joins.looks()));
+  asker.facts = working;
+  asker.leases.clear();
+  asker.tell(Woken::tick);
+  CHECK(asker.goes_on() == Action(Grant{}));
 }
 
 TEST_CASE("who joins, or does not wait, is refused by a driver that fails") {

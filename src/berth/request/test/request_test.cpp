@@ -51,9 +51,9 @@ TEST_CASE("a request that contradicts itself is refused whatever the machine") {
                [](Request& r) { r.count = kMostDevices + 1; }},
            Row{"memory can be promised only on a shared device, not on a whole one",
                [](Request& r) { r.promise_bytes = kGiB; }},
-           Row{"a time must be at least 1s and at most 365d: say none for longer",
+           Row{"a time must be at least 1s and at most 365d; leave it out for no limit",
                [](Request& r) { r.time_s = 0; }},
-           Row{"a time must be at least 1s and at most 365d: say none for longer",
+           Row{"a time must be at least 1s and at most 365d; leave it out for no limit",
                [](Request& r) { r.time_s = kLongestTimeS + 1; }},
            Row{"device 3 is both asked for and excluded",
                [](Request& r) {
