@@ -28,6 +28,7 @@ std::vector<Verdict> verdicts_on(const Ticket& ticket, const Ledger& ledger, con
   const bool is_mine = ticket.uid == facts.asker_uid;
   if (!is_mine) {
     of_ticket.limits.reset();
+    of_ticket.passed_over.clear();
     if (const auto known = facts.limits_of_waiters.find(ticket.uid); known != facts.limits_of_waiters.end())
       of_ticket.limits.emplace(known->second);
   }

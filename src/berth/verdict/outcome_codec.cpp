@@ -54,12 +54,15 @@ std::string encode_outcome(const PastRun& outcome) {
                      kEndings[static_cast<std::size_t>(outcome.ending)], fmt::join(outcome.devices, ","));
 }
 
+bool is_of_boot(std::string_view text, std::string_view boot) {
+  const std::size_t head = text.find('\n');
+  return head != std::string_view::npos && text.substr(0, head) == fmt::format("{}{}", kHead, boot);
+}
+
 std::vector<PastRun> decode_outcomes(std::string_view text, std::string_view boot) {
   std::vector<PastRun> outcomes;
-  const std::size_t head = text.find('\n');
-  if (head == std::string_view::npos || text.substr(0, head) != fmt::format("{}{}", kHead, boot))
-    return outcomes;
-  text = text.substr(head + 1, kMostOutcomeBytes);
+  if (!is_of_boot(text, boot)) return outcomes;
+  text = text.substr(text.find('\n') + 1, kMostOutcomeBytes);
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     if (end == std::string_view::npos) break;
@@ -89,12 +92,12 @@ std::string encode_outcomes(const std::vector<PastRun>& outcomes, std::string_vi
   return text;
 }
 
-bool may_blame(std::string_view text) {
+bool may_blame(std::string_view text, std::size_t bad_runs) {
   if (text.find(" included ") != std::string_view::npos) return true;
   std::size_t bad = 0;
   for (std::size_t at = text.find(" badly "); at != std::string_view::npos; at = text.find(" badly ", at + 1))
     ++bad;
-  return bad >= kBadRuns;
+  return bad >= bad_runs;
 }
 
 }  // namespace berth

@@ -21,13 +21,17 @@ inline constexpr std::size_t kMostOutcomeBytes = 16UL << 10U;
 
 std::string encode_outcome(const PastRun& outcome);
 
+/// Whether more lines of this boot can be added to the text.
+bool is_of_boot(std::string_view text, std::string_view boot);
+
 /// Of another boot or version there are none.
 std::vector<PastRun> decode_outcomes(std::string_view text, std::string_view boot);
 
 /// A text with the newest of these outcomes, so many that there is room for more.
 std::string encode_outcomes(const std::vector<PastRun>& outcomes, std::string_view boot);
 
-/// Whether a file with this text can say anything about a device. A cheap guess: most cannot.
-bool may_blame(std::string_view text);
+/// Whether a file with this text can say anything about a device: so many of its runs ended badly, or
+/// somebody has included a device. Cheap, since most files cannot.
+bool may_blame(std::string_view text, std::size_t bad_runs);
 
 }  // namespace berth

@@ -93,6 +93,10 @@ bool is_bad(const Run& run) {
   return run.ending == Ending::badly && run.end - run.begun <= kEndsSoon;
 }
 
+bool is_believed(const PastRun& run, Moment now) {
+  return run.begun >= 0 && run.lasted >= 0 && run.begun <= now && run.lasted <= now - run.begun;
+}
+
 bool has_lived(const Run& run) {
   return run.ending == Ending::well || run.end - run.begun > kEndsSoon;
 }
@@ -130,12 +134,10 @@ class Runs {
   Runs(const UserRuns& user, const std::vector<PastRun>& for_all, const Ledger& ledger, Moment now,
        Numbers& numbers)
       : now_(now) {
-    for (const std::vector<PastRun>* noted : {&user.outcomes, &for_all}) {
+    for (const std::vector<PastRun>* noted : {&user.runs, &for_all}) {
       for (const PastRun& outcome : *noted) {
         // Of another boot, or of somebody who writes what he likes.
-        if (outcome.begun < 0 || outcome.lasted < 0 || outcome.begun > now ||
-            outcome.lasted > now - outcome.begun)
-          continue;
+        if (!is_believed(outcome, now)) continue;
         runs_.push_back({outcome.fingerprint, outcome.begun, outcome.begun + outcome.lasted, outcome.ending,
                          numbers.of(outcome.devices)});
       }
@@ -255,7 +257,7 @@ std::map<std::string, PassedOver> passed_over(const std::vector<UserRuns>& outco
   std::vector<PastRun> for_all;
   for (const UserRuns& user : outcomes) {
     if (user.uid != 0) continue;
-    std::ranges::copy_if(user.outcomes, std::back_inserter(for_all),
+    std::ranges::copy_if(user.runs, std::back_inserter(for_all),
                          [](const PastRun& outcome) { return outcome.ending == Ending::included; });
   }
   std::map<std::string, PassedOver> found;
@@ -281,6 +283,24 @@ std::map<std::string, PassedOver> passed_over(const std::vector<UserRuns>& outco
     std::ranges::sort(said, std::greater<>(), &PassedOver::until);
     said[kAgree - 1].by_others = true;
     found.emplace(uuid, said[kAgree - 1]);
+  }
+  return found;
+}
+
+std::map<std::string, unsigned> bad_runs_in_a_row(const UserRuns& own, Moment now) {
+  std::map<std::string, unsigned> found;
+  std::set<std::string_view> known;  // of which the row has ended, or is too old
+  for (const PastRun& run : std::views::reverse(own.runs)) {
+    if (!is_believed(run, now)) continue;
+    const bool is_bad = run.ending == Ending::badly && run.lasted <= kEndsSoon;
+    for (const std::string& uuid : run.devices) {
+      if (known.contains(uuid)) continue;
+      const bool goes_on = found.contains(uuid) || now - run.begun - run.lasted < kFirstPassing;
+      if (is_bad && goes_on)
+        ++found[uuid];
+      else
+        known.insert(uuid);
+    }
   }
   return found;
 }

@@ -35,7 +35,7 @@ struct PastRun {
 /// What one user's runs came to, in the order in which they were noted.
 struct UserRuns {
   std::uint32_t uid = 0;
-  std::vector<PastRun> outcomes;
+  std::vector<PastRun> runs;
 
   bool operator==(const UserRuns&) const = default;
 };
@@ -78,5 +78,10 @@ inline constexpr Moment kLongestPassing = 24LL * 3'600'000;
 /// leases are the runs that still live.
 std::map<std::string, PassedOver> passed_over(const std::vector<UserRuns>& outcomes, const Ledger& ledger,
                                               const Snapshot& snapshot, std::uint32_t asker, Moment now);
+
+/// How many of a user's last runs on a device ended badly, one after the other, the last of them within ten
+/// minutes; by UUID, and only where it is one or more. Such a device is chosen last: else each run would be
+/// tried on it, and nobody would learn that the program lives elsewhere.
+std::map<std::string, unsigned> bad_runs_in_a_row(const UserRuns& own, Moment now);
 
 }  // namespace berth

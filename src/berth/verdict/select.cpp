@@ -15,6 +15,7 @@ namespace {
 struct Option {
   const Device* device = nullptr;
   Reading<std::uint64_t> free_bytes;
+  unsigned bad_runs = 0;
 };
 
 std::vector<Option> options_of(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
@@ -22,7 +23,7 @@ std::vector<Option> options_of(const std::vector<Verdict>& verdicts, const Snaps
   for (const Verdict& verdict : verdicts) {
     if (!verdict.free()) continue;
     if (const Device* device = find_device(snapshot, verdict.uuid))
-      options.push_back({device, verdict.free_bytes});
+      options.push_back({device, verdict.free_bytes, verdict.bad_runs});
   }
   return options;
 }
@@ -153,6 +154,15 @@ void prefer_whole_gpus(std::vector<Option>& options) {
   std::erase_if(options, is_slice);
 }
 
+/// What runs have died on is for nobody who finds enough beside it.
+void leave_out_bad_runs(std::vector<Option>& options, const Request& request) {
+  if (options.size() <= request.count || request.count == 0) return;
+  std::vector<unsigned> rows;
+  for (const Option& option : options) rows.push_back(option.bad_runs);
+  std::ranges::sort(rows);
+  std::erase_if(options, [&](const Option& option) { return option.bad_runs > rows[request.count - 1]; });
+}
+
 }  // namespace
 
 ReadingSet readings_in_case_of_choice(const Request& request) {
@@ -170,6 +180,7 @@ Choice choose(const Request& request, const std::vector<Verdict>& verdicts, cons
   Choice choice;
   std::vector<Option> options = options_of(verdicts, snapshot);
   if (request.count == 1 && request.order == Order::automatic) prefer_whole_gpus(options);
+  leave_out_bad_runs(options, request);
   if (topology_decides(request, options.size())) {
     if (snapshot.topology) {
       keep_by_topology(options, request, *snapshot.topology);

@@ -70,7 +70,7 @@ std::string told_of(const std::vector<std::pair<std::uint32_t, std::vector<Told>
       if (told.lasted_s == kLives)
         ledger.tickets.push_back(lease_of(told, uid));
       else
-        all.back().outcomes.push_back(outcome_of(told, uid));
+        all.back().runs.push_back(outcome_of(told, uid));
     }
   }
   const Facts facts = machine(4);
@@ -346,7 +346,7 @@ TEST_CASE("of a MIG instance its own runs are judged, and those of its whole GPU
   }
   const auto judged = [&](const std::vector<Told>& story) {
     UserRuns alice{kAlice, {}};
-    for (const Told& told : story) alice.outcomes.push_back(outcome_of(told));
+    for (const Told& told : story) alice.runs.push_back(outcome_of(told));
     std::string text;
     for (const auto& [uuid, one] : passed_over({alice}, {}, snapshot, kAlice, 200 * kS)) {
       for (unsigned gpu = 0; gpu < 4; ++gpu) text += uuid == uuid_of(gpu) ? std::to_string(gpu) : "";
@@ -372,15 +372,38 @@ TEST_CASE("runs of several devices count for each of them, and speak for none of
   for (Moment at_s = 100; at_s < 103; ++at_s) {
     PastRun bad = outcome_of({at_s, 0, "a.py", 1, kBadly});
     bad.devices.push_back(uuid_of(1));
-    alice.outcomes.push_back(bad);
+    alice.runs.push_back(bad);
   }
   PastRun good = outcome_of({110, 1, "a.py", 5, kWell});
   good.devices.push_back(uuid_of(2));
-  alice.outcomes.push_back(good);
+  alice.runs.push_back(good);
   const auto found = passed_over({alice}, {}, machine(4).snapshot, kAlice, 200 * kS);
   REQUIRE(found.size() == 1);
   CHECK(found.contains(uuid_of(0)));
   CHECK(found.begin()->second.longest == kS);
+}
+
+TEST_CASE("a device whose last runs ended badly is known for ten minutes, until one does not") {
+  const auto row_on_0 = [](const std::vector<Told>& story, Moment now_s) {
+    UserRuns alice{kAlice, {}};
+    for (const Told& told : story) alice.runs.push_back(outcome_of(told));
+    const auto found = bad_runs_in_a_row(alice, now_s * kS);
+    CHECK(found.size() <= 1);
+    return found.contains(uuid_of(0)) ? found.at(uuid_of(0)) : 0;
+  };
+  const Told bad{100, 0, "a.py", 1, kBadly};
+  const Told later{200, 0, "b.py", 60, kBadly};
+  CHECK(row_on_0({}, 300) == 0);
+  CHECK(row_on_0({bad}, 300) == 1);
+  CHECK(row_on_0({bad}, 700) == 1);
+  CHECK(row_on_0({bad}, 701) == 0);
+  CHECK(row_on_0({bad, later}, 700) == 2);
+  CHECK(row_on_0({bad, {150, 1, "a.py", 1, kWell}, later}, 701) == 2);
+  CHECK(row_on_0({bad, {150, 0, "a.py", 1, kWell}, later}, 300) == 1);
+  CHECK(row_on_0({bad, {150, 0, "a.py", 61, kBadly}}, 300) == 0);
+  CHECK(row_on_0({bad, {150, 0, "a.py", 1, kByOthers}}, 300) == 0);
+  CHECK(row_on_0({bad, {150, 0, "", 0, kIncluded}}, 300) == 0);
+  CHECK(row_on_0({bad, {900, 0, "a.py", 1, kWell}}, 300) == 1);
 }
 
 TEST_CASE("programs are told apart by user, program and script") {
@@ -439,9 +462,10 @@ TEST_CASE("a file of outcomes stays small, and keeps the last of each device") {
   for (unsigned device = 0; device < 3000; ++device)
     many.push_back(outcome_of({3000, device, "a.py", 1, kBadly}));
   CHECK(encode_outcomes(many, "boot").size() <= kMostOutcomeBytes / 2 + 100);
-  CHECK(may_blame(text));
-  CHECK_FALSE(may_blame(encode_outcomes({many.begin(), many.begin() + 2}, "boot")));
-  CHECK(may_blame(encode_outcomes({outcome_of({1, 0, "", 0, kIncluded})}, "boot")));
+  CHECK(may_blame(text, kBadRuns));
+  CHECK_FALSE(may_blame(encode_outcomes({many.begin(), many.begin() + 2}, "boot"), kBadRuns));
+  CHECK(may_blame(encode_outcomes({many.front()}, "boot"), 1));
+  CHECK(may_blame(encode_outcomes({outcome_of({1, 0, "", 0, kIncluded})}, "boot"), kBadRuns));
 }
 
 TEST_CASE("whatever a file says, the answer is about devices that are there and is bounded in time") {
@@ -458,11 +482,11 @@ TEST_CASE("whatever a file says, the answer is about devices that are there and 
         UserRuns alice{kAlice, {}};
         const int count = *rc::gen::inRange(0, 30);
         for (int i = 0; i < count; ++i) {
-          alice.outcomes.push_back({*rc::gen::inRange<std::uint64_t>(0, 3),
-                                    *rc::gen::inRange<Moment>(-5, 5000) * kS,
-                                    *rc::gen::element<Moment>(-1, 0, 10, 2000, 59'000, 61'000, kNever),
-                                    *rc::gen::element(kBadly, kBadly, kBadly, kWell, kByOthers, kIncluded),
-                                    {uuid_of(*rc::gen::inRange(0U, 6U))}});
+          alice.runs.push_back({*rc::gen::inRange<std::uint64_t>(0, 3),
+                                *rc::gen::inRange<Moment>(-5, 5000) * kS,
+                                *rc::gen::element<Moment>(-1, 0, 10, 2000, 59'000, 61'000, kNever),
+                                *rc::gen::element(kBadly, kBadly, kBadly, kWell, kByOthers, kIncluded),
+                                {uuid_of(*rc::gen::inRange(0U, 6U))}});
         }
         const Moment now = *rc::gen::inRange<Moment>(0, 6000) * kS;
         const Facts facts = machine(4);
@@ -529,9 +553,8 @@ class Month {
                           {uuid_of(next->told.gpu)}};
     unsigned& row = in_a_row_[next->told.gpu];
     row = outcome.ending == kBadly && outcome.lasted <= kEndsSoon ? row + 1 : 0;
-    alice_.outcomes.push_back(outcome);
-    if (alice_.outcomes.size() > 80)
-      alice_.outcomes.erase(alice_.outcomes.begin(), alice_.outcomes.begin() + 40);
+    alice_.runs.push_back(outcome);
+    if (alice_.runs.size() > 80) alice_.runs.erase(alice_.runs.begin(), alice_.runs.begin() + 40);
     next->end = 0;
   }
 
