@@ -127,6 +127,25 @@ def test_nobody_can_talk_a_gpu_bad_for_others(four):
     assert state_of(four)["clause"] == "not_passed_over"
 
 
+def test_whoever_wants_a_gpu_again_gets_it(four):
+    assert four.berth("run", "--", "true").status == 0
+    file_of(four).write_text(blamed_by(four, 7))
+    assert not state_of(four)["free"]
+    answer = four.berth("include", "1")
+    assert (answer.status, answer.out) == (0, "") and "none of these GPUs was passed over" in answer.err
+    assert not state_of(four)["free"]
+    answer = four.berth("include", "0")
+    assert (answer.status, answer.out, answer.err) == (0, "", "")
+    assert state_of(four)["free"]
+    for words, status in (((), 2), (("9",), 2)):
+        answer = four.berth("include", *words)
+        assert (answer.status, answer.out) == (status, "") and answer.err
+    file_of(four).unlink()
+    (four.leases / "outcomes").rmdir()
+    answer = four.berth("include", "0")
+    assert answer.status == 1 and "sudo berth init" in answer.err
+
+
 @pytest.mark.parametrize("odd", ["link", "folder", "fifo", "torn", "binary", "huge", "of-another"])
 def test_what_stands_in_the_place_of_ones_file_stops_nothing(four, odd):
     assert four.berth("run", "--", "true").status == 0

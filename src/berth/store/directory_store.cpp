@@ -217,8 +217,8 @@ std::vector<UserRuns> DirectoryStore::outcomes() {
   return directory_ ? read_outcomes(*directory_) : std::vector<UserRuns>{};
 }
 
-void DirectoryStore::note_outcome(const PastRun& run) {
-  if (directory_) store::note_outcome(*directory_, run);
+bool DirectoryStore::note_outcome(const PastRun& run) {
+  return directory_ && store::note_outcome(*directory_, run);
 }
 
 void DirectoryStore::sweep(const std::vector<TicketId>& keep) {

@@ -160,8 +160,8 @@ class LeaseStore {
 
   /// What became of the runs of all users, as far as the store remembers it and it can matter.
   virtual std::vector<UserRuns> outcomes() { return {}; }
-  /// Remembers what became of a run of this user. A hint, and no error if it cannot be written.
-  virtual void note_outcome(const PastRun&) {}
+  /// Remembers what became of a run of this user. A hint: false if it cannot be written.
+  virtual bool note_outcome(const PastRun&) { return false; }
 
   /// Removes the files of this user's dead tickets that the last `look` has found, except those in `keep`.
   virtual void sweep(const std::vector<TicketId>& keep) = 0;

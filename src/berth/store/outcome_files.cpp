@@ -135,11 +135,11 @@ Result<void> replace(const sys::Descriptor& folder, const std::string& name, con
   return {};
 }
 
-// False: the name leads to another file by now.
-bool add_line(const sys::Descriptor& folder, const OutcomeFile& own, const std::string& line) {
+// False: the name leads to another file by now. nullopt: it cannot be written.
+std::optional<bool> add_line(const sys::Descriptor& folder, const OutcomeFile& own, const std::string& line) {
   const auto done = ::write(own.file.get(), line.data(), line.size());
   struct stat status{};
-  if (done < 0 || ::fstat(own.file.get(), &status) != 0) return true;
+  if (done < 0 || ::fstat(own.file.get(), &status) != 0) return std::nullopt;
   return sys::identity_of(folder.get(), own.name) == sys::identity_of(status);
 }
 
@@ -160,25 +160,26 @@ std::vector<UserRuns> read_outcomes(const LeaseDirectory& directory) {
   return users;
 }
 
-void note_outcome(const LeaseDirectory& directory, const PastRun& run) {
+bool note_outcome(const LeaseDirectory& directory, const PastRun& run) {
   const sys::Descriptor folder = open_folder(directory);
-  if (!folder || boot().empty()) return;
+  if (!folder || boot().empty()) return false;
   const std::string line = encode_outcome(run);
   for (int attempt = 0; attempt < kNotings; ++attempt) {
     const auto own = open_own(folder, O_RDWR | O_APPEND);
     const auto text = own ? sys::read_start(own->file.get(), kMostOutcomeBytes) : std::string();
-    if (!text) return;
+    if (!text) return false;
     if (own && is_of_boot(*text, boot()) && text->size() + line.size() <= kMostOutcomeBytes) {
-      if (add_line(folder, *own, line)) return;
+      const auto added = add_line(folder, *own, line);
+      if (!added || *added) return added.has_value();
       continue;
     }
     std::vector<PastRun> runs = decode_outcomes(*text, boot());
     runs.push_back(run);
     const std::string fresh = encode_outcomes(runs, boot());
     // A full disk, or one without files that have no name: then it is not remembered.
-    static_cast<void>(own ? replace(folder, own->name, fresh) : make(folder, fresh));
-    return;
+    return (own ? replace(folder, own->name, fresh) : make(folder, fresh)).has_value();
   }
+  return false;
 }
 
 }  // namespace berth::store

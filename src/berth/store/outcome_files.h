@@ -15,7 +15,7 @@ namespace berth::store {
 /// least what this user's file says.
 std::vector<UserRuns> read_outcomes(const LeaseDirectory& directory);
 
-/// Adds a line to the file of this user.
-void note_outcome(const LeaseDirectory& directory, const PastRun& run);
+/// Adds a line to the file of this user. False: it cannot be written.
+bool note_outcome(const LeaseDirectory& directory, const PastRun& run);
 
 }  // namespace berth::store

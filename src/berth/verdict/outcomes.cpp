@@ -253,10 +253,10 @@ std::uint64_t fingerprint_of(std::uint32_t uid, std::string_view command) {
 
 std::map<std::string, PassedOver> passed_over(const std::vector<UserRuns>& outcomes, const Ledger& ledger,
                                               const Snapshot& snapshot, std::uint32_t asker, Moment now) {
-  // What root includes again is included for all.
+  // What root includes again is included for all, and what the asking user includes for that user.
   std::vector<PastRun> for_all;
   for (const UserRuns& user : outcomes) {
-    if (user.uid != 0) continue;
+    if (user.uid != 0 && user.uid != asker) continue;
     std::ranges::copy_if(user.runs, std::back_inserter(for_all),
                          [](const PastRun& outcome) { return outcome.ending == Ending::included; });
   }

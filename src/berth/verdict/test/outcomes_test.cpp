@@ -335,6 +335,8 @@ TEST_CASE("one's own runs count for oneself, and those of others where two agree
   // What root wants to be used again is used by all; what another user wants, by that one.
   CHECK(told_of({{kBob, blames}, {0, {{200, 0, "", 0, kIncluded}}}}, 210, kBob) == "");
   CHECK(told_of({{kBob, blames}, {kCarol, {{200, 0, "", 0, kIncluded}}}}, 210, kBob) == "0 until 706");
+  CHECK(told_of({{kBob, blames}, {kCarol, blames}, {kAlice, {{200, 0, "", 0, kIncluded}}}}, 210, kAlice) ==
+        "");
 }
 
 TEST_CASE("of a MIG instance its own runs are judged, and those of its whole GPU") {
