@@ -234,6 +234,19 @@ class Runs {
   std::vector<Run> runs_;
 };
 
+/// Whether so many bad runs followed each other that some device may be blamed. Cheap: mostly not. Of MIG
+/// instances, those of one card count together.
+bool has_bad_row(const UserRuns& user, const Snapshot& snapshot) {
+  const bool is_any_split =
+      std::ranges::any_of(snapshot.devices, [](const Device& device) { return device.mig.has_value(); });
+  std::map<std::string_view, std::size_t> rows;
+  for (const PastRun& run : user.runs) {
+    const bool is_bad = run.ending == Ending::badly && run.lasted <= kEndsSoon;
+    for (const std::string& uuid : run.devices) rows[uuid] = is_bad ? rows[uuid] + 1 : 0;
+  }
+  return is_any_split || std::ranges::any_of(rows, [](const auto& row) { return row.second >= kBadRuns; });
+}
+
 /// The numbers of all devices on the card of this one, if it is a MIG instance.
 Places on_card_of(const Device& device, const Snapshot& snapshot, Numbers& numbers) {
   if (!device.mig) return {};
@@ -263,6 +276,7 @@ std::map<std::string, PassedOver> passed_over(const std::vector<UserRuns>& outco
   std::map<std::string, PassedOver> found;
   std::map<std::string, std::vector<PassedOver>> by_others;
   for (const UserRuns& user : outcomes) {
+    if (!has_bad_row(user, snapshot)) continue;
     Numbers numbers;
     const Runs runs(user, for_all, ledger, now, numbers);
     for (const Device& device : snapshot.devices) {
