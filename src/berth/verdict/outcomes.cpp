@@ -89,8 +89,12 @@ bool meet(const Places& a, const Places& b) {
   return std::ranges::any_of(a, [&](std::size_t place) { return std::ranges::find(b, place) != b.end(); });
 }
 
+bool is_bad(const PastRun& run) {
+  return run.ending == Ending::badly && run.lasted <= kEndsSoon;
+}
+
 bool is_bad(const Run& run) {
-  return run.ending == Ending::badly && run.end - run.begun <= kEndsSoon;
+  return is_bad(PastRun{.begun = run.begun, .lasted = run.end - run.begun, .ending = run.ending});
 }
 
 bool is_believed(const PastRun& run, Moment now) {
@@ -241,8 +245,7 @@ bool has_bad_row(const UserRuns& user, const Snapshot& snapshot) {
       std::ranges::any_of(snapshot.devices, [](const Device& device) { return device.mig.has_value(); });
   std::map<std::string_view, std::size_t> rows;
   for (const PastRun& run : user.runs) {
-    const bool is_bad = run.ending == Ending::badly && run.lasted <= kEndsSoon;
-    for (const std::string& uuid : run.devices) rows[uuid] = is_bad ? rows[uuid] + 1 : 0;
+    for (const std::string& uuid : run.devices) rows[uuid] = is_bad(run) ? rows[uuid] + 1 : 0;
   }
   return is_any_split || std::ranges::any_of(rows, [](const auto& row) { return row.second >= kBadRuns; });
 }
@@ -306,11 +309,10 @@ std::map<std::string, unsigned> bad_runs_in_a_row(const UserRuns& own, Moment no
   std::set<std::string_view> known;  // of which the row has ended, or is too old
   for (const PastRun& run : std::views::reverse(own.runs)) {
     if (!is_believed(run, now)) continue;
-    const bool is_bad = run.ending == Ending::badly && run.lasted <= kEndsSoon;
     for (const std::string& uuid : run.devices) {
       if (known.contains(uuid)) continue;
       const bool goes_on = found.contains(uuid) || now - run.begun - run.lasted < kFirstPassing;
-      if (is_bad && goes_on)
+      if (is_bad(run) && goes_on)
         ++found[uuid];
       else
         known.insert(uuid);
