@@ -7,7 +7,7 @@ import pytest
 from jobs import eventually
 from lease_jobs import holder, ready, waiter
 
-PARTS = ["", "devices", "queue", "leases", "inside"]
+PARTS = ["", "devices", "queue", "leases", "inside", "outcomes"]
 
 
 @pytest.fixture
@@ -192,3 +192,21 @@ def test_who_is_not_root_is_told_how(open_lab, as_user, tmp_path):
     answer = open_lab.run(*as_user(20001), open_lab.program, "init", "--root", tmp_path)
     assert (answer.status, answer.out) == (2, "")
     assert answer.err == "berth: init makes files that belong to root: sudo berth init\n"
+
+
+def test_a_directory_of_an_earlier_version_gets_the_folder_that_it_lacks_and_what_stands_in_its_place_is_told(
+    make_lab, root
+):
+    lab = make_lab("2xH100")
+    assert lab.berth("init", "--root", root).status == 0
+    folder = root / "run/berth/outcomes"
+    folder.rmdir()
+    answer = lab.berth("init", "--root", root)
+    assert (answer.status, answer.out, answer.err) == (0, f"made {folder}\n", "")
+    assert mode(folder) == (0, 0o1777)
+    os.chown(folder, 4001, 4001)
+    assert "is root's now" in lab.berth("init", "--root", root).out
+    folder.rmdir()
+    folder.write_text("")
+    answer = lab.berth("init", "--root", root)
+    assert answer.status == 0 and "is no folder and cannot be made" in answer.err

@@ -54,6 +54,7 @@ const kOfClause: Record<string, DeviceState> = {
   not_awaited: "kept",
   no_outsider: "outsider",
   no_hidden_holder: "hidden",
+  not_passed_over: "trouble",
 };
 
 function stateOf(device: Device): DeviceState {

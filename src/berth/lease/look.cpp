@@ -119,6 +119,17 @@ void note_limits_of_waiters(const LookOptions& options, World& world) {
   }
 }
 
+void note_passed_over(store::LeaseStore& store, World& world) {
+  const std::vector<UserRuns> outcomes = store.outcomes();
+  if (outcomes.empty()) return;
+  Facts& facts = world.facts;
+  facts.passed_over = passed_over(outcomes, world.ledger, facts.snapshot, facts.asker_uid, world.looked_at);
+  if (const auto own = std::ranges::find(outcomes, facts.asker_uid, &UserRuns::uid); own != outcomes.end())
+    facts.bad_runs = bad_runs_in_a_row(*own, world.looked_at);
+  for (auto& [uuid, passed] : facts.passed_over)
+    passed.until_text = sys::wall_text(facts.booted_at_s + passed.until / 1000);
+}
+
 }  // namespace
 
 Asker asker_here() {
@@ -217,11 +228,13 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   }
   // Of a lease inside of another the outer one has these locks.
   if (!options.within) note_originals(world);
+  world.looked_at = sys::milliseconds_since_boot();
+  facts.booted_at_s = sys::booted_at_s();
+  // Commands say which programs still live: before others' are shortened.
+  note_passed_over(store, world);
   tell_commands(facts, world.ledger, ::getuid());
   if (options.books == store::Extent::everything)
     world.stopped = stopped_waiters(world.ledger, *options.processes);
-  facts.booted_at_s = sys::booted_at_s();
-  world.looked_at = sys::milliseconds_since_boot();
   return world;
 }
 

@@ -15,10 +15,11 @@ constexpr Moment kDraining = 10 * kSecond;
 constexpr Moment kAfterGrace = 30 * kSecond;
 constexpr std::uint64_t kNanosecondsOfMoment = 1'000'000;
 
-/// As they are for a request without conditions, wherever it is made.
+/// As they are for a request without conditions, wherever and by whomever it is made.
 std::vector<Verdict> plain_verdicts(const Ledger& ledger, const Facts& facts) {
   Facts of_anybody = facts;
   of_anybody.masks.clear();
+  of_anybody.passed_over.clear();
   return judge_each({}, ledger, of_anybody).value_or(std::vector<Verdict>{});
 }
 

@@ -22,12 +22,15 @@ std::vector<Verdict> free_for(const Ticket& mine, const std::vector<Verdict>& ve
   return free;
 }
 
-/// The verdicts on the request without its conditions, which a ticket tells in words only.
+/// The verdicts on the request without its conditions, which a ticket tells in words only, and without what
+/// its user's runs say of the devices.
 std::vector<Verdict> as_others_see(const Request& request, const Ledger& ledger, const Facts& facts) {
-  if (request.conditions.empty()) return {};
+  if (request.conditions.empty() && facts.passed_over.empty()) return {};
   Request plain = request;
   plain.conditions.clear();
-  return judge(plain, ledger, facts).value_or(std::vector<Verdict>{});
+  Facts of_anybody = facts;
+  of_anybody.passed_over.clear();
+  return judge(plain, ledger, of_anybody).value_or(std::vector<Verdict>{});
 }
 
 /// Who is to have some of what is free, each once.

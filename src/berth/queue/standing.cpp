@@ -32,6 +32,7 @@ void note_hindrances(Standing& standing, const Ledger& ledger, const Facts& fact
   const bool is_mine = ticket.uid == facts.asker_uid;
   if (!is_mine) {
     of_ticket.limits.reset();
+    of_ticket.passed_over.clear();
     if (const auto known = facts.limits_of_waiters.find(ticket.uid); known != facts.limits_of_waiters.end())
       of_ticket.limits.emplace(known->second);
   }

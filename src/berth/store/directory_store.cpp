@@ -16,6 +16,7 @@
 #include "berth/store/device_locks.h"
 #include "berth/store/directory_scan.h"
 #include "berth/store/directory_ticket.h"
+#include "berth/store/outcome_files.h"
 #include "berth/store/ticket_file.h"
 #include "berth/sys/bell.h"
 #include "berth/sys/file.h"
@@ -210,6 +211,14 @@ bool DirectoryStore::is_held_back(TicketId waiting) {
 
 void DirectoryStore::ring(TicketId waiting) {
   if (directory_) sys::ring(bell_name(*directory_, waiting));
+}
+
+std::vector<UserRuns> DirectoryStore::outcomes() {
+  return directory_ ? read_outcomes(*directory_) : std::vector<UserRuns>{};
+}
+
+bool DirectoryStore::note_outcome(const PastRun& run) {
+  return directory_ && store::note_outcome(*directory_, run);
 }
 
 void DirectoryStore::sweep(const std::vector<TicketId>& keep) {

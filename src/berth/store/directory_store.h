@@ -30,6 +30,8 @@ class DirectoryStore : public LeaseStore {
   bool is_held_back(TicketId waiting) override;
   Result<void> note_release(TicketId lease, const ReleaseCall& call, GateLimit limit) override;
   void ring(TicketId waiting) override;
+  std::vector<UserRuns> outcomes() override;
+  bool note_outcome(const PastRun& run) override;
   void sweep(const std::vector<TicketId>& keep) override;
   std::optional<sys::FileIdentity> file_of(TicketId ticket) override;
   Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) override;

@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <map>
 #include <span>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -30,6 +31,8 @@ namespace {
 // Whoever owns the directory could remove parts of it for ever.
 constexpr int kMakings = 16;
 constexpr std::array<const char*, 4> kParts{"devices", "queue", "leases", "inside"};
+// And what is remembered of runs, which nobody needs to have a lease.
+constexpr std::array<const char*, 5> kPartsOfMachine{"devices", "queue", "leases", "inside", kOutcomesFolder};
 
 struct FileSystem {
   std::int64_t type;
@@ -146,12 +149,20 @@ Result<void> make_whole(const std::string& path, mode_t mode, std::span<const ch
   return made;
 }
 
+std::span<const char* const> parts_of(const DirectoryChoice& choice) {
+  if (choice.origin == DirectoryOrigin::lease) return kParts;
+  return kPartsOfMachine;
+}
+
 // The parts that a directory made by hand lacks. Error: it is not there, or they cannot be made.
 Result<void> add_parts(const DirectoryChoice& choice) {
   BERTH_LET(const auto root, sys::open_directory(AT_FDCWD, choice.path));
-  for (const char* part : kParts) {
-    BERTH_LET(const auto opened, sys::open_directory(root.get(), part));
-    if (opened) continue;
+  for (const char* part : parts_of(choice)) {
+    const auto opened = sys::open_directory(root.get(), part);
+    // It is a hint: whatever stands in its place keeps nobody from a lease.
+    if (!opened && part == std::string_view(kOutcomesFolder)) continue;
+    if (!opened) return std::unexpected(opened.error());
+    if (*opened) continue;
     if (auto made = make_whole(fmt::format("{}/{}", choice.path, part), mode_for(choice), {}); !made)
       return made;
   }
@@ -215,7 +226,8 @@ Result<LeaseDirectory> LeaseDirectory::make(const DirectoryChoice& choice) {
     if (opened) return std::move(*opened);
     struct stat status{};
     const bool there = ::lstat(choice.path.c_str(), &status) == 0;
-    if (auto made = there ? add_parts(choice) : make_whole(choice.path, mode_for(choice), kParts); !made)
+    if (auto made = there ? add_parts(choice) : make_whole(choice.path, mode_for(choice), parts_of(choice));
+        !made)
       return std::unexpected(context(made.error(), "the lease directory " + choice.path));
   }
   return fail(

@@ -26,6 +26,9 @@ struct DirectoryChoice {
 inline constexpr const char* kSiteDirectory = "/run/berth";
 inline constexpr const char* kFallbackDirectory = "/tmp/berth";
 
+/// The folder of a lease directory in which each user has one small file (src/berth/store/outcome_files.h).
+inline constexpr const char* kOutcomesFolder = "outcomes";
+
 /// $BERTH_DIR, else /run/berth if it exists, else /tmp/berth.
 DirectoryChoice choose_lease_directory();
 

@@ -13,6 +13,7 @@
 #include "berth/sys/bell.h"
 #include "berth/sys/file.h"
 #include "berth/verdict/ledger.h"
+#include "berth/verdict/outcomes.h"
 
 namespace berth::store {
 
@@ -156,6 +157,11 @@ class LeaseStore {
   /// Rings a ticket that sleeps behind another, or the holder of a lease that yields, if it can be reached. A
   /// hint: they decide for themselves.
   virtual void ring(TicketId ticket) = 0;
+
+  /// What became of the runs of all users, as far as the store remembers it and it can matter.
+  virtual std::vector<UserRuns> outcomes() { return {}; }
+  /// Remembers what became of a run of this user. A hint: false if it cannot be written.
+  virtual bool note_outcome(const PastRun&) { return false; }
 
   /// Removes the files of this user's dead tickets that the last `look` has found, except those in `keep`.
   virtual void sweep(const std::vector<TicketId>& keep) = 0;

@@ -45,9 +45,11 @@ Result<std::vector<std::string>> give_parts_to_root(const std::string& path, boo
   std::vector<std::string> mended;
   BERTH_LET(const auto directory, sys::open_directory(AT_FDCWD, path));
   if (!directory) return mended;
-  for (const char* part : {".", "devices", "queue", "leases", "inside"}) {
+  for (const char* part : {".", "devices", "queue", "leases", "inside", kOutcomesFolder}) {
     const std::string name = part == std::string_view(".") ? path : fmt::format("{}/{}", path, part);
     const auto opened = sys::open_directory(directory.get(), part);
+    // It is a hint: whatever stands in its place keeps nobody from a lease.
+    if (!opened && part == std::string_view(kOutcomesFolder)) continue;
     if (!opened) return std::unexpected(context(opened.error(), name));
     struct stat status{};
     if (!*opened || ::fstat(opened->get(), &status) != 0) continue;
@@ -86,8 +88,25 @@ class Site {
       site_.done.push_back(fmt::format("{} is root's now, and nobody can remove others' files there", path));
     BERTH_LET(auto made, LeaseDirectory::make({path_, DirectoryOrigin::site}));
     directory_ = std::move(made);
+    outcomes_folder();
     if (!is_there) site_.done.push_back(fmt::format("made {}", path_));
     return {};
+  }
+
+  // One that an earlier version made has none.
+  void outcomes_folder() {
+    const int root = directory_.root.get();
+    if (const auto there = sys::open_directory(root, kOutcomesFolder); there && *there) return;
+    const std::string path = fmt::format("{}/{}", path_, kOutcomesFolder);
+    const bool is_made = ::mkdirat(root, kOutcomesFolder, 0700) == 0;
+    const auto made = is_made ? sys::open_directory(root, kOutcomesFolder) : Result<sys::Descriptor>();
+    if (made && *made && ::fchmod(made->get(), kDirectoryMode) == 0)
+      site_.done.push_back(fmt::format("made {}", path));
+    else
+      site_.trouble.push_back(fmt::format(
+          "{} is no folder and cannot be made: it is not remembered on which GPUs runs fail; remove what "
+          "stands there, and call berth init again",
+          path));
   }
 
   Result<void> device_files(const std::vector<std::string>& uuids) {
@@ -125,7 +144,7 @@ class Site {
 
   std::string boot_text() const {
     std::string text(kHeader);
-    for (const char* part : {"", "/devices", "/queue", "/leases", "/inside"})
+    for (const char* part : {"", "/devices", "/queue", "/leases", "/inside", "/outcomes"})
       text += fmt::format("d {}{} 1777 root root -\n", kSiteDirectory, part);
     for (const std::string& name : devices_)
       text += fmt::format("f {}/devices/{} 1666 root root -\n", kSiteDirectory, name);

@@ -78,6 +78,10 @@ void EndOfJob::yield(const std::string& why, std::chrono::seconds grace, const P
   take(TimeWish{grace}, job);
 }
 
+bool EndOfJob::has_asked() const {
+  return std::holds_alternative<CommandAsked>(end_) || std::holds_alternative<AllAsked>(end_);
+}
+
 bool EndOfJob::will_kill() const {
   const auto* asked = std::get_if<AllAsked>(&end_);
   return asked != nullptr && asked->kill_at;

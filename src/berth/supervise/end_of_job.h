@@ -45,6 +45,8 @@ class EndOfJob {
   /// The command has ended. `left`: what it has left.
   void command_has_ended(const Processes& left) { take(CommandGone{}, left); }
 
+  /// Somebody, or the time of the lease, has asked the job to end.
+  bool has_asked() const;
   /// What is left will be killed, so nobody else need see to it.
   bool will_kill() const;
   /// All of the job got SIGTERM, and nobody will kill what does not heed it.

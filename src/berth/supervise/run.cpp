@@ -28,7 +28,9 @@
 #include "berth/supervise/conduct_check.h"
 #include "berth/supervise/end_of_job.h"
 #include "berth/supervise/giving_way.h"
+#include "berth/supervise/noted_end.h"
 #include "berth/supervise/release_call.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/process_identity.h"
 #include "berth/view/explain.h"
@@ -151,6 +153,7 @@ class Run {
     // Where a script has replaced itself by us, its children are ours, and hold nothing.
     std::vector<pid_t> others = sys::own_children();
     EndOfJob end(lease, time_grace_);
+    const Moment begun = sys::milliseconds_since_boot();
     auto job = sys::JobProcess::start(command, held);
     if (!job) return not_started(job.error());
     end.command_is(job->pid(), options_.shell);
@@ -172,12 +175,17 @@ class Run {
       if (const auto sentence = check.go_on()) command::tell(*sentence);
       go_on(end, all_of_job);
     }
+    const Moment lasted = sys::milliseconds_since_boot() - begun;
     check.end();
     if (options_.hooks.after_end) options_.hooks.after_end(*ending);
     others.insert(others.end(), check.ended().begin(), check.ended().end());
     end.command_has_ended([&] { return left_behind(others); });
     // It may have been asked and have ended at once.
     heed_call(*job, lease, end, [&] { return left_behind(others); });
+    // While the lease lasts: whoever gets the devices next is to know.
+    session.place().store->note_outcome({fingerprint_of(lease.ticket().uid, lease.ticket().command), begun,
+                                         lasted, end.has_asked() ? Ending::by_others : ending_of(*ending),
+                                         lease.ticket().devices});
     if (wait_for_leftovers(*job, lease, others, end, way)) lease.release();
     if (released_by_)
       command::tell(fmt::format("the lease {} was released by {}", short_name_, *released_by_));

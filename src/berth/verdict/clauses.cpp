@@ -23,10 +23,10 @@ namespace {
 
 using Objection = std::optional<Failure>;
 
-constexpr std::array<std::string_view, 14> kClauses{
-    "healthy",    "not_excluded", "in_lease",    "in_mask",          "static_filters",
-    "not_leased", "not_draining", "no_outsider", "no_hidden_holder", "compute_mode",
-    "thresholds", "within_limit", "not_awaited", "unknown"};
+constexpr std::array<std::string_view, 15> kClauses{
+    "healthy",         "not_excluded", "in_lease",     "in_mask",          "static_filters",
+    "not_leased",      "not_draining", "no_outsider",  "no_hidden_holder", "compute_mode",
+    "not_passed_over", "thresholds",   "within_limit", "not_awaited",      "unknown"};
 
 Failure because(std::string reason) {
   return Failure{std::move(reason), {}};
@@ -251,6 +251,23 @@ Objection compute_mode(const Case& subject) {
   return failure;
 }
 
+/// "GPU 1", or "another GPU" if it is not there any more.
+std::string gpu_in_words(const std::string& uuid, const Snapshot& snapshot) {
+  const Device* device = find_device(snapshot, uuid);
+  return device == nullptr ? "another GPU" : fmt::format("GPU {}", label(*device));
+}
+
+Objection not_passed_over(const Case& subject) {
+  if (subject.passed_over == nullptr) return std::nullopt;
+  const PassedOver& passed = *subject.passed_over;
+  return because(
+      fmt::format("passed over until {}: the last {} runs on it{} ended badly within {}, and the same "
+                  "program lives on {}",
+                  passed.until_text, kBadRuns, passed.by_others ? " of each of two users" : "",
+                  duration_for_people(std::max<std::int64_t>(1, (passed.longest + 999) / 1000)),
+                  gpu_in_words(passed.lives_on, subject.facts.snapshot)));
+}
+
 Objection thresholds(const Case& subject) {
   const DeviceFacts facts{subject.device, subject.free_bytes, known_host(subject.facts)};
   for (const Expression& condition : subject.request.conditions) {
@@ -301,9 +318,9 @@ bool read_value(std::string_view text, Clause& clause) {
 
 std::optional<std::pair<Clause, Failure>> first_failure(const Case& subject, Clause last) {
   using Question = Objection (*)(const Case&);
-  constexpr std::array<Question, 11> kQuestions{healthy,          not_excluded, in_lease,     in_mask,
-                                                static_filters,   not_leased,   not_draining, no_outsider,
-                                                no_hidden_holder, compute_mode, thresholds};
+  constexpr std::array<Question, 12> kQuestions{healthy,          not_excluded, in_lease,        in_mask,
+                                                static_filters,   not_leased,   not_draining,    no_outsider,
+                                                no_hidden_holder, compute_mode, not_passed_over, thresholds};
   for (std::size_t i = 0; i <= static_cast<std::size_t>(last); ++i) {
     if (Objection failure = kQuestions[i](subject))
       return std::pair(static_cast<Clause>(i), *std::move(failure));

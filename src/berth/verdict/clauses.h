@@ -18,6 +18,7 @@ struct Case {
   bool chosen_by_user = false;                  ///< --devices names it
   bool excluded_by_user = false;                ///< --exclude names it
   std::optional<std::string> excluded_by_site;  ///< with the reason
+  const PassedOver* passed_over = nullptr;      ///< null: it is not, or not for this request
   std::optional<std::string> vendor;            ///< if set, the request gets devices of this vendor only
 };
 

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "berth/device/health.h"
 #include "berth/device/topology.h"
@@ -16,6 +19,7 @@ namespace {
 struct Option {
   const Device* device = nullptr;
   Reading<std::uint64_t> free_bytes;
+  unsigned bad_runs = 0;
 };
 
 std::vector<Option> options_of(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
@@ -23,7 +27,7 @@ std::vector<Option> options_of(const std::vector<Verdict>& verdicts, const Snaps
   for (const Verdict& verdict : verdicts) {
     if (!verdict.free()) continue;
     if (const Device* device = find_device(snapshot, verdict.uuid))
-      options.push_back({device, verdict.free_bytes});
+      options.push_back({device, verdict.free_bytes, verdict.bad_runs});
   }
   return options;
 }
@@ -154,18 +158,22 @@ void prefer_whole_gpus(std::vector<Option>& options) {
   std::erase_if(options, is_slice);
 }
 
-bool is_sound(const Option& option) {
-  return !has_blemish(*option.device);
+/// A device with faulty memory is worse than one on which runs have died.
+std::pair<bool, unsigned> badness_of(const Option& option) {
+  return {has_blemish(*option.device), option.bad_runs};
 }
 
-/// Drops the devices with a blemish, if there are enough without. The order of a list is the user's own.
-/// True: there are too few, so that all of the sound ones are taken.
-bool drop_blemished(std::vector<Option>& options, const Request& request) {
-  const auto sound = static_cast<std::size_t>(std::ranges::count_if(options, is_sound));
-  if (request.order == Order::listed || sound == options.size()) return false;
-  if (sound < request.count) return sound > 0;
-  std::erase_if(options, [](const Option& option) { return !is_sound(option); });
-  return false;
+/// Drops the devices that are worse than it takes to have enough. Gives how bad the worst of the others is:
+/// those that are better are all taken. nullopt: the user's own list says which come first.
+std::optional<std::pair<bool, unsigned>> drop_the_worse(std::vector<Option>& options,
+                                                        const Request& request) {
+  if (request.order == Order::listed || request.count == 0 || options.empty()) return std::nullopt;
+  std::vector<std::pair<bool, unsigned>> each;
+  for (const Option& option : options) each.push_back(badness_of(option));
+  std::ranges::sort(each);
+  const auto worst = each[std::min<std::size_t>(request.count, each.size()) - 1];
+  std::erase_if(options, [&](const Option& option) { return badness_of(option) > worst; });
+  return worst;
 }
 
 }  // namespace
@@ -185,8 +193,10 @@ Choice choose(const Request& request, const std::vector<Verdict>& verdicts, cons
   Choice choice;
   std::vector<Option> options = options_of(verdicts, snapshot);
   if (request.count == 1 && request.order == Order::automatic) prefer_whole_gpus(options);
-  const bool takes_all_sound = drop_blemished(options, request);
-  if (!takes_all_sound && topology_decides(request, options.size())) {
+  const auto worst = drop_the_worse(options, request);
+  const auto is_better = [&](const Option& option) { return worst && badness_of(option) < *worst; };
+  const bool takes_all_better = std::ranges::any_of(options, is_better);
+  if (!takes_all_better && topology_decides(request, options.size())) {
     if (snapshot.topology) {
       keep_by_topology(options, request, *snapshot.topology);
     } else {
@@ -194,7 +204,7 @@ Choice choose(const Request& request, const std::vector<Verdict>& verdicts, cons
     }
   }
   sort_options(options, request, snapshot);
-  if (takes_all_sound) std::ranges::stable_partition(options, is_sound);
+  if (takes_all_better) std::ranges::stable_partition(options, is_better);
   if (options.size() > request.count) options.resize(request.count);
   std::sort(options.begin(), options.end(),
             [](const Option& a, const Option& b) { return std::less<>()(a.device, b.device); });

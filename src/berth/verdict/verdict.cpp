@@ -14,6 +14,7 @@ namespace {
 struct Selected {
   std::vector<bool> chosen, excluded;               ///< by place in the snapshot
   std::vector<std::optional<std::string>> by_site;  ///< the reason
+  std::vector<const PassedOver*> passed_over;       ///< null: it is not, or it is tried all the same
   std::size_t chosen_count = 0;
   std::optional<std::string> vendor;  ///< whose devices alone are given
 };
@@ -35,7 +36,7 @@ Result<Selected> select(const Request& request, const Facts& facts) {
   if (!chosen) return std::unexpected(context(chosen.error(), "devices asked for"));
   Result<std::vector<bool>> excluded = marked(request.exclude, snapshot);
   if (!excluded) return std::unexpected(context(excluded.error(), "devices to exclude"));
-  Selected selected{*chosen, *excluded, {}, 0, {}};
+  Selected selected{*chosen, *excluded, {}, {}, 0, {}};
   for (std::size_t i = 0; i < snapshot.devices.size(); ++i) {
     if (!selected.chosen[i]) continue;
     ++selected.chosen_count;
@@ -56,11 +57,18 @@ Result<Selected> select(const Request& request, const Facts& facts) {
       selected.by_site[place] = device.reason;
     }
   }
+  selected.passed_over.resize(snapshot.devices.size());
+  for (std::size_t i = 0; i < snapshot.devices.size() && !facts.passed_over.empty(); ++i) {
+    const auto found = facts.passed_over.find(snapshot.devices[i].uuid);
+    if (found != facts.passed_over.end()) selected.passed_over[i] = &found->second;
+  }
   return selected;
 }
 
 Verdict verdict_of(const Device& device, const Case& subject, Clause last) {
   Verdict verdict{device.uuid, std::nullopt, "", {}, subject.free_bytes};
+  const auto bad_runs = subject.facts.bad_runs.find(device.uuid);
+  if (bad_runs != subject.facts.bad_runs.end()) verdict.bad_runs = bad_runs->second;
   if (auto failure = first_failure(subject, last)) {
     verdict.failed = failure->first;
     verdict.reason = std::move(failure->second.reason);
@@ -82,6 +90,7 @@ Case case_of(std::size_t place, const Request& request, const Ledger& ledger, co
           selected.chosen[place],
           selected.excluded[place],
           selected.by_site[place],
+          selected.passed_over[place],
           selected.vendor};
 }
 
@@ -119,6 +128,27 @@ std::string vendor_for(const Request& request, const Facts& facts, const Selecte
   return some != able.end() ? some->first : devices.front().vendor;
 }
 
+/// Nobody waits for a judgement alone: where too few devices would ever remain for the request, those that
+/// have been passed over for the longest time are tried.
+void try_the_longest_passed_over(Selected& selected, const Request& request, const Facts& facts) {
+  std::vector<std::size_t> passed_over;
+  std::size_t remain = 0;
+  const std::vector<Device>& devices = facts.snapshot.devices;
+  for (std::size_t i = 0; i < devices.size() && !facts.passed_over.empty(); ++i) {
+    if (is_split(devices[i])) continue;
+    if (first_failure(case_of(i, request, {}, facts, selected), Clause::static_filters)) continue;
+    if (selected.passed_over[i] != nullptr)
+      passed_over.push_back(i);
+    else
+      ++remain;
+  }
+  std::ranges::stable_sort(passed_over, {}, [&](std::size_t i) { return selected.passed_over[i]->since; });
+  for (const std::size_t i : passed_over) {
+    if (remain++ >= request.count) break;
+    selected.passed_over[i] = nullptr;
+  }
+}
+
 Result<std::vector<Verdict>> judge_selected(const Request& request, const Ledger& ledger, const Facts& facts,
                                             const Selected& selected, Clause last) {
   std::vector<Verdict> verdicts;
@@ -137,6 +167,7 @@ Result<std::vector<Verdict>> judge_up_to(const Request& request, const Ledger& l
     BERTH_DO(check_one_vendor(selected, facts.snapshot));
     selected.vendor = vendor_for(request, facts, selected);
   }
+  try_the_longest_passed_over(selected, request, facts);
   return judge_selected(request, ledger, facts, selected, last);
 }
 

@@ -13,6 +13,7 @@
 #include "berth/request/mask.h"
 #include "berth/request/request.h"
 #include "berth/verdict/ledger.h"
+#include "berth/verdict/outcomes.h"
 #include "berth/verdict/site_policy.h"
 
 namespace berth {
@@ -30,10 +31,11 @@ enum class Clause {
   no_outsider,       ///< no process without a lease computes on it
   no_hidden_holder,  ///< no memory in use that no listed process explains
   compute_mode,
-  thresholds,    ///< conditions on what changes: free memory, utilisation …
-  within_limit,  ///< of the asking user
-  not_awaited,   ///< the queue does not keep it for an earlier request; see behind_the_line (queue/gap.h)
-  unknown,       ///< a clause of another machine, whose Berth is newer; never checked here
+  not_passed_over,  ///< what ran on it did not die at once while it lives elsewhere (outcomes.h)
+  thresholds,       ///< conditions on what changes: free memory, utilisation …
+  within_limit,     ///< of the asking user
+  not_awaited,      ///< the queue does not keep it for an earlier request; see behind_the_line (queue/gap.h)
+  unknown,          ///< a clause of another machine, whose Berth is newer; never checked here
 };
 std::string_view to_text(Clause clause);                 ///< as in JSON: "not_leased"
 bool read_value(std::string_view text, Clause& clause);  ///< `unknown` for other words
@@ -62,6 +64,8 @@ struct Verdict {
   Reading<std::uint64_t> free_bytes;  ///< for a new lease, as free_for_lease
   std::size_t more_culprits{};        ///< that are not among them: leases or waiters, beyond kMostCulprits
 
+  unsigned bad_runs{};  ///< of the asking user, as bad_runs_in_a_row: such a device is chosen last
+
   bool free() const { return !failed; }
   bool operator==(const Verdict&) const = default;
 };
@@ -89,6 +93,9 @@ struct Facts {
   std::optional<UserLimits> limits;  ///< of the asking user; nullopt: none
   /// Of the users of tickets that are held back, by uid. Empty where nobody asks for the whole queue.
   std::map<std::uint32_t, UserLimits> limits_of_waiters{};
+  /// By UUID. A request for which only such devices remain gets them all the same.
+  std::map<std::string, PassedOver> passed_over{};
+  std::map<std::string, unsigned> bad_runs{};  ///< by UUID, as bad_runs_in_a_row
   std::int64_t booted_at_s = 0;  ///< when the boot clock began, in seconds since the epoch; 0: not known
 };
 

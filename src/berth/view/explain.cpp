@@ -317,6 +317,8 @@ ShortState short_state(const Verdict& verdict, const Device& device, const Style
       return {"hidden holder", Tone::foreign};
     case Clause::compute_mode:
       return {"compute mode", Tone::bad};
+    case Clause::not_passed_over:
+      return {"passed over", Tone::bad};
     case Clause::thresholds:
       return {"over threshold", Tone::waiting};
     case Clause::within_limit:

@@ -33,6 +33,20 @@ Request request_for(unsigned count, Order order) {
   return request;
 }
 
+TEST_CASE("devices on which runs have died are chosen last, and chosen where there are no others") {
+  Facts facts = machine(4);
+  facts.bad_runs = {{uuid_of(0), 2}, {uuid_of(2), 1}};
+  for (const Order order : {Order::automatic, Order::index, Order::worst_fit}) {
+    CHECK(chosen(request_for(1, order), facts).uuids == uuids_of({1}));
+    CHECK(chosen(request_for(2, order), facts).uuids == uuids_of({1, 3}));
+    CHECK(chosen(request_for(3, order), facts).uuids == uuids_of({1, 2, 3}));
+    CHECK(chosen(request_for(4, order), facts).uuids == uuids_of({0, 1, 2, 3}));
+  }
+  Request only = request_for(1, Order::index);
+  only.devices = {"0", "2"};
+  CHECK(chosen(only, facts).uuids == uuids_of({2}));
+}
+
 /// Four GPUs that differ: 2 is the coolest, 1 the most frugal, 3 the most capable, 0 the fullest.
 Facts motley_machine() {
   Facts facts = machine(4);

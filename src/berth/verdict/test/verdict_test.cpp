@@ -264,7 +264,7 @@ TEST_CASE("each clause fails with its numbers") {
 }
 
 TEST_CASE("the order of the clauses decides which one is told") {
-  Facts facts = machine(1);
+  Facts facts = machine(2);
   Ledger ledger;
   Request request;
   Device& device = facts.snapshot.devices[0];
@@ -272,6 +272,8 @@ TEST_CASE("the order of the clauses decides which one is told") {
   const auto tell = [&] { told.push_back(*judged(request, ledger, facts).failed); };
   request.conditions = {condition("util<=5")};
   device.utilization_percent = 90;
+  tell();
+  facts.passed_over[kGpu0] = {};
   tell();
   device.compute_mode = ComputeMode::prohibited;
   tell();
@@ -293,8 +295,61 @@ TEST_CASE("the order of the clauses decides which one is told") {
   tell();
   device.state = DeviceState::failed;
   tell();
-  REQUIRE(told.size() == 11);
-  for (std::size_t i = 0; i < told.size(); ++i) CHECK(told[i] == static_cast<Clause>(10 - i));
+  REQUIRE(told.size() == 12);
+  for (std::size_t i = 0; i < told.size(); ++i) CHECK(told[i] == static_cast<Clause>(11 - i));
+}
+
+TEST_CASE("what is passed over says why, and is tried where too few others would ever remain") {
+  Facts facts = machine(3);
+  PassedOver passed{1000, 601'000, 1500, uuid_of(2), false, "14:20"};
+  facts.passed_over[uuid_of(0)] = passed;
+  const auto free_of = [&](const Request& request) {
+    std::string text;
+    const auto verdicts = judge(request, {}, facts);
+    REQUIRE(verdicts);
+    for (const Verdict& verdict : *verdicts) text += verdict.free() ? '1' : '0';
+    return text;
+  };
+  Request request;
+  CHECK(free_of(request) == "011");
+  CHECK(
+      judged(request, {}, facts).reason ==
+      "passed over until 14:20: the last 3 runs on it ended badly within 2 s, and the same program lives on "
+      "GPU 2");
+  request.count = 2;
+  CHECK(free_of(request) == "011");
+  request.count = 3;
+  CHECK(free_of(request) == "111");
+  request.count = 1;
+  request.devices = {"0"};
+  CHECK(free_of(request) == "100");
+  request.devices.clear();
+  // The one that has waited for the longest is tried first.
+  passed.since = 500;
+  facts.passed_over[uuid_of(1)] = passed;
+  passed.since = 2000;
+  facts.passed_over[uuid_of(2)] = passed;
+  CHECK(free_of(request) == "010");
+  request.count = 2;
+  CHECK(free_of(request) == "110");
+  // A lease of somebody else on it is no reason to try another.
+  request.count = 1;
+  Ledger leased_once;
+  leased_once.tickets = {lease(1, uuid_of(1))};
+  const auto leased = judge(request, leased_once, facts);
+  REQUIRE(leased);
+  CHECK_FALSE((*leased)[0].free());
+  // A listing is about each device by itself.
+  const auto each = judge_each({}, {}, facts);
+  REQUIRE(each);
+  CHECK((*each)[1].failed == Clause::not_passed_over);
+  passed.by_others = true;
+  passed.lives_on = "GPU-gone";
+  facts.passed_over = {{uuid_of(0), passed}};
+  CHECK(judged(request, {}, facts).reason ==
+        "passed over until 14:20: the last 3 runs on it of each of two users ended badly within 2 s, and the "
+        "same "
+        "program lives on another GPU");
 }
 
 TEST_CASE("what the asking program does not admit is no candidate") {

@@ -1,0 +1,69 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "berth/command/command.h"
+#include "berth/command/open_session.h"
+#include "berth/request/selector.h"
+#include "berth/sys/clock.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kIncludeAbout =
+    "Ends that your requests pass these GPUs over because of runs that died on them (state \"passed over\" "
+    "of "
+    "berth list): what has run until now counts no more. Root does so for all users. GPU: an index, a UUID "
+    "or "
+    "the start of one.\n"
+    "\n"
+    "    berth include 3";
+
+class Include : public command::Command {
+ public:
+  command::Syntax syntax() override {
+    command::Syntax syntax;
+    syntax.arguments = "GPU...";
+    syntax.about = kIncludeAbout;
+    syntax.options.push_back(command::source_option(options_.source));
+    return syntax;
+  }
+
+  Result<command::Output> run(command::Environment& environment,
+                              const std::vector<std::string>& words) override {
+    if (words.empty()) return fail(ErrorCode::usage, "include which GPU? berth include GPU...");
+    BERTH_LET(auto place, command::find_place());
+    BERTH_LET(const auto session,
+              command::open_session_at(leasing::machine_around(std::move(place)), environment, options_));
+    BERTH_LET(const auto world, session.look(Request{}));
+    const Snapshot& snapshot = world.facts.snapshot;
+    PastRun included{0, world.looked_at, 0, Ending::included, {}};
+    for (const std::string& word : words) {
+      BERTH_LET(const auto places, resolve_selector(word, snapshot));
+      for (const std::size_t at : places) included.devices.push_back(snapshot.devices[at].uuid);
+    }
+    const auto is_passed_over = [&](const std::string& uuid) {
+      return world.facts.passed_over.contains(uuid);
+    };
+    const bool was_some = std::ranges::any_of(included.devices, is_passed_over);
+    if (!session.place().store->note_outcome(included))
+      return fail(ErrorCode::failure,
+                  fmt::format("cannot write to {}/outcomes, so no GPU is passed over because of your runs; "
+                              "`sudo berth init` makes this folder",
+                              session.place().store->path()));
+    command::Output output;
+    if (!was_some) output.err = "berth: none of these GPUs was passed over by your requests\n";
+    return output;
+  }
+
+ private:
+  command::RequestOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<command::Command> make_include() {
+  return std::make_unique<Include>();
+}
+
+}  // namespace berth::cli

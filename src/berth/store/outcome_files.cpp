@@ -1,0 +1,185 @@
+// Anybody may put anything into the folder. A file counts for its owner, whatever its name says; and its name
+// begins with the number of its owner, so that nobody opens what is surely nobody's.
+
+#include "berth/store/outcome_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "berth/base/record.h"
+#include "berth/sys/file.h"
+#include "berth/sys/random_word.h"
+#include "berth/verdict/outcome_codec.h"
+
+namespace berth::store {
+namespace {
+
+constexpr mode_t kOutcomeFileMode = 0644;
+// More users than this do not share a machine: then somebody fills the folder.
+constexpr std::size_t kMostEntries = 512;
+// Who writes anew while another process of the same user adds a line.
+constexpr int kNotings = 3;
+
+struct OutcomeFile {
+  std::string name;
+  sys::Descriptor file;
+  std::uint32_t uid = 0;
+};
+
+// Whoever owns the folder could put another file in the place of any.
+sys::Descriptor open_folder(const LeaseDirectory& directory) {
+  auto folder = sys::open_directory(directory.root.get(), kOutcomesFolder);
+  struct stat status{};
+  if (!folder || !*folder || ::fstat(folder->get(), &status) != 0) return {};
+  const bool is_ours = status.st_uid == 0 || status.st_uid == ::geteuid();
+  const bool is_safe = (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 || (status.st_mode & S_ISVTX) != 0;
+  return is_ours && is_safe ? std::move(*folder) : sys::Descriptor();
+}
+
+// "1001", or "1001-" and a word that nobody could know before.
+std::optional<std::uint32_t> named_uid(std::string_view name) {
+  return number_from_text<std::uint32_t>(name.substr(0, name.find('-')));
+}
+
+std::optional<OutcomeFile> open_outcomes(const sys::Descriptor& folder, const std::string& name, int access) {
+  const auto uid = named_uid(name);
+  if (!uid) return std::nullopt;
+  auto file = sys::open_prepared(folder.get(), name, access);
+  struct stat status{};
+  if (!file || !*file || ::fstat(file->get(), &status) != 0 || status.st_uid != *uid) return std::nullopt;
+  return OutcomeFile{name, std::move(*file), *uid};
+}
+
+// nullopt: there are too many.
+std::optional<std::vector<std::string>> names_in(const sys::Descriptor& folder) {
+  sys::Descriptor own(::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!own) return std::nullopt;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(own.get()), &::closedir);
+  if (!entries) return std::nullopt;
+  own.release();
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    if (names.size() == kMostEntries) return std::nullopt;
+    if (named_uid(entry->d_name)) names.emplace_back(entry->d_name);
+  }
+  // One file a user counts: the same for all who look.
+  std::ranges::sort(names);
+  return names;
+}
+
+std::optional<OutcomeFile> open_own(const sys::Descriptor& folder, int access) {
+  const std::uint32_t self = ::geteuid();
+  if (auto own = open_outcomes(folder, std::to_string(self), access)) return own;
+  for (const std::string& name : names_in(folder).value_or(std::vector<std::string>{})) {
+    if (named_uid(name) != self) continue;
+    if (auto own = open_outcomes(folder, name, access)) return own;
+  }
+  return std::nullopt;
+}
+
+const std::string& boot() {
+  static const std::string text = [] {
+    const auto read = sys::read_whole("/proc/sys/kernel/random/boot_id");
+    return read ? read->substr(0, read->find('\n')) : std::string();
+  }();
+  return text;
+}
+
+void add_runs(std::vector<UserRuns>& users, const OutcomeFile& file) {
+  if (std::ranges::find(users, file.uid, &UserRuns::uid) != users.end()) return;
+  const auto text = sys::read_start(file.file.get(), kMostOutcomeBytes);
+  if (!text || !may_blame(*text, file.uid == ::geteuid() ? 1 : kBadRuns)) return;
+  users.push_back({file.uid, decode_outcomes(*text, boot())});
+}
+
+Result<sys::Descriptor> unnamed(const sys::Descriptor& folder, const std::string& text) {
+  BERTH_LET(auto file, sys::make_unnamed(folder.get(), kOutcomeFileMode));
+  BERTH_DO(sys::write_start(file.get(), text));
+  return file;
+}
+
+// "1001-5e0c…"
+Result<std::string> unknown_name() {
+  BERTH_LET(const auto word, sys::random_word());
+  return fmt::format("{}-{}", ::geteuid(), word);
+}
+
+Result<void> make(const sys::Descriptor& folder, const std::string& text) {
+  BERTH_LET(const auto file, unnamed(folder, text));
+  BERTH_LET(const bool named, sys::give_name(file.get(), folder.get(), std::to_string(::geteuid())));
+  if (named) return {};
+  // Somebody else has taken that name.
+  BERTH_LET(const auto name, unknown_name());
+  BERTH_DO(sys::give_name(file.get(), folder.get(), name));
+  return {};
+}
+
+// A reader meets the whole of it or what was there before.
+Result<void> replace(const sys::Descriptor& folder, const std::string& name, const std::string& text) {
+  BERTH_LET(const auto file, unnamed(folder, text));
+  BERTH_LET(const auto beside, unknown_name());
+  BERTH_DO(sys::give_name(file.get(), folder.get(), beside));
+  if (::renameat(folder.get(), beside.c_str(), folder.get(), name.c_str()) != 0)
+    ::unlinkat(folder.get(), beside.c_str(), 0);
+  return {};
+}
+
+// False: the name leads to another file by now. nullopt: it cannot be written.
+std::optional<bool> add_line(const sys::Descriptor& folder, const OutcomeFile& own, const std::string& line) {
+  const auto done = ::write(own.file.get(), line.data(), line.size());
+  struct stat status{};
+  if (done < 0 || ::fstat(own.file.get(), &status) != 0) return std::nullopt;
+  return sys::identity_of(folder.get(), own.name) == sys::identity_of(status);
+}
+
+}  // namespace
+
+std::vector<UserRuns> read_outcomes(const LeaseDirectory& directory) {
+  std::vector<UserRuns> users;
+  const sys::Descriptor folder = open_folder(directory);
+  if (!folder) return users;
+  const auto names = names_in(folder);
+  if (!names) {
+    if (const auto own = open_own(folder, O_RDONLY)) add_runs(users, *own);
+    return users;
+  }
+  for (const std::string& name : *names) {
+    if (const auto file = open_outcomes(folder, name, O_RDONLY)) add_runs(users, *file);
+  }
+  return users;
+}
+
+bool note_outcome(const LeaseDirectory& directory, const PastRun& run) {
+  const sys::Descriptor folder = open_folder(directory);
+  if (!folder || boot().empty()) return false;
+  const std::string line = encode_outcome(run);
+  for (int attempt = 0; attempt < kNotings; ++attempt) {
+    const auto own = open_own(folder, O_RDWR | O_APPEND);
+    const auto text = own ? sys::read_start(own->file.get(), kMostOutcomeBytes) : std::string();
+    if (!text) return false;
+    if (own && is_of_boot(*text, boot()) && text->size() + line.size() <= kMostOutcomeBytes) {
+      const auto added = add_line(folder, *own, line);
+      if (!added || *added) return added.has_value();
+      continue;
+    }
+    std::vector<PastRun> runs = decode_outcomes(*text, boot());
+    runs.push_back(run);
+    const std::string fresh = encode_outcomes(runs, boot());
+    // A full disk, or one without files that have no name: then it is not remembered.
+    return (own ? replace(folder, own->name, fresh) : make(folder, fresh)).has_value();
+  }
+  return false;
+}
+
+}  // namespace berth::store

@@ -1,0 +1,103 @@
+#include "berth/verdict/outcome_codec.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <ranges>
+
+#include <fmt/format.h>
+
+#include "berth/base/record.h"
+#include "berth/base/text_match.h"
+
+namespace berth {
+namespace {
+
+constexpr std::string_view kHead = "berth-outcomes 1 ";
+constexpr std::array<std::string_view, 4> kEndings{"well", "badly", "by_others", "included"};
+constexpr std::size_t kFields = 5;
+constexpr std::size_t kMostDigits = 16;
+// As many as the longest passing comes from, and two more.
+constexpr std::size_t kKeptOfDevice = 12;
+constexpr std::size_t kKeptBytes = kMostOutcomeBytes / 2;
+
+std::optional<std::uint64_t> fingerprint_from(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, 16);
+  if (error != std::errc() || end != text.data() + text.size() || text.size() != kMostDigits)
+    return std::nullopt;
+  return number;
+}
+
+std::optional<PastRun> decode_line(std::string_view line) {
+  const auto fields = parts_at(line, ' ');
+  if (fields.size() != kFields || !fields[4].ends_with(';')) return std::nullopt;
+  const auto fingerprint = fingerprint_from(fields[0]);
+  const auto begun = number_from_text<Moment>(fields[1]);
+  const auto lasted = number_from_text<Moment>(fields[2]);
+  const auto* ending = std::ranges::find(kEndings, fields[3]);
+  if (!fingerprint || !begun || !lasted || ending == kEndings.end()) return std::nullopt;
+  PastRun outcome{*fingerprint, *begun, *lasted, static_cast<Ending>(ending - kEndings.begin()), {}};
+  for (const std::string_view uuid : parts_at(fields[4].substr(0, fields[4].size() - 1), ',')) {
+    if (uuid.empty()) return std::nullopt;
+    outcome.devices.emplace_back(uuid);
+  }
+  return outcome;
+}
+
+}  // namespace
+
+std::string encode_outcome(const PastRun& outcome) {
+  return fmt::format("{:016x} {} {} {} {};\n", outcome.fingerprint, outcome.begun, outcome.lasted,
+                     kEndings[static_cast<std::size_t>(outcome.ending)], fmt::join(outcome.devices, ","));
+}
+
+bool is_of_boot(std::string_view text, std::string_view boot) {
+  const std::size_t head = text.find('\n');
+  return head != std::string_view::npos && text.substr(0, head) == fmt::format("{}{}", kHead, boot);
+}
+
+std::vector<PastRun> decode_outcomes(std::string_view text, std::string_view boot) {
+  std::vector<PastRun> outcomes;
+  if (!is_of_boot(text, boot)) return outcomes;
+  text = text.substr(text.find('\n') + 1, kMostOutcomeBytes);
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) break;
+    if (auto outcome = decode_line(text.substr(0, end))) outcomes.push_back(*std::move(outcome));
+    text.remove_prefix(end + 1);
+  }
+  return outcomes;
+}
+
+std::string encode_outcomes(const std::vector<PastRun>& outcomes, std::string_view boot) {
+  std::vector<std::string> lines;
+  std::map<std::string_view, std::size_t> of_device;
+  std::size_t bytes = 0;
+  for (const PastRun& outcome : std::views::reverse(outcomes)) {
+    const bool is_wanted = std::ranges::any_of(
+        outcome.devices, [&](const std::string& uuid) { return of_device[uuid] < kKeptOfDevice; });
+    if (!is_wanted) continue;
+    for (const std::string& uuid : outcome.devices) ++of_device[uuid];
+    lines.push_back(encode_outcome(outcome));
+    bytes += lines.back().size();
+    if (bytes <= kKeptBytes) continue;
+    lines.pop_back();
+    break;
+  }
+  std::string text = fmt::format("{}{}\n", kHead, boot);
+  for (const std::string& line : std::views::reverse(lines)) text += line;
+  return text;
+}
+
+bool may_blame(std::string_view text, std::size_t bad_runs) {
+  if (text.find(" included ") != std::string_view::npos) return true;
+  std::size_t bad = 0;
+  for (std::size_t at = text.find(" badly "); at != std::string_view::npos; at = text.find(" badly ", at + 1))
+    ++bad;
+  return bad >= bad_runs;
+}
+
+}  // namespace berth

@@ -1,0 +1,324 @@
+#include "berth/verdict/outcomes.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <iterator>
+#include <ranges>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "berth/base/text_match.h"
+
+namespace berth {
+namespace {
+
+constexpr std::uint64_t kHashStart = 0xcbf29ce484222325;
+constexpr std::uint64_t kHashFactor = 0x100000001b3;
+constexpr std::uint64_t kMillion = 1'000'000;
+
+/// FNV-1a
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = kHashStart;
+  for (const char letter : text) {
+    hash ^= static_cast<unsigned char>(letter);
+    hash *= kHashFactor;
+  }
+  return hash;
+}
+
+bool is_script(std::string_view word) {
+  constexpr std::array<std::string_view, 8> kEnds{".py", ".sh", ".pl", ".rb", ".R", ".jl", ".lua", ".js"};
+  return std::ranges::any_of(kEnds, [&](std::string_view end) { return word.ends_with(end); });
+}
+
+bool is_interpreter(std::string_view program) {
+  program.remove_prefix(std::min(program.rfind('/') + 1, program.size()));
+  constexpr std::array<std::string_view, 10> kNames{"python", "pypy", "bash", "sh",   "dash",
+                                                    "zsh",    "perl", "ruby", "node", "java"};
+  return std::ranges::any_of(kNames, [&](std::string_view name) {
+    return program.starts_with(name) &&
+           program.substr(name.size()).find_first_not_of("0123456789.") == std::string_view::npos;
+  });
+}
+
+std::string without_digits(std::string_view text) {
+  std::string rest;
+  std::ranges::copy_if(text, std::back_inserter(rest), [](char c) { return c < '0' || c > '9'; });
+  return rest;
+}
+
+/// "python", "train.py": what of a command says which program it is.
+std::string program_and_script(std::string_view command) {
+  const std::string_view program = command.substr(0, command.find(' '));
+  std::string found(program);
+  const bool interprets = is_interpreter(program);
+  for (std::size_t at = program.size(); at < command.size();) {
+    const std::size_t begin = command.find_first_not_of(' ', at);
+    if (begin == std::string_view::npos) break;
+    const std::size_t end = std::min(command.find(' ', begin), command.size());
+    const std::string_view word = command.substr(begin, end - begin);
+    const std::string_view rest = trimmed(command.substr(end));
+    at = end;
+    if (interprets && (word == "-c" || word == "-e")) {
+      const bool is_plain = rest.find_first_of(";&|<>$`\"'()[]{}\n") == std::string_view::npos;
+      return found + '\0' + (is_plain ? program_and_script(rest) : without_digits(rest));
+    }
+    if (interprets && (word == "-m" || word == "-jar"))
+      return found + '\0' + std::string(rest.substr(0, rest.find(' ')));
+    if (is_script(word) || (interprets && !word.starts_with('-'))) return found + '\0' + std::string(word);
+  }
+  return found;
+}
+
+/// A run on devices that are known by number.
+struct Run {
+  std::uint64_t fingerprint = 0;
+  Moment begun = 0;
+  Moment end = 0;  ///< kNever: it still lives
+  Ending ending = Ending::well;
+  std::vector<std::size_t> devices;
+
+  Moment lasted(Moment now) const { return std::min(end, now) - begun; }
+};
+
+using Places = std::vector<std::size_t>;
+
+bool meet(const Places& a, const Places& b) {
+  return std::ranges::any_of(a, [&](std::size_t place) { return std::ranges::find(b, place) != b.end(); });
+}
+
+bool is_bad(const PastRun& run) {
+  return run.ending == Ending::badly && run.lasted <= kEndsSoon;
+}
+
+bool is_bad(const Run& run) {
+  return is_bad(PastRun{.begun = run.begun, .lasted = run.end - run.begun, .ending = run.ending});
+}
+
+bool is_believed(const PastRun& run, Moment now) {
+  return run.begun >= 0 && run.lasted >= 0 && run.begun <= now && run.lasted <= now - run.begun;
+}
+
+bool has_lived(const Run& run) {
+  return run.ending == Ending::well || run.end - run.begun > kEndsSoon;
+}
+
+Moment granted_at(const Ticket& lease) {
+  if (!lease.granted_boot_s) return static_cast<Moment>(lease.id.value / kMillion);
+  return *lease.granted_boot_s * 1000 + lease.granted_boot_ms.value_or(0);
+}
+
+/// Gives each UUID a number.
+class Numbers {
+ public:
+  std::size_t of(const std::string& uuid) {
+    const auto [known, is_new] = numbers_.try_emplace(uuid, uuids_.size());
+    if (is_new) uuids_.push_back(uuid);
+    return known->second;
+  }
+  Places of(const std::vector<std::string>& uuids) {
+    Places places;
+    for (const std::string& uuid : uuids) places.push_back(of(uuid));
+    return places;
+  }
+  const std::string& uuid(std::size_t number) const { return uuids_[number]; }
+
+ private:
+  std::map<std::string, std::size_t> numbers_;
+  std::vector<std::string> uuids_;
+};
+
+using Three = std::array<const Run*, kBadRuns>;
+
+/// The runs of one user.
+class Runs {
+ public:
+  Runs(const UserRuns& user, const std::vector<PastRun>& for_all, const Ledger& ledger, Moment now,
+       Numbers& numbers)
+      : now_(now) {
+    for (const std::vector<PastRun>* noted : {&user.runs, &for_all}) {
+      for (const PastRun& outcome : *noted) {
+        // Of another boot, or of somebody who writes what he likes.
+        if (!is_believed(outcome, now)) continue;
+        runs_.push_back({outcome.fingerprint, outcome.begun, outcome.begun + outcome.lasted, outcome.ending,
+                         numbers.of(outcome.devices)});
+      }
+    }
+    for (const Ticket& ticket : ledger.tickets) {
+      if (ticket.phase != TicketPhase::granted || ticket.uid != user.uid || granted_at(ticket) > now)
+        continue;
+      runs_.push_back({fingerprint_of(ticket.uid, ticket.command), granted_at(ticket), kNever, Ending::well,
+                       numbers.of(ticket.devices)});
+    }
+    std::ranges::stable_sort(runs_, {}, &Run::end);
+  }
+
+  /// `here`: a device, or all that are on one card.
+  std::optional<PassedOver> judge(const Places& here, const Numbers& numbers) const {
+    std::vector<const Run*> bad;    // in a row
+    std::set<std::uint64_t> lived;  // the programs that have lived here
+    std::optional<Passing> passing;
+    Moment period = kFirstPassing;
+    for (const Run& run : runs_) {
+      if (!meet(run.devices, here)) continue;
+      if (run.end == kNever) {
+        if (run.lasted(now_) > kEndsSoon) return std::nullopt;
+        continue;
+      }
+      if (!is_bad(run)) {
+        bad.clear();
+        if (!has_lived(run) && run.ending != Ending::included) continue;
+        if (run.ending != Ending::included) lived.insert(run.fingerprint);
+        passing.reset();
+        period = kFirstPassing;
+        continue;
+      }
+      bad.push_back(&run);
+      if (bad.size() < kBadRuns) continue;
+      Three three;
+      std::ranges::copy(std::span(bad).last(kBadRuns), three.begin());
+      const bool has_lived_here =
+          std::ranges::any_of(three, [&](const Run* one) { return lived.contains(one->fingerprint); });
+      if (has_lived_here && bad.size() == kBadRuns) continue;
+      // One that had begun before says nothing of a try.
+      if (passing && run.begun < passing->since) {
+        passing->three = three;
+        continue;
+      }
+      const bool was_tried = passing && witness(passing->three, here, run.begun).has_value();
+      period = was_tried ? std::min(2 * period, kLongestPassing) : period;
+      passing = Passing{three, run.end, run.end + period};
+    }
+    if (!passing || bad.size() < kBadRuns || now_ >= passing->until) return std::nullopt;
+    const auto lives_on = witness(passing->three, here, now_);
+    if (!lives_on) return std::nullopt;
+    return PassedOver{passing->since,          passing->until, longest_of(passing->three),
+                      numbers.uuid(*lives_on), false,          {}};
+  }
+
+ private:
+  struct Passing {
+    Three three{};
+    Moment since = 0;
+    Moment until = 0;
+  };
+
+  static Moment longest_of(const Three& three) {
+    Moment longest = 0;
+    for (const Run* run : three) longest = std::max(longest, run->end - run->begun);
+    return longest;
+  }
+
+  /// A device elsewhere on which the programs of the three have lived, as it was known at `then`. nullopt:
+  /// one of them has not, or has ended badly elsewhere too.
+  std::optional<std::size_t> witness(const Three& three, const Places& here, Moment then) const {
+    const Moment enough = 2 * longest_of(three);
+    std::optional<std::size_t> found;
+    std::set<std::uint64_t> lived;
+    // The newest first: they mostly have the answer.
+    for (const Run& run : std::views::reverse(runs_)) {
+      const auto* first = std::ranges::find(three, run.fingerprint, &Run::fingerprint);
+      if (first == three.end() || run.begun > then || meet(run.devices, here)) continue;
+      if (run.devices.empty() || run.ending == Ending::included) continue;
+      const bool has_ended = run.end <= then;
+      if (has_ended && is_bad(run) && run.end >= three.front()->begun) return std::nullopt;
+      if (has_ended && (is_bad(run) || run.end < (*first)->end)) continue;
+      if (run.lasted(then) < enough) continue;
+      lived.insert(run.fingerprint);
+      if (!found) found = run.devices.front();
+    }
+    const bool all =
+        std::ranges::all_of(three, [&](const Run* run) { return lived.contains(run->fingerprint); });
+    return all ? found : std::nullopt;
+  }
+
+  Moment now_;
+  std::vector<Run> runs_;
+};
+
+/// Whether so many bad runs followed each other that some device may be blamed. Cheap: mostly not. Of MIG
+/// instances, those of one card count together.
+bool has_bad_row(const UserRuns& user, const Snapshot& snapshot) {
+  const bool is_any_split =
+      std::ranges::any_of(snapshot.devices, [](const Device& device) { return device.mig.has_value(); });
+  std::map<std::string_view, std::size_t> rows;
+  for (const PastRun& run : user.runs) {
+    for (const std::string& uuid : run.devices) rows[uuid] = is_bad(run) ? rows[uuid] + 1 : 0;
+  }
+  return is_any_split || std::ranges::any_of(rows, [](const auto& row) { return row.second >= kBadRuns; });
+}
+
+/// The numbers of all devices on the card of this one, if it is a MIG instance.
+Places on_card_of(const Device& device, const Snapshot& snapshot, Numbers& numbers) {
+  if (!device.mig) return {};
+  Places places{numbers.of(device.mig->parent_uuid)};
+  for (const Device& other : snapshot.devices) {
+    if (other.mig && other.mig->parent_uuid == device.mig->parent_uuid)
+      places.push_back(numbers.of(other.uuid));
+  }
+  return places;
+}
+
+}  // namespace
+
+std::uint64_t fingerprint_of(std::uint32_t uid, std::string_view command) {
+  return hash_of(std::to_string(uid) + '\0' + program_and_script(trimmed(command)));
+}
+
+std::map<std::string, PassedOver> passed_over(const std::vector<UserRuns>& outcomes, const Ledger& ledger,
+                                              const Snapshot& snapshot, std::uint32_t asker, Moment now) {
+  // What root includes again is included for all, and what the asking user includes for that user.
+  std::vector<PastRun> for_all;
+  for (const UserRuns& user : outcomes) {
+    if (user.uid != 0 && user.uid != asker) continue;
+    std::ranges::copy_if(user.runs, std::back_inserter(for_all),
+                         [](const PastRun& outcome) { return outcome.ending == Ending::included; });
+  }
+  std::map<std::string, PassedOver> found;
+  std::map<std::string, std::vector<PassedOver>> by_others;
+  for (const UserRuns& user : outcomes) {
+    if (!has_bad_row(user, snapshot)) continue;
+    Numbers numbers;
+    const Runs runs(user, for_all, ledger, now, numbers);
+    for (const Device& device : snapshot.devices) {
+      auto judged = runs.judge({numbers.of(device.uuid)}, numbers);
+      if (const Places card = on_card_of(device, snapshot, numbers); !judged && !card.empty())
+        judged = runs.judge(card, numbers);
+      if (!judged) continue;
+      if (user.uid == asker)
+        found.emplace(device.uuid, *judged);
+      else
+        by_others[device.uuid].push_back(*judged);
+    }
+  }
+  constexpr std::size_t kAgree = 2;
+  for (auto& [uuid, said] : by_others) {
+    if (said.size() < kAgree || found.contains(uuid)) continue;
+    // As long as two say so.
+    std::ranges::sort(said, std::greater<>(), &PassedOver::until);
+    said[kAgree - 1].by_others = true;
+    found.emplace(uuid, said[kAgree - 1]);
+  }
+  return found;
+}
+
+std::map<std::string, unsigned> bad_runs_in_a_row(const UserRuns& own, Moment now) {
+  std::map<std::string, unsigned> found;
+  std::set<std::string_view> known;  // of which the row has ended, or is too old
+  for (const PastRun& run : std::views::reverse(own.runs)) {
+    if (!is_believed(run, now)) continue;
+    for (const std::string& uuid : run.devices) {
+      if (known.contains(uuid)) continue;
+      const bool goes_on = found.contains(uuid) || now - run.begun - run.lasted < kFirstPassing;
+      if (is_bad(run) && goes_on)
+        ++found[uuid];
+      else
+        known.insert(uuid);
+    }
+  }
+  return found;
+}
+
+}  // namespace berth

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/device/snapshot.h"
+#include "berth/verdict/ledger.h"
+#include "berth/verdict/line_rules.h"
+
+namespace berth {
+
+/// How a run ended.
+enum class Ending {
+  well,
+  badly,      ///< by itself: with a status that says failure, or by a crash
+  by_others,  ///< somebody ended it: a cancel, a time limit, a waiter, a signal from outside
+  included,   ///< no run: somebody wants these devices to be used again
+};
+
+/// What became of one run of a command that had devices. Moments are those of the boot clock.
+struct PastRun {
+  std::uint64_t fingerprint = 0;  ///< of its command, as fingerprint_of
+  Moment begun = 0;
+  Moment lasted = 0;
+  Ending ending = Ending::well;
+  std::vector<std::string> devices{};  ///< their UUIDs
+
+  bool operator==(const PastRun&) const = default;
+};
+
+/// What one user's runs came to, in the order in which they were noted.
+struct UserRuns {
+  std::uint32_t uid = 0;
+  std::vector<PastRun> runs;
+
+  bool operator==(const UserRuns&) const = default;
+};
+
+/// Says which runs are of the same program: a hash of user, program and script. Other words of the command
+/// line do not count, nor do numbers in a script that is itself a word (sh -c '…'), so that the tasks of an
+/// array are alike.
+std::uint64_t fingerprint_of(std::uint32_t uid, std::string_view command);
+
+/// A device that requests pass over, since what ran on it ended badly and lives elsewhere.
+struct PassedOver {
+  Moment since = 0;
+  Moment until = 0;
+  Moment longest = 0;        ///< how long the longest of its last runs took
+  std::string lives_on{};    ///< the UUID of a device on which the same program lived
+  bool by_others = false;    ///< by the runs of two other users, and not by those of the one who asks
+  std::string until_text{};  ///< `until` on the clock of the one who asks
+
+  bool operator==(const PassedOver&) const = default;
+};
+
+/// How often runs have to end badly, one after the other, and how soon.
+inline constexpr std::size_t kBadRuns = 3;
+inline constexpr Moment kEndsSoon = 60'000;
+inline constexpr Moment kFirstPassing = 600'000;
+inline constexpr Moment kLongestPassing = 24LL * 3'600'000;
+
+/// The devices of the snapshot that requests of `asker` pass over, by their UUID.
+///
+/// A device is passed over if its last three runs ended badly, each by itself and within a minute; if each of
+/// their programs has since had a run on another device that took at least twice as long as the longest of
+/// the three, or still lives; and if none of these programs has ended so elsewhere meanwhile. So a program
+/// that fails everywhere blames no device. If one of them has lived on this device before, it takes four such
+/// runs: a program that sometimes crashes would else blame it too often. The device is passed over for ten
+/// minutes, and for twice as long after each try that ends badly again, up to a day; a run that lives makes
+/// that ten minutes again.
+///
+/// The runs of `asker` count at once. Those of others count if two users' runs say the same, each by itself.
+/// A MIG instance is judged by its own runs, and by those of all instances of its GPU. `ledger`: of which the
+/// leases are the runs that still live.
+std::map<std::string, PassedOver> passed_over(const std::vector<UserRuns>& outcomes, const Ledger& ledger,
+                                              const Snapshot& snapshot, std::uint32_t asker, Moment now);
+
+/// How many of a user's last runs on a device ended badly, one after the other, the last of them within ten
+/// minutes; by UUID, and only where it is one or more. Such a device is chosen last: else each run would be
+/// tried on it, and nobody would learn that the program lives elsewhere.
+std::map<std::string, unsigned> bad_runs_in_a_row(const UserRuns& own, Moment now);
+
+}  // namespace berth
