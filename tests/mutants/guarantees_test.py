@@ -22,8 +22,9 @@ def cases(path: pathlib.Path) -> set[str]:
 
 
 def part(section: int, title: str) -> str:
-    """What follows "Title:" up to the next such word."""
-    return re.search(rf"^{title}:(.*?)(?=^[A-Z][a-z ]+:|\Z)", SECTIONS[section], re.M | re.S)[1]
+    """What follows "Title:" up to the next such word, each item of a list in one line."""
+    text = re.search(rf"^{title}:(.*?)(?=^[A-Z][a-z ]+:|\Z)", SECTIONS[section], re.M | re.S)[1]
+    return re.sub(r"\n +", " ", text)
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
