@@ -19,8 +19,8 @@ namespace berth::supervise {
 Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless = Unitless::refused);
 
 /// Looks twice, while a command runs, whether it computes on the devices that were leased for it. If it does
-/// not, or uses more of a share than was promised, says so once. Each look is a process of its own, and we never wait for it, because the driver may
-/// hang.
+/// not, or uses more of a share than was promised, says so once. Each look is a process of its own, and we
+/// never wait for it, because the driver may hang.
 class ConductCheck {
  public:
   using Time = std::chrono::steady_clock::time_point;

@@ -27,7 +27,8 @@ ReadingSet readings_to_choose(const Request& request, const std::vector<Verdict>
 /// Chooses request.count of the devices whose verdict is free. REQUIRES: at least that many are free. Never
 /// fails: if an order needs a reading that a device does not have, this device comes last. Ties go to the
 /// lower index. If the request is for one device by Order::automatic, a free whole GPU comes before a MIG
-/// instance. A device with a blemish (device/health.h) comes after the others, except by Order::listed. A share by Order::automatic goes where the least is free, an empty device last.
+/// instance. A device with a blemish (device/health.h) comes after the others, except by Order::listed. A
+/// share by Order::automatic goes where the least is free, an empty device last.
 Choice choose(const Request& request, const std::vector<Verdict>& verdicts, const Snapshot& snapshot);
 
 }  // namespace berth
