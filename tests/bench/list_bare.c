@@ -67,6 +67,8 @@ int main(void) {
   Return (*get_memory)(Device, struct Memory*) = find("nvmlDeviceGetMemoryInfo_v2");
   Return (*compute)(Device, unsigned*, struct Process*) = find("nvmlDeviceGetComputeRunningProcesses_v3");
   Return (*graphics)(Device, unsigned*, struct Process*) = find("nvmlDeviceGetGraphicsRunningProcesses_v3");
+  Return (*clients_of_mps)(Device, unsigned*, struct Process*) =
+      find("nvmlDeviceGetMPSComputeRunningProcesses_v3");
   const Number compute_mode = find("nvmlDeviceGetComputeMode");
 
   static struct Process processes[kMostProcesses];
@@ -88,6 +90,7 @@ int main(void) {
     struct Memory memory = {.version = kMemoryVersion};
     unsigned computing = kMostProcesses;
     unsigned drawing = kMostProcesses;
+    unsigned clients = kMostProcesses;
     if (get_handle(index, &device) != 0) continue;
     get_uuid(device, uuid, sizeof uuid);
     get_name(device, name, sizeof name);
@@ -107,6 +110,9 @@ int main(void) {
     list_processes(processes, computing);
     if (graphics(device, &drawing, processes) != 0) drawing = 0;
     list_processes(processes, drawing);
+    // Where nothing runs there is no server of MPS that could have clients.
+    if (computing + drawing != 0 && clients_of_mps(device, &clients, processes) == 0)
+      list_processes(processes, clients);
     compute_mode(device, &a);
   }
   read_file("/etc/passwd", sizeof file);

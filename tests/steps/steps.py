@@ -176,12 +176,16 @@ class Case:
     def nothing_is_left(self) -> None:
         answer = self.lab.berth("run", "--no-wait", "--", "true")
         assert answer.status == 0, answer.err
-        others = set(os.listdir(self.lab.leases)) - {"queue", "leases", "inside", "devices"}
+        others = set(os.listdir(self.lab.leases)) - {"queue", "leases", "inside", "devices", "outcomes"}
         assert not [name for name in others if ".new-" not in name and "probe" not in name], others
         for part, files in {"queue": 0, "leases": 0, "inside": 0, "devices": 1}.items():
             path = self.lab.leases / part
             assert len(os.listdir(path)) == files, part
             assert stat.S_IMODE(path.stat().st_mode) == 0o1777, part
+        # What became of runs stays: a file a user.
+        outcomes = self.lab.leases / "outcomes"
+        assert len(os.listdir(outcomes)) <= 1
+        assert stat.S_IMODE(outcomes.stat().st_mode) == 0o1777
 
 
 def run_case(directory: pathlib.Path, scene: Scene, step: int, kill: bool, build: pathlib.Path) -> bool:
