@@ -31,8 +31,9 @@ namespace {
 // Whoever owns the directory could remove parts of it for ever.
 constexpr int kMakings = 16;
 constexpr std::array<const char*, 4> kParts{"devices", "queue", "leases", "inside"};
-// And what is remembered of runs, which nobody needs to have a lease.
-constexpr std::array<const char*, 5> kPartsOfMachine{"devices", "queue", "leases", "inside", kOutcomesFolder};
+// And what is remembered of runs, which nobody needs to have a lease. So nobody looks for it later: it comes
+// first, and is there where the others are, whoever was killed while they were made.
+constexpr std::array<const char*, 5> kPartsOfMachine{kOutcomesFolder, "devices", "queue", "leases", "inside"};
 
 struct FileSystem {
   std::int64_t type;
