@@ -87,6 +87,11 @@ nvml::Return speak_processes(nvml::Handle, unsigned* count, void* to) {
   return outcome();
 }
 
+nvml::Return speak_fields(nvml::Handle, int count, nvml::FieldValue* to) {
+  fill(to, static_cast<std::size_t>(count) * sizeof *to);
+  return outcome();
+}
+
 template <class... Parameters>
 void set(nvml::Entry<Parameters...>& entry, nvml::Return (*function)(std::type_identity_t<Parameters>...)) {
   entry.looked_up = true;
@@ -117,6 +122,10 @@ nvml::Library library() {
   set(all.graphics_processes_v3, speak_processes<24>);
   set(all.graphics_processes_v2, speak_processes<24>);
   set(all.graphics_processes, speak_processes<16>);
+  set(all.mps_processes_v3, speak_processes<24>);
+  set(all.mps_processes_v2, speak_processes<24>);
+  set(all.mps_processes, speak_processes<16>);
+  set(all.field_values, speak_fields);
   speak_by_all(all.init, all.shutdown, all.cuda_version, all.handle, all.pci, all.capability, all.memory_v2,
                all.memory, all.utilization, all.temperature_v, all.temperature, all.power, all.power_limit,
                all.clock, all.fan, all.compute_mode, all.persistence, all.display_active,

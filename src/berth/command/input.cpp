@@ -15,21 +15,29 @@
 
 namespace berth::command {
 
-Result<std::string> text_of_input(const std::string& name, std::size_t most) {
-  const std::string shown = name == kInput ? "standard input" : printable(name);
-  const sys::Descriptor file(name == kInput ? ::dup(STDIN_FILENO)
-                                            : ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file) return sys::fail_errno("opening " + shown);
+namespace {
+
+Result<std::string> text_of(int file, std::size_t most) {
   std::string text;
   std::array<char, 1 << 16> buffer;
   for (;;) {
-    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+    const ssize_t got = ::read(file, buffer.data(), buffer.size());
     if (got == 0) return text;
-    if (got < 0 && errno != EINTR) return sys::fail_errno("reading " + shown);
+    if (got < 0 && errno != EINTR) return sys::fail_errno("reading");
     if (got > 0) text.append(buffer.data(), static_cast<std::size_t>(got));
     if (text.size() > most)
-      return fail(ErrorCode::usage, fmt::format("{} is longer than {}", shown, bytes_for_people(most)));
+      return fail(ErrorCode::usage, fmt::format("it is longer than {}", bytes_for_people(most)));
   }
+}
+
+}  // namespace
+
+Result<std::string> text_of_input(const std::string& name, std::size_t most) {
+  const sys::Descriptor file(name == kInput ? ::dup(STDIN_FILENO)
+                                            : ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  auto text = file ? text_of(file.get(), most) : Result<std::string>(sys::fail_errno("opening"));
+  if (text) return text;
+  return std::unexpected(context(text.error(), name == kInput ? "standard input" : printable(name)));
 }
 
 }  // namespace berth::command
