@@ -34,7 +34,7 @@ class OneLine : public Replaying {
       wish.expected = expected->expected_s;
       wish.likely = expected->likely_s;
     }
-    line_.wishes.push_back(std::move(wish));
+    line_.wishes.push_back(wish);
   }
 
   bool has_waiters() const override { return !line_.wishes.empty(); }
