@@ -13,7 +13,7 @@
 // The order of turns: the order of coming; the fair order, in which the user who has less comes first; and,
 // of requests with an expected run time, the order by response ratio (highest response ratio next, Brinch
 // Hansen, 1971), in which the one comes first that has waited longest in relation to how long it is expected
-// to last.
+// to last. Tickets say no run time yet, so only replays have the last one.
 namespace berth {
 
 /// How many GPUs each user has, by uid.
