@@ -141,27 +141,12 @@ std::vector<Turn> slurm(const Line& line, Moment window) {
 // Policies
 // ------------------------------------------------------------------------------------------------------
 
-using Said = std::optional<Moment>;
-
 struct Policy {
   std::string_view name;
-  Said (*says)(Moment duration, double share);
+  Says says;
   LineRules rules{};
   std::vector<Turn> (*decides)(const Line&) = nullptr;  ///< null: ours does
 };
-
-Said nothing(Moment /*duration*/, double /*share*/) {
-  return std::nullopt;
-}
-Said thrice(Moment duration, double /*share*/) {
-  return 3 * duration;
-}
-Said half_thrice(Moment duration, double share) {
-  return share < 0.5 ? Said(3 * duration) : std::nullopt;
-}
-Said truth(Moment duration, double /*share*/) {
-  return duration;
-}
 
 // Its guide: bf_window at least as long as the longest time limit; by default it is a day.
 const std::array kPolicies{

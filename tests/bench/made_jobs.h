@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -72,6 +73,22 @@ inline unsigned size_at(const Mix& mix, double share) {
     share -= mix.shares[at];
   }
   return kSizes[0];
+}
+
+/// What a job says of its time, by its run time and by a share that is its own.
+using Said = std::optional<Moment>;
+using Says = Said (*)(Moment duration, double share);
+inline Said nothing(Moment /*duration*/, double /*share*/) {
+  return std::nullopt;
+}
+inline Said thrice(Moment duration, double /*share*/) {
+  return 3 * duration;
+}
+inline Said half_thrice(Moment duration, double share) {
+  return share < 0.5 ? Said(3 * duration) : std::nullopt;
+}
+inline Said truth(Moment duration, double /*share*/) {
+  return duration;
 }
 
 template <class Rows>

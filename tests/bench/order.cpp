@@ -5,7 +5,6 @@
 // is idle while somebody waits; then the mean wait of those who want much, of those who say a time, of those
 // who say none. The jobs are the same for every policy, and on every machine.
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -44,7 +43,6 @@ struct World {
   std::array<double, kSizes.size()> sizes = kMixes[0].shares;
   double spread = 0.6;     ///< of the runs of a recipe: sigma of a log-normal factor
   bool recurs = true;      ///< false: nobody runs a thing twice
-  double first_runs = 0;   ///< this part of the jobs runs a thing for the first time
   double narrow = 0;       ///< this part wants one of two models of GPU; the others want any
   double shares = 0;       ///< this part wants a part of one GPU
   double yields = 0;       ///< this part yields
@@ -76,8 +74,6 @@ struct Job {
 };
 
 const std::vector<std::vector<std::size_t>> kSets{{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3}, {4, 5, 6, 7}};
-
-using Says = std::optional<Moment> (*)(Moment duration, double share);
 
 /// Runs of recipes that each have a length of their own; some end within ten minutes, because they crash.
 std::vector<Job> jobs_of(const World& world, std::span<const double> quantiles, double load,
@@ -314,20 +310,6 @@ class Queue {
 
 // Policies
 // ------------------------------------------------------------------------------------------------------
-
-using Said = std::optional<Moment>;
-Said nothing(Moment /*duration*/, double /*share*/) {
-  return std::nullopt;
-}
-Said thrice(Moment duration, double /*share*/) {
-  return 3 * duration;
-}
-Said half_thrice(Moment duration, double share) {
-  return share < 0.5 ? Said(3 * duration) : std::nullopt;
-}
-Said truth(Moment duration, double /*share*/) {
-  return duration;
-}
 
 struct Policy {
   std::string_view name;
