@@ -62,6 +62,14 @@ def submitit(host):
     return says
 
 
+def ended(lab) -> dict:
+    """The only job, once it has ended: submitit has its result before the process that wrote it ends."""
+    (job,) = lab.berth("jobs", "--json").json["jobs"]
+    assert lab.berth("wait", str(job["job"]), timeout=DEADLINE_S).status == 0
+    (job,) = lab.berth("jobs", "--json").json["jobs"]
+    return job
+
+
 def test_submitits_own_tests_of_its_local_executor_hold(eight, tmp_path):
     (tmp_path / "as_berth.py").write_text(AS_BERTH)
     module = "submitit.local.test_local"
@@ -112,8 +120,7 @@ def test_what_is_mapped_is_one_array_and_no_more_of_it_run_than_may(submitit):
     say([job.result() for job in jobs], [job.job_id for job in jobs])
     """
     assert submitit(code) == ["[(0, '1_0'), (1, '1_1'), (4, '1_2')] ['1_0', '1_1', '1_2']"]
-    (job,) = submitit.lab.berth("jobs", "--json").json["jobs"]
-    assert job["tasks"]["done"] == 3
+    assert ended(submitit.lab)["tasks"]["done"] == 3
     tasks = submitit.lab.berth("jobs", "--json", "1").json["jobs"]
     assert all(one["ended_s"] <= next_one["started_s"] for one, next_one in zip(tasks, tasks[1:]))
 
@@ -143,7 +150,7 @@ def test_a_job_that_yields_makes_its_checkpoint_and_goes_on_from_it(submitit):
     say(job.result(), "Requeued job 1 (3 remaining timeouts)" in job.stdout())
     """
     assert submitit(code) == ["(0, 1) PENDING", "True True"]
-    (job,) = submitit.lab.berth("jobs", "--json").json["jobs"]
+    job = ended(submitit.lab)
     assert (job["starts"], job["exit_status"]) == (2, 0)
 
 
@@ -220,7 +227,7 @@ def test_a_multirun_of_hydra_is_one_array(submitit):
     words += ["hydra.launcher.array_parallelism=1", "hydra.launcher.yields=2m", "hydra.launcher.note=x"]
     done = lab.run(submitit.python, *words, cwd=lab.directory, timeout=4 * DEADLINE_S)
     assert done.status == 0, done.err
-    (job,) = lab.berth("jobs", "--json").json["jobs"]
+    job = ended(lab)
     assert (job["name"], job["tasks"]["done"]) == ("train", 3)
     assert {"--yield=120s", "--note=x"} <= set(job["request"])
     told = [path.read_text() for path in sorted(lab.directory.glob("multirun/*/*/*/told"))]
