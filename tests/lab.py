@@ -11,7 +11,7 @@ import subprocess
 BUILD = pathlib.Path(
     os.environ.get("BERTH_BUILD", pathlib.Path(__file__).parents[1] / "build/release")
 ).resolve()
-DEADLINE_S = 30  # hang guard: everything here answers within milliseconds, a sanitized build within seconds
+DEADLINE_S = 90  # hang guard: everything here answers within milliseconds, a sanitized build within seconds
 
 
 @dataclasses.dataclass

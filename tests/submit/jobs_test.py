@@ -284,9 +284,15 @@ def test_what_ignores_sigterm_is_killed_after_the_grace_and_cancelled_is_said_th
     eventually(lambda: log(lab, number) == "on\n")
     if run == "is dead":
         kill(lab, "run")
+    # Else the grace may be over before all has been asked.
+    stopped = processes(lab)["run"]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
     answer = lab.berth("cancel", "--wait", "0s", number, env=env)
     assert answer.status == 124 and "this still runs: " in answer.err
     assert lab.berth("forget", number).status == 1
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
     assert lab.berth("cancel", "--wait", f"{DEADLINE_S}s", number, env=env).out == f"cancelled job {number}\n"
     assert processes(lab)["job"] == []
     assert job(lab, number)["state"] == "cancelled"
