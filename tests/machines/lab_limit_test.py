@@ -57,7 +57,12 @@ def test_who_has_what_he_may_have_waits_beside_free_gpus_and_is_told_why(lab):  
     assert never.returncode == 1
     assert "(limits.lab_gpus in the site file), and you ask for 2" in never.stderr
     waits = second.waits(*note(lab, "second"))
-    assert all(host.envoys() == [] or host.lab.berth("list", "--json").json["leases"] for host in lab.hosts)
+    # Those of the requests that were refused take a moment to end.
+    eventually(
+        lambda: all(
+            host.envoys() == [] or host.lab.berth("list", "--json").json["leases"] for host in lab.hosts
+        )
+    )
     runs.terminate()
     out, err = waits.communicate(timeout=PATIENCE_S)
     assert waits.returncode == 0, err
