@@ -4,14 +4,14 @@ import html
 import re
 
 CELL_PX, LINE_PX, EDGE_PX = 8.4, 19, 16
-CLASSES = {"1": "bold", "2": "faint", "31": "red", "32": "green", "33": "yellow", "35": "magenta"}
+CLASSES = {"1": "bold", "2": "faint", "31": "red", "32": "green", "33": "yellow", "35": "magenta", "36": "cyan"}
 STYLE = """text { font: 14px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; white-space: pre; fill: #1f2328 }
 rect { fill: #f6f8fa; stroke: #d0d7de }
 .bold { font-weight: bold } .faint { fill: #59636e } .red { fill: #c4232b } .green { fill: #1a7f37 }
-.yellow { fill: #8a5a00 } .magenta { fill: #8250df }
+.yellow { fill: #8a5a00 } .magenta { fill: #8250df } .cyan { fill: #0969da }
 @media (prefers-color-scheme: dark) {
 text { fill: #e6edf3 } rect { fill: #0d1117; stroke: #30363d } .faint { fill: #9198a1 } .red { fill: #ff7b72 }
-.green { fill: #3fb950 } .yellow { fill: #d29922 } .magenta { fill: #d2a8ff } }"""
+.green { fill: #3fb950 } .yellow { fill: #d29922 } .magenta { fill: #d2a8ff } .cyan { fill: #58a6ff } }"""
 
 
 def spans(line: str) -> str:

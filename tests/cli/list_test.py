@@ -1,3 +1,4 @@
+import datetime
 import json
 import os
 import re
@@ -37,7 +38,7 @@ def mixed(make_lab):
 
 
 def test_a_pipe_gets_a_plain_table_that_is_not_cut(make_lab):
-    answer = make_lab("2xA6000").berth("list")
+    answer = make_lab("2xA6000").berth("list", "-l")
     assert answer.status == 0
     assert answer.err == ""
     assert answer.out == (
@@ -58,8 +59,56 @@ def test_berth_alone_lists_and_gives_one_hint(make_lab):
     )
 
 
+def table_of(text: str) -> list[list[str]]:
+    """The cells of a listing in brief, its titles first, without what stands above and below."""
+    lines = text.split("\n\n")[0].splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("GPU "))
+    return [re.split("  +", line.strip()) for line in lines[first:]]
+
+
+def test_on_one_screen_who_has_what_until_when_and_when_the_next_is_free(make_lab):
+    lab = make_lab("4xH100")
+    lab.change(
+        '[[device]]\nmodel = "H100"\n' * 3
+        + f"""
+[[device]]
+model = "H100"
+process = [{{pid = {os.getpid()}, used_mib = 100}}]
+"""
+    )
+    for words in (("--time", "2h"), ("--time", "1h", "--note", "paper"), ("--note", "long")):
+        holder(lab, *words)
+    status, shown = on_terminal(lab, columns=80)
+    assert status == 0
+    ends = sorted(lease["until_s"] or 0 for lease in lab.berth("list", "--json").json["leases"])
+    at = [f"{datetime.datetime.fromtimestamp(end, datetime.UTC):%H:%M}" for end in ends]
+    lines = plain(shown).splitlines()
+    assert lines[0] == f"4 GPUs, none free; a new request starts about {at[1]}"
+    titles, *rows = table_of("\n".join(lines))
+    assert titles[-3:] == ["UNTIL", "STATE", "COMMAND"]
+    assert [row[-3] for row in rows[:3]] == [at[2], at[1], "-"]
+    assert (
+        rows[1][-1].startswith('"paper" ') and rows[3][-2].startswith("outsider ") and "python" in rows[3][-1]
+    )
+    assert max(map(len, lines)) <= 80 and len(lines) <= 8
+    waits = lab.start_berth("run", "--note", "mine", "--", "true")
+    answer = eventually(lambda: "your request" in (out := lab.berth().out) and out)
+    assert f'("mine" true) is no. 1 in line, starts about {at[1]}' in answer.splitlines()[1]
+    assert answer.splitlines()[0] == f"4 GPUs, none free, 1 waiting; a new request starts about {at[2]}"
+    waits.terminate()
+    waits.wait()
+
+
+def test_some_of_the_gpus(mixed):
+    _, *rows = table_of(mixed.berth("--devices", "0,4:0").out)
+    assert [row[0] for row in rows] == ["0", "4:0"]
+    machine = checked(mixed.berth("list", "--json", "--devices", "1,2"), "list")
+    assert [device["index"] for device in machine["devices"]] == [1, 2]
+    assert mixed.berth("-l", "--devices", "0").out == mixed.berth("list", "--long", "--devices", "0").out
+
+
 def test_every_state_has_its_word(mixed):
-    lines = mixed.berth("list").out.splitlines()
+    lines = mixed.berth("list", "-l").out.splitlines()
     assert lines[0] == "5 GPUs, 2 MIG instances, 3 free, driver 550.163.01, CUDA 12.4"
     states = {line.split()[0]: line for line in lines[3:10]}
     assert states["0"].endswith(" free")
@@ -72,7 +121,7 @@ def test_every_state_has_its_word(mixed):
 
 
 def test_processes_stand_below_with_user_age_and_command(mixed):
-    line = mixed.berth("list").out.splitlines()[-1]
+    line = mixed.berth("list", "-l").out.splitlines()[-1]
     assert re.match(rf"  1 +{os.getpid()}  \S+ +41.0 +\S+ \S+ +outsider  .*python", line)
 
 
@@ -111,7 +160,7 @@ def test_json_is_as_its_schema_says_and_absent_is_null(mixed):
 
 
 def test_no_gpu_is_no_failure_and_says_why(make_lab):
-    answer = make_lab('driver = "550.163.01"\n').berth("list")
+    answer = make_lab('driver = "550.163.01"\n').berth("list", "-l")
     assert (answer.status, answer.out) == (0, "")
     assert answer.err == "berth: the driver works, and lists no GPU\n"
     assert checked(make_lab('driver = "550.163.01"\n').berth("list", "--json"), "list")["devices"] == []
@@ -168,7 +217,7 @@ def test_a_process_name_cannot_write_to_the_terminal(make_lab):
         while b"sleep" in (line := open(f"/proc/{evil.pid}/cmdline", "rb").read()) and b"exec" in line:
             pass
         lab = make_lab(f'[[device]]\nmodel = "T4"\nprocess = [{{pid = {evil.pid}, used_mib = 10}}]\n')
-        while "\\x1b" not in (out := lab.berth("list").out):
+        while "\\x1b" not in (out := lab.berth("list", "-l").out):
             assert evil.poll() is None
         assert "\x1b" not in out
         assert out.count("\n") == 7
@@ -184,7 +233,7 @@ def test_a_lease_has_a_line_by_which_it_can_be_released(lab):
     assert job.stdout.readline() == "ready\n"
     assert lab.berth("claim", "--memory", "10G", "--pid", os.getpid()).status == 0
     machine = lab.berth("list", "--json").json
-    lines = [line.split() for line in lab.berth("list").out.split("\n\n")[2].splitlines()]
+    lines = [line.split() for line in lab.berth("list", "-l").out.split("\n\n")[2].splitlines()]
     whole, shared = (lease["id"][-6:] for lease in machine["leases"])
     assert lines[0] == ["LEASE", "USER", "GPUS", "AGE", "PID", "COMMAND"]
     assert (lines[1][0], lines[1][2]) == (whole, "1,3") and '"paper" sh -c ' in " ".join(lines[1])
@@ -194,11 +243,11 @@ def test_a_lease_has_a_line_by_which_it_can_be_released(lab):
     assert f"kept by {keeper}" in " ".join(lines[2])
     (left,) = (device["verdict"]["free_bytes"] for device in machine["devices"] if device["label"] == "0")
     assert f", {left / 1024**3:.1f} GiB left" in next(
-        line for line in lab.berth("list").out.splitlines() if line.startswith("  0 ")
+        line for line in lab.berth("list", "-l").out.splitlines() if line.startswith("  0 ")
     )
     for name in (whole, shared):
         assert lab.berth("release", name).status == 0
-    assert "LEASE" not in lab.berth("list").out
+    assert "LEASE" not in lab.berth("list", "-l").out
 
 
 def test_a_leased_device_is_in_use_or_idle_or_used_by_somebody_else(lab):
@@ -211,7 +260,7 @@ def test_a_leased_device_is_in_use_or_idle_or_used_by_somebody_else(lab):
     lab.change("".join(used.format(pids=", ".join(pids)) for pids in who))
     states = [
         re.sub(r" \d+ (s|min)\b", "", line.split("  ")[-1])
-        for line in lab.berth("list").out.splitlines()[3:7]
+        for line in lab.berth("list", "-l").out.splitlines()[3:7]
     ]
     user = lab.berth("list", "--json").json["leases"][0]["user"]
     assert states == [
@@ -220,7 +269,10 @@ def test_a_leased_device_is_in_use_or_idle_or_used_by_somebody_else(lab):
         f"leased {user}, used by {user}",
         f"outsider {user}",
     ]
-    processes = lab.berth("list").out.split("\n\n")[3].splitlines()
+    _, shown = on_terminal(lab, "list", columns=200)
+    tones = [re.search(r"\x1b\[(\d+)m(?:leased|outsider)", line)[1] for line in shown.splitlines()[2:6]]
+    assert tones == ["36", "33", "33", "35"]
+    processes = lab.berth("list", "-l").out.split("\n\n")[3].splitlines()
     name = lab.berth("list", "--json").json["leases"][0]["id"][-6:]
     # On one device the processes stand by their pids, of which the job's may be either.
     assert f"  lease {name}  " in processes[1] and f"  stray {name}  " in "".join(processes[-2:])
@@ -246,8 +298,8 @@ def test_inside_a_lease_the_whole_machine_is_shown_and_ones_own_is_marked(lab):
         each["id"] for each in lab.berth("list", "--json").json["leases"] if each["pid"] == outer.pid
     )
     inside = {"BERTH_LEASE": lease}
-    eventually(lambda: "Inside this lease:" in lab.berth("list", env=inside).out)
-    answer = lab.berth("list", env=inside)
+    eventually(lambda: "Inside this lease:" in lab.berth("list", "-l", env=inside).out)
+    answer = lab.berth("list", "-l", env=inside)
     assert answer.out.startswith("8 GPUs, 5 free")
     assert f"inside lease {lease[-6:]}" in answer.out.splitlines()[0]
     states = [line.split("  ")[-1] for line in answer.out.splitlines()[3:7]]
@@ -270,7 +322,7 @@ def test_inside_a_lease_the_queue_is_the_machines_and_ones_own(make_lab):
         each["id"] for each in lab.berth("list", "--json").json["leases"] if each["pid"] == outer.pid
     )
     inside = {"BERTH_LEASE": lease}
-    eventually(lambda: "Inside this lease:" in lab.berth("list", env=inside).out)
+    eventually(lambda: "Inside this lease:" in lab.berth("list", "-l", env=inside).out)
     lab.start_berth("run", "--note", "from outside", "--", "true")
     lab.start_berth("run", "--note", "from inside", "--", "true", env=inside)
 

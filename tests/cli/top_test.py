@@ -52,7 +52,7 @@ def test_it_fits_every_width_and_says_what_list_and_queue_say(busy, make_screen,
     start = re.search(r"\d\d:\d\d", lab.berth("queue").out)[0]
     assert start in text.split("QUEUE")[1] and start in text.split("LEASES")[1].split("QUEUE")[0]
     if columns >= 80:
-        lease = lab.berth("list").out.split("LEASE ")[1].splitlines()[1]
+        lease = lab.berth("list", "-l").out.split("LEASE ")[1].splitlines()[1]
         assert lease.split()[0] in text and '"paper' in text
     # Colours of the terminal's own, on its own background: read on light and dark alike.
     used = set(re.findall(r"\d+", " ".join(re.findall(r"\x1b\[([0-9;]*)m", screen.coloured()))))
@@ -63,9 +63,9 @@ def test_it_fits_every_width_and_says_what_list_and_queue_say(busy, make_screen,
 def test_it_follows_the_window_and_the_machine(busy, make_screen):  # noqa: F811
     lab, holder, waiter = busy
     screen = make_screen(lab, lab.program, "top", "-i", "1", columns=120, lines=40)
-    assert "LAST LOADS" in screen.shows("QUEUE  1")
+    assert "TREND" in screen.shows("QUEUE  1")
     screen.resize(60, 12)
-    text = screen.lacks("LAST LOADS")
+    text = screen.lacks("TREND")
     assert max(map(len, text.split("\n"))) <= 60
     screen.resize(100, 40)
     screen.shows("QUEUE  1")

@@ -91,7 +91,7 @@ def test_the_listing_counts_those_who_wait(make_lab):
     holder(lab)
     waiter(lab)
     assert checked(lab.berth("list", "--json"), "list")["waiting"] == 1
-    assert lab.berth("list").out.startswith("1 GPU, none free, 1 waiting, driver ")
+    assert lab.berth("list").out.startswith("1 GPU, none free, 1 waiting\n")
 
 
 def test_watching_shows_it_again_and_again(make_lab):

@@ -438,7 +438,7 @@ def test_a_shell_is_the_users_shell_there(two):
 def test_a_command_that_cannot_ask_other_hosts_says_which_can(two):
     answer = two.run("pick", "--anywhere")
     assert answer.returncode == 2
-    assert "berth pick cannot ask other hosts; these commands can: list, why, run," in answer.stderr
+    assert "berth pick cannot ask other hosts; these commands can: list, why, queue," in answer.stderr
     claim = two.run("claim", "--anywhere")
     assert claim.returncode == 2
     assert "a claim is for the shell that you are in" in claim.stderr

@@ -82,7 +82,7 @@ def test_an_agent_beside_five_thousand_tickets_of_one_user_stays_small(flooded):
 
 def test_tables_and_documents_say_how_many_more_there_are(flooded):
     lab, part = flooded
-    table = lab.berth("list" if part == "leases" else "queue").out
+    table = lab.berth(*(("list", "-l") if part == "leases" else ("queue",))).out
     assert re.search(r"^and \d+ more (leases|requests) of \S+$", table, re.MULTILINE), table[-300:]
     document = lab.berth("list", "--json").out
     assert len(document) < 3 * MIB

@@ -1,4 +1,8 @@
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
 
 #include "berth/cli/list_options.h"
 #include "berth/command/command.h"
@@ -7,6 +11,8 @@
 #include "berth/command/serve_program.h"
 #include "berth/lease/left_behind.h"
 #include "berth/queue/listed.h"
+#include "berth/queue/standing.h"
+#include "berth/request/selector.h"
 #include "berth/view/hosts_table.h"
 #include "berth/view/json.h"
 #include "berth/view/listing.h"
@@ -14,22 +20,62 @@
 namespace berth::cli {
 namespace {
 
+constexpr std::string_view kHint =
+    "\n`berth run -- COMMAND` takes a free GPU for COMMAND; `berth help` shows more.\n";
+
 constexpr std::string_view kListAbout =
-    "Shows a line for each GPU: memory in use, utilisation, temperature, power, number of processes, "
-    "and state. free: a request for one whole GPU could have it now. leased: somebody has leased it "
+    "Shows a line for each GPU: memory in use, utilisation, who has it, until when and for what. The first "
+    "line says how many are free. If none is, it says about when a request that is made now starts.\n"
+    "\n"
+    "STATE: free: a request for one whole GPU could have it now. leased: somebody has leased it "
     "through Berth. idle: no process of the lease computes on it at this moment; --watch adds since "
     "when, if it has seen that begin. outsider: somebody computes on it without a lease. hidden "
     "holder: memory is in use that no listed process explains. draining: a lease has ended, and its "
     "memory is not free again yet. kept for ada: it is free, and an earlier request of ada waits for "
     "it.\n"
     "\n"
-    "Then a line for each lease, with the digits that `berth verify` and `berth release` accept, and "
-    "a line for each process, with the lease that it belongs to; stray: that lease is for other "
-    "GPUs. END: when the time of a lease is over.\n"
+    "With -l also temperature, power and number of processes of each GPU; a line for each lease, with the "
+    "digits that `berth verify` and `berth release` accept; and a line for each process, with the lease "
+    "that it belongs to; stray: that lease is for other GPUs. UNTIL, END: when the time of a lease is "
+    "over; yields: as soon as somebody else needs the GPU.\n"
     "\n"
     "With --hub it shows the machines of a hub (berth serve --hub), or of one agent: a line for each "
     "machine, with its free GPUs and the users of the others. --anywhere shows the same of the hosts of the "
     "site file, and asks each through ssh.";
+
+/// What was typed after `berth`, or after `berth list`.
+std::span<char*> own_words(const command::Environment& environment) {
+  const std::span<char*> words = environment.words();
+  return words.empty() || *words.front() == '-' ? words : words.subspan(1);
+}
+
+/// Of this user.
+std::vector<Standing> waiting_here(const leasing::World& world) {
+  std::set<TicketId> own;
+  for (const Ticket& ticket : world.ledger.tickets)
+    if (ticket.phase == TicketPhase::waiting && ticket.uid == ::geteuid()) own.insert(ticket.id);
+  if (own.empty()) return {};
+  return standings(world.ledger, world.facts, world.stopped, world.looked_at, &own);
+}
+
+/// Leaves these devices, and who has them.
+Result<void> keep_only(const std::vector<std::string>& selectors, leasing::World& world,
+                       std::vector<Verdict>& verdicts) {
+  if (selectors.empty()) return {};
+  std::vector<Device>& devices = world.facts.snapshot.devices;
+  std::set<std::string> kept;
+  for (const std::string& selector : selectors) {
+    BERTH_LET(const auto named, resolve_selector(selector, world.facts.snapshot));
+    for (const std::size_t place : named) kept.insert(devices[place].uuid);
+  }
+  const auto is_kept = [&](const std::string& uuid) { return kept.contains(uuid); };
+  std::erase_if(devices, [&](const Device& device) { return !is_kept(device.uuid); });
+  std::erase_if(verdicts, [&](const Verdict& verdict) { return !is_kept(verdict.uuid); });
+  std::erase_if(world.ledger.tickets, [&](const Ticket& ticket) {
+    return ticket.phase == TicketPhase::granted && std::ranges::none_of(ticket.devices, is_kept);
+  });
+  return {};
+}
 
 class List : public command::Command {
  public:
@@ -37,10 +83,13 @@ class List : public command::Command {
 
   Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(settle(options_.anywhere));
+    const bool of_others = options_.anywhere.anywhere || !options_.hub.url.empty();
+    if (of_others && (options_.whole || !options_.devices.empty()))
+      return fail(ErrorCode::usage, "-l and --devices are for this machine, not for others");
     if (options_.anywhere.anywhere) return list_of_hosts();
     // Who asks a hub is berth-serve, which has a client.
     if (!options_.hub.url.empty())
-      return std::unexpected(command::become_berth_serve(command::kListWord, environment.words().subspan(1)));
+      return std::unexpected(command::become_berth_serve(command::kListWord, own_words(environment)));
     options_.request.mask = MaskUse::ignore;  // a listing shows the machine, whatever this shell may use
     return show(options_.watch, [&](view::Layout layout) { return look(environment, layout); });
   }
@@ -70,18 +119,29 @@ class List : public command::Command {
     }
     BERTH_LET(const auto session,
               open_session_at(machine_around(std::move(place)), environment, options_.request));
-    BERTH_LET(const auto world, session.look(options_.request.request,
-                                             as_json ? readings_for_listing() : view::readings_for_table()));
+    BERTH_LET(auto world, session.look(options_.request.request,
+                                       as_json ? readings_for_listing() : view::readings_for_table()));
     idle_.look(world.ledger, world.facts);
-    BERTH_LET(const auto verdicts, leasing::judge_each_in_line(world));
+    BERTH_LET(auto verdicts, leasing::judge_each_in_line(world));
+    const bool brief = !as_json && !options_.whole;
+    std::optional<std::int64_t> next_start_s;
+    std::vector<Standing> own_waiting;
+    if (brief) {
+      BERTH_LET(next_start_s, leasing::start_of_newcomer(world));
+      own_waiting = waiting_here(world);
+    }
+    BERTH_DO(keep_only(options_.devices, world, verdicts));
     const Ledger ledger = listed_part(world.ledger);
-    const view::Listing listing{world.facts, ledger,
-                                verdicts,    world.assumed,
-                                idle_,       leasing::left_behind(*session.place().store, ledger),
-                                own,         std::move(inside)};
+    const view::Listing listing{world.facts,  ledger,
+                                verdicts,     world.assumed,
+                                idle_,        leasing::left_behind(*session.place().store, ledger),
+                                own,          std::move(inside),
+                                next_start_s, std::move(own_waiting)};
     command::Output output;
     output.out = as_json ? view::listing_json(listing, layout)
-                         : view::listing_table(listing, command::Environment::style_of(1));
+                         : view::listing_table(listing, brief ? view::Detail::brief : view::Detail::whole,
+                                               command::Environment::style_of(1));
+    if (environment.words().empty() && std::ranges::any_of(verdicts, &Verdict::free)) output.out += kHint;
     output.err = command::as_lines(leasing::notes_on(world));
     if (world.facts.snapshot.devices.empty()) output.err += "berth: the driver works, and lists no GPU\n";
     return output;
@@ -97,6 +157,23 @@ command::Syntax list_syntax(ListOptions& options) {
   constexpr std::string_view kOther = command::kAnywhereGroup;
   command::Syntax syntax;
   syntax.about = kListAbout;
+  syntax.options.push_back({"Options",
+                            'l',
+                            "long",
+                            "",
+                            "also temperature, power, leases and processes",
+                            {},
+                            command::raise_flag(options.whole)});
+  syntax.options.push_back({"Options",
+                            0,
+                            "devices",
+                            "LIST",
+                            "only these: 0,2-3, UUIDs, MIG instances 3:1",
+                            {},
+                            [&options](std::string_view value) -> Result<void> {
+                              BERTH_LET(options.devices, selectors_from_text(value));
+                              return {};
+                            }});
   add_watch_options(syntax, options.watch, "as JSON (docs/schema/list.json; of other machines, hosts.json)");
   syntax.options.push_back(command::source_option(options.request.source));
   syntax.options.push_back({kOther,

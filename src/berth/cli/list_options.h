@@ -12,6 +12,8 @@ namespace berth::cli {
 /// The options of `berth list`.
 struct ListOptions {
   command::RequestOptions request;
+  std::vector<std::string> devices;  ///< selectors; empty: all
+  bool whole = false;                ///< leases and processes too
   command::WatchOptions watch;
   command::AskingOptions hub;  ///< url "": list this machine
   command::AnywhereOptions anywhere;

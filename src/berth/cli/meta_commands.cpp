@@ -31,13 +31,15 @@ class Help : public command::Command {
   command::Syntax syntax() override {
     command::Syntax syntax;
     syntax.arguments = "[COMMAND]";
+    syntax.options.push_back(
+        {"Options", 0, "all", "", "a line for each command", {}, command::raise_flag(all_)});
     for (const Row& row : rows()) {
       if (!row.summary.empty()) syntax.words.push_back(row.name);
     }
     return syntax;
   }
   Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
-    if (words.empty()) return command::Output{.out = general_help()};
+    if (words.empty()) return command::Output{.out = all_ ? help_on_all() : general_help()};
     const Row* row = find_row(words.front());
     if (row == nullptr || words.size() > 1) {
       return fail(ErrorCode::usage,
@@ -47,6 +49,9 @@ class Help : public command::Command {
     std::optional<std::string> sim;
     return command::Output{.out = help_text(full_syntax(*row, *command, sim), full_name(*row), row->summary)};
   }
+
+ private:
+  bool all_ = false;
 };
 
 }  // namespace

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/base/version.h"
 #include "berth/cli/simulation.h"
+#include "berth/command/habits.h"
 #include "berth/sys/job_process.h"
 
 namespace berth::cli {
@@ -29,9 +31,6 @@ command::Syntax general_syntax(General& general) {
   return syntax;
 }
 
-constexpr std::string_view kHint =
-    "\n`berth run -- COMMAND` takes a free GPU for COMMAND; `berth help` shows more.\n";
-
 std::vector<std::string_view> command_names() {
   std::vector<std::string_view> names;
   for (const Row& row : rows()) {
@@ -40,22 +39,27 @@ std::vector<std::string_view> command_names() {
   return names;
 }
 
-struct Habit {
-  std::string_view word;
-  std::string_view meant;
+struct Heading {
+  CommandGroup group;
+  std::string_view title;
 };
-// What people bring from other tools.
-constexpr auto kHabits = std::to_array<Habit>({{"lease", "run or claim"},
-                                               {"tail", "log"},
-                                               {"start", "run"},
-                                               {"exec", "run"},
-                                               {"srun", "run"},
-                                               {"status", "list"},
-                                               {"ps", "list or queue"},
-                                               {"nvidia-smi", "list"},
-                                               {"squeue", "queue"},
-                                               {"kill", "release or cancel"},
-                                               {"stop", "release"}});
+constexpr auto kHeadings =
+    std::to_array<Heading>({{CommandGroup::look, "Look"},
+                            {CommandGroup::run_now, "Run now"},
+                            {CommandGroup::run_later, "Run later"},
+                            {CommandGroup::machines, "Several machines: --anywhere with most of these"},
+                            {CommandGroup::administer, "Administer"}});
+
+auto rows_of(CommandGroup group) {
+  return rows() | std::views::filter(
+                      [group](const Row& row) { return row.place.group == group && !row.summary.empty(); });
+}
+
+std::string line_of(const Row& row) {
+  const std::string names =
+      row.alias.empty() ? std::string(row.name) : fmt::format("{}, {}", row.name, row.alias);
+  return fmt::format("  {:<11} {}\n", names, row.summary);
+}
 
 std::vector<std::string_view> commands_that_know(std::string_view option) {
   static std::optional<std::string> unused;  // what the setter would write to; it is not called
@@ -88,8 +92,8 @@ Error clearer(Error error, const Row& row, std::span<char* const> words) {
 
 std::unexpected<Error> unknown_command(std::string_view name) {
   const auto names = command_names();
-  const auto habit = std::ranges::find(kHabits, name, &Habit::word);
-  const std::string_view meant = habit != kHabits.end() ? habit->meant : nearest_word(name, names);
+  const std::string_view habit = command::meant_by_habit(name);
+  const std::string_view meant = habit.empty() ? nearest_word(name, names) : habit;
   std::string help = meant.empty() ? "" : fmt::format(", did you mean {}?", meant);
   if (meant.empty() && !sys::cannot_start({std::string(name)}))
     help = fmt::format(" (to run that program: berth run -- {})", printable(name));
@@ -112,37 +116,69 @@ command::Syntax full_syntax(const Row& row, command::Command& command, std::opti
 std::string general_help() {
   std::string text =
       "berth: looks at the GPUs of this machine, picks the right ones, and leases them\n\n"
-      "usage: berth [--sim MACHINE] [COMMAND] [OPTIONS]\n\nCommands:\n";
-  for (const Row& row : rows()) {
-    if (row.summary.empty()) continue;
-    const std::string names =
-        row.alias.empty() ? std::string(row.name) : fmt::format("{}, {}", row.name, row.alias);
-    text += fmt::format("  {:<12} {}\n", names, row.summary);
+      "usage: berth [COMMAND] [OPTIONS]                     `berth` alone: berth list\n\n";
+  for (const Heading& heading : kHeadings) {
+    std::vector<std::string_view> more;
+    std::string lines;
+    for (const Row& row : rows_of(heading.group)) {
+      if (row.place.comes_first)
+        lines += line_of(row);
+      else
+        more.push_back(row.name);
+    }
+    text += more.empty() ? fmt::format("{}\n", heading.title)
+                         : fmt::format("{} (more: {})\n", heading.title, fmt::join(more, ", "));
+    text += lines;
+  }
+  return text + "\n`berth help --all` explains every command in a line, `berth COMMAND --help` one.\n";
+}
+
+std::string help_on_all() {
+  std::string text = "usage: berth [--sim MACHINE] [COMMAND] [OPTIONS]\n";
+  for (const Heading& heading : kHeadings) {
+    text += fmt::format("\n{}\n", heading.title);
+    for (const Row& row : rows_of(heading.group)) text += line_of(row);
   }
   return text +
-         "\nOptions:\n"
+         "\nOptions\n"
          "  --sim MACHINE  on a simulated machine: a scenario file, or 8xH100\n"
          "  --version      print the version\n"
-         "  -h, --help     this, or `berth COMMAND --help`\n"
+         "  -h, --help     as `berth help`, or `berth COMMAND --help`\n"
          "\n"
-         "`berth` alone lists the GPUs. Exit status: 0 done, 1 failure, 2 usage, 69 no\n"
-         "driver or never possible here, 75 not now, 124 a wait ran out; `run`: the\n"
-         "command's own.\n";
+         "`berth` alone, or with options of `berth list`, lists the GPUs. Exit status:\n"
+         "0 done, 1 failure, 2 usage, 69 no driver or never possible here, 75 not now,\n"
+         "124 a wait ran out; `run`: the command's own.\n";
+}
+
+/// How many of the words come before the command, or before what is an option of `list`.
+std::size_t count_general(const command::Syntax& syntax, std::span<char* const> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (word == "-h" || word == "--help") continue;
+    const auto known = std::ranges::find_if(syntax.options, [&](const command::Option& each) {
+      return word.starts_with("--") && word.substr(2, word.find('=') - 2) == each.name;
+    });
+    if (known == syntax.options.end()) return i;
+    if (!known->value.empty() && word.find('=') == std::string_view::npos) ++i;
+  }
+  return words.size();
 }
 
 Result<Invocation> read_invocation(std::span<char*> words) {
   General general;
   const command::Syntax syntax = general_syntax(general);
-  BERTH_LET(const auto parsed, parse(syntax, "berth", words));
+  const std::size_t before = count_general(syntax, words);
+  const bool of_list = before < words.size() && std::string_view(words[before]).starts_with('-') &&
+                       std::string_view(words[before]) != "--";
+  BERTH_LET(const auto parsed, parse(syntax, "berth", of_list ? words.first(before) : words));
   Invocation invocation;
   if (parsed.help || general.version) {
     invocation.text = parsed.help ? general_help() : fmt::format("berth {}\n", version());
     return invocation;
   }
   invocation.sim = general.sim;
-  invocation.words = words.subspan(words.size() - parsed.words.size());
-  invocation.bare = parsed.words.empty();
-  if (invocation.bare) {
+  invocation.words = words.subspan(of_list ? before : words.size() - parsed.words.size());
+  if (parsed.words.empty()) {
     invocation.row = find_row("list");
     return invocation;
   }
@@ -186,7 +222,6 @@ Result<command::Output> perform(const Invocation& invocation, command::Environme
   if (!output) return failed(output.error());
   if (output->status != 0 && output->out.empty())
     output->out = command->out_of_failure(output->status, invocation.words);
-  if (invocation.bare) output->out += kHint;
   return output;
 }
 

@@ -13,7 +13,6 @@ namespace berth::cli {
 struct Invocation {
   const Row* row = nullptr;        ///< null: print `text` and end
   std::span<char*> words;          ///< what follows the command's name
-  bool bare = false;               ///< `berth` alone
   std::optional<std::string> sim;  ///< --sim given before the command
   std::string text;                ///< --help or --version was given
 };
@@ -34,6 +33,9 @@ command::Syntax full_syntax(const Row& row, command::Command& command, std::opti
 /// `berth COMMAND` for messages.
 std::string full_name(const Row& row);
 
+/// `berth help`: on one screen, what a newcomer needs first, in groups.
 std::string general_help();
+/// `berth help --all`: a line for each command.
+std::string help_on_all();
 
 }  // namespace berth::cli

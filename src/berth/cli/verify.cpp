@@ -15,7 +15,7 @@ constexpr std::string_view kVerifyAbout =
     "says which process is on which GPU. Status 0: so it is. Status 1: it computes on a GPU that it "
     "did not lease, or Berth cannot tell. Status 75: it computes on no GPU at this moment.\n"
     "\n"
-    "The last digits of an id, as `berth list` shows them, are enough. Without ID: the lease that "
+    "The last digits of an id, as `berth list -l` shows them, are enough. Without ID: the lease that "
     "this shell is in.";
 
 int status_of(Conduct conduct) {

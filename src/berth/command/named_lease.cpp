@@ -40,7 +40,7 @@ Result<NamedLease> find_ticket_named(std::string_view name) {
 Result<NamedLease> find_named_lease(const std::vector<std::string>& words) {
   if (words.size() > 1) return fail(ErrorCode::usage, "one lease at a time");
   const std::string_view name = words.empty() ? variable("BERTH_LEASE") : std::string_view(words.front());
-  if (name.empty()) return fail(ErrorCode::usage, "which lease? `berth list` has their ids");
+  if (name.empty()) return fail(ErrorCode::usage, "which lease? `berth list -l` has their ids");
   BERTH_LET(auto found, find_ticket_named(name));
   if (found.ticket.phase == TicketPhase::waiting)
     return fail(

@@ -10,6 +10,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
+#include "berth/command/habits.h"
 #include "berth/slurm/model/slurm_options.h"
 #include "berth/view/explain.h"
 
@@ -63,26 +64,10 @@ std::string spelled(const Option& each) {
   return fmt::format("--{}", each.name);
 }
 
-struct OptionHabit {
-  std::string_view word;
-  std::string_view meant;
-};
-// What people bring from other tools.
-constexpr auto kOptionHabits = std::to_array<OptionHabit>({{"-g", "--count"},
-                                                           {"--n", "--count"},
-                                                           {"--gpu", "--count"},
-                                                           {"--num-gpus", "--count"},
-                                                           {"--mem", "--memory"},
-                                                           {"--vram", "--memory"},
-                                                           {"--timeout", "--wait"},
-                                                           {"--id", "--devices"}});
-
 std::string_view meant_by(std::string_view word, std::span<const std::string_view> known) {
   const std::string_view name = word.substr(0, word.find('='));
-  const auto habit = std::ranges::find(kOptionHabits, name, &OptionHabit::word);
-  if (habit != kOptionHabits.end() && std::ranges::find(known, habit->meant) != known.end())
-    return habit->meant;
-  return nearest_word(name, known);
+  const std::string_view habit = meant_by_habit(name);
+  return std::ranges::find(known, habit) != known.end() ? habit : nearest_word(name, known);
 }
 
 /// `following`: what stands after it, if it may be its value.
@@ -93,8 +78,7 @@ std::unexpected<Error> unknown_option(const Syntax& syntax, std::string_view com
   const std::vector<std::string_view> views(known.begin(), known.end());
   const std::string_view meant = meant_by(word, views);
   const std::size_t equals = word.find('=');
-  const bool is_habit =
-      std::ranges::find(kOptionHabits, word.substr(0, equals), &OptionHabit::word) != kOptionHabits.end();
+  const bool is_habit = !meant_by_habit(word.substr(0, equals)).empty();
   // Where GPUs are asked for, people also bring the words of Slurm.
   if (!is_habit && std::ranges::find(views, "--count") != views.end()) {
     const std::string_view value = equals == std::string_view::npos ? following : word.substr(equals + 1);

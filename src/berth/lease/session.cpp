@@ -75,9 +75,10 @@ Result<std::optional<Standing>> standing_of_newcomer(const Request& request, con
                          world.facts, world.stopped, world.looked_at);
 }
 
-/// About when a request that is made now would start, if it cannot start at once.
+/// About when a request that is made now would start, if it cannot start at once. `standing`: its own.
 std::optional<std::int64_t> start_of_newcomer(const Request& request, const std::vector<Verdict>& verdicts,
-                                              const World& world) {
+                                              const std::optional<Standing>& standing, const World& world) {
+  if (standing) return standing->starts_at_s;
   if (std::cmp_greater_equal(std::ranges::count_if(verdicts, &Verdict::free), request.count))
     return std::nullopt;
   // Nobody knows when a limit lets it pass.
@@ -156,6 +157,13 @@ std::unexpected<Error> would_wait_for_itself(std::string_view what_it_has) {
 }
 
 }  // namespace
+
+Result<std::optional<std::int64_t>> start_of_newcomer(const World& world) {
+  const Request request;
+  BERTH_LET(const auto verdicts, judge_behind_the_line(request, world));
+  BERTH_LET(const auto standing, standing_of_newcomer(request, world));
+  return start_of_newcomer(request, verdicts, standing, world);
+}
 
 std::vector<std::string> notes_on(const World& world) {
   std::vector<std::string> notes = notes_on_answer(world.facts, {}, {});
@@ -282,7 +290,7 @@ Result<Explained> Session::why(const Request& asked) const {
   BERTH_LET(auto world, look_for(kThisProcess, request, ReadingKind::xid));
   BERTH_LET(auto verdicts, judge_behind_the_line(request, world));
   BERTH_LET(auto standing, standing_of_newcomer(request, world));
-  const auto start = standing ? standing->starts_at_s : start_of_newcomer(request, verdicts, world);
+  const auto start = start_of_newcomer(request, verdicts, standing, world);
   BERTH_LET(auto found, explained(request, std::move(world), std::move(verdicts), std::move(standing)));
   found.starts_at_s = start;
   return found;

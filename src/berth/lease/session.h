@@ -50,6 +50,10 @@ std::vector<std::string> notes_on(const HeldLease& lease);
 /// The same for a command that shows all that a look saw: also the tickets that cannot be understood.
 std::vector<std::string> notes_on(const World& world);
 
+/// About when a request for one device that is made now would start, as Standing::starts_at_s. nullopt: also
+/// if it could start at once. Error: as `judge`.
+Result<std::optional<std::int64_t>> start_of_newcomer(const World& world);
+
 /// One use of Berth; program, library and agent all use it. It settles once the site file, the machine or the
 /// lease around us, and the mask of this process. Then it looks, picks, explains and leases. Starts nothing
 /// and prints nothing. Move-only.

@@ -56,6 +56,7 @@ constexpr short kGreen = 2;
 constexpr short kYellow = 3;
 constexpr short kMagenta = 5;
 constexpr short kRed = 1;
+constexpr short kCyan = 6;  // the terminal's own blue can hardly be read on black
 
 Look look_of(Tone tone, bool colours) {
   switch (tone) {
@@ -69,6 +70,8 @@ Look look_of(Tone tone, bool colours) {
       return {0, colours ? kMagenta : short{0}};
     case Tone::bad:
       return {colours ? 0 : kBold, colours ? kRed : short{0}};
+    case Tone::busy:
+      return {0, colours ? kCyan : short{0}};
     case Tone::faint:
       return {kDim, 0};
     case Tone::strong:
@@ -156,7 +159,7 @@ class Screen::Body {
     colours_ = colours_ && curses_.has_colors() && curses_.start_color() != kCursesError &&
                curses_.use_default_colors() != kCursesError;
     if (!colours_) return;
-    for (const short colour : {kRed, kGreen, kYellow, kMagenta}) curses_.init_pair(colour, colour, -1);
+    for (const short colour : {kRed, kGreen, kYellow, kMagenta, kCyan}) curses_.init_pair(colour, colour, -1);
   }
 
   view::ScreenSize size() const {

@@ -89,7 +89,7 @@ Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text) 
                       text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
   if (!shaped)
     return fail(ErrorCode::usage,
-                fmt::format("'{}' is not the id of a lease; `berth list` shows the ids, such as 29d000",
+                fmt::format("'{}' is not the id of a lease; `berth list -l` shows the ids, such as 29d000",
                             printable(text)));
   std::vector<const Ticket*> named;
   for (const Ticket& ticket : ledger.tickets) {
@@ -97,7 +97,7 @@ Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text) 
   }
   if (named.empty())
     return fail(ErrorCode::failure,
-                fmt::format("no live lease has the id {}; `berth list` shows the live leases", text));
+                fmt::format("no live lease has the id {}; `berth list -l` shows the live leases", text));
   if (named.size() == 1) return named.front();
   std::string ids;
   for (const Ticket* ticket : named) ids += (ids.empty() ? "" : ", ") + short_name(ledger, ticket->id);

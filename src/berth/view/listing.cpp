@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <ranges>
 
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
@@ -92,7 +93,10 @@ ShortState state_of(const Listing& listing, const Device& device, const Verdict*
                     const Style& style) {
   if (verdict != nullptr) {
     ShortState state = short_state(*verdict, device, style);
-    if (verdict->failed == Clause::not_leased) state.text += use_of(listing, device, style);
+    if (verdict->failed == Clause::not_leased) {
+      const std::string use = use_of(listing, device, style);
+      state = {state.text + use, use.empty() ? Tone::busy : Tone::waiting};
+    }
     const std::string blemish = blemish_of(device);
     if (is_of_hardware(device)) state.text += fmt::format(", Xid {}", *device.health.last_xid);
     if (!blemish.empty() && verdict->failed != Clause::healthy) state.text += ", " + blemish;
@@ -121,10 +125,55 @@ struct DeviceColumn {
   std::function<Cell(const Shown&)> cell;
 };
 
-std::vector<DeviceColumn> device_cells() {
+/// "21:43, yields", "yields", "ending": when the lease ends, as far as it is known.
+std::string end_of(const Listing& listing, const Ticket& lease, const Style& style) {
+  if (lease.ending) return "ending";
+  const auto end_s = said_end_at_s(lease, listing.facts.booted_at_s);
+  if (!end_s) return std::string(lease.yield_s ? "yields" : kUnknown);
+  return clock_time(*end_s, style) + (lease.yield_s ? ", yields" : "");
+}
+
+/// When the last of the device's leases ends.
+std::string until_of(const Shown& it) {
+  const std::vector<const Ticket*> holding = leases_holding(it.device, it.listing.ledger);
+  if (holding.empty()) return "";
+  if (holding.size() == 1) return end_of(it.listing, *holding.front(), it.style);
+  std::int64_t last_s = 0;
+  for (const Ticket* lease : holding) {
+    const auto end_s = said_end_at_s(*lease, it.listing.facts.booted_at_s);
+    if (!end_s) return std::string(kUnknown);
+    last_s = std::max(last_s, *end_s);
+  }
+  return clock_time(last_s, it.style);
+}
+
+/// The commands of the device's leases, or else of what computes there without one.
+std::string commands_on(const Shown& it) {
+  std::vector<std::string> commands;
+  for (const Ticket* lease : leases_holding(it.device, it.listing.ledger))
+    commands.push_back(noted_command(*lease));
+  if (commands.empty()) {
+    for (const Process& process : it.device.processes.value_or(std::vector<Process>{}))
+      if (is_outsider(process, {}, it.listing.facts)) commands.push_back(short_command(process.command));
+  }
+  constexpr std::size_t kMostCommands = 3;
+  const std::size_t more = commands.size() - std::min(commands.size(), kMostCommands);
+  commands.resize(commands.size() - more);
+  return fmt::format("{}{}", fmt::join(commands, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
+/// Whether anybody has one of the devices.
+bool is_in_use(const Listing& listing) {
+  return std::ranges::any_of(listing.facts.snapshot.devices, [&](const Device& device) {
+    return !leases_holding(device, listing.ledger).empty() || !stranger_on(listing, device).empty();
+  });
+}
+
+/// `with_work`: columns for who has the devices until when, and for what, instead of the number of processes.
+std::vector<DeviceColumn> device_cells(bool with_work) {
   std::vector<DeviceColumn> columns{
       {{"GPU", Align::right}, [](const Shown& it) -> Cell { return {label(it.device)}; }},
-      {{"NAME", Align::left, 12},
+      {{"NAME", Align::left, with_work ? 8U : 12U},
        [](const Shown& it) -> Cell {
          return {printable(it.device.name.empty() ? kUnknown : model(it.device))};
        }},
@@ -137,22 +186,41 @@ std::vector<DeviceColumn> device_cells() {
     columns.push_back({{row.column.title, Align::right, 0, row.column.drop_order},
                        [&row](const Shown& it) -> Cell { return {cell_text(row, it.device)}; }});
   }
-  columns.push_back({{"PROCS", Align::right, 0, 4}, [](const Shown& it) -> Cell {
-                       const auto& processes = it.device.processes;
-                       return {processes ? fmt::format("{}", processes->size()) : std::string(kUnknown)};
-                     }});
-  columns.push_back({{"STATE", Align::left, 32}, [](const Shown& it) -> Cell {
+  if (with_work) {
+    columns.push_back({{"UNTIL", Align::right}, [](const Shown& it) -> Cell { return {until_of(it)}; }});
+  } else {
+    columns.push_back({{"PROCS", Align::right, 0, 4}, [](const Shown& it) -> Cell {
+                         const auto& processes = it.device.processes;
+                         return {processes ? fmt::format("{}", processes->size()) : std::string(kUnknown)};
+                       }});
+  }
+  columns.push_back({{"STATE", Align::left, with_work ? 24U : 32U}, [](const Shown& it) -> Cell {
                        const ShortState state = state_of(it.listing, it.device, it.verdict, it.style);
                        return {state.text, state.tone};
                      }});
+  if (with_work) {
+    columns.push_back(
+        {{"COMMAND", Align::left, 12, 4}, [](const Shown& it) -> Cell { return {commands_on(it)}; }});
+  }
   return columns;
 }
 
-std::string device_table(const Listing& listing, const Style& style) {
+Row row_of(const std::vector<DeviceColumn>& cells, const Listing& listing, const Device& device,
+           const Style& style) {
+  const Verdict* verdict = verdict_on(device, listing.verdicts, listing.facts.snapshot);
+  Row row;
+  for (const DeviceColumn& each : cells) row.push_back(each.cell({listing, device, verdict, style}));
+  return row;
+}
+
+std::string device_table(const Listing& listing, bool with_work, const Style& style) {
+  const std::vector<DeviceColumn> cells = device_cells(with_work);
+  std::vector<Column> columns;
+  for (const DeviceColumn& each : cells) columns.push_back(each.column);
   std::vector<Row> rows;
   for (const Device& device : listing.facts.snapshot.devices)
-    rows.push_back(device_row(listing, device, style));
-  return table(device_columns(), std::move(rows), style);
+    rows.push_back(row_of(cells, listing, device, style));
+  return table(columns, std::move(rows), style);
 }
 
 /// Which lease a process on a device belongs to, or why none.
@@ -189,13 +257,6 @@ std::string devices_of_lease(const Ticket& lease, const Snapshot& snapshot) {
   return lease.shared ? fmt::format("{} ({})", labels, bytes_for_people(lease.promise_bytes)) : labels;
 }
 
-std::string end_of(const Listing& listing, const Ticket& lease, const Style& style) {
-  if (lease.ending) return "ending";
-  const auto end_s = said_end_at_s(lease, listing.facts.booted_at_s);
-  if (!end_s) return std::string(lease.yield_s ? "yields" : kUnknown);
-  return clock_time(*end_s, style) + (lease.yield_s ? ", yields" : "");
-}
-
 constexpr std::ptrdiff_t kAfterAge = 4;
 
 /// "lease a1b2c3 outlives its command: 712 (tmux) holds it; berth release a1b2c3 ends it", a line each.
@@ -216,6 +277,14 @@ std::string left_behind_lines(const Listing& listing, const Style& style) {
   return lines;
 }
 
+std::string left_behind_in_brief(const Listing& listing, const Style& style) {
+  if (listing.left_behind.size() <= 1) return left_behind_lines(listing, style);
+  return wrapped(fmt::format("the commands of {} have ended, and processes still hold them: berth list -l",
+                             counted(listing.left_behind.size(), "lease")),
+                 style.width, 0) +
+         "\n";
+}
+
 std::string lease_table(const Listing& listing, const Ledger& ledger, const Style& style) {
   const bool some_end = has_some_end(ledger);
   std::vector<Row> rows;
@@ -226,6 +295,25 @@ std::string lease_table(const Listing& listing, const Ledger& ledger, const Styl
   if (rows.empty()) return "";
   return "\n" + table(lease_columns(some_end), std::move(rows), style) +
          unlisted_lines(ledger.unlisted, &Unlisted::leases, "lease", style);
+}
+
+/// "your request 3f9a (train.py): no. 2 in line, about 22:10", a line for each of the first two.
+std::string own_requests(const Listing& listing, const Style& style) {
+  constexpr std::size_t kMostOwn = 2;
+  std::string lines;
+  for (const Standing& each : listing.own_waiting | std::views::take(kMostOwn)) {
+    const std::string start =
+        each.starts_at_s ? ", starts about " + clock_time(*each.starts_at_s, style) : std::string();
+    lines += wrapped(fmt::format("your request {} ({}) is no. {} in line{}",
+                                 short_name(listing.ledger, each.ticket.id), noted_command(each.ticket),
+                                 each.position, start),
+                     style.width, 0) +
+             "\n";
+  }
+  if (listing.own_waiting.size() > kMostOwn)
+    lines += fmt::format("and {} of yours: berth queue\n",
+                         counted(listing.own_waiting.size() - kMostOwn, "more request"));
+  return lines;
 }
 
 /// All leases, and those inside of the one that whoever asks is in.
@@ -248,15 +336,12 @@ ReadingSet readings_for_table() {
 
 std::vector<Column> device_columns() {
   std::vector<Column> columns;
-  for (DeviceColumn& each : device_cells()) columns.push_back(each.column);
+  for (const DeviceColumn& each : device_cells(false)) columns.push_back(each.column);
   return columns;
 }
 
 Row device_row(const Listing& listing, const Device& device, const Style& style) {
-  const Verdict* verdict = verdict_on(device, listing.verdicts, listing.facts.snapshot);
-  Row row;
-  for (const DeviceColumn& each : device_cells()) row.push_back(each.cell({listing, device, verdict, style}));
-  return row;
+  return row_of(device_cells(false), listing, device, style);
 }
 
 std::vector<Column> lease_columns(bool some_end) {
@@ -318,7 +403,7 @@ std::string unlisted_lines(const std::vector<Unlisted>& unlisted, std::size_t Un
   return lines;
 }
 
-std::string summary_of(const Listing& listing) {
+std::string summary_of(const Listing& listing, Detail detail, const Style& style) {
   const Snapshot& snapshot = listing.facts.snapshot;
   const auto free = static_cast<std::size_t>(std::ranges::count_if(listing.verdicts, &Verdict::free));
   const auto gpus = static_cast<std::size_t>(
@@ -333,6 +418,11 @@ std::string summary_of(const Listing& listing) {
   if (listing.own) text += fmt::format(", inside lease {}", short_name(listing.ledger, *listing.own));
   if (const std::size_t waiting = count_waiting(listing.ledger); waiting > 0)
     text += fmt::format(", {} waiting", waiting);
+  if (detail == Detail::brief) {
+    return listing.next_start_s ? fmt::format("{}; a new request starts about {}", text,
+                                              clock_time(*listing.next_start_s, style))
+                                : text;
+  }
   if (!snapshot.driver_version.empty()) text += ", driver " + printable(snapshot.driver_version);
   if (snapshot.cuda_version) {
     text += fmt::format(", CUDA {}.{}", *snapshot.cuda_version / 1000, *snapshot.cuda_version % 1000 / 10);
@@ -340,10 +430,14 @@ std::string summary_of(const Listing& listing) {
   return text;
 }
 
-std::string listing_table(const Listing& listing, const Style& style) {
+std::string listing_table(const Listing& listing, Detail detail, const Style& style) {
   if (listing.facts.snapshot.devices.empty()) return "";
-  return toned(wrapped(summary_of(listing), style.width, 0), Tone::strong, style) + "\n\n" +
-         device_table(listing, style) + lease_tables(listing, style) + process_table(listing, style);
+  const bool brief = detail == Detail::brief;
+  const std::string above =
+      toned(wrapped(summary_of(listing, detail, style), style.width, 0), Tone::strong, style) + "\n";
+  const std::string devices = device_table(listing, brief && is_in_use(listing), style);
+  if (brief) return above + own_requests(listing, style) + devices + left_behind_in_brief(listing, style);
+  return above + "\n" + devices + lease_tables(listing, style) + process_table(listing, style);
 }
 
 }  // namespace berth::view

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/queue/standing.h"
 #include "berth/supervise/model/conduct.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/verdict.h"
@@ -27,11 +28,21 @@ struct Listing {
   std::map<TicketId, std::vector<Holder>> left_behind{};
   std::optional<TicketId> own{};  ///< the lease that the asking process is inside of
   Ledger inside{};                ///< the leases inside that one
+  /// About when a request for one whole device that is made now starts. nullopt: now, or nobody knows.
+  std::optional<std::int64_t> next_start_s{};
+  /// The requests of the user who asks that wait.
+  std::vector<Standing> own_waiting{};
 };
 
 /// The readings that the table shows in addition to those for judging. The JSON form shows
 /// readings_for_listing().
 ReadingSet readings_for_table();
+
+/// How much a listing tells.
+enum class Detail {
+  brief,  ///< a row for each device: who has it, until when, and for what
+  whole,  ///< also temperature, power and processes; a row for each lease and for each process
+};
 
 /// The tables of a listing, and a row of each.
 std::vector<Column> device_columns();
@@ -48,10 +59,11 @@ Row process_row(const Listing& listing, const Device& device, const Process& pro
 std::string unlisted_lines(const std::vector<Unlisted>& unlisted, std::size_t Unlisted::* count,
                            std::string_view noun, const Style& style);
 
-/// "8 GPUs, 3 free, 2 waiting, driver 550.163.01, CUDA 12.4".
-std::string summary_of(const Listing& listing);
+/// "8 GPUs, 3 free, 2 waiting, driver 550.163.01, CUDA 12.4"; in brief without the versions, but "8 GPUs,
+/// none free; a new request starts about 21:43".
+std::string summary_of(const Listing& listing, Detail detail, const Style& style);
 
-/// A line for each device, for each lease and for each process. At most style.width columns.
-std::string listing_table(const Listing& listing, const Style& style);
+/// At most style.width columns.
+std::string listing_table(const Listing& listing, Detail detail, const Style& style);
 
 }  // namespace berth::view

@@ -51,8 +51,8 @@ constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "
                                                    "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
 // In the order of Tone.
-constexpr std::array<std::string_view, 7> kTones{"\x1b[0m",  "\x1b[32m", "\x1b[33m", "\x1b[35m",
-                                                 "\x1b[31m", "\x1b[2m",  "\x1b[1m"};
+constexpr std::array<std::string_view, 8> kTones{"\x1b[0m",  "\x1b[32m", "\x1b[33m", "\x1b[35m",
+                                                 "\x1b[31m", "\x1b[2m",  "\x1b[1m",  "\x1b[36m"};
 
 }  // namespace
 

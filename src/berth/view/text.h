@@ -41,7 +41,9 @@ std::string clock_time(std::int64_t at_s, const Style& style);
 /// "since 14:02 (2 h)", "" for 0.
 std::string since(std::int64_t at_s, const Style& style);
 
-enum class Tone { plain, good, waiting, foreign, bad, faint, strong };
+/// Each has one meaning, and that of the page: good is free, busy is in use, waiting is leased and idle or
+/// not yet there, foreign is without a lease, bad is wrong.
+enum class Tone { plain, good, waiting, foreign, bad, faint, strong, busy };
 
 /// The text in the colour of `tone`, or as it is if the style has no colours.
 std::string toned(std::string_view text, Tone tone, const Style& style);

@@ -18,8 +18,6 @@ namespace berth::view {
 namespace {
 
 constexpr std::size_t kMostLoads = 60;
-constexpr unsigned kBusyPercent = 10;
-constexpr unsigned kLoadedPercent = 80;
 
 struct SectionWords {
   TopSection section;
@@ -112,10 +110,6 @@ std::string trend(const std::vector<unsigned>& loads, std::size_t width, bool as
   return text;
 }
 
-Tone tone_of_share(double percent) {
-  return percent < kBusyPercent ? Tone::good : percent < kLoadedPercent ? Tone::waiting : Tone::bad;
-}
-
 double memory_share(const Device& device) {
   const auto used = memory_in_use(device.memory);
   const auto lendable = lendable_memory(device);
@@ -123,22 +117,19 @@ double memory_share(const Device& device) {
   return static_cast<double>(*used) / static_cast<double>(*lendable);
 }
 
-void put_bar(Cell& cell, double share, std::size_t width, bool ascii) {
+/// `tone`: of the device's state.
+void put_bar(Cell& cell, double share, Tone tone, std::size_t width, bool ascii) {
   if (share < 0) return;
-  cell.tone = tone_of_share(share * 100);
-  if (width > 0) cell.text = bar(share, width, ascii) + " " + cell.text;
+  cell.tone = tone;
+  // As wide as "100%", so that the bars of all rows begin in one column.
+  if (width > 0) cell.text = fmt::format("{} {:>4}", bar(share, width, ascii), cell.text);
 }
 
 /// Where there is too little room, the columns of the GPUs go in this order; of the others, some do that a
 /// listing would rather be too wide for.
 void make_narrow(TopSection section, std::vector<Column>& columns, std::size_t columns_shown) {
-  constexpr std::array<std::pair<std::string_view, unsigned>, 7> kOfDevices{{{"LAST LOADS", 1},
-                                                                             {"PROCS", 2},
-                                                                             {"POWER", 3},
-                                                                             {"TEMP", 4},
-                                                                             {"NAME", 5},
-                                                                             {"MEMORY (GiB)", 6},
-                                                                             {"UTIL", 7}}};
+  constexpr std::array<std::pair<std::string_view, unsigned>, 7> kOfDevices{
+      {{"TREND", 1}, {"PROCS", 2}, {"POWER", 3}, {"TEMP", 4}, {"NAME", 5}, {"MEMORY (GiB)", 6}, {"UTIL", 7}}};
   constexpr std::array<std::pair<std::string_view, unsigned>, 9> kOfOthers{{{"NAME", 10},
                                                                             {"EXIT", 10},
                                                                             {"POS", 11},
@@ -252,9 +243,11 @@ class Gathering {
                             ? *device.utilization_percent / 100.0
                             : -1;
     const std::size_t width = bar_width(size_.columns);
-    if (const auto i = column_of(columns, "UTIL"); i < row.size()) put_bar(row[i], load, width, size_.ascii);
+    const Tone tone = row.back().tone;
+    if (const auto i = column_of(columns, "UTIL"); i < row.size())
+      put_bar(row[i], load, tone, width, size_.ascii);
     if (const auto i = column_of(columns, "MEMORY (GiB)"); i < row.size())
-      put_bar(row[i], memory, width, size_.ascii);
+      put_bar(row[i], memory, tone, width, size_.ascii);
     if (const std::size_t wide = trend_width(); wide > 0) {
       const auto found = sight_.loads.find({host.name, device.uuid});
       row.insert(row.end() - 1,
@@ -299,7 +292,7 @@ class Gathering {
   void finish_columns() {
     for (Section& section : sections_) {
       if (section.words->section == TopSection::devices && trend_width() > 0)
-        section.columns.insert(section.columns.end() - 1, {"LAST LOADS", Align::left, 0, 1});
+        section.columns.insert(section.columns.end() - 1, {"TREND", Align::left, 0, 1});
       make_narrow(section.words->section, section.columns, size_.columns);
       // The queue of a lab has its hosts already.
       const TopSection which = section.words->section;
@@ -401,7 +394,7 @@ Row head_of(const TopSight& sight, const ScreenSize& size, const Style& style) {
   } else if (!sight.hosts.empty()) {
     const Host& host = *sight.hosts.front();
     text = printable(host.name);
-    if (host.report) text += ": " + summary_of(listing_of(sight, *host.report));
+    if (host.report) text += ": " + summary_of(listing_of(sight, *host.report), Detail::whole, style);
   }
   const std::string clock = clock_with_seconds(style);
   if (size.columns < clock.size() + 12) return {{cut(text, size.columns), Tone::strong}};
