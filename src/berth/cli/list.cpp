@@ -125,11 +125,10 @@ class List : public command::Command {
     BERTH_LET(auto verdicts, leasing::judge_each_in_line(world));
     const bool brief = !as_json && !options_.whole;
     std::optional<std::int64_t> next_start_s;
-    std::vector<Standing> own_waiting;
-    if (brief) {
+    if (brief && std::ranges::none_of(verdicts, &Verdict::free)) {
       BERTH_LET(next_start_s, leasing::start_of_newcomer(world));
-      own_waiting = waiting_here(world);
     }
+    std::vector<Standing> own_waiting = brief ? waiting_here(world) : std::vector<Standing>();
     BERTH_DO(keep_only(options_.devices, world, verdicts));
     const Ledger ledger = listed_part(world.ledger);
     const view::Listing listing{world.facts,  ledger,
