@@ -178,7 +178,7 @@ def test_each_command_in_the_text_is_one_of_ours(page, lab):
     lines = [*inline, *re.sub(r" #.*", "", typed).splitlines()]
     commands = [words for line in lines for words in ours(line)]
     assert commands
-    known = set(re.findall(r"^  (\w+)", lab.berth("help").out, re.MULTILINE))
+    known = set(re.findall(r"^  (\w+)", lab.berth("help", "--all").out, re.MULTILINE))
     for words in commands:
         words = words[2:] if words[:1] == ["--sim"] else words
         if not words:

@@ -100,10 +100,10 @@ def test_each_message_that_is_explained_is_one_of_the_program():
 
 
 PAGES_OF_SHORT_SENTENCES = [
-    "README.md",
+    *("README.md", "CONTRIBUTING.md", "SECURITY.md"),
     *(
         f"docs/{name}.md"
-        for name in "index queue jobs manual admin machines serve coming-from python".split()
+        for name in "index queue jobs manual admin machines serve coming-from compared questions card python".split()
     ),
     *("docs/expressions.md", "docs/words.md"),
     *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs/tasks").glob("*.md")),
@@ -156,8 +156,7 @@ WIDTH = 100
 # `./dev bench` and `./dev readings` write these.
 GENERATED = {"docs/benchmarks.md", "docs/readings.md", "docs/requests.md"}
 PAGES = {
-    "README.md",
-    "CHANGELOG.md",
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
     *(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")),
 }
 
