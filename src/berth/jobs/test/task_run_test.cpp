@@ -286,6 +286,10 @@ TEST_CASE("one that is ended for somebody who waits says so, has no try less, an
   CHECK(again.begins().granted().is(way).ends_with(0, 15).last(3) ==
         Words{"writes ended: it gave way to bob", "writes gave_way", "tells of its end"});
   CHECK(again.standing(false).excused_starts == 1);
+  // It was cancelled while it gave way.
+  Life cancelled(job_that([](Job& job) { job.requeue = true; }));
+  cancelled.begins().granted().is(way).file.push_back(wrote(TaskStep::cancelled));
+  CHECK(cancelled.ends_with(0, 15).standing(false).phase == TaskPhase::cancelled);
 }
 
 TEST_CASE("one that runs again gets other devices, where that was asked") {
