@@ -392,7 +392,8 @@ class History {
       return;
     }
     // A run that was not killed leaves nothing behind, except what the disk did not take at the end.
-    const bool untold = std::ranges::count(life_.did, "cannot write ended") > 0;
+    const bool untold = std::ranges::any_of(
+        life_.did, [](const std::string& each) { return each.starts_with("cannot write ended"); });
     if (!lost && !untold) RC_ASSERT(life_.standing(false).phase != TaskPhase::interrupted);
   }
 
