@@ -55,6 +55,15 @@ void lengthen(Pause& pause, Moment now) {
   pause.until = now + pause.length;
 }
 
+void drop(State& state, std::uint64_t number) {
+  state.over.insert(number);
+  state.conditions.erase(number);
+  state.attended.erase(number);
+  state.graces.erase(number);
+  state.ended.erase(number);
+  std::erase_if(state.jobs, [&](const KnownJob& job) { return job.number == number; });
+}
+
 /// One rule for each event.
 class RunnerRules {
  public:
@@ -80,14 +89,14 @@ class RunnerRules {
 
   // One that cannot be read is left alone: `berth jobs` names it.
   void on(const JobRead& read) {
-    if (!read.job) return drop(read.number);
+    if (!read.job) return drop(state_, read.number);
     const Job& job = *read.job;
     // Whoever ran it may have been killed before it could tell.
     if (std::ranges::all_of(read.standings, is_over)) act(TellEnd{read.number});
     if (std::ranges::all_of(read.standings, [&](const TaskStanding& standing) {
           return known_as(standing, job.tenant) == Task::over;
         }))
-      return drop(read.number);
+      return drop(state_, read.number);
     KnownJob* known_job = known(read.number);
     if (known_job == nullptr) known_job = &add(read, job);
     state_.over.erase(read.number);
@@ -110,15 +119,6 @@ class RunnerRules {
                                        .tenant = job.tenant,
                                        .tenant_gpus = job.tenant_gpus,
                                        .gpus = read.gpus});
-  }
-
-  void drop(std::uint64_t number) {
-    state_.over.insert(number);
-    state_.conditions.erase(number);
-    state_.attended.erase(number);
-    state_.graces.erase(number);
-    state_.ended.erase(number);
-    std::erase_if(state_.jobs, [&](const KnownJob& job) { return job.number == number; });
   }
 
   // nullptr: not known, or over.
@@ -235,10 +235,17 @@ class RunnerRules {
 
   // What waits is cancelled at once, and what runs after the grace that its tenant was given.
   void on(const TenantsSeen& seen) {
-    for (const std::uint64_t tenant : seen.gone) state_.gone.try_emplace(tenant, now_);
+    std::set<std::uint64_t> news;
+    for (const std::uint64_t tenant : seen.gone)
+      if (state_.gone.try_emplace(tenant, now_).second) news.insert(tenant);
     for (const KnownJob& job : state_.jobs) {
       const auto gone = state_.gone.find(job.tenant);
       if (job.tenant == 0 || gone == state_.gone.end()) continue;
+      // A task may have started, and not have come to say so: it has its grace.
+      if (news.contains(job.tenant)) {
+        act(ReadJob{job.number});
+        continue;
+      }
       const bool is_late = now_ - gone->second >= state_.graces[job.number];
       if (is_late || !(has_any(job, Task::running) || has_any(job, Task::left))) {
         if (state_.ended.insert(job.number).second) act(Cancel{job.number});
@@ -247,6 +254,7 @@ class RunnerRules {
       for (std::size_t i = 0; i < job.tasks.size(); ++i)
         if (job.tasks[i] == Task::in_line) act(Cancel{job.number, id_of(job, i).index});
     }
+    if (!news.empty()) act(AskTenants{std::move(news)});
   }
 
   // --- what may start

@@ -444,6 +444,20 @@ TEST_CASE("when a tenant has gone, what waits is cancelled at once, and what run
   CHECK(office.passes(1s).wakes().lately() == "cancels 1; tells the end of 1; lets go; leaves");
 }
 
+TEST_CASE("when a tenant has gone, a task whose start is not heard of yet has its grace as well") {
+  Office office;
+  office.tenants = {7};
+  office.job(1, [](Job& job) {
+    job.tenant = 7;
+    job.tenant_gpus = 8;
+    job.tenant_grace_s = 10;
+  });
+  office.begins().files[task(1)].push_back(wrote(TaskStep::started));
+  office.tenants.clear();
+  CHECK(office.wakes().lately() == "starts 1");
+  CHECK(office.passes(10s).wakes().lately().starts_with("cancels 1"));
+}
+
 TEST_CASE(
     "of an array whose tenant has gone, what is in the queue is cancelled, and what runs has its grace") {
   Office office;

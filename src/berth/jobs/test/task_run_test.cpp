@@ -392,8 +392,9 @@ class History {
       return;
     }
     // A run that was not killed leaves nothing behind, except what the disk did not take at the end.
-    const bool untold = std::ranges::any_of(
-        life_.did, [](const std::string& each) { return each.starts_with("cannot write ended"); });
+    const bool untold = std::ranges::any_of(life_.did, [](const std::string& each) {
+      return each.starts_with("cannot write ended") || each == "cannot write cancelled";
+    });
     if (!lost && !untold) RC_ASSERT(life_.standing(false).phase != TaskPhase::interrupted);
   }
 
